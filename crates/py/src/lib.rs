@@ -1,0 +1,1 @@
+//! The PyO3 skin of opennandlab: `opennandlab._core`.

@@ -1,0 +1,79 @@
+//! From JSON text to checked structs: every refusal names the dotted path, the value and what is accepted.
+//!
+//! Configuration is declared once, beside the code that uses it; this file holds only the doorway.
+//! `serde_path_to_error` finds the path of a value of the wrong type or an unknown key; ranges and
+//! relations between keys are checked by each struct's own `check`.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// A configuration that cannot be used: the user's to mend, nothing was run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {message}")]
+pub struct ConfigError {
+    /// Dotted path of the key, such as `ftl.gc_policy`.
+    pub path: String,
+    /// What was wrong with which value, and what is accepted.
+    pub message: String,
+}
+
+impl ConfigError {
+    /// An error at `path`.
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into() }
+    }
+
+    /// The same error seen from outside: `prefix.path`.
+    #[must_use]
+    pub fn under(mut self, prefix: &str) -> Self {
+        self.path = if self.path == "." || self.path.is_empty() {
+            prefix.to_owned()
+        } else {
+            format!("{prefix}.{}", self.path)
+        };
+        self
+    }
+}
+
+/// Parses JSON into `T`.
+///
+/// # Errors
+/// [`ConfigError`] with the dotted path where the text and the declaration part ways.
+pub fn parse<T: DeserializeOwned>(json: &str) -> Result<T, ConfigError> {
+    let mut reader = serde_json::Deserializer::from_str(json);
+    let value = serde_path_to_error::deserialize(&mut reader)
+        .map_err(|error| ConfigError::new(error.path().to_string(), error.inner().to_string()))?;
+    reader.end().map_err(|error| ConfigError::new(".", error.to_string()))?;
+    Ok(value)
+}
+
+/// Serde helper for registry keys: a bare name `greedy` means the mapping `{kind: greedy}`.
+///
+/// # Errors
+/// Whatever the declaration of `T` refuses.
+pub fn name_or_mapping<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let value = match Value::deserialize(deserializer)? {
+        Value::String(kind) => serde_json::json!({ "kind": kind }),
+        other => other,
+    };
+    serde_json::from_value(value).map_err(serde::de::Error::custom)
+}
+
+/// Serde helper for sizes: an integer of bytes, or text such as `4KiB` (see [`crate::units::parse_bytes`]).
+///
+/// # Errors
+/// When the value is neither.
+pub fn bytes_or_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Number(number) if number.is_u64() => Ok(number.as_u64().unwrap_or_default()),
+        Value::String(text) => crate::units::parse_bytes(&text).map_err(serde::de::Error::custom),
+        other => Err(serde::de::Error::custom(format!(
+            "`{other}` is no size; accepted: bytes as a positive integer, or text such as 4KiB"
+        ))),
+    }
+}

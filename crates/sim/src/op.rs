@@ -1,0 +1,50 @@
+//! The words spoken between the rooms: what the host asks, what the flash does, and for whom.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Ns;
+
+/// What a host command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostOp {
+    /// Return the data of the sectors.
+    Read,
+    /// Store new data in the sectors.
+    Write,
+    /// The sectors hold nothing of value any more.
+    Trim,
+    /// As `Trim`, but aimed at mapped data: the device redraws the address until a mapped page is hit.
+    TrimMapped,
+}
+
+/// One command of the host, in 512-byte sectors of the logical address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostCommand {
+    /// When it arrives; `Ns(0)` in closed loops, where completion decides.
+    pub arrival: Ns,
+    /// First sector.
+    pub sector: u64,
+    /// Sectors, at least 1.
+    pub sector_count: u32,
+    /// What to do with them.
+    pub op: HostOp,
+}
+
+/// Why the flash does something. The columns of every counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum Source {
+    /// Data of a host command.
+    Host = 0,
+    /// Moved by garbage collection.
+    Gc = 1,
+    /// Moved by wear leveling.
+    Wear = 2,
+    /// Read to complete a host write smaller than a page.
+    Merge = 3,
+}
+
+/// Number of [`Source`] values.
+pub const SOURCE_COUNT: usize = 4;

@@ -1,0 +1,98 @@
+//! What the host asks of the drive: patterns, sizes, rates, and recorded traces.
+//!
+//! A workload is declared ([`WorkloadConfig`]), compiled for a device ([`Job`]) and then drawn from
+//! ([`Generator`]): *describe, compile, use*. A generator knows addresses and arrival times; it knows
+//! neither pages nor time passing in the drive.
+
+use crate::op::HostCommand;
+use crate::units::Ns;
+
+/// The address space that a workload is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Capacity that the host may address.
+    pub logical_bytes: u64,
+    /// The flash page, in bytes.
+    pub page_bytes: u64,
+}
+
+/// A source of host commands. Who calls: the device, in batches, in the order in which it issues them.
+pub trait Generator: Send {
+    /// Appends up to `count` commands to `batch`; fewer only when the source is exhausted.
+    ///
+    /// The commands must not depend on how calls are cut: 10 calls of 1 give what 1 call of 10 gives.
+    fn fill(&mut self, batch: &mut Vec<HostCommand>, count: usize);
+
+    /// Draws a new address for a `TrimMapped` command that hit an unmapped page.
+    ///
+    /// Uses a stream of randomness of its own, so that redraws do not disturb [`Generator::fill`].
+    fn retarget(&mut self, command: &mut HostCommand);
+}
+
+/// When the next command may start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// Always `queue_depth` commands outstanding; a completion issues the next.
+    Closed {
+        /// Commands outstanding.
+        queue_depth: u32,
+    },
+    /// At the command's own arrival time.
+    Open,
+}
+
+/// When a stage ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// After so many bytes written by the host.
+    WrittenBytes(u64),
+    /// After so many bytes read and written (and trimmed).
+    Bytes(u64),
+    /// After so many commands.
+    Ios(u64),
+    /// After so much simulated time.
+    Time(Ns),
+    /// When the generator is exhausted.
+    Exhausted,
+}
+
+/// Ends a preconditioning stage early: when the WAF of successive windows no longer moves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SteadyRule {
+    /// Host bytes written in a window.
+    pub window_bytes: u64,
+    /// Windows that must agree.
+    pub window_count: u32,
+    /// Allowed `(max - min) / mean` of their WAF; the trend across them must stay within half of it.
+    pub tolerance_ratio: f64,
+}
+
+/// One stretch of commands: a preconditioning step, or the measured part.
+pub struct Stage {
+    /// Shown beside progress, such as `sequential fill`.
+    pub label: String,
+    /// Where the commands come from.
+    pub generator: Box<dyn Generator>,
+    /// When they may start.
+    pub admission: Admission,
+    /// False: the untimed executor, at memory speed.
+    pub timed: bool,
+    /// When the stage ends.
+    pub limit: Limit,
+    /// Ends it earlier, when the WAF is steady.
+    pub until: Option<SteadyRule>,
+}
+
+/// A workload compiled for a device.
+pub struct Job {
+    /// Run before measuring; nothing of it enters the metrics.
+    pub precondition: Vec<Stage>,
+    /// The measured part; `None` for preconditioning alone.
+    pub measured: Option<Stage>,
+    /// Points of each series of the result.
+    pub sample_count: u32,
+    /// The resolved workload, for the result file.
+    pub resolved: serde_json::Value,
+    /// Things the user should know, such as records skipped or sorted.
+    pub warnings: Vec<String>,
+}
