@@ -10,6 +10,10 @@
 //! | 2 | `reliability` `workload` |
 
 pub mod config;
+pub mod ftl;
+pub mod geometry;
+pub mod memory;
+pub mod nand;
 pub mod op;
 pub mod rng;
 pub mod units;
