@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!   page of 4096 bytes = 32768 data bits, BCH(255, 223, t=4)
-//!   | 223 + 32 | 223 + 32 | ... 146 full codewords ... | 210 + 32 |   the last one is shortened exactly
+//!   | 223 + 32 | 223 + 32 | ... 146 full codewords ... | 210 + 32 |   the last is shortened exactly
 //! ```
 //!
-//! The page is unreadable when any of its codewords is. Parity is stored bit by bit without gaps, so that the
-//! out-of-band area needs `ceil(codewords * parity bits / 8)` bytes.
+//! The page is unreadable when any of its codewords is. Parity is stored bit by bit without gaps,
+//! so that the out-of-band area needs `ceil(codewords * parity bits / 8)` bytes.
 
 use crate::codes::{Code, CodeError};
 
@@ -82,10 +82,11 @@ impl PageCode {
         self.total(|data_bits| self.code.corrected_bits_mean(data_bits, rber))
     }
 
-    /// Uncorrectable data errors per data bit read, as JESD218 defines the uncorrectable bit error rate.
+    /// Uncorrectable data errors per data bit read, as JESD218 defines the uncorrectable bit error
+    /// rate.
     ///
-    /// A data error is a codeword that is not decoded; a page with all codewords of one length gives
-    /// `P(codeword fails) / data bits of a codeword`.
+    /// A data error is a codeword that is not decoded; a page with all codewords of one length
+    /// gives `P(codeword fails) / data bits of a codeword`.
     pub fn uber(&self, rber: f64) -> f64 {
         let failed_codewords = self.total(|bits| self.code.failure_probability(bits, rber));
         failed_codewords / f64::from(self.page_bits())
@@ -142,7 +143,8 @@ mod tests {
                 (page.codeword_failure_probability(rber), field[5]),
                 (page.page_failure_probability(rber), field[7]),
             ] {
-                // Half a unit of the seventh digit, and a zero where the table's own arithmetic ended.
+                // Half a unit of the seventh digit, and a zero where the table's own arithmetic
+                // ended.
                 let close =
                     (ours / expected - 1.0).abs() < 1e-6 || (ours < 1e-290 && expected == 0.0);
                 assert!(close, "{row}: {ours:e} != {expected:e}");
@@ -178,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_page_is_covered_exactly(m in 5_u32..=14, t in 1_u32..15, page_bytes in 1_u32..20_000) {
+        fn every_page_is_covered(m in 5_u32..=14, t in 1_u32..15, page_bytes in 1_u32..20_000) {
             let page = bch_page(m, t, page_bytes);
             let full = page.code().data_bits_max();
             let last = page.last_data_bits();

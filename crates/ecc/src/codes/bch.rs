@@ -1,14 +1,15 @@
-//! Binary primitive narrow-sense BCH codes: parameters, and the failure of a bounded-distance decoder.
+//! Binary primitive narrow-sense BCH codes: parameters, and the failure of a bounded-distance
+//! decoder.
 //!
-//! The generator polynomial of a code over GF(2^m) that corrects `t` errors has the roots alpha^1 to
-//! alpha^2t. Conjugate roots come together, so its degree, the number of parity bits, is the size of the
-//! union of the cyclotomic cosets `{i, 2i, 4i, ...} mod (2^m - 1)` of `i = 1, 3, ..., 2t - 1`. That is
-//! `m t` as a rule and less when a coset is short: (m=14, t=72) has 1001 parity bits, because the coset of
-//! 129 has 7 elements and not 14.
+//! The generator polynomial of a code over GF(2^m) that corrects `t` errors has the roots alpha^1
+//! to alpha^2t. Conjugate roots come together, so its degree, the number of parity bits, is the
+//! size of the union of the cyclotomic cosets `{i, 2i, 4i, ...} mod (2^m - 1)` of `i = 1, 3, ...,
+//! 2t - 1`. That is `m t` as a rule and less when a coset is short: (m=14, t=72) has 1001 parity
+//! bits, because the coset of 129 has 7 elements and not 14.
 //!
-//! A word with at most `t` errors is corrected and any other fails. With independent errors the failure is
-//! therefore `P(X > t)`, `X ~ Binomial(n, rber)`. The rare word that is decoded to a *wrong* codeword
-//! counts as failed here, as it does for the reader of the data.
+//! A word with at most `t` errors is corrected and any other fails. With independent errors the
+//! failure is therefore `P(X > t)`, `X ~ Binomial(n, rber)`. The rare word that is decoded to a
+//! *wrong* codeword counts as failed here, as it does for the reader of the data.
 //!
 //! Source: Lin & Costello, "Error Control Coding", 2nd edition, section 6.1.
 
@@ -25,12 +26,12 @@ pub struct Bch {
 }
 
 impl Bch {
-    /// The code over GF(2^`m`) that corrects `t` errors, with `data_bits` data bits a codeword, or as many as
-    /// fit when `None`.
+    /// The code over GF(2^`m`) that corrects `t` errors, with `data_bits` data bits a codeword, or
+    /// as many as fit when `None`.
     ///
     /// # Errors
-    /// [`CodeError`] when `m` is outside 5 to 16, when `t` is 0 or so large that no data bit is left, and when
-    /// `data_bits` is 0 or more than fits.
+    /// [`CodeError`] when `m` is outside 5 to 16, when `t` is 0 or so large that no data bit is
+    /// left, and when `data_bits` is 0 or more than fits.
     ///
     /// ```
     /// use opennandlab_ecc::{Bch, Code};
@@ -96,7 +97,8 @@ impl Code for Bch {
     }
 
     fn corrected_bits_mean(&self, data_bits: u32, rber: f64) -> f64 {
-        // E[X; X <= t] = n p P(Y <= t - 1), Y ~ Binomial(n - 1, p): take one wrong bit out of the word.
+        // E[X; X <= t] = n p P(Y <= t - 1), Y ~ Binomial(n - 1, p): take one wrong bit out of the
+        // word.
         let code_bits = data_bits + self.parity_bits;
         let others_fail = binomial_tail(code_bits - 1, self.correctable_bits - 1, rber);
         f64::from(code_bits) * rber * (1.0 - others_fail)

@@ -1,13 +1,14 @@
 //! The codes, one file each.
 //!
-//! A [`Code`] answers two questions of the drive, per codeword: how likely does decoding fail, and how
-//! many bits are corrected on the way. Both are asked for a *shortened* codeword, because the last one of
-//! a page seldom carries as many data bits as the code could.
+//! A [`Code`] answers two questions of the drive, per codeword: how likely does decoding fail, and
+//! how many bits are corrected on the way. Both are asked for a *shortened* codeword, because the
+//! last one of a page seldom carries as many data bits as the code could.
 //!
-//! To add a code: write `codes/<name>.rs` with a struct that holds its parameters, a constructor that
-//! refuses impossible ones with a [`CodeError`], and `impl Code`; then add the `mod` and `pub use` lines
-//! below. [`Uncoded`] is the smallest member and serves as a skeleton. A code without a closed form for its
-//! failure probability (LDPC) interpolates a measured curve there and says so in its file's first lines.
+//! To add a code: write `codes/<name>.rs` with a struct that holds its parameters, a constructor
+//! that refuses impossible ones with a [`CodeError`], and `impl Code`; then add the `mod` and `pub
+//! use` lines below. [`Uncoded`] is the smallest member and serves as a skeleton. A code without a
+//! closed form for its failure probability (LDPC) interpolates a measured curve there and says so
+//! in its file's first lines.
 
 mod bch;
 mod uncoded;
@@ -62,8 +63,9 @@ pub enum CodeError {
 
 /// One codeword: lengths and the outcome of decoding at a given raw bit error rate.
 ///
-/// Who calls: [`crate::PageCode`], once per shape of codeword and error rate. Bit errors are taken as
-/// independent; `data_bits` is at least 1 and at most [`Code::data_bits_max`], `rber` is in `0.0..=1.0`.
+/// Who calls: [`crate::PageCode`], once per shape of codeword and error rate. Bit errors are taken
+/// as independent; `data_bits` is at least 1 and at most [`Code::data_bits_max`], `rber` is in
+/// `0.0..=1.0`.
 pub trait Code: Send + Sync + std::fmt::Debug {
     /// The most data bits a codeword carries.
     fn data_bits_max(&self) -> u32;

@@ -1,8 +1,9 @@
-//! No code at all: every bit error is a data error. The skeleton of a code, and the lower bound of all.
+//! No code at all: every bit error is a data error. The skeleton of a code, and the lower bound of
+//! all.
 //!
 //! The unit of loss is one host sector of 512 bytes, since that is the least a drive can report as
-//! unreadable. A sector fails when any of its bits is wrong: `1 - (1 - rber)^4096`. Without parity a real
-//! drive would not even notice; the model counts the loss all the same.
+//! unreadable. A sector fails when any of its bits is wrong: `1 - (1 - rber)^4096`. Without parity
+//! a real drive would not even notice; the model counts the loss all the same.
 
 use super::Code;
 use crate::tail::binomial_tail;
