@@ -1,0 +1,260 @@
+"""Writes what is derived from the code: the JSON schemas and the reference pages.
+
+Usage: `python tools/generate.py` writes; `--check` writes nothing and fails when a file differs.
+It asks the *installed* package, so `make generate` builds it first. Nobody edits the results:
+
+    schema/<kind>.json            from the Rust declarations, by way of `_core`
+    docs/reference/<kind>.md      the same schema as tables
+    docs/reference/cli.md         from the commands themselves
+
+A device or workload key is described once, in the Rust struct that uses it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+
+Schema = dict[str, Any]
+
+NOTICE = "<!-- Written by tools/generate.py; edit the declarations, then run `make generate`. -->"
+
+
+def schema_text(schema: Schema) -> str:
+    """Return the schema as it is committed: indented, keys in the order of declaration."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def schema_page(schema: Schema, title: str) -> str:
+    """Return the reference page of a schema: a table for every mapping in it.
+
+    Args:
+        schema: A JSON schema as `schemars` writes it, definitions in `$defs`.
+        title: The heading of the page.
+
+    Returns:
+        Markdown.
+    """
+    lines = [f"# {title}", "", NOTICE, ""]
+    lines += [_sentence(schema), ""]
+    lines += _sections(schema, _Definitions(schema), path="")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+class _Definitions:
+    """Resolves the references of one schema."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._definitions: dict[str, Schema] = schema.get("$defs", {})
+
+    def resolve(self, schema: Schema) -> Schema:
+        """Follow `$ref`; what stands beside it (text, default) wins over the target's."""
+        if "$ref" in schema:
+            target = self._definitions[schema["$ref"].rpartition("/")[2]]
+            beside = {key: value for key, value in schema.items() if key != "$ref"}
+            return self.resolve({**target, **beside})
+        if "anyOf" in schema:
+            options = [option for option in schema["anyOf"] if option.get("type") != "null"]
+            if len(options) == 1:
+                beside = {key: value for key, value in schema.items() if key != "anyOf"}
+                return self.resolve({**options[0], **beside})
+        return schema
+
+
+def _sections(schema: Schema, definitions: _Definitions, path: str) -> Iterator[str]:
+    """Yield the table of a mapping, then the sections of the mappings inside it."""
+    properties: dict[str, Schema] = {
+        key: definitions.resolve(value) for key, value in schema.get("properties", {}).items()
+    }
+    required = set(schema.get("required", []))
+    if properties:
+        yield from ["| key | takes | default | meaning |", "|---|---|---|---|"]
+        for key, value in properties.items():
+            default = "required" if key in required else _code(value.get("default"))
+            yield f"| `{key}` | {_takes(value, definitions)} | {default} | {_cell(value)} |"
+        yield ""
+    for key, value in properties.items():
+        inner = f"{path}.{key}" if path else key
+        if value.get("properties"):
+            yield from [f"{_heading(inner)} `{inner}`", "", _sentence(value), ""]
+            yield from _sections(value, definitions, inner)
+        elif _kinds(value, definitions):
+            yield from [f"{_heading(inner)} `{inner}`", "", _sentence(value), ""]
+            yield from _kind_table(value, definitions)
+
+
+def _kind_table(schema: Schema, definitions: _Definitions) -> Iterator[str]:
+    yield from ["| kind | meaning | parameters |", "|---|---|---|"]
+    for kind, option in _kinds(schema, definitions).items():
+        parameters = [
+            f"`{key}`: {_takes(value, definitions)}, default {_code(value.get('default'))}; "
+            f"{_cell(value)}"
+            for key, value in _parameters(option, definitions).items()
+        ]
+        yield f"| `{kind}` | {_cell(option)} | {'<br>'.join(parameters)} |"
+    yield ""
+
+
+def _parameters(option: Schema, definitions: _Definitions) -> dict[str, Schema]:
+    properties = option.get("properties", {})
+    return {key: definitions.resolve(value) for key, value in properties.items() if key != "kind"}
+
+
+def _kinds(schema: Schema, definitions: _Definitions) -> dict[str, Schema]:
+    """Return the options of a choice by `kind`, or nothing when the schema is no such choice."""
+    kinds: dict[str, Schema] = {}
+    for option in schema.get("oneOf", []) + schema.get("anyOf", []):
+        resolved = definitions.resolve(option)
+        kind = resolved.get("properties", {}).get("kind", {}).get("const")
+        if kind:
+            kinds[kind] = resolved
+        elif "oneOf" in resolved:
+            kinds.update(_kinds(resolved, definitions))
+    return kinds
+
+
+def _takes(schema: Schema, definitions: _Definitions) -> str:
+    """Return what a key accepts, in a few words."""
+    if kinds := _kinds(schema, definitions):
+        return "one of " + " ".join(f"`{kind}`" for kind in kinds)
+    if "const" in schema:
+        return _code(schema["const"])
+    if "enum" in schema:
+        return "one of " + " ".join(_code(value) for value in schema["enum"])
+    options = schema.get("oneOf") or schema.get("anyOf")
+    if options:
+        words = [_takes(definitions.resolve(option), definitions) for option in options]
+        return " or ".join(dict.fromkeys(words))
+    if schema.get("properties"):
+        return "a mapping, see below"
+    kind = schema.get("type", "anything")
+    names = [kind] if isinstance(kind, str) else [name for name in kind if name != "null"]
+    plain = {"string": "text", "array": "list", "object": "mapping", "boolean": "true or false"}
+    return " or ".join(plain.get(name, name) for name in names) + _range(schema)
+
+
+def _range(schema: Schema) -> str:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    bounds = [
+        f"≥ {low}" if low is not None else "",
+        f"> {above}" if above is not None else "",
+        f"≤ {high}" if high is not None else "",
+        f"< {below}" if below is not None else "",
+    ]
+    text = " and ".join(bound for bound in bounds if bound)
+    return f" {text}" if text else ""
+
+
+def _heading(path: str) -> str:
+    return "##" + "#" * path.count(".")
+
+
+def _code(value: object) -> str:
+    return "none" if value is None else f"`{json.dumps(value)}`"
+
+
+def _sentence(schema: Schema) -> str:
+    return str(schema.get("description", "")).strip()
+
+
+def _cell(schema: Schema) -> str:
+    """Return the description as one table cell."""
+    return " ".join(_sentence(schema).split()).replace("|", "\\|")
+
+
+def cli_page() -> str:
+    """Return the reference page of the command line, from the commands themselves."""
+    import typer
+    from opennandlab.cli import app
+
+    command: Any = typer.main.get_command(app)
+    lines = ["# Command line", "", NOTICE, "", str(command.help or "").strip(), ""]
+    for name, verb in _commands(command, ""):
+        lines += [f"## `opennandlab {name}`", "", _plain(verb.help), ""]
+        if verb.params:
+            lines += ["| argument or option | default | meaning |", "|---|---|---|"]
+            lines += [_parameter_row(parameter) for parameter in verb.params]
+            lines += [""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+# Commands and parameters are click's, by way of typer; `Any` because click may be vendored there.
+def _commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
+    for name, command in group.commands.items():
+        if command.hidden:
+            continue
+        full = f"{path} {name}".strip()
+        if hasattr(command, "commands"):
+            yield from _commands(command, full)
+        else:
+            yield full, command
+
+
+def _parameter_row(parameter: Any) -> str:  # noqa: ANN401
+    names = [parameter.human_readable_name]
+    if parameter.param_type_name == "option":
+        names = parameter.opts + parameter.secondary_opts
+    shown = " ".join(f"`{name}`" for name in names)
+    default = parameter.default
+    if parameter.required:
+        value = "required"
+    elif default is None or callable(default) or default in ([], ()) or default is False:
+        value = ""
+    else:
+        value = f"`{default}`"
+    text = " ".join(str(getattr(parameter, "help", "") or "").split()).replace("|", "\\|")
+    return f"| {shown} | {value} | {text} |"
+
+
+def _plain(text: str | None) -> str:
+    """Return help text as Markdown: paragraphs kept, click's marks dropped."""
+    return (text or "").replace("\b\n", "").strip()
+
+
+def outputs() -> dict[str, str]:
+    """Return every generated file: path below the root to its text."""
+    from opennandlab import _core
+
+    kinds: dict[str, tuple[Callable[[], str], str]] = {
+        "device": (_core.device_schema, "Device file"),
+        "workload": (_core.workload_schema, "Workload file"),
+        "replay": (_core.replay_schema, "Replay options"),
+    }
+    files = {"docs/reference/cli.md": cli_page()}
+    for kind, (read, title) in kinds.items():
+        schema: Schema = json.loads(read())
+        files[f"schema/{kind}.json"] = schema_text(schema)
+        files[f"docs/reference/{kind}.md"] = schema_page(schema, title)
+    return files
+
+
+def main(arguments: list[str]) -> int:
+    """Write the files, or with `--check` name those that differ; return the exit status."""
+    if arguments not in ([], ["--check"]):
+        print("usage: generate.py [--check]", file=sys.stderr)
+        return 2
+    stale = []
+    for name, text in sorted(outputs().items()):
+        path = ROOT / name
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(name)
+        if not arguments:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    verb = "stale, run `make generate`" if arguments else "written"
+    for name in stale:
+        print(f"{name}: {verb}")
+    return 1 if arguments and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
