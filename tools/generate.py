@@ -70,78 +70,116 @@ class _Definitions:
 
 def _sections(schema: Schema, definitions: _Definitions, path: str) -> Iterator[str]:
     """Yield the table of a mapping, then the sections of the mappings inside it."""
-    properties: dict[str, Schema] = {
-        key: definitions.resolve(value) for key, value in schema.get("properties", {}).items()
-    }
-    required = set(schema.get("required", []))
+    properties = _properties(schema, definitions)
     if properties:
         yield from ["| key | takes | default | meaning |", "|---|---|---|---|"]
         for key, value in properties.items():
-            default = "required" if key in required else _code(value.get("default"))
+            default = _default(key, value, schema, definitions)
             yield f"| `{key}` | {_takes(value, definitions)} | {default} | {_cell(value)} |"
         yield ""
     for key, value in properties.items():
         inner = f"{path}.{key}" if path else key
-        if value.get("properties"):
+        items = definitions.resolve(value["items"]) if "items" in value else value
+        if inner_mapping := _mapping(items, definitions):
             yield from [f"{_heading(inner)} `{inner}`", "", _sentence(value), ""]
-            yield from _sections(value, definitions, inner)
-        elif _kinds(value, definitions):
+            yield from _sections(inner_mapping, definitions, inner)
+        elif _kinds(items, definitions):
             yield from [f"{_heading(inner)} `{inner}`", "", _sentence(value), ""]
-            yield from _kind_table(value, definitions)
+            yield from _kind_table(items, definitions)
 
 
 def _kind_table(schema: Schema, definitions: _Definitions) -> Iterator[str]:
-    yield from ["| kind | meaning | parameters |", "|---|---|---|"]
-    for kind, option in _kinds(schema, definitions).items():
+    kinds = _kinds(schema, definitions)
+    tags = " or ".join(dict.fromkeys(str(_tag(option)) for option in kinds.values()))
+    yield from [f"| {tags} | meaning | parameters |", "|---|---|---|"]
+    for kind, option in kinds.items():
         parameters = [
-            f"`{key}`: {_takes(value, definitions)}, default {_code(value.get('default'))}; "
+            f"`{key}` ({_takes(value, definitions)}; {_default(key, value, option, definitions)}): "
             f"{_cell(value)}"
-            for key, value in _parameters(option, definitions).items()
+            for key, value in _properties(option, definitions).items()
+            if key != _tag(option)
         ]
         yield f"| `{kind}` | {_cell(option)} | {'<br>'.join(parameters)} |"
     yield ""
 
 
-def _parameters(option: Schema, definitions: _Definitions) -> dict[str, Schema]:
-    properties = option.get("properties", {})
-    return {key: definitions.resolve(value) for key, value in properties.items() if key != "kind"}
+def _properties(schema: Schema, definitions: _Definitions) -> dict[str, Schema]:
+    properties = schema.get("properties", {})
+    return {key: definitions.resolve(value) for key, value in properties.items()}
+
+
+def _mapping(schema: Schema, definitions: _Definitions) -> Schema | None:
+    """Return the mapping with fixed keys that a key takes, alone or beside a plain value."""
+    if _kinds(schema, definitions):
+        return None
+    options = [schema, *schema.get("oneOf", []), *schema.get("anyOf", [])]
+    resolved = (definitions.resolve(option) for option in options)
+    return next((option for option in resolved if option.get("properties")), None)
+
+
+def _default(key: str, value: Schema, parent: Schema, definitions: _Definitions) -> str:
+    if key in parent.get("required", []):
+        return "required"
+    if _mapping(value, definitions):
+        return "below"
+    return _code(value.get("default"))
 
 
 def _kinds(schema: Schema, definitions: _Definitions) -> dict[str, Schema]:
-    """Return the options of a choice by `kind`, or nothing when the schema is no such choice."""
+    """Return the options of a choice by their tag's value; nothing when it is no such choice.
+
+    The tag is the key that only takes one value: `kind` as a rule.
+    """
     kinds: dict[str, Schema] = {}
     for option in schema.get("oneOf", []) + schema.get("anyOf", []):
         resolved = definitions.resolve(option)
-        kind = resolved.get("properties", {}).get("kind", {}).get("const")
-        if kind:
-            kinds[kind] = resolved
+        if tag := _tag(resolved):
+            kinds[resolved["properties"][tag]["const"]] = resolved
         elif "oneOf" in resolved:
             kinds.update(_kinds(resolved, definitions))
     return kinds
 
 
+def _tag(option: Schema) -> str | None:
+    properties = option.get("properties", {})
+    return next((key for key, value in properties.items() if "const" in value), None)
+
+
 def _takes(schema: Schema, definitions: _Definitions) -> str:
     """Return what a key accepts, in a few words."""
-    if kinds := _kinds(schema, definitions):
-        return "one of " + " ".join(f"`{kind}`" for kind in kinds)
-    if "const" in schema:
-        return _code(schema["const"])
-    if "enum" in schema:
-        return "one of " + " ".join(_code(value) for value in schema["enum"])
-    options = schema.get("oneOf") or schema.get("anyOf")
-    if options:
+    if names := _names(schema, definitions):
+        return "one of " + " ".join(f"`{name}`" for name in names)
+    if (
+        _tag(schema)
+        or schema.get("properties")
+        or ("oneOf" in schema and _kinds(schema, definitions))
+    ):
+        return "mapping"
+    if options := schema.get("oneOf") or schema.get("anyOf"):
         words = [_takes(definitions.resolve(option), definitions) for option in options]
         return " or ".join(dict.fromkeys(words))
-    if schema.get("properties"):
-        return "a mapping, see below"
     kind = schema.get("type", "anything")
-    names = [kind] if isinstance(kind, str) else [name for name in kind if name != "null"]
+    types = [kind] if isinstance(kind, str) else [name for name in kind if name != "null"]
     plain = {"string": "text", "array": "list", "object": "mapping", "boolean": "true or false"}
-    return " or ".join(plain.get(name, name) for name in names) + _range(schema)
+    return " or ".join(plain.get(name, name) for name in types) + _range(schema)
+
+
+def _names(schema: Schema, definitions: _Definitions) -> list[Any]:
+    """Return the names that a key takes when it takes nothing but names, bare or as `kind`."""
+    kinds = _kinds(schema, definitions)
+    if kinds and all(_tag(option) == "kind" for option in kinds.values()):
+        return list(kinds)
+    options = schema.get("oneOf") or schema.get("anyOf") or [schema]
+    if all("const" in option for option in options):
+        return [option["const"] for option in options]
+    return list(schema.get("enum", []))
 
 
 def _range(schema: Schema) -> str:
     low, high = schema.get("minimum"), schema.get("maximum")
+    if low == 0 and high is None:
+        # Every unsigned integer has this bound.
+        return ""
     above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
     bounds = [
         f"≥ {low}" if low is not None else "",
