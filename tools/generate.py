@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import sys
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -211,16 +212,18 @@ def _cell(schema: Schema) -> str:
 def cli_page() -> str:
     """Return the reference page of the command line, from the commands themselves."""
     import typer
+
     from opennandlab.cli import app
 
     command: Any = typer.main.get_command(app)
     lines = ["# Command line", "", NOTICE, "", str(command.help or "").strip(), ""]
     for name, verb in _commands(command, ""):
         lines += [f"## `opennandlab {name}`", "", _plain(verb.help), ""]
-        if verb.params:
-            lines += ["| argument or option | default | meaning |", "|---|---|---|"]
-            lines += [_parameter_row(parameter) for parameter in verb.params]
-            lines += [""]
+        if verb.epilog:
+            lines += [f"    {verb.epilog.removeprefix('Example: ')}", ""]
+        rows = [_parameter_row(parameter) for parameter in verb.params if not _is_hidden(parameter)]
+        if rows:
+            lines += ["| argument or option | default | meaning |", "|---|---|---|", *rows, ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -236,20 +239,28 @@ def _commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN4
             yield full, command
 
 
+def _is_hidden(parameter: Any) -> bool:  # noqa: ANN401
+    return bool(getattr(parameter, "hidden", False))
+
+
 def _parameter_row(parameter: Any) -> str:  # noqa: ANN401
-    names = [parameter.human_readable_name]
+    default = parameter.default
+    choices = [str(choice.value) for choice in type(default)] if isinstance(default, Enum) else []
+    takes = parameter.metavar or "|".join(choices)
     if parameter.param_type_name == "option":
         names = parameter.opts + parameter.secondary_opts
-    shown = " ".join(f"`{name}`" for name in names)
-    default = parameter.default
+        if takes:
+            names[0] += f" {takes}"
+    else:
+        names = [takes or parameter.name.upper()]
+    shown = " ".join(f"`{name}`" for name in names).replace("|", "\\|")
     if parameter.required:
         value = "required"
     elif default is None or callable(default) or default in ([], ()) or default is False:
         value = ""
     else:
-        value = f"`{default}`"
-    text = " ".join(str(getattr(parameter, "help", "") or "").split()).replace("|", "\\|")
-    return f"| {shown} | {value} | {text} |"
+        value = f"`{default.value if isinstance(default, Enum) else default}`"
+    return f"| {shown} | {value} | {_cell({'description': getattr(parameter, 'help', '') or ''})} |"
 
 
 def _plain(text: str | None) -> str:
