@@ -1,7 +1,7 @@
 //! From text to records: what all formats share.
 //!
 //! 1. The first lines are kept; with `auto` each format reads them, and the one that understands
-//! most wins.
+//!    most wins.
 //! 2. Each line becomes a record, nothing, or a fault with its number.
 //! 3. Records out of order are sorted (stably, with a warning), and time is counted from the first.
 //!
