@@ -1,8 +1,10 @@
-//! Hot and cold: a share of the requests goes to a fraction of the range, uniformly inside each class.
+//! Hot and cold: a share of the requests goes to a fraction of the range, uniformly inside each
+//! class.
 //!
-//! The model of the hot/cold closed forms (Desnoyers, ACM TOS 2014): with `fraction` 0.2 and `share` 0.8 the
-//! first 20 % of the starts get exactly 80 % of the requests in expectation. The hot class lies at the low
-//! addresses; its size is `fraction` of the starts, rounded to the nearest, at least one on each side.
+//! The model of the hot/cold closed forms (Desnoyers, ACM TOS 2014): with `fraction` 0.2 and
+//! `share` 0.8 the first 20 % of the starts get exactly 80 % of the requests in expectation. The
+//! hot class lies at the low addresses; its size is `fraction` of the starts, rounded to the
+//! nearest, at least one on each side.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,14 +35,14 @@ impl Default for HotColdConfig {
 impl Parameters for HotColdConfig {
     type Addresses = HotCold;
 
-    fn check(&self, extent: Extent, request_sectors_max: u32) -> Result<(), ConfigError> {
+    fn check(&self, extent: Extent, request_sectors: &[u32]) -> Result<(), ConfigError> {
         if !(self.fraction > 0.0 && self.fraction < 1.0) {
             return Err(refuse("fraction", self.fraction, "above 0, below 1"));
         }
         if !(0.0..=1.0).contains(&self.share) {
             return Err(refuse("share", self.share, "0 to 1"));
         }
-        if extent.starts(request_sectors_max) < 2 {
+        if request_sectors.iter().any(|&sectors| extent.starts(sectors) < 2) {
             return Err(ConfigError::new(
                 "fraction",
                 "the active range holds a single request; accepted: room for a hot and a cold one",

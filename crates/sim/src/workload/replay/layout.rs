@@ -6,11 +6,12 @@
 //!  one      |b         |
 //! ```
 //!
-//! What reaches beyond the device is refused, wrapped or scaled ([`Beyond`]). Invariant: a translated request
-//! lies inside the device and keeps its length, unless it is longer than the whole device. Scaling maps page
-//! numbers, not sectors: what was aligned to a page stays aligned, and order is kept.
+//! What reaches beyond the device is refused, wrapped or scaled ([`Beyond`]). Invariant: a
+//! translated request lies inside the device and keeps its length, unless it is longer than the
+//! whole device. Scaling maps page numbers, not sectors: what was aligned to a page stays aligned,
+//! and order is kept.
 
-use super::Beyond;
+use super::{Beyond, ReplayConfig};
 use crate::config::ConfigError;
 use crate::units::SECTOR_BYTES;
 use crate::workload::trace::{Trace, TraceRecord};
@@ -32,15 +33,10 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub fn new(
-        trace: &Trace,
-        volumes: &str,
-        beyond: Beyond,
-        space: Space,
-    ) -> Result<Self, ConfigError> {
+    pub fn new(trace: &Trace, config: &ReplayConfig, space: Space) -> Result<Self, ConfigError> {
         let page_sectors = (space.page_bytes / SECTOR_BYTES).max(1);
         let ends = trace.volume_ends();
-        let (volume_starts, trace_sectors) = match volumes {
+        let (volume_starts, trace_sectors) = match config.volumes.as_str() {
             "overlay" => {
                 (vec![Some(0); ends.len()], ends.iter().copied().max().unwrap_or_default())
             }
@@ -48,8 +44,14 @@ impl Layout {
             name => one_volume(trace, &ends, name)?,
         };
         let device_sectors = space.logical_bytes / SECTOR_BYTES;
-        let layout = Self { volume_starts, device_sectors, page_sectors, trace_sectors, beyond };
-        if beyond == Beyond::Error && trace_sectors > device_sectors {
+        let layout = Self {
+            volume_starts,
+            device_sectors,
+            page_sectors,
+            trace_sectors,
+            beyond: config.beyond,
+        };
+        if config.beyond == Beyond::Error && trace_sectors > device_sectors {
             return Err(layout.too_large(trace));
         }
         Ok(layout)
@@ -115,9 +117,9 @@ impl Layout {
         let used = self.volume_starts.iter().flatten().count();
         let volumes = if used > 1 { format!(" over {used} volumes") } else { String::new() };
         let message = format!(
-            "{} reaches byte {}{volumes}, the device holds {device_bytes} B; accepted: `wrap` (modulo), \
-             `scale` (shrink page numbers), another choice of `volumes` (overlay, or one of {}), or a \
-             larger device",
+            "{} reaches byte {}{volumes}, the device holds {device_bytes} B; accepted: `wrap` \
+             (modulo), `scale` (shrink page numbers), another choice of `volumes` (overlay, or one \
+             of {}), or a larger device",
             trace.source_name(),
             trace_bytes - 1,
             some_of(trace.volumes())

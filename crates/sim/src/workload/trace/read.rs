@@ -1,11 +1,12 @@
 //! From text to records: what all formats share.
 //!
-//! 1. The first lines are kept; with `auto` each format reads them, and the one that understands most wins.
+//! 1. The first lines are kept; with `auto` each format reads them, and the one that understands
+//!    most wins.
 //! 2. Each line becomes a record, nothing, or a fault with its number.
 //! 3. Records out of order are sorted (stably, with a warning), and time is counted from the first.
 //!
-//! Bytes become sectors by rounding outwards. Lines longer than 64 KiB are faults, so that a binary file
-//! without line feeds is refused instead of being loaded.
+//! Bytes become sectors by rounding outwards. Lines longer than 64 KiB are faults, so that a
+//! binary file without line feeds is refused instead of being loaded.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
@@ -27,8 +28,8 @@ impl Trace {
     /// Reads a whole trace from `reader`, called `source_name` in messages.
     ///
     /// # Errors
-    /// [`TraceError`] for the first bad line unless they are skipped, for a format that is not recognised, a
-    /// file without a single request, and failures of `reader` itself.
+    /// [`TraceError`] for the first bad line unless they are skipped, for a format that is not
+    /// recognised, a file without a single request, and failures of `reader` itself.
     pub fn read(
         reader: &mut dyn BufRead,
         source_name: &str,
@@ -182,8 +183,6 @@ struct Collector {
     records: Vec<TraceRecord>,
     volumes: Vec<String>,
     volume_indices: BTreeMap<String, usize>,
-    /// The volume of the last request: most requests repeat it.
-    volume_last: Option<(String, usize)>,
     first_fault: Option<TraceError>,
     skipped_lines: u64,
     time_max: Ns,
@@ -200,7 +199,6 @@ impl Collector {
             records: Vec::new(),
             volumes: Vec::new(),
             volume_indices: BTreeMap::new(),
-            volume_last: None,
             first_fault: None,
             skipped_lines: 0,
             time_max: Ns(0),
@@ -250,24 +248,15 @@ impl Collector {
     }
 
     fn volume_index(&mut self, volume: &str) -> Result<usize, String> {
-        if let Some((name, index)) = &self.volume_last {
-            if name == volume {
-                return Ok(*index);
-            }
+        if let Some(&index) = self.volume_indices.get(volume) {
+            return Ok(index);
         }
-        let index = match self.volume_indices.get(volume) {
-            Some(&index) => index,
-            None if self.volumes.len() == VOLUME_COUNT_MAX => {
-                return Err(format!("more than {VOLUME_COUNT_MAX} volumes"));
-            }
-            None => {
-                let index = self.volumes.len();
-                self.volumes.push(self.format.reader.volume_name(volume));
-                self.volume_indices.insert(volume.to_owned(), index);
-                index
-            }
-        };
-        self.volume_last = Some((volume.to_owned(), index));
+        let index = self.volumes.len();
+        if index == VOLUME_COUNT_MAX {
+            return Err(format!("more than {VOLUME_COUNT_MAX} volumes"));
+        }
+        self.volumes.push(self.format.reader.volume_name(volume));
+        self.volume_indices.insert(volume.to_owned(), index);
         Ok(index)
     }
 
@@ -323,7 +312,8 @@ impl Collector {
     }
 }
 
-/// First sector and count of the sectors that a request touches, and whether it was not made of them.
+/// First sector and count of the sectors that a request touches, and whether it was not made of
+/// them.
 fn sectors_of(request: &Request<'_>) -> Result<(u64, u32, bool), String> {
     if request.size_bytes == 0 {
         return Err("the request has no size".to_owned());
