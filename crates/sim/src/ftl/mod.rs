@@ -212,10 +212,11 @@ impl Ftl {
     /// Makes the stream's open block able to take a page.
     #[inline(never)]
     fn make_room<S: FlashSink>(&mut self, sink: &mut S, die: usize, stream: usize) -> Result<(), WornOut> {
-        self.close_full(die, stream);
         // Policies that look at few blocks may pick full ones for a while; for ever means there is no room.
         let mut tries_left = 1000 + 64 * u64::from(self.pools[die].block_count);
         loop {
+            // Collected pages may have filled a shared open block to its end.
+            self.close_full(die, stream);
             let pool = &self.pools[die];
             let spare = pool.erased.len() > pool.reserve;
             let is_full = pool.frontiers[stream].is_full();
@@ -383,6 +384,12 @@ impl Ftl {
         if live_total != mapped || mapped != u64::from(self.map.mapped_count) {
             let counted = self.map.mapped_count;
             return Err(format!("{live_total} live pages, {mapped} mapped logical pages, {counted} counted"));
+        }
+        let open = self.states.iter().filter(|&&state| state == BlockState::Open).count();
+        let frontiers = self.pools.iter().flat_map(|pool| &pool.frontiers);
+        let written_to = frontiers.filter(|frontier| frontier.exists()).count();
+        if open != written_to {
+            return Err(format!("{open} blocks are open, {written_to} are written to"));
         }
         Ok(())
     }
