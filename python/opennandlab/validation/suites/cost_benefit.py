@@ -12,10 +12,9 @@ Sources: M. Rosenblum and J. Ousterhout, ACM TOCS 10 (1992); A. Kawaguchi, S. Ni
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
-from opennandlab.validation.case import Case, Effort, Kind, Relation, Run, quotient, read
+from opennandlab.validation.case import Case, Effort, Kind, Relation, Run, quick, quotient, read
 from opennandlab.validation.devices import Log, overwrites
 
 SUITE = "cost_benefit"
@@ -58,7 +57,7 @@ def cases(effort: Effort) -> list[Case]:
     """
     if effort is Effort.QUICK:
         rows = [ROWS[place] for place in QUICK_ROWS]
-        return [replace(case, seeds=(1,)) for row in rows for case in _row(*row)]
+        return [quick(case) for row in rows for case in _row(*row)]
     return [case for row in ROWS for case in _row(*row)]
 
 

@@ -10,7 +10,6 @@ Sources: those of `theory.hot_cold` and `theory.mean_field`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -32,6 +31,7 @@ from opennandlab.validation.case import (
     Relation,
     Run,
     lookup,
+    quick,
     quotient,
     read,
 )
@@ -71,7 +71,7 @@ def cases(effort: Effort) -> list[Case]:
     """
     if effort is Effort.QUICK:
         chosen = [*_columns(4096, SPARE_FACTORS[1:]), *_relations(4096, 0.20), *_static(2048)]
-        return [replace(case, seeds=(1,)) for case in chosen]
+        return [quick(case) for case in chosen]
     return [
         *_columns(16384, SPARE_FACTORS),
         *(case for spare in SPARE_FACTORS for case in _relations(16384, spare)),

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +25,7 @@ from opennandlab.validation.case import (
     Relation,
     Run,
     lookup,
+    quick,
     quotient,
     read,
 )
@@ -57,7 +57,7 @@ def cases(effort: Effort) -> list[Case]:
     is_quick = effort is Effort.QUICK
     blocks = 1024 if is_quick else 4096
     chosen = [*_spread(blocks), *_among_erased(blocks), *_static_data(blocks)]
-    return [replace(case, seeds=(1,)) for case in chosen] if is_quick else chosen
+    return [quick(case) for case in chosen] if is_quick else chosen
 
 
 def _spread(blocks: int) -> Iterator[Case]:
