@@ -1,0 +1,480 @@
+"""Running: one workload on one device, in slices, with progress, and out comes a `Result`.
+
+The core works for one slice of about 50 ms with the GIL released and returns; the loop is here. So Ctrl-C
+just works, progress needs no callback out of Rust, and how a run is sliced cannot change its numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opennandlab import _core
+from opennandlab.config import (
+    DeviceConfig,
+    Source,
+    WorkloadConfig,
+    hints,
+    load_device,
+    load_workload,
+    to_json,
+)
+from opennandlab.errors import ConfigError, ImageError, Interrupted, OpenNandLabError
+from opennandlab.files import write_atomically
+from opennandlab.result import Result, assemble
+from opennandlab.summary import size
+
+SEED = 42
+# A person feels a delay above 0.1 s; half of it leaves room for a slow machine.
+SLICE_S = 0.05
+# The first slice of a stage: even at 100 000 operations a second it ends within 50 ms.
+SLICE_OPS_FIRST = 4096
+# Sizes of slices grow by at most this factor, since a drive gets slower when collection starts.
+SLICE_GROWTH = 2.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is.
+
+    Args:
+        stage: What is being done, such as `sequential fill`.
+        stage_index: Its place, from 0.
+        stage_count: Stages in all, the measured one included.
+        measured: True in the part whose numbers are reported.
+        done: Units done in this stage.
+        total: Units of this stage; None when it ends by a condition.
+        simulated_ns: Time that passed in the drive.
+        host_ios: Host commands so far, in all stages.
+        flash_ops: Flash operations so far, in all stages.
+        finished: True once everything is done.
+        elapsed_s: Seconds since the run began.
+        stage_elapsed_s: Seconds since the stage began.
+    """
+
+    stage: str
+    stage_index: int
+    stage_count: int
+    measured: bool
+    done: float
+    total: float | None
+    simulated_ns: int
+    host_ios: int
+    flash_ops: int
+    finished: bool
+    elapsed_s: float = 0.0
+    stage_elapsed_s: float = 0.0
+
+    @property
+    def fraction(self) -> float | None:
+        """Share of the stage that is done, 0 to 1; None when its end is not known."""
+        return min(1.0, self.done / self.total) if self.total else None
+
+    @property
+    def eta_s(self) -> float | None:
+        """Seconds until the stage ends, at its mean speed so far."""
+        fraction = self.fraction
+        if not fraction:
+            return None
+        return self.stage_elapsed_s * (1.0 - fraction) / fraction
+
+
+Watcher = Callable[[Progress], None]
+
+
+class Simulation:
+    """A drive that is run step by step, keeping its state between steps.
+
+    Args:
+        device: Preset name, path, mapping or `DeviceConfig`.
+        seed: Seed of all randomness of the drive.
+
+    Raises:
+        ConfigError: for a device that cannot be built, or that needs more memory than there is.
+
+    >>> import opennandlab as onl
+    >>> drive = onl.Simulation("tlc_standard", seed=42)
+    >>> drive.precondition([{"kind": "sequential_fill", "fills": 1}])
+    >>> drive.run({"pattern": "random", "total": {"ios": 1000}, "timed": False}).metrics["waf"] >= 1
+    True
+    """
+
+    def __init__(self, device: Source, seed: int = SEED) -> None:
+        """Build an empty drive."""
+        self.device = load_device(device)
+        self.seed = _checked_seed(seed)
+        check_memory(self.device, timed=True)
+        self._core = _core.Simulation(self.device.json, seed)
+
+    @classmethod
+    def load(cls, path: str | Path, seed: int = SEED) -> Simulation:
+        """Build a drive from a device image.
+
+        Raises:
+            ImageError: when the file is truncated, foreign, damaged or newer, and why.
+        """
+        image = read_image(path)
+        self = cls.__new__(cls)
+        self.seed = _checked_seed(seed)
+        self._core = _image_core(image, seed, path)
+        self.device = DeviceConfig(self._core.device(), Path(path).name)
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Write the drive's state as a device image: all of it, or nothing.
+
+        Raises:
+            OutputError: with the reason.
+        """
+        write_atomically(Path(path), self._core.image())
+
+    def precondition(
+        self, steps: list[Mapping[str, Any]], *, progress: Watcher | None = None
+    ) -> None:
+        """Bring the drive into a state by really writing; nothing is measured.
+
+        Args:
+            steps: As under `precondition:` in a workload file.
+            progress: Called about 20 times a second.
+
+        Raises:
+            ConfigError: for a step that is not understood.
+            Interrupted: on Ctrl-C; the drive stays usable.
+        """
+        nothing = {"pattern": "random", "total": {"ios": 0}, "timed": False}
+        workload = load_workload({**nothing, "precondition": list(steps)}, self.device)
+        self._core.begin(workload.json, self.seed)
+        for state in iter_run(self._core):
+            if progress is not None:
+                progress(state)
+
+    def run(self, workload: Source, *, progress: Watcher | None = None) -> Result:
+        """Run a workload on the drive as it is now; its own preconditioning is done first.
+
+        Raises:
+            ConfigError: for a workload that does not fit.
+            Interrupted: on Ctrl-C, with the partial result.
+        """
+        loaded = load_workload(workload, self.device)
+        self._core.begin(loaded.json, self.seed)
+        return _measure(self._core, self.device, self.seed, progress=progress, facts={})
+
+
+def benchmark(
+    device: Source | None,
+    workload: Source,
+    *,
+    seed: int = SEED,
+    state: str | None = None,
+    save_image: str | Path | None = None,
+    progress: Watcher | None = None,
+    slice_ops: int | None = None,
+    workload_overrides: Mapping[str, Any] | None = None,
+) -> Result:
+    """Run one workload on one device: what the command `opennandlab benchmark` does.
+
+    Args:
+        device: Preset name, path, mapping or `DeviceConfig`; None for the default device, or for the
+            device of the image.
+        workload: `W1` to `W5`, a path, a mapping or a `WorkloadConfig`.
+        seed: Seed of all randomness; recorded in the result.
+        state: None for the workload's own preconditioning, `"fresh"` for an empty drive,
+            `"image:FILE"` for a saved one.
+        save_image: Where to write the drive's state after the run.
+        progress: Called about 20 times a second with a `Progress`.
+        slice_ops: Operations in a slice; results do not depend on it.
+        workload_overrides: Dotted path to value, for the workload.
+
+    Returns:
+        The result; failed self-checks are in it, not raised.
+
+    Raises:
+        ConfigError: nothing was run.
+        ImageError: the image cannot be used.
+        Interrupted: on Ctrl-C, with the partial result.
+
+    >>> import opennandlab as onl
+    >>> small = {"nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
+    ...                   "blocks_per_plane": 64, "pages_per_block": 32}}
+    >>> work = {"pattern": "random", "total": {"drive_writes": 2}}
+    >>> onl.benchmark(small, work, seed=7).digest == onl.benchmark(small, work, seed=7).digest
+    True
+    """
+    image_path = parse_state(state)
+    facts: dict[str, Any] = {}
+    core: _core.Simulation | None = None
+    if image_path is not None:
+        image = read_image(image_path)
+        core = _image_core(image, _checked_seed(seed), image_path)
+        loaded = DeviceConfig(core.device(), image_path.name)
+        _same_device(loaded, device, image_path)
+        facts["image_path"] = str(image_path)
+    else:
+        loaded = load_device("config" if device is None else device)
+    job = load_workload(
+        workload, loaded, overrides=workload_overrides, fresh=state is not None
+    )
+    if core is None:
+        check_memory(loaded, timed=_is_timed(job))
+        core = _core.Simulation(loaded.json, _checked_seed(seed))
+    core.begin(job.json, seed)
+    facts |= {"device_name": loaded.name, "workload_name": job.name}
+    result = _measure(core, loaded, seed, progress=progress, facts=facts, slice_ops=slice_ops)
+    if save_image is not None:
+        write_atomically(Path(save_image), core.image())
+    return result
+
+
+def replay(
+    device: Source,
+    trace: str | Path,
+    *,
+    options: Mapping[str, Any] | None = None,
+    replay_options: Mapping[str, Any] | None = None,
+    seed: int = SEED,
+    state: str | None = None,
+    progress: Watcher | None = None,
+    slice_ops: int | None = None,
+) -> Result:
+    """Replay a recorded block trace on a device.
+
+    Args:
+        device: Preset name, path, mapping or `DeviceConfig`.
+        trace: The trace file; plain, gzip or zstd.
+        options: How to read it, such as `{"format": "msr", "skip_bad_lines": True}`.
+        replay_options: How to run it, such as `{"closed_loop_queue_depth": 8}`.
+        seed: Seed of the drive.
+        state: As for `benchmark`; None for what the replay options say.
+        progress: Called about 20 times a second.
+        slice_ops: Operations in a slice; results do not depend on it.
+
+    Raises:
+        TraceError: with file and line number.
+        ConfigError: nothing was run.
+        Interrupted: on Ctrl-C, with the partial result.
+    """
+    image_path = parse_state(state)
+    facts: dict[str, Any] = {"trace_path": str(trace), "trace_options": dict(options or {})}
+    core: _core.Simulation | None = None
+    if image_path is not None:
+        core = _image_core(read_image(image_path), _checked_seed(seed), image_path)
+        loaded = DeviceConfig(core.device(), image_path.name)
+        _same_device(loaded, device, image_path)
+        facts["image_path"] = str(image_path)
+    else:
+        loaded = load_device(device)
+    document = dict(replay_options or {})
+    if state is not None:
+        document["precondition"] = []
+    with hints(document):
+        resolved = _core.resolve_replay(to_json(document), loaded.json)
+    records = _core.Trace(str(trace), to_json(dict(options or {})))
+    if core is None:
+        check_memory(loaded, timed=True)
+        core = _core.Simulation(loaded.json, _checked_seed(seed))
+    core.begin_replay(resolved, records, seed)
+    facts |= {"device_name": loaded.name, "workload_name": Path(trace).name}
+    return _measure(core, loaded, seed, progress=progress, facts=facts, slice_ops=slice_ops)
+
+
+def iter_run(core: _core.Simulation, slice_ops: int | None = None) -> Iterator[Progress]:
+    """Advance a begun simulation slice by slice, yielding after each.
+
+    Args:
+        core: A simulation with a job.
+        slice_ops: Fixed operations per slice; None adapts them to about 50 ms.
+    """
+    began = stage_began = now = time.perf_counter()
+    stage, ops = -1, float(slice_ops or SLICE_OPS_FIRST)
+    while True:
+        progress = json.loads(core.advance(int(ops)))
+        before, now = now, time.perf_counter()
+        if progress["stage_index"] != stage:
+            # Untimed and timed stages differ tenfold in speed: start small again.
+            stage, stage_began = progress["stage_index"], before
+            ops = float(slice_ops or SLICE_OPS_FIRST)
+        elif slice_ops is None:
+            wanted = ops * SLICE_S / max(now - before, 1e-6)
+            ops = min(max(wanted, 64.0), ops * SLICE_GROWTH)
+        yield Progress(**progress, elapsed_s=now - began, stage_elapsed_s=now - stage_began)
+        if progress["finished"]:
+            return
+
+
+def check_memory(device: DeviceConfig, *, timed: bool) -> None:
+    """Refuse a device that does not fit the memory of this machine, before allocating it.
+
+    Raises:
+        ConfigError: with the memory needed and the memory available.
+    """
+    needs = device.effective["memory_bytes"]["timed" if timed else "untimed"]
+    available = available_bytes()
+    if available is not None and needs > available:
+        pages = device.effective["physical_pages"]
+        raise ConfigError(
+            "nand",
+            f"this device has {pages} pages and needs {size(needs)} of memory ({needs} bytes); "
+            f"{size(available)} are available here: use fewer blocks, or larger pages",
+        )
+
+
+def available_bytes() -> int | None:
+    """Return the memory that this process may still take, or None where it cannot be known."""
+    found = []
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                found.append(int(line.split()[1]) * 1024)
+    except (OSError, ValueError):
+        pass
+    try:  # the share of a container, cgroup version 2
+        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+        used = Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii")
+        if limit != "max":
+            found.append(int(limit) - int(used))
+    except (OSError, ValueError):
+        pass
+    return max(0, min(found)) if found else None
+
+
+def parse_state(state: str | None) -> Path | None:
+    """Return the path in `image:FILE`; None for the other states.
+
+    Raises:
+        ConfigError: for any other text.
+    """
+    if state is None or state == "fresh":
+        return None
+    kind, colon, path = state.partition(":")
+    if kind == "image" and colon and path:
+        return Path(path)
+    raise ConfigError("state", f"`{state}` is no state; accepted: fresh, image:FILE")
+
+
+def read_image(path: str | Path) -> bytes:
+    """Read a device image.
+
+    Raises:
+        ImageError: when the file cannot be read.
+    """
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ImageError(f"{path}: {error.strerror or error}") from error
+
+
+def _image_core(image: bytes, seed: int, path: str | Path) -> _core.Simulation:
+    try:
+        return _core.Simulation.from_image(image, seed)
+    except ImageError as error:
+        raise ImageError(f"{path}: {error}") from error
+
+
+def _same_device(image: DeviceConfig, device: Source | None, path: Path) -> None:
+    """An image brings its device; another one beside it must be the same."""
+    from opennandlab.canonical import first_difference
+
+    if device is None:
+        return
+    wanted = load_device(device)
+    difference = first_difference(image.to_dict(), wanted.to_dict())
+    if difference:
+        raise ConfigError(
+            "state", f"{path} was saved from another device: {difference} (image against --config)"
+        )
+
+
+def _measure(
+    core: _core.Simulation,
+    device: DeviceConfig,
+    seed: int,
+    *,
+    progress: Watcher | None,
+    facts: dict[str, Any],
+    slice_ops: int | None = None,
+) -> Result:
+    """Run a begun job to its end, or to Ctrl-C, and assemble the result."""
+    clock = _Clock()
+
+    def result(*, partial: bool) -> Result:
+        return assemble(
+            json.loads(core.outcome()),
+            device=device.to_dict(),
+            workload=json.loads(core.workload()),
+            seed=seed,
+            run=facts | clock.facts(),
+            partial=partial,
+        )
+
+    try:
+        for state in iter_run(core, slice_ops):
+            clock.update(state)
+            if progress is not None:
+                progress(state)
+    except KeyboardInterrupt:
+        raise Interrupted(result(partial=True)) from None
+    return result(partial=False)
+
+
+class _Clock:
+    """Wall time and rates of this machine: the `run` section."""
+
+    def __init__(self) -> None:
+        self.last: Progress | None = None
+        self.before: Progress | None = None  # the last one before the measured part
+
+    def update(self, state: Progress) -> None:
+        if not state.measured:
+            self.before = state
+        self.last = state
+
+    def facts(self) -> dict[str, Any]:
+        last, before = self.last, self.before
+        wall = last.elapsed_s if last else 0.0
+        before_s = before.elapsed_s if before else 0.0
+        measured_s = wall - before_s
+        ios = (last.host_ios if last else 0) - (before.host_ios if before else 0)
+        ops = (last.flash_ops if last else 0) - (before.flash_ops if before else 0)
+        return {
+            "wall_s": round(wall, 6),
+            "precondition_wall_s": round(before_s, 6),
+            "measured_wall_s": round(measured_s, 6),
+            "host_ios_per_s": round(ios / measured_s) if measured_s > 0 else None,
+            "flash_ops_per_s": round(ops / measured_s) if measured_s > 0 else None,
+            "peak_rss_bytes": _peak_rss_bytes(),
+        }
+
+
+def _peak_rss_bytes() -> int | None:
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _is_timed(workload: WorkloadConfig) -> bool:
+    steps = workload.to_dict().get("precondition") or []
+    return bool(workload.to_dict().get("timed", True)) or any(step.get("timed") for step in steps)
+
+
+def _checked_seed(seed: int) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
+        raise ConfigError("seed", f"`{seed}` is no seed; accepted: 0 to 2^64 - 1")
+    return seed
+
+
+__all__ = [
+    "OpenNandLabError",
+    "Progress",
+    "Simulation",
+    "benchmark",
+    "iter_run",
+    "replay",
+]
