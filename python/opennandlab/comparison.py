@@ -23,7 +23,7 @@ SPARE_TOLERANCE_RATIO = 1e-3
 STATE_KEYS = ("kind", "fills", "drive_writes", "until", "pattern", "timed", "image", "sha256")
 
 
-class Refused(ResultError):
+class UnlikeError(ResultError):
     """Results that must not be compared.
 
     Args:
@@ -51,7 +51,7 @@ def compare(
         where one side is null or the first is zero.
 
     Raises:
-        Refused: for unlike things, unless forced.
+        UnlikeError: for unlike things, unless forced.
     """
     if len(results) < 2:
         raise ResultError("compare needs two results or more")
@@ -63,7 +63,7 @@ def compare(
         for text in _objections(names[0], documents[0], name, document)
     ]
     if reasons and not force:
-        raise Refused(reasons)
+        raise UnlikeError(reasons)
     warnings = [
         text
         for name, document in zip(names[1:], documents[1:], strict=True)

@@ -24,7 +24,7 @@ from opennandlab.config import (
     load_workload,
     to_json,
 )
-from opennandlab.errors import ConfigError, ImageError, Interrupted, OpenNandLabError
+from opennandlab.errors import ConfigError, ImageError, Interrupted
 from opennandlab.files import write_atomically
 from opennandlab.result import Result, assemble
 from opennandlab.summary import size
@@ -162,7 +162,166 @@ class Simulation:
         """
         loaded = load_workload(workload, self.device)
         self._core.begin(loaded.json, self.seed)
-        return _measure(self._core, self.device, self.seed, progress=progress, facts={})
+        run = Run(self._core, self.device, self.seed, {"workload_name": loaded.name})
+        return run.measure(progress=progress)
+
+
+class Run:
+    """A workload that is ready to be run on a device: everything is checked, nothing has happened.
+
+    Args:
+        core: The simulation, its job begun.
+        device: The resolved device.
+        seed: Recorded in the result.
+        facts: What belongs into the `run` section beside times and rates.
+    """
+
+    def __init__(
+        self, core: _core.Simulation, device: DeviceConfig, seed: int, facts: dict[str, Any]
+    ) -> None:
+        """Keep the parts; see `prepare_benchmark` and `prepare_replay`."""
+        self._core = core
+        self.device = device
+        self.seed = seed
+        self.facts = facts
+
+    def measure(
+        self, *, progress: Watcher | None = None, slice_ops: int | None = None
+    ) -> Result:
+        """Run it to its end.
+
+        Args:
+            progress: Called about 20 times a second.
+            slice_ops: Operations in a slice; results do not depend on it.
+
+        Raises:
+            Interrupted: on Ctrl-C, with the partial result.
+        """
+        clock = _Clock()
+        try:
+            for state in iter_run(self._core, slice_ops):
+                clock.update(state)
+                if progress is not None:
+                    progress(state)
+        except KeyboardInterrupt:
+            raise Interrupted(self._result(clock, partial=True)) from None
+        return self._result(clock, partial=False)
+
+    def save_image(self, path: str | Path) -> None:
+        """Write the drive's state as a device image: all of it, or nothing.
+
+        Raises:
+            OutputError: with the reason.
+        """
+        write_atomically(Path(path), self._core.image())
+
+    def _result(self, clock: _Clock, *, partial: bool) -> Result:
+        return assemble(
+            json.loads(self._core.outcome()),
+            device=self.device.to_dict(),
+            workload=json.loads(self._core.workload()),
+            seed=self.seed,
+            run=self.facts | clock.facts(),
+            partial=partial,
+        )
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a run starts from.
+
+    Args:
+        device: Preset name, path, mapping or `DeviceConfig`; None for the default device, or for the
+            device of the image.
+        seed: Seed of all randomness; recorded in the result.
+        state: None for the workload's own preconditioning, `"fresh"` for an empty drive,
+            `"image:FILE"` for a saved one.
+    """
+
+    device: Source | None
+    seed: int = SEED
+    state: str | None = None
+
+    def open(self) -> tuple[DeviceConfig, _core.Simulation | None, dict[str, Any]]:
+        """Return the device, its simulation if an image brought one, and facts for the record."""
+        _checked_seed(self.seed)
+        path = parse_state(self.state)
+        if path is None:
+            device = load_device("config" if self.device is None else self.device)
+            return device, None, {"device_name": device.name}
+        core = _image_core(read_image(path), self.seed, path)
+        device = DeviceConfig(core.device(), path.name)
+        _same_device(device, self.device, path)
+        return device, core, {"device_name": device.name, "image_path": str(path)}
+
+    @property
+    def is_given(self) -> bool:
+        """True when the state is chosen here, so that no preconditioning is wanted."""
+        return self.state is not None
+
+
+def prepare_benchmark(
+    start: Start, workload: Source, overrides: Mapping[str, Any] | None = None
+) -> Run:
+    """Check everything that `benchmark` needs, and build the drive.
+
+    Args:
+        start: Device, seed and state.
+        workload: `W1` to `W5`, a path, a mapping or a `WorkloadConfig`.
+        overrides: Dotted path to value, for the workload.
+
+    Raises:
+        ConfigError: nothing was run.
+        ImageError: the image cannot be used.
+    """
+    device, core, facts = start.open()
+    job = load_workload(workload, device, overrides=overrides, fresh=start.is_given)
+    if core is None:
+        check_memory(device, timed=_is_timed(job))
+        core = _core.Simulation(device.json, start.seed)
+    core.begin(job.json, start.seed)
+    return Run(core, device, start.seed, facts | {"workload_name": job.name})
+
+
+def prepare_replay(
+    start: Start,
+    trace: str | Path,
+    *,
+    reading: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Run:
+    """Check everything that `replay` needs, read the trace and build the drive.
+
+    Args:
+        start: Device, seed and state.
+        trace: The trace file; plain, gzip or zstd.
+        reading: How to read it, such as `{"format": "msr", "skip_bad_lines": True}`.
+        options: How to run it, such as `{"closed_loop_queue_depth": 8}`.
+
+    Raises:
+        ConfigError: nothing was run.
+        TraceError: with file and line number.
+    """
+    device, core, facts = start.open()
+    document = dict(options or {})
+    if start.is_given:
+        document["precondition"] = []
+    text = to_json(document)
+    with hints(document):
+        resolved = _core.resolve_replay(text, device.json)
+    facts |= {
+        "workload_name": Path(trace).name,
+        "trace_path": str(trace),
+        "trace_reading": dict(reading or {}),
+        "replay_options": document,
+    }
+    if core is None:
+        check_memory(device, timed=True)
+    records = _core.Trace(str(trace), to_json(dict(reading or {})))
+    if core is None:
+        core = _core.Simulation(device.json, start.seed)
+    core.begin_replay(resolved, records, start.seed)
+    return Run(core, device, start.seed, facts)
 
 
 def benchmark(
@@ -171,10 +330,7 @@ def benchmark(
     *,
     seed: int = SEED,
     state: str | None = None,
-    save_image: str | Path | None = None,
     progress: Watcher | None = None,
-    slice_ops: int | None = None,
-    workload_overrides: Mapping[str, Any] | None = None,
 ) -> Result:
     """Run one workload on one device: what the command `opennandlab benchmark` does.
 
@@ -185,10 +341,7 @@ def benchmark(
         seed: Seed of all randomness; recorded in the result.
         state: None for the workload's own preconditioning, `"fresh"` for an empty drive,
             `"image:FILE"` for a saved one.
-        save_image: Where to write the drive's state after the run.
         progress: Called about 20 times a second with a `Progress`.
-        slice_ops: Operations in a slice; results do not depend on it.
-        workload_overrides: Dotted path to value, for the workload.
 
     Returns:
         The result; failed self-checks are in it, not raised.
@@ -205,81 +358,35 @@ def benchmark(
     >>> onl.benchmark(small, work, seed=7).digest == onl.benchmark(small, work, seed=7).digest
     True
     """
-    image_path = parse_state(state)
-    facts: dict[str, Any] = {}
-    core: _core.Simulation | None = None
-    if image_path is not None:
-        image = read_image(image_path)
-        core = _image_core(image, _checked_seed(seed), image_path)
-        loaded = DeviceConfig(core.device(), image_path.name)
-        _same_device(loaded, device, image_path)
-        facts["image_path"] = str(image_path)
-    else:
-        loaded = load_device("config" if device is None else device)
-    job = load_workload(
-        workload, loaded, overrides=workload_overrides, fresh=state is not None
-    )
-    if core is None:
-        check_memory(loaded, timed=_is_timed(job))
-        core = _core.Simulation(loaded.json, _checked_seed(seed))
-    core.begin(job.json, seed)
-    facts |= {"device_name": loaded.name, "workload_name": job.name}
-    result = _measure(core, loaded, seed, progress=progress, facts=facts, slice_ops=slice_ops)
-    if save_image is not None:
-        write_atomically(Path(save_image), core.image())
-    return result
+    return prepare_benchmark(Start(device, seed, state), workload).measure(progress=progress)
 
 
 def replay(
-    device: Source,
+    device: Source | None,
     trace: str | Path,
     *,
+    reading: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
-    replay_options: Mapping[str, Any] | None = None,
     seed: int = SEED,
-    state: str | None = None,
     progress: Watcher | None = None,
-    slice_ops: int | None = None,
 ) -> Result:
-    """Replay a recorded block trace on a device.
+    """Replay a recorded block trace on a device: what the command `opennandlab replay` does.
 
     Args:
         device: Preset name, path, mapping or `DeviceConfig`.
         trace: The trace file; plain, gzip or zstd.
-        options: How to read it, such as `{"format": "msr", "skip_bad_lines": True}`.
-        replay_options: How to run it, such as `{"closed_loop_queue_depth": 8}`.
+        reading: How to read it, such as `{"format": "msr", "skip_bad_lines": True}`.
+        options: How to run it, such as `{"closed_loop_queue_depth": 8}`.
         seed: Seed of the drive.
-        state: As for `benchmark`; None for what the replay options say.
         progress: Called about 20 times a second.
-        slice_ops: Operations in a slice; results do not depend on it.
 
     Raises:
         TraceError: with file and line number.
         ConfigError: nothing was run.
         Interrupted: on Ctrl-C, with the partial result.
     """
-    image_path = parse_state(state)
-    facts: dict[str, Any] = {"trace_path": str(trace), "trace_options": dict(options or {})}
-    core: _core.Simulation | None = None
-    if image_path is not None:
-        core = _image_core(read_image(image_path), _checked_seed(seed), image_path)
-        loaded = DeviceConfig(core.device(), image_path.name)
-        _same_device(loaded, device, image_path)
-        facts["image_path"] = str(image_path)
-    else:
-        loaded = load_device(device)
-    document = dict(replay_options or {})
-    if state is not None:
-        document["precondition"] = []
-    with hints(document):
-        resolved = _core.resolve_replay(to_json(document), loaded.json)
-    records = _core.Trace(str(trace), to_json(dict(options or {})))
-    if core is None:
-        check_memory(loaded, timed=True)
-        core = _core.Simulation(loaded.json, _checked_seed(seed))
-    core.begin_replay(resolved, records, seed)
-    facts |= {"device_name": loaded.name, "workload_name": Path(trace).name}
-    return _measure(core, loaded, seed, progress=progress, facts=facts, slice_ops=slice_ops)
+    run = prepare_replay(Start(device, seed), trace, reading=reading, options=options)
+    return run.measure(progress=progress)
 
 
 def iter_run(core: _core.Simulation, slice_ops: int | None = None) -> Iterator[Progress]:
@@ -389,38 +496,6 @@ def _same_device(image: DeviceConfig, device: Source | None, path: Path) -> None
         )
 
 
-def _measure(
-    core: _core.Simulation,
-    device: DeviceConfig,
-    seed: int,
-    *,
-    progress: Watcher | None,
-    facts: dict[str, Any],
-    slice_ops: int | None = None,
-) -> Result:
-    """Run a begun job to its end, or to Ctrl-C, and assemble the result."""
-    clock = _Clock()
-
-    def result(*, partial: bool) -> Result:
-        return assemble(
-            json.loads(core.outcome()),
-            device=device.to_dict(),
-            workload=json.loads(core.workload()),
-            seed=seed,
-            run=facts | clock.facts(),
-            partial=partial,
-        )
-
-    try:
-        for state in iter_run(core, slice_ops):
-            clock.update(state)
-            if progress is not None:
-                progress(state)
-    except KeyboardInterrupt:
-        raise Interrupted(result(partial=True)) from None
-    return result(partial=False)
-
-
 class _Clock:
     """Wall time and rates of this machine: the `run` section."""
 
@@ -469,12 +544,3 @@ def _checked_seed(seed: int) -> int:
         raise ConfigError("seed", f"`{seed}` is no seed; accepted: 0 to 2^64 - 1")
     return seed
 
-
-__all__ = [
-    "OpenNandLabError",
-    "Progress",
-    "Simulation",
-    "benchmark",
-    "iter_run",
-    "replay",
-]

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from opennandlab.canonical import deterministic_part, digest, first_difference
-from opennandlab.config import DeviceConfig, load_device
+from opennandlab.cautions import is_fresh
 from opennandlab.errors import ResultError
 from opennandlab.result import Result, model_version
-from opennandlab.run import Watcher, benchmark, replay
+from opennandlab.run import Run, Start, Watcher, prepare_benchmark, prepare_replay
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def verify(
             digest_rerun=None,
             note="other versions of the model give other numbers; it was not run again",
         )
-    rerun = _run_again(document, state, trace, progress, slice_ops)
+    rerun = _run_again(document, state, trace).measure(progress=progress, slice_ops=slice_ops)
     difference = first_difference(
         deterministic_part(document), deterministic_part(rerun.document)
     )
@@ -78,33 +78,18 @@ def verify(
     return Verdict(difference is None, difference, filed.digest, rerun.digest, note)
 
 
-def _run_again(
-    document: dict[str, Any],
-    state: str | None,
-    trace: str | Path | None,
-    progress: Watcher | None,
-    slice_ops: int | None,
-) -> Result:
+def _run_again(document: dict[str, Any], state: str | None, trace: str | Path | None) -> Run:
     run = document.get("run") or {}
-    device: DeviceConfig = load_device(document["device"])
     if state is None and "image_path" in run:
         state = f"image:{run['image_path']}"
+    elif state is None and is_fresh(document["state"]):
+        state = "fresh"
+    start = Start(document["device"], document["seed"], state)
     if "trace_path" in run:
-        return replay(
-            device,
+        return prepare_replay(
+            start,
             trace or run["trace_path"],
-            options=run.get("trace_options"),
-            replay_options=document["workload"],
-            seed=document["seed"],
-            state=state,
-            progress=progress,
-            slice_ops=slice_ops,
+            reading=run.get("trace_reading"),
+            options=run.get("replay_options"),
         )
-    return benchmark(
-        device,
-        document["workload"],
-        seed=document["seed"],
-        state=state,
-        progress=progress,
-        slice_ops=slice_ops,
-    )
+    return prepare_benchmark(start, document["workload"])

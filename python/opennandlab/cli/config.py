@@ -1,0 +1,191 @@
+"""`config`: what a device file means, whether it is right, and what may stand in it."""
+
+import json
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._terminal import Json, Quiet, Sets
+
+if TYPE_CHECKING:
+    from opennandlab.config import DeviceConfig
+
+app = typer.Typer(
+    help="Show, check and describe device and workload files.",
+    epilog="Example: opennandlab config show tlc_standard",
+    no_args_is_help=True,
+)
+
+Device = Annotated[str, typer.Argument(metavar="PRESET|FILE", help="The device.")]
+
+
+class Kind(str, Enum):
+    """What a schema can be printed of."""
+
+    DEVICE = "device"
+    WORKLOAD = "workload"
+    REPLAY = "replay"
+
+
+@app.command(epilog="Example: opennandlab config show tlc_standard --set ftl.gc_policy=fifo")
+def show(
+    device: Device = "config",
+    settings: Sets = None,
+    as_json: Json = False,  # noqa: FBT002 (a flag)
+    quiet: Quiet = False,  # noqa: FBT002 (a flag)
+) -> None:
+    """Print the resolved device with units, what follows from it, and the source of every constant."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.config import load_device
+        from opennandlab.prediction import predicted_waf
+
+        loaded = load_device(device, terminal.split_sets(settings)[0])
+        effective = json.loads(json.dumps(loaded.effective, default=dict))
+        effective["predicted_waf"] = predicted_waf(loaded.to_dict(), effective)
+        sources = dict(loaded.sources)
+        if as_json:
+            terminal.emit_json(
+                {"device": loaded.to_dict(), "effective": effective, "sources": sources}
+            )
+        elif not quiet:
+            _show(loaded, effective, sources)
+
+
+@app.command(epilog="Example: opennandlab config check my_device.yaml")
+def check(
+    file: Annotated[
+        str, typer.Argument(metavar="PRESET|FILE", help="The device.", show_default=False)
+    ],
+    workload: Annotated[
+        str | None,
+        typer.Option("--workload", "-w", metavar="NAME|FILE", help="Check a workload on it, too."),
+    ] = None,
+    settings: Sets = None,
+    as_json: Json = False,  # noqa: FBT002 (a flag)
+    quiet: Quiet = False,  # noqa: FBT002 (a flag)
+) -> None:
+    """Exit 0 if the file can be used; otherwise name the key, the value and what is accepted."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.config import load_device, load_workload
+
+        device_sets, workload_sets = terminal.split_sets(settings)
+        device = load_device(file, device_sets)
+        if workload is not None:
+            load_workload(workload, device, overrides=workload_sets)
+        if as_json:
+            terminal.emit_json({"file": file, "valid": True})
+        elif not quiet:
+            terminal.stdout().print(f"{file}: valid", markup=False)
+
+
+@app.command(epilog="Example: opennandlab config schema device > device.schema.json")
+def schema(
+    kind: Annotated[Kind, typer.Argument(help="Of which kind of file.")] = Kind.DEVICE,
+    as_json: Json = False,  # noqa: FBT002 (a flag; a schema is JSON anyway)
+    quiet: Quiet = False,  # noqa: FBT002 (a flag)
+) -> None:
+    """Print the JSON schema of device, workload or replay files."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab import _core
+
+        makers = {
+            Kind.DEVICE: _core.device_schema,
+            Kind.WORKLOAD: _core.workload_schema,
+            Kind.REPLAY: _core.replay_schema,
+        }
+        document = json.loads(makers[kind]())
+        if not quiet:
+            terminal.emit_json(document)
+
+
+@app.command(epilog="Example: opennandlab config presets")
+def presets(
+    as_json: Json = False,  # noqa: FBT002 (a flag)
+    quiet: Quiet = False,  # noqa: FBT002 (a flag)
+) -> None:
+    """List the devices and workloads of the package."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.config import PRESETS, device_presets, workload_presets
+
+        names = {"devices": device_presets(), "workloads": workload_presets()}
+        if as_json:
+            terminal.emit_json(names)
+        elif not quiet:
+            console = terminal.stdout()
+            folders = {"devices": PRESETS, "workloads": PRESETS / "workloads"}
+            for kind, folder in folders.items():
+                console.print(kind, style="bold")
+                for name in names[kind]:
+                    title = _title(folder / f"{name}.yaml")
+                    console.print(f"  {name:16} {title}", markup=False, soft_wrap=True)
+
+
+def _title(path: Path) -> str:
+    """Return the first comment of a preset: by rule it says what it is."""
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    return first.removeprefix("#").strip() if first.startswith("#") else ""
+
+
+def _show(device: "DeviceConfig", effective: dict[str, Any], sources: dict[str, str]) -> None:
+    from rich.table import Table
+
+    from opennandlab.config import leaves
+    from opennandlab.summary import number, size
+
+    console = terminal.stdout()
+    console.print(f"device {device.name}", style="bold", markup=False)
+    waf = effective["predicted_waf"]
+    facts = [
+        ("raw capacity", f"{size(effective['raw_bytes'])} ({effective['raw_bytes']} bytes)"),
+        (
+            "logical capacity",
+            f"{size(effective['logical_bytes'])} ({effective['logical_bytes']} bytes)",
+        ),
+        ("spare factor, nominal", number(effective["spare_factor"])),
+        ("spare factor, effective", number(effective["spare_factor_effective"])),
+        (
+            "predicted WAF",
+            "no closed form for this policy"
+            if waf is None
+            else f"{number(waf)} (uniform random page writes, steady state)",
+        ),
+        ("GC trigger", str(effective.get("gc_trigger", "-"))),
+    ]
+    known = {"raw_bytes", "logical_bytes", "spare_factor", "spare_factor_effective"}
+    known |= {"predicted_waf", "gc_trigger", "memory_bytes"}
+    memory = effective.get("memory_bytes") or {}
+    facts += [(f"memory, {kind}", size(count)) for kind, count in memory.items()]
+    facts += [
+        (path.replace("_", " "), number(value))
+        for path, value in leaves({k: v for k, v in effective.items() if k not in known})
+    ]
+    table = Table(show_header=False, show_edge=False, pad_edge=False, box=None)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for fact in facts:
+        table.add_row(*fact)
+    console.print(table)
+    console.print()
+    keys = Table("key", show_edge=False, pad_edge=False)
+    keys.add_column("value", justify="right", overflow="fold")
+    keys.add_column("source", overflow="fold")
+    shown = dict(leaves(device.to_dict()))
+    for path, value in shown.items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        keys.add_row(path, text, _source(path, sources))
+    for path, text in sources.items():
+        if path not in shown and not any(key.startswith(f"{path}.") for key in shown):
+            keys.add_row(path, "", text)
+    console.print(keys)
+
+
+def _source(path: str, sources: dict[str, str]) -> str:
+    """Return the source of a key, or of the nearest mapping around it."""
+    while path:
+        if path in sources:
+            return sources[path]
+        path = path.rpartition(".")[0]
+    return "a choice, not a constant"
