@@ -1,1 +1,18 @@
 //! Error-correcting codes for NAND flash: bits in, bits out. Knows no SSD and no time.
+//!
+//! ```text
+//!   raw bit error rate ──► Code (a codeword) ──► PageCode (a page) ──► failure, corrected bits, UBER
+//!                          binomial_tail
+//! ```
+//!
+//! What is here is arithmetic on the *parameters* of a code: lengths, parity, and the exact
+//! probability that a bounded-distance decoder fails. Encoding and decoding of data are left out. A
+//! new code is one file in [`codes`] and one row in its `mod.rs`.
+
+pub mod codes;
+mod page;
+mod tail;
+
+pub use codes::{Bch, Code, CodeError, Uncoded};
+pub use page::PageCode;
+pub use tail::binomial_tail;

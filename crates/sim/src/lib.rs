@@ -5,12 +5,25 @@
 //!
 //! | layer | modules |
 //! |---|---|
-//! | 0 | `units` `config` |
-//! | 1 | `op` `rng` |
+//! | 0 | `units` `config` `memory` |
+//! | 1 | `geometry` `rng` `op` `engine` |
 //! | 2 | `reliability` `workload` |
+//! | 3 | `nand`, and `ftl` over it |
+//! | 4 | `controller` |
+//! | 5 | `host` |
+//! | 6 | `device` |
 
 pub mod config;
+pub mod controller;
+pub mod device;
+pub mod engine;
+pub mod ftl;
+pub mod geometry;
+pub mod host;
+pub mod memory;
+pub mod nand;
 pub mod op;
+pub mod reliability;
 pub mod rng;
 pub mod units;
 pub mod workload;

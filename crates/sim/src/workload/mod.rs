@@ -4,8 +4,20 @@
 //! ([`Generator`]): *describe, compile, use*. A generator knows addresses and arrival times; it knows
 //! neither pages nor time passing in the drive.
 
+mod check;
+pub mod config;
+pub mod load;
+pub mod pattern;
+pub mod precondition;
+mod sequential_fill;
+pub mod size;
+mod synthetic;
+pub mod total;
+
 use crate::op::HostCommand;
 use crate::units::Ns;
+
+pub use config::WorkloadConfig;
 
 /// The address space that a workload is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

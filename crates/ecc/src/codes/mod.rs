@@ -1,0 +1,81 @@
+//! The codes, one file each.
+//!
+//! A [`Code`] answers two questions of the drive, per codeword: how likely does decoding fail, and
+//! how many bits are corrected on the way. Both are asked for a *shortened* codeword, because the
+//! last one of a page seldom carries as many data bits as the code could.
+//!
+//! To add a code: write `codes/<name>.rs` with a struct that holds its parameters, a constructor
+//! that refuses impossible ones with a [`CodeError`], and `impl Code`; then add the `mod` and `pub
+//! use` lines below. [`Uncoded`] is the smallest member and serves as a skeleton. A code without a
+//! closed form for its failure probability (LDPC) interpolates a measured curve there and says so
+//! in its file's first lines.
+
+mod bch;
+mod uncoded;
+
+pub use bch::Bch;
+pub use uncoded::Uncoded;
+
+/// Why there is no such code. Nothing was computed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CodeError {
+    /// The field degree is outside the range that is supported.
+    #[error("field degree m = {m} is not supported; accepted: 5 to 16")]
+    FieldDegree {
+        /// The refused degree.
+        m: u32,
+    },
+    /// A code that corrects nothing is no code.
+    #[error("t = 0 corrects nothing; accepted: 1 to {t_max} for m = {m}")]
+    CorrectsNothing {
+        /// The field degree asked for.
+        m: u32,
+        /// The most errors that a code of this field corrects.
+        t_max: u32,
+    },
+    /// The parity would fill the whole codeword.
+    #[error("t = {t} leaves no data bits in {code_bits} bits; accepted: 1 to {t_max} for m = {m}")]
+    NoDataBits {
+        /// The field degree asked for.
+        m: u32,
+        /// The refused number of errors.
+        t: u32,
+        /// Length of the codeword.
+        code_bits: u32,
+        /// The most errors that a code of this field corrects.
+        t_max: u32,
+    },
+    /// More data bits than the code has room for, or none.
+    #[error("{data_bits} data bits do not fit; accepted: 1 to {data_bits_max}")]
+    DataBits {
+        /// The refused number of data bits.
+        data_bits: u64,
+        /// The most that fits.
+        data_bits_max: u64,
+    },
+    /// A page without data.
+    #[error("a page of {page_bytes} bytes is not supported; accepted: 1 to 536870911")]
+    PageBytes {
+        /// The refused page size.
+        page_bytes: u64,
+    },
+}
+
+/// One codeword: lengths and the outcome of decoding at a given raw bit error rate.
+///
+/// Who calls: [`crate::PageCode`], once per shape of codeword and error rate. Bit errors are taken
+/// as independent; `data_bits` is at least 1 and at most [`Code::data_bits_max`], `rber` is in
+/// `0.0..=1.0`.
+pub trait Code: Send + Sync + std::fmt::Debug {
+    /// The most data bits a codeword carries.
+    fn data_bits_max(&self) -> u32;
+
+    /// Parity bits of every codeword, shortened or not.
+    fn parity_bits(&self) -> u32;
+
+    /// Probability that a codeword with `data_bits` data bits is not decoded.
+    fn failure_probability(&self, data_bits: u32, rber: f64) -> f64;
+
+    /// Mean number of bits corrected per codeword; those of codewords that fail do not count.
+    fn corrected_bits_mean(&self, data_bits: u32, rber: f64) -> f64;
+}

@@ -1,0 +1,194 @@
+//! The timed back end: dies and channels as servers with queues.
+//!
+//! ```text
+//! read     die: sense tR ──► channel: transfer x ──► done      the die is held until its transfer ends
+//! program  channel: transfer x ──► die: tPROG ──► done          the die is held while it waits for the channel
+//! erase    die: tBERS ──► done
+//! ```
+//! Each die serves its operations in order, one at a time; a channel serves waiting dies in order. A die that has
+//! its channel to itself never waits for it, so its two phases are one event.
+//!
+//! Left out: command and address cycles, planes, cache operations, reordering, suspension.
+
+use std::collections::VecDeque;
+
+use crate::engine::Engine;
+use crate::geometry::Geometry;
+use crate::nand::Timing;
+use crate::units::DieId;
+
+/// What a die is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum OpKind {
+    /// Sense a page and transfer it out.
+    Read,
+    /// Transfer a page in and program it.
+    Program,
+    /// Erase a block.
+    Erase,
+}
+
+/// Marks operations that no command waits for.
+pub const NO_COMMAND: u32 = u32::MAX;
+
+/// One operation in a die's queue.
+#[derive(Clone, Copy, Debug)]
+pub struct FlashOp {
+    /// The command slot that waits for it, or [`NO_COMMAND`].
+    pub command: u32,
+    /// What to do.
+    pub kind: OpKind,
+    /// Index of the program time.
+    pub page_type: u8,
+    /// Whether a slot of the write buffer is free when it is done.
+    pub frees_buffer: bool,
+}
+
+/// Bits of an event code that name the die.
+const DIE_BITS: u32 = 21;
+/// Event: a page is in the register and wants the channel.
+const SENSED: u32 = 0;
+/// Event: the transfer is over.
+const TRANSFERRED: u32 = 1;
+/// Event: the operation is over.
+const DONE: u32 = 2;
+/// Event codes from here on belong to the host.
+pub const HOST_EVENT: u32 = 3 << DIE_BITS;
+
+#[derive(Default)]
+struct Die {
+    queue: VecDeque<FlashOp>,
+    current: Option<FlashOp>,
+}
+
+struct Channel {
+    is_busy: bool,
+    waiting: VecDeque<u32>,
+    /// Whether it has one die only.
+    is_private: bool,
+}
+
+/// Dies and channels of a drive.
+pub struct Backend {
+    geometry: Geometry,
+    timing: Timing,
+    dies: Vec<Die>,
+    channels: Vec<Channel>,
+    queued: u64,
+}
+
+impl Backend {
+    /// All dies and channels idle.
+    pub fn new(geometry: Geometry, timing: Timing) -> Self {
+        let is_private = geometry.die_count <= geometry.channel_count;
+        let channel = |_| Channel { is_busy: false, waiting: VecDeque::new(), is_private };
+        Self {
+            geometry,
+            timing,
+            dies: (0..geometry.die_count).map(|_| Die::default()).collect(),
+            channels: (0..geometry.channel_count).map(channel).collect(),
+            queued: 0,
+        }
+    }
+
+    /// Number of program times.
+    pub fn page_types(&self) -> u32 {
+        self.timing.program.len() as u32
+    }
+
+    /// Operations that are queued or under way.
+    pub fn pending(&self) -> u64 {
+        self.queued
+    }
+
+    /// Puts an operation at the end of a die's queue.
+    #[inline]
+    pub fn enqueue(&mut self, engine: &mut Engine, die: DieId, op: FlashOp) {
+        self.queued += 1;
+        if self.dies[die.0 as usize].current.is_none() {
+            self.start(engine, die.0, op);
+        } else {
+            self.dies[die.0 as usize].queue.push_back(op);
+        }
+    }
+
+    /// Handles one event of the back end; returns the operation that it completed, if it did.
+    #[inline]
+    pub fn handle(&mut self, engine: &mut Engine, code: u32) -> Option<FlashOp> {
+        let die = code & ((1 << DIE_BITS) - 1);
+        match code >> DIE_BITS {
+            SENSED => {
+                self.request_channel(engine, die);
+                None
+            }
+            TRANSFERRED => {
+                self.release_channel(engine, die);
+                let op = self.dies[die as usize].current.expect("a transfer belongs to an operation");
+                if op.kind == OpKind::Read {
+                    Some(self.finish(engine, die))
+                } else {
+                    let program = self.timing.program[usize::from(op.page_type)];
+                    engine.schedule(program, event(DONE, die));
+                    None
+                }
+            }
+            _ => Some(self.finish(engine, die)),
+        }
+    }
+
+    #[inline]
+    fn start(&mut self, engine: &mut Engine, die: u32, op: FlashOp) {
+        self.dies[die as usize].current = Some(op);
+        let timing = &self.timing;
+        let is_private = self.channels[(die % self.geometry.channel_count) as usize].is_private;
+        match op.kind {
+            OpKind::Read if is_private => {
+                engine.schedule(timing.read + timing.transfer, event(DONE, die));
+            }
+            OpKind::Read => engine.schedule(timing.read, event(SENSED, die)),
+            OpKind::Program if is_private => {
+                let program = timing.program[usize::from(op.page_type)];
+                engine.schedule(timing.transfer + program, event(DONE, die));
+            }
+            OpKind::Program => self.request_channel(engine, die),
+            OpKind::Erase => engine.schedule(timing.erase, event(DONE, die)),
+        }
+    }
+
+    #[inline]
+    fn finish(&mut self, engine: &mut Engine, die: u32) -> FlashOp {
+        self.queued -= 1;
+        let state = &mut self.dies[die as usize];
+        let done = state.current.take().expect("an event belongs to an operation");
+        if let Some(next) = state.queue.pop_front() {
+            self.start(engine, die, next);
+        }
+        done
+    }
+
+    #[inline]
+    fn request_channel(&mut self, engine: &mut Engine, die: u32) {
+        let channel = &mut self.channels[(die % self.geometry.channel_count) as usize];
+        if channel.is_busy {
+            channel.waiting.push_back(die);
+        } else {
+            channel.is_busy = true;
+            engine.schedule(self.timing.transfer, event(TRANSFERRED, die));
+        }
+    }
+
+    #[inline]
+    fn release_channel(&mut self, engine: &mut Engine, die: u32) {
+        let channel = &mut self.channels[(die % self.geometry.channel_count) as usize];
+        match channel.waiting.pop_front() {
+            Some(next) => engine.schedule(self.timing.transfer, event(TRANSFERRED, next)),
+            None => channel.is_busy = false,
+        }
+    }
+}
+
+#[inline]
+fn event(kind: u32, die: u32) -> u32 {
+    kind << DIE_BITS | die
+}

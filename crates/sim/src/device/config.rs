@@ -1,0 +1,315 @@
+//! A device file, resolved: every default filled in, every relation between keys checked.
+//!
+//! ```text
+//! raw blocks ─ factory bad ─► good blocks: T = good * pages per block
+//! U = floor(T / (1 + OP))     spare factor (T - U) / T     S_eff = 1 - U / (T - reserve pages)
+//! ```
+//! The reserve is what GC keeps erased. A device whose reserve, open blocks and bad blocks leave no block of
+//! slack in some die is refused with these numbers.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{json, Value};
+
+use crate::config::{name_or_mapping, parse, ConfigError};
+use crate::controller::ecc::{EccConfig, ReadErrors};
+use crate::ftl::{FtlConfig, PoolSetup};
+use crate::geometry::Geometry;
+use crate::host::HostConfig;
+use crate::nand::{NandConfig, WearOut};
+use crate::reliability::{RberConfig, RberModel, WearKeys, Weibull};
+use crate::units::DieId;
+use crate::workload::Space;
+
+/// A device file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DeviceConfig {
+    /// What the device is called in reports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The flash.
+    pub nand: NandConfig,
+    /// The flash translation layer.
+    pub ftl: FtlConfig,
+    /// Error correction.
+    pub ecc: EccConfig,
+    /// The host interface.
+    pub host: HostConfig,
+    /// Another model of the raw bit error rate than the Weibull curve through `nand.rber_floor` and
+    /// `nand.rber_ceil`.
+    #[serde(default, deserialize_with = "optional_model", skip_serializing_if = "Option::is_none")]
+    pub reliability: Option<RberConfig>,
+}
+
+fn optional_model<'de, D: serde::Deserializer<'de>>(de: D) -> Result<Option<RberConfig>, D::Error> {
+    name_or_mapping(de).map(Some)
+}
+
+impl DeviceConfig {
+    /// Reads a device file given as JSON, fills defaults and checks it.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the dotted path of the first key that cannot be used.
+    pub fn resolve(json: &str) -> Result<Self, ConfigError> {
+        let mut config: Self = parse(json)?;
+        config.nand.check().map_err(|error| error.under("nand"))?;
+        config.nand.fill_defaults();
+        config.ftl.check().map_err(|error| error.under("ftl"))?;
+        config.host.check().map_err(|error| error.under("host"))?;
+        if let Some(model) = &config.reliability {
+            model.check().map_err(|error| error.under("reliability"))?;
+        }
+        config.nand.geometry().map_err(|error| error.under("nand"))?;
+        config.read_errors(0).map_err(|error| error.under("ecc"))?;
+        config.check_spare()?;
+        Ok(config)
+    }
+
+    /// The resolved file.
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self).expect("a device config is plain data")
+    }
+
+    /// The JSON schema of device files.
+    pub fn schema() -> Value {
+        schemars::schema_for!(DeviceConfig).into()
+    }
+
+    /// Dotted path and source of the constants that the device uses.
+    pub fn sources(&self) -> Vec<(String, String)> {
+        let pairs = self.nand.sources().into_iter();
+        pairs.map(|(path, source)| (path.to_owned(), source.to_owned())).collect()
+    }
+
+    /// The shape of the drive.
+    pub fn geometry(&self) -> Geometry {
+        self.nand.geometry().expect("resolve has checked the geometry")
+    }
+
+    /// Good data pages: T.
+    pub fn physical_pages(&self) -> u64 {
+        let geometry = self.geometry();
+        let bad: u32 = self.nand.bad_blocks_per_die(&geometry).iter().sum();
+        u64::from(geometry.block_count() - bad) * u64::from(geometry.pages_per_block)
+    }
+
+    /// Pages that the host can address: U.
+    pub fn logical_pages(&self) -> u32 {
+        // Rounded down: a partial page is no page. Below 2^32 by the geometry.
+        (self.physical_pages() as f64 / (1.0 + self.ftl.over_provisioning_pct)) as u32
+    }
+
+    /// The address space that the host sees.
+    pub fn space(&self) -> Space {
+        let page_bytes = self.nand.page_size_bytes;
+        Space { logical_bytes: u64::from(self.logical_pages()) * page_bytes, page_bytes }
+    }
+
+    /// Spare blocks of the drive, `(T - U) / pages per block`, as a float.
+    fn spare_blocks(&self) -> f64 {
+        let spare_pages = self.physical_pages() - u64::from(self.logical_pages());
+        spare_pages as f64 / f64::from(self.nand.pages_per_block)
+    }
+
+    /// Erased blocks that GC keeps in the whole drive.
+    pub fn reserve_blocks(&self) -> u32 {
+        let asked = self
+            .ftl
+            .gc_reserve_blocks
+            .unwrap_or_else(|| (self.spare_blocks() * self.ftl.gc_trigger_free_pct) as u32);
+        asked.max(self.geometry().die_count * self.ftl.reserve_min())
+    }
+
+    /// Where the reserve comes from, with its arithmetic.
+    fn reserve_text(&self) -> String {
+        let reserve = self.reserve_blocks();
+        let floor = self.geometry().die_count * self.ftl.reserve_min();
+        let asked = match self.ftl.gc_reserve_blocks {
+            Some(blocks) => format!("gc_reserve_blocks = {blocks}"),
+            None => format!(
+                "gc_trigger_free_pct {} x {:.1} spare blocks = {:.1}, rounded down",
+                self.ftl.gc_trigger_free_pct,
+                self.spare_blocks(),
+                self.spare_blocks() * self.ftl.gc_trigger_free_pct
+            ),
+        };
+        format!("{asked}; at least {floor} (dies x {}): {reserve} blocks", self.ftl.reserve_min())
+    }
+
+    /// What the pools of the drive are built with.
+    pub fn pool_setup(&self, seed: u64) -> PoolSetup {
+        let worn_limit = match self.nand.wear_out {
+            WearOut::Retire => self.nand.max_pe_cycles.unwrap_or(u32::MAX),
+            WearOut::Ignore => u32::MAX,
+        };
+        PoolSetup {
+            geometry: self.geometry(),
+            logical_pages: self.logical_pages(),
+            reserve_blocks: self.reserve_blocks(),
+            worn_limit,
+            seed,
+        }
+    }
+
+    /// The model of the raw bit error rate.
+    pub fn rber_model(&self) -> Box<dyn RberModel> {
+        match &self.reliability {
+            Some(model) => model.build(),
+            None => Box::new(Weibull::for_device(&WearKeys {
+                rber_floor: Some(self.nand.rber_floor),
+                rber_ceil: Some(self.nand.rber_ceil),
+                max_pe_cycles: f64::from(self.nand.max_pe_cycles.unwrap_or(1)),
+            })),
+        }
+    }
+
+    /// Read-error accounting for this device.
+    ///
+    /// # Errors
+    /// [`ConfigError`] relative to `ecc`, when there is no such code or its parity does not fit.
+    pub fn read_errors(&self, seed: u64) -> Result<ReadErrors, ConfigError> {
+        let oob_bytes = self.nand.oob_size_bytes.unwrap_or_default();
+        let code = self.ecc.page_code(self.nand.page_size_bytes, oob_bytes)?;
+        Ok(ReadErrors::new(self.rber_model(), code, seed))
+    }
+
+    fn check_spare(&self) -> Result<(), ConfigError> {
+        let setup = self.pool_setup(0);
+        let geometry = setup.geometry;
+        if self.logical_pages() < geometry.die_count {
+            let message = format!("{} logical pages for {} dies", self.logical_pages(), geometry.die_count);
+            return Err(ConfigError::new("ftl.over_provisioning_pct", message));
+        }
+        for (die, bad) in self.nand.bad_blocks_per_die(&geometry).into_iter().enumerate() {
+            let die = DieId(die as u32);
+            let good = geometry.blocks_per_die - bad;
+            let needed = setup.good_blocks_min(die, &self.ftl);
+            if good < needed {
+                let pages = geometry.logical_pages_of(die, setup.logical_pages);
+                return Err(ConfigError::new(
+                    "ftl.over_provisioning_pct",
+                    format!(
+                        "no spare block is left: die {} has {good} good blocks ({bad} bad) and needs {needed} = \
+                         {} for {pages} logical pages + {} reserve + {} further open + 1 to collect; \
+                         raise over_provisioning_pct (now {}) or lower gc_reserve_blocks (now {} per device)",
+                        die.0,
+                        pages.div_ceil(geometry.pages_per_block),
+                        setup.reserve_of(die),
+                        self.ftl.extra_frontiers(),
+                        self.ftl.over_provisioning_pct,
+                        setup.reserve_blocks,
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of memory that a simulation of this device takes: arrays per page and per block.
+    pub fn memory_bytes(&self) -> u64 {
+        let geometry = self.geometry();
+        let slots = u64::from(geometry.block_count()) << geometry.page_bits;
+        let per_page = 4 * geometry.page_count() as u64 + 4 * u64::from(self.logical_pages()) + slots / 8;
+        // Counts, states, candidates and erased lists: measured 60 bytes per block while most are erased.
+        per_page + 60 * u64::from(geometry.block_count())
+    }
+
+    /// What follows from the device file, as the result file states it.
+    pub fn effective(&self) -> Value {
+        let geometry = self.geometry();
+        let physical = self.physical_pages() as f64;
+        let logical = f64::from(self.logical_pages());
+        let reserve_pages = f64::from(self.reserve_blocks()) * f64::from(geometry.pages_per_block);
+        let page_bytes = self.nand.page_size_bytes;
+        let code = self.ecc.page_code(page_bytes, u64::MAX).expect("resolve has checked the code");
+        let timing = self.nand.timing();
+        json!({
+            "raw_bytes": geometry.page_count() as u64 * page_bytes,
+            "logical_bytes": u64::from(self.logical_pages()) * page_bytes,
+            "physical_pages": self.physical_pages(),
+            "logical_pages": self.logical_pages(),
+            "bad_blocks": self.nand.bad_blocks_per_die(&geometry).iter().sum::<u32>(),
+            "die_count": geometry.die_count,
+            "blocks_per_die": geometry.blocks_per_die,
+            "spare_factor": 1.0 - logical / physical,
+            "spare_factor_effective": 1.0 - logical / (physical - reserve_pages),
+            "reserve_blocks": self.reserve_blocks(),
+            "reserve_text": self.reserve_text(),
+            "transfer_us": timing.transfer.0 as f64 * 1e-3,
+            "codewords_per_page": code.codewords_per_page(),
+            "parity_bytes_per_page": code.parity_bytes_per_page(),
+            "memory_bytes": self.memory_bytes(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(json: &str) -> ConfigError {
+        DeviceConfig::resolve(json).expect_err(json)
+    }
+
+    #[test]
+    fn the_tlc_standard_device_has_the_numbers_of_its_page() {
+        let config = DeviceConfig::resolve("{}").expect("defaults are a device");
+        assert_eq!(config.effective()["raw_bytes"], 32_u64 << 30);
+        assert_eq!(config.logical_pages(), 7_839_825);
+        // 0.10 of 2144.0 spare blocks.
+        assert_eq!(config.reserve_blocks(), 214);
+    }
+
+    #[test]
+    fn logical_pages_and_effective_spare_follow_the_definitions() {
+        // 1024 x 256 pages at OP 7 %: U = 244994; one reserve block gives S_eff 0.0645.
+        let json = r#"{"nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1},
+                       "ftl": {"gc_reserve_blocks": 1}}"#;
+        let config = DeviceConfig::resolve(json).expect("a device");
+        assert_eq!(config.logical_pages(), 244_994);
+        let effective = config.effective()["spare_factor_effective"].as_f64().expect("a number");
+        assert!((effective - (1.0 - 244_994.0 / (1023.0 * 256.0))).abs() < 1e-12);
+    }
+
+    #[test]
+    fn impossible_devices_are_refused_with_path_and_numbers() {
+        for (json, path, words) in [
+            (r#"{"nand": {"pgae": 1}}"#, "nand.pgae", "unknown field"),
+            (r#"{"nand": {"channels": 0}}"#, "nand.channels", "accepted: 1 to"),
+            (r#"{"nand": {"channels": "eight"}}"#, "nand.channels", "eight"),
+            (r#"{"nand": {"page_size_bytes": 5000}}"#, "nand.page_size_bytes", "power of two"),
+            (r#"{"nand": {"page_size_bytes": "4 furlongs"}}"#, "nand.page_size_bytes", "furlongs"),
+            (r#"{"nand": {"timing": {"t_read_us": -1}}}"#, "nand.timing.t_read_us", "above 0"),
+            (r#"{"nand": {"timing": {"t_program_us": "fast"}}}"#, "nand.timing.t_program_us", "fast"),
+            (r#"{"nand": {"blocks_per_plane": 16777216, "dies_per_channel": 1024}}"#,
+             "nand.blocks_per_plane", "32-bit"),
+            (r#"{"ftl": {"gc_policy": "gredy"}}"#, "ftl.gc_policy", "gredy"),
+            (r#"{"ftl": {"gc_policy": {"kind": "greedy", "d": 3}}}"#, "ftl.gc_policy", "`d`"),
+            (r#"{"ftl": {"gc_policy": {"kind": "d_choices", "d": 0}}}"#, "ftl.gc_policy.d", "1 to 10000"),
+            (r#"{"ftl": {"over_provisioning_pct": 0}}"#, "ftl.over_provisioning_pct", "above 0"),
+            (r#"{"ftl": {"over_provisioning_pct": 0.0001}}"#, "ftl.over_provisioning_pct", "no spare block"),
+            (r#"{"ftl": {"gc_reserve_blocks": 100000}}"#, "ftl.over_provisioning_pct", "6250 reserve"),
+            (r#"{"nand": {"blocks_per_plane": 8, "channels": 1, "dies_per_channel": 1, "planes_per_die": 1}}"#,
+             "ftl.over_provisioning_pct", "8 good blocks"),
+            (r#"{"ecc": {"algorithm": "bch", "bch_m": 3}}"#, "ecc.bch_t", "5 to 16"),
+            (r#"{"ecc": {"algorithm": "turbo"}}"#, "ecc.algorithm", "turbo"),
+            (r#"{"host": {"queue_depth_max": 0}}"#, "host.queue_depth_max", "1 to"),
+            (r#"{"nand": {"rber_floor": 0.6}}"#, "nand.rber_floor", "0.5"),
+        ] {
+            let error = refusal(json);
+            assert_eq!(error.path, path, "{error}");
+            assert!(error.message.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_resolved_file_resolves_to_itself() {
+        let json = r#"{"nand": {"cell_type": "MLC", "factory_bad_block_ratio": 0.01,
+                        "timing": {"t_program_us": [400, 900]}},
+                       "ftl": {"gc_policy": {"kind": "d_choices", "d": 3}, "wear_leveling": "static"}}"#;
+        let config = DeviceConfig::resolve(json).expect("a device");
+        let again = DeviceConfig::resolve(&config.to_json().to_string()).expect("a device");
+        assert_eq!(config, again);
+    }
+}

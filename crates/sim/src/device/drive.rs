@@ -1,0 +1,223 @@
+//! The drive: media, firmware, write buffer and read-error accounting, and what one host command does to them.
+//!
+//! A command is cut into pages. Writes smaller than a page read the rest of it first (`merge`); trims take effect
+//! on whole pages only. The text is generic over the sink, so both executors do the same.
+
+use super::config::DeviceConfig;
+use crate::controller::ecc::ReadErrors;
+use crate::ftl::buffer::{Offer, WriteBuffer};
+use crate::ftl::{FlashSink, Ftl, WornOut};
+use crate::geometry::Geometry;
+use crate::nand::Media;
+use crate::op::{HostCommand, HostOp, Source};
+use crate::units::{Lpn, SECTOR_BYTES};
+
+/// What the host asked for so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostCounters {
+    /// Commands started, by read, write, trim.
+    pub commands: [u64; 3],
+    /// Sectors read, written and trimmed.
+    pub sectors: [u64; 3],
+    /// Pages that writes touched.
+    pub page_writes: u64,
+    /// Page writes that the write buffer absorbed.
+    pub absorbed_pages: u64,
+    /// Pages that were trimmed while they waited in the write buffer.
+    pub buffer_trimmed_pages: u64,
+    /// Page reads served by the write buffer.
+    pub buffer_read_pages: u64,
+    /// Page reads of logical pages that hold nothing.
+    pub unmapped_read_pages: u64,
+    /// Trims that never found a mapped page.
+    pub missed_trims: u64,
+    /// Page writes that failed because the drive is worn out.
+    pub rejected_pages: u64,
+}
+
+/// Index of an operation in [`HostCounters`].
+pub fn op_index(op: HostOp) -> usize {
+    match op {
+        HostOp::Read => 0,
+        HostOp::Write => 1,
+        HostOp::Trim | HostOp::TrimMapped => 2,
+    }
+}
+
+/// What a sink learns beside flash operations, for commands that wait.
+pub trait CommandSink: FlashSink {
+    /// The next program empties a slot of the write buffer, and no command waits for it.
+    fn flush_next(&mut self);
+    /// A page was taken by the write buffer, in which `waiting` pages wait now.
+    fn buffered(&mut self, waiting: usize);
+}
+
+/// A drive at rest.
+pub struct Drive {
+    pub(crate) config: DeviceConfig,
+    pub(crate) geometry: Geometry,
+    pub(crate) media: Media,
+    pub(crate) ftl: Ftl,
+    pub(crate) errors: ReadErrors,
+    pub(crate) buffer: Option<WriteBuffer>,
+    pub(crate) host: HostCounters,
+    /// A write failed because a pool is worn out.
+    pub(crate) is_worn_out: bool,
+}
+
+impl Drive {
+    /// A drive fresh from the factory.
+    pub fn new(config: DeviceConfig, seed: u64) -> Self {
+        let setup = config.pool_setup(seed);
+        let bad = config.nand.bad_blocks_per_die(&setup.geometry);
+        let media = Media::new(setup.geometry, &bad, seed);
+        let ftl = Ftl::new(&config.ftl, &setup, &media);
+        Self::assemble(config, media, ftl, seed)
+    }
+
+    /// A drive of its parts.
+    pub(crate) fn assemble(config: DeviceConfig, media: Media, ftl: Ftl, seed: u64) -> Self {
+        let pages = config.ftl.write_buffer_pages;
+        Self {
+            geometry: config.geometry(),
+            errors: config.read_errors(seed).expect("resolve has checked the code"),
+            buffer: (pages > 0).then(|| WriteBuffer::new(pages)),
+            host: HostCounters::default(),
+            is_worn_out: false,
+            config,
+            media,
+            ftl,
+        }
+    }
+
+    /// The parts that flash operations go to, and the rest.
+    pub(crate) fn split(&mut self) -> (Front<'_>, &mut Media, &mut ReadErrors) {
+        let front = Front {
+            ftl: &mut self.ftl,
+            buffer: self.buffer.as_mut(),
+            host: &mut self.host,
+            sectors_per_page: self.geometry.page_bytes / SECTOR_BYTES,
+        };
+        (front, &mut self.media, &mut self.errors)
+    }
+
+    /// Pages that wait in the write buffer.
+    pub fn buffered_pages(&self) -> usize {
+        self.buffer.as_ref().map_or(0, WriteBuffer::len)
+    }
+}
+
+/// The volatile half of a drive, for the length of a slice.
+pub(crate) struct Front<'a> {
+    pub(crate) ftl: &'a mut Ftl,
+    pub(crate) buffer: Option<&'a mut WriteBuffer>,
+    pub(crate) host: &'a mut HostCounters,
+    sectors_per_page: u64,
+}
+
+impl Front<'_> {
+    /// First page of a command, and the page after its last.
+    #[inline]
+    fn pages(&self, command: &HostCommand) -> std::ops::Range<u32> {
+        let limit = command.sector + u64::from(command.sector_count);
+        let first = command.sector / self.sectors_per_page;
+        first as u32..limit.div_ceil(self.sectors_per_page) as u32
+    }
+
+    /// Whether the page lies wholly inside the command.
+    #[inline]
+    fn covers(&self, command: &HostCommand, page: u32) -> bool {
+        let first = u64::from(page) * self.sectors_per_page;
+        let limit = command.sector + u64::from(command.sector_count);
+        command.sector <= first && first + self.sectors_per_page <= limit
+    }
+
+    /// Whether a `TrimMapped` command would hit something.
+    pub(crate) fn hits_mapped(&self, command: &HostCommand) -> bool {
+        let buffer = self.buffer.as_deref();
+        self.pages(command).map(Lpn).any(|lpn| {
+            self.ftl.find(lpn).is_some() || buffer.is_some_and(|buffer| buffer.contains(lpn))
+        })
+    }
+
+    /// Carries out a command.
+    ///
+    /// # Errors
+    /// [`WornOut`] when a write found no room; the pages before it are written.
+    #[inline]
+    pub(crate) fn apply<S: CommandSink>(
+        &mut self,
+        sink: &mut S,
+        command: &HostCommand,
+    ) -> Result<(), WornOut> {
+        let index = op_index(command.op);
+        self.host.commands[index] += 1;
+        self.host.sectors[index] += u64::from(command.sector_count);
+        for page in self.pages(command) {
+            match command.op {
+                HostOp::Write => self.write_page(sink, command, page)?,
+                HostOp::Read => self.read_page(sink, Lpn(page)),
+                HostOp::Trim | HostOp::TrimMapped => self.trim_page(command, page),
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn write_page<S: CommandSink>(
+        &mut self,
+        sink: &mut S,
+        command: &HostCommand,
+        page: u32,
+    ) -> Result<(), WornOut> {
+        let lpn = Lpn(page);
+        self.host.page_writes += 1;
+        let Some(buffer) = self.buffer.as_deref_mut() else {
+            if !self.covers(command, page) {
+                self.ftl.read(sink, lpn, Source::Merge);
+            }
+            return self.program_page(sink, lpn);
+        };
+        let is_here = buffer.contains(lpn);
+        let offer = buffer.offer(lpn);
+        let waiting = buffer.len();
+        if !is_here && !self.covers(command, page) {
+            self.ftl.read(sink, lpn, Source::Merge);
+        }
+        match offer {
+            Offer::Absorbed => self.host.absorbed_pages += 1,
+            Offer::Kept => {}
+            Offer::Flush(oldest) => {
+                sink.flush_next();
+                self.program_page(sink, oldest)?;
+            }
+        }
+        sink.buffered(waiting);
+        Ok(())
+    }
+
+    #[inline]
+    fn program_page<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn) -> Result<(), WornOut> {
+        let outcome = self.ftl.write(sink, lpn);
+        self.host.rejected_pages += u64::from(outcome.is_err());
+        outcome
+    }
+
+    #[inline]
+    fn read_page<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn) {
+        if self.buffer.as_deref().is_some_and(|buffer| buffer.contains(lpn)) {
+            self.host.buffer_read_pages += 1;
+        } else if !self.ftl.read(sink, lpn, Source::Host) {
+            self.host.unmapped_read_pages += 1;
+        }
+    }
+
+    fn trim_page(&mut self, command: &HostCommand, page: u32) {
+        if self.covers(command, page) {
+            if self.buffer.as_deref_mut().is_some_and(|buffer| buffer.trim(Lpn(page))) {
+                self.host.buffer_trimmed_pages += 1;
+            }
+            self.ftl.trim(Lpn(page));
+        }
+    }
+}

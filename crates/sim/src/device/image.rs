@@ -1,0 +1,123 @@
+//! A drive as bytes, to be saved and loaded.
+//!
+//! ```text
+//! offset  bytes  field
+//!      0      8  "ONLIMAGE"
+//!      8      4  format version, little endian
+//!     12      8  length of the body, little endian
+//!     20      4  CRC-32 of the body, little endian
+//!     24      …  body (postcard): device config as JSON text, media, FTL tables
+//! ```
+//! Stored are the media (out-of-band areas, erase counts, bad blocks) and the order of things in the FTL; the map is rebuilt
+//! from them and audited. Not stored: the write buffer (volatile), random streams (they belong to the run), counters.
+
+use serde::{Deserialize, Serialize};
+
+use super::config::DeviceConfig;
+use super::drive::Drive;
+use crate::ftl::{Ftl, FtlSnapshot};
+use crate::nand::Media;
+
+const MAGIC: &[u8; 8] = b"ONLIMAGE";
+const VERSION: u32 = 1;
+const HEADER_BYTES: usize = 24;
+
+/// Why bytes are no usable device image.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ImageError {
+    /// The first bytes are not those of an image.
+    #[error("not a device image: it does not start with ONLIMAGE")]
+    Foreign,
+    /// Written by a newer version.
+    #[error("image format {found} is newer than this version reads (up to {VERSION})")]
+    Newer {
+        /// Format of the file.
+        found: u32,
+    },
+    /// Bytes are missing, or there are too many.
+    #[error("the image is cut off or has grown: {found} bytes of body, its header says {expected}")]
+    Length {
+        /// Bytes after the header.
+        found: u64,
+        /// Bytes that the header promises.
+        expected: u64,
+    },
+    /// Bytes have changed.
+    #[error("the image is damaged: checksum {found:08x}, its header says {expected:08x}")]
+    Checksum {
+        /// Of the body as it is.
+        found: u32,
+        /// Of the body as it was written.
+        expected: u32,
+    },
+    /// The checksum fits, but the content contradicts itself.
+    #[error("the image contradicts itself: {0}")]
+    Content(String),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Body {
+    config: String,
+    oob: Vec<u32>,
+    erase_counts: Vec<u32>,
+    bad: Vec<bool>,
+    ftl: FtlSnapshot,
+}
+
+pub(super) fn save(drive: &Drive) -> Vec<u8> {
+    let body = Body {
+        config: drive.config.to_json().to_string(),
+        oob: drive.media.oob.clone(),
+        erase_counts: drive.media.erase_counts.clone(),
+        bad: drive.media.bad.clone(),
+        ftl: drive.ftl.snapshot(),
+    };
+    let body = postcard::to_allocvec(&body).expect("plain numbers always serialise");
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
+    bytes.extend(MAGIC);
+    bytes.extend(VERSION.to_le_bytes());
+    bytes.extend((body.len() as u64).to_le_bytes());
+    bytes.extend(crc32fast::hash(&body).to_le_bytes());
+    bytes.extend(body);
+    bytes
+}
+
+/// The drive and the checksum of its image.
+pub(super) fn load(bytes: &[u8], seed: u64) -> Result<(Drive, u32), ImageError> {
+    if bytes.len() < HEADER_BYTES || &bytes[..8] != MAGIC {
+        return Err(ImageError::Foreign);
+    }
+    let number = |first: usize| u32::from_le_bytes(std::array::from_fn(|index| bytes[first + index]));
+    if number(8) > VERSION {
+        return Err(ImageError::Newer { found: number(8) });
+    }
+    let body = &bytes[HEADER_BYTES..];
+    let expected = u64::from(number(12)) | u64::from(number(16)) << 32;
+    if body.len() as u64 != expected {
+        return Err(ImageError::Length { found: body.len() as u64, expected });
+    }
+    let checksum = crc32fast::hash(body);
+    if checksum != number(20) {
+        return Err(ImageError::Checksum { found: checksum, expected: number(20) });
+    }
+    let body: Body = postcard::from_bytes(body).map_err(|error| ImageError::Content(error.to_string()))?;
+    assemble(body, seed).map(|drive| (drive, checksum)).map_err(ImageError::Content)
+}
+
+fn assemble(body: Body, seed: u64) -> Result<Drive, String> {
+    let config = DeviceConfig::resolve(&body.config).map_err(|error| error.to_string())?;
+    let setup = config.pool_setup(seed);
+    let geometry = setup.geometry;
+    let mut media = Media::new(geometry, &[], seed);
+    if body.oob.len() != media.oob.len()
+        || body.erase_counts.len() != media.erase_counts.len()
+        || body.bad.len() != media.bad.len()
+    {
+        return Err("the media tables are of another geometry".into());
+    }
+    media.oob.copy_from_slice(&body.oob);
+    media.erase_counts = body.erase_counts;
+    media.bad = body.bad;
+    let ftl = Ftl::restore(&config.ftl, &setup, &media, &body.ftl)?;
+    Ok(Drive::assemble(config, media, ftl, seed))
+}

@@ -1,0 +1,95 @@
+//! The untimed executor: the FTL at memory speed.
+//!
+//! Its sink does nothing but store out-of-band areas and erase counts, and is inlined into the FTL. Commands come in
+//! chunks, so that the L2P entries and live bits of coming overwrites can be prefetched: the entry 48 commands
+//! ahead, then, when it has arrived, what it points at 24 ahead. On a large drive this doubles the rate.
+
+use super::drive::{CommandSink, Drive};
+use crate::controller::ecc::ReadErrors;
+use crate::ftl::{FlashSink, WornOut};
+use crate::nand::Media;
+use crate::op::{HostCommand, HostOp, Source};
+use crate::units::{BlockId, Lpn, Ppn, SECTOR_BYTES};
+
+/// Commands ahead at which the L2P entry is prefetched.
+const ENTRY_AHEAD: usize = 48;
+/// Commands ahead at which the page that the entry names is prefetched.
+const PAGE_AHEAD: usize = 24;
+
+/// See the module.
+pub(crate) struct Instant<'a> {
+    media: &'a mut Media,
+    errors: &'a mut ReadErrors,
+}
+
+impl FlashSink for Instant<'_> {
+    #[inline]
+    fn media(&self) -> &Media {
+        self.media
+    }
+
+    #[inline]
+    fn read(&mut self, _ppn: Ppn, _source: Source) {}
+
+    #[inline]
+    fn sensed(&mut self, block: BlockId, page_count: u32, source: Source) {
+        self.errors.record(self.media.erase_count(block), page_count, source);
+    }
+
+    #[inline]
+    fn program(&mut self, ppn: Ppn, lpn: Lpn, _source: Source) {
+        self.media.program(ppn, lpn);
+    }
+
+    #[inline]
+    fn program_run(&mut self, first: Ppn, lpns: &[u32], _source: Source) {
+        self.media.program_run(first, lpns);
+    }
+
+    fn erase(&mut self, block: BlockId, _source: Source) -> u32 {
+        self.media.erase(block)
+    }
+
+    fn retire(&mut self, block: BlockId) {
+        self.media.retire(block);
+    }
+}
+
+impl CommandSink for Instant<'_> {
+    #[inline]
+    fn flush_next(&mut self) {}
+
+    #[inline]
+    fn buffered(&mut self, _waiting: usize) {}
+}
+
+impl Drive {
+    /// Carries out commands in order, without time; `retarget` redraws trims that hit nothing.
+    ///
+    /// # Errors
+    /// [`WornOut`] at the first write without room.
+    pub(crate) fn run_instant(
+        &mut self,
+        commands: &mut [HostCommand],
+        mut retarget: impl FnMut(&mut HostCommand),
+    ) -> Result<(), WornOut> {
+        let shift = (self.geometry.page_bytes / SECTOR_BYTES).trailing_zeros();
+        let logical_pages = self.ftl.logical_pages();
+        let (mut front, media, errors) = self.split();
+        let mut sink = Instant { media, errors };
+        for index in 0..commands.len() {
+            if let Some(coming) = commands.get(index + ENTRY_AHEAD) {
+                front.ftl.prefetch_entry(Lpn((coming.sector >> shift) as u32));
+            }
+            if let Some(coming) = commands.get(index + PAGE_AHEAD) {
+                front.ftl.prefetch_page(Lpn(((coming.sector >> shift) as u32).min(logical_pages - 1)));
+            }
+            let command = &mut commands[index];
+            if command.op == HostOp::TrimMapped && !super::aim_trim(&front, command, &mut retarget) {
+                front.host.missed_trims += 1;
+            }
+            front.apply(&mut sink, command)?;
+        }
+        Ok(())
+    }
+}

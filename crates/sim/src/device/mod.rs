@@ -1,0 +1,39 @@
+//! The device as users meet it: configuration, a simulation that runs in slices, its outcome and its image.
+
+mod config;
+mod drive;
+mod image;
+mod instant;
+mod outcome;
+mod run;
+mod series;
+mod simulation;
+mod steady;
+mod timed;
+
+pub use config::DeviceConfig;
+pub use drive::{Drive, HostCounters};
+pub use image::ImageError;
+pub use run::Progress;
+pub use simulation::Simulation;
+
+use crate::op::HostCommand;
+use drive::Front;
+
+/// Addresses that a trim of mapped data may try before it counts as missed.
+const TRIM_TRIES: u32 = 10_000;
+
+/// Redraws a trim until it hits mapped data; false if none was found.
+fn aim_trim(
+    front: &Front,
+    command: &mut HostCommand,
+    retarget: &mut dyn FnMut(&mut HostCommand),
+) -> bool {
+    for _ in 0..TRIM_TRIES {
+        if front.hits_mapped(command) {
+            return true;
+        }
+        retarget(command);
+    }
+    front.hits_mapped(command)
+}

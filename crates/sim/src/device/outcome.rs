@@ -1,0 +1,268 @@
+//! The measured part as the result file states it: metrics, series, checks, warnings.
+//!
+//! Every figure is a difference of counters between the start and the end of the measured stage; nothing of the
+//! preconditioning enters. Figures that were not measured are `null`, never zero.
+
+use serde_json::{json, Map, Value};
+
+use super::drive::Drive;
+use super::run::{Baseline, Run};
+use super::series::{Series, Wear};
+use super::timed::TimedStage;
+use crate::controller::ecc::ErrorFigures;
+use crate::op::SOURCE_COUNT;
+use crate::units::SECTOR_BYTES;
+
+/// Names of the sources in counters, by `Source`.
+const SOURCE_NAMES: [&str; SOURCE_COUNT] = ["host", "gc", "wear", "merge"];
+
+/// Little's law must hold to this, relative.
+const LITTLES_LAW_TOLERANCE: f64 = 1e-3;
+
+/// Observed uncorrectable reads from which the observation is stated instead of the analytic mean.
+const OBSERVED_MIN: u64 = 10;
+
+/// The measured part so far.
+struct Measured<'a> {
+    drive: &'a Drive,
+    start: &'a Baseline,
+    timed: Option<&'a TimedStage>,
+    errors: ErrorFigures,
+}
+
+/// The document without what only the caller knows (tool, seed, digest).
+pub(crate) fn document(drive: &Drive, run: &Run, origin: &Value) -> Value {
+    let mut state = Map::new();
+    state.insert("origin".into(), origin.clone());
+    state.insert("steps".into(), json!(run.records));
+    state.insert("worn_out".into(), json!(drive.is_worn_out));
+    let mut warnings = run.warnings.clone();
+    if drive.is_worn_out {
+        warnings.push("the drive is worn out: too few good blocks are left, writes are refused".into());
+    }
+    let mut document = json!({
+        "effective": drive.config.effective(),
+        "workload": run.resolved,
+        "state": state,
+    });
+    let finished = run.series.as_ref().map(|series| (series, run.timed.as_deref()));
+    if let (Some(start), Some((series, timed))) = (&run.baseline, finished.or_else(|| run.partial())) {
+        let errors = drive.errors.figures_since(&start.tally);
+        let measured = Measured { drive, start, timed, errors };
+        document["metrics"] = measured.metrics();
+        document["series"] = Series::to_json(series);
+        document["checks"] = measured.checks(run.is_measured_done);
+        warnings.extend(measured.warnings());
+    }
+    document["complete"] = json!(run.is_measured_done);
+    document["warnings"] = json!(warnings);
+    document
+}
+
+impl Measured<'_> {
+    fn programs(&self) -> [u64; SOURCE_COUNT] {
+        difference(&self.drive.ftl.counters().programs, &self.start.ftl.programs)
+    }
+
+    fn erases(&self) -> [u64; SOURCE_COUNT] {
+        difference(&self.drive.ftl.counters().erases, &self.start.ftl.erases)
+    }
+
+    fn reads(&self) -> [u64; SOURCE_COUNT] {
+        difference(&self.drive.ftl.counters().reads, &self.start.ftl.reads)
+    }
+
+    /// Bytes that the host read, wrote, trimmed.
+    fn host_bytes(&self) -> [u64; 3] {
+        difference(&self.drive.host.sectors, &self.start.host.sectors).map(|count| count * SECTOR_BYTES)
+    }
+
+    fn nand_bytes_written(&self) -> u64 {
+        self.programs().iter().sum::<u64>() * self.drive.geometry.page_bytes
+    }
+
+    fn seconds(&self) -> Option<f64> {
+        self.timed.map(|stage| stage.tally.last_completion.as_seconds()).filter(|&seconds| seconds > 0.0)
+    }
+
+    fn metrics(&self) -> Value {
+        let [read_bytes, written_bytes, trimmed_bytes] = self.host_bytes();
+        let wear = Wear::of(self.drive);
+        let waf = (written_bytes > 0).then(|| self.nand_bytes_written() as f64 / written_bytes as f64);
+        let erases = self.erases();
+        let mut metrics = json!({
+            "waf": waf,
+            "host_bytes_written": written_bytes,
+            "nand_bytes_written": self.nand_bytes_written(),
+            "host_bytes_read": read_bytes,
+            "host_bytes_trimmed": trimmed_bytes,
+            "host_pages": self.host_pages(),
+            "programs": counts(&self.programs(), &["map", "refresh", "parity", "pad"], &["merge"]),
+            "reads": counts(&self.reads(), &["map", "refresh"], &[]),
+            "erases": counts(&erases, &[], &["host", "merge"]),
+            "gc_cycles": erases[1],
+            "gc_pages_moved": self.programs()[1],
+            "retired_blocks": self.drive.ftl.counters().retired_blocks - self.start.ftl.retired_blocks,
+            "free_blocks": self.drive.ftl.erased_blocks(),
+            "wear": { "min": wear.min, "max": wear.max, "mean": wear.mean, "stddev": wear.stddev },
+            "wl_stddev": wear.stddev,
+            "tbw_tb": self.tbw_tb(&wear, waf),
+            "lifetime_days": self.lifetime_days(&wear),
+        });
+        let section = metrics.as_object_mut().expect("an object was built");
+        section.extend(self.error_metrics());
+        section.extend(self.timed_metrics());
+        metrics
+    }
+
+    fn host_pages(&self) -> Value {
+        let (now, then) = (&self.drive.host, &self.start.host);
+        json!({
+            "written": now.page_writes - then.page_writes,
+            "absorbed": now.absorbed_pages - then.absorbed_pages,
+            "buffer_trimmed": now.buffer_trimmed_pages - then.buffer_trimmed_pages,
+            "buffer_read": now.buffer_read_pages - then.buffer_read_pages,
+            "unmapped_read": now.unmapped_read_pages - then.unmapped_read_pages,
+            "rejected": now.rejected_pages - then.rejected_pages,
+        })
+    }
+
+    fn error_metrics(&self) -> Map<String, Value> {
+        let figures = &self.errors;
+        let any = figures.reads > 0;
+        let is_observed = figures.uncorrectable >= OBSERVED_MIN;
+        let mean_rate = figures.uncorrectable_mean / figures.reads.max(1) as f64;
+        let observed_rate = figures.uncorrectable as f64 / figures.reads.max(1) as f64;
+        let rate = if is_observed { observed_rate } else { mean_rate };
+        let correction_pct = 100.0 * figures.corrected_bits / figures.reads.max(1) as f64;
+        let mut section = Map::new();
+        section.insert("ecc_correction_rate_pct".into(), json!(any.then_some(correction_pct)));
+        section.insert("uncorrectable_reads".into(), json!(figures.uncorrectable));
+        section.insert("uncorrectable_read_rate".into(), json!(any.then_some(rate)));
+        let method = if is_observed { "observed" } else { "analytic" };
+        section.insert("uncorrectable_read_rate_method".into(), json!(any.then_some(method)));
+        section.insert("uber".into(), json!(any.then_some(figures.uber)));
+        section.insert("uber_method".into(), json!(any.then_some("analytic")));
+        section
+    }
+
+    fn timed_metrics(&self) -> Map<String, Value> {
+        let mut section = Map::new();
+        let seconds = self.seconds();
+        let [read, written, _] = self.timed.map_or([0; 3], |stage| stage.tally.served_bytes);
+        let megabytes = |bytes: u64| seconds.map(|seconds| bytes as f64 * 1e-6 / seconds);
+        section.insert(
+            "throughput_mb_s".into(),
+            json!({"read": megabytes(read), "write": megabytes(written), "total": megabytes(read + written)}),
+        );
+        let commands = self.timed.map_or([0; 3], |stage| stage.tally.served_commands);
+        let rate = |count: u64| seconds.map(|seconds| count as f64 / seconds);
+        section.insert(
+            "iops".into(),
+            json!({"read": rate(commands[0]), "write": rate(commands[1]),
+                   "trim": rate(commands[2]), "total": rate(commands.iter().sum())}),
+        );
+        section.insert("duration_s".into(), json!(seconds));
+        section.insert("latency_us".into(), json!(self.timed.map(|stage| stage.latencies.to_json())));
+        section.insert(
+            "outstanding_mean".into(),
+            json!(self.timed.and_then(TimedStage::outstanding_mean)),
+        );
+        section
+    }
+
+    /// `physical capacity * PE limit * wear efficiency / WAF` in 10^12 bytes; efficiency is mean over maximum wear.
+    fn tbw_tb(&self, wear: &Wear, waf: Option<f64>) -> Option<f64> {
+        let waf = waf.filter(|&waf| waf > 0.0)?;
+        let capacity = self.drive.config.physical_pages() as f64 * self.drive.geometry.page_bytes as f64;
+        let cycles = f64::from(self.drive.config.nand.max_pe_cycles?);
+        (wear.max > 0).then(|| capacity * 1e-12 * cycles * wear.mean / f64::from(wear.max) / waf)
+    }
+
+    /// Cycles that all blocks together can take, over erases per simulated day, times mean over maximum wear.
+    fn lifetime_days(&self, wear: &Wear) -> Option<f64> {
+        let erases = self.erases().iter().sum::<u64>();
+        let days = self.seconds()? / 86_400.0;
+        if erases == 0 || wear.max == 0 {
+            return None;
+        }
+        let cycles = f64::from(self.drive.config.nand.max_pe_cycles?) * self.drive.ftl.good_blocks() as f64;
+        Some(cycles / (erases as f64 / days) * wear.mean / f64::from(wear.max))
+    }
+
+    /// Self-checks. Each must hold in every run; one that fails means that the figures cannot be trusted.
+    fn checks(&self, is_complete: bool) -> Value {
+        let (now, then) = (&self.drive.host, &self.start.host);
+        let issued = self.timed.map_or_else(
+            || difference(&now.commands, &then.commands).iter().sum(),
+            |stage| stage.tally.issued,
+        );
+        let served = self.timed.map_or(issued, |stage| stage.tally.served);
+        let littles_law_error = self.timed.map(TimedStage::littles_law_error);
+        let pending = self.timed.map_or(0, TimedStage::pending_ops);
+        let accepted = self.programs()[0]
+            + (now.absorbed_pages - then.absorbed_pages)
+            + (now.buffer_trimmed_pages - then.buffer_trimmed_pages)
+            + (now.rejected_pages - then.rejected_pages)
+            + self.drive.buffered_pages() as u64;
+        let offered = now.page_writes - then.page_writes + self.start.buffered_pages;
+        let audit = self.drive.ftl.audit(&self.drive.media);
+        let moved = self.programs()[1..3] == self.reads()[1..3];
+        let littles_law_holds =
+            !is_complete || littles_law_error.is_none_or(|error| error <= LITTLES_LAW_TOLERANCE);
+        let all_served = !is_complete || (issued == served && pending == 0);
+        let program_identity = accepted == offered && moved;
+        json!({
+            "issued": issued,
+            "served": served,
+            "littles_law_error": littles_law_error,
+            "program_identity": program_identity,
+            "map_audit": audit.as_ref().map_or_else(Clone::clone, |()| "passed".into()),
+            "passed": all_served && littles_law_holds && program_identity && audit.is_ok(),
+            "failures": failures([
+                (!all_served, format!("{issued} commands issued, {served} served, {pending} operations left")),
+                (!littles_law_holds, format!("Little's law is off by {littles_law_error:?}")),
+                (accepted != offered, format!("{offered} pages offered, {accepted} accounted for")),
+                (!moved, "pages read and programmed by collections differ".into()),
+                (audit.is_err(), format!("map audit: {}", audit.err().unwrap_or_default())),
+            ]),
+        })
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let [read_bytes, written_bytes, _] = self.host_bytes();
+        if written_bytes > 0 && self.erases()[1] == 0 {
+            warnings.push(
+                "GC did not run in the measured part: its effect on latency was not measured".into(),
+            );
+        }
+        let unmapped = self.drive.host.unmapped_read_pages - self.start.host.unmapped_read_pages;
+        if unmapped > 0 && read_bytes > 0 {
+            warnings.push(format!(
+                "{unmapped} page reads hit pages that were never written: they took no flash time"
+            ));
+        }
+        warnings
+    }
+}
+
+fn failures<const N: usize>(list: [(bool, String); N]) -> Vec<String> {
+    list.into_iter().filter(|(failed, _)| *failed).map(|(_, text)| text).collect()
+}
+
+fn difference<const N: usize>(now: &[u64; N], then: &[u64; N]) -> [u64; N] {
+    std::array::from_fn(|index| now[index] - then[index])
+}
+
+/// Counts by source name, with the given names left out, and sources that do not exist yet as zero.
+fn counts(values: &[u64; SOURCE_COUNT], absent: &[&str], hidden: &[&str]) -> Value {
+    let mut section = Map::new();
+    for (name, value) in SOURCE_NAMES.iter().zip(values) {
+        if !hidden.contains(name) {
+            section.insert((*name).to_owned(), json!(value));
+        }
+    }
+    section.extend(absent.iter().map(|name| ((*name).to_owned(), json!(0))));
+    Value::Object(section)
+}

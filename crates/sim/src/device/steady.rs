@@ -1,0 +1,79 @@
+//! When the write amplification no longer moves.
+//!
+//! WAF is measured in windows of equal host writes. It is steady when the last few windows agree: their spread and
+//! the trend of a least-squares line across them stay within the rule's tolerance. The shape of the SNIA steady-state
+//! rule (excursion and slope), applied to WAF, which has no noise of timing.
+
+use crate::workload::SteadyRule;
+
+/// See the module.
+pub(crate) struct SteadyWatch {
+    rule: SteadyRule,
+    window_start: (u64, u64),
+    wafs: Vec<f64>,
+}
+
+impl SteadyWatch {
+    /// A watch that starts at these totals of host bytes and NAND bytes written.
+    pub(crate) fn new(rule: SteadyRule, host_bytes: u64, nand_bytes: u64) -> Self {
+        Self { rule, window_start: (host_bytes, nand_bytes), wafs: Vec::new() }
+    }
+
+    /// Notes new totals; true when WAF is steady.
+    pub(crate) fn note(&mut self, host_bytes: u64, nand_bytes: u64) -> bool {
+        let (host_start, nand_start) = self.window_start;
+        if host_bytes - host_start < self.rule.window_bytes.max(1) {
+            return false;
+        }
+        self.wafs.push((nand_bytes - nand_start) as f64 / (host_bytes - host_start) as f64);
+        self.window_start = (host_bytes, nand_bytes);
+        self.is_steady()
+    }
+
+    fn is_steady(&self) -> bool {
+        let count = self.rule.window_count.max(2) as usize;
+        let Some(first) = self.wafs.len().checked_sub(count) else { return false };
+        let recent = &self.wafs[first..];
+        let mean = recent.iter().sum::<f64>() / count as f64;
+        let spread = recent.iter().fold(f64::MIN, |a, &b| a.max(b))
+            - recent.iter().fold(f64::MAX, |a, &b| a.min(b));
+        let middle = (count - 1) as f64 / 2.0;
+        let (mut covariance, mut variance) = (0.0, 0.0);
+        for (index, waf) in recent.iter().enumerate() {
+            let distance = index as f64 - middle;
+            covariance += distance * (waf - mean);
+            variance += distance * distance;
+        }
+        let trend = (covariance / variance * (count - 1) as f64).abs();
+        spread <= self.rule.tolerance_ratio * mean && trend <= 0.5 * self.rule.tolerance_ratio * mean
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn windows_until_steady(wafs: &[f64]) -> Option<usize> {
+        let rule = SteadyRule { window_bytes: 100, window_count: 4, tolerance_ratio: 0.02 };
+        let mut watch = SteadyWatch::new(rule, 1000, 5000);
+        let mut nand = 5000.0;
+        (1..).zip(wafs).find_map(|(window, waf)| {
+            nand += waf * 100_000.0;
+            // In thousands, so that the WAF keeps its digits.
+            watch.note(1000 + window as u64 * 100_000, nand as u64).then_some(window)
+        })
+    }
+
+    #[test]
+    fn a_flat_series_is_steady_after_its_windows() {
+        assert_eq!(windows_until_steady(&[7.60, 7.61, 7.60, 7.61]), Some(4));
+        assert_eq!(windows_until_steady(&[7.60, 7.61, 7.60]), None);
+    }
+
+    #[test]
+    fn a_slow_rise_is_not_steady() {
+        // Inside 2 % altogether, but rising all the way: more than 1 % of trend.
+        assert_eq!(windows_until_steady(&[7.50, 7.54, 7.58, 7.62]), None);
+        assert_eq!(windows_until_steady(&[1.0, 4.0, 7.60, 7.61, 7.60, 7.61]), Some(6));
+    }
+}

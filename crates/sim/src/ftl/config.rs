@@ -1,0 +1,176 @@
+//! The `ftl` section of a device file, and the arithmetic of its spare area.
+//!
+//! ```text
+//! good blocks of a pool
+//! ├── reserve       kept erased, always            (never holds data: no part of T in S_eff)
+//! ├── open blocks   beyond the first
+//! └── the rest      logical pages + what GC lives on; at least one block must be left over
+//! ```
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::gc::GcConfig;
+use crate::config::{name_or_mapping, ConfigError};
+
+/// Which writes share an open block.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum WriteFrontiers {
+    /// Host and collected pages share the open block.
+    Single(SingleFrontier),
+    /// Host and collected pages have an open block each.
+    HostGc(HostGcFrontiers),
+    /// An oracle for studies: the first `fraction` of the logical pages has an open block of its own.
+    HotCold(HotColdFrontiers),
+}
+
+impl Default for WriteFrontiers {
+    fn default() -> Self {
+        Self::Single(SingleFrontier {})
+    }
+}
+
+/// No parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SingleFrontier {}
+
+/// No parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostGcFrontiers {}
+
+/// Parameters of the oracle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HotColdFrontiers {
+    /// Share of the logical pages that counts as hot, between 0 and 1.
+    pub fraction: f64,
+}
+
+/// How erase counts are kept even.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum WearConfig {
+    /// Not at all: erased blocks are opened in the order in which they were erased.
+    None(NoWear),
+    /// The least worn of the erased blocks is opened first.
+    Dynamic(DynamicWear),
+    /// As dynamic; besides, a block whose count lags behind the mean has its data moved.
+    Static(StaticWear),
+}
+
+/// No parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoWear {}
+
+/// No parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DynamicWear {}
+
+/// Parameters of static wear leveling.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StaticWear {
+    /// Erases by which a block may lag behind the mean of its pool before its data is moved; at least 1.
+    #[serde(default = "default_threshold")]
+    pub threshold: u32,
+}
+
+fn default_threshold() -> u32 {
+    20
+}
+
+impl Default for WearConfig {
+    fn default() -> Self {
+        Self::Dynamic(DynamicWear {})
+    }
+}
+
+/// The flash translation layer of a drive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FtlConfig {
+    /// Over-provisioning as a ratio (despite the name): `(T - U) / U`, T good data pages, U logical pages.
+    pub over_provisioning_pct: f64,
+    /// How garbage collection picks its victim.
+    #[serde(deserialize_with = "name_or_mapping")]
+    pub gc_policy: GcConfig,
+    /// GC starts when erased blocks fall to this share of the spare blocks `(T - U) / pages per block`; 0 to 1.
+    pub gc_trigger_free_pct: f64,
+    /// The same in blocks per device; overrides `gc_trigger_free_pct`. At least one block per die is kept.
+    pub gc_reserve_blocks: Option<u32>,
+    /// Which writes share an open block.
+    #[serde(deserialize_with = "name_or_mapping")]
+    pub write_frontiers: WriteFrontiers,
+    /// How erase counts are kept even.
+    #[serde(deserialize_with = "name_or_mapping")]
+    pub wear_leveling: WearConfig,
+    /// Pages of the volatile write buffer; 0 writes through.
+    pub write_buffer_pages: u32,
+}
+
+impl Default for FtlConfig {
+    fn default() -> Self {
+        Self {
+            over_provisioning_pct: 0.07,
+            gc_policy: GcConfig::default(),
+            gc_trigger_free_pct: 0.10,
+            gc_reserve_blocks: None,
+            write_frontiers: WriteFrontiers::default(),
+            wear_leveling: WearConfig::default(),
+            write_buffer_pages: 0,
+        }
+    }
+}
+
+impl FtlConfig {
+    /// Ranges of single keys.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let ratio = |key: &str, value: f64, last: f64| {
+            if value > 0.0 && value <= last {
+                Ok(())
+            } else {
+                let message = format!("{value} is out of range; accepted: a ratio above 0, at most {last}");
+                Err(ConfigError::new(key, message))
+            }
+        };
+        ratio("over_provisioning_pct", self.over_provisioning_pct, 100.0)?;
+        if !(0.0..=1.0).contains(&self.gc_trigger_free_pct) {
+            let message = format!("{} is out of range; accepted: a ratio from 0 to 1", self.gc_trigger_free_pct);
+            return Err(ConfigError::new("gc_trigger_free_pct", message));
+        }
+        if self.gc_reserve_blocks == Some(0) {
+            return Err(ConfigError::new("gc_reserve_blocks", "0 is out of range; accepted: 1 or more blocks"));
+        }
+        if self.write_buffer_pages > 1 << 24 {
+            let message = format!("{} is out of range; accepted: 0 to {}", self.write_buffer_pages, 1 << 24);
+            return Err(ConfigError::new("write_buffer_pages", message));
+        }
+        if let WriteFrontiers::HotCold(HotColdFrontiers { fraction }) = self.write_frontiers {
+            if !(fraction > 0.0 && fraction < 1.0) {
+                let message = format!("{fraction} is out of range; accepted: between 0 and 1");
+                return Err(ConfigError::new("write_frontiers.fraction", message));
+            }
+        }
+        if self.wear_leveling == WearConfig::Static(StaticWear { threshold: 0 }) {
+            let message = "0 is out of range; accepted: 1 or more erases";
+            return Err(ConfigError::new("wear_leveling.threshold", message));
+        }
+        self.gc_policy.check().map_err(|error| error.under("gc_policy"))
+    }
+
+    /// Open blocks that a pool can hold besides the first.
+    pub fn extra_frontiers(&self) -> u32 {
+        u32::from(!matches!(self.write_frontiers, WriteFrontiers::Single(_)))
+            + u32::from(matches!(self.wear_leveling, WearConfig::Static(_)))
+    }
+
+    /// Erased blocks that a pool needs in the middle of one collection: one per open block that it may fill.
+    pub fn reserve_min(&self) -> u32 {
+        1 + u32::from(matches!(self.write_frontiers, WriteFrontiers::HotCold(_)))
+    }
+}

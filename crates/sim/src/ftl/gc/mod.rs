@@ -1,0 +1,302 @@
+//! How garbage collection picks its victim.
+//!
+//! One pool of blocks (a die) owns one policy. The pool tells it when a block is closed and when a page of a
+//! block dies; the policy answers [`GcPolicy::choose`]. A policy *chooses*; it never moves data. Blocks are
+//! numbered inside the pool. `fifo` is the smallest member and serves as skeleton; to add one, write
+//! its file and one row below.
+
+mod cost_benefit;
+mod d_choices;
+mod fifo;
+mod greedy;
+mod random;
+mod windowed_greedy;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use cost_benefit::{Age, CostBenefit};
+pub use d_choices::DChoices;
+pub use fifo::Fifo;
+pub use greedy::Greedy;
+pub use random::Random;
+pub use windowed_greedy::WindowedGreedy;
+
+use crate::config::ConfigError;
+use crate::rng::Rng;
+
+/// What a policy may look at when it chooses.
+pub struct BlockView<'a> {
+    /// Live pages by block of the pool.
+    pub live_counts: &'a [u16],
+    /// Pages of a block.
+    pub pages_per_block: u16,
+    /// Host page writes so far: the clock of ages.
+    pub now: u64,
+}
+
+/// What a policy is built with.
+pub struct BuildContext {
+    /// Blocks of the pool, bad ones included.
+    pub block_count: u32,
+    /// Pages of a block.
+    pub pages_per_block: u16,
+    /// The policy's own stream of randomness.
+    pub rng: Rng,
+}
+
+/// Picks victims among the closed blocks of one pool.
+///
+/// Who calls: `ftl::Pool`, from one thread. Candidates are exactly the blocks reported by `closed` and not yet
+/// returned by `choose` or taken back by `remove`.
+pub trait GcPolicy: Send {
+    /// A block was written to its end and may be collected from now on.
+    fn closed(&mut self, block: u32, live_count: u16, now: u64);
+
+    /// A page of a block died; `live_count` is what is left. The block may be open: then it is no candidate yet.
+    fn invalidated(&mut self, block: u32, live_count: u16, now: u64);
+
+    /// The next victim, which is no candidate any more; `None` without candidates.
+    fn choose(&mut self, view: &BlockView) -> Option<u32>;
+
+    /// Takes a candidate out, because wear leveling collects it.
+    fn remove(&mut self, block: u32);
+
+    /// The candidates and what is remembered of them, as numbers for a device image.
+    fn save(&self) -> Vec<u64>;
+
+    /// Restores what [`GcPolicy::save`] gave, into a policy without candidates. False: the numbers are no state of
+    /// this policy.
+    fn restore(&mut self, numbers: &[u64]) -> bool;
+}
+
+/// Declares the registry: one row per policy, in the config and in the constructor.
+macro_rules! gc_registry {
+    ($($(#[$doc:meta])* $row:ident($config:ty),)+) => {
+        /// How garbage collection picks its victim: a name, or a mapping with `kind` and parameters.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "kind", rename_all = "snake_case")]
+        pub enum GcConfig {
+            $($(#[$doc])* $row($config),)+
+        }
+
+        impl GcConfig {
+            /// A policy without candidates.
+            pub fn build(&self, context: BuildContext) -> Box<dyn GcPolicy> {
+                match self { $(Self::$row(config) => config.build(context),)+ }
+            }
+
+            /// Ranges of the parameters.
+            ///
+            /// # Errors
+            /// [`ConfigError`] relative to this mapping.
+            pub fn check(&self) -> Result<(), ConfigError> {
+                match self { $(Self::$row(config) => config.check(),)+ }
+            }
+        }
+    };
+}
+
+gc_registry! {
+    /// The block with the fewest live pages.
+    Greedy(greedy::GreedyConfig),
+    /// Free space won, weighed by age.
+    CostBenefit(cost_benefit::CostBenefitConfig),
+    /// The block that was closed first.
+    Fifo(fifo::FifoConfig),
+    /// Any closed block.
+    Random(random::RandomConfig),
+    /// The best of `d` blocks drawn at random.
+    DChoices(d_choices::DChoicesConfig),
+    /// The best of the `window_blocks` blocks that were closed first.
+    WindowedGreedy(windowed_greedy::WindowedGreedyConfig),
+}
+
+impl Default for GcConfig {
+    fn default() -> Self {
+        Self::Greedy(greedy::GreedyConfig {})
+    }
+}
+
+/// Candidates in no order, with constant-time insert, remove and random pick.
+#[derive(Default)]
+pub(crate) struct CandidateSet {
+    members: Vec<u32>,
+    /// Position of each block in `members`, `ABSENT` for blocks that are no candidates.
+    position: Vec<u32>,
+}
+
+const ABSENT: u32 = u32::MAX;
+
+impl CandidateSet {
+    pub(crate) fn new(block_count: u32) -> Self {
+        Self { members: Vec::with_capacity(block_count as usize), position: vec![ABSENT; block_count as usize] }
+    }
+
+    pub(crate) fn members(&self) -> &[u32] {
+        &self.members
+    }
+
+    pub(crate) fn insert(&mut self, block: u32) {
+        self.position[block as usize] = self.members.len() as u32;
+        self.members.push(block);
+    }
+
+    pub(crate) fn remove(&mut self, block: u32) {
+        let position = std::mem::replace(&mut self.position[block as usize], ABSENT);
+        assert!(position != ABSENT, "block {block} is no candidate and cannot be removed");
+        self.members.swap_remove(position as usize);
+        if let Some(&moved) = self.members.get(position as usize) {
+            self.position[moved as usize] = position;
+        }
+    }
+
+    pub(crate) fn save(&self) -> Vec<u64> {
+        self.members.iter().map(|&block| u64::from(block)).collect()
+    }
+
+    /// Restores the members; false if a number is no block, or comes twice.
+    pub(crate) fn restore(&mut self, numbers: &[u64]) -> bool {
+        numbers.iter().all(|&number| {
+            let known = self.position.get(number as usize).is_some_and(|&position| position == ABSENT);
+            if known {
+                self.insert(number as u32);
+            }
+            known
+        })
+    }
+}
+
+/// Candidates in the order in which they were closed: a doubly linked ring through the block numbers.
+///
+/// The node after the last block is the ring's anchor.
+pub(crate) struct ClosingOrder {
+    next: Vec<u32>,
+    previous: Vec<u32>,
+}
+
+impl ClosingOrder {
+    pub(crate) fn new(block_count: u32) -> Self {
+        let mut next = vec![ABSENT; block_count as usize + 1];
+        next[block_count as usize] = block_count;
+        Self { previous: next.clone(), next }
+    }
+
+    fn anchor(&self) -> u32 {
+        self.next.len() as u32 - 1
+    }
+
+    pub(crate) fn push_back(&mut self, block: u32) {
+        let anchor = self.anchor();
+        let last = self.previous[anchor as usize];
+        self.next[last as usize] = block;
+        self.previous[block as usize] = last;
+        self.next[block as usize] = anchor;
+        self.previous[anchor as usize] = block;
+    }
+
+    pub(crate) fn contains(&self, block: u32) -> bool {
+        self.next[block as usize] != ABSENT
+    }
+
+    pub(crate) fn pop_front(&mut self) -> Option<u32> {
+        let first = self.next[self.anchor() as usize];
+        if first == self.anchor() {
+            return None;
+        }
+        self.remove(first);
+        Some(first)
+    }
+
+    pub(crate) fn remove(&mut self, block: u32) {
+        assert!(self.contains(block), "block {block} is no candidate and cannot be removed");
+        let (next, previous) = (self.next[block as usize], self.previous[block as usize]);
+        self.next[previous as usize] = next;
+        self.previous[next as usize] = previous;
+        self.next[block as usize] = ABSENT;
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        let anchor = self.anchor();
+        std::iter::successors(Some(self.next[anchor as usize]), |&block| Some(self.next[block as usize]))
+            .take_while(move |&block| block != anchor)
+    }
+
+    pub(crate) fn save(&self) -> Vec<u64> {
+        self.iter().map(u64::from).collect()
+    }
+
+    /// Restores the order; false if a number is no block, or comes twice.
+    pub(crate) fn restore(&mut self, numbers: &[u64]) -> bool {
+        let limit = u64::from(self.anchor());
+        numbers.iter().all(|&number| {
+            let known = number < limit && !self.contains(number as u32);
+            if known {
+                self.push_back(number as u32);
+            }
+            known
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn every_policy() -> Vec<GcConfig> {
+        ["greedy", "cost_benefit", "fifo", "random"]
+            .iter()
+            .map(|kind| serde_json::json!({ "kind": kind }))
+            .chain([
+                serde_json::json!({"kind": "cost_benefit", "age": "since_invalidation"}),
+                serde_json::json!({"kind": "d_choices", "d": 3}),
+                serde_json::json!({"kind": "windowed_greedy", "window_blocks": 4}),
+            ])
+            .map(|value| serde_json::from_value(value).expect("a row of the registry"))
+            .collect()
+    }
+
+    fn build(config: &GcConfig) -> Box<dyn GcPolicy> {
+        config.build(BuildContext { block_count: 16, pages_per_block: 8, rng: Rng::stream(1, "gc") })
+    }
+
+    #[test]
+    fn every_policy_returns_each_candidate_once() {
+        for config in every_policy() {
+            let mut policy = build(&config);
+            let live_counts: Vec<u16> = (0..16).map(|block| block % 8).collect();
+            for block in 0..16 {
+                policy.closed(block, 8, u64::from(block));
+                for live in (live_counts[block as usize]..8).rev() {
+                    policy.invalidated(block, live, 20);
+                }
+            }
+            policy.remove(5);
+            let view = BlockView { live_counts: &live_counts, pages_per_block: 8, now: 100 };
+            let mut victims: Vec<u32> = std::iter::from_fn(|| policy.choose(&view)).collect();
+            victims.sort_unstable();
+            assert_eq!(victims, (0..16).filter(|&block| block != 5).collect::<Vec<_>>(), "{config:?}");
+        }
+    }
+
+    #[test]
+    fn every_policy_restores_what_it_saved() {
+        for config in every_policy() {
+            let mut policy = build(&config);
+            let live_counts: Vec<u16> = (0..16).map(|block| (block * 5) % 8).collect();
+            for block in 0..16 {
+                policy.closed(block, 8, u64::from(block) + 3);
+                for live in (live_counts[block as usize]..8).rev() {
+                    policy.invalidated(block, live, 20 + u64::from(block));
+                }
+            }
+            let mut restored = build(&config);
+            assert!(restored.restore(&policy.save()), "{config:?}");
+            let view = BlockView { live_counts: &live_counts, pages_per_block: 8, now: 100 };
+            for _ in 0..17 {
+                assert_eq!(policy.choose(&view), restored.choose(&view), "{config:?}");
+            }
+            assert!(!build(&config).restore(&[999]), "{config:?}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Finds the blocks of a pool that wear leveling must bring back into circulation.
+//!
+//! Data that is never rewritten pins its block at a low erase count, and opening the least worn erased block
+//! cannot help: the pinned block is never erased. Static leveling moves the data of such a block. The test is
+//! `mean - count > threshold`; `max - min` instead keeps firing for ever on one hot block and can wear it out
+//! (trade-off: Li, Lee and Lui, "Stochastic modeling of large-scale solid-state storage systems", 2013).
+
+/// Erase counts of a pool as a histogram, so that the lowest count is known at once.
+pub(crate) struct WearGauge {
+    threshold: f64,
+    /// Blocks in use, by erase count.
+    blocks_at: Vec<u32>,
+    lowest: usize,
+    erases: u64,
+    blocks: u64,
+}
+
+impl WearGauge {
+    pub(crate) fn new(threshold: u32, erase_counts: impl Iterator<Item = u32>) -> Self {
+        let mut gauge =
+            Self { threshold: f64::from(threshold), blocks_at: vec![0], lowest: 0, erases: 0, blocks: 0 };
+        for count in erase_counts {
+            gauge.cell(count as usize);
+            gauge.erases += u64::from(count);
+            gauge.blocks += 1;
+        }
+        gauge
+    }
+
+    /// A block was erased for the `count`-th time.
+    pub(crate) fn erased(&mut self, count: u32) {
+        self.cell(count as usize);
+        self.blocks_at[count as usize - 1] -= 1;
+        self.erases += 1;
+    }
+
+    /// A block with this count was taken out of use.
+    pub(crate) fn retired(&mut self, count: u32) {
+        self.blocks_at[count as usize] -= 1;
+        self.erases -= u64::from(count);
+        self.blocks -= 1;
+    }
+
+    /// The erase count below which a block lags too far behind, if any block does.
+    pub(crate) fn lagging_below(&mut self) -> Option<f64> {
+        while self.lowest + 1 < self.blocks_at.len() && self.blocks_at[self.lowest] == 0 {
+            self.lowest += 1;
+        }
+        let limit = self.erases as f64 / self.blocks.max(1) as f64 - self.threshold;
+        (limit > self.lowest as f64).then_some(limit)
+    }
+
+    fn cell(&mut self, count: usize) {
+        if self.blocks_at.len() <= count {
+            self.blocks_at.resize(count + 1, 0);
+        }
+        self.blocks_at[count] += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_lags_when_the_mean_is_a_threshold_ahead() {
+        let mut gauge = WearGauge::new(4, [0, 9, 9, 9].into_iter());
+        // Mean 6.75: the limit is 2.75, and one block lies at 0.
+        assert_eq!(gauge.lagging_below(), Some(2.75));
+        gauge.erased(1);
+        gauge.erased(2);
+        gauge.erased(3);
+        assert_eq!(gauge.lagging_below(), Some(3.5));
+        gauge.erased(4);
+        assert_eq!(gauge.lagging_below(), None);
+        gauge.retired(4);
+        assert_eq!(gauge.lagging_below(), None);
+    }
+}

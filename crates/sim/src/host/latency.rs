@@ -1,0 +1,169 @@
+//! Latencies of commands: exact sums, and histograms for percentiles.
+//!
+//! `HdrHistogram` with three significant digits: a percentile is at most 0.1 % above its true value. A percentile is
+//! stated only when at least ten samples lie beyond it; otherwise it would be the luck of a few.
+
+use hdrhistogram::Histogram;
+use serde_json::{json, Map, Value};
+
+use crate::op::HostOp;
+use crate::units::Ns;
+
+/// Longest latency that is told apart: about 3 hours.
+const LATENCY_NS_MAX: u64 = 10_000_000_000_000;
+
+/// Percentiles of the result file: name and share.
+const PERCENTILES: [(&str, f64); 6] =
+    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999), ("p99999", 0.99999)];
+
+/// Samples of one kind of command.
+pub struct Latencies {
+    histogram: Histogram<u64>,
+    sum_ns: u128,
+    /// Sum of squares in us^2, for the standard deviation.
+    sum_squares: f64,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        let histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3).expect("constant bounds are valid");
+        Self { histogram, sum_ns: 0, sum_squares: 0.0, min_ns: u64::MAX, max_ns: 0 }
+    }
+}
+
+impl Latencies {
+    /// Adds a sample.
+    #[inline]
+    pub fn record(&mut self, latency: Ns) {
+        self.histogram.saturating_record(latency.0);
+        self.sum_ns += u128::from(latency.0);
+        let us = latency.0 as f64 * 1e-3;
+        self.sum_squares += us * us;
+        self.min_ns = self.min_ns.min(latency.0);
+        self.max_ns = self.max_ns.max(latency.0);
+    }
+
+    /// Samples so far.
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// Sum of all samples.
+    pub fn sum_ns(&self) -> u128 {
+        self.sum_ns
+    }
+
+    /// Mean in microseconds; `None` without samples.
+    pub fn mean_us(&self) -> Option<f64> {
+        (self.count() > 0).then(|| self.sum_ns as f64 / self.count() as f64 * 1e-3)
+    }
+
+    /// The latency in microseconds that a share of the samples does not exceed; `None` with fewer than ten
+    /// samples beyond it.
+    pub fn quantile_us(&self, share: f64) -> Option<f64> {
+        let beyond = self.count() as f64 * (1.0 - share);
+        // 1 - 0.9 is not exactly 0.1: a hundredth of a sample is no sample.
+        let value = || self.histogram.value_at_quantile(share).min(self.max_ns);
+        (beyond > 9.99).then(|| value() as f64 * 1e-3)
+    }
+
+    /// Forgets all samples.
+    pub fn clear(&mut self) {
+        self.histogram.reset();
+        (self.sum_ns, self.sum_squares, self.min_ns, self.max_ns) = (0, 0.0, u64::MAX, 0);
+    }
+
+    /// Adds all samples of another.
+    pub fn merge(&mut self, other: &Self) {
+        self.histogram.add(&other.histogram).expect("same bounds");
+        self.sum_ns += other.sum_ns;
+        self.sum_squares += other.sum_squares;
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// The row of the result file, in microseconds.
+    pub fn to_json(&self) -> Value {
+        let mut row = Map::new();
+        row.insert("count".into(), json!(self.count()));
+        row.insert("mean".into(), json!(self.mean_us()));
+        let any = self.count() > 0;
+        row.insert("min".into(), json!(any.then(|| self.min_ns as f64 * 1e-3)));
+        for (name, share) in PERCENTILES {
+            row.insert(name.into(), json!(self.quantile_us(share)));
+        }
+        row.insert("max".into(), json!(any.then(|| self.max_ns as f64 * 1e-3)));
+        row.insert("stddev".into(), json!(self.stddev_us()));
+        Value::Object(row)
+    }
+
+    fn stddev_us(&self) -> Option<f64> {
+        let mean = self.mean_us()?;
+        let variance = self.sum_squares / self.count() as f64 - mean * mean;
+        Some(variance.max(0.0).sqrt())
+    }
+}
+
+/// Latencies by kind of command, and of the current interval of the series.
+#[derive(Default)]
+pub struct LatencyBook {
+    read: Latencies,
+    write: Latencies,
+    trim: Latencies,
+    /// All commands since the last sample of the series.
+    pub interval: Latencies,
+}
+
+impl LatencyBook {
+    /// Adds a completed command.
+    #[inline]
+    pub fn record(&mut self, op: HostOp, latency: Ns) {
+        let kind = match op {
+            HostOp::Read => &mut self.read,
+            HostOp::Write => &mut self.write,
+            HostOp::Trim | HostOp::TrimMapped => &mut self.trim,
+        };
+        kind.record(latency);
+        self.interval.record(latency);
+    }
+
+    /// All commands together.
+    pub fn all(&self) -> Latencies {
+        let mut all = Latencies::default();
+        [&self.read, &self.write, &self.trim].into_iter().for_each(|kind| all.merge(kind));
+        all
+    }
+
+    /// The `latency_us` section of the result file; kinds without samples are left out.
+    pub fn to_json(&self) -> Value {
+        let mut section = Map::new();
+        for (name, kind) in [("read", &self.read), ("write", &self.write), ("trim", &self.trim)] {
+            if kind.count() > 0 {
+                section.insert(name.into(), kind.to_json());
+            }
+        }
+        section.insert("all".into(), self.all().to_json());
+        Value::Object(section)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_needs_ten_samples_beyond_it() {
+        let mut latencies = Latencies::default();
+        (1..=1000).for_each(|us| latencies.record(Ns(us * 1000)));
+        let row = latencies.to_json();
+        assert_eq!(row["count"], 1000);
+        assert_eq!(row["mean"], 500.5);
+        assert!((row["p99"].as_f64().expect("ten samples lie beyond") - 990.0).abs() < 1.0);
+        assert!(row["p999"].is_null());
+        assert_eq!((row["min"].as_f64(), row["max"].as_f64()), (Some(1.0), Some(1000.0)));
+        assert!((row["stddev"].as_f64().expect("samples") - 288.675).abs() < 0.01);
+        assert!(Latencies::default().to_json()["mean"].is_null());
+    }
+}

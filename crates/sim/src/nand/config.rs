@@ -1,0 +1,348 @@
+//! The `nand` section of a device file: topology, cells, timing, wear.
+//!
+//! Timing defaults go by cell type. Where no measured source exists for a generation, the value is
+//! marked "assumed"; `docs/validation.md` lists which.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::{bytes_or_text, ConfigError};
+use crate::geometry::Geometry;
+use crate::units::Ns;
+
+/// Bits stored in a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum CellType {
+    /// One bit.
+    Slc,
+    /// Two bits.
+    Mlc,
+    /// Three bits.
+    Tlc,
+    /// Four bits.
+    Qlc,
+}
+
+/// What is known of a cell type when the device file says nothing.
+struct CellDefaults {
+    max_pe_cycles: u32,
+    t_read_us: f64,
+    t_program_us: f64,
+    t_erase_us: f64,
+    bus_mt_s: f64,
+    timing_source: &'static str,
+    endurance_source: &'static str,
+}
+
+impl CellType {
+    fn defaults(self) -> CellDefaults {
+        match self {
+            Self::Slc => CellDefaults {
+                max_pe_cycles: 100_000,
+                t_read_us: 25.0,
+                t_program_us: 200.0,
+                t_erase_us: 3000.0,
+                bus_mt_s: 400.0,
+                timing_source: "SNIA tutorial on NAND performance, 2009: 25/200/3000 us, 400 MB/s bus",
+                endurance_source: "assumed: usual rating of SLC",
+            },
+            Self::Mlc => CellDefaults {
+                max_pe_cycles: 10_000,
+                t_read_us: 60.0,
+                t_program_us: 600.0,
+                t_erase_us: 10_000.0,
+                bus_mt_s: 400.0,
+                timing_source: "SNIA tutorial on NAND performance, 2009: 60/600/10000 us, 400 MB/s bus",
+                endurance_source: "OpenNANDLab 2.0 benchmark page: MLC-enterprise",
+            },
+            Self::Tlc => CellDefaults {
+                max_pe_cycles: 3000,
+                t_read_us: 60.0,
+                t_program_us: 700.0,
+                t_erase_us: 3500.0,
+                bus_mt_s: 800.0,
+                timing_source: "assumed: order of 3D TLC generations around 2017",
+                endurance_source: "OpenNANDLab 2.0 benchmark page: TLC-standard",
+            },
+            Self::Qlc => CellDefaults {
+                max_pe_cycles: 1000,
+                t_read_us: 140.0,
+                t_program_us: 2200.0,
+                t_erase_us: 10_000.0,
+                bus_mt_s: 800.0,
+                timing_source: "assumed: order of 3D QLC generations around 2018",
+                endurance_source: "assumed: usual rating of QLC",
+            },
+        }
+    }
+}
+
+/// Program time: one number, or one per page type (page index modulo the list's length).
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(into = "serde_json::Value")]
+#[schemars(with = "ProgramTimesSchema")]
+pub struct ProgramTimes(pub Vec<f64>);
+
+/// Documentation only: the two spellings of [`ProgramTimes`].
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code)]
+enum ProgramTimesSchema {
+    One(f64),
+    PerPageType(Vec<f64>),
+}
+
+impl From<ProgramTimes> for serde_json::Value {
+    fn from(times: ProgramTimes) -> Self {
+        match times.0.as_slice() {
+            [one] => serde_json::json!(one),
+            many => serde_json::json!(many),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ProgramTimes {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        let list = match &value {
+            serde_json::Value::Array(items) => items.clone(),
+            other => vec![other.clone()],
+        };
+        list.iter().map(serde_json::Value::as_f64).collect::<Option<Vec<_>>>().map(Self).ok_or_else(
+            || {
+                serde::de::Error::custom(format!(
+                    "`{value}` is no program time; accepted: microseconds as a number, or a list with one number per page type"
+                ))
+            },
+        )
+    }
+}
+
+/// Times of the flash array and rate of its bus; what is left out follows the cell type.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TimingConfig {
+    /// tR: time to sense a page into the page register, in microseconds.
+    pub t_read_us: Option<f64>,
+    /// tPROG: time to program a page from the register, in microseconds; one number or one per page type.
+    pub t_program_us: Option<ProgramTimes>,
+    /// tBERS: time to erase a block, in microseconds.
+    pub t_erase_us: Option<f64>,
+    /// Rate of the 8-bit channel bus in megatransfers (so megabytes) per second.
+    pub bus_mt_s: Option<f64>,
+}
+
+/// What becomes of a block at its rated endurance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WearOut {
+    /// It is taken out of use: spare area shrinks, until the drive cannot take writes.
+    #[default]
+    Retire,
+    /// It stays in use, with the error rate of its wear.
+    Ignore,
+}
+
+/// The flash of a drive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NandConfig {
+    /// Bits per cell: SLC, MLC, TLC or QLC. Decides the defaults of timing and endurance.
+    pub cell_type: CellType,
+    /// Channels: independent buses.
+    pub channels: u32,
+    /// Dies on each channel.
+    pub dies_per_channel: u32,
+    /// Planes of each die. One pool of blocks per die; planes only multiply the blocks.
+    pub planes_per_die: u32,
+    /// Erase blocks of each plane.
+    pub blocks_per_plane: u32,
+    /// Pages of each block, 1 to 65535.
+    pub pages_per_block: u32,
+    /// Data bytes of a page: a power of two, 512 B to 1 MiB.
+    #[serde(deserialize_with = "bytes_or_text")]
+    pub page_size_bytes: u64,
+    /// Out-of-band bytes of a page, for ECC parity. Default: 5/32 of the page (assumed).
+    pub oob_size_bytes: Option<u64>,
+    /// Rated program/erase cycles of a block. Default by cell type.
+    pub max_pe_cycles: Option<u32>,
+    /// Raw bit error rate of a fresh block.
+    pub rber_floor: f64,
+    /// Raw bit error rate that wear saturates at.
+    pub rber_ceil: f64,
+    /// Share of blocks that are bad from the factory, 0 to 0.2.
+    pub factory_bad_block_ratio: f64,
+    /// What becomes of a block that reached `max_pe_cycles`.
+    pub wear_out: WearOut,
+    /// Times and bus rate. Defaults by cell type.
+    pub timing: TimingConfig,
+}
+
+impl Default for NandConfig {
+    fn default() -> Self {
+        Self {
+            cell_type: CellType::Tlc,
+            channels: 8,
+            dies_per_channel: 2,
+            planes_per_die: 2,
+            blocks_per_plane: 1024,
+            pages_per_block: 256,
+            page_size_bytes: 4096,
+            oob_size_bytes: None,
+            max_pe_cycles: None,
+            rber_floor: 1e-8,
+            rber_ceil: 9.8786e-4,
+            factory_bad_block_ratio: 0.0,
+            wear_out: WearOut::Retire,
+            timing: TimingConfig::default(),
+        }
+    }
+}
+
+/// Timing in the simulator's own unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// tR.
+    pub read: Ns,
+    /// tPROG by page type.
+    pub program: Vec<Ns>,
+    /// tBERS.
+    pub erase: Ns,
+    /// Transfer of one page over the channel.
+    pub transfer: Ns,
+}
+
+impl NandConfig {
+    /// Fills what the file left out from the cell type, so that the resolved file shows every value.
+    pub(crate) fn fill_defaults(&mut self) {
+        let cell = self.cell_type.defaults();
+        let timing = &mut self.timing;
+        timing.t_read_us.get_or_insert(cell.t_read_us);
+        timing.t_program_us.get_or_insert(ProgramTimes(vec![cell.t_program_us]));
+        timing.t_erase_us.get_or_insert(cell.t_erase_us);
+        timing.bus_mt_s.get_or_insert(cell.bus_mt_s);
+        self.max_pe_cycles.get_or_insert(cell.max_pe_cycles);
+        self.oob_size_bytes.get_or_insert(self.page_size_bytes / 32 * 5);
+    }
+
+    /// Dotted path and source of each default that a resolved device can hold.
+    pub(crate) fn sources(&self) -> Vec<(&'static str, &'static str)> {
+        let cell = self.cell_type.defaults();
+        vec![
+            ("nand.timing", cell.timing_source),
+            ("nand.max_pe_cycles", cell.endurance_source),
+            ("nand.oob_size_bytes", "assumed: 5/32 of the page, room for BCH (255,223) parity"),
+            ("nand.rber_floor", "OpenNANDLab 2.0 benchmark page: RBER table at 0 cycles"),
+            ("nand.rber_ceil", "fitted exactly to the RBER table of the OpenNANDLab 2.0 benchmark page"),
+        ]
+    }
+
+    /// Ranges of single keys.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let counts = [
+            ("channels", self.channels, 1024),
+            ("dies_per_channel", self.dies_per_channel, 1024),
+            ("planes_per_die", self.planes_per_die, 64),
+            ("blocks_per_plane", self.blocks_per_plane, 1 << 24),
+            ("pages_per_block", self.pages_per_block, 65_535),
+            ("max_pe_cycles", self.max_pe_cycles.unwrap_or(1), 1_000_000_000),
+        ];
+        for (key, value, limit) in counts {
+            if value == 0 || value > limit {
+                return Err(ConfigError::new(key, format!("{value} is out of range; accepted: 1 to {limit}")));
+            }
+        }
+        if !self.page_size_bytes.is_power_of_two() || !(512..=1 << 20).contains(&self.page_size_bytes) {
+            return Err(ConfigError::new(
+                "page_size_bytes",
+                format!("{} is no page size; accepted: a power of two from 512 to 1048576", self.page_size_bytes),
+            ));
+        }
+        let rates = [
+            ("rber_floor", self.rber_floor, 0.0, 0.5),
+            ("rber_ceil", self.rber_ceil, self.rber_floor, 0.5),
+            ("factory_bad_block_ratio", self.factory_bad_block_ratio, 0.0, 0.2),
+        ];
+        for (key, value, first, last) in rates {
+            if !(first..=last).contains(&value) {
+                return Err(ConfigError::new(key, format!("{value} is out of range; accepted: {first} to {last}")));
+            }
+        }
+        self.check_timing().map_err(|error| error.under("timing"))
+    }
+
+    fn check_timing(&self) -> Result<(), ConfigError> {
+        // Ten seconds: far beyond any flash, and it keeps sums of times inside 64 bits.
+        let time = |key: &str, us: f64| {
+            if us > 0.0 && us <= 1e7 {
+                Ok(())
+            } else {
+                Err(ConfigError::new(key, format!("{us} us is out of range; accepted: above 0, at most 1e7")))
+            }
+        };
+        time("t_read_us", self.timing.t_read_us.unwrap_or(1.0))?;
+        time("t_erase_us", self.timing.t_erase_us.unwrap_or(1.0))?;
+        let program = self.timing.t_program_us.as_ref().map_or(&[1.0][..], |times| &times.0);
+        if program.is_empty() || program.len() > 16 {
+            return Err(ConfigError::new("t_program_us", "accepted: one number, or 1 to 16 numbers, one per page type"));
+        }
+        program.iter().try_for_each(|&us| time("t_program_us", us))?;
+        let rate = self.timing.bus_mt_s.unwrap_or(1.0);
+        if !(rate > 0.0 && rate <= 1e6) {
+            return Err(ConfigError::new("bus_mt_s", format!("{rate} is out of range; accepted: above 0, at most 1e6")));
+        }
+        Ok(())
+    }
+
+    /// The shape of the drive.
+    ///
+    /// # Errors
+    /// When page numbers do not fit 32 bits.
+    pub fn geometry(&self) -> Result<Geometry, ConfigError> {
+        let page_bits = self.pages_per_block.next_power_of_two().trailing_zeros();
+        let dies = u64::from(self.channels) * u64::from(self.dies_per_channel);
+        let blocks_per_die = u64::from(self.planes_per_die) * u64::from(self.blocks_per_plane);
+        let blocks = dies * blocks_per_die;
+        // One number is kept back for "unmapped".
+        if blocks > (u64::from(u32::MAX) >> page_bits) {
+            return Err(ConfigError::new(
+                "blocks_per_plane",
+                format!(
+                    "{blocks} blocks of {} pages do not fit 32-bit page numbers; accepted: at most {} blocks",
+                    self.pages_per_block,
+                    u64::from(u32::MAX) >> page_bits
+                ),
+            ));
+        }
+        Ok(Geometry {
+            channel_count: self.channels,
+            die_count: dies as u32,
+            blocks_per_die: blocks_per_die as u32,
+            pages_per_block: self.pages_per_block,
+            page_bits,
+            page_bytes: self.page_size_bytes,
+        })
+    }
+
+    /// Factory bad blocks of each die: the ratio of all blocks, spread evenly, rounded down in total.
+    pub fn bad_blocks_per_die(&self, geometry: &Geometry) -> Vec<u32> {
+        let total = (f64::from(geometry.block_count()) * self.factory_bad_block_ratio) as u32;
+        (0..geometry.die_count)
+            .map(|die| total / geometry.die_count + u32::from(die < total % geometry.die_count))
+            .collect()
+    }
+
+    /// Timing of the resolved section; a transfer moves the page's data bytes.
+    pub fn timing(&self) -> Timing {
+        let us = |time: Option<f64>| Ns::from_us(time.expect("resolved configs have every time"));
+        let program = self.timing.t_program_us.as_ref().expect("resolved configs have every time");
+        let bus_mt_s = self.timing.bus_mt_s.expect("resolved configs have the bus rate");
+        Timing {
+            read: us(self.timing.t_read_us),
+            program: program.0.iter().map(|&time| Ns::from_us(time)).collect(),
+            erase: us(self.timing.t_erase_us),
+            transfer: Ns::from_us(self.page_size_bytes as f64 / bus_mt_s),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Hot and cold: a share of the requests goes to a fraction of the range, uniformly inside each class.
+//!
+//! The model of the hot/cold closed forms (Desnoyers, ACM TOS 2014): with `fraction` 0.2 and `share` 0.8 the
+//! first 20 % of the starts get exactly 80 % of the requests in expectation. The hot class lies at the low
+//! addresses; its size is `fraction` of the starts, rounded to the nearest, at least one on each side.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Addresses, Extent, Parameters};
+use crate::config::ConfigError;
+use crate::rng::Rng;
+use crate::workload::check::refuse;
+
+/// Parameters of `hot_cold`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HotColdConfig {
+    /// Part of the active range that is hot; above 0, below 1; default 0.2.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub fraction: f64,
+    /// Part of the requests that go there; 0 to 1; default 0.8.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub share: f64,
+}
+
+impl Default for HotColdConfig {
+    fn default() -> Self {
+        Self { fraction: 0.2, share: 0.8 }
+    }
+}
+
+impl Parameters for HotColdConfig {
+    type Addresses = HotCold;
+
+    fn check(&self, extent: Extent, request_sectors_max: u32) -> Result<(), ConfigError> {
+        if !(self.fraction > 0.0 && self.fraction < 1.0) {
+            return Err(refuse("fraction", self.fraction, "above 0, below 1"));
+        }
+        if !(0.0..=1.0).contains(&self.share) {
+            return Err(refuse("share", self.share, "0 to 1"));
+        }
+        if extent.starts(request_sectors_max) < 2 {
+            return Err(ConfigError::new(
+                "fraction",
+                "the active range holds a single request; accepted: room for a hot and a cold one",
+            ));
+        }
+        Ok(())
+    }
+
+    fn compile(&self, _: u64) -> HotCold {
+        HotCold { fraction: self.fraction, share: self.share }
+    }
+}
+
+/// Draws the class, then the place.
+#[derive(Clone, Debug)]
+pub struct HotCold {
+    fraction: f64,
+    share: f64,
+}
+
+/// The starts of one request size: `[0, hot)` and `[hot, hot + cold)`.
+#[derive(Clone, Copy, Debug)]
+pub struct Classes {
+    hot_count: u64,
+    cold_count: u64,
+    align_sectors: u64,
+}
+
+impl Addresses for HotCold {
+    type Span = Classes;
+
+    fn span(&self, extent: Extent, request_sectors: u32) -> Classes {
+        let count = extent.starts(request_sectors);
+        let hot_count = ((count as f64 * self.fraction).round() as u64).clamp(1, count - 1);
+        let cold_count = count - hot_count;
+        Classes { hot_count, cold_count, align_sectors: extent.align_sectors }
+    }
+
+    #[inline]
+    fn next(&mut self, span: &Classes, rng: &mut Rng) -> u64 {
+        self.other(span, 0, rng)
+    }
+
+    #[inline]
+    fn other(&self, span: &Classes, _: u64, rng: &mut Rng) -> u64 {
+        // Selected, not branched on: the class is unpredictable.
+        let is_hot = rng.unit() < self.share;
+        let count = if is_hot { span.hot_count } else { span.cold_count };
+        let first = if is_hot { 0 } else { span.hot_count };
+        (first + rng.below(count)) * span.align_sectors
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_places_follow_the_definition() {
+        let config = HotColdConfig { fraction: 0.1, share: 0.9 };
+        let mut addresses = config.compile(0);
+        let span = addresses.span(Extent { sector_count: 800, align_sectors: 8 }, 8);
+        let mut rng = Rng::stream(1, "test");
+        let draws = 400_000_u32;
+        let mut counts = [0_u32; 100];
+        for _ in 0..draws {
+            counts[addresses.next(&span, &mut rng) as usize / 8] += 1;
+        }
+        // Chi-square with 99 degrees of freedom: mean 99, deviation 14.
+        let chi_square: f64 = (0..100)
+            .map(|place| {
+                let share = if place < 10 { 0.9 / 10.0 } else { 0.1 / 90.0 };
+                let expected = share * f64::from(draws);
+                (f64::from(counts[place]) - expected).powi(2) / expected
+            })
+            .sum();
+        assert!((99.0 - 63.0..99.0 + 63.0).contains(&chi_square), "{chi_square}");
+    }
+
+    #[test]
+    fn both_classes_keep_a_place() {
+        for fraction in [1e-9, 1.0 - 1e-9] {
+            let addresses = HotColdConfig { fraction, share: 0.5 }.compile(0);
+            let span = addresses.span(Extent { sector_count: 16, align_sectors: 8 }, 8);
+            assert_eq!((span.hot_count, span.cold_count), (1, 1));
+        }
+    }
+}

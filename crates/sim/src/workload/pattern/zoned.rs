@@ -1,0 +1,193 @@
+//! Zones: the range is cut into pieces, each with its own share of the requests.
+//!
+//! The `zoned` distribution of fio, said in fractions: `zones: [{fraction: 0.1, share: 0.6}, …]`, from low
+//! to high addresses. Fractions sum to 1, shares sum to 1. Inside a zone every start is equally likely.
+//! `hot_cold` is the case of two zones, kept apart because it needs no search.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Addresses, Extent, Parameters};
+use crate::config::ConfigError;
+use crate::rng::Rng;
+use crate::workload::check::refuse;
+
+/// Sums of fractions written in decimals differ from 1 by rounding only.
+const SUM_TOLERANCE: f64 = 1e-9;
+
+/// Parameters of `zoned`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ZonedConfig {
+    /// The zones, from low to high addresses; 1 to 4096 of them.
+    #[schemars(length(min = 1, max = 4096))]
+    pub zones: Vec<ZoneConfig>,
+}
+
+/// One zone.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ZoneConfig {
+    /// Part of the active range; above 0, at most 1. All zones together: 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub fraction: f64,
+    /// Part of the requests; 0 to 1. All zones together: 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub share: f64,
+}
+
+impl Parameters for ZonedConfig {
+    type Addresses = Zoned;
+
+    fn check(&self, extent: Extent, request_sectors_max: u32) -> Result<(), ConfigError> {
+        if !(1..=4096).contains(&self.zones.len()) {
+            return Err(refuse("zones", format!("{} zones", self.zones.len()), "1 to 4096 zones"));
+        }
+        for (index, zone) in self.zones.iter().enumerate() {
+            if !(zone.fraction > 0.0 && zone.fraction <= 1.0) {
+                let path = format!("zones[{index}].fraction");
+                return Err(refuse(&path, zone.fraction, "above 0, at most 1"));
+            }
+            if !(0.0..=1.0).contains(&zone.share) {
+                return Err(refuse(&format!("zones[{index}].share"), zone.share, "0 to 1"));
+            }
+        }
+        let sum = |part: fn(&ZoneConfig) -> f64| self.zones.iter().map(part).sum::<f64>();
+        for (name, sum) in [("fractions", sum(|z| z.fraction)), ("shares", sum(|z| z.share))] {
+            if (sum - 1.0).abs() > SUM_TOLERANCE {
+                let message = format!("the {name} sum to `{sum}`; accepted: a sum of 1");
+                return Err(ConfigError::new("zones", message));
+            }
+        }
+        let zones = self.compile(0).span(extent, request_sectors_max).zones;
+        match zones.iter().position(|zone| zone.count == 0) {
+            None => Ok(()),
+            Some(index) => Err(ConfigError::new(
+                format!("zones[{index}].fraction"),
+                format!(
+                    "`{}` of the active range has no room for a request; accepted: at least one",
+                    self.zones[index].fraction
+                ),
+            )),
+        }
+    }
+
+    fn compile(&self, _: u64) -> Zoned {
+        Zoned { zones: self.zones.clone() }
+    }
+}
+
+/// Draws the zone, then the place.
+#[derive(Clone, Debug)]
+pub struct Zoned {
+    zones: Vec<ZoneConfig>,
+}
+
+/// The zones for one request size.
+#[derive(Clone, Debug)]
+pub struct Zones {
+    zones: Vec<Zone>,
+    align_sectors: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Zone {
+    /// Requests whose draw lies below go to this zone or an earlier one.
+    share_limit: f64,
+    first: u64,
+    count: u64,
+}
+
+impl Addresses for Zoned {
+    type Span = Zones;
+
+    fn span(&self, extent: Extent, request_sectors: u32) -> Zones {
+        let count = extent.starts(request_sectors);
+        let (mut fraction, mut share, mut first) = (0.0, 0.0, 0);
+        let last = self.zones.len() - 1;
+        let zones = self.zones.iter().enumerate().map(|(index, zone)| {
+            fraction += zone.fraction;
+            share += zone.share;
+            // Ends are rounded to the nearest start; the last zone takes what is left.
+            let end = ((fraction * count as f64).round() as u64).min(count);
+            let limit = if index == last { count } else { end };
+            let compiled = Zone { share_limit: share, first, count: limit - first };
+            first = limit;
+            compiled
+        });
+        Zones { zones: zones.collect(), align_sectors: extent.align_sectors }
+    }
+
+    #[inline]
+    fn next(&mut self, span: &Zones, rng: &mut Rng) -> u64 {
+        self.other(span, 0, rng)
+    }
+
+    #[inline]
+    fn other(&self, span: &Zones, _: u64, rng: &mut Rng) -> u64 {
+        // The last limit is 1 up to rounding: scaling by it leaves no gap at the end.
+        let last = span.zones.len() - 1;
+        let point = rng.unit() * span.zones[last].share_limit;
+        let index = span.zones.partition_point(|zone| zone.share_limit <= point).min(last);
+        let zone = &span.zones[index];
+        (zone.first + rng.below(zone.count)) * span.align_sectors
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn zoned(zones: &[(f64, f64)]) -> ZonedConfig {
+        let zone = |&(fraction, share): &(f64, f64)| ZoneConfig { fraction, share };
+        ZonedConfig { zones: zones.iter().map(zone).collect() }
+    }
+
+    #[test]
+    fn shares_and_places_follow_the_definition() {
+        let config = zoned(&[(0.5, 0.1), (0.1, 0.6), (0.2, 0.0), (0.2, 0.3)]);
+        let extent = Extent { sector_count: 800, align_sectors: 8 };
+        config.check(extent, 8).unwrap();
+        let mut addresses = config.compile(0);
+        let span = addresses.span(extent, 8);
+        let mut rng = Rng::stream(1, "test");
+        let draws = 400_000_u32;
+        let mut counts = [0_u32; 100];
+        for _ in 0..draws {
+            counts[addresses.next(&span, &mut rng) as usize / 8] += 1;
+        }
+        let share = |place| match place {
+            0..50 => 0.1 / 50.0,
+            50..60 => 0.6 / 10.0,
+            60..80 => 0.0,
+            _ => 0.3 / 20.0,
+        };
+        assert!(counts[60..80].iter().all(|&count| count == 0), "a share of 0 is never hit");
+        // Chi-square with 79 degrees of freedom: mean 79, deviation 12.6.
+        let chi_square: f64 = (0..100)
+            .filter(|&place| share(place) > 0.0)
+            .map(|place| {
+                let expected = share(place) * f64::from(draws);
+                (f64::from(counts[place]) - expected).powi(2) / expected
+            })
+            .sum();
+        assert!((79.0 - 57.0..79.0 + 57.0).contains(&chi_square), "{chi_square}");
+    }
+
+    #[test]
+    fn sums_other_than_one_and_empty_zones_are_refused() {
+        let extent = Extent { sector_count: 800, align_sectors: 8 };
+        for zones in [
+            &[(0.5, 0.5), (0.4, 0.5)][..],
+            &[(0.5, 0.5), (0.5, 0.6)],
+            &[(0.999, 0.5), (0.001, 0.5)],
+            &[(0.0, 0.5), (1.0, 0.5)],
+            &[(0.5, -0.5), (0.5, 1.5)],
+            &[(0.5, f64::NAN), (0.5, 0.5)],
+            &[],
+        ] {
+            assert!(zoned(zones).check(extent, 8).is_err(), "{zones:?}");
+        }
+        zoned(&[(0.1, 0.2), (0.2, 0.1), (0.7, 0.7)]).check(extent, 8).unwrap();
+    }
+}

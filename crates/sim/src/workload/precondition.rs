@@ -1,0 +1,197 @@
+//! What is written before measuring, so that the drive is in the state that is to be measured.
+//!
+//! `sequential_fill` maps every page; `workload` then repeats the pattern of the workload itself, writes
+//! only, for a stated amount or until write amplification is steady. Both run untimed unless asked:
+//! the state of the mapping does not depend on the clock.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::{optional_whole, refuse, whole};
+use super::sequential_fill::SequentialFill;
+use super::total::{bytes_of, check_drive_writes};
+use super::{Admission, Generator, Limit, Space, Stage, SteadyRule};
+use crate::config::ConfigError;
+
+/// One step of preconditioning.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum PreconditionStep {
+    /// The whole logical space in ascending order, in requests of 128 KiB.
+    SequentialFill(SequentialFillStep),
+    /// The pattern and sizes of the workload, writes only.
+    Workload(WorkloadStep),
+}
+
+/// Parameters of `sequential_fill`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SequentialFillStep {
+    /// How often the space is written; 1 to 1000; default 1.
+    #[serde(deserialize_with = "whole")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub fills: u32,
+    /// Whether the step runs in simulated time; default false.
+    pub timed: bool,
+}
+
+impl Default for SequentialFillStep {
+    fn default() -> Self {
+        Self { fills: 1, timed: false }
+    }
+}
+
+/// When a `workload` step without a stated amount ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    /// Write amplification of successive windows no longer moves.
+    Steady,
+}
+
+/// Parameters of `workload`: either `drive_writes`, or `until: steady` and what steady means.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WorkloadStep {
+    /// Amount in logical capacities; above 0, at most 1e6. Excludes `until`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drive_writes: Option<f64>,
+    /// `steady`. Excludes `drive_writes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
+    /// Ends here even if not steady, in logical capacities; default 10.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_drive_writes: Option<f64>,
+    /// Length of a window in logical capacities; default 0.2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_drive_writes: Option<f64>,
+    /// Windows that must agree; 2 to 1000; default 5.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_whole")]
+    pub windows: Option<u32>,
+    /// Allowed (max - min) / mean of their WAF; above 0, at most 1; default 0.02.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tolerance_ratio: Option<f64>,
+    /// Whether the step runs in simulated time; default false.
+    pub timed: bool,
+}
+
+/// What a step runs on.
+pub(crate) struct StepContext<'a> {
+    pub space: Space,
+    pub admission: Admission,
+    /// Makes the generator of a `workload` step; the argument is the index of the step.
+    pub pattern: &'a dyn Fn(usize) -> Box<dyn Generator>,
+}
+
+impl PreconditionStep {
+    /// One untimed fill: what a replay starts from unless told otherwise.
+    pub fn one_fill() -> Self {
+        Self::SequentialFill(SequentialFillStep::default())
+    }
+
+    /// Fills the defaults in and refuses what cannot be.
+    pub(crate) fn resolve(&mut self, path: &str) -> Result<(), ConfigError> {
+        match self {
+            Self::SequentialFill(step) if !(1..=1000).contains(&step.fills) => {
+                Err(refuse(&format!("{path}.fills"), step.fills, "1 to 1000"))
+            }
+            Self::SequentialFill(_) => Ok(()),
+            Self::Workload(step) => step.resolve(path),
+        }
+    }
+
+    pub(crate) fn stage(&self, index: usize, context: &StepContext<'_>) -> Stage {
+        match self {
+            Self::SequentialFill(step) => Stage {
+                label: "sequential fill".to_owned(),
+                generator: Box::new(SequentialFill::new(context.space)),
+                admission: context.admission,
+                timed: step.timed,
+                limit: Limit::WrittenBytes(
+                    context.space.logical_bytes.saturating_mul(u64::from(step.fills)),
+                ),
+                until: None,
+            },
+            Self::Workload(step) => {
+                let (label, limit, until) = step.end(context.space);
+                Stage {
+                    label,
+                    generator: (context.pattern)(index),
+                    admission: context.admission,
+                    timed: step.timed,
+                    limit: Limit::WrittenBytes(limit),
+                    until,
+                }
+            }
+        }
+    }
+}
+
+impl WorkloadStep {
+    fn resolve(&mut self, path: &str) -> Result<(), ConfigError> {
+        let at = |key: &str| format!("{path}.{key}");
+        match (self.drive_writes, self.until) {
+            (Some(writes), None) => {
+                check_drive_writes(&at("drive_writes"), writes)?;
+                return self.refuse_steady_keys(path);
+            }
+            (None, Some(Until::Steady)) => {}
+            _ => {
+                let message = "accepted: exactly one of `drive_writes: N` and `until: steady`";
+                return Err(ConfigError::new(path, message));
+            }
+        }
+        let writes_max = *self.max_drive_writes.get_or_insert(10.0);
+        let window = *self.window_drive_writes.get_or_insert(0.2);
+        let windows = *self.windows.get_or_insert(5);
+        let tolerance = *self.tolerance_ratio.get_or_insert(0.02);
+        check_drive_writes(&at("max_drive_writes"), writes_max)?;
+        check_drive_writes(&at("window_drive_writes"), window)?;
+        if !(2..=1000).contains(&windows) {
+            return Err(refuse(&at("windows"), windows, "2 to 1000"));
+        }
+        if !(tolerance > 0.0 && tolerance <= 1.0) {
+            return Err(refuse(&at("tolerance_ratio"), tolerance, "above 0, at most 1"));
+        }
+        if window * f64::from(windows) > writes_max {
+            let message = format!(
+                "`{writes_max}` is less than {windows} windows of {window} drive writes; accepted: at \
+                 least {}",
+                window * f64::from(windows)
+            );
+            return Err(ConfigError::new(at("max_drive_writes"), message));
+        }
+        Ok(())
+    }
+
+    fn refuse_steady_keys(&self, path: &str) -> Result<(), ConfigError> {
+        let keys = [
+            ("max_drive_writes", self.max_drive_writes.is_some()),
+            ("window_drive_writes", self.window_drive_writes.is_some()),
+            ("windows", self.windows.is_some()),
+            ("tolerance_ratio", self.tolerance_ratio.is_some()),
+        ];
+        match keys.iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((key, _)) => Err(ConfigError::new(
+                format!("{path}.{key}"),
+                "belongs to `until: steady`; accepted beside `drive_writes`: timed",
+            )),
+        }
+    }
+
+    /// Label, bytes at most, and the rule that may end the step earlier.
+    fn end(&self, space: Space) -> (String, u64, Option<SteadyRule>) {
+        if let Some(writes) = self.drive_writes {
+            return ("workload writes".to_owned(), bytes_of(writes, space), None);
+        }
+        // `resolve` has filled these in; the fallbacks are its defaults.
+        let rule = SteadyRule {
+            window_bytes: bytes_of(self.window_drive_writes.unwrap_or(0.2), space),
+            window_count: self.windows.unwrap_or(5),
+            tolerance_ratio: self.tolerance_ratio.unwrap_or(0.02),
+        };
+        let bytes_max = bytes_of(self.max_drive_writes.unwrap_or(10.0), space);
+        ("workload writes until steady".to_owned(), bytes_max, Some(rule))
+    }
+}

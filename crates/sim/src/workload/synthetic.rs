@@ -1,0 +1,134 @@
+//! The generator behind every pattern: size, address, operation and arrival of each request.
+//!
+//! Each of the four has its own stream of randomness, and a request is always drawn whole; so commands do
+//! not depend on how `fill` calls are cut, and a change of the read share does not move a single address.
+//! `fill` is called per batch through `dyn`; the loop inside is compiled once per pattern, with a short
+//! form for the case that decides the speed of preconditioning: one size, one operation, no clock.
+
+use super::load::Arrivals;
+use super::pattern::{Addresses, Extent};
+use super::size::SizeMix;
+use super::Generator;
+use crate::op::{HostCommand, HostOp};
+use crate::rng::Rng;
+use crate::units::Ns;
+
+/// Which operations, in which shares.
+#[derive(Clone, Debug)]
+pub(crate) struct OpMix {
+    /// Draws below this read.
+    pub read_share: f64,
+    /// Draws below this, that do not read, trim.
+    pub read_trim_share: f64,
+    /// What a trim is.
+    pub trim: HostOp,
+    /// The stream of the draws.
+    pub rng: Rng,
+}
+
+impl OpMix {
+    /// Writes only.
+    pub fn writes() -> Self {
+        let rng = Rng::from_seed(0);
+        Self { read_share: 0.0, read_trim_share: 0.0, trim: HostOp::Trim, rng }
+    }
+
+    /// The operation of every request, when there is only one.
+    fn constant(&self) -> Option<HostOp> {
+        if self.read_share >= 1.0 {
+            Some(HostOp::Read)
+        } else if self.read_trim_share <= 0.0 {
+            Some(HostOp::Write)
+        } else if self.read_trim_share >= 1.0 && self.read_share <= 0.0 {
+            Some(self.trim)
+        } else {
+            None
+        }
+    }
+
+    fn draw(&mut self) -> HostOp {
+        if let Some(op) = self.constant() {
+            return op;
+        }
+        let point = self.rng.unit();
+        if point < self.read_share {
+            HostOp::Read
+        } else if point < self.read_trim_share {
+            self.trim
+        } else {
+            HostOp::Write
+        }
+    }
+}
+
+/// Everything but the pattern.
+pub(crate) struct SyntheticParts {
+    pub extent: Extent,
+    pub sizes: SizeMix,
+    pub operations: OpMix,
+    /// `None` in closed loops.
+    pub arrivals: Option<Arrivals>,
+    pub address_rng: Rng,
+    pub retarget_rng: Rng,
+}
+
+/// Draws commands for one pattern, for ever.
+pub(crate) struct Synthetic<A: Addresses> {
+    addresses: A,
+    spans: Vec<A::Span>,
+    parts: SyntheticParts,
+}
+
+impl<A: Addresses> Synthetic<A> {
+    pub fn new(addresses: A, parts: SyntheticParts) -> Self {
+        let span = |&sectors| addresses.span(parts.extent, sectors);
+        let spans = parts.sizes.sector_counts.iter().map(span).collect();
+        Self { addresses, spans, parts }
+    }
+
+    fn fill_plain(&mut self, batch: &mut Vec<HostCommand>, count: usize, op: HostOp) {
+        // Copies on the stack: the compiler keeps them in registers while it writes the batch.
+        let mut rng = self.parts.address_rng.clone();
+        let mut addresses = self.addresses.clone();
+        let span = &self.spans[0];
+        let sector_count = self.parts.sizes.sector_counts[0];
+        batch.extend((0..count).map(|_| {
+            let sector = addresses.next(span, &mut rng);
+            HostCommand { arrival: Ns(0), sector, sector_count, op }
+        }));
+        self.parts.address_rng = rng;
+        self.addresses = addresses;
+    }
+
+    fn fill_mixed(&mut self, batch: &mut Vec<HostCommand>, count: usize) {
+        let parts = &mut self.parts;
+        batch.extend((0..count).map(|_| {
+            let size = parts.sizes.draw();
+            HostCommand {
+                arrival: parts.arrivals.as_mut().map_or(Ns(0), Arrivals::next),
+                sector: self.addresses.next(&self.spans[size], &mut parts.address_rng),
+                sector_count: parts.sizes.sector_counts[size],
+                op: parts.operations.draw(),
+            }
+        }));
+    }
+}
+
+impl<A: Addresses> Generator for Synthetic<A> {
+    fn fill(&mut self, batch: &mut Vec<HostCommand>, count: usize) {
+        match self.parts.operations.constant() {
+            Some(op) if self.spans.len() == 1 && self.parts.arrivals.is_none() => {
+                self.fill_plain(batch, count, op);
+            }
+            _ => self.fill_mixed(batch, count),
+        }
+    }
+
+    fn retarget(&mut self, command: &mut HostCommand) {
+        // A command of a foreign size was never ours: it keeps its address.
+        if let Some(size) = self.parts.sizes.index_of(command.sector_count) {
+            let rng = &mut self.parts.retarget_rng;
+            command.sector = self.addresses.other(&self.spans[size], command.sector, rng);
+        }
+    }
+}
