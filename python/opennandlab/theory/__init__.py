@@ -1,0 +1,132 @@
+"""What must come out: closed forms and small exact models of flash drives, without simulating any.
+
+    uniform, hot_cold, mean_field, trim, waf    write amplification; `predict_waf` picks the formula
+    wear, endurance, reliability                erase counts, life, bit errors
+    queueing, closed_loop, bandwidth            time: Poisson reads, fixed queue depth, saturation
+
+Each function checks its arguments and names its source; none knows the simulator. Numbers are floats
+of Python and numpy, the same on every machine to about twelve digits.
+"""
+
+from opennandlab.theory.bandwidth import (
+    LINK_MB_S,
+    TUTORIAL_DIES,
+    FlashChannel,
+    TutorialDie,
+    serial_read_ns,
+    striped_program_ns,
+    striped_read_ns,
+)
+from opennandlab.theory.closed_loop import (
+    SharedChannel,
+    busy_dies,
+    exponential_busy_dies,
+    partition_count,
+)
+from opennandlab.theory.endurance import (
+    DRIVE_CLASSES,
+    DriveClass,
+    drive_writes_per_day,
+    lifetime_days,
+    meets_class,
+    tbw_bytes,
+)
+from opennandlab.theory.hot_cold import (
+    PoolSplit,
+    fifo_classes,
+    fifo_zipf,
+    spare_factor_with_static,
+    two_pools,
+)
+from opennandlab.theory.mean_field import d_choices_hot_cold
+from opennandlab.theory.queueing import DeterministicQueue, independent_dies, little_error
+from opennandlab.theory.reliability import (
+    WeibullRber,
+    bch_page_failure,
+    codeword_failure,
+    corrected_bits_mean,
+    log_codeword_failure,
+    page_failure,
+    rber_for_failure,
+    uber,
+)
+from opennandlab.theory.trim import mapped_share, spare_factor_with_trim
+from opennandlab.theory.uniform import (
+    d_choices,
+    fifo,
+    greedy,
+    greedy_level,
+    lambert_w0,
+    missing_shares,
+    random_victim,
+)
+from opennandlab.theory.waf import (
+    POLICIES,
+    Traffic,
+    op_ratio_from_spare_factor,
+    predict_waf,
+    spare_factor_effective,
+    uniform_formula,
+)
+from opennandlab.theory.wear import (
+    mean_erases,
+    static_share_stddev,
+    variance_to_mean_greedy,
+    variance_to_mean_random,
+)
+
+__all__ = [
+    "DRIVE_CLASSES",
+    "LINK_MB_S",
+    "POLICIES",
+    "TUTORIAL_DIES",
+    "DeterministicQueue",
+    "DriveClass",
+    "FlashChannel",
+    "PoolSplit",
+    "SharedChannel",
+    "Traffic",
+    "TutorialDie",
+    "WeibullRber",
+    "bch_page_failure",
+    "busy_dies",
+    "codeword_failure",
+    "corrected_bits_mean",
+    "d_choices",
+    "d_choices_hot_cold",
+    "drive_writes_per_day",
+    "exponential_busy_dies",
+    "fifo",
+    "fifo_classes",
+    "fifo_zipf",
+    "greedy",
+    "greedy_level",
+    "independent_dies",
+    "lambert_w0",
+    "lifetime_days",
+    "little_error",
+    "log_codeword_failure",
+    "mapped_share",
+    "mean_erases",
+    "meets_class",
+    "missing_shares",
+    "op_ratio_from_spare_factor",
+    "page_failure",
+    "partition_count",
+    "predict_waf",
+    "random_victim",
+    "rber_for_failure",
+    "serial_read_ns",
+    "spare_factor_effective",
+    "spare_factor_with_static",
+    "spare_factor_with_trim",
+    "static_share_stddev",
+    "striped_program_ns",
+    "striped_read_ns",
+    "tbw_bytes",
+    "two_pools",
+    "uber",
+    "uniform_formula",
+    "variance_to_mean_greedy",
+    "variance_to_mean_random",
+]

@@ -1,0 +1,128 @@
+"""Refusals with the offending value in them: every public function checks what it is given.
+
+A closed form evaluated outside its range returns a plausible number that is wrong, so each formula
+states its range here, once, and callers see the value and what would have been accepted.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import SupportsIndex
+
+
+def require_open_share(name: str, value: float) -> float:
+    """Return a share strictly between 0 and 1.
+
+    Args:
+        name: what the value is called in the message.
+        value: the share.
+
+    Returns:
+        The share as a float.
+
+    Raises:
+        ValueError: when it is 0, 1, outside, or no number.
+    """
+    share = _real(name, value)
+    if not 0.0 < share < 1.0:
+        message = f"{name} is {value}; accepted: a number greater than 0 and less than 1"
+        raise ValueError(message)
+    return share
+
+
+def require_share(name: str, value: float) -> float:
+    """Return a share from 0 to 1, both included.
+
+    Args:
+        name: what the value is called in the message.
+        value: the share.
+
+    Returns:
+        The share as a float.
+
+    Raises:
+        ValueError: when it lies outside or is no number.
+    """
+    share = _real(name, value)
+    if not 0.0 <= share <= 1.0:
+        message = f"{name} is {value}; accepted: a number from 0 to 1"
+        raise ValueError(message)
+    return share
+
+
+def require_positive(name: str, value: float) -> float:
+    """Return a finite number greater than 0.
+
+    Args:
+        name: what the value is called in the message.
+        value: the number.
+
+    Returns:
+        The number as a float.
+
+    Raises:
+        ValueError: when it is 0, negative, infinite or no number.
+    """
+    number = _real(name, value)
+    if not 0.0 < number < math.inf:
+        message = f"{name} is {value}; accepted: a finite number greater than 0"
+        raise ValueError(message)
+    return number
+
+
+def require_at_least(name: str, value: float, minimum: float) -> float:
+    """Return a finite number not below a minimum.
+
+    Args:
+        name: what the value is called in the message.
+        value: the number.
+        minimum: the smallest accepted value.
+
+    Returns:
+        The number as a float.
+
+    Raises:
+        ValueError: when it is smaller, infinite or no number.
+    """
+    number = _real(name, value)
+    if not minimum <= number < math.inf:
+        message = f"{name} is {value}; accepted: a finite number of at least {minimum}"
+        raise ValueError(message)
+    return number
+
+
+def require_count(name: str, value: SupportsIndex, minimum: int, maximum: int | None = None) -> int:
+    """Return a whole number in a range.
+
+    Args:
+        name: what the value is called in the message.
+        value: the count; any integer type, no float.
+        minimum: the smallest accepted value.
+        maximum: the largest accepted value, None for no limit.
+
+    Returns:
+        The count as a Python int.
+
+    Raises:
+        ValueError: when it is no integer or lies outside.
+    """
+    limit = "" if maximum is None else f" and at most {maximum}"
+    message = f"{name} is {value!r}; accepted: an integer of at least {minimum}{limit}"
+    if isinstance(value, bool):
+        raise ValueError(message)  # noqa: TRY004 - one kind of error for every refusal
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise ValueError(message) from None
+    if count < minimum or (maximum is not None and count > maximum):
+        raise ValueError(message)
+    return count
+
+
+def _real(name: str, value: float) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        message = f"{name} is {value!r}; accepted: a number"
+        raise ValueError(message) from None

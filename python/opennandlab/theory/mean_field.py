@@ -1,0 +1,178 @@
+"""d-choices with one open block under hot and cold writes: the mean field in two dimensions.
+
+State: the share p(i, j) of blocks with i live hot and j live cold pages. Time runs so that a block is
+collected once per unit on average. A hot page dies at rate `g r / f`, a cold one at `g (1-r) / (1-f)`,
+where g, the host writes per logical page and unit, is an unknown. With V_k the share of blocks that
+have at least k live pages, the best of d random blocks lies on level `k = i + j` with probability
+`V_k^d - V_(k+1)^d`. A collected block comes back full: its live pages and fresh host pages, each hot
+with probability r.
+
+    level b   n(i)  ---->  p(i, b-i)      n: composition of new blocks, (b + 1) numbers
+      |  pages die                |  victims, their live pages go back into n
+    level 0                       v
+
+Pages only die, so for a trial (n, g) the levels are solved from the top, one monotone equation each.
+For given g, n is the fixed point of what comes back, found by Anderson's mixing; g is then the root of
+"live pages per block = b rho", searched between the random victim (A = 1/S_f) and the empty one (A = 1).
+
+Sources: B. Van Houdt, "Performance of garbage collection algorithms for flash-based solid state drives
+with hot/cold data", Performance Evaluation 70 (2013), the model; the solution by levels is ours.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from opennandlab.theory._check import require_at_least, require_count, require_open_share
+from opennandlab.theory._solve import find_root, fixed_point
+from opennandlab.theory.uniform import d_choices
+
+Array = npt.NDArray[np.float64]
+
+# The two-dimensional state grows with the square of the block.
+PAGES_PER_BLOCK_LIMIT = 512
+ITERATION_LIMIT = 2000
+TOLERANCE = 1e-10
+
+
+def d_choices_hot_cold(
+    pages_per_block: int, spare_factor: float, choices: float, fraction: float, share: float
+) -> float:
+    """Return the WAF of d-choices with one open block when hot pages take most of the writes.
+
+    Args:
+        pages_per_block: b, 1 to 512.
+        spare_factor: S_f, 0 to 1 exclusive.
+        choices: d, at least 1; a few thousand are greedy.
+        fraction: f, share of the logical pages that are hot, 0 to 1 exclusive.
+        share: r, share of the writes that they receive, 0 to 1 exclusive.
+
+    Returns:
+        `A = b / (b - mean live pages of a victim)`.
+
+    Raises:
+        ValueError: when an argument is out of range.
+        ArithmeticError: when the fixed point is not reached (skews beyond 10000 to 1).
+
+    Source:
+        Van Houdt, Performance Evaluation 70 (2013).
+
+    Example:
+        >>> round(d_choices_hot_cold(16, 0.2, 10, 0.2, 0.8), 2)
+        2.72
+    """
+    model = _Model(
+        block=require_count("pages_per_block", pages_per_block, 1, PAGES_PER_BLOCK_LIMIT),
+        rho=1.0 - require_open_share("spare_factor", spare_factor),
+        choices=require_at_least("choices", choices, 1.0),
+        fraction=require_open_share("fraction", fraction),
+        share=require_open_share("share", share),
+    )
+    if model.choices == 1.0:
+        return 1.0 / spare_factor
+    return max(1.0, 1.0 / (_balanced_rate(model, spare_factor) * model.rho))
+
+
+def _balanced_rate(model: _Model, spare_factor: float) -> float:
+    """Return the g at which blocks hold `b rho` live pages on average.
+
+    Skew makes one log a little worse than uniform writes: start there and walk to a sign change.
+    Each trial starts from the composition of the one before.
+    """
+    composition = model.start()
+    full = model.block * model.rho
+
+    @functools.cache
+    def excess(rate: float) -> float:
+        nonlocal composition
+        composition = fixed_point(
+            lambda trial: model.step(trial, rate)[0], composition, TOLERANCE, ITERATION_LIMIT
+        )
+        return model.step(composition, rate)[1] / rate - full
+
+    slowest, fastest = spare_factor / model.rho, 1.0 / model.rho
+    known = fastest / d_choices(model.block, spare_factor, model.choices)
+    while abs(excess(known)) > 1e-9 * full:
+        trial = known * (1.1 if excess(known) > 0.0 else 0.9)
+        trial = min(max(trial, slowest), fastest)
+        if trial == known:
+            return known
+        if (excess(trial) > 0.0) != (excess(known) > 0.0):
+            return find_root(excess, known, trial, 1e-9)
+        known = trial
+    return known
+
+
+@dataclass(frozen=True)
+class _Model:
+    """One set of parameters; `step` maps a trial state to what comes back."""
+
+    block: int
+    rho: float
+    choices: float
+    fraction: float
+    share: float
+    fresh: list[Array] = field(init=False, repr=False)
+    """fresh[m]: probability that h of m host pages are hot; float64, (m + 1,)."""
+
+    def __post_init__(self) -> None:
+        fresh = [np.ones(1)]
+        for _ in range(self.block):
+            fresh.append(np.convolve(fresh[-1], [1.0 - self.share, self.share]))
+        object.__setattr__(self, "fresh", fresh)
+
+    def start(self) -> Array:
+        """Return a first guess: new blocks with as many hot pages as the writes; float64, (b + 1,)."""
+        return self.fresh[self.block]
+
+    def step(self, composition: Array, rate: float) -> tuple[Array, float]:
+        """Return the composition of the next new blocks, and the pages that a collection frees."""
+        heat_hot = rate * self.share / self.fraction
+        heat_cold = rate * (1.0 - self.share) / (1.0 - self.fraction)
+        inflow = composition
+        following = np.zeros(self.block + 1)
+        freed, missing = 0.0, 1.0
+        for level in range(self.block, -1, -1):
+            hot = np.arange(level + 1, dtype=np.float64)
+            deaths = heat_hot * hot + heat_cold * (level - hot)
+            if level == 0:
+                following += float(inflow[0]) * self.fresh[self.block]
+                freed += self.block * float(inflow[0])
+                break
+            mass, pull = self._level(inflow, deaths, missing)
+            missing = max(missing - mass, 0.0)
+            blocks = inflow / (deaths + pull)
+            victims = blocks * pull
+            following += np.convolve(victims, self.fresh[self.block - level])
+            freed += (self.block - level) * float(victims.sum())
+            inflow = (blocks * heat_hot * hot)[1:] + (blocks * heat_cold * (level - hot))[:-1]
+        return following, freed
+
+    def _level(self, inflow: Array, deaths: Array, missing: float) -> tuple[float, float]:
+        """Return the mass of one level and the rate at which collection empties it.
+
+        `missing` is 1 - V_(k+1), the share of blocks that this level and those below must fill.
+        """
+
+        def pull(mass: float) -> float:
+            # (V_k^d - V_(k+1)^d) / (V_k - V_(k+1)) without cancellation.
+            present = 1.0 - missing + mass
+            top = self.choices * math.log(present) if present > 0.0 else -math.inf
+            gap = self.choices * math.log1p(-mass / present) if mass < present else -math.inf
+            return math.exp(top) * -math.expm1(gap) / mass
+
+        def excess(mass: float) -> float:
+            return float(np.sum(inflow / (deaths + pull(mass)))) - mass
+
+        low = missing * 1e-15
+        if missing <= 1e-300 or not np.any(inflow > 0.0) or excess(low) <= 0.0:
+            return 0.0, self.choices * (1.0 - missing) ** (self.choices - 1.0)
+        if excess(missing) >= 0.0:
+            return missing, pull(missing)
+        mass = find_root(excess, low, missing, 1e-13)
+        return mass, pull(mass)
