@@ -19,24 +19,17 @@ def cautions(document: dict[str, Any]) -> list[str]:
 def _no_collection(document: dict[str, Any]) -> Iterator[str]:
     """GC latency from a workload that never collected."""
     metrics = document["metrics"]
-    written = metrics.get("host_bytes_written") or 0
-    if written and not metrics.get("gc_cycles"):
-        sequential = _kind(document["workload"].get("pattern")) == "sequential"
-        why = "a sequential workload frees whole blocks" if sequential else "there was no need yet"
+    # The core itself warns when GC did not run at all.
+    if metrics.get("gc_cycles") and not metrics.get("gc_pages_moved"):
         yield (
-            f"GC did not run ({why}): the latencies say nothing about garbage collection; "
-            "measure it with random writes on a preconditioned drive"
-        )
-    elif written and not metrics.get("gc_pages_moved"):
-        yield (
-            "GC erased blocks but moved no page: the latencies say nothing about the cost of "
-            "moving live data; measure it with random writes on a preconditioned drive"
+            "GC erased blocks but moved no page, as with any sequential workload: the latencies say "
+            "nothing about moving live data; measure that with random writes"
         )
 
 
 def _fresh(document: dict[str, Any]) -> Iterator[str]:
     """Numbers of an empty drive, which no drive keeps for long."""
-    if is_fresh(document["state"]) and document["metrics"].get("host_bytes_written"):
+    if is_fresh(document) and document["metrics"].get("host_bytes_written"):
         yield (
             "measured from a fresh drive: the first writes cost nothing, so WAF, throughput and "
             "latency are better than they stay; compare only with other fresh drives"
@@ -59,15 +52,10 @@ def _interrupted(document: dict[str, Any]) -> Iterator[str]:
         yield "interrupted: the metrics cover only the part that was run"
 
 
-def is_fresh(state: object) -> bool:
-    """Tell whether a state is that of an empty drive."""
-    if isinstance(state, dict):
-        return _kind(state) == "fresh"
-    return state == "fresh"
-
-
-def _kind(value: object) -> object:
-    return value.get("kind") if isinstance(value, dict) else value
+def is_fresh(document: dict[str, Any]) -> bool:
+    """Tell whether a result was measured from an empty drive."""
+    state = document["state"]
+    return bool(state.get("origin") == "fresh" and not state.get("steps"))
 
 
 RULES: tuple[Rule, ...] = (_interrupted, _no_collection, _fresh, _thin_tail)

@@ -19,8 +19,6 @@ from opennandlab.summary import number, state_text
 SCHEMA = "opennandlab.compare/1"
 # Rounding of capacities to whole blocks moves the spare factor of equal drives by less than this.
 SPARE_TOLERANCE_RATIO = 1e-3
-# Parts of a state that tell how it was reached; the rest is what was observed on the way.
-STATE_KEYS = ("kind", "fills", "drive_writes", "until", "pattern", "timed", "image", "sha256")
 
 
 class UnlikeError(ResultError):
@@ -91,8 +89,8 @@ def _objections(
             f"{number(spares[0])}), {other_name} has {number(ratios[1])} (effective spare factor "
             f"{number(spares[1])}): it decides WAF more than anything else"
         )
-    if _how_reached(one["state"]) != _how_reached(other["state"]):
-        fresh = is_fresh(one["state"]) or is_fresh(other["state"])
+    if _how_reached(one) != _how_reached(other):
+        fresh = is_fresh(one) or is_fresh(other)
         why = ": fresh out of the box against steady" if fresh else ""
         yield (
             f"different state{why}: {one_name} was measured from `{state_text(one['state'])}`, "
@@ -116,6 +114,8 @@ def _doubts(
             f"different model versions ({one.get('model_version')} and "
             f"{other.get('model_version')}): the numbers may differ for that alone"
         )
+    if _origin(one) == "image" and one["state"].get("origin") != other["state"].get("origin"):
+        yield "different device images: see to it that both were made in the same way"
     for name, document in ((one_name, one), (other_name, other)):
         if document.get("partial"):
             yield f"{name} is partial: its run was interrupted"
@@ -157,13 +157,14 @@ def _close(one: float | None, other: float | None) -> bool:
     return math.isclose(one, other, rel_tol=SPARE_TOLERANCE_RATIO)
 
 
-def _how_reached(state: object) -> object:
-    """Reduce a state to what was asked for; what was observed may differ between policies."""
-    if isinstance(state, dict):
-        kept = {key: _how_reached(value) for key, value in state.items() if key in STATE_KEYS}
-        steps = state.get("steps")
-        return {**kept, "steps": [_how_reached(step) for step in steps]} if steps else kept
-    return state
+def _how_reached(document: dict[str, Any]) -> object:
+    """Return what was asked for; what was observed on the way may differ between policies."""
+    return _origin(document), document["workload"].get("precondition")
+
+
+def _origin(document: dict[str, Any]) -> str:
+    origin = document["state"].get("origin")
+    return "image" if isinstance(origin, dict) else str(origin)
 
 
 def _without_precondition(workload: dict[str, Any]) -> dict[str, Any]:

@@ -116,6 +116,11 @@ class DeviceConfig(Document):
     (4096, 0.07)
     """
 
+    def __init__(self, text: str, name: str = "custom", given: frozenset[str] = frozenset()) -> None:
+        """Freeze the document and remember which keys the user gave."""
+        super().__init__(text, name)
+        self.given = given
+
     @cached_property
     def effective(self) -> Mapping[str, Any]:
         """What follows from the keys: capacities, spare factors, the GC trigger, memory needs."""
@@ -127,6 +132,13 @@ class DeviceConfig(Document):
         """Where each constant comes from: dotted path to document, table or assumption."""
         pairs: list[tuple[str, str]] = json.loads(_core.sources(self._json))
         return MappingProxyType(dict(pairs))
+
+    def origin(self, path: str) -> str:
+        """Return the source of a key: document or assumption, the user's file, or the default."""
+        if path in self.sources:
+            return self.sources[path]
+        parent = path.rpartition(".")[0]
+        return f"given: {self.name}" if self.given & {path, parent} else "default"
 
     def replace(self, changes: Mapping[str, Any]) -> DeviceConfig:
         """Return another device with some keys changed.
@@ -140,7 +152,7 @@ class DeviceConfig(Document):
         document = self.to_dict()
         for path, value in changes.items():
             set_path(document, path, value)
-        return DeviceConfig(_resolve_device(document), self.name)
+        return DeviceConfig(_resolve_device(document), self.name, self.given | set(changes))
 
 
 class WorkloadConfig(Document):
@@ -169,7 +181,8 @@ def load_device(source: Source, overrides: Mapping[str, Any] | None = None) -> D
     document, name = _read(source, kind="device", folder=PRESETS)
     for path, value in (overrides or {}).items():
         set_path(document, path, value)
-    return DeviceConfig(_resolve_device(document), name)
+    given = frozenset(path for path, _ in leaves(document))
+    return DeviceConfig(_resolve_device(document), name, given)
 
 
 def load_workload(
@@ -204,7 +217,9 @@ def load_workload(
         document["precondition"] = []
     text = to_json(document)
     with hints(document):
-        return WorkloadConfig(_core.resolve_workload(text, device.json), name)
+        resolved = _core.resolve_workload(text, device.json)
+    _refuse_lists(document, json.loads(resolved))
+    return WorkloadConfig(resolved, name)
 
 
 def device_presets() -> list[str]:
@@ -322,13 +337,30 @@ def nearest(word: str, choices: list[str]) -> str | None:
 def _resolve_device(document: dict[str, Any]) -> str:
     text = to_json(document)
     with hints(document):
-        return _core.resolve_device(text)
+        resolved = _core.resolve_device(text)
+    _refuse_lists(document, json.loads(resolved))
+    return resolved
+
+
+def _refuse_lists(given: object, resolved: object, path: str = "") -> None:
+    """Refuse lists where keys belong: the core would take them as values in order of declaration."""
+    if isinstance(given, list) and isinstance(resolved, Mapping):
+        raise ConfigError(path, "a list was given; accepted: a mapping of keys to values")
+    if isinstance(given, Mapping) and isinstance(resolved, Mapping):
+        for key, value in given.items():
+            _refuse_lists(value, resolved.get(str(key)), f"{path}.{key}" if path else str(key))
+    elif isinstance(given, list) and isinstance(resolved, list):
+        for index, (one, other) in enumerate(zip(given, resolved, strict=False)):
+            _refuse_lists(one, other, f"{path}[{index}]")
 
 
 def _read(source: Source, *, kind: str, folder: Path) -> tuple[dict[str, Any], str]:
     """Return the unresolved document and what to call it."""
     if isinstance(source, Mapping):
-        return _thaw(source), "custom"
+        try:
+            return _thaw(source), "custom"
+        except RecursionError as error:
+            raise ConfigError(".", "nested too deeply, or containing itself") from error
     text = str(source)
     names = {path.stem: path for path in folder.glob("*.yaml")}
     if text in names:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "opennandlab.result/1"
 PERCENTILES = ("p50", "p90", "p99", "p999", "p9999", "p99999")
+# The checks of a run whose measured part never began: there is nothing to trust.
+NOT_MEASURED = {"passed": False, "failures": ["the measured part never began"]}
 # Everything that a result must hold to be one.
 SECTIONS = ("device", "effective", "workload", "seed", "state", "metrics", "series", "checks")
 
@@ -87,12 +89,9 @@ class Result:
         return list(self.document.get("warnings", []))
 
     def failed_checks(self) -> list[str]:
-        """Return the names of the checks that did not hold, with their values."""
+        """Return what did not hold, and by how much."""
         checks = self.document["checks"]
-        named = [str(name) for name in checks.get("failed", [])]
-        if named or checks.get("passed", False):
-            return named
-        return [f"{name} = {value}" for name, value in checks.items() if name != "passed"]
+        return [str(text) for text in checks.get("failures", [])]
 
     def frame(self) -> pd.DataFrame:
         """Return the series as a data frame, one row per sample (needs pandas).
@@ -189,7 +188,6 @@ def assemble(
     outcome: Mapping[str, Any],
     *,
     device: dict[str, Any],
-    workload: dict[str, Any],
     seed: int,
     run: dict[str, Any],
     partial: bool = False,
@@ -197,15 +195,18 @@ def assemble(
     """Make the result document of a run.
 
     Args:
-        outcome: `effective`, `state`, `metrics`, `series`, `checks`, `warnings` as the core gives them.
+        outcome: `effective`, `workload`, `state`, `metrics`, `series`, `checks`, `warnings` as the core
+            gives them; without metrics when the measured part never began.
         device: The resolved device.
-        workload: The resolved workload.
         seed: The seed of the run.
         run: Facts of this machine, outside the digest.
         partial: The run was interrupted.
     """
     from opennandlab.cautions import cautions
+    from opennandlab.prediction import predicted_waf
 
+    effective, workload = outcome["effective"], outcome["workload"]
+    expected = predicted_waf(device, effective, workload)
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "model_version": model_version(),
@@ -213,13 +214,13 @@ def assemble(
         "created": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         **({"partial": True} if partial else {}),
         "device": device,
-        "effective": outcome["effective"],
+        "effective": effective | {"predicted_waf": expected},
         "workload": workload,
         "seed": seed,
         "state": outcome["state"],
-        "metrics": outcome["metrics"],
-        "series": outcome["series"],
-        "checks": outcome["checks"],
+        "metrics": outcome.get("metrics", {}),
+        "series": outcome.get("series", {}),
+        "checks": outcome.get("checks", NOT_MEASURED),
         "warnings": list(outcome.get("warnings", [])),
     }
     document["warnings"] += [
@@ -230,9 +231,9 @@ def assemble(
     return Result(document)
 
 
-def model_version() -> Any:  # noqa: ANN401 (number or text, as the core declares it)
+def model_version() -> int:
     """Return the version of the model: results are comparable only within one."""
-    return json.loads(_core.model_version())
+    return _core.model_version()
 
 
 def tool() -> dict[str, Any]:

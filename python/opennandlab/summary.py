@@ -17,6 +17,7 @@ LATENCY_COLUMNS = (
     ("p9999", "p99.99"),
     ("max", "max"),
 )
+OPERATIONS = ("read", "write", "trim", "all")
 # Fewer digits than this and the drift of a WAF between runs would not show.
 DIGITS = 4
 NOTHING = "-"
@@ -62,7 +63,7 @@ def latency_table(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]
     latency = document["metrics"].get("latency_us") or {}
     rows = [
         [op, *(number(row.get(key)) for key, _ in LATENCY_COLUMNS)]
-        for op, row in latency.items()
+        for op, row in ((op, latency.get(op)) for op in OPERATIONS)
         if row and row.get("count") and not (op == "all" and _single(latency))
     ]
     return ["latency, µs", *(label for _, label in LATENCY_COLUMNS)], rows
@@ -114,15 +115,18 @@ def size(count: float | None) -> str:
 def state_text(state: object) -> str:
     """Say how the drive got into its state, in a few words.
 
-    >>> state_text({"kind": "fresh"})
-    'fresh'
+    >>> state_text({"origin": "fresh", "steps": [{"step": "sequential fill", "waf": 1.0}]})
+    'fresh drive, sequential fill'
     """
     if not isinstance(state, dict):
         return str(state)
-    kind = str(state.get("kind", "?"))
-    steps = state.get("steps") or []
-    labels = [str(step.get("label", step.get("kind", "?"))) for step in steps]
-    return f"{kind}: {', then '.join(labels)}" if labels else kind
+    origin = state.get("origin")
+    checksum = origin.get("image_crc32") if isinstance(origin, dict) else None
+    parts = [f"image {checksum}" if checksum else "fresh drive"]
+    for step in state.get("steps") or []:
+        reached = " (steady)" if step.get("steady") else ""
+        parts.append(f"{step.get('step', '?')}{reached}")
+    return ", ".join(parts)
 
 
 def _single(latency: dict[str, Any]) -> bool:

@@ -82,7 +82,7 @@ def _run_again(document: dict[str, Any], state: str | None, trace: str | Path | 
     run = document.get("run") or {}
     if state is None and "image_path" in run:
         state = f"image:{run['image_path']}"
-    elif state is None and is_fresh(document["state"]):
+    elif state is None and is_fresh(document):
         state = "fresh"
     start = Start(document["device"], document["seed"], state)
     if "trace_path" in run:

@@ -141,14 +141,14 @@ def progress_line(*, quiet: bool) -> Iterator[Callable[["Progress"], None] | Non
 
 
 def _line(state: "Progress") -> dict[str, Any]:
-    place = f"{state.stage_index + 1}/{state.stage_count} {state.stage}"
+    place = "done" if state.finished else f"{state.stage_index + 1}/{state.stage_count} {state.stage}"
     share = "" if state.fraction is None else f"{state.fraction:4.0%}"
     eta = "" if state.eta_s is None else f"{_duration(state.eta_s)} left"
     rate = state.host_ios / state.elapsed_s if state.elapsed_s else 0.0
     return {
         "description": place,
         "completed": state.done,
-        "total": state.total,
+        "total": state.total or None,
         "share": share,
         "eta": f"{eta}  {rate / 1e6:.1f} M I/O per s".strip(),
     }

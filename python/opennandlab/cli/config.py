@@ -19,6 +19,27 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
+# Suffix of a key -> unit shown; `_pct` keys hold ratios, as the benchmark page writes them.
+UNITS = {
+    "_us": "µs",
+    "_bytes": "B",
+    "_mt_s": "MT/s",
+    "_ratio": "ratio",
+    "_pct": "ratio",
+    "rber_floor": "errors per bit",
+    "rber_ceil": "errors per bit",
+    "_cycles": "erases",
+    "_pages": "pages",
+    "_blocks": "blocks",
+    "_depth_max": "commands",
+    "bch_t": "bits per codeword",
+    "channels": "channels",
+    "_per_channel": "dies",
+    "_per_die": "planes",
+    "_per_plane": "blocks",
+    "_per_block": "pages",
+}
+
 Device = Annotated[str, typer.Argument(metavar="PRESET|FILE", help="The device.")]
 
 
@@ -39,19 +60,19 @@ def show(
 ) -> None:
     """Print the resolved device with units, what follows from it, and the source of every constant."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.config import load_device
+        from opennandlab.config import leaves, load_device
         from opennandlab.prediction import predicted_waf
 
         loaded = load_device(device, terminal.split_sets(settings)[0])
         effective = json.loads(json.dumps(loaded.effective, default=dict))
         effective["predicted_waf"] = predicted_waf(loaded.to_dict(), effective)
-        sources = dict(loaded.sources)
+        sources = {path: loaded.origin(path) for path, _ in leaves(loaded.to_dict())}
         if as_json:
             terminal.emit_json(
                 {"device": loaded.to_dict(), "effective": effective, "sources": sources}
             )
         elif not quiet:
-            _show(loaded, effective, sources)
+            _show(loaded, effective)
 
 
 @app.command(epilog="Example: opennandlab config check my_device.yaml")
@@ -129,7 +150,7 @@ def _title(path: Path) -> str:
     return first.removeprefix("#").strip() if first.startswith("#") else ""
 
 
-def _show(device: "DeviceConfig", effective: dict[str, Any], sources: dict[str, str]) -> None:
+def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
     from rich.table import Table
 
     from opennandlab.config import leaves
@@ -152,12 +173,11 @@ def _show(device: "DeviceConfig", effective: dict[str, Any], sources: dict[str, 
             if waf is None
             else f"{number(waf)} (uniform random page writes, steady state)",
         ),
-        ("GC trigger", str(effective.get("gc_trigger", "-"))),
+        ("GC trigger", str(effective["reserve_text"])),
+        ("memory to simulate", size(effective["memory_bytes"])),
     ]
     known = {"raw_bytes", "logical_bytes", "spare_factor", "spare_factor_effective"}
-    known |= {"predicted_waf", "gc_trigger", "memory_bytes"}
-    memory = effective.get("memory_bytes") or {}
-    facts += [(f"memory, {kind}", size(count)) for kind, count in memory.items()]
+    known |= {"predicted_waf", "reserve_text", "memory_bytes"}
     facts += [
         (path.replace("_", " "), number(value))
         for path, value in leaves({k: v for k, v in effective.items() if k not in known})
@@ -171,21 +191,20 @@ def _show(device: "DeviceConfig", effective: dict[str, Any], sources: dict[str, 
     console.print()
     keys = Table("key", show_edge=False, pad_edge=False)
     keys.add_column("value", justify="right", overflow="fold")
+    keys.add_column("unit")
     keys.add_column("source", overflow="fold")
-    shown = dict(leaves(device.to_dict()))
-    for path, value in shown.items():
-        text = value if isinstance(value, str) else json.dumps(value)
-        keys.add_row(path, text, _source(path, sources))
-    for path, text in sources.items():
-        if path not in shown and not any(key.startswith(f"{path}.") for key in shown):
-            keys.add_row(path, "", text)
+    sections = device.to_dict()
+    # The order of the file, not of the alphabet.
+    first = {key: sections[key] for key in ("name", "nand", "ftl", "ecc", "host") if key in sections}
+    for path, value in leaves(first | sections):
+        if value is not None:
+            text = value if isinstance(value, str) else json.dumps(value)
+            keys.add_row(path, text, _unit(path, value), device.origin(path))
     console.print(keys)
 
 
-def _source(path: str, sources: dict[str, str]) -> str:
-    """Return the source of a key, or of the nearest mapping around it."""
-    while path:
-        if path in sources:
-            return sources[path]
-        path = path.rpartition(".")[0]
-    return "a choice, not a constant"
+def _unit(path: str, value: object) -> str:
+    """Return the unit that the name of a key states."""
+    if isinstance(value, str):
+        return ""
+    return next((unit for suffix, unit in UNITS.items() if path.endswith(suffix)), "")

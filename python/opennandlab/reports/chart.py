@@ -10,7 +10,7 @@ Left out: everything but lines over a common x axis, linear or logarithmic.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -88,8 +88,8 @@ def figure(chart: Chart) -> dict[str, Any]:
         "layout": {
             "height": HEIGHT + 40,
             "margin": {"l": 80, "r": 20, "t": 20, "b": 60},
-            "xaxis": _plotly_axis(chart.x),
-            "yaxis": _plotly_axis(chart.y),
+            "xaxis": _plotly_axis(chart.x, _decades(line.x for line in chart.lines)),
+            "yaxis": _plotly_axis(chart.y, _decades(line.y for line in chart.lines)),
             "showlegend": legend,
             "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
             "hovermode": "x unified",
@@ -141,7 +141,7 @@ def svg(chart: Chart) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def _plotly_axis(axis: Axis) -> dict[str, Any]:
+def _plotly_axis(axis: Axis, decades: float) -> dict[str, Any]:
     shape: dict[str, Any] = {
         "title": {"text": axis.label},
         "type": axis.scale,
@@ -152,7 +152,9 @@ def _plotly_axis(axis: Axis) -> dict[str, Any]:
         "zeroline": False,
     }
     if axis.scale == "log":
-        shape |= {"exponentformat": "power", "dtick": 1}
+        shape["exponentformat"] = "power"
+        if decades > 2:
+            shape["dtick"] = 1
     if axis.zero and axis.scale == "linear":
         shape["rangemode"] = "tozero"
     if axis.ticks:
@@ -163,6 +165,11 @@ def _plotly_axis(axis: Axis) -> dict[str, Any]:
         }
         shape.pop("dtick", None)
     return shape
+
+
+def _decades(columns: Iterable[Sequence[Number]]) -> float:
+    seen = [value for column in columns for value in column if value is not None and value > 0]
+    return math.log10(max(seen) / min(seen)) if seen else 0.0
 
 
 def _drawn(
