@@ -130,10 +130,10 @@ impl Arrivals {
     /// Time of the next arrival. The first comes one gap after the start.
     pub fn next(&mut self) -> Ns {
         let elapsed_ns = self.fraction_ns + self.rng.exponential() * self.gap_ns_mean;
-        let whole_ns = libm::floor(elapsed_ns);
-        self.fraction_ns = elapsed_ns - whole_ns;
+        let whole_ns = elapsed_ns as u64;
+        self.fraction_ns = elapsed_ns - whole_ns as f64;
         // 2^64 ns are 584 years: a clock that stops there is as good as any.
-        self.clock = Ns(self.clock.0.saturating_add(whole_ns as u64));
+        self.clock = Ns(self.clock.0.saturating_add(whole_ns));
         self.clock
     }
 }

@@ -9,15 +9,18 @@ pub mod config;
 pub mod load;
 pub mod pattern;
 pub mod precondition;
+pub mod replay;
 mod sequential_fill;
 pub mod size;
 mod synthetic;
 pub mod total;
+pub mod trace;
 
 use crate::op::HostCommand;
 use crate::units::Ns;
 
 pub use config::WorkloadConfig;
+pub use replay::ReplayConfig;
 
 /// The address space that a workload is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,23 +1,24 @@
 //! A keyed shuffle of `0..count` that needs no memory: hot places of a skewed pattern must not lie side by
 //! side, and a table of them would be as large as the map of the drive.
 //!
-//! An alternating Feistel network permutes the smallest power of two that holds `count`; values that
-//! fall outside are sent through again until they fall inside (cycle walking; Black & Rogaway, "Ciphers with
-//! arbitrary finite domains", CT-RSA 2002). The domain is less than twice `count`, so fewer than two
-//! passes are needed on average. It is a shuffle, not a cipher.
+//! Rounds of "multiply by an odd number, add a key, fold the upper half onto the lower", all modulo the
+//! smallest power of two that holds `count`, are bijections of that domain (the finaliser of an integer
+//! hash, with drawn constants). Values that fall outside `0..count` are sent through again until they fall
+//! inside: cycle walking, Black & Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002. The domain is
+//! less than twice `count`, so fewer than two passes are needed on average. It is a shuffle, not a cipher.
 
 use crate::rng::Rng;
 
-const ROUND_COUNT: usize = 4;
+const ROUND_COUNT: usize = 3;
 
 /// The keys of a shuffle; [`Permutation::over`] fits them to a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShuffleKeys([u64; ROUND_COUNT]);
+pub struct ShuffleKeys([(u64, u64); ROUND_COUNT]);
 
 impl ShuffleKeys {
-    /// Draws keys.
+    /// Draws keys: an odd factor and a term for each round.
     pub fn draw(rng: &mut Rng) -> Self {
-        Self(std::array::from_fn(|_| rng.next_u64()))
+        Self(std::array::from_fn(|_| (rng.next_u64() | 1, rng.next_u64())))
     }
 }
 
@@ -26,9 +27,8 @@ impl ShuffleKeys {
 pub struct Permutation {
     keys: ShuffleKeys,
     count: u64,
-    low_bits: u32,
-    low_mask: u64,
-    high_mask: u64,
+    mask: u64,
+    fold_bits: u32,
 }
 
 impl Permutation {
@@ -38,10 +38,10 @@ impl Permutation {
     /// When `count` is 0.
     pub fn over(count: u64, keys: ShuffleKeys) -> Self {
         assert!(count > 0, "an empty range has no order");
-        Self { keys, count, low_bits: 0, low_mask: 0, high_mask: 0 }.widened(count)
+        Self { keys, count, mask: 0, fold_bits: 1 }.widened(count)
     }
 
-    /// The same shuffle on the network of a wider range: shuffles of almost equal ranges then agree on
+    /// The same shuffle on the domain of a wider range: shuffles of almost equal ranges then agree on
     /// almost every place, also where a power of two lies between them. Walks lengthen by the ratio.
     ///
     /// # Panics
@@ -50,9 +50,8 @@ impl Permutation {
     pub fn widened(self, domain: u64) -> Self {
         assert!(domain >= self.count, "{domain} places cannot hold {}", self.count);
         let bits = u64::BITS - (domain - 1).leading_zeros();
-        let low_bits = bits.div_ceil(2);
-        let mask = |bits: u32| (1_u64 << bits) - 1;
-        Self { low_bits, low_mask: mask(low_bits), high_mask: mask(bits - low_bits), ..self }
+        // A domain of one or two values still folds by one bit, which shifts everything out.
+        Self { mask: (1_u64 << bits) - 1, fold_bits: bits.div_ceil(2).max(1), ..self }
     }
 
     /// The place of `index`, which is below `count`.
@@ -70,20 +69,11 @@ impl Permutation {
 
     #[inline]
     fn pass(&self, value: u64) -> u64 {
-        let (mut high, mut low) = (value >> self.low_bits, value & self.low_mask);
-        for pair in self.keys.0.chunks_exact(2) {
-            high ^= mix(low, pair[0]) & self.high_mask;
-            low ^= mix(high, pair[1]) & self.low_mask;
-        }
-        high << self.low_bits | low
+        self.keys.0.iter().fold(value, |value, &(factor, term)| {
+            let product = value.wrapping_mul(factor).wrapping_add(term) & self.mask;
+            product ^ (product >> self.fold_bits)
+        })
     }
-}
-
-/// Upper half of a multiplication: every bit of `half` reaches every bit that is used.
-#[inline]
-fn mix(half: u64, key: u64) -> u64 {
-    let product = (half ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (product ^ (product >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32
 }
 
 #[cfg(test)]

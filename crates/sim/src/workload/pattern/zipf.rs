@@ -8,6 +8,8 @@
 //!
 //! Ranks are shuffled over the range by default: real hot spots do not lie side by side.
 
+use std::f64::consts::LOG2_E;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +73,7 @@ impl Addresses for Zipf {
 
     fn span(&self, extent: Extent, request_sectors: u32) -> Ranks {
         let count = extent.starts(request_sectors);
-        // All sizes share the network of the smallest, and so their hot places; but not when requests are
+        // All sizes share the domain of the smallest, and so their hot places; but not when requests are
         // so large that the walk would be long.
         let widest = extent.starts(1);
         let domain = if widest / 4 <= count { widest } else { count };
@@ -103,6 +105,8 @@ pub struct RankSampler {
     theta: f64,
     /// `1 - theta`.
     q: f64,
+    /// `log2(e) / q`, or `log2(e)` at `q = 0`: from the logarithm of an area to that of `x`.
+    log2_scale: f64,
     /// `H(3/2) - 1`: the hat begins here, so that k = 1 has exactly its own mass.
     area_first: f64,
     /// `H(n + 1/2)`.
@@ -115,15 +119,18 @@ impl RankSampler {
     /// A sampler of `count > 0` ranks with `theta > 0`.
     pub fn new(count: u64, theta: f64) -> Self {
         let q = 1.0 - theta;
-        let start = hat_integral_inverse(hat_integral(2.5, q) - hat(2.0, theta), q);
-        Self {
+        let mut sampler = Self {
             count: count as f64,
             theta,
             q,
+            log2_scale: if q == 0.0 { LOG2_E } else { LOG2_E / q },
             area_first: hat_integral(1.5, q) - 1.0,
             area_last: hat_integral(count as f64 + 0.5, q),
-            shortcut: 2.0 - start,
-        }
+            shortcut: 0.0,
+        };
+        sampler.shortcut =
+            2.0 - sampler.hat_integral_inverse(hat_integral(2.5, q) - hat(2.0, theta));
+        sampler
     }
 
     /// Draws a rank.
@@ -131,13 +138,22 @@ impl RankSampler {
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         loop {
             let area = self.area_last + rng.unit() * (self.area_first - self.area_last);
-            let x = hat_integral_inverse(area, self.q);
-            let k = libm::floor(x + 0.5).clamp(1.0, self.count);
+            let x = self.hat_integral_inverse(area);
+            // Truncation is `floor` here, since x > 0, and takes a tenth of its time.
+            let k = ((x + 0.5) as u64 as f64).clamp(1.0, self.count);
             if k - x <= self.shortcut || area >= hat_integral(k + 0.5, self.q) - hat(k, self.theta)
             {
                 return k as u64 - 1;
             }
         }
+    }
+
+    /// The `x` with `H(x) = area`, by powers of two: `exp2` takes half the time of `exp`, and the rounding
+    /// of its argument moves `x` by less than 1e-14 of itself.
+    #[inline]
+    fn hat_integral_inverse(&self, area: f64) -> f64 {
+        let log = if self.q == 0.0 { area } else { libm::log1p(area * self.q) };
+        libm::exp2(log * self.log2_scale)
     }
 }
 
@@ -154,13 +170,6 @@ fn hat_integral(x: f64, q: f64) -> f64 {
     } else {
         libm::expm1(q * log) / q
     }
-}
-
-/// The `x` with `H(x) = area`.
-#[inline]
-fn hat_integral_inverse(area: f64, q: f64) -> f64 {
-    let log = if q == 0.0 { area } else { libm::log1p(area * q) / q };
-    libm::exp(log)
 }
 
 #[cfg(test)]

@@ -1,0 +1,167 @@
+//! Where the volumes of a trace lie on one device.
+//!
+//! ```text
+//!  concat   |volume a     |volume b  |volume c |     each begins at a page
+//!  overlay  |a, b and c                |
+//!  one      |b         |
+//! ```
+//!
+//! What reaches beyond the device is refused, wrapped or scaled ([`Beyond`]). Invariant: a translated request
+//! lies inside the device and keeps its length, unless it is longer than the whole device. Scaling maps page
+//! numbers, not sectors: what was aligned to a page stays aligned, and order is kept.
+
+use super::Beyond;
+use crate::config::ConfigError;
+use crate::units::SECTOR_BYTES;
+use crate::workload::trace::{Trace, TraceRecord};
+use crate::workload::Space;
+
+/// Most names listed in a message.
+const NAMES_MAX: usize = 12;
+
+/// The compiled mapping.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    /// First sector of each volume, `None` for those left out.
+    volume_starts: Vec<Option<u64>>,
+    device_sectors: u64,
+    page_sectors: u64,
+    /// Sectors that the volumes span.
+    trace_sectors: u64,
+    beyond: Beyond,
+}
+
+impl Layout {
+    pub fn new(
+        trace: &Trace,
+        volumes: &str,
+        beyond: Beyond,
+        space: Space,
+    ) -> Result<Self, ConfigError> {
+        let page_sectors = (space.page_bytes / SECTOR_BYTES).max(1);
+        let ends = trace.volume_ends();
+        let (volume_starts, trace_sectors) = match volumes {
+            "overlay" => {
+                (vec![Some(0); ends.len()], ends.iter().copied().max().unwrap_or_default())
+            }
+            "concat" => concatenated(&ends, page_sectors)?,
+            name => one_volume(trace, &ends, name)?,
+        };
+        let device_sectors = space.logical_bytes / SECTOR_BYTES;
+        let layout = Self { volume_starts, device_sectors, page_sectors, trace_sectors, beyond };
+        if beyond == Beyond::Error && trace_sectors > device_sectors {
+            return Err(layout.too_large(trace));
+        }
+        Ok(layout)
+    }
+
+    /// First sector and length of the record on the device; `None` when its volume is left out.
+    pub fn place(&self, record: &TraceRecord) -> Option<(u64, u32)> {
+        let start = self.volume_starts[record.volume_index()]? + record.sector;
+        let count = u64::from(record.sector_count).min(self.device_sectors);
+        let sector = match self.beyond {
+            Beyond::Error => start,
+            Beyond::Wrap => start % self.device_sectors,
+            Beyond::Scale => self.scaled(start),
+        };
+        // The bound is `start + count <= device`; a request that would cross it is moved back.
+        Some((sector.min(self.device_sectors - count), count as u32))
+    }
+
+    /// What was done to requests beyond the device.
+    pub fn warning(&self, trace: &Trace) -> Option<String> {
+        if self.trace_sectors <= self.device_sectors {
+            return None;
+        }
+        let (trace_bytes, device_bytes) = self.sizes();
+        let text = match self.beyond {
+            Beyond::Error => return None,
+            Beyond::Wrap => {
+                let is_beyond = |record: &&TraceRecord| {
+                    self.volume_starts[record.volume_index()]
+                        .is_some_and(|start| start + record.sector_end() > self.device_sectors)
+                };
+                let count = trace.records().iter().filter(is_beyond).count();
+                format!(
+                    "{count} of {} requests lay beyond it and were wrapped",
+                    trace.records().len()
+                )
+            }
+            Beyond::Scale => {
+                let factor = device_bytes as f64 / trace_bytes as f64;
+                format!("page numbers were scaled by {factor:.6}")
+            }
+        };
+        Some(format!("the trace spans {trace_bytes} B, the device has {device_bytes} B: {text}"))
+    }
+
+    fn scaled(&self, start: u64) -> u64 {
+        if self.trace_sectors <= self.device_sectors {
+            return start;
+        }
+        let device_pages = u128::from(self.device_sectors / self.page_sectors);
+        let trace_pages = u128::from(self.trace_sectors.div_ceil(self.page_sectors));
+        let page = u128::from(start / self.page_sectors) * device_pages / trace_pages;
+        page as u64 * self.page_sectors + start % self.page_sectors
+    }
+
+    fn sizes(&self) -> (u128, u128) {
+        let bytes = |sectors: u64| u128::from(sectors) * u128::from(SECTOR_BYTES);
+        (bytes(self.trace_sectors), bytes(self.device_sectors))
+    }
+
+    fn too_large(&self, trace: &Trace) -> ConfigError {
+        let (trace_bytes, device_bytes) = self.sizes();
+        let used = self.volume_starts.iter().flatten().count();
+        let volumes = if used > 1 { format!(" over {used} volumes") } else { String::new() };
+        let message = format!(
+            "{} reaches byte {}{volumes}, the device holds {device_bytes} B; accepted: `wrap` (modulo), \
+             `scale` (shrink page numbers), another choice of `volumes` (overlay, or one of {}), or a \
+             larger device",
+            trace.source_name(),
+            trace_bytes - 1,
+            some_of(trace.volumes())
+        );
+        ConfigError::new("beyond", message)
+    }
+}
+
+fn concatenated(ends: &[u64], page_sectors: u64) -> Result<(Vec<Option<u64>>, u64), ConfigError> {
+    let mut starts = Vec::with_capacity(ends.len());
+    let (mut next, mut span) = (0_u64, 0);
+    for &end in ends {
+        starts.push(Some(next));
+        let limits = next
+            .checked_add(end)
+            .and_then(|limit| Some((limit, limit.checked_next_multiple_of(page_sectors)?)));
+        let Some(limits) = limits else {
+            let message =
+                "the volumes together exceed 2^64 sectors; accepted: overlay, or one volume";
+            return Err(ConfigError::new("volumes", message));
+        };
+        (span, next) = limits;
+    }
+    Ok((starts, span))
+}
+
+fn one_volume(
+    trace: &Trace,
+    ends: &[u64],
+    name: &str,
+) -> Result<(Vec<Option<u64>>, u64), ConfigError> {
+    let Some(chosen) = trace.volumes().iter().position(|volume| volume == name) else {
+        let names = some_of(trace.volumes());
+        let message = format!("`{name}` is not in the trace; accepted: concat, overlay, {names}");
+        return Err(ConfigError::new("volumes", message));
+    };
+    let starts = (0..ends.len()).map(|index| (index == chosen).then_some(0)).collect();
+    Ok((starts, ends[chosen]))
+}
+
+fn some_of(names: &[String]) -> String {
+    let shown = names[..names.len().min(NAMES_MAX)].join(", ");
+    match names.len().saturating_sub(NAMES_MAX) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

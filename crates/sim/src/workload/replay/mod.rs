@@ -1,0 +1,260 @@
+//! Replaying a trace on a device: whose addresses, whose clock, and what to do when they do not fit.
+//!
+//! A trace comes from other hardware: it has several volumes, larger addresses and its own timing. Each of
+//! these is a declared choice here, none is silent. The core reads no files: `trace` only records which file
+//! it was, so that a result can be made again.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::check::{name_or_mapping_schema, refuse, whole};
+use super::config::closed;
+use super::precondition::{PreconditionStep, StepContext};
+use super::total::TotalConfig;
+use super::trace::{BadLines, FormatConfig, Trace, TraceOptions};
+use super::{Admission, Generator, Job, Limit, Space, Stage};
+use crate::config::{name_or_mapping, parse, ConfigError};
+
+mod layout;
+mod source;
+
+use layout::Layout;
+use source::Replay;
+
+/// Which file was replayed. Nothing is read from it here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TraceSource {
+    /// Name of the file, as the user gave it.
+    pub file: String,
+    /// SHA-256 of its uncompressed text, in hexadecimal; empty if not known.
+    pub digest: String,
+}
+
+/// When requests of the trace are issued.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum LoopConfig {
+    /// At the time at which they arrived, whatever the drive does.
+    Open(OpenLoop),
+    /// One after the other at a constant queue depth; arrival times are ignored.
+    Closed(ClosedLoop),
+}
+
+/// Parameters of the open loop.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OpenLoop {
+    /// Factor on arrival times: 2 replays twice as slowly, 0.5 twice as fast; 1e-6 to 1e6; default 1.
+    #[schemars(range(min = 1e-6, max = 1e6))]
+    pub time_scale: f64,
+}
+
+impl Default for OpenLoop {
+    fn default() -> Self {
+        Self { time_scale: 1.0 }
+    }
+}
+
+/// Parameters of the closed loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ClosedLoop {
+    /// Requests outstanding; 1 to 65536; default 32.
+    #[serde(deserialize_with = "whole")]
+    #[schemars(range(min = 1, max = 65_536))]
+    pub queue_depth: u32,
+}
+
+impl Default for ClosedLoop {
+    fn default() -> Self {
+        Self { queue_depth: 32 }
+    }
+}
+
+/// What happens to addresses beyond the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Beyond {
+    /// The trace is refused.
+    Error,
+    /// Modulo the size of the device. A request that would then cross the end is moved back to end there.
+    Wrap,
+    /// If the trace exceeds the device, all page numbers shrink by the same factor; offsets in a page stay.
+    /// A request that would cross the end is moved back to end there.
+    Scale,
+}
+
+/// The replay of a trace, as a file or the command line declares it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReplayConfig {
+    /// Shown in tables and result files; default `replay`.
+    pub name: String,
+    /// The trace, for the record.
+    pub trace: TraceSource,
+    /// Format of the trace: `auto`, a name, or a mapping such as `{kind: blkparse, event: D}`; default `auto`.
+    #[serde(deserialize_with = "name_or_mapping")]
+    #[schemars(schema_with = "name_or_mapping_schema::<FormatConfig>")]
+    pub format: FormatConfig,
+    /// When requests are issued: `open`, `closed`, or a mapping such as `{kind: closed, queue_depth: 8}`;
+    /// default `open`.
+    #[serde(rename = "loop", deserialize_with = "name_or_mapping")]
+    #[schemars(schema_with = "name_or_mapping_schema::<LoopConfig>")]
+    pub load: LoopConfig,
+    /// Volumes of the trace on the device: `concat` one after the other, `overlay` on the same addresses, or
+    /// the name of the only one to replay; default `concat`.
+    #[serde(deserialize_with = "volume_name")]
+    pub volumes: String,
+    /// What happens to addresses beyond the device: `error`, `wrap` or `scale`; default `error`.
+    pub beyond: Beyond,
+    /// Whether lines that cannot be read are counted and skipped; default false.
+    pub skip_bad_lines: bool,
+    /// Whether the run has a clock; default true.
+    pub timed: bool,
+    /// Steps to run before; `sequential_fill` only. Default one sequential fill.
+    pub precondition: Vec<PreconditionStep>,
+    /// Ends the replay early; by default it ends with the trace, which is never repeated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<TotalConfig>,
+    /// Points of each series of the result; 1 to 100000; default 100.
+    #[serde(deserialize_with = "whole")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub samples: u32,
+}
+
+impl Default for ReplayConfig {
+    fn default() -> Self {
+        Self {
+            name: "replay".to_owned(),
+            trace: TraceSource::default(),
+            format: FormatConfig::default(),
+            load: LoopConfig::Open(OpenLoop::default()),
+            volumes: "concat".to_owned(),
+            beyond: Beyond::Error,
+            skip_bad_lines: false,
+            timed: true,
+            precondition: vec![PreconditionStep::one_fill()],
+            total: None,
+            samples: 100,
+        }
+    }
+}
+
+/// Serde helper: volume names are often numbers, and YAML hands those over as numbers.
+fn volume_name<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::String(name) => Ok(name),
+        Value::Number(number) if number.is_u64() => Ok(number.to_string()),
+        other => Err(serde::de::Error::custom(format!(
+            "`{other}` is no volume; accepted: concat, overlay, or the name of a volume of the trace"
+        ))),
+    }
+}
+
+impl ReplayConfig {
+    /// Reads a replay: defaults filled in, everything checked that does not need the trace.
+    ///
+    /// # Errors
+    /// The dotted path of the first key that cannot be, its value, and what is accepted.
+    pub fn resolve(json: &str, space: Space) -> Result<Self, ConfigError> {
+        let mut config: Self = parse(json)?;
+        config.check(space)?;
+        for (index, step) in config.precondition.iter_mut().enumerate() {
+            let path = format!("precondition[{index}]");
+            if matches!(step, PreconditionStep::Workload(_)) {
+                let message = "a trace has no pattern to repeat; accepted: sequential_fill";
+                return Err(ConfigError::new(path, message));
+            }
+            step.resolve(&path)?;
+        }
+        Ok(config)
+    }
+
+    /// The resolved replay, for result files.
+    ///
+    /// # Panics
+    /// Never: every key is text and every checked number finite.
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self).expect("every key is text and every number finite")
+    }
+
+    /// The JSON schema of a replay.
+    pub fn schema() -> Value {
+        schemars::schema_for!(Self).to_value()
+    }
+
+    /// How the trace is to be read.
+    pub fn trace_options(&self) -> TraceOptions {
+        let bad_lines = if self.skip_bad_lines { BadLines::Skip } else { BadLines::Refuse };
+        TraceOptions { format: self.format.clone(), bad_lines }
+    }
+
+    /// Compiles the replay of `trace` on a device of this `space`. A replay uses no randomness.
+    ///
+    /// # Errors
+    /// When the trace has no such volume, or does not fit the device and `beyond` is `error`.
+    pub fn job(&self, trace: Arc<Trace>, space: Space) -> Result<Job, ConfigError> {
+        let layout = Layout::new(&trace, &self.volumes, self.beyond, space)?;
+        let mut warnings = trace.warnings().to_vec();
+        warnings.extend(layout.warning(&trace));
+        let (admission, time_scale) = match self.load {
+            LoopConfig::Open(open) => (Admission::Open, Some(open.time_scale)),
+            LoopConfig::Closed(ClosedLoop { queue_depth }) => {
+                (Admission::Closed { queue_depth }, None)
+            }
+        };
+        let no_pattern = |_| -> Box<dyn Generator> { unreachable!("`resolve` refuses such steps") };
+        let context = StepContext { space, admission: closed(admission), pattern: &no_pattern };
+        let steps = self.precondition.iter().enumerate();
+        Ok(Job {
+            precondition: steps.map(|(index, step)| step.stage(index, &context)).collect(),
+            measured: Some(Stage {
+                label: self.name.clone(),
+                generator: Box::new(Replay::new(trace, layout, time_scale)),
+                admission,
+                timed: self.timed,
+                limit: self.total.map_or(Limit::Exhausted, |total| total.limit(space)),
+                until: None,
+            }),
+            sample_count: self.samples,
+            resolved: self.to_json(),
+            warnings,
+        })
+    }
+
+    fn check(&self, space: Space) -> Result<(), ConfigError> {
+        if self.name.trim().is_empty() {
+            return Err(refuse("name", &self.name, "text that is not blank"));
+        }
+        if !(1..=100_000).contains(&self.samples) {
+            return Err(refuse("samples", self.samples, "1 to 100000"));
+        }
+        match self.load {
+            LoopConfig::Open(OpenLoop { time_scale }) if !(1e-6..=1e6).contains(&time_scale) => {
+                return Err(refuse("loop.time_scale", time_scale, "1e-6 to 1e6"));
+            }
+            LoopConfig::Closed(ClosedLoop { queue_depth })
+                if !(1..=65_536).contains(&queue_depth) =>
+            {
+                return Err(refuse("loop.queue_depth", queue_depth, "1 to 65536"));
+            }
+            _ => {}
+        }
+        if space.logical_bytes < space.page_bytes.max(512) {
+            return Err(ConfigError::new(".", "the device has no logical page"));
+        }
+        let Some(total) = self.total else { return Ok(()) };
+        total.check("total")?;
+        if total.seconds.is_some() && !self.timed {
+            let message =
+                "an untimed run has no seconds; accepted: `timed: true`, or drive_writes, \
+                           bytes or ios";
+            return Err(ConfigError::new("total.seconds", message));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! fio iolog, versions 2 and 3: what `write_iolog` records and `read_iolog` replays.
+//!
+//! ```text
+//!  version 2:  file action            or  file action offset length
+//!  version 3:  time_us file action    or  time_us file action offset length
+//! ```
+//!
+//! Actions read, write and trim become requests; add, open, close, unlink, sync and datasync ask nothing of
+//! the flash. Version 2 has no times, only `wait` actions whose offset is a pause in microseconds after the
+//! previous wait (fio's manual): without them all requests arrive at 0. Files are volumes.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::fields::{number, quote, scaled};
+use super::{Format, Line, LineReader, Request};
+use crate::op::HostOp;
+use crate::units::Ns;
+
+/// `fio_iolog` has no parameters: the first line states the version.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FioIolog {}
+
+impl Format for FioIolog {
+    const LINE: &'static str =
+        "`fio version 2 iolog` (or 3), then file action [offset length], in version 3 after time_us";
+
+    fn reader(&self) -> Box<dyn LineReader> {
+        Box::new(Reader { version: None, clock: Ns(0) })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Version {
+    Two,
+    Three,
+}
+
+struct Reader {
+    version: Option<Version>,
+    /// Sum of the waits so far; version 2 only.
+    clock: Ns,
+}
+
+impl LineReader for Reader {
+    fn line<'a>(&mut self, text: &'a str) -> Result<Line<'a>, String> {
+        let Some(version) = self.version else {
+            self.version = Some(header(text)?);
+            return Ok(Line::Other);
+        };
+        let mut fields = text.split_ascii_whitespace();
+        let mut next =
+            |name: &str| fields.next().ok_or_else(|| format!("there is no {name} field"));
+        let time = match version {
+            Version::Two => self.clock,
+            Version::Three => Ns(scaled("time", next("time")?, 1_000)?),
+        };
+        let volume = next("file")?;
+        let op = match next("action")? {
+            "read" => HostOp::Read,
+            "write" => HostOp::Write,
+            "trim" => HostOp::Trim,
+            "wait" if version == Version::Two => {
+                let pause_ns = scaled("wait", next("offset")?, 1_000)?;
+                let clock = self.clock.0.checked_add(pause_ns);
+                self.clock = Ns(clock.ok_or("the waits sum to more than 2^64 ns")?);
+                return Ok(Line::Other);
+            }
+            "add" | "open" | "close" | "unlink" | "sync" | "datasync" | "sync_file_range" => {
+                return Ok(Line::Other);
+            }
+            action => return Err(format!("action {} is unknown", quote(action))),
+        };
+        let request = Request {
+            time,
+            volume,
+            offset_bytes: number("offset", next("offset")?)?,
+            size_bytes: number("length", next("length")?)?,
+            op,
+        };
+        match fields.next() {
+            None => Ok(Line::Request(request)),
+            Some(extra) => Err(format!("{} follows the length", quote(extra))),
+        }
+    }
+}
+
+fn header(text: &str) -> Result<Version, String> {
+    match text.trim() {
+        "fio version 2 iolog" => Ok(Version::Two),
+        "fio version 3 iolog" => Ok(Version::Three),
+        other => Err(format!("the first line is {}", quote(other))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Vec<Result<(Ns, HostOp, u64, u64), ()>> {
+        let mut reader = FioIolog {}.reader();
+        let lines = text.lines().map(|line| reader.line(line).map_err(|_| ()));
+        let requests = lines.filter_map(|line| match line {
+            Ok(Line::Request(r)) => Some(Ok((r.time, r.op, r.offset_bytes, r.size_bytes))),
+            Ok(Line::Other) => None,
+            Err(()) => Some(Err(())),
+        });
+        requests.collect()
+    }
+
+    #[test]
+    fn waits_of_version_2_add_up() {
+        let text = "fio version 2 iolog\n/dev/x add\n/dev/x open\n/dev/x read 0 4096\n\
+                    /dev/x wait 150 0\n/dev/x write 4096 8192\n/dev/x wait 50 0\n/dev/x trim 0 512\n\
+                    /dev/x datasync 0 0\n/dev/x close\n";
+        let expected = [
+            Ok((Ns(0), HostOp::Read, 0, 4096)),
+            Ok((Ns(150_000), HostOp::Write, 4096, 8192)),
+            Ok((Ns(200_000), HostOp::Trim, 0, 512)),
+        ];
+        assert_eq!(read(text), expected);
+    }
+
+    #[test]
+    fn version_3_has_its_own_times_and_no_waits() {
+        let text =
+            "fio version 3 iolog\n2 d add\n878 d write 0 16384\n888 d wait 1 0\n891 d read 7";
+        assert_eq!(read(text), [Ok((Ns(878_000), HostOp::Write, 0, 16_384)), Err(()), Err(())]);
+    }
+
+    #[test]
+    fn other_first_lines_are_refused() {
+        assert_eq!(read("fio version 1 iolog"), [Err(())]);
+        assert_eq!(read("d read 0 4096"), [Err(())]);
+    }
+}

@@ -1,0 +1,189 @@
+//! Recorded requests: one file and one row per format.
+//!
+//! A format turns lines into [`Request`]s; everything common happens once, here and in `read`: numbering lines,
+//! bytes to sectors, volumes to indices, skipping, sorting, and time relative to the first request. Bad
+//! input of any kind is a [`TraceError`] with file and line, never a panic. This room opens no files and
+//! knows no compression: it reads text from a `BufRead`.
+//!
+//! Codes differ between formats (1 reads in `mqsim`, 0 reads in `tencent`): each reader states its own.
+//! To add a format, start from `mqsim`, the smallest.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::op::HostOp;
+use crate::units::Ns;
+
+pub mod alibaba;
+pub mod blkparse;
+mod fields;
+pub mod fio_iolog;
+pub mod mqsim;
+pub mod msr;
+mod read;
+mod record;
+pub mod spc;
+pub mod tencent;
+
+pub use record::{Trace, TraceRecord, TraceSummary};
+
+/// A trace that cannot be read: the user's to mend.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError {
+    /// A line that is wrong.
+    #[error("{source_name}:{line}: {message}")]
+    Line {
+        /// The file, as the user named it.
+        source_name: String,
+        /// Counted from 1.
+        line: u64,
+        /// What was wrong, and what is accepted.
+        message: String,
+    },
+    /// The file as a whole is wrong.
+    #[error("{source_name}: {message}")]
+    File {
+        /// The file, as the user named it.
+        source_name: String,
+        /// What was wrong, and what is accepted.
+        message: String,
+    },
+}
+
+/// What to do with a line that cannot be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BadLines {
+    /// Stop with an error.
+    #[default]
+    Refuse,
+    /// Count them and go on; the count becomes a warning.
+    Skip,
+}
+
+/// How to read a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TraceOptions {
+    /// The format, or `auto`.
+    pub format: FormatConfig,
+    /// What to do with lines that cannot be read.
+    pub bad_lines: BadLines,
+}
+
+/// One request as its line states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// When it was made, by any clock.
+    pub time: Ns,
+    /// The volume, as the text says it.
+    pub volume: &'a str,
+    /// First byte.
+    pub offset_bytes: u64,
+    /// Length; 0 is refused by the common part.
+    pub size_bytes: u64,
+    /// Read, write or trim.
+    pub op: HostOp,
+}
+
+/// What a line turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line<'a> {
+    /// A request.
+    Request(Request<'a>),
+    /// Belongs to the format, but asks nothing of the drive: a header, a flush, another event.
+    Other,
+}
+
+/// Reads the lines of one file, in order.
+pub trait LineReader {
+    /// What `text` says: a line without its end, neither blank nor a `#` comment.
+    ///
+    /// # Errors
+    /// A sentence on what was wrong; the caller adds file, line and [`Format::LINE`].
+    fn line<'a>(&mut self, text: &'a str) -> Result<Line<'a>, String>;
+
+    /// The name of a volume that [`Request::volume`] called `volume`.
+    fn volume_name(&self, volume: &str) -> String {
+        volume.to_owned()
+    }
+}
+
+/// A format of traces: its parameters are the fields of the struct.
+pub trait Format {
+    /// One line of it, for messages.
+    const LINE: &'static str;
+    /// The reader of one file.
+    fn reader(&self) -> Box<dyn LineReader>;
+}
+
+/// A reader with what messages need.
+pub(crate) struct NamedReader {
+    pub name: &'static str,
+    pub line_shape: &'static str,
+    pub reader: Box<dyn LineReader>,
+}
+
+macro_rules! formats {
+    ($($(#[$doc:meta])* $row:ident $name:literal = $format:ty,)+) => {
+        /// Format of a trace file.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "kind")]
+        pub enum FormatConfig {
+            /// Recognised from the first lines.
+            #[serde(rename = "auto")]
+            Auto(AutoFormat),
+            $($(#[$doc])* #[serde(rename = $name)] $row($format),)+
+        }
+
+        impl FormatConfig {
+            /// The chosen reader; `None` for `auto`.
+            pub(crate) fn reader(&self) -> Option<NamedReader> {
+                match self {
+                    Self::Auto(_) => None,
+                    $(Self::$row(format) => Some(NamedReader {
+                        name: $name,
+                        line_shape: <$format as Format>::LINE,
+                        reader: format.reader(),
+                    }),)+
+                }
+            }
+
+            /// Every format with default parameters: the candidates of `auto`.
+            pub(crate) fn all() -> Vec<Self> {
+                vec![$(Self::$row(<$format>::default()),)+]
+            }
+
+            /// Names of all formats.
+            pub fn names() -> &'static [&'static str] {
+                &[$($name,)+]
+            }
+        }
+    };
+}
+
+formats! {
+    /// `DiskSim` and `MQSim` ASCII: `time_ns device sector sectors type`, 1 reads.
+    Mqsim "mqsim" = mqsim::Mqsim,
+    /// MSR Cambridge CSV: `filetime,host,disk,Read|Write,offset,size,response`.
+    Msr "msr" = msr::Msr,
+    /// SPC text as of the `UMass` repository: `asu,lba,bytes,r|w,seconds`.
+    Spc "spc" = spc::Spc,
+    /// Tencent CBS CSV: `time_s,sector,sectors,type,volume`, 0 reads.
+    Tencent "tencent" = tencent::Tencent,
+    /// Alibaba block traces CSV: `device,R|W,offset,length,time_us`.
+    Alibaba "alibaba" = alibaba::Alibaba,
+    /// fio iolog, versions 2 and 3.
+    FioIolog "fio_iolog" = fio_iolog::FioIolog,
+    /// Default text output of blkparse.
+    Blkparse "blkparse" = blkparse::Blkparse,
+}
+
+/// `auto` has no parameters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AutoFormat {}
+
+impl Default for FormatConfig {
+    fn default() -> Self {
+        Self::Auto(AutoFormat {})
+    }
+}
