@@ -92,10 +92,12 @@ def test_numpy_numbers_are_numbers() -> None:
 
 def test_every_constant_of_the_flash_has_a_source() -> None:
     device = onl.load_device("tlc_standard")
-    paths = {path for path, _ in leaves(device["nand"], "nand")}
-    for path in paths:
-        if path.startswith("nand.timing.") or path.startswith("nand.rber"):
-            assert device.sources[path], path
+    for path, _ in leaves(device["nand"], "nand"):
+        if path.startswith(("nand.timing.", "nand.rber")):
+            assert device.origin(path) not in {"default", ""}, path
+    assert "benchmark page" in device.origin("nand.blocks_per_plane")
+    assert device.origin("ftl.gc_policy.kind") == "given: tlc_standard"
+    assert device.origin("nand.channels") == "default"
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_every_constant_of_the_flash_has_a_source() -> None:
         ({"nand": {"rber_floor": 2}}, "nand.rber_floor", "2"),
         ({"nand": []}, "nand", "mapping"),
         ({"nand": {"timing": [25]}}, "nand.timing", "mapping"),
-        ({"ftl": {"gc_policy": ["greedy"]}}, "ftl.gc_policy", "greedy"),
+        ({"ftl": {"gc_policy": ["greedy"]}}, "ftl.gc_policy", "mapping"),
         ({"ftl": {"over_provisioning_pct": 0}}, "ftl.over_provisioning_pct", "0"),
         ({"ftl": {"over_provisioning_pct": 0.0001}}, "ftl.over_provisioning_pct", "no spare block"),
         ({"ftl": {"gc_reserve_blocks": 10**6}}, "ftl.over_provisioning_pct", "reserve"),

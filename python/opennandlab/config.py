@@ -116,10 +116,12 @@ class DeviceConfig(Document):
     (4096, 0.07)
     """
 
-    def __init__(self, text: str, name: str = "custom", given: frozenset[str] = frozenset()) -> None:
-        """Freeze the document and remember which keys the user gave."""
+    def __init__(
+        self, text: str, name: str = "custom", given: Mapping[str, str] | None = None
+    ) -> None:
+        """Freeze the document and remember which keys the user gave, with their comments."""
         super().__init__(text, name)
-        self.given = given
+        self.given = MappingProxyType(dict(given or {}))
 
     @cached_property
     def effective(self) -> Mapping[str, Any]:
@@ -134,11 +136,15 @@ class DeviceConfig(Document):
         return MappingProxyType(dict(pairs))
 
     def origin(self, path: str) -> str:
-        """Return the source of a key: document or assumption, the user's file, or the default."""
-        if path in self.sources:
-            return self.sources[path]
-        parent = path.rpartition(".")[0]
-        return f"given: {self.name}" if self.given & {path, parent} else "default"
+        """Return the source of a key: the comment in its file, document or assumption, or the default."""
+        around = path
+        while around:
+            if around in self.given:
+                return self.given[around] or f"given: {self.name}"
+            if around in self.sources:
+                return self.sources[around]
+            around = around.rpartition(".")[0]
+        return "default"
 
     def replace(self, changes: Mapping[str, Any]) -> DeviceConfig:
         """Return another device with some keys changed.
@@ -152,7 +158,8 @@ class DeviceConfig(Document):
         document = self.to_dict()
         for path, value in changes.items():
             set_path(document, path, value)
-        return DeviceConfig(_resolve_device(document), self.name, self.given | set(changes))
+        given = {**self.given, **dict.fromkeys(changes, "")}
+        return DeviceConfig(_resolve_device(document), self.name, given)
 
 
 class WorkloadConfig(Document):
@@ -178,10 +185,13 @@ def load_device(source: Source, overrides: Mapping[str, Any] | None = None) -> D
     """
     if isinstance(source, DeviceConfig):
         return source.replace(overrides) if overrides else source
-    document, name = _read(source, kind="device", folder=PRESETS)
+    document, name, file = _read(source, kind="device", folder=PRESETS)
+    given = {path: "" for path, _ in leaves(document)}
+    if file is not None:
+        given |= comments(file.read_text(encoding="utf-8-sig"))
     for path, value in (overrides or {}).items():
         set_path(document, path, value)
-    given = frozenset(path for path, _ in leaves(document))
+        given[path] = "given: --set"
     return DeviceConfig(_resolve_device(document), name, given)
 
 
@@ -210,7 +220,7 @@ def load_workload(
     if isinstance(source, WorkloadConfig):
         document, name = source.to_dict(), source.name
     else:
-        document, name = _read(source, kind="workload", folder=PRESETS / "workloads")
+        document, name, _ = _read(source, kind="workload", folder=PRESETS / "workloads")
     for path, value in (overrides or {}).items():
         set_path(document, path, value)
     if fresh:
@@ -220,6 +230,20 @@ def load_workload(
         resolved = _core.resolve_workload(text, device.json)
     _refuse_lists(document, json.loads(resolved))
     return WorkloadConfig(resolved, name)
+
+
+def load_replay(options: Mapping[str, Any], device: DeviceConfig) -> WorkloadConfig:
+    """Resolve replay options for one device.
+
+    Raises:
+        ConfigError: with dotted path, the offending value and what is accepted.
+    """
+    document = _thaw(options)
+    text = to_json(document)
+    with hints(document):
+        resolved = _core.resolve_replay(text, device.json)
+    _refuse_lists(document, json.loads(resolved))
+    return WorkloadConfig(resolved, str(document.get("name", "replay")))
 
 
 def device_presets() -> list[str]:
@@ -293,6 +317,30 @@ def leaves(document: object, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, document
 
 
+def comments(text: str) -> dict[str, str]:
+    """Return the comment right above each key of a block-style YAML text, by dotted path.
+
+    >>> comments("nand:\n  # Datasheet, page 3.\n  channels: 4\n  dies_per_channel: 2\n")
+    {'nand.channels': 'Datasheet, page 3.'}
+    """
+    found: dict[str, str] = {}
+    parents: list[tuple[int, str]] = []
+    above: list[str] = []
+    for line in text.splitlines():
+        stripped = line.strip()
+        if stripped.startswith("#"):
+            above.append(stripped.lstrip("# "))
+            continue
+        key = re.match(r"( *)([\w-]+):(?: |$)", line)
+        if key:
+            depth = len(key.group(1))
+            parents = [parent for parent in parents if parent[0] < depth] + [(depth, key.group(2))]
+            if above and len(parents) > 1:
+                found[".".join(name for _, name in parents)] = " ".join(above)
+        above = []
+    return found
+
+
 def to_json(document: object) -> str:
     """Return JSON for the core; YAML knows types that it does not.
 
@@ -354,20 +402,20 @@ def _refuse_lists(given: object, resolved: object, path: str = "") -> None:
             _refuse_lists(one, other, f"{path}[{index}]")
 
 
-def _read(source: Source, *, kind: str, folder: Path) -> tuple[dict[str, Any], str]:
-    """Return the unresolved document and what to call it."""
+def _read(source: Source, *, kind: str, folder: Path) -> tuple[dict[str, Any], str, Path | None]:
+    """Return the unresolved document, what to call it, and its file."""
     if isinstance(source, Mapping):
         try:
-            return _thaw(source), "custom"
+            return _thaw(source), "custom", None
         except RecursionError as error:
             raise ConfigError(".", "nested too deeply, or containing itself") from error
     text = str(source)
     names = {path.stem: path for path in folder.glob("*.yaml")}
     if text in names:
-        return read_yaml(names[text]), text
+        return read_yaml(names[text]), text, names[text]
     path = Path(text)
     if path.suffix in {".yaml", ".yml"} or path.exists():
-        return read_yaml(path), path.name
+        return read_yaml(path), path.name, path
     near = nearest(text, list(names))
     meant = f"; did you mean `{near}`?" if near else ""
     accepted = ", ".join(sorted(names))

@@ -19,10 +19,9 @@ from opennandlab.config import (
     DeviceConfig,
     Source,
     WorkloadConfig,
-    hints,
     load_device,
+    load_replay,
     load_workload,
-    to_json,
 )
 from opennandlab.errors import ConfigError, ImageError, Interrupted
 from opennandlab.files import write_atomically
@@ -286,8 +285,6 @@ def prepare_benchmark(
 def prepare_replay(
     start: Start,
     trace: str | Path,
-    *,
-    reading: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Run:
     """Check everything that `replay` needs, read the trace and build the drive.
@@ -295,33 +292,29 @@ def prepare_replay(
     Args:
         start: Device, seed and state.
         trace: The trace file; plain, gzip or zstd.
-        reading: How to read it, such as `{"format": "msr", "skip_bad_lines": True}`.
-        options: How to run it, such as `{"closed_loop_queue_depth": 8}`.
+        options: How to read and run it: the keys of replay options, such as
+            `{"format": "msr", "loop": {"kind": "closed", "queue_depth": 8}, "beyond": "wrap"}`.
 
     Raises:
         ConfigError: nothing was run.
         TraceError: with file and line number.
     """
     device, core, facts = start.open()
-    document = dict(options or {})
+    path = Path(trace)
+    document = {"name": path.name} | dict(options or {})
+    document["trace"] = {"file": path.name}
     if start.is_given:
         document["precondition"] = []
-    text = to_json(document)
-    with hints(document):
-        resolved = _core.resolve_replay(text, device.json)
-    facts |= {
-        "workload_name": Path(trace).name,
-        "trace_path": str(trace),
-        "trace_reading": dict(reading or {}),
-        "replay_options": document,
-    }
+    resolved = load_replay(document, device)
     if core is None:
         check_memory(device)
-    records = _core.Trace(str(trace), to_json(dict(reading or {})))
+    records = _core.Trace(str(trace), resolved.json, device.json)
+    # The digest of the text makes sure that a verification replays the same trace.
+    document["trace"]["digest"] = records.digest()
     if core is None:
         core = _core.Simulation(device.json, start.seed)
-    core.begin_replay(resolved, records, start.seed)
-    return Run(core, device, start.seed, facts)
+    core.begin_replay(load_replay(document, device).json, records)
+    return Run(core, device, start.seed, facts | {"trace_path": str(trace)})
 
 
 def benchmark(
@@ -364,9 +357,8 @@ def benchmark(
 def replay(
     device: Source | None,
     trace: str | Path,
-    *,
-    reading: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
+    *,
     seed: int = SEED,
     progress: Watcher | None = None,
 ) -> Result:
@@ -375,8 +367,7 @@ def replay(
     Args:
         device: Preset name, path, mapping or `DeviceConfig`.
         trace: The trace file; plain, gzip or zstd.
-        reading: How to read it, such as `{"format": "msr", "skip_bad_lines": True}`.
-        options: How to run it, such as `{"closed_loop_queue_depth": 8}`.
+        options: How to read and run it, see `prepare_replay`.
         seed: Seed of the drive.
         progress: Called about 50 times a second.
 
@@ -385,8 +376,7 @@ def replay(
         ConfigError: nothing was run.
         Interrupted: on Ctrl-C, with the partial result.
     """
-    run = prepare_replay(Start(device, seed), trace, reading=reading, options=options)
-    return run.measure(progress=progress)
+    return prepare_replay(Start(device, seed), trace, options).measure(progress=progress)
 
 
 def iter_run(core: _core.Simulation, slice_ops: int | None = None) -> Iterator[Progress]:

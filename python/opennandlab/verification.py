@@ -85,11 +85,9 @@ def _run_again(document: dict[str, Any], state: str | None, trace: str | Path | 
     elif state is None and is_fresh(document):
         state = "fresh"
     start = Start(document["device"], document["seed"], state)
-    if "trace_path" in run:
-        return prepare_replay(
-            start,
-            trace or run["trace_path"],
-            reading=run.get("trace_reading"),
-            options=run.get("replay_options"),
-        )
+    if "trace" in document["workload"]:
+        path = trace or run.get("trace_path")
+        if path is None:
+            raise ResultError("the result replayed a trace and does not say where it is: --trace FILE")
+        return prepare_replay(start, path, document["workload"])
     return prepare_benchmark(start, document["workload"])

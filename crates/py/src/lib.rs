@@ -4,11 +4,12 @@
 //! pointer into the core; what it says about keys, defaults and units, it got from here.
 
 mod doorway;
+mod trace;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use opennandlab_sim::device::{DeviceConfig, Simulation as Drive};
-use opennandlab_sim::workload::WorkloadConfig;
+use opennandlab_sim::workload::{ReplayConfig, WorkloadConfig};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::Value;
@@ -73,6 +74,21 @@ fn resolve_workload(py: Python<'_>, text: &str, device: &str) -> PyResult<String
 #[pyfunction]
 fn workload_schema(py: Python<'_>) -> PyResult<String> {
     doorway(py, || Ok(WorkloadConfig::schema().to_string()))
+}
+
+/// Fills the defaults of replay options given as JSON, and checks them.
+#[pyfunction]
+fn resolve_replay(py: Python<'_>, text: &str, device: &str) -> PyResult<String> {
+    doorway(py, || {
+        let space = DeviceConfig::resolve(device)?.space();
+        Ok(ReplayConfig::resolve(text, space)?.to_json().to_string())
+    })
+}
+
+/// The JSON schema of replay options.
+#[pyfunction]
+fn replay_schema(py: Python<'_>) -> PyResult<String> {
+    doorway(py, || Ok(ReplayConfig::schema().to_string()))
 }
 
 /// A drive and the job that runs on it.
@@ -146,6 +162,16 @@ impl Simulation {
         })
     }
 
+    /// Begins the resolved replay of a trace.
+    fn begin_replay(&self, py: Python<'_>, replay: &str, trace: &trace::Trace) -> PyResult<()> {
+        let records = Arc::clone(&trace.records);
+        self.with(py, |drive| {
+            let space = drive.space();
+            drive.begin(ReplayConfig::resolve(replay, space)?.job(records, space)?);
+            Ok(())
+        })
+    }
+
     /// Runs about `ops` operations further; the progress as JSON.
     fn advance(&self, py: Python<'_>, ops: u64) -> PyResult<String> {
         self.with(py, |drive| {
@@ -165,7 +191,8 @@ impl Simulation {
 mod _core {
     #[pymodule_export]
     use super::{
-        commit, device_schema, effective, model_version, resolve_device, resolve_workload, sources,
-        version, workload_schema, Simulation,
+        commit, device_schema, effective, model_version, replay_schema, resolve_device,
+        resolve_replay, resolve_workload, sources, trace::Trace, version, workload_schema,
+        Simulation,
     };
 }

@@ -17,6 +17,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from opennandlab.config import DeviceConfig
     from opennandlab.result import Result
     from opennandlab.run import Progress, Run
 
@@ -302,6 +303,24 @@ def show_notes(result: "Result") -> None:
     """Print the warnings on stderr."""
     for text in result.warnings:
         note(f"warning: {text}", style="yellow")
+
+
+def chosen_device(
+    config: str | None, state: str | None, overrides: dict[str, Any]
+) -> "DeviceConfig | None":
+    """Return the device of `--config` and `--set`; None when an image brings its own.
+
+    Raises:
+        ConfigError: for a device that cannot be used.
+    """
+    from opennandlab.config import load_device
+    from opennandlab.errors import ConfigError
+
+    if config is not None or not (state or "").startswith("image:"):
+        return load_device(config or "config", overrides)
+    if overrides:
+        raise ConfigError("state", "an image brings its device: --set cannot change it")
+    return None
 
 
 def split_sets(assignments: list[str] | None) -> tuple[dict[str, Any], dict[str, Any]]:

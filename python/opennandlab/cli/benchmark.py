@@ -49,17 +49,11 @@ def benchmark(
 ) -> None:
     """Run one workload on one simulated device."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.config import load_device
-        from opennandlab.errors import ConfigError
         from opennandlab.run import Start, prepare_benchmark
 
         device_sets, workload_sets = terminal.split_sets(settings)
         terminal.check_outputs(output, save_image, plot)
-        device = None
-        if config is not None or not (state or "").startswith("image:"):
-            device = load_device(config or "config", device_sets)
-        elif device_sets:
-            raise ConfigError("state", "an image brings its device: --set cannot change it")
+        device = terminal.chosen_device(config, state, device_sets)
         run = prepare_benchmark(Start(device, seed, state), workload, workload_sets)
         outputs = terminal.Outputs(output, plot, save_image)
         terminal.run_and_report(

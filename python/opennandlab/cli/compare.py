@@ -1,5 +1,6 @@
 """`compare`: deltas between result files of like things."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -77,7 +78,9 @@ def _show(comparison: dict[str, Any]) -> None:
         table.add_column(name, justify="right", overflow="fold")
     for label, path in ROWS.items():
         row = comparison["metrics"].get(path)
-        if row is None or all(value is None for value in row["values"]):
+        # A tail that is too thin to state is shown as such, wherever its mean is shown.
+        mean = comparison["metrics"].get(re.sub(r"\.p\d+$", ".mean", path))
+        if row is None or mean is None or all(value is None for value in mean["values"]):
             continue
         cells = [
             number(value) if index == 0 or delta is None else f"{number(value)} ({delta:+.1f} %)"
