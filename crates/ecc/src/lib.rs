@@ -1,13 +1,13 @@
 //! Error-correcting codes for NAND flash: bits in, bits out. Knows no SSD and no time.
 //!
 //! ```text
-//!   raw bit error rate ──► Code (a codeword) ──► PageCode (a page) ──► failure, corrected bits, UBER
-//!                          binomial_tail
+//!   raw bit error rate ──► Code ──► PageCode ──► page failure, corrected bits, UBER
+//!                      a codeword   a page of codewords
 //! ```
 //!
 //! What is here is arithmetic on the *parameters* of a code: lengths, parity, and the exact
-//! probability that a bounded-distance decoder fails. Encoding and decoding of data are left out. A
-//! new code is one file in [`codes`] and one row in its `mod.rs`.
+//! probability that a bounded-distance decoder fails. Encoding and decoding of data are left out.
+//! A new code is one file in [`codes`] and one row in its `mod.rs`.
 
 pub mod codes;
 mod page;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   page of 4096 bytes = 32768 data bits, BCH(255, 223, t=4)
-//!   | 223 + 32 | 223 + 32 | ... 146 full codewords ... | 210 + 32 |   the last is shortened exactly
+//!   | 223 + 32 | 223 + 32 | ... 146 full codewords ... | 210 + 32 |   the last one is shortened
 //! ```
 //!
 //! The page is unreadable when any of its codewords is. Parity is stored bit by bit without gaps,

@@ -2,8 +2,15 @@
 //!
 //! Events at equal time come out in the order in which they were scheduled, so that a run is the same on every
 //! machine. An entry is one 128-bit number, `time << 64 | sequence << 24 | code`: comparing it is comparing
-//! two machine words. A simulator here has at most one pending event per die and a few more, so the binary
-//! heap stays in the first cache level.
+//! two machine words.
+//!
+//! A drive has at most one pending event per die and a few more, most of them close to now. The nearest ones
+//! are kept in a short sorted array, which beats a heap while it fits two cache lines per move; the rest waits in a heap.
+//!
+//! ```text
+//! near: latest … earliest ◄ pop here        every near key < every far key
+//! far:  binary heap
+//! ```
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,10 +20,14 @@ use crate::units::Ns;
 /// Largest event code.
 pub const CODE_MAX: u32 = (1 << 24) - 1;
 
+/// Entries of the sorted array.
+const NEAR_MAX: usize = 24;
+
 /// See the module.
 #[derive(Default)]
 pub struct Engine {
-    heap: BinaryHeap<Reverse<u128>>,
+    near: Vec<u128>,
+    far: BinaryHeap<Reverse<u128>>,
     sequence: u64,
     now: Ns,
 }
@@ -37,20 +48,35 @@ impl Engine {
             | u128::from(code);
         // 2^40 events are a million times the longest run.
         self.sequence += 1;
-        self.heap.push(Reverse(key));
+        if self.far.peek().is_some_and(|Reverse(first)| key > *first) {
+            self.far.push(Reverse(key));
+            return;
+        }
+        let place = self.near.iter().rposition(|&other| other > key).map_or(0, |later| later + 1);
+        self.near.insert(place, key);
+        if self.near.len() > NEAR_MAX {
+            self.far.push(Reverse(self.near.remove(0)));
+        }
     }
 
     /// The next event: moves the clock and returns the code.
     #[inline]
     pub fn next(&mut self) -> Option<u32> {
-        let Reverse(key) = self.heap.pop()?;
+        if self.near.is_empty() {
+            self.refill();
+        }
+        let key = self.near.pop()?;
         self.now = Ns((key >> 64) as u64);
         Some(key as u32 & CODE_MAX)
     }
 
-    /// When the next event happens.
-    pub fn peek(&self) -> Option<Ns> {
-        self.heap.peek().map(|Reverse(key)| Ns((key >> 64) as u64))
+    #[cold]
+    fn refill(&mut self) {
+        for _ in 0..NEAR_MAX / 2 {
+            let Some(Reverse(key)) = self.far.pop() else { break };
+            self.near.push(key);
+        }
+        self.near.reverse();
     }
 }
 
@@ -64,11 +90,31 @@ mod tests {
         for (after, code) in [(5, 1), (3, 2), (5, 3), (0, 4)] {
             engine.schedule(Ns(after), code);
         }
-        assert_eq!(engine.peek(), Some(Ns(0)));
         assert_eq!((engine.next(), engine.next()), (Some(4), Some(2)));
         engine.schedule(Ns(2), 5);
         let rest: Vec<u32> = std::iter::from_fn(|| engine.next()).collect();
         assert_eq!(rest, [1, 3, 5]);
         assert_eq!(engine.now(), Ns(5));
+    }
+
+    #[test]
+    fn many_events_come_out_as_from_a_sorted_list() {
+        // More events than the sorted array holds, in bursts, against a plain ordered map.
+        let mut rng = crate::rng::Rng::stream(1, "engine");
+        let mut engine = Engine::default();
+        let mut oracle = std::collections::BTreeMap::new();
+        for round in 0..20_000_u64 {
+            if rng.below(100) < 51 {
+                let after = Ns(rng.below(50));
+                engine.schedule(after, (round % 1000) as u32);
+                oracle.insert((engine.now() + after, round), (round % 1000) as u32);
+            } else {
+                assert_eq!(engine.next(), oracle.pop_first().map(|((at, _), code)| {
+                    assert_eq!(engine.now(), at);
+                    code
+                }));
+            }
+        }
+        assert!(oracle.len() > NEAR_MAX);
     }
 }

@@ -4,8 +4,8 @@
     wear, endurance, reliability                erase counts, life, bit errors
     queueing, closed_loop, bandwidth            time: Poisson reads, fixed queue depth, saturation
 
-Each function checks its arguments and names its source; none knows the simulator. Numbers are floats
-of Python and numpy, the same on every machine to about twelve digits.
+Each function checks its arguments and names its source; none knows the simulator. Numbers are
+floats of Python and numpy, the same on every machine to about twelve digits.
 """
 
 from opennandlab.theory.bandwidth import (
@@ -41,8 +41,8 @@ from opennandlab.theory.hot_cold import (
 from opennandlab.theory.mean_field import d_choices_hot_cold
 from opennandlab.theory.queueing import DeterministicQueue, independent_dies, little_error
 from opennandlab.theory.reliability import (
+    PageCode,
     WeibullRber,
-    bch_page_failure,
     codeword_failure,
     corrected_bits_mean,
     log_codeword_failure,
@@ -83,12 +83,12 @@ __all__ = [
     "DeterministicQueue",
     "DriveClass",
     "FlashChannel",
+    "PageCode",
     "PoolSplit",
     "SharedChannel",
     "Traffic",
     "TutorialDie",
     "WeibullRber",
-    "bch_page_failure",
     "busy_dies",
     "codeword_failure",
     "corrected_bits_mean",

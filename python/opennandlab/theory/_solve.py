@@ -1,8 +1,8 @@
 """Root and minimum by bracketing, and the stationary distribution of a map by mixing.
 
-Invariant: a root or minimum lies inside the bracket that the caller proved, so every formula built on
-these has one answer for every legal input; no tuning, no starting guess. A stationary distribution
-is reached by plain steps if need be; mixing only makes it sooner.
+Invariant: a root or minimum lies inside the bracket that the caller proved, so every formula built
+on these has one answer for every legal input; no tuning, no starting guess. A stationary
+distribution is reached by plain steps if need be; mixing only makes it sooner.
 
 Sources: T. R. Chandrupatla, "A new hybrid quadratic/bisection algorithm", Advances in Engineering
 Software 28 (1997); J. Kiefer, "Sequential minimax search for a maximum" (1953); D. G. Anderson,
@@ -73,9 +73,7 @@ def find_root(
     return best
 
 
-def _next_step(
-    points: tuple[float, float, float], values: tuple[float, float, float]
-) -> float:
+def _next_step(points: tuple[float, float, float], values: tuple[float, float, float]) -> float:
     """Return the relative step: inverse quadratic where that is safe, else one half."""
     (a, b, c), (value_a, value_b, value_c) = points, values
     place = (a - b) / (c - b) if c != b else math.inf

@@ -1,12 +1,12 @@
 """Bandwidth of dies on a bus: striped makespans exact to the nanosecond, and saturated rates.
 
 A page read senses for tR on the die, then transfers for x on the channel; a program transfers, then
-takes tPROG on the die. One register per die: a die's array waits for its own transfer, unless the die
-has a cache register. Left out: command and address cycles, error correction, the host link.
+takes tPROG on the die. One register per die: a die's array waits for its own transfer, unless the
+die has a cache register. Left out: command and address cycles, error correction, the host link.
 
-Sources: our derivation from the flow of pages over a shared bus, first in first out; the 2009 device is
-that of the SNIA tutorial "Solid State Storage: performance" (page 4000 B, bus 400 MB/s, one block erased
-per block written), whose slides state the conditions.
+Sources: our derivation from the flow of pages over a shared bus, first in first out; the 2009
+device is that of the SNIA tutorial "Solid State Storage: performance" (page 4000 B, bus 400 MB/s,
+one block erased per block written), whose slides state the conditions.
 """
 
 from __future__ import annotations

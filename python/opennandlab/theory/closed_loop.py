@@ -1,14 +1,15 @@
-"""Closed loops: q requests always outstanding, each on a random die with a service time that is fixed.
+"""Closed loops: q requests always outstanding, random dies, fixed service time.
 
-Dies with a channel of their own, started together, stay in step: in every slot each busy die completes
-one request and each completed request is replaced by one on a die drawn at random. The queue lengths,
-sorted, are a Markov chain on the partitions of q into at most D parts.
+Dies with a channel of their own, started together, stay in step: in every slot each busy die
+completes one request and each completed request is replaced by one on a die drawn at random. The
+queue lengths, sorted, are a Markov chain on the partitions of q into at most D parts.
 
     slot   queues 3 1 0 0  --serve-->  2 0 0 0  --add-->  3 0 0 0 | 2 1 0 0  --add--> ...
 
-Adding the replacements one at a time keeps the chain sparse: a request joins a queue of a given length
-with the probability (number of such queues) / D. So mean busy dies B is exact; throughput is B / s and
-mean latency q s / B. Several dies on one channel have a closed form for one and two requests only.
+Adding the replacements one at a time keeps the chain sparse: a request joins a queue of a given
+length with the probability (number of such queues) / D. So mean busy dies B is exact; throughput
+is B / s and mean latency q s / B. Several dies on one channel have a closed form for one and two
+requests only.
 
 Sources: our derivation; J. W. S. Wong and others treat the exponential case, whose product form
 (J. R. Jackson 1963; W. J. Gordon and G. F. Newell 1967) is `exponential_busy_dies`.
@@ -22,7 +23,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
 from opennandlab.theory._check import require_count, require_positive
 from opennandlab.theory._solve import fixed_point
 
@@ -173,7 +173,9 @@ class SharedChannel:
         if depth == 1:
             return 1e3 / (sense + transfer)
         if sense < transfer:
-            message = f"sense_us {sense} is below transfer_us {transfer}: no closed form for depth 2"
+            message = (
+                f"sense_us {sense} is below transfer_us {transfer}: no closed form for depth 2"
+            )
             raise ValueError(message)
         same = 1.0 / self.dies
         between = same * (sense + transfer) + (1.0 - same) / (2.0 - same) * (
@@ -185,8 +187,9 @@ class SharedChannel:
 class _Chain:
     """The chain on queue lengths: the states of each total, and how one more request joins.
 
-    A state is a row of D queue lengths, falling. `joins[n]` lists (source, target, probability) from
-    the states of n requests to those of n + 1; only the last D totals can occur while requests join.
+    A state is a row of D queue lengths, falling. `joins[n]` lists (source, target, probability)
+    from the states of n requests to those of n + 1; only the last D totals can occur while
+    requests join.
     """
 
     def __init__(self, dies: int, depth: int) -> None:
@@ -224,7 +227,7 @@ class _Chain:
         joining = np.zeros(self.sizes[self.least])
         for total in range(self.least, self.depth):
             leaving = self.busy == self.depth - total
-            joining += np.bincount(
+            joining = joining + np.bincount(
                 self.served[leaving], weights=share[leaving], minlength=joining.size
             )
             source, target, weight = self.joins[total]

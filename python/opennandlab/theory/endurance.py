@@ -1,10 +1,10 @@
-"""How long a drive lasts: terabytes written, drive writes per day, days, and the error rate of a class.
+"""How long a drive lasts: terabytes written, drive writes per day, and limits of its class.
 
-Wear efficiency is mean erase count / maximum erase count at the end of life: a drive dies with its most
-worn block, so uneven wear wastes the rest. Decimal units: 1 TB = 10^12 bytes.
+Wear efficiency is mean erase count / maximum erase count at the end of life: a drive dies with its
+most worn block, so uneven wear wastes the rest. Decimal units: 1 TB = 10^12 bytes.
 
-Sources: JEDEC JESD218 (endurance requirements; UBER) and JESD219 (workloads); the class limits are those
-of JESD218, recalled and not checked against the paid text.
+Sources: JEDEC JESD218 (endurance requirements; UBER) and JESD219 (workloads); the class limits are
+those of JESD218, recalled and not checked against the paid text.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Write amplification when some pages are written more often than others, as far as it is exact.
 
-A class k holds the share f_k of the logical pages and receives the share r_k of the writes, uniformly
-inside the class. One circular log (first in, first out) is exact for any classes; two pools that never
-mix reduce to the uniform formulas of each pool; pages never rewritten can be taken out of the sum.
-With `a = T / U`, `S_f = 1 - 1/a`. The one-log d-choices model is in `mean_field`.
+A class k holds the share f_k of the logical pages and receives the share r_k of the writes,
+uniformly inside the class. One circular log (first in, first out) is exact for any classes; two
+pools that never mix reduce to the uniform formulas of each pool; pages never rewritten can be
+taken out of the sum. With `a = T / U`, `S_f = 1 - 1/a`. The one-log d-choices model is in
+`mean_field`.
 
-Sources: P. Desnoyers, ACM TOS 10 (2014); R. Stoica and A. Ailamaki, "Improving flash write performance
-by using update frequency", VLDB 2013; B. Van Houdt, Performance Evaluation 70 (2013).
+Sources: P. Desnoyers, ACM TOS 10 (2014); R. Stoica and A. Ailamaki, "Improving flash write
+performance by using update frequency", VLDB 2013; B. Van Houdt, Performance Evaluation 70 (2013).
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
 from opennandlab.theory._check import (
     require_count,
     require_open_share,
@@ -40,7 +40,8 @@ def fifo_classes(
 
     Args:
         page_shares: f_k, shares of the logical pages; float64, (classes,), sum 1.
-        write_shares: r_k, shares of the writes; float64, (classes,), sum 1. 0 means never rewritten.
+        write_shares: r_k, shares of the writes; float64, (classes,), sum 1; 0 for
+            pages that are never rewritten.
         spare_factor: S_f, 0 to 1 exclusive.
 
     Returns:

@@ -1,22 +1,24 @@
 """d-choices with one open block under hot and cold writes: the mean field in two dimensions.
 
-State: the share p(i, j) of blocks with i live hot and j live cold pages. Time runs so that a block is
-collected once per unit on average. A hot page dies at rate `g r / f`, a cold one at `g (1-r) / (1-f)`,
-where g, the host writes per logical page and unit, is an unknown. With V_k the share of blocks that
-have at least k live pages, the best of d random blocks lies on level `k = i + j` with probability
-`V_k^d - V_(k+1)^d`. A collected block comes back full: its live pages and fresh host pages, each hot
-with probability r.
+State: the share p(i, j) of blocks with i live hot and j live cold pages. Time runs so that a block
+is collected once per unit on average. A hot page dies at rate `g r / f`, a cold one at `g (1-r) /
+(1-f)`, where g, the host writes per logical page and unit, is an unknown. With V_k the share of
+blocks that have at least k live pages, the best of d random blocks lies on level `k = i + j` with
+probability `V_k^d - V_(k+1)^d`. A collected block comes back full: its live pages and fresh host
+pages, each hot with probability r.
 
     level b   n(i)  ---->  p(i, b-i)      n: composition of new blocks, (b + 1) numbers
       |  pages die                |  victims, their live pages go back into n
     level 0                       v
 
-Pages only die, so for a trial (n, g) the levels are solved from the top, one monotone equation each.
-For given g, n is the fixed point of what comes back, found by Anderson's mixing; g is then the root of
-"live pages per block = b rho", searched between the random victim (A = 1/S_f) and the empty one (A = 1).
+Pages only die, so for a trial (n, g) the levels are solved from the top, one monotone equation
+each. For given g, n is the fixed point of what comes back, found by Anderson's mixing; g is then
+the root of "live pages per block = b rho", searched between the random victim (A = 1/S_f) and the
+empty one (A = 1).
 
-Sources: B. Van Houdt, "Performance of garbage collection algorithms for flash-based solid state drives
-with hot/cold data", Performance Evaluation 70 (2013), the model; the solution by levels is ours.
+Sources: B. Van Houdt, "Performance of garbage collection algorithms for flash-based solid state
+drives with hot/cold data", Performance Evaluation 70 (2013), the model; the solution by levels is
+ours.
 """
 
 from __future__ import annotations
@@ -27,7 +29,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-
 from opennandlab.theory._check import require_at_least, require_count, require_open_share
 from opennandlab.theory._solve import find_root, fixed_point
 from opennandlab.theory.uniform import d_choices
@@ -64,7 +65,7 @@ def d_choices_hot_cold(
 
     Example:
         >>> round(d_choices_hot_cold(16, 0.2, 10, 0.2, 0.8), 2)
-        2.72
+        2.79
     """
     model = _Model(
         block=require_count("pages_per_block", pages_per_block, 1, PAGES_PER_BLOCK_LIMIT),
@@ -127,7 +128,7 @@ class _Model:
         object.__setattr__(self, "fresh", fresh)
 
     def start(self) -> Array:
-        """Return a first guess: new blocks with as many hot pages as the writes; float64, (b + 1,)."""
+        """Return a first guess, new blocks as hot as the writes; float64, (b + 1,)."""
         return self.fresh[self.block]
 
     def step(self, composition: Array, rate: float) -> tuple[Array, float]:

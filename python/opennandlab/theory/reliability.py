@@ -1,14 +1,14 @@
 """From wear to raw bit errors to codewords that a t-error-correcting code cannot mend.
 
-Raw bit errors follow a Weibull curve between a floor and a ceiling; errors in a codeword are taken as
-independent, so their number is binomial. Measured flash is overdispersed (errors cluster in weak pages),
-which makes real codeword failures more likely than these. Probabilities are summed in logarithms:
-1e-300 is as exact as 0.5.
+Raw bit errors follow a Weibull curve between a floor and a ceiling; errors in a codeword are taken
+as independent, so their number is binomial. Measured flash is overdispersed (errors cluster in
+weak pages), which makes real codeword failures more likely than these. Probabilities are summed in
+logarithms: 1e-300 is as exact as 0.5.
 
-Sources: the Weibull parameters are our fit, exact at the three published points RBER(500) = 4.12e-6,
-RBER(1500) = 3.24e-4, RBER(3000) = 9.87e-4 for TLC; UBER as in JEDEC JESD218 and N. Mielke et al., "Bit
-error rate in NAND flash memories", IRPS 2008; overdispersion: V. Taranalli, H. Uchikawa, P. Siegel,
-"Channel models for multi-level cell flash memories", 2016.
+Sources: the Weibull parameters are our fit, exact at the three published points RBER(500) =
+4.12e-6, RBER(1500) = 3.24e-4, RBER(3000) = 9.87e-4 for TLC; UBER as in JEDEC JESD218 and N. Mielke
+et al., "Bit error rate in NAND flash memories", IRPS 2008; overdispersion: V. Taranalli, H.
+Uchikawa, P. Siegel, "Channel models for multi-level cell flash memories", 2016.
 """
 
 from __future__ import annotations
@@ -159,40 +159,6 @@ def page_failure(codeword_failure_probability: float, codewords: int) -> float:
     return -math.expm1(count * math.log1p(-probability))
 
 
-def bch_page_failure(page_bytes: int, data_bits: int, parity_bits: int, t: int, rber: float) -> float:
-    """Return the probability that a page cannot be read, its last codeword being shortened.
-
-    Args:
-        page_bytes: user data of the page.
-        data_bits: data bits of a full codeword.
-        parity_bits: parity bits of every codeword.
-        t: errors that a codeword mends.
-        rber: probability that a bit is wrong, 0 to 1.
-
-    Returns:
-        `1 - (1 - p)^(c - 1) (1 - p_last)`; the last of the `c = ceil(8 page_bytes / data_bits)`
-        codewords holds the rest of the data and so has fewer bits that can go wrong.
-
-    Raises:
-        ValueError: when an argument is out of range.
-
-    Source:
-        Shortened BCH codes, as `log_codeword_failure`.
-
-    Example:
-        >>> f"{bch_page_failure(4096, 223, 32, 4, 1e-3):.4e}"
-        '1.0294e-03'
-    """
-    bits = 8 * require_count("page_bytes", page_bytes, 1)
-    data = require_count("data_bits", data_bits, 1)
-    parity = require_count("parity_bits", parity_bits, 0)
-    full = (bits - 1) // data
-    log_read = _log_success(bits - full * data + parity, t, rber)
-    if full:
-        log_read += full * _log_success(data + parity, t, rber)
-    return -math.expm1(log_read)
-
-
 def corrected_bits_mean(codeword_bits: int, correctable: int, rber: float) -> float:
     """Return the mean number of bit errors that decoding one codeword mends.
 
@@ -249,6 +215,99 @@ def uber(codeword_failure_probability: float, data_bits: int) -> float:
     return probability / require_count("data_bits", data_bits, 1)
 
 
+@dataclass(frozen=True)
+class PageCode:
+    """A page cut into codewords of a t-error-correcting code, the last one shortened to the rest.
+
+    Example:
+        >>> page = PageCode(page_bytes=4096, data_bits=223, parity_bits=32, correctable=4)
+        >>> page.codewords, f"{page.failure(1e-3):.4e}"
+        (147, '1.0294e-03')
+    """
+
+    page_bytes: int
+    """User data of the page."""
+    data_bits: int
+    """Data bits of a full codeword."""
+    parity_bits: int
+    """Parity bits of every codeword."""
+    correctable: int
+    """t, errors that a codeword mends."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no page."""
+        require_count("page_bytes", self.page_bytes, 1)
+        require_count("data_bits", self.data_bits, 1)
+        require_count("parity_bits", self.parity_bits, 0)
+        require_count("correctable", self.correctable, 0)
+
+    @property
+    def codewords(self) -> int:
+        """Codewords of the page, `ceil(8 page_bytes / data_bits)`."""
+        return -(-8 * self.page_bytes // self.data_bits)
+
+    @property
+    def _lengths(self) -> tuple[tuple[int, int], ...]:
+        """Codeword length in bits and how many have it."""
+        full = self.codewords - 1
+        rest = 8 * self.page_bytes - full * self.data_bits
+        return ((self.data_bits + self.parity_bits, full), (rest + self.parity_bits, 1))
+
+    def failure(self, rber: float) -> float:
+        """Return the probability that the page cannot be read.
+
+        Args:
+            rber: probability that a bit is wrong, 0 to 1.
+
+        Returns:
+            `1 - product of (1 - p)` over the codewords.
+
+        Raises:
+            ValueError: when the rate is out of range.
+        """
+        failures = [
+            (codeword_failure(bits, self.correctable, rber), count) for bits, count in self._lengths
+        ]
+        if any(failure >= 1.0 and count for failure, count in failures):
+            return 1.0
+        logs = (count * math.log1p(-failure) for failure, count in failures if count)
+        return -math.expm1(math.fsum(logs))
+
+    def uber(self, rber: float) -> float:
+        """Return uncorrectable data errors per bit read, each failed codeword being one.
+
+        Args:
+            rber: probability that a bit is wrong, 0 to 1.
+
+        Returns:
+            Mean failed codewords / user bits of the page.
+
+        Raises:
+            ValueError: when the rate is out of range.
+        """
+        failed = [
+            count * codeword_failure(bits, self.correctable, rber) for bits, count in self._lengths
+        ]
+        return math.fsum(failed) / (8 * self.page_bytes)
+
+    def corrected_bits_mean(self, rber: float) -> float:
+        """Return the mean number of bit errors mended in one read of the page.
+
+        Args:
+            rber: probability that a bit is wrong, 0 to 1.
+
+        Returns:
+            Sum of `corrected_bits_mean` over the codewords.
+
+        Raises:
+            ValueError: when the rate is out of range.
+        """
+        return math.fsum(
+            count * corrected_bits_mean(bits, self.correctable, rber)
+            for bits, count in self._lengths
+        )
+
+
 def rber_for_failure(codeword_bits: int, correctable: int, probability: float) -> float:
     """Return the raw bit error rate at which codewords fail with a given probability.
 
@@ -282,11 +341,6 @@ def rber_for_failure(codeword_bits: int, correctable: int, probability: float) -
     return math.exp(find_root(excess, math.log(1e-300), math.log(1.0 - 1e-12), 1e-13))
 
 
-def _log_success(bits: int, t: int, rber: float) -> float:
-    failure = codeword_failure(bits, t, rber)
-    return math.log1p(-failure) if failure < 1.0 else -math.inf
-
-
 def _log_sum(bits: int, rate: float, first: int, direction: int) -> float:
     """Return ln of the sum of binomial probabilities from `first` away from the mean."""
     log_ratio = math.log(rate) - math.log1p(-rate)
@@ -302,8 +356,10 @@ def _log_sum(bits: int, rate: float, first: int, direction: int) -> float:
     count = first
     while 0 <= count + direction <= bits and term > 1e-17 * total:
         following = count + direction
-        term *= (bits - count) / following * odds if direction > 0 else count / (
-            (bits - following) * odds
+        term *= (
+            (bits - count) / following * odds
+            if direction > 0
+            else count / ((bits - following) * odds)
         )
         total += term
         count = following

@@ -1,13 +1,15 @@
 """TRIM: unmapped pages are spare pages that the host lends to the drive.
 
-When the share q of the requests trims and the rest writes a uniformly random logical page, the number
-of mapped pages settles where trims that hit balance writes to unmapped pages. Each mapped page then
-dies at the rate `1 / (s U)` per host write, s being the mapped share, so programs per host write are
-those of a trim-free drive of `s U` logical pages. Exact for victim policies that see only live counts
-or age. Left out: trims of ranges, and the fluctuation of the mapped share (of order `1 / sqrt(U)`).
+When the share q of the requests trims and the rest writes a uniformly random logical page, the
+number of mapped pages settles where trims that hit balance writes to unmapped pages. Each mapped
+page then dies at the rate `1 / (s U)` per host write, s being the mapped share, so programs per
+host write are those of a trim-free drive of `s U` logical pages. Exact for victim policies that
+see only live counts or age. Left out: trims of ranges, and the fluctuation of the mapped share (of
+order `1 / sqrt(U)`).
 
-Source: T. Frankie, G. Hughes, K. Kreutz-Delgado, "A mathematical model of the trim command in NAND-flash
-SSDs", ACM-SE 2012, and "The effect of trim requests on write amplification", arXiv:1208.1794.
+Source: T. Frankie, G. Hughes, K. Kreutz-Delgado, "A mathematical model of the trim command in
+NAND-flash SSDs", ACM-SE 2012, and "The effect of trim requests on write amplification",
+arXiv:1208.1794.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
 """Write amplification under uniform random writes, one formula per victim policy.
 
-The drive is a log of blocks of `b` pages. `S_f = (T - U) / T` is the spare factor (T physical pages,
-without the blocks that are always kept erased; U logical pages), `rho = U / T = 1 - S_f`. A victim's
-live pages are copied, so `A = b / (b - live pages of a victim)`. All formulas are limits for many
-blocks; host writes and collected pages may share one open block or have one each, the value is the
-same (Van Houdt 2013). Left out: cost-benefit and windowed greedy, for which nobody has a closed form.
+The drive is a log of blocks of `b` pages. `S_f = (T - U) / T` is the spare factor (T physical
+pages, without the blocks that are always kept erased; U logical pages), `rho = U / T = 1 - S_f`. A
+victim's live pages are copied, so `A = b / (b - live pages of a victim)`. All formulas are limits
+for many blocks; host writes and collected pages may share one open block or have one each, the
+value is the same (Van Houdt 2013). Left out: cost-benefit and windowed greedy, for which nobody
+has a closed form.
 
 Sources: J. Menon, "A performance comparison of RAID-5 and log-structured arrays" (1995);
 J. T. Robinson (1996) and P. Desnoyers, SYSTOR 2012, for first in, first out;
-W. Bux and I. Iliadis, Performance Evaluation 67 (2010) and P. Desnoyers, ACM TOS 10 (2014), for greedy;
-B. Van Houdt, "A mean field model for a class of garbage collection algorithms", SIGMETRICS 2013.
+W. Bux and I. Iliadis, Performance Evaluation 67 (2010) and P. Desnoyers, ACM TOS 10 (2014), for
+greedy; B. Van Houdt, "A mean field model for a class of garbage collection algorithms", SIGMETRICS
+2013.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-
 from opennandlab.theory._check import require_at_least, require_count, require_open_share
 from opennandlab.theory._solve import find_root
 
@@ -128,9 +129,10 @@ def greedy(pages_per_block: int, spare_factor: float) -> float:
         spare_factor: S_f, 0 to 1 exclusive.
 
     Returns:
-        `A = c / rho` with `c = (b rho - j) / ((b - j) - j (H_b - H_j))`, where H are harmonic numbers
-        and j is the only integer with `0 <= x <= c / j`, `x = 1 - c (H_b - H_j)`: j is the level at
-        which blocks are collected, x the share of blocks waiting there. `A = 1` if `rho H_b <= 1`.
+        `A = c / rho` with `c = (b rho - j) / ((b - j) - j (H_b - H_j))`, where H are harmonic
+        numbers and j is the only integer with `0 <= x <= c / j`, `x = 1 - c (H_b - H_j)`: j is the
+        level at which blocks are collected, x the share of blocks waiting there. `A = 1` if `rho
+        H_b <= 1`.
 
     Raises:
         ValueError: when an argument is out of range.
@@ -166,7 +168,7 @@ def greedy_level(pages_per_block: int, spare_factor: float) -> tuple[int, float,
 
     Example:
         >>> greedy_level(64, 0.1)[0]
-        50
+        51
     """
     block = require_count("pages_per_block", pages_per_block, 1, PAGES_PER_BLOCK_LIMIT)
     rho = 1.0 - require_open_share("spare_factor", spare_factor)
@@ -187,10 +189,10 @@ def d_choices(pages_per_block: int, spare_factor: float, choices: float) -> floa
     """Return the WAF when the best of d randomly drawn blocks is the victim.
 
     With F_i the share of blocks that have at least i live pages, the stationary state solves
-    `1 - F_i^d = g i (F_i - F_(i+1))`, `F_(b+1) = 0`, `g = (b - sum F_i^d) / (b rho)`. Summed over i the
-    equations say `sum F_i = b rho`, so for a trial g they are solved from i = b downwards, each a
-    monotone equation of one unknown, and g is the root of that sum. Works in `1 - F_i`, because
-    for many choices all the action lies at F_i close to 1.
+    `1 - F_i^d = g i (F_i - F_(i+1))`, `F_(b+1) = 0`, `g = (b - sum F_i^d) / (b rho)`. Summed over
+    i the equations say `sum F_i = b rho`, so for a trial g they are solved from i = b downwards,
+    each a monotone equation of one unknown, and g is the root of that sum. Works in `1 - F_i`,
+    because for many choices all the action lies at F_i close to 1.
 
     Args:
         pages_per_block: b, a count.
@@ -261,7 +263,7 @@ def _missing_share(missing_above: float, flow: float, choices: float) -> float:
     """
     share = max(0.0, missing_above - 1.0 / flow)
     for _ in range(200):
-        # At share = 1 the logarithm is minus infinity; the share is below 1 whenever flow is finite.
+        # A share of 1 has the logarithm minus infinity; rounding can reach it.
         log_present = math.log1p(-share) if share < 1.0 else -math.inf
         taken = -math.expm1(choices * log_present)
         value = taken - flow * (missing_above - share)

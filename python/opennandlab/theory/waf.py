@@ -1,9 +1,10 @@
-"""From a device and its traffic to the write amplification that theory predicts, or to "nobody knows".
+"""From a device and its traffic to the write amplification that theory predicts, if any does.
 
 The spare factor that a formula needs leaves out the blocks that the drive always keeps erased: with
-N blocks of b pages of which R stay erased, `S_eff = 1 - U / ((N - R) b)`. Everything here is per pool:
-on a drive whose dies collect for themselves, use the pages of one die. Left out: writes of other than
-one page, buffers that coalesce, wear leveling and refresh, none of which the formulas know.
+N blocks of b pages of which R stay erased, `S_eff = 1 - U / ((N - R) b)`. Everything here is per
+pool: on a drive whose dies collect for themselves, use the pages of one die. Left out: writes of
+other than one page, buffers that coalesce, wear leveling and refresh, none of which the formulas
+know.
 
 Sources: those of `uniform`, `hot_cold`, `mean_field` and `trim`, to which this file dispatches.
 """
@@ -94,7 +95,7 @@ def spare_factor_effective(
 
     Example:
         >>> round(spare_factor_effective(262144, 244994, 8, 256), 4)
-        0.0579
+        0.0581
     """
     physical = require_count("physical_pages", physical_pages, 1)
     logical = require_count("logical_pages", logical_pages, 1)

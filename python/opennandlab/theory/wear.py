@@ -4,8 +4,8 @@ A block's erases form a renewal process, so over long spans `variance / mean` of
 the squared coefficient of variation of the time between two erases of one block.
 
     random   every erase picks any block: Poisson, ratio 1
-    greedy   a block must lose its pages one by one, from b to j: a sum of exponential waits, ratio << 1
-    fifo     blocks take turns: counts differ by at most 1
+    greedy   a block must lose its pages one by one, from b to j: a sum of exponential waits, ratio
+    << 1 fifo     blocks take turns: counts differ by at most 1
 
 Sources: D. R. Cox, "Renewal Theory" (1962), section 4.2; the waits from Van Houdt, SIGMETRICS 2013.
 """
@@ -98,8 +98,8 @@ def static_share_stddev(span: float, static_share: float) -> float:
         static_share: share of the blocks that are never erased, 0 to 1.
 
     Returns:
-        `span * sqrt(s (1 - s))`; half the span for half the blocks. Levelling that only chooses among
-        erased blocks cannot change it.
+        `span * sqrt(s (1 - s))`; half the span for half the blocks. Levelling that only chooses
+        among erased blocks cannot change it.
 
     Raises:
         ValueError: when an argument is out of range.

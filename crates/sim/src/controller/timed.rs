@@ -6,7 +6,7 @@
 //! erase    die: tBERS ──► done
 //! ```
 //! Each die serves its operations in order, one at a time; a channel serves waiting dies in order. A die that has
-//! its channel to itself never waits for it, so its two phases are one event.
+//! its channel to itself never waits for it, so a whole run of operations is one event.
 //!
 //! Left out: command and address cycles, planes, cache operations, reordering, suspension.
 
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use crate::engine::Engine;
 use crate::geometry::Geometry;
 use crate::nand::Timing;
-use crate::units::DieId;
+use crate::units::{DieId, Ns};
 
 /// What a die is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,14 +32,16 @@ pub enum OpKind {
 /// Marks operations that no command waits for.
 pub const NO_COMMAND: u32 = u32::MAX;
 
-/// One operation in a die's queue.
+/// One entry of a die's queue: an operation, or a run of them that follow each other.
 #[derive(Clone, Copy, Debug)]
 pub struct FlashOp {
+    /// Operations of the run, at least 1. Only runs of one have a command that waits, or a buffer slot.
+    pub count: u32,
     /// The command slot that waits for it, or [`NO_COMMAND`].
     pub command: u32,
     /// What to do.
     pub kind: OpKind,
-    /// Index of the program time.
+    /// Index of the (first) program time; those of a run follow in turn.
     pub page_type: u8,
     /// Whether a slot of the write buffer is free when it is done.
     pub frees_buffer: bool,
@@ -105,7 +107,7 @@ impl Backend {
     /// Puts an operation at the end of a die's queue.
     #[inline]
     pub fn enqueue(&mut self, engine: &mut Engine, die: DieId, op: FlashOp) {
-        self.queued += 1;
+        self.queued += u64::from(op.count);
         if self.dies[die.0 as usize].current.is_none() {
             self.start(engine, die.0, op);
         } else {
@@ -126,45 +128,77 @@ impl Backend {
                 self.release_channel(engine, die);
                 let op = self.dies[die as usize].current.expect("a transfer belongs to an operation");
                 if op.kind == OpKind::Read {
-                    Some(self.finish(engine, die))
+                    self.finish(engine, die)
                 } else {
                     let program = self.timing.program[usize::from(op.page_type)];
                     engine.schedule(program, event(DONE, die));
                     None
                 }
             }
-            _ => Some(self.finish(engine, die)),
+            _ => self.finish(engine, die),
         }
     }
 
     #[inline]
     fn start(&mut self, engine: &mut Engine, die: u32, op: FlashOp) {
         self.dies[die as usize].current = Some(op);
+        if self.channels[(die % self.geometry.channel_count) as usize].is_private {
+            engine.schedule(self.run_time(&op), event(DONE, die));
+        } else {
+            self.start_one(engine, die, op.kind);
+        }
+    }
+
+    /// Time of a run that never waits for its channel.
+    #[inline]
+    fn run_time(&self, op: &FlashOp) -> Ns {
         let timing = &self.timing;
-        let is_private = self.channels[(die % self.geometry.channel_count) as usize].is_private;
+        let count = u64::from(op.count);
         match op.kind {
-            OpKind::Read if is_private => {
-                engine.schedule(timing.read + timing.transfer, event(DONE, die));
+            OpKind::Read => Ns(count * (timing.read + timing.transfer).0),
+            OpKind::Erase => Ns(count * timing.erase.0),
+            OpKind::Program => {
+                let types = timing.program.len();
+                let first = usize::from(op.page_type);
+                // Whole turns through the page types, then the rest of a turn.
+                let turn: u64 = timing.program.iter().map(|time| time.0).sum();
+                let rest = (0..op.count as usize % types).map(|step| timing.program[(first + step) % types].0);
+                Ns(count * timing.transfer.0 + count / types as u64 * turn + rest.sum::<u64>())
             }
-            OpKind::Read => engine.schedule(timing.read, event(SENSED, die)),
-            OpKind::Program if is_private => {
-                let program = timing.program[usize::from(op.page_type)];
-                engine.schedule(timing.transfer + program, event(DONE, die));
-            }
-            OpKind::Program => self.request_channel(engine, die),
-            OpKind::Erase => engine.schedule(timing.erase, event(DONE, die)),
         }
     }
 
     #[inline]
-    fn finish(&mut self, engine: &mut Engine, die: u32) -> FlashOp {
-        self.queued -= 1;
+    fn start_one(&mut self, engine: &mut Engine, die: u32, kind: OpKind) {
+        match kind {
+            OpKind::Read => engine.schedule(self.timing.read, event(SENSED, die)),
+            OpKind::Program => self.request_channel(engine, die),
+            OpKind::Erase => engine.schedule(self.timing.erase, event(DONE, die)),
+        }
+    }
+
+    /// One operation is over, or a whole run on a private channel; returns the entry that was completed.
+    #[inline]
+    fn finish(&mut self, engine: &mut Engine, die: u32) -> Option<FlashOp> {
+        let is_private = self.channels[(die % self.geometry.channel_count) as usize].is_private;
+        let page_types = self.page_types();
         let state = &mut self.dies[die as usize];
-        let done = state.current.take().expect("an event belongs to an operation");
+        let current = state.current.as_mut().expect("an event belongs to an operation");
+        if !is_private && current.count > 1 {
+            current.count -= 1;
+            current.page_type = ((u32::from(current.page_type) + 1) % page_types) as u8;
+            self.queued -= 1;
+            let kind = current.kind;
+            self.start_one(engine, die, kind);
+            return None;
+        }
+        let done = *current;
+        self.queued -= u64::from(done.count);
+        state.current = None;
         if let Some(next) = state.queue.pop_front() {
             self.start(engine, die, next);
         }
-        done
+        Some(done)
     }
 
     #[inline]

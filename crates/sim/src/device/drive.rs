@@ -101,6 +101,23 @@ impl Drive {
         (front, &mut self.media, &mut self.errors)
     }
 
+    /// Asks for the L2P entry of a coming command's first page.
+    #[inline]
+    pub(crate) fn prefetch_entry(&self, coming: &HostCommand) {
+        self.ftl.prefetch_entry(self.first_page(coming));
+    }
+
+    /// Asks for what the L2P entry of a coming command's first page points at.
+    #[inline]
+    pub(crate) fn prefetch_page(&self, coming: &HostCommand) {
+        self.ftl.prefetch_page(self.first_page(coming));
+    }
+
+    fn first_page(&self, command: &HostCommand) -> Lpn {
+        let shift = (self.geometry.page_bytes / SECTOR_BYTES).trailing_zeros();
+        Lpn((command.sector >> shift) as u32)
+    }
+
     /// Pages that wait in the write buffer.
     pub fn buffered_pages(&self) -> usize {
         self.buffer.as_ref().map_or(0, WriteBuffer::len)

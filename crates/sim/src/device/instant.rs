@@ -29,10 +29,12 @@ impl FlashSink for Instant<'_> {
     }
 
     #[inline]
-    fn read(&mut self, _ppn: Ppn, _source: Source) {}
+    fn read(&mut self, ppn: Ppn, source: Source) {
+        self.read_live(self.media.block_of(ppn), 1, source);
+    }
 
     #[inline]
-    fn sensed(&mut self, block: BlockId, page_count: u32, source: Source) {
+    fn read_live(&mut self, block: BlockId, page_count: u32, source: Source) {
         self.errors.record(self.media.erase_count(block), page_count, source);
     }
 

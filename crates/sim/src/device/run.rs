@@ -317,6 +317,17 @@ impl Current {
         Some(command)
     }
 
+    /// Asks for what the next commands of a timed stage will touch.
+    #[inline]
+    fn prefetch_ahead(&self, drive: &Drive) {
+        if let Some(coming) = self.batch.get(self.batch_next + 8) {
+            drive.prefetch_entry(coming);
+        }
+        if let Some(coming) = self.batch.get(self.batch_next + 4) {
+            drive.prefetch_page(coming);
+        }
+    }
+
     /// One chunk of commands without time; true when the stage is over.
     fn advance_instant(&mut self, drive: &mut Drive) -> bool {
         if !self.is_open(Ns(0)) || !self.refill() {
@@ -368,6 +379,7 @@ impl Current {
     #[inline]
     fn issue(&mut self, drive: &mut Drive, timed: &mut TimedStage) {
         if let Some(command) = self.next_command(timed.now()) {
+            self.prefetch_ahead(drive);
             self.submit(drive, timed, command);
         }
     }

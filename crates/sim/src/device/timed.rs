@@ -102,12 +102,13 @@ struct TimedSink<'a> {
 
 impl TimedSink<'_> {
     #[inline]
-    fn push(&mut self, ppn: Ppn, kind: OpKind, source: Source) {
+    fn push(&mut self, first: Ppn, count: u32, kind: OpKind, source: Source) {
         let waits = matches!(source, Source::Host | Source::Merge) && !self.is_flush;
         self.waits += u32::from(waits);
-        self.flash_ops += 1;
-        let page_index = self.geometry.page_index(ppn);
+        self.flash_ops += u64::from(count);
+        let page_index = self.geometry.page_index(first);
         let op = FlashOp {
+            count,
             command: if waits { self.slot } else { NO_COMMAND },
             kind,
             page_type: if self.page_types == 1 { 0 } else { (page_index % self.page_types) as u8 },
@@ -117,7 +118,7 @@ impl TimedSink<'_> {
             self.is_flush = false;
             *self.flushes_in_flight += 1;
         }
-        let die = self.geometry.die_of_block(self.geometry.block_of(ppn));
+        let die = self.geometry.die_of_block(self.geometry.block_of(first));
         self.backend.enqueue(self.engine, die, op);
     }
 }
@@ -130,30 +131,30 @@ impl FlashSink for TimedSink<'_> {
 
     #[inline]
     fn read(&mut self, ppn: Ppn, source: Source) {
-        self.push(ppn, OpKind::Read, source);
+        self.push(ppn, 1, OpKind::Read, source);
+        self.errors.record(self.media.erase_count(self.geometry.block_of(ppn)), 1, source);
     }
 
-    #[inline]
-    fn sensed(&mut self, block: BlockId, page_count: u32, source: Source) {
+    fn read_live(&mut self, block: BlockId, page_count: u32, source: Source) {
+        if page_count > 0 {
+            self.push(self.geometry.first_page(block), page_count, OpKind::Read, source);
+        }
         self.errors.record(self.media.erase_count(block), page_count, source);
     }
 
     #[inline]
     fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source) {
         self.media.program(ppn, lpn);
-        self.push(ppn, OpKind::Program, source);
+        self.push(ppn, 1, OpKind::Program, source);
     }
 
-    #[inline]
     fn program_run(&mut self, first: Ppn, lpns: &[u32], source: Source) {
         self.media.program_run(first, lpns);
-        for ppn in first.0..first.0 + lpns.len() as u32 {
-            self.push(Ppn(ppn), OpKind::Program, source);
-        }
+        self.push(first, lpns.len() as u32, OpKind::Program, source);
     }
 
     fn erase(&mut self, block: BlockId, source: Source) -> u32 {
-        self.push(self.geometry.first_page(block), OpKind::Erase, source);
+        self.push(self.geometry.first_page(block), 1, OpKind::Erase, source);
         self.media.erase(block)
     }
 
@@ -205,10 +206,6 @@ impl TimedStage {
         self.engine.now()
     }
 
-    /// Commands submitted and not completed.
-    pub(crate) fn outstanding(&self) -> u64 {
-        self.outstanding
-    }
 
     /// Schedules the arrival of the next command of an open loop.
     pub(crate) fn await_arrival(&mut self, at: Ns) {

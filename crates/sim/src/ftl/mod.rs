@@ -46,8 +46,8 @@ pub trait FlashSink {
     fn media(&self) -> &Media;
     /// A page is read.
     fn read(&mut self, ppn: Ppn, source: Source);
-    /// `page_count` pages of a block were read, for error accounting; comes beside `read`, once per batch.
-    fn sensed(&mut self, block: BlockId, page_count: u32, source: Source);
+    /// The `page_count` live pages of a block are read, one after the other.
+    fn read_live(&mut self, block: BlockId, page_count: u32, source: Source);
     /// A page is programmed.
     fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source);
     /// Consecutive pages of a block are programmed.
@@ -159,7 +159,6 @@ impl Ftl {
         let Some(ppn) = self.map.find(lpn) else { return false };
         self.counters.reads[source as usize] += 1;
         sink.read(ppn, source);
-        sink.sensed(self.geometry.block_of(ppn), 1, source);
         true
     }
 
@@ -270,11 +269,11 @@ impl Ftl {
     /// Moves the live pages of a block that is no candidate any more, and erases it.
     fn collect<S: FlashSink>(&mut self, sink: &mut S, die: usize, victim: u32, source: Source) {
         let victim = BlockId(victim);
-        self.gather(sink, victim, source);
+        self.gather(sink.media(), victim);
         let moved = self.moving.len() as u32;
         self.counters.reads[source as usize] += u64::from(moved);
         self.counters.programs[source as usize] += u64::from(moved);
-        sink.sensed(victim, moved, source);
+        sink.read_live(victim, moved, source);
         self.map.clear(victim);
         let lpns = std::mem::take(&mut self.moving);
         if self.placement.splits(source) {
@@ -294,18 +293,16 @@ impl Ftl {
     }
 
     /// Lists the logical pages that live in the victim, in page order.
-    fn gather<S: FlashSink>(&mut self, sink: &mut S, victim: BlockId, source: Source) {
+    fn gather(&mut self, media: &Media, victim: BlockId) {
         self.moving.clear();
-        let first = self.geometry.first_page(victim).0;
-        for word in 0..self.map.words_per_block() {
+        let oob = media.oob_of_block(victim);
+        for (word, pages) in oob.chunks(64).enumerate() {
             let mut live = self.map.live_word(victim, word);
             while live != 0 {
-                let page = 64 * word as u32 + live.trailing_zeros();
+                let lpn = pages[live.trailing_zeros() as usize];
                 live &= live - 1;
-                let lpn = sink.media().oob_of_block(victim)[page as usize];
                 prefetch(&self.map.l2p, lpn as usize);
                 self.moving.push(lpn);
-                sink.read(Ppn(first + page), source);
             }
         }
     }

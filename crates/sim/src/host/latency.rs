@@ -28,12 +28,18 @@ pub struct Latencies {
 
 impl Default for Latencies {
     fn default() -> Self {
-        let histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3).expect("constant bounds are valid");
-        Self { histogram, sum_ns: 0, sum_squares: 0.0, min_ns: u64::MAX, max_ns: 0 }
+        Self::with_digits(3)
     }
 }
 
 impl Latencies {
+    /// No samples; percentiles will have so many significant digits.
+    fn with_digits(digits: u8) -> Self {
+        let histogram =
+            Histogram::new_with_bounds(1, LATENCY_NS_MAX, digits).expect("constant bounds are valid");
+        Self { histogram, sum_ns: 0, sum_squares: 0.0, min_ns: u64::MAX, max_ns: 0 }
+    }
+
     /// Adds a sample.
     #[inline]
     pub fn record(&mut self, latency: Ns) {
@@ -107,13 +113,19 @@ impl Latencies {
 }
 
 /// Latencies by kind of command, and of the current interval of the series.
-#[derive(Default)]
 pub struct LatencyBook {
     read: Latencies,
     write: Latencies,
     trim: Latencies,
-    /// All commands since the last sample of the series.
+    /// All commands since the last sample of the series; two digits, since it is read and cleared often.
     pub interval: Latencies,
+}
+
+impl Default for LatencyBook {
+    fn default() -> Self {
+        let [read, write, trim] = std::array::from_fn(|_| Latencies::default());
+        Self { read, write, trim, interval: Latencies::with_digits(2) }
+    }
 }
 
 impl LatencyBook {

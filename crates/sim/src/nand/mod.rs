@@ -47,6 +47,12 @@ impl Media {
         }
     }
 
+    /// The block of a page.
+    #[inline]
+    pub fn block_of(&self, ppn: Ppn) -> BlockId {
+        self.geometry.block_of(ppn)
+    }
+
     /// The logical page whose data the page holds.
     #[inline]
     pub fn oob(&self, ppn: Ppn) -> Lpn {

@@ -1,0 +1,68 @@
+# Every recipe is plain lines that also work when typed by hand.
+# .venv holds the built wheel, never the source tree: what is tested is what gets installed.
+# Needs Python >= 3.10 with venv, and a Rust toolchain with a C compiler; all else is installed here.
+
+BIN := .venv/bin
+# Directories are listed beside the files: they change when a file is deleted.
+SOURCES := $(shell find crates python pyproject.toml Cargo.toml Cargo.lock README.md LICENSE \
+	-not -name '*.pyc' -not -name __pycache__ -not -name proptest-regressions 2>/dev/null)
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONPATH
+
+.PHONY: help demo test check rust-lint python-lint fmt generate bench fuzz clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: .venv/installed ## install, then run the main job
+	$(BIN)/opennandlab benchmark --workload W2 --config tlc_standard
+
+test: .venv/installed .venv/dev ## all tests, Python's against the installed wheel
+	cargo test --locked
+	$(BIN)/pytest
+
+check: rust-lint python-lint test ## what CI runs: formats, lints, types, tidy, tests
+
+rust-lint: ## format and lints of the Rust code
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
+
+python-lint: .venv/installed .venv/dev ## format, lints and types of the Python code, tidy, generated files
+	$(BIN)/ruff format --check . && $(BIN)/ruff check .
+	$(BIN)/mypy --strict python/opennandlab tools
+	$(BIN)/python tools/tidy.py
+	$(BIN)/python tools/generate.py --check
+
+fmt: .venv/dev ## lay out all code
+	cargo fmt --all
+	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+generate: .venv/installed ## rewrite schema/ and docs/reference/ from the installed package
+	$(BIN)/python tools/generate.py
+
+bench: ## rates of the simulator on this machine
+	cargo bench --locked -p opennandlab-sim
+
+fuzz: ## the property tests with 50 times as many cases
+	PROPTEST_CASES=12800 cargo test --locked
+
+clean: ## remove everything that was built or installed here
+	rm -rf .venv dist target
+
+# A file is as old as the start of its recipe, so that an edit made during the build counts as newer.
+.venv/installed: $(SOURCES) | $(BIN)/maturin
+	touch .venv/started && rm -f dist/*.whl
+	$(BIN)/maturin build --release --locked --interpreter $(BIN)/python --out dist
+	$(BIN)/pip install --quiet --force-reinstall --no-deps dist/*.whl
+	$(BIN)/pip install --quiet dist/*.whl
+	mv .venv/started $@
+
+.venv/dev: pyproject.toml | .venv/installed
+	$(BIN)/pip install --quiet "$$(echo dist/*.whl)[dev]"
+	touch $@
+
+# The range is the one of pyproject.toml, [build-system].
+$(BIN)/maturin:
+	python3 -m venv .venv
+	$(BIN)/pip install --quiet 'maturin>=1.7,<2'

@@ -1,0 +1,309 @@
+"""Writes what is derived from the code: the JSON schemas and the reference pages.
+
+Usage: `python tools/generate.py` writes; `--check` writes nothing and fails when a file differs.
+It asks the *installed* package, so `make generate` builds it first. Nobody edits the results:
+
+    schema/<kind>.json            from the Rust declarations, by way of `_core`
+    docs/reference/<kind>.md      the same schema as tables
+    docs/reference/cli.md         from the commands themselves
+
+A device or workload key is described once, in the Rust struct that uses it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+
+Schema = dict[str, Any]
+
+NOTICE = "<!-- Written by tools/generate.py; edit the declarations, then run `make generate`. -->"
+
+
+def schema_text(schema: Schema) -> str:
+    """Return the schema as it is committed: indented, keys in the order of declaration."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def schema_page(schema: Schema, title: str) -> str:
+    """Return the reference page of a schema: a table for every mapping in it.
+
+    Args:
+        schema: A JSON schema as `schemars` writes it, definitions in `$defs`.
+        title: The heading of the page.
+
+    Returns:
+        Markdown.
+    """
+    lines = [f"# {title}", "", NOTICE, ""]
+    lines += [_sentence(schema), ""]
+    lines += _sections(schema, _Definitions(schema), path="")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+class _Definitions:
+    """Resolves the references of one schema."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._definitions: dict[str, Schema] = schema.get("$defs", {})
+
+    def resolve(self, schema: Schema) -> Schema:
+        """Follow `$ref`; what stands beside it (text, default) wins over the target's."""
+        if "$ref" in schema:
+            target = self._definitions[schema["$ref"].rpartition("/")[2]]
+            beside = {key: value for key, value in schema.items() if key != "$ref"}
+            return self.resolve({**target, **beside})
+        if "anyOf" in schema:
+            options = [option for option in schema["anyOf"] if option.get("type") != "null"]
+            if len(options) == 1:
+                beside = {key: value for key, value in schema.items() if key != "anyOf"}
+                return self.resolve({**options[0], **beside})
+        return schema
+
+
+def _sections(schema: Schema, definitions: _Definitions, path: str) -> Iterator[str]:
+    """Yield the table of a mapping, then the sections of the mappings inside it."""
+    properties = _properties(schema, definitions)
+    if properties:
+        yield from ["| key | takes | default | meaning |", "|---|---|---|---|"]
+        for key, value in properties.items():
+            default = _default(key, value, schema, definitions)
+            yield f"| `{key}` | {_takes(value, definitions)} | {default} | {_cell(value)} |"
+        yield ""
+    for key, value in properties.items():
+        inner = f"{path}.{key}" if path else key
+        items = definitions.resolve(value["items"]) if "items" in value else value
+        if inner_mapping := _mapping(items, definitions):
+            yield from [f"{_heading(inner)} `{inner}`", "", _sentence(value), ""]
+            yield from _sections(inner_mapping, definitions, inner)
+        elif _kinds(items, definitions):
+            yield from [f"{_heading(inner)} `{inner}`", "", _sentence(value), ""]
+            yield from _kind_table(items, definitions)
+
+
+def _kind_table(schema: Schema, definitions: _Definitions) -> Iterator[str]:
+    kinds = _kinds(schema, definitions)
+    tags = " or ".join(dict.fromkeys(str(_tag(option)) for option in kinds.values()))
+    yield from [f"| {tags} | meaning | parameters |", "|---|---|---|"]
+    for kind, option in kinds.items():
+        parameters = [
+            f"`{key}` ({_takes(value, definitions)}; {_default(key, value, option, definitions)}): "
+            f"{_cell(value)}"
+            for key, value in _properties(option, definitions).items()
+            if key != _tag(option)
+        ]
+        yield f"| `{kind}` | {_cell(option)} | {'<br>'.join(parameters)} |"
+    yield ""
+
+
+def _properties(schema: Schema, definitions: _Definitions) -> dict[str, Schema]:
+    properties = schema.get("properties", {})
+    return {key: definitions.resolve(value) for key, value in properties.items()}
+
+
+def _mapping(schema: Schema, definitions: _Definitions) -> Schema | None:
+    """Return the mapping with fixed keys that a key takes, alone or beside a plain value."""
+    if _kinds(schema, definitions):
+        return None
+    options = [schema, *schema.get("oneOf", []), *schema.get("anyOf", [])]
+    resolved = (definitions.resolve(option) for option in options)
+    return next((option for option in resolved if option.get("properties")), None)
+
+
+def _default(key: str, value: Schema, parent: Schema, definitions: _Definitions) -> str:
+    if key in parent.get("required", []):
+        return "required"
+    if _mapping(value, definitions):
+        return "below"
+    return _code(value.get("default"))
+
+
+def _kinds(schema: Schema, definitions: _Definitions) -> dict[str, Schema]:
+    """Return the options of a choice by their tag's value; nothing when it is no such choice.
+
+    The tag is the key that only takes one value: `kind` as a rule.
+    """
+    kinds: dict[str, Schema] = {}
+    for option in schema.get("oneOf", []) + schema.get("anyOf", []):
+        resolved = definitions.resolve(option)
+        if tag := _tag(resolved):
+            kinds[resolved["properties"][tag]["const"]] = resolved
+        elif "oneOf" in resolved:
+            kinds.update(_kinds(resolved, definitions))
+    return kinds
+
+
+def _tag(option: Schema) -> str | None:
+    properties = option.get("properties", {})
+    return next((key for key, value in properties.items() if "const" in value), None)
+
+
+def _takes(schema: Schema, definitions: _Definitions) -> str:
+    """Return what a key accepts, in a few words."""
+    if names := _names(schema, definitions):
+        return "one of " + " ".join(f"`{name}`" for name in names)
+    if (
+        _tag(schema)
+        or schema.get("properties")
+        or ("oneOf" in schema and _kinds(schema, definitions))
+    ):
+        return "mapping"
+    if options := schema.get("oneOf") or schema.get("anyOf"):
+        words = [_takes(definitions.resolve(option), definitions) for option in options]
+        return " or ".join(dict.fromkeys(words))
+    kind = schema.get("type", "anything")
+    types = [kind] if isinstance(kind, str) else [name for name in kind if name != "null"]
+    plain = {"string": "text", "array": "list", "object": "mapping", "boolean": "true or false"}
+    return " or ".join(plain.get(name, name) for name in types) + _range(schema)
+
+
+def _names(schema: Schema, definitions: _Definitions) -> list[Any]:
+    """Return the names that a key takes when it takes nothing but names, bare or as `kind`."""
+    kinds = _kinds(schema, definitions)
+    if kinds and all(_tag(option) == "kind" for option in kinds.values()):
+        return list(kinds)
+    options = schema.get("oneOf") or schema.get("anyOf") or [schema]
+    if all("const" in option for option in options):
+        return [option["const"] for option in options]
+    return list(schema.get("enum", []))
+
+
+def _range(schema: Schema) -> str:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if low == 0 and high is None:
+        # Every unsigned integer has this bound.
+        return ""
+    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    bounds = [
+        f"≥ {low}" if low is not None else "",
+        f"> {above}" if above is not None else "",
+        f"≤ {high}" if high is not None else "",
+        f"< {below}" if below is not None else "",
+    ]
+    text = " and ".join(bound for bound in bounds if bound)
+    return f" {text}" if text else ""
+
+
+def _heading(path: str) -> str:
+    return "##" + "#" * path.count(".")
+
+
+def _code(value: object) -> str:
+    return "none" if value is None else f"`{json.dumps(value)}`"
+
+
+def _sentence(schema: Schema) -> str:
+    return str(schema.get("description", "")).strip()
+
+
+def _cell(schema: Schema) -> str:
+    """Return the description as one table cell."""
+    return " ".join(_sentence(schema).split()).replace("|", "\\|")
+
+
+def cli_page() -> str:
+    """Return the reference page of the command line, from the commands themselves."""
+    import typer
+
+    from opennandlab.cli import app
+
+    command: Any = typer.main.get_command(app)
+    lines = ["# Command line", "", NOTICE, "", str(command.help or "").strip(), ""]
+    for name, verb in _commands(command, ""):
+        lines += [f"## `opennandlab {name}`", "", _plain(verb.help), ""]
+        if verb.epilog:
+            lines += [f"    {verb.epilog.removeprefix('Example: ')}", ""]
+        rows = [_parameter_row(parameter) for parameter in verb.params if not _is_hidden(parameter)]
+        if rows:
+            lines += ["| argument or option | default | meaning |", "|---|---|---|", *rows, ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+# Commands and parameters are click's, by way of typer; `Any` because click may be vendored there.
+def _commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
+    for name, command in group.commands.items():
+        if command.hidden:
+            continue
+        full = f"{path} {name}".strip()
+        if hasattr(command, "commands"):
+            yield from _commands(command, full)
+        else:
+            yield full, command
+
+
+def _is_hidden(parameter: Any) -> bool:  # noqa: ANN401
+    return bool(getattr(parameter, "hidden", False))
+
+
+def _parameter_row(parameter: Any) -> str:  # noqa: ANN401
+    default = parameter.default
+    choices = [str(choice.value) for choice in type(default)] if isinstance(default, Enum) else []
+    takes = parameter.metavar or "|".join(choices)
+    if parameter.param_type_name == "option":
+        names = parameter.opts + parameter.secondary_opts
+        if takes:
+            names[0] += f" {takes}"
+    else:
+        names = [takes or parameter.name.upper()]
+    shown = " ".join(f"`{name}`" for name in names).replace("|", "\\|")
+    if parameter.required:
+        value = "required"
+    elif default is None or callable(default) or default in ([], ()) or default is False:
+        value = ""
+    else:
+        value = f"`{default.value if isinstance(default, Enum) else default}`"
+    return f"| {shown} | {value} | {_cell({'description': getattr(parameter, 'help', '') or ''})} |"
+
+
+def _plain(text: str | None) -> str:
+    """Return help text as Markdown: paragraphs kept, click's marks dropped."""
+    return (text or "").replace("\b\n", "").strip()
+
+
+def outputs() -> dict[str, str]:
+    """Return every generated file: path below the root to its text."""
+    from opennandlab import _core
+
+    kinds: dict[str, tuple[Callable[[], str], str]] = {
+        "device": (_core.device_schema, "Device file"),
+        "workload": (_core.workload_schema, "Workload file"),
+        "replay": (_core.replay_schema, "Replay options"),
+    }
+    files = {"docs/reference/cli.md": cli_page()}
+    for kind, (read, title) in kinds.items():
+        schema: Schema = json.loads(read())
+        files[f"schema/{kind}.json"] = schema_text(schema)
+        files[f"docs/reference/{kind}.md"] = schema_page(schema, title)
+    return files
+
+
+def main(arguments: list[str]) -> int:
+    """Write the files, or with `--check` name those that differ; return the exit status."""
+    if arguments not in ([], ["--check"]):
+        print("usage: generate.py [--check]", file=sys.stderr)
+        return 2
+    stale = []
+    for name, text in sorted(outputs().items()):
+        path = ROOT / name
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(name)
+        if not arguments:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    verb = "stale, run `make generate`" if arguments else "written"
+    for name in stale:
+        print(f"{name}: {verb}")
+    return 1 if arguments and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
