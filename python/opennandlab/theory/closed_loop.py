@@ -224,7 +224,7 @@ class _Chain:
 
     def _slot(self, share: Shares) -> Shares:
         """Serve one request per busy die, then let as many join, one at a time."""
-        joining = np.zeros(self.sizes[self.least])
+        joining: Shares = np.zeros(self.sizes[self.least], dtype=np.float64)
         for total in range(self.least, self.depth):
             leaving = self.busy == self.depth - total
             joining = joining + np.bincount(

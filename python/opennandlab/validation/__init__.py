@@ -1,0 +1,46 @@
+"""Validation: what published theory says, and what the simulator says to the same question.
+
+    suites/*    claims with sources      cases(effort) -> [Case]
+    runner      devices are simulated    run_cases(cases, simulate) -> rows as they finish
+    markdown    rows become tables       render(rows) -> text
+
+The simulator is handed in as a function, so nothing here imports it. A case fails when any seed
+leaves the tolerance, when a number is missing, or when a run fails its own checks.
+"""
+
+from opennandlab.validation.ad_hoc import Parameters, ad_hoc_case
+from opennandlab.validation.case import (
+    Case,
+    Effort,
+    Kind,
+    Relation,
+    Row,
+    Run,
+    Simulate,
+)
+from opennandlab.validation.devices import Log
+from opennandlab.validation.markdown import render, summary
+from opennandlab.validation.runner import run_cases, run_count
+from opennandlab.validation.select import select_cases
+from opennandlab.validation.suites import SUITES
+from opennandlab.validation.suites.waf_uniform import formula_case
+
+__all__ = [
+    "SUITES",
+    "Case",
+    "Effort",
+    "Kind",
+    "Log",
+    "Parameters",
+    "Relation",
+    "Row",
+    "Run",
+    "Simulate",
+    "ad_hoc_case",
+    "formula_case",
+    "render",
+    "run_cases",
+    "run_count",
+    "select_cases",
+    "summary",
+]

@@ -1,0 +1,341 @@
+"""A case is one claim with its source; a row is what came out when the simulator was asked.
+
+A case names the runs it needs (device, workload), a function that reads one number from their
+results, and what that number must be: a formula evaluated when asked for, a published or earlier
+simulated value, an exact integer, or a bound. Every seed must lie inside the tolerance. Cases hold
+no results and rows hold no devices' state, so both can be compared, stored and printed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+Document = Mapping[str, Any]
+Measure = Callable[[Sequence[Document]], float]
+Simulate = Callable[[dict[str, Any], dict[str, Any], int], Document]
+
+
+class Effort(str, Enum):
+    """How much work a suite may be."""
+
+    QUICK = "quick"
+    FULL = "full"
+
+
+class Kind(str, Enum):
+    """What stands behind the expected value."""
+
+    FORMULA = "formula"
+    REFERENCE = "simulated reference"
+    EXACT = "exact"
+    ORDER = "order relation"
+
+
+class Relation(str, Enum):
+    """How the measured value must lie to the expected one."""
+
+    EQUAL = "="
+    AT_MOST = "<="
+    AT_LEAST = ">="
+
+
+@dataclass(frozen=True)
+class Run:
+    """One simulation: a device file and a workload file, as mappings.
+
+    Example:
+        >>> Run({"nand": {}}, {"pattern": "random"}).key(42) == Run({"nand": {}}, {}).key(42)
+        False
+    """
+
+    device: dict[str, Any]
+    workload: dict[str, Any]
+
+    def key(self, seed: int) -> str:
+        """Return a text that two runs share only if they are the same simulation.
+
+        Args:
+            seed: seed of the run.
+
+        Returns:
+            Canonical JSON.
+        """
+        return json.dumps([self.device, self.workload, seed], sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One claim about the simulator and where it comes from.
+
+    Example:
+        >>> case = Case(
+        ...     suite="demo", name="one", title="a WAF of one", source="definition", runs=(),
+        ...     quantity="metrics.waf", measure=read("metrics.waf"), expected=1.0, tolerance=0.01,
+        ...     kind=Kind.FORMULA, formula="1",
+        ... )
+        >>> case.row([[{"metrics": {"waf": 1.002}}]]).passed
+        True
+    """
+
+    suite: str
+    """Name of the suite."""
+    name: str
+    """Unique in the suite, without blanks: what `--case` takes."""
+    title: str
+    """The claim in a sentence, without the source; cases of a table share it."""
+    source: str
+    """Who published it, or "definition"."""
+    runs: tuple[Run, ...]
+    """Simulations that the measure reads, in order."""
+    quantity: str
+    """What is measured, such as `metrics.waf`."""
+    measure: Measure = field(repr=False)
+    """Reads the number from the results of the runs."""
+    expected: float | Callable[[], float]
+    """The value or bound, or a function that evaluates the formula."""
+    tolerance: float
+    """Accepted relative error; absolute where the expected value is 0."""
+    kind: Kind
+    """What stands behind the expected value."""
+    formula: str
+    """The formula in words, or the origin of the number."""
+    seeds: tuple[int, ...] = (1, 2, 3)
+    """Every one must pass."""
+    relation: Relation = Relation.EQUAL
+    """How measured and expected value must lie."""
+    options: str = ""
+    """Command-line options that make the case, for one that is in no suite."""
+
+    @property
+    def command(self) -> str:
+        """The command that repeats the case."""
+        if self.options:
+            return f"opennandlab validate {self.options}"
+        return f"opennandlab validate {self.suite} --case {self.name}"
+
+    @property
+    def expected_value(self) -> float:
+        """The expected value, its formula evaluated."""
+        return self.expected() if callable(self.expected) else self.expected
+
+    def error(self, measured: float, expected: float) -> float:
+        """Return how far a measured value is off, 0 on the right side of a bound.
+
+        Args:
+            measured: what came out.
+            expected: what should have.
+
+        Returns:
+            Signed relative error; absolute where the expected value is 0.
+        """
+        if math.isnan(measured):
+            return math.inf
+        error = measured - expected if expected == 0.0 else measured / expected - 1.0
+        if self.relation is Relation.AT_MOST:
+            return max(error, 0.0)
+        return min(error, 0.0) if self.relation is Relation.AT_LEAST else error
+
+    def row(self, results: Sequence[Sequence[Document]], wall_s: float = 0.0) -> Row:
+        """Return the verdict on the results of all seeds.
+
+        Args:
+            results: one list of result documents per seed, in the order of `runs`.
+            wall_s: seconds that the simulations took together.
+
+        Returns:
+            The row; one that failed, with the reason, when a number cannot be read.
+        """
+        problems = [
+            f"the run's own checks failed: {_failed_checks(document)}"
+            for documents in results
+            for document in documents
+            if document.get("checks", {}).get("passed") is False
+        ]
+        measured: list[float] = []
+        try:
+            expected = self.expected_value
+            measured.extend(self.measure(documents) for documents in results)
+        except (KeyError, TypeError, ValueError, ZeroDivisionError, ArithmeticError) as error:
+            return self.failed(f"{self.quantity}: {type(error).__name__}: {error}", wall_s)
+        errors = [self.error(value, expected) for value in measured]
+        worst = max(errors, key=abs, default=0.0)
+        # A last-digit slack, so that an exact case does not fail on the rounding of a quotient.
+        passed = not problems and abs(worst) <= self.tolerance + 1e-12
+        return Row(self, expected, tuple(measured), worst, passed, "; ".join(problems), wall_s)
+
+    def failed(self, problem: str, wall_s: float = 0.0) -> Row:
+        """Return the row of a case that could not be measured.
+
+        Args:
+            problem: why.
+            wall_s: seconds spent on it.
+
+        Returns:
+            A row that failed.
+        """
+        try:
+            expected = self.expected_value
+        except (ValueError, ArithmeticError):
+            expected = math.nan
+        return Row(self, expected, (), math.inf, passed=False, problem=problem, wall_s=wall_s)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What came out of a case.
+
+    Example:
+        >>> import math
+        >>> case = Case("demo", "one", "t", "s", (), "q", read("x"), 1.0, 0.1, Kind.EXACT, "1")
+        >>> case.failed("no such file").passed
+        False
+    """
+
+    case: Case
+    expected: float
+    measured: tuple[float, ...]
+    """One value per seed."""
+    error: float
+    """The worst seed's signed error; 0 on the right side of a bound."""
+    passed: bool
+    problem: str = ""
+    """Why it could not be measured, or which self-check failed; empty if all went well."""
+    wall_s: float = 0.0
+    """Seconds that the simulations took together; not part of any verdict."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the row for a JSON document; numbers that JSON lacks become null.
+
+        Returns:
+            Plain data.
+        """
+        case = self.case
+        return {
+            "suite": case.suite,
+            "case": case.name,
+            "title": case.title,
+            "source": case.source,
+            "quantity": case.quantity,
+            "formula": case.formula,
+            "kind": case.kind.value,
+            "relation": case.relation.value,
+            "expected": _finite(self.expected),
+            "measured": [_finite(value) for value in self.measured],
+            "seeds": list(case.seeds),
+            "error": _finite(self.error),
+            "tolerance": case.tolerance,
+            "passed": self.passed,
+            "problem": self.problem,
+            "command": case.command,
+        }
+
+
+def read(path: str, factor: float = 1.0) -> Measure:
+    """Return a measure that reads one number of the first result.
+
+    Args:
+        path: dotted path, such as `metrics.latency_us.read.p99`.
+        factor: multiplied into it, to change the unit.
+
+    Returns:
+        The measure.
+
+    Example:
+        >>> read("metrics.waf")([{"metrics": {"waf": 2.5}}])
+        2.5
+    """
+
+    def measure(documents: Sequence[Document]) -> float:
+        return lookup(documents[0], path) * factor
+
+    return measure
+
+
+def quotient(path: str) -> Measure:
+    """Return a measure that divides a number of the second result by that of the first.
+
+    Args:
+        path: dotted path.
+
+    Returns:
+        The measure.
+
+    Example:
+        >>> quotient("waf")([{"waf": 2.0}, {"waf": 3.0}])
+        1.5
+    """
+
+    def measure(documents: Sequence[Document]) -> float:
+        return lookup(documents[1], path) / lookup(documents[0], path)
+
+    return measure
+
+
+def increment_ratio(numerator: str, denominator: str) -> Measure:
+    """Return a measure of what a second, longer run of the same seed adds to the first.
+
+    Args:
+        numerator: dotted path of a counter.
+        denominator: dotted path of another.
+
+    Returns:
+        The measure: growth of the one over growth of the other.
+
+    Example:
+        >>> increment_ratio("a", "b")([{"a": 1, "b": 1}, {"a": 7, "b": 3}])
+        3.0
+    """
+
+    def measure(documents: Sequence[Document]) -> float:
+        grown, base = (
+            lookup(documents[1], path) - lookup(documents[0], path)
+            for path in (numerator, denominator)
+        )
+        return grown / base
+
+    return measure
+
+
+def lookup(document: Document, path: str) -> float:
+    """Return a number of a result document.
+
+    Args:
+        document: the result.
+        path: dotted path.
+
+    Returns:
+        The number.
+
+    Raises:
+        KeyError: when the path does not exist.
+        ValueError: when it holds null or no number.
+
+    Example:
+        >>> lookup({"a": {"b": 3}}, "a.b")
+        3.0
+    """
+    value: Any = document
+    for key in path.split("."):
+        if not isinstance(value, Mapping) or key not in value:
+            message = f"the result has no {path}"
+            raise KeyError(message)
+        value = value[key]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        message = f"{path} is {value!r}, no number"
+        raise ValueError(message)  # noqa: TRY004 - the document is data, not a program
+    return float(value)
+
+
+def _failed_checks(document: Document) -> str:
+    checks = document["checks"]
+    failures = checks.get("failures") or [f"{name} = {value}" for name, value in checks.items()]
+    return ", ".join(str(failure) for failure in failures)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

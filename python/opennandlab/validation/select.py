@@ -1,0 +1,45 @@
+"""Which cases to run: suites by name, cases by pattern.
+
+Unknown names are refused with the names that exist; a pattern that matches nothing is an error too,
+because "0 of 0 passed" would read like success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from opennandlab.validation.case import Case, Effort
+from opennandlab.validation.suites import SUITES
+
+
+def select_cases(
+    suites: Sequence[str] = (), pattern: str = "*", effort: Effort = Effort.FULL
+) -> list[Case]:
+    """Return the cases of some suites whose names match a pattern.
+
+    Args:
+        suites: names of suites; none means all.
+        pattern: shell pattern for the names of cases, such as `greedy-*`.
+        effort: quick or full.
+
+    Returns:
+        The cases, in the order of the suites.
+
+    Raises:
+        ValueError: when a suite does not exist or nothing matches.
+
+    Example:
+        >>> [case.name for case in select_cases(["trim"], "fifo-mapped-q0.1")]
+        ['fifo-mapped-q0.1']
+    """
+    unknown = [name for name in suites if name not in SUITES]
+    if unknown:
+        message = f"no suite is called {unknown[0]!r}; accepted: {', '.join(SUITES)}"
+        raise ValueError(message)
+    available = [case for name in suites or SUITES for case in SUITES[name](effort)]
+    chosen = [case for case in available if fnmatchcase(case.name, pattern)]
+    if not chosen:
+        message = f"no case of {', '.join(suites or SUITES)} matches {pattern!r} ({effort.value})"
+        raise ValueError(message)
+    return chosen

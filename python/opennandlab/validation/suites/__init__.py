@@ -1,0 +1,31 @@
+"""The suites: one file and one row each. A suite is a function from effort to cases.
+
+To add one, write `suites/<name>.py` with `cases(effort)` (see `trim`, the smallest) and add its
+row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from opennandlab.validation.case import Case, Effort
+from opennandlab.validation.suites import (
+    cost_benefit,
+    reliability,
+    timing,
+    trim,
+    waf_hot_cold,
+    waf_uniform,
+    wear,
+)
+
+SUITES: dict[str, Callable[[Effort], list[Case]]] = {
+    "waf_uniform": waf_uniform.cases,
+    "waf_hot_cold": waf_hot_cold.cases,
+    "cost_benefit": cost_benefit.cases,
+    "trim": trim.cases,
+    "wear": wear.cases,
+    "timing": timing.cases,
+    "reliability": reliability.cases,
+}
+"""Suites in the order of the report."""
