@@ -235,7 +235,9 @@ impl WorkloadConfig {
             );
             return Err(refuse("block_size_bytes", largest, &accepted));
         }
-        self.pattern.check(extent, sectors_max).map_err(|error| error.under("pattern"))
+        self.pattern
+            .check(extent, &self.block_size_bytes.sector_counts())
+            .map_err(|error| error.under("pattern"))
     }
 
     fn check_total(&self) -> Result<(), ConfigError> {

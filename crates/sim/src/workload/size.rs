@@ -40,6 +40,11 @@ impl BlockSizes {
         self.choices[self.choices.len() - 1].0
     }
 
+    /// The sizes in sectors, ascending.
+    pub fn sector_counts(&self) -> Vec<u32> {
+        self.choices.iter().map(|choice| (choice.0 / SECTOR_BYTES) as u32).collect()
+    }
+
     /// Mean size in bytes.
     pub fn bytes_mean(&self) -> f64 {
         let weight: f64 = self.choices.iter().map(|choice| choice.1).sum();
@@ -150,7 +155,7 @@ impl SizeMix {
         };
         Self {
             limits: sizes.choices.iter().map(cumulate).collect(),
-            sector_counts: sizes.choices.iter().map(|c| (c.0 / SECTOR_BYTES) as u32).collect(),
+            sector_counts: sizes.sector_counts(),
             rng,
         }
     }

@@ -33,14 +33,14 @@ impl Default for HotColdConfig {
 impl Parameters for HotColdConfig {
     type Addresses = HotCold;
 
-    fn check(&self, extent: Extent, request_sectors_max: u32) -> Result<(), ConfigError> {
+    fn check(&self, extent: Extent, request_sectors: &[u32]) -> Result<(), ConfigError> {
         if !(self.fraction > 0.0 && self.fraction < 1.0) {
             return Err(refuse("fraction", self.fraction, "above 0, below 1"));
         }
         if !(0.0..=1.0).contains(&self.share) {
             return Err(refuse("share", self.share, "0 to 1"));
         }
-        if extent.starts(request_sectors_max) < 2 {
+        if request_sectors.iter().any(|&sectors| extent.starts(sectors) < 2) {
             return Err(ConfigError::new(
                 "fraction",
                 "the active range holds a single request; accepted: room for a hot and a cold one",

@@ -65,11 +65,11 @@ pub trait Parameters {
     /// What they compile to.
     type Addresses: Addresses + 'static;
 
-    /// Refuses impossible parameters.
+    /// Refuses what is impossible for requests of these sizes in `extent`; each of them fits.
     ///
     /// # Errors
     /// With the parameter's own name as path.
-    fn check(&self, extent: Extent, request_sectors_max: u32) -> Result<(), ConfigError>;
+    fn check(&self, extent: Extent, request_sectors: &[u32]) -> Result<(), ConfigError>;
 
     /// The pattern of the run with this `seed`.
     fn compile(&self, seed: u64) -> Self::Addresses;
@@ -85,13 +85,13 @@ macro_rules! patterns {
         }
 
         impl PatternConfig {
-            /// Refuses impossible parameters.
+            /// Refuses what is impossible for requests of these sizes in `extent`.
             ///
             /// # Errors
             /// With the parameter's own name as path.
-            pub fn check(&self, extent: Extent, sectors_max: u32) -> Result<(), ConfigError> {
+            pub fn check(&self, extent: Extent, sizes: &[u32]) -> Result<(), ConfigError> {
                 match self {
-                    $(Self::$row(parameters) => parameters.check(extent, sectors_max),)+
+                    $(Self::$row(parameters) => parameters.check(extent, sizes),)+
                 }
             }
 

@@ -18,7 +18,7 @@ pub struct RandomConfig {}
 impl Parameters for RandomConfig {
     type Addresses = Random;
 
-    fn check(&self, _: Extent, _: u32) -> Result<(), ConfigError> {
+    fn check(&self, _: Extent, _: &[u32]) -> Result<(), ConfigError> {
         Ok(())
     }
 

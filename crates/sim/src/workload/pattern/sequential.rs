@@ -19,7 +19,7 @@ pub struct SequentialConfig {}
 impl Parameters for SequentialConfig {
     type Addresses = Sequential;
 
-    fn check(&self, _: Extent, _: u32) -> Result<(), ConfigError> {
+    fn check(&self, _: Extent, _: &[u32]) -> Result<(), ConfigError> {
         Ok(())
     }
 

@@ -39,7 +39,7 @@ impl Default for ZipfConfig {
 impl Parameters for ZipfConfig {
     type Addresses = Zipf;
 
-    fn check(&self, _: Extent, _: u32) -> Result<(), ConfigError> {
+    fn check(&self, _: Extent, _: &[u32]) -> Result<(), ConfigError> {
         if self.theta > 0.0 && self.theta <= 10.0 {
             return Ok(());
         }

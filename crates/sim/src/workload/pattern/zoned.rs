@@ -39,7 +39,7 @@ pub struct ZoneConfig {
 impl Parameters for ZonedConfig {
     type Addresses = Zoned;
 
-    fn check(&self, extent: Extent, request_sectors_max: u32) -> Result<(), ConfigError> {
+    fn check(&self, extent: Extent, request_sectors: &[u32]) -> Result<(), ConfigError> {
         if !(1..=4096).contains(&self.zones.len()) {
             return Err(refuse("zones", format!("{} zones", self.zones.len()), "1 to 4096 zones"));
         }
@@ -59,8 +59,12 @@ impl Parameters for ZonedConfig {
                 return Err(ConfigError::new("zones", message));
             }
         }
-        let zones = self.compile(0).span(extent, request_sectors_max).zones;
-        match zones.iter().position(|zone| zone.count == 0) {
+        let compiled = self.compile(0);
+        // Every size is tried: rounding may leave a zone empty for one of them only.
+        let empty_zone = request_sectors.iter().find_map(|&sectors| {
+            compiled.span(extent, sectors).zones.iter().position(|zone| zone.count == 0)
+        });
+        match empty_zone {
             None => Ok(()),
             Some(index) => Err(ConfigError::new(
                 format!("zones[{index}].fraction"),
@@ -147,7 +151,7 @@ mod tests {
     fn shares_and_places_follow_the_definition() {
         let config = zoned(&[(0.5, 0.1), (0.1, 0.6), (0.2, 0.0), (0.2, 0.3)]);
         let extent = Extent { sector_count: 800, align_sectors: 8 };
-        config.check(extent, 8).unwrap();
+        config.check(extent, &[8]).unwrap();
         let mut addresses = config.compile(0);
         let span = addresses.span(extent, 8);
         let mut rng = Rng::stream(1, "test");
@@ -186,8 +190,13 @@ mod tests {
             &[(0.5, f64::NAN), (0.5, 0.5)],
             &[],
         ] {
-            assert!(zoned(zones).check(extent, 8).is_err(), "{zones:?}");
+            assert!(zoned(zones).check(extent, &[8]).is_err(), "{zones:?}");
         }
-        zoned(&[(0.1, 0.2), (0.2, 0.1), (0.7, 0.7)]).check(extent, 8).unwrap();
+        // 6 starts leave nothing between 0.45 and 0.55, 5 starts do.
+        let narrow = zoned(&[(0.45, 0.4), (0.1, 0.2), (0.45, 0.4)]);
+        let extent_of = |sector_count| Extent { sector_count, align_sectors: 1 };
+        narrow.check(extent_of(6), &[2]).unwrap();
+        assert!(narrow.check(extent_of(6), &[1, 2]).is_err());
+        zoned(&[(0.1, 0.2), (0.2, 0.1), (0.7, 0.7)]).check(extent, &[8]).unwrap();
     }
 }

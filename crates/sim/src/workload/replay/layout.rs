@@ -10,7 +10,7 @@
 //! lies inside the device and keeps its length, unless it is longer than the whole device. Scaling maps page
 //! numbers, not sectors: what was aligned to a page stays aligned, and order is kept.
 
-use super::Beyond;
+use super::{Beyond, ReplayConfig};
 use crate::config::ConfigError;
 use crate::units::SECTOR_BYTES;
 use crate::workload::trace::{Trace, TraceRecord};
@@ -32,15 +32,10 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub fn new(
-        trace: &Trace,
-        volumes: &str,
-        beyond: Beyond,
-        space: Space,
-    ) -> Result<Self, ConfigError> {
+    pub fn new(trace: &Trace, config: &ReplayConfig, space: Space) -> Result<Self, ConfigError> {
         let page_sectors = (space.page_bytes / SECTOR_BYTES).max(1);
         let ends = trace.volume_ends();
-        let (volume_starts, trace_sectors) = match volumes {
+        let (volume_starts, trace_sectors) = match config.volumes.as_str() {
             "overlay" => {
                 (vec![Some(0); ends.len()], ends.iter().copied().max().unwrap_or_default())
             }
@@ -48,8 +43,14 @@ impl Layout {
             name => one_volume(trace, &ends, name)?,
         };
         let device_sectors = space.logical_bytes / SECTOR_BYTES;
-        let layout = Self { volume_starts, device_sectors, page_sectors, trace_sectors, beyond };
-        if beyond == Beyond::Error && trace_sectors > device_sectors {
+        let layout = Self {
+            volume_starts,
+            device_sectors,
+            page_sectors,
+            trace_sectors,
+            beyond: config.beyond,
+        };
+        if config.beyond == Beyond::Error && trace_sectors > device_sectors {
             return Err(layout.too_large(trace));
         }
         Ok(layout)

@@ -198,7 +198,7 @@ impl ReplayConfig {
     /// # Errors
     /// When the trace has no such volume, or does not fit the device and `beyond` is `error`.
     pub fn job(&self, trace: Arc<Trace>, space: Space) -> Result<Job, ConfigError> {
-        let layout = Layout::new(&trace, &self.volumes, self.beyond, space)?;
+        let layout = Layout::new(&trace, self, space)?;
         let mut warnings = trace.warnings().to_vec();
         warnings.extend(layout.warning(&trace));
         let (admission, time_scale) = match self.load {

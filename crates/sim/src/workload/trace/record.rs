@@ -77,8 +77,6 @@ pub struct TraceSummary {
     pub bytes: u64,
     /// Arrival of the last request after the first.
     pub span: Ns,
-    /// Largest first sector, on any volume.
-    pub sector_max: u64,
     /// Largest sector used, plus one, on any volume.
     pub sector_end_max: u64,
 }
@@ -125,7 +123,6 @@ impl Trace {
             }
             summary.bytes = summary.bytes.saturating_add(u64::from(record.sector_count) * 512);
             summary.span = summary.span.max(record.arrival);
-            summary.sector_max = summary.sector_max.max(record.sector);
             summary.sector_end_max = summary.sector_end_max.max(record.sector_end());
         }
         summary

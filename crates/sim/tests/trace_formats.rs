@@ -1,0 +1,291 @@
+//! Reading traces: the published samples against their known counts, and hostile input, which must end in a
+//! message with file and line and never in a panic.
+//!
+//! The samples are third-party data kept beside the checkout in `../shared/traces`; tests that need them
+//! say so and pass when they are not there.
+
+use std::io::BufReader;
+use std::path::PathBuf;
+use std::process::Command;
+
+use opennandlab_sim::units::Ns;
+use opennandlab_sim::workload::trace::{
+    BadLines, FormatConfig, Trace, TraceError, TraceOptions, TraceSummary,
+};
+use proptest::prelude::*;
+
+fn read_with(bytes: &[u8], options: &TraceOptions) -> Result<Trace, TraceError> {
+    // A tiny buffer crosses the line reader's edges.
+    Trace::read(&mut BufReader::with_capacity(7, bytes), "t.trace", options)
+}
+
+fn read(text: &str) -> Result<Trace, TraceError> {
+    read_with(text.as_bytes(), &TraceOptions::default())
+}
+
+fn refusal(text: &str) -> String {
+    read(text).expect_err(text).to_string()
+}
+
+fn forced(format: &str) -> TraceOptions {
+    let format: FormatConfig =
+        serde_json::from_value(serde_json::json!({ "kind": format })).unwrap();
+    TraceOptions { format, bad_lines: BadLines::Refuse }
+}
+
+/// The text of a published sample, or `None` with the reason printed.
+fn sample(name: &str) -> Option<Vec<u8>> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
+    let path = root.join(name);
+    if !path.exists() {
+        println!("skipped: {} is not there", path.display());
+        return None;
+    }
+    match Command::new("gzip").arg("-dc").arg(&path).output() {
+        Ok(output) if output.status.success() => Some(output.stdout),
+        _ => {
+            println!("skipped: no gzip to read {}", path.display());
+            None
+        }
+    }
+}
+
+/// Counts, span and largest address as stated beside the samples.
+#[test]
+fn published_samples_have_their_known_counts() {
+    // file, format, volumes, reads, writes, span in ms, end of the last sector used
+    let cases = [
+        ("mqsim-tpcc-small.trace.gz", "mqsim", 16, 4_381, 2_618, 136, Some(454_518_380)),
+        ("mqsim-wsrch-small.trace.gz", "mqsim", 6, 24_779, 4, 60_055, Some(34_966_256)),
+        ("msr-cambridge-hm_0-1k.csv.gz", "msr", 1, 508, 492, 127_233, None),
+        ("tencent-cbs-50k.csv.gz", "tencent", 2_038, 24_521, 25_479, 1_000, None),
+        ("spc-financial1-10k.ascii.gz", "mqsim", 22, 4_077, 5_923, 259_601, Some(1_002_413)),
+    ];
+    for (file, format, volumes, reads, writes, span_ms, sector_end_max) in cases {
+        let Some(text) = sample(file) else { continue };
+        let trace = read_with(&text, &TraceOptions::default()).unwrap();
+        let TraceSummary { read_count, write_count, trim_count, span, .. } = trace.summary();
+        assert_eq!(trace.format(), format, "{file}");
+        assert_eq!((read_count, write_count, trim_count), (reads, writes, 0), "{file}");
+        assert_eq!(trace.volumes().len(), volumes, "{file}");
+        assert_eq!(span.0 / 1_000_000, span_ms, "{file}");
+        if let Some(sector_end_max) = sector_end_max {
+            assert_eq!(trace.summary().sector_end_max, sector_end_max, "{file}");
+        }
+        assert!(trace.records().is_sorted_by_key(|record| record.arrival), "{file}");
+        assert_eq!(
+            trace.warnings().is_empty(),
+            format != "tencent",
+            "{file}: {:?}",
+            trace.warnings()
+        );
+    }
+    if let Some(text) = sample("spc-financial1-10k.ascii.gz") {
+        let trace = read_with(&text, &forced("spc")).unwrap();
+        assert_eq!(trace.records().len(), 10_000, "`spc` reads the DiskSim form of itself");
+    }
+    if let Some(text) = sample("msr-cambridge-hm_0-1k.csv.gz") {
+        let trace = read_with(&text, &forced("msr")).unwrap();
+        assert_eq!(trace.volumes(), ["hm_0"]);
+        assert_eq!(trace.summary().sector_end_max * 512, 13_575_025_152);
+    }
+}
+
+/// One small trace in every format: write 4 KiB at 1 MiB, 1 ms later read 512 B at 0, then trim 1 MiB.
+const SAME_TRACE: [(&str, &str, usize); 8] = [
+    ("mqsim", "5000000 1 2048 8 0\n6000000 1 0 1 1", 2),
+    ("msr", "50000,h,1,Write,1048576,4096,9\r\n60000,h,1,Read,0,512,9\r\n", 2),
+    ("spc", "1,2048,4096,W,0.005\n1,0,512,r,0.006\n", 2),
+    ("tencent", "Timestamp,Offset,Size,IOType,VolumeID\n1,2048,8,1,1\n2,0,1,0,1\n", 2),
+    ("alibaba", "1,W,1048576,4096,5000\n1,R,0,512,6000\n", 2),
+    (
+        "fio_iolog",
+        "fio version 2 iolog\nf add\nf open\nf write 1048576 4096\nf wait 1000\nf read 0 512\n\
+                   f trim 0 1048576\nf close\n",
+        3,
+    ),
+    (
+        "fio_iolog",
+        "fio version 3 iolog\n0 f add\n5000 f write 1048576 4096\n6000 f read 0 512\n\
+                   6000 f trim 0 1048576\n",
+        3,
+    ),
+    (
+        "blkparse",
+        "8,0 1 1 0.005000000 7 Q W 2048 + 8 [x]\n8,0 1 2 0.005100000 7 C W 2048 + 8 [0]\n\
+                  8,0 1 3 0.006000000 7 Q R 0 + 1 [x]\n8,0 1 4 0.006000000 7 Q D 0 + 2048 [x]\n\
+                  CPU0 (8,0):\n Reads Queued: 1, 1KiB\n\nTotal (8,0):\n",
+        3,
+    ),
+];
+
+#[test]
+fn every_format_is_recognised_and_says_the_same() {
+    for (format, text, count) in SAME_TRACE {
+        let trace = read(text).unwrap_or_else(|error| panic!("{format}: {error}"));
+        assert_eq!(trace.format(), format);
+        assert_eq!(trace, read_with(text.as_bytes(), &forced(format)).unwrap());
+        let records = trace.records();
+        assert_eq!(records.len(), count, "{format}");
+        assert_eq!(
+            (records[0].sector, records[0].sector_count, records[0].arrival),
+            (2048, 8, Ns(0))
+        );
+        let gap = if format == "tencent" { 1_000_000_000 } else { 1_000_000 };
+        assert_eq!(
+            (records[1].sector, records[1].sector_count, records[1].arrival),
+            (0, 1, Ns(gap))
+        );
+        let ops: Vec<String> = records.iter().map(|record| format!("{:?}", record.op())).collect();
+        assert_eq!(ops.join(" "), ["Write Read", "Write Read Trim"][count - 2], "{format}");
+        assert!(trace.warnings().is_empty(), "{format}: {:?}", trace.warnings());
+    }
+}
+
+#[test]
+fn bad_lines_are_refused_by_number_or_counted() {
+    let text = "# recorded by hand\n\n0 0 8 8 1\n0 0 8 x 1\n\n5 0 8 8 0\n1 2 3\n";
+    let message = refusal(text);
+    assert!(message.starts_with("t.trace:4: sectors `x` is no whole number; accepted (mqsim): "));
+    assert!(message.contains("type 1 = read"), "{message}");
+    let options = TraceOptions { bad_lines: BadLines::Skip, ..TraceOptions::default() };
+    let trace = read_with(text.as_bytes(), &options).unwrap();
+    assert_eq!((trace.records().len(), trace.skipped_lines()), (2, 2));
+    assert!(trace.warnings()[0].starts_with("2 lines skipped; the first: t.trace:4: sectors `x`"));
+}
+
+#[test]
+fn records_out_of_order_are_sorted_stably_with_a_warning() {
+    let trace = read("10 0 1 1 1\n30 0 2 1 1\n20 0 3 1 1\n30 0 4 1 1\n20 0 5 1 1\n").unwrap();
+    let order: Vec<_> = trace.records().iter().map(|r| (r.arrival.0, r.sector)).collect();
+    assert_eq!(order, [(0, 1), (10, 3), (10, 5), (20, 2), (20, 4)]);
+    assert_eq!(
+        trace.warnings(),
+        ["t.trace: 2 of 5 requests were out of time order and were sorted"]
+    );
+}
+
+#[test]
+fn odd_bytes_are_rounded_outwards_with_a_warning() {
+    let trace = read("1,W,1000,100,1\n1,R,511,2,2\n1,R,512,512,3\n").unwrap();
+    let spans: Vec<_> = trace.records().iter().map(|r| (r.sector, r.sector_count)).collect();
+    assert_eq!(spans, [(1, 2), (0, 2), (1, 1)]);
+    assert_eq!(
+        trace.warnings(),
+        ["t.trace: 2 requests were not whole sectors and were rounded outwards"]
+    );
+}
+
+#[test]
+fn hostile_files_get_a_clear_message() {
+    for (text, words) in [
+        ("", "t.trace: no line with a request; accepted formats: mqsim, msr, spc"),
+        ("\n\n# nothing\n", "t.trace: no line with a request"),
+        ("hello world\n", "t.trace:1: no known trace format reads `hello world`"),
+        ("fio version 2 iolog\nf add\n", "t.trace: no request in it; accepted (fio_iolog)"),
+        ("0 0 0 0 1\n", "t.trace:1: the request has no size"),
+        ("1,W,0,0,5\n", "t.trace:1: the request has no size"),
+        ("0 0 36028797018963967 1 1\n", "t.trace:1: the request ends beyond 2^64 bytes"),
+        ("0 0 36028797018963968 1 1\n", "t.trace:1: "),
+        ("0 0 0 4294967296 1\n", "more than 2 TiB"),
+        ("99999999999999999999 0 0 1 1\n", "t.trace:1: "),
+        ("1,W,18446744073709551615,1,5\n", "beyond 2^64 bytes"),
+        ("9e9,0,8,1,3\n", "t.trace:1: "),
+    ] {
+        let message = refusal(text);
+        assert!(message.contains(words), "{text}: {message}");
+    }
+    let refused =
+        |bytes: &[u8]| read_with(bytes, &TraceOptions::default()).unwrap_err().to_string();
+    assert!(refused(&[0x1f, 0x8b, 8, 0]).starts_with("t.trace:1: still compressed"));
+    assert!(refused(&[0x28, 0xb5, 0x2f, 0xfd, 1]).contains("Zstandard"));
+    assert!(refused(&vec![0; 5000]).contains("zero bytes"));
+    assert!(refused(&vec![b'x'; 200_000]).contains("t.trace:1: longer than 65536 bytes"));
+    assert!(refused(b"0 0 1 1 1\n\xff\xfe\n").contains("t.trace:2: not text: "));
+    let marked = "\u{feff}0 0 1 1 1";
+    assert_eq!(read(marked).unwrap().records().len(), 1, "a byte-order mark is passed over");
+}
+
+#[test]
+fn a_failing_reader_is_reported() {
+    struct Failing;
+    impl std::io::Read for Failing {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("the disk is on fire"))
+        }
+    }
+    let mut reader = BufReader::new(Failing);
+    let error = Trace::read(&mut reader, "t.trace", &TraceOptions::default()).unwrap_err();
+    assert_eq!(error.to_string(), "t.trace: cannot be read: the disk is on fire");
+}
+
+fn formats() -> impl Strategy<Value = TraceOptions> {
+    let names = FormatConfig::names().iter().copied().chain(["auto"]).collect::<Vec<_>>();
+    (prop::sample::select(names), any::<bool>()).prop_map(|(name, skips)| {
+        let bad_lines = if skips { BadLines::Skip } else { BadLines::Refuse };
+        TraceOptions { bad_lines, ..forced(name) }
+    })
+}
+
+/// What must hold of whatever was read.
+fn check(result: Result<Trace, TraceError>) -> Result<(), TestCaseError> {
+    match result {
+        Ok(trace) => {
+            prop_assert!(!trace.records().is_empty());
+            prop_assert_eq!(trace.records()[0].arrival, Ns(0));
+            prop_assert!(trace.records().is_sorted_by_key(|record| record.arrival));
+            for record in trace.records() {
+                prop_assert!(record.sector_count > 0);
+                prop_assert!(record.volume_index() < trace.volumes().len());
+                prop_assert!(record.sector.checked_add(u64::from(record.sector_count)).is_some());
+            }
+            let _ = trace.summary();
+        }
+        Err(error) => prop_assert!(error.to_string().starts_with("t.trace"), "{error}"),
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_bytes_never_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+        options in formats(),
+    ) {
+        check(read_with(&bytes, &options))?;
+    }
+
+    /// Characters that numbers, separators and words are made of reach deeper than random bytes.
+    #[test]
+    fn random_lines_never_panic(
+        text in "([0-9]{1,21}|[RWDFQNC+.,-]|Read|Write| |\t|\r|\n|\\[x\\]|fio version [0-9] iolog\n){0,60}",
+        options in formats(),
+    ) {
+        check(read_with(text.as_bytes(), &options))?;
+    }
+
+    /// A valid trace with some bytes changed, removed or repeated.
+    #[test]
+    fn mutated_lines_never_panic(
+        index in 0..SAME_TRACE.len(),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 1..6),
+        options in formats(),
+    ) {
+        let mut bytes = SAME_TRACE[index].1.as_bytes().to_vec();
+        for (place, byte, edit) in edits {
+            if bytes.is_empty() {
+                break;
+            }
+            let place = place.index(bytes.len());
+            match edit {
+                0 => bytes[place] = byte,
+                1 => { bytes.remove(place); }
+                2 => bytes.insert(place, bytes[place]),
+                _ => bytes[place] = b"0123456789,. \nRW"[usize::from(byte) % 16],
+            }
+        }
+        check(read_with(&bytes, &options))?;
+    }
+}
