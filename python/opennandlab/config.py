@@ -318,7 +318,7 @@ def leaves(document: object, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def comments(text: str) -> dict[str, str]:
-    """Return the comment right above each key of a block-style YAML text, by dotted path.
+    r"""Return the comment right above each key of a block-style YAML text, by dotted path.
 
     >>> comments("nand:\n  # Datasheet, page 3.\n  channels: 4\n  dies_per_channel: 2\n")
     {'nand.channels': 'Datasheet, page 3.'}

@@ -144,7 +144,7 @@ def progress_line(*, quiet: bool) -> Iterator[Callable[["Progress"], None] | Non
 def _line(state: "Progress") -> dict[str, Any]:
     place = "done" if state.finished else f"{state.stage_index + 1}/{state.stage_count} {state.stage}"
     share = "" if state.fraction is None else f"{state.fraction:4.0%}"
-    eta = "" if state.eta_s is None else f"{_duration(state.eta_s)} left"
+    eta = "" if state.eta_s is None else f"{duration(state.eta_s)} left"
     rate = state.host_ios / state.elapsed_s if state.elapsed_s else 0.0
     return {
         "description": place,
@@ -155,7 +155,8 @@ def _line(state: "Progress") -> dict[str, Any]:
     }
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Write a span of time for a person."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
