@@ -107,6 +107,12 @@ const PRECONDITIONS: &[Refusal] = &[
         &["`0.9`", "at least 1"],
     ),
     (
+        r#""precondition": [{"kind": "workload", "until": "steady", "max_drive_writes": 0.3,
+            "windows": 3, "window_drive_writes": 0.1, "tolerance_ratio": 2}]"#,
+        "precondition[0].tolerance_ratio: ",
+        &["`2`", "at most 1"],
+    ),
+    (
         r#""precondition": [{"kind": "workload", "drive_writes": -1}]"#,
         "precondition[0].drive_writes: ",
         &["`-1`", "above 0"],
@@ -197,6 +203,8 @@ fn resolving_fills_the_defaults_in_once() {
     assert_eq!(text["precondition"][1]["windows"], 5);
     assert_eq!(text["precondition"][1]["max_drive_writes"], 10.0);
     assert_eq!(text["queue_depth"]["iops"], 50_000.0);
+    let nulls = r#"{"total": {"ios": 1, "bytes": null}, "align_bytes": null}"#;
+    assert_eq!(resolve(nulls), resolve(r#"{"total": {"ios": 1}}"#), "null is absent");
     let plain = resolve(r#"{"total": {"ios": 1}}"#).to_json();
     assert_eq!(plain["pattern"]["kind"], "random");
     assert_eq!(plain["block_size_bytes"], 4096);
@@ -242,4 +250,5 @@ fn the_schema_describes_every_key() {
     let names = &schema["properties"]["pattern"]["anyOf"][0]["enum"];
     assert_eq!(names.as_array().map(Vec::len), Some(5), "{names}");
     assert_eq!(schema["additionalProperties"], false);
+    assert_eq!(schema["required"], serde_json::json!(["total"]));
 }

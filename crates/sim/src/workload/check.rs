@@ -37,21 +37,23 @@ where
     })
 }
 
-/// As [`whole`], for keys that may be absent.
+/// As [`whole`], for keys that may be absent or null.
 pub(crate) fn optional_whole<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: TryFrom<u64>,
 {
-    whole(deserializer).map(Some)
+    let value: Option<Value> = Option::deserialize(deserializer)?;
+    value.map(whole).transpose().map_err(D::Error::custom)
 }
 
-/// A size in bytes or text, for keys that may be absent.
+/// A size in bytes or text, for keys that may be absent or null.
 pub(crate) fn optional_bytes<'de, D>(deserializer: D) -> Result<Option<u64>, D::Error>
 where
     D: Deserializer<'de>,
 {
-    bytes_or_text(deserializer).map(Some)
+    let value: Option<Value> = Option::deserialize(deserializer)?;
+    value.map(bytes_or_text).transpose().map_err(D::Error::custom)
 }
 
 pub(crate) fn whole_from<T: TryFrom<u64>>(value: &Value) -> Option<T> {

@@ -39,6 +39,7 @@ pub enum TrimTarget {
 /// A synthetic workload, as a file declares it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(extend("required" = ["total"]))]
 pub struct WorkloadConfig {
     /// Shown in tables and result files; default `workload`.
     pub name: String,

@@ -153,7 +153,8 @@ impl WorkloadStep {
         if !(tolerance > 0.0 && tolerance <= 1.0) {
             return Err(refuse(&at("tolerance_ratio"), tolerance, "above 0, at most 1"));
         }
-        if window * f64::from(windows) > writes_max {
+        // Decimals such as 0.1 are not exact: three windows of 0.1 fit in 0.3.
+        if window * f64::from(windows) > writes_max * (1.0 + 1e-9) {
             let message = format!(
                 "`{writes_max}` is less than {windows} windows of {window} drive writes; accepted: at \
                  least {}",

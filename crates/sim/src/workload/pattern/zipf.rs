@@ -23,7 +23,7 @@ use crate::workload::check::refuse;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ZipfConfig {
-    /// Skew; above 0, at most 10; default 0.99 (as in YCSB). on 1e6 places the hottest then gets 6.5 %.
+    /// Skew; above 0, at most 10; default 0.99 (as in YCSB): on 1e6 places the hottest then gets 6.5 %.
     #[schemars(range(min = 0.0, max = 10.0))]
     pub theta: f64,
     /// Whether ranks are spread over the range; if false the hottest place is the first. Default true.

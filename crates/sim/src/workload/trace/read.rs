@@ -182,8 +182,6 @@ struct Collector {
     records: Vec<TraceRecord>,
     volumes: Vec<String>,
     volume_indices: BTreeMap<String, usize>,
-    /// The volume of the last request: most requests repeat it.
-    volume_last: Option<(String, usize)>,
     first_fault: Option<TraceError>,
     skipped_lines: u64,
     time_max: Ns,
@@ -200,7 +198,6 @@ impl Collector {
             records: Vec::new(),
             volumes: Vec::new(),
             volume_indices: BTreeMap::new(),
-            volume_last: None,
             first_fault: None,
             skipped_lines: 0,
             time_max: Ns(0),
@@ -250,24 +247,15 @@ impl Collector {
     }
 
     fn volume_index(&mut self, volume: &str) -> Result<usize, String> {
-        if let Some((name, index)) = &self.volume_last {
-            if name == volume {
-                return Ok(*index);
-            }
+        if let Some(&index) = self.volume_indices.get(volume) {
+            return Ok(index);
         }
-        let index = match self.volume_indices.get(volume) {
-            Some(&index) => index,
-            None if self.volumes.len() == VOLUME_COUNT_MAX => {
-                return Err(format!("more than {VOLUME_COUNT_MAX} volumes"));
-            }
-            None => {
-                let index = self.volumes.len();
-                self.volumes.push(self.format.reader.volume_name(volume));
-                self.volume_indices.insert(volume.to_owned(), index);
-                index
-            }
-        };
-        self.volume_last = Some((volume.to_owned(), index));
+        let index = self.volumes.len();
+        if index == VOLUME_COUNT_MAX {
+            return Err(format!("more than {VOLUME_COUNT_MAX} volumes"));
+        }
+        self.volumes.push(self.format.reader.volume_name(volume));
+        self.volume_indices.insert(volume.to_owned(), index);
         Ok(index)
     }
 
