@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -272,16 +272,14 @@ def outputs() -> dict[str, str]:
     """Return every generated file: path below the root to its text."""
     from opennandlab import _core
 
-    kinds: dict[str, tuple[Callable[[], str], str]] = {
-        "device": (_core.device_schema, "Device file"),
-        "workload": (_core.workload_schema, "Workload file"),
-        "replay": (_core.replay_schema, "Replay options"),
-    }
     files = {"docs/reference/cli.md": cli_page()}
-    for kind, (read, title) in kinds.items():
-        schema: Schema = json.loads(read())
-        files[f"schema/{kind}.json"] = schema_text(schema)
-        files[f"docs/reference/{kind}.md"] = schema_page(schema, title)
+    # What the core declares is found by name: a new kind of file needs no row here.
+    for name in dir(_core):
+        kind = name.removesuffix("_schema")
+        if kind != name:
+            schema: Schema = json.loads(getattr(_core, name)())
+            files[f"schema/{kind}.json"] = schema_text(schema)
+            files[f"docs/reference/{kind}.md"] = schema_page(schema, f"{kind.capitalize()} keys")
     return files
 
 
