@@ -32,7 +32,8 @@ SHORT: dict[str, Any] = {
     "total": {"drive_writes": 2},
     "precondition": [{"kind": "sequential_fill"}],
 }
-# Long enough to be interrupted in the middle on any machine, and untimed so that WAF is known early.
+# Long enough to be interrupted in the middle on any machine, and untimed so that WAF is known
+# early.
 ENDLESS: dict[str, Any] = {
     "name": "endless",
     "pattern": "random",

@@ -8,6 +8,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opennandlab.canonical import canonical_json, digest, first_difference, readable_json
 
 VALUES = st.recursive(

@@ -12,8 +12,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import opennandlab as onl
 import pytest
+
+import opennandlab as onl
 from conftest import COMMAND, Cli
 
 VERBS = (
@@ -49,7 +50,10 @@ def test_help_is_quick(cli: Cli) -> None:
 def test_both_names_and_the_module_are_the_command(cli: Cli) -> None:
     version = cli("--version").stdout
     assert version.startswith(f"opennandlab {onl.version()}")
-    for other in ([str(COMMAND.with_name("onl"))], [str(COMMAND.parent / "python"), "-m", "opennandlab"]):
+    for other in (
+        [str(COMMAND.with_name("onl"))],
+        [str(COMMAND.parent / "python"), "-m", "opennandlab"],
+    ):
         shown = subprocess.run([*other, "--version"], capture_output=True, text=True, check=True)
         assert shown.stdout == version
 
@@ -257,6 +261,7 @@ def test_a_failed_check_is_exit_code_1(
 ) -> None:
     """No run fails its checks on purpose: the outcome is replaced."""
     import typer
+
     from opennandlab.cli import _terminal
     from opennandlab.run import Run, Start, prepare_benchmark
 
@@ -331,11 +336,15 @@ def test_theory_evaluates_the_formulas(cli: Cli) -> None:
     )
     assert fifo["waf"] == pytest.approx(2.693, rel=1e-3)
     band = json.loads(
-        cli("theory", "bandwidth", "--cell", "mlc", "--dies", "1", "--read-pct", "50", "--json").stdout
+        cli(
+            "theory", "bandwidth", "--cell", "mlc", "--dies", "1", "--read-pct", "50", "--json"
+        ).stdout
     )
     assert band["device_mb_s"] == pytest.approx(9.567, rel=1e-3)
     capped = json.loads(
-        cli("theory", "bandwidth", "--cell", "slc", "--dies", "8", "--link", "sata2", "--json").stdout
+        cli(
+            "theory", "bandwidth", "--cell", "slc", "--dies", "8", "--link", "sata2", "--json"
+        ).stdout
     )
     assert capped["device_mb_s"] == 300
     queue = json.loads(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import opennandlab as onl
 import pytest
+
+import opennandlab as onl
 from opennandlab.comparison import UnlikeError, compare
 
 WORK = {

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import opennandlab as onl
 import pytest
+
+import opennandlab as onl
 from opennandlab.config import (
     PRESETS,
     device_presets,
@@ -146,10 +147,10 @@ def test_a_mistake_is_named_by_path_value_and_remedy(
 
 
 def test_a_date_is_no_number() -> None:
-    import datetime
+    import datetime as dt
 
     with pytest.raises(onl.ConfigError, match="neither number nor text"):
-        onl.load_device({"nand": {"channels": datetime.date(2020, 1, 1)}})
+        onl.load_device({"nand": {"channels": dt.date(2020, 1, 1)}})
 
 
 def test_a_document_that_contains_itself_is_refused() -> None:
@@ -163,7 +164,7 @@ def test_an_unknown_preset_names_the_known_ones() -> None:
     with pytest.raises(onl.ConfigError, match="did you mean `tlc_standard`") as refusal:
         onl.load_device("tlc-standart")
     assert "mlc_enterprise" in str(refusal.value)
-    with pytest.raises(onl.ConfigError, match="none.yaml: No such file"):
+    with pytest.raises(onl.ConfigError, match=r"none\.yaml: No such file"):
         onl.load_device("none.yaml")
     assert nearest("completely different", ["tlc_standard"]) is None
 

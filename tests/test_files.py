@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from opennandlab.errors import ConfigError, OutputError
 from opennandlab.files import check_writable, parse_yaml, read_yaml, write_atomically
 

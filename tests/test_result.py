@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import opennandlab as onl
 import pytest
+
+import opennandlab as onl
 from opennandlab.canonical import digest
 from opennandlab.summary import latency_table, metric_rows, number
 
@@ -77,14 +78,14 @@ def test_numbers_are_written_for_people() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda text: b"", "empty"),
+        (lambda _: b"", "empty"),
         (lambda text: text[: len(text) // 2], "no complete JSON"),
         (lambda text: b"\x00\xff" + text, "no complete JSON"),
-        (lambda text: b"[1, 2]", "no `schema` of ours"),
-        (lambda text: b'{"schema": "fio"}', "no `schema` of ours"),
-        (lambda text: b'{"schema": "opennandlab.compare/1"}', "not a result"),
+        (lambda _: b"[1, 2]", "no `schema` of ours"),
+        (lambda _: b'{"schema": "fio"}', "no `schema` of ours"),
+        (lambda _: b'{"schema": "opennandlab.compare/1"}', "not a result"),
         (lambda text: text.replace(b"result/1", b"result/2"), "newer version"),
-        (lambda text: b'{"schema": "opennandlab.result/1"}', "without device"),
+        (lambda _: b'{"schema": "opennandlab.result/1"}', "without device"),
         (lambda text: text.replace(b'"seed": 42', b'"seed": "x"'), "seed"),
         (lambda text: text.replace(b'"seed": 42', b'"seed": 43'), "digest"),
     ],

@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import opennandlab as onl
 import pytest
+
+import opennandlab as onl
 from opennandlab import _core, run
 
 
@@ -20,7 +21,7 @@ def test_the_same_seed_gives_the_same_result_and_another_does_not(small: Any, sh
 
 @pytest.mark.parametrize("timed", [True, False])
 @pytest.mark.parametrize("slice_ops", [1, 7, 1000, 10**9])
-def test_slices_do_not_change_a_result(small: Any, short: Any, timed: bool, slice_ops: int) -> None:
+def test_slices_do_not_change_a_result(small: Any, short: Any, timed: Any, slice_ops: int) -> None:
     work = {**short, "timed": timed, "total": {"ios": 3000}}
     whole = onl.benchmark(small, work)
     sliced = run.prepare_benchmark(run.Start(small), work).measure(slice_ops=slice_ops)
@@ -240,8 +241,11 @@ def test_the_largest_device_is_refused_before_anything_is_allocated(short: Any) 
 def test_the_smallest_device_that_is_accepted_runs(short: Any) -> None:
     tiny = {
         "nand": {
-            **{"channels": 1, "dies_per_channel": 1, "planes_per_die": 1},
-            **{"blocks_per_plane": 8, "pages_per_block": 4},
+            "channels": 1,
+            "dies_per_channel": 1,
+            "planes_per_die": 1,
+            "blocks_per_plane": 8,
+            "pages_per_block": 4,
         },
         "ftl": {"over_provisioning_pct": 1.0, "gc_reserve_blocks": 1},
     }

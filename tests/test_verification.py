@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import opennandlab as onl
 import pytest
+
+import opennandlab as onl
 from opennandlab.canonical import digest
 from opennandlab.run import Start, prepare_benchmark
 
@@ -45,7 +46,7 @@ def test_another_machine_and_moment_do_not_matter(path: Path) -> None:
 
 
 @pytest.mark.parametrize("sign", [False, True])
-def test_a_changed_number_is_named(path: Path, sign: bool) -> None:
+def test_a_changed_number_is_named(path: Path, sign: Any) -> None:
     def change(document: dict[str, Any]) -> None:
         document["metrics"]["gc_cycles"] += 1
 

@@ -1,7 +1,7 @@
 """Documents as bytes: one canonical JSON form, its digest, and where two documents part ways.
 
-Canonical: UTF-8, keys sorted, no spaces, shortest float text that reads back the same, and neither NaN
-nor infinity. Two documents are equal exactly when their canonical bytes are.
+Canonical: UTF-8, keys sorted, no spaces, shortest float text that reads back the same, and neither
+NaN nor infinity. Two documents are equal exactly when their canonical bytes are.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import hashlib
 import json
 from typing import Any
 
-# Facts about one machine and one moment: outside the digest, so that a result made twice has one digest.
+# Facts about one machine and one moment: outside the digest, so that a result made twice has one
+# digest.
 OUTSIDE_DIGEST = ("tool", "created", "run", "digest")
 
 
@@ -46,28 +47,29 @@ def first_difference(one: object, other: object, path: str = "") -> str | None:
     'a.b[1]: 2 against 3'
     """
     if isinstance(one, dict) and isinstance(other, dict):
-        for key in sorted(one.keys() | other.keys()):
-            inner = f"{path}.{key}" if path else str(key)
-            if key not in one or key not in other:
-                side = "first" if key in one else "second"
-                return f"{inner}: only in the {side}"
-            found = first_difference(one[key], other[key], inner)
-            if found is not None:
-                return found
+        found = (_at_key(key, one, other, path) for key in sorted(one.keys() | other.keys()))
+    elif isinstance(one, list) and isinstance(other, list):
+        pairs = enumerate(zip(one, other, strict=False))
+        found = (first_difference(*pair, f"{path}[{index}]") for index, pair in pairs)
+    else:
+        found = iter(())
+    inner = next((difference for difference in found if difference is not None), None)
+    if inner is not None:
+        return inner
+    # By text, because 1 == 1.0 == True in Python while the bytes differ.
+    left, right = canonical_json(one), canonical_json(other)
+    if left == right:
         return None
     if isinstance(one, list) and isinstance(other, list):
-        for index, (left, right) in enumerate(zip(one, other, strict=False)):
-            found = first_difference(left, right, f"{path}[{index}]")
-            if found is not None:
-                return found
-        if len(one) != len(other):
-            return f"{path}: {len(one)} entries against {len(other)}"
-        return None
-    # By text, because 1 == 1.0 == True in Python while the bytes differ.
-    left_text, right_text = canonical_json(one), canonical_json(other)
-    if left_text == right_text:
-        return None
-    return f"{path or '.'}: {_short(left_text)} against {_short(right_text)}"
+        return f"{path}: {len(one)} entries against {len(other)}"
+    return f"{path or '.'}: {_short(left)} against {_short(right)}"
+
+
+def _at_key(key: str, one: dict[str, Any], other: dict[str, Any], path: str) -> str | None:
+    inner = f"{path}.{key}" if path else str(key)
+    if key not in one or key not in other:
+        return f"{inner}: only in the {'first' if key in one else 'second'}"
+    return first_difference(one[key], other[key], inner)
 
 
 def readable_json(document: object, indent: int = 0) -> str:

@@ -22,8 +22,8 @@ def _no_collection(document: dict[str, Any]) -> Iterator[str]:
     # The core itself warns when GC did not run at all.
     if metrics.get("gc_cycles") and not metrics.get("gc_pages_moved"):
         yield (
-            "GC erased blocks but moved no page, as with any sequential workload: the latencies say "
-            "nothing about moving live data; measure that with random writes"
+            "GC erased blocks but moved no page, as with any sequential workload: the latencies "
+            "say nothing about moving live data; measure that with random writes"
         )
 
 

@@ -1,8 +1,8 @@
 """Comparing results honestly: like with like, or not at all.
 
-Over-provisioning decides WAF more than any policy does, and an empty drive is faster than it stays. So
-results of drives with another spare factor, or measured from another state, are refused; `force` compares
-them nevertheless and keeps the objection in the output.
+Over-provisioning decides WAF more than any policy does, and an empty drive is faster than it stays.
+So results of drives with another spare factor, or measured from another state, are refused; `force`
+compares them nevertheless and keeps the objection in the output.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def compare(
         force: Compare unlike things too; the reasons against it stay in the output.
 
     Returns:
-        `{schema, names, like, reasons, warnings, metrics: {path: {values, delta_pct}}}`; a delta is null
-        where one side is null or the first is zero.
+        `{schema, names, like, reasons, warnings, metrics: {path: {values, delta_pct}}}`; a delta is
+        null where one side is null or the first is zero.
 
     Raises:
         UnlikeError: for unlike things, unless forced.
@@ -82,12 +82,15 @@ def _objections(
 ) -> Iterator[str]:
     """Yield why two results must not be compared."""
     spares = [document["effective"].get("spare_factor_effective") for document in (one, other)]
-    ratios = [(document["device"].get("ftl") or {}).get("over_provisioning_pct") for document in (one, other)]
+    ratios = [
+        (document["device"].get("ftl") or {}).get("over_provisioning_pct")
+        for document in (one, other)
+    ]
     if ratios[0] != ratios[1] or not _close(spares[0], spares[1]):
         yield (
-            f"different over-provisioning: {one_name} has {number(ratios[0])} (effective spare factor "
-            f"{number(spares[0])}), {other_name} has {number(ratios[1])} (effective spare factor "
-            f"{number(spares[1])}): it decides WAF more than anything else"
+            f"different over-provisioning: {one_name} has {number(ratios[0])} (effective spare "
+            f"factor {number(spares[0])}), {other_name} has {number(ratios[1])} (effective spare "
+            f"factor {number(spares[1])}): it decides WAF more than anything else"
         )
     if _how_reached(one) != _how_reached(other):
         fresh = is_fresh(one) or is_fresh(other)

@@ -1,14 +1,16 @@
 """Devices and workloads as Python sees them: read-only views of what the Rust core resolved.
 
-No key is declared here. YAML becomes a dict, the core fills the defaults and refuses what it does not
-know, and the full document comes back. Python adds what only it can: preset names, files, `--set`
-overrides, and hints for the errors (a near spelling, a unit that does not belong into the value).
+No key is declared here. YAML becomes a dict, the core fills the defaults and refuses what it does
+not know, and the full document comes back. Python adds what only it can: preset names, files,
+`--set` overrides, and hints for the errors (a near spelling, a unit that does not belong into the
+value).
 """
 
 from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -70,10 +72,9 @@ class Document(Mapping[str, Any]):
         """Return the value at a dotted path: `device["ftl.gc_policy"]`."""
         value: Any = self._frozen
         for part in path.split("."):
-            try:
-                value = value[part]
-            except (KeyError, TypeError):
-                raise KeyError(path) from None
+            if not isinstance(value, Mapping) or part not in value:
+                raise KeyError(path)
+            value = value[part]
         return value
 
     def __iter__(self) -> Iterator[str]:
@@ -136,7 +137,7 @@ class DeviceConfig(Document):
         return MappingProxyType(dict(pairs))
 
     def origin(self, path: str) -> str:
-        """Return the source of a key: the comment in its file, document or assumption, or the default."""
+        """Return the source of a key: its comment in the file, document, assumption, or default."""
         around = path
         while around:
             if around in self.given:
@@ -391,7 +392,7 @@ def _resolve_device(document: dict[str, Any]) -> str:
 
 
 def _refuse_lists(given: object, resolved: object, path: str = "") -> None:
-    """Refuse lists where keys belong: the core would take them as values in order of declaration."""
+    """Refuse lists where keys belong: the core would take them as values in order."""
     if isinstance(given, list) and isinstance(resolved, Mapping):
         raise ConfigError(path, "a list was given; accepted: a mapping of keys to values")
     if isinstance(given, Mapping) and isinstance(resolved, Mapping):
@@ -451,7 +452,7 @@ def _plain(value: object, path: str) -> object:
         }
     if isinstance(value, list | tuple):
         return [_plain(inner, f"{path}[{index}]") for index, inner in enumerate(value)]
-    if isinstance(value, float) and (value != value or value in {float("inf"), float("-inf")}):  # noqa: PLR0124 (NaN)
+    if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(path, f"`{value}` is no finite number")
     if value is None or isinstance(value, str | bool | int | float):
         return value

@@ -1,7 +1,8 @@
 """What can go wrong that is not our bug: few classes, each with a sentence for its reader.
 
 `_core` raises these same classes, so that Python and Rust speak of one `ConfigError`.
-A modelled failure (a worn block, an uncorrectable page) is a number in the result, never an exception.
+A modelled failure (a worn block, an uncorrectable page) is a number in the result, never an
+exception.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Files in and out: YAML read strictly, results written so that no crash leaves half of one.
 
-A result is written to a temporary file beside its target, flushed to the disk and renamed over it; the
-old file stays whole until then. Whether that will work is tried *before* a run, not after an hour of it.
+A result is written to a temporary file beside its target, flushed to the disk and renamed over it;
+the old file stays whole until then. Whether that will work is tried *before* a run, not after an
+hour of it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """One run's result: the document of the result file, and comfortable ways to look at it.
 
-The document is the truth and is what is saved; everything here is a view of it. Its `digest` covers all
-but `tool`, `created`, `run` and itself: same build, device, workload and seed give the same digest, on
-any machine and at any slice size.
+The document is the truth and is what is saved; everything here is a view of it. Its `digest` covers
+all but `tool`, `created`, `run` and itself: same build, device, workload and seed give the same
+digest, on any machine and at any slice size.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 import os
@@ -14,7 +15,6 @@ import platform
 import re
 import sys
 from collections.abc import Mapping
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,7 @@ class Result:
 
     @property
     def series(self) -> dict[str, np.ndarray]:
-        """The series over the measured part: `float64, (samples,)` each; NaN where nothing was measured."""
+        """Series of the measured part: `float64, (samples,)` each; NaN where not measured."""
         import numpy as np
 
         return {
@@ -195,7 +195,8 @@ def assemble(
     """Make the result document of a run.
 
     Args:
-        outcome: `effective`, `workload`, `state`, `metrics`, `series`, `checks`, `warnings` as the core
+        outcome: `effective`, `workload`, `state`, `metrics`, `series`, `checks`, `warnings` as the
+        core
             gives them; without metrics when the measured part never began.
         device: The resolved device.
         seed: The seed of the run.
@@ -211,7 +212,7 @@ def assemble(
         "schema": SCHEMA,
         "model_version": model_version(),
         "tool": tool(),
-        "created": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "created": dt.datetime.now(dt.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         **({"partial": True} if partial else {}),
         "device": device,
         "effective": effective | {"predicted_waf": expected},

@@ -1,12 +1,14 @@
 """Running: one workload on one device, in slices, with progress, and out comes a `Result`.
 
-The core works for one slice of about 20 ms with the GIL released and returns; the loop is here. So Ctrl-C
-just works, progress needs no callback out of Rust, and how a run is sliced cannot change its numbers.
+The core works for one slice of about 20 ms with the GIL released and returns; the loop is here. So
+Ctrl-C just works, progress needs no callback out of Rust, and how a run is sliced cannot change its
+numbers.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +20,6 @@ from opennandlab import _core
 from opennandlab.config import (
     DeviceConfig,
     Source,
-    WorkloadConfig,
     load_device,
     load_replay,
     load_workload,
@@ -29,8 +30,8 @@ from opennandlab.result import Result, assemble
 from opennandlab.summary import size
 
 SEED = 42
-# Ctrl-C must be felt within 0.2 s. A slice that runs from an untimed into a timed stage takes up to six
-# times as long as it was meant to, because its operations get so much slower.
+# Ctrl-C must be felt within 0.2 s. A slice that runs from an untimed into a timed stage takes up to
+# six times as long as it was meant to, because its operations get so much slower.
 SLICE_S = 0.02
 # The first slice of a stage: even at 200 000 operations a second it ends within 20 ms.
 SLICE_OPS_FIRST = 4096
@@ -185,9 +186,7 @@ class Run:
         self.seed = seed
         self.facts = facts
 
-    def measure(
-        self, *, progress: Watcher | None = None, slice_ops: int | None = None
-    ) -> Result:
+    def measure(self, *, progress: Watcher | None = None, slice_ops: int | None = None) -> Result:
         """Run it to its end.
 
         Args:
@@ -230,7 +229,8 @@ class Start:
     """What a run starts from.
 
     Args:
-        device: Preset name, path, mapping or `DeviceConfig`; None for the default device, or for the
+        device: Preset name, path, mapping or `DeviceConfig`; None for the default device, or for
+        the
             device of the image.
         seed: Seed of all randomness; recorded in the result.
         state: None for the workload's own preconditioning, `"fresh"` for an empty drive,
@@ -328,7 +328,8 @@ def benchmark(
     """Run one workload on one device: what the command `opennandlab benchmark` does.
 
     Args:
-        device: Preset name, path, mapping or `DeviceConfig`; None for the default device, or for the
+        device: Preset name, path, mapping or `DeviceConfig`; None for the default device, or for
+        the
             device of the image.
         workload: `W1` to `W5`, a path, a mapping or a `WorkloadConfig`.
         seed: Seed of all randomness; recorded in the result.
@@ -422,21 +423,28 @@ def check_memory(device: DeviceConfig) -> None:
 
 def available_bytes() -> int | None:
     """Return the memory that this process may still take, or None where it cannot be known."""
-    found = []
+    found = [amount for amount in (_free_memory(), _free_share()) if amount is not None]
+    return max(0, min(found)) if found else None
+
+
+def _free_memory() -> int | None:
+    """Return what the machine has left."""
     try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                found.append(int(line.split()[1]) * 1024)
-    except (OSError, ValueError):
-        pass
-    try:  # the share of a container, cgroup version 2
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+    except OSError:
+        return None
+    line = re.search(r"^MemAvailable: *(\d+) kB$", text, re.MULTILINE)
+    return int(line.group(1)) * 1024 if line else None
+
+
+def _free_share() -> int | None:
+    """Return what a container has left of its share (cgroup version 2)."""
+    try:
         limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
         used = Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii")
-        if limit != "max":
-            found.append(int(limit) - int(used))
+        return None if limit == "max" else int(limit) - int(used)
     except (OSError, ValueError):
-        pass
-    return max(0, min(found)) if found else None
+        return None
 
 
 def parse_state(state: str | None) -> Path | None:
@@ -528,4 +536,3 @@ def _checked_seed(seed: int) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
         raise ConfigError("seed", f"`{seed}` is no seed; accepted: 0 to 2^64 - 1")
     return seed
-

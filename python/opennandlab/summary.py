@@ -1,6 +1,7 @@
 """A result in words and cells: what tables show, for the terminal, notebooks and reports alike.
 
-The first names are those of the OpenNANDLab 2.0 benchmark page. A mean never stands without its tail.
+The first names are those of the OpenNANDLab 2.0 benchmark page. A mean never stands without its
+tail.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def latency_table(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]
 
 
 def main_latency(metrics: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the latency that the benchmark page asks for: writes, or reads where nothing is written."""
+    """Return the latency that the benchmark page asks for: of writes, else of reads."""
     latency = metrics.get("latency_us") or {}
     for op in ("write", "read", "trim"):
         row = latency.get(op)

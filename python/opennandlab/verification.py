@@ -67,9 +67,7 @@ def verify(
             note="other versions of the model give other numbers; it was not run again",
         )
     rerun = _run_again(document, state, trace).measure(progress=progress, slice_ops=slice_ops)
-    difference = first_difference(
-        deterministic_part(document), deterministic_part(rerun.document)
-    )
+    difference = first_difference(deterministic_part(document), deterministic_part(rerun.document))
     note = None
     if difference is None and filed.digest != rerun.digest:
         difference = f"digest: {filed.digest} against {rerun.digest}"
@@ -88,6 +86,8 @@ def _run_again(document: dict[str, Any], state: str | None, trace: str | Path | 
     if "trace" in document["workload"]:
         path = trace or run.get("trace_path")
         if path is None:
-            raise ResultError("the result replayed a trace and does not say where it is: --trace FILE")
+            raise ResultError(
+                "the result replayed a trace and does not say where it is: --trace FILE"
+            )
         return prepare_replay(start, path, document["workload"])
     return prepare_benchmark(start, document["workload"])

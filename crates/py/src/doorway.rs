@@ -33,12 +33,12 @@ impl From<ImageError> for Failure {
     }
 }
 
-/// Runs `work` without the GIL and turns what it refuses, or where it breaks, into Python exceptions.
+/// Runs `work` without the GIL; what it refuses, or where it breaks, becomes a Python exception.
 pub(crate) fn doorway<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, Failure> + Send,
 ) -> PyResult<T> {
-    // A panic is a broken invariant of ours. What it left half done is behind a mutex, which it poisons.
+    // A panic is a broken invariant of ours. What it left half done is behind a mutex, now poisoned.
     match py.detach(|| catch_unwind(AssertUnwindSafe(work))) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(failure)) => Err(raise(py, failure)),

@@ -1,7 +1,7 @@
 //! The PyO3 skin of opennandlab: `opennandlab._core`.
 //!
-//! No logic: JSON text comes in, the core works without the GIL, JSON text goes out. Python never holds a
-//! pointer into the core; what it says about keys, defaults and units, it got from here.
+//! No logic: JSON text comes in, the core works without the GIL, JSON text goes out. Python never
+//! holds a pointer into the core; what it says about keys, defaults and units, it got from here.
 
 mod doorway;
 mod trace;

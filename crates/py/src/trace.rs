@@ -1,8 +1,8 @@
 //! Trace files: opened here, read there.
 //!
-//! The drive's crate knows no files and no compression. Here a file is opened, gzip and zstd are told by
-//! their first bytes (names lie), and the text is hashed as it streams past. Ctrl-C is heard while
-//! reading: a trace may have gigabytes.
+//! The drive's crate knows no files and no compression. Here a file is opened, gzip and zstd are
+//! told by their first bytes (names lie), and the text is hashed as it streams past. Ctrl-C is heard
+//! while reading: a trace may have gigabytes.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -128,4 +128,3 @@ impl<R: Read> Read for Watched<R> {
         Ok(count)
     }
 }
-

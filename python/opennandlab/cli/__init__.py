@@ -1,10 +1,11 @@
 """The command line: one file per verb, parsing and printing only.
 
-A new verb is a file with a function (or a group `app`), and one row here. Verbs import what they need
-inside their functions, so that `opennandlab --help` stays fast.
+A new verb is a file with a function (or a group `app`), and one row here. Verbs import what they
+need inside their functions, so that `opennandlab --help` stays fast.
 """
 
 import signal
+from collections.abc import Callable
 
 import typer
 
@@ -14,7 +15,8 @@ app = typer.Typer(
     name="opennandlab",
     help="Simulates NAND flash drives: write amplification, latency, wear and errors, "
     "reproducibly and checked against closed forms.",
-    epilog="Example: opennandlab benchmark --workload W2 --config tlc_standard --output results.json",
+    epilog="Example: opennandlab benchmark --workload W2 --config tlc_standard "
+    "--output results.json",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     # Plain help: the rich renderer costs 0.1 s of a 0.3 s budget for `--help`.
@@ -22,7 +24,7 @@ app = typer.Typer(
 )
 
 # Verb -> (function, example shown by --help).
-VERBS = {
+VERBS: dict[str, tuple[Callable[..., None], str]] = {
     "benchmark": (
         benchmark.benchmark,
         "opennandlab benchmark -w W2 -c tlc_standard --seed 42 --output results.json",
@@ -42,9 +44,8 @@ for _name, _group in GROUPS.items():
 
 @app.callback(invoke_without_command=True)
 def root(
-    *,
     context: typer.Context,
-    version: bool = typer.Option(False, "--version", help="Print the version and exit."),  # noqa: FBT001, FBT003
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
 ) -> None:
     """Answer what concerns the program as a whole."""
     del context

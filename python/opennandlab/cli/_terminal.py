@@ -1,7 +1,7 @@
 """How every verb speaks: results on stdout, the rest on stderr, and one meaning per exit code.
 
-`--json` puts exactly one JSON document on stdout, also when something was refused. A progress line is
-drawn only where a person can see it.
+`--json` puts exactly one JSON document on stdout, also when something was refused. A progress line
+is drawn only where a person can see it.
 """
 
 import contextlib
@@ -82,7 +82,7 @@ def note(text: str, *, style: str | None = None) -> None:
     stderr().print(Text(text, style=style or ""))
 
 
-def stop(code: int, text: str, *, as_json: bool = False, **details: Any) -> NoReturn:  # noqa: ANN401
+def stop(code: int, text: str, *, as_json: bool = False, **details: object) -> NoReturn:
     """Say why, and end with `code`."""
     note(f"error: {text}", style="bold red")
     if as_json:
@@ -102,7 +102,9 @@ def guard(*, as_json: bool) -> Iterator[None]:
     except ConfigError as error:
         stop(REFUSED, str(error), as_json=as_json, path=error.path)
     except InternalError as error:
-        stop(FAILED, f"{error} (this is a defect of opennandlab, please report it)", as_json=as_json)
+        stop(
+            FAILED, f"{error} (this is a defect of opennandlab, please report it)", as_json=as_json
+        )
     except OpenNandLabError as error:
         stop(REFUSED, str(error), as_json=as_json)
     except MemoryError:
@@ -142,7 +144,9 @@ def progress_line(*, quiet: bool) -> Iterator[Callable[["Progress"], None] | Non
 
 
 def _line(state: "Progress") -> dict[str, Any]:
-    place = "done" if state.finished else f"{state.stage_index + 1}/{state.stage_count} {state.stage}"
+    place = (
+        "done" if state.finished else f"{state.stage_index + 1}/{state.stage_count} {state.stage}"
+    )
     share = "" if state.fraction is None else f"{state.fraction:4.0%}"
     eta = "" if state.eta_s is None else f"{duration(state.eta_s)} left"
     rate = state.host_ios / state.elapsed_s if state.elapsed_s else 0.0
@@ -213,28 +217,31 @@ def run_and_report(
         if interruption.result is None:
             raise
         result, code = interruption.result, INTERRUPTED
-    problems = []
+    problem = None
     try:
         _write(run, result, outputs, interrupted=code == INTERRUPTED)
     except OutputError as error:
         kept = _rescue(result) if outputs.result is not None else None
-        problems.append(f"{error}" + (f"; the result is kept in {kept}" if kept else ""))
+        problem = f"{error}" + (f"; the result is kept in {kept}" if kept else "")
     if as_json:
         emit_json(result.document)
     elif not quiet:
         show_result(result)
     if not quiet:
-        show_notes(result)
-    if outputs.result is not None and not problems and not quiet:
-        note(f"result saved to {outputs.result}")
-    if not result.passed and code == FAILED:
+        show_notes(result, None if problem else outputs.result)
+    raise typer.Exit(_verdict(result, code, problem))
+
+
+def _verdict(result: "Result", code: int, problem: str | None) -> int:
+    """Say what went wrong; return the exit code."""
+    if code == FAILED:
         note("error: self-checks failed: " + "; ".join(result.failed_checks()), style="bold red")
-    for text in problems:
-        note(f"error: {text}", style="bold red")
-        code = BROKEN
     if code == INTERRUPTED:
         note("interrupted: the result is partial", style="bold red")
-    raise typer.Exit(code)
+    if problem:
+        note(f"error: {problem}", style="bold red")
+        return BROKEN
+    return code
 
 
 def _write(run: "Run", result: "Result", outputs: Outputs, *, interrupted: bool) -> None:
@@ -275,8 +282,9 @@ def show_result(result: "Result") -> None:
     title = f"{document['workload'].get('name', '?')} on {name}, seed {document['seed']}{mark}"
     console.print(title, style="bold", markup=False)
     console.print(
-        f"{size(effective['raw_bytes'])} raw, {size(effective['logical_bytes'])} logical, spare factor "
-        f"{number(effective['spare_factor'])} (effective {number(effective['spare_factor_effective'])}), "
+        f"{size(effective['raw_bytes'])} raw, {size(effective['logical_bytes'])} logical, "
+        f"spare factor {number(effective['spare_factor'])} "
+        f"(effective {number(effective['spare_factor_effective'])}), "
         f"GC {_kind(document['device']['ftl'].get('gc_policy'))}; "
         f"from {state_text(document['state'])}",
         markup=False,
@@ -300,10 +308,12 @@ def show_result(result: "Result") -> None:
     console.print(f"\ndigest {result.digest}", markup=False)
 
 
-def show_notes(result: "Result") -> None:
-    """Print the warnings on stderr."""
+def show_notes(result: "Result", saved: Path | None) -> None:
+    """Print the warnings, and where the result is, on stderr."""
     for text in result.warnings:
         note(f"warning: {text}", style="yellow")
+    if saved is not None:
+        note(f"result saved to {saved}")
 
 
 def chosen_device(

@@ -43,8 +43,8 @@ def benchmark(
         typer.Option("--plot", metavar="FILE", help="Plots and tables in one HTML page."),
     ] = None,
     settings: Sets = None,
-    as_json: Json = False,  # noqa: FBT002 (a flag)
-    quiet: Quiet = False,  # noqa: FBT002 (a flag)
+    as_json: Json = False,
+    quiet: Quiet = False,
     slice_ops: SliceOps = None,
 ) -> None:
     """Run one workload on one simulated device."""
@@ -56,6 +56,4 @@ def benchmark(
         device = terminal.chosen_device(config, state, device_sets)
         run = prepare_benchmark(Start(device, seed, state), workload, workload_sets)
         outputs = terminal.Outputs(output, plot, save_image)
-        terminal.run_and_report(
-            run, outputs, as_json=as_json, quiet=quiet, slice_ops=slice_ops
-        )
+        terminal.run_and_report(run, outputs, as_json=as_json, quiet=quiet, slice_ops=slice_ops)

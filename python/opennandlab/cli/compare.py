@@ -37,9 +37,9 @@ def compare(
     force: Annotated[
         bool,
         typer.Option("--force", help="Compare unlike things; the objection stays in the output."),
-    ] = False,  # noqa: FBT002 (a flag)
-    as_json: Json = False,  # noqa: FBT002 (a flag)
-    quiet: Quiet = False,  # noqa: FBT002 (a flag)
+    ] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Put results side by side; the first is what the others are measured against."""
     with terminal.guard(as_json=as_json):

@@ -55,10 +55,10 @@ class Kind(str, Enum):
 def show(
     device: Device = "config",
     settings: Sets = None,
-    as_json: Json = False,  # noqa: FBT002 (a flag)
-    quiet: Quiet = False,  # noqa: FBT002 (a flag)
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Print the resolved device with units, what follows from it, and the source of every constant."""
+    """Print the resolved device with units, what follows from it, and all sources."""
     with terminal.guard(as_json=as_json):
         from opennandlab.config import leaves, load_device
         from opennandlab.prediction import predicted_waf
@@ -85,8 +85,8 @@ def check(
         typer.Option("--workload", "-w", metavar="NAME|FILE", help="Check a workload on it, too."),
     ] = None,
     settings: Sets = None,
-    as_json: Json = False,  # noqa: FBT002 (a flag)
-    quiet: Quiet = False,  # noqa: FBT002 (a flag)
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Exit 0 if the file can be used; otherwise name the key, the value and what is accepted."""
     with terminal.guard(as_json=as_json):
@@ -105,8 +105,8 @@ def check(
 @app.command(epilog="Example: opennandlab config schema device > device.schema.json")
 def schema(
     kind: Annotated[Kind, typer.Argument(help="Of which kind of file.")] = Kind.DEVICE,
-    as_json: Json = False,  # noqa: FBT002 (a flag; a schema is JSON anyway)
-    quiet: Quiet = False,  # noqa: FBT002 (a flag)
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Print the JSON schema of device, workload or replay files."""
     with terminal.guard(as_json=as_json):
@@ -124,8 +124,8 @@ def schema(
 
 @app.command(epilog="Example: opennandlab config presets")
 def presets(
-    as_json: Json = False,  # noqa: FBT002 (a flag)
-    quiet: Quiet = False,  # noqa: FBT002 (a flag)
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """List the devices and workloads of the package."""
     with terminal.guard(as_json=as_json):
@@ -195,7 +195,9 @@ def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
     keys.add_column("source", overflow="fold")
     sections = device.to_dict()
     # The order of the file, not of the alphabet.
-    first = {key: sections[key] for key in ("name", "nand", "ftl", "ecc", "host") if key in sections}
+    first = {
+        key: sections[key] for key in ("name", "nand", "ftl", "ecc", "host") if key in sections
+    }
     for path, value in leaves(first | sections):
         if value is not None:
             text = value if isinstance(value, str) else json.dumps(value)

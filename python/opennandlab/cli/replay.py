@@ -18,7 +18,7 @@ class Beyond(str, Enum):
     SCALE = "scale"
 
 
-def replay(  # noqa: C901 (each option is one line)
+def replay(
     trace: Annotated[
         Path, typer.Argument(metavar="TRACE", help="Plain, gzip or zstd.", show_default=False)
     ],
@@ -54,8 +54,8 @@ def replay(  # noqa: C901 (each option is one line)
     beyond: Annotated[
         Beyond, typer.Option("--beyond", help="Addresses beyond the device.")
     ] = Beyond.ERROR,
-    wrap: Annotated[bool, typer.Option("--wrap", help="Short for --beyond wrap.")] = False,  # noqa: FBT002
-    scale: Annotated[bool, typer.Option("--scale", help="Short for --beyond scale.")] = False,  # noqa: FBT002
+    wrap: Annotated[bool, typer.Option("--wrap", help="Short for --beyond wrap.")] = False,
+    scale: Annotated[bool, typer.Option("--scale", help="Short for --beyond scale.")] = False,
     volumes: Annotated[
         str | None,
         typer.Option(
@@ -66,7 +66,7 @@ def replay(  # noqa: C901 (each option is one line)
     ] = None,
     skip_bad_lines: Annotated[
         bool, typer.Option("--skip-bad-lines", help="Count lines that cannot be read, and go on.")
-    ] = False,  # noqa: FBT002
+    ] = False,
     seed: Seed = 42,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Result file (JSON).")
@@ -88,8 +88,8 @@ def replay(  # noqa: C901 (each option is one line)
         typer.Option("--plot", metavar="FILE", help="Plots and tables in one HTML page."),
     ] = None,
     settings: Sets = None,
-    as_json: Json = False,  # noqa: FBT002
-    quiet: Quiet = False,  # noqa: FBT002
+    as_json: Json = False,
+    quiet: Quiet = False,
     slice_ops: SliceOps = None,
 ) -> None:
     """Replay a block trace: open loop by arrival time, or closed loop."""

@@ -74,8 +74,8 @@ def waf(
     ] = None,
     trim_pct: Annotated[float, typer.Option(min=0, max=100, help="Requests that trim, %.")] = 0.0,
     trim_target: Annotated[Target, typer.Option(help="What a trim hits.")] = Target.ANY,
-    as_json: Json = False,  # noqa: FBT002 (a flag)
-    quiet: Quiet = False,  # noqa: FBT002 (a flag)
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write amplification in steady state (mean field: many blocks)."""
     with terminal.guard(as_json=as_json), _usage():
@@ -112,8 +112,8 @@ def bandwidth(
     pages_per_block: Annotated[
         int | None, typer.Option(min=1, help="Pages in a block; default as in the tutorial.")
     ] = None,
-    as_json: Json = False,  # noqa: FBT002 (a flag)
-    quiet: Quiet = False,  # noqa: FBT002 (a flag)
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Bandwidth of dies behind a link, in MB/s of 10^6 bytes (SNIA tutorial device)."""
     with terminal.guard(as_json=as_json), _usage():
@@ -153,8 +153,8 @@ def queueing(
     queue_depth: Annotated[
         int | None, typer.Option(min=1, help="Closed loop: requests outstanding.")
     ] = None,
-    as_json: Json = False,  # noqa: FBT002 (a flag)
-    quiet: Quiet = False,  # noqa: FBT002 (a flag)
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Latency and throughput of random requests: M/D/1 dies, or the exact closed-loop chain."""
     with terminal.guard(as_json=as_json), _usage():
@@ -188,7 +188,8 @@ def queueing(
 
 
 @app.command(
-    epilog="Example: opennandlab theory endurance --raw-tb 1.024 --pe-cycles 3000 --waf 2 --user-tb 0.96"
+    epilog="Example: opennandlab theory endurance --raw-tb 1.024 --pe-cycles 3000 --waf 2 "
+    "--user-tb 0.96"
 )
 def endurance(
     raw_tb: Annotated[float, typer.Option(help="Capacity of all good blocks, TB.")],
@@ -201,8 +202,8 @@ def endurance(
         float | None, typer.Option(help="Capacity that the host addresses, TB; gives DWPD.")
     ] = None,
     years: Annotated[float, typer.Option(help="Warranty time for DWPD.")] = 5.0,
-    as_json: Json = False,  # noqa: FBT002 (a flag)
-    quiet: Quiet = False,  # noqa: FBT002 (a flag)
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Bytes that the host can write in a drive's life, and drive writes per day."""
     with terminal.guard(as_json=as_json), _usage():
@@ -243,9 +244,7 @@ def _spare_factor(spare_factor: float | None, over_provisioning: float | None) -
     raise ValueError("give either --spare-factor or --over-provisioning")
 
 
-def _answer(
-    parameters: dict[str, Any], rows: list[Row], *, as_json: bool, quiet: bool
-) -> None:
+def _answer(parameters: dict[str, Any], rows: list[Row], *, as_json: bool, quiet: bool) -> None:
     if as_json:
         terminal.emit_json({"parameters": parameters, **{name: value for name, value, _ in rows}})
         return

@@ -1,4 +1,4 @@
-"""`validate`: formula and simulation side by side, for every published value or for any parameters."""
+"""`validate`: formula and simulation side by side, for published values or any parameters."""
 
 import threading
 import time
@@ -54,7 +54,7 @@ def validate(
     ] = "*",
     quick: Annotated[
         bool, typer.Option("--quick", help="A subset with smaller drives, under a minute.")
-    ] = False,  # noqa: FBT002
+    ] = False,
     write: Annotated[
         Path | None,
         typer.Option("--write", metavar="FILE", help="Write the tables into a Markdown page."),
@@ -79,9 +79,11 @@ def validate(
     trim_target: Annotated[Target, typer.Option(help="What a trim hits.")] = Target.ANY,
     static_share: Annotated[float, typer.Option(help="Pages never rewritten, 0 to 1.")] = 0.0,
     frontiers: Annotated[Frontiers, typer.Option(help="Open blocks.")] = Frontiers.SINGLE,
-    seeds: Annotated[str, typer.Option("--seeds", help="Comma-separated; all must pass.")] = "1,2,3",
-    as_json: Json = False,  # noqa: FBT002
-    quiet: Quiet = False,  # noqa: FBT002
+    seeds: Annotated[
+        str, typer.Option("--seeds", help="Comma-separated; all must pass.")
+    ] = "1,2,3",
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Recompute the ground truth: formula and simulation, error, tolerance, verdict."""
     with terminal.guard(as_json=as_json):
@@ -128,9 +130,7 @@ def validate(
             if not quiet:
                 terminal.note(f"tables written to {write}")
         if not complete:
-            terminal.note(
-                f"interrupted: {len(rows)} of {len(cases)} cases done", style="bold red"
-            )
+            terminal.note(f"interrupted: {len(rows)} of {len(cases)} cases done", style="bold red")
             raise typer.Exit(terminal.INTERRUPTED)
         if not all(row.passed for row in rows):
             raise typer.Exit(terminal.FAILED)
@@ -155,9 +155,7 @@ def _seeds(text: str) -> tuple[int, ...]:
         raise ValueError(f"--seeds is `{text}`; accepted: whole numbers, such as 1,2,3") from None
 
 
-def _run(
-    cases: list["Case"], threads: int | None, *, quiet: bool
-) -> tuple[list["Row"], bool]:
+def _run(cases: list["Case"], threads: int | None, *, quiet: bool) -> tuple[list["Row"], bool]:
     """Run the cases; on Ctrl-C return what is done, after stopping the others."""
     from opennandlab.run import Progress, benchmark
     from opennandlab.validation import run_cases

@@ -1,4 +1,4 @@
-"""`verify`: run what a result file describes again; the deterministic part must be byte-identical."""
+"""`verify`: run again what a result file describes; the deterministic bytes must be the same."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -24,8 +24,8 @@ def verify(
         Path | None,
         typer.Option("--trace", metavar="FILE", help="Where the trace is, if one was replayed."),
     ] = None,
-    as_json: Json = False,  # noqa: FBT002 (a flag)
-    quiet: Quiet = False,  # noqa: FBT002 (a flag)
+    as_json: Json = False,
+    quiet: Quiet = False,
     slice_ops: SliceOps = None,
 ) -> None:
     """Run a result file's device, workload and seed again and compare byte by byte."""

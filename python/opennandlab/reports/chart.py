@@ -1,4 +1,4 @@
-"""A chart described once and drawn twice: by plotly on screen, as plain SVG without JavaScript and in print.
+"""A chart described once and drawn twice: by plotly on screen, as SVG without script and in print.
 
 ```text
 Chart { title, axes, lines } ──► figure(chart): JSON for plotly
@@ -104,17 +104,21 @@ def svg(chart: Chart) -> str:
     """Return the chart as one SVG element."""
     xs = _range([value for line in chart.lines for value in line.x], chart.x)
     ys = _range([value for line in chart.lines for value in line.y], chart.y)
-    parts = [
+    head = (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" class="static" '
-        f'aria-label="{escape(chart.title)}" xmlns="http://www.w3.org/2000/svg">',
+        f'aria-label="{escape(chart.title)}" xmlns="http://www.w3.org/2000/svg">'
+    )
+    frame = (
         f'<rect x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" '
-        f'height="{HEIGHT - TOP - BOTTOM}" fill="none" stroke="#999"/>',
-    ]
+        f'height="{HEIGHT - TOP - BOTTOM}" fill="none" stroke="#999"/>'
+    )
+    parts = [head, frame]
     for value, text in _ticks(chart.x, xs):
         place = _across(value, xs, chart.x)
         parts.append(
             f'<line x1="{place}" x2="{place}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="#e5e5e5"/>'
-            f'<text x="{place}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{escape(text)}</text>'
+            f'<text x="{place}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">'
+            f"{escape(text)}</text>"
         )
     for value, text in _ticks(chart.y, ys):
         place = _up(value, ys, chart.y)

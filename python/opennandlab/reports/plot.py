@@ -1,7 +1,8 @@
-"""The `--plot` page of one result: what happened over time or over the drive's life, in one HTML file.
+"""The `--plot` page of one result: its course over time or over the drive's life, in one file.
 
-It opens offline (plotly's script is inlined once), can be read without JavaScript and printed (static
-drawings and tables of numbers beside each plot), and shows nothing that is not in the result file.
+It opens offline (plotly's script is inlined once), can be read without JavaScript and printed
+(static drawings and tables of numbers beside each plot), and shows nothing that is not in the
+result file.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from opennandlab.reports.chart import Axis, Chart, Line, figure, svg
 from opennandlab.result import Result
 from opennandlab.summary import latency_table, metric_rows, number, size, state_text
 
-# Percentiles as published with HdrHistogram: x = 1/(1-p), so that each further nine has equal width.
+# As HdrHistogram plots percentiles: x = 1/(1-p), so that each further nine has equal width.
 PERCENTILES = (
     ("p50", 2.0, "50 %"),
     ("p90", 10.0, "90 %"),
@@ -28,7 +29,11 @@ PERCENTILES = (
 )
 # (heading, y axis, [(series, name in the legend)]): a chart appears when one of its series does.
 OVER_LIFE = (
-    ("Raw bit error rate", Axis("RBER", "log"), (("rber_mean", "mean"), ("rber_max", "most worn block"))),
+    (
+        "Raw bit error rate",
+        Axis("RBER", "log"),
+        (("rber_mean", "mean"), ("rber_max", "most worn block")),
+    ),
     ("Write amplification", Axis("WAF"), (("waf", "WAF"),)),
     (
         "Wear",
@@ -121,7 +126,7 @@ def page(document: dict[str, Any]) -> str:
     name = (document.get("run") or {}).get("device_name", "device")
     title = f"{document['workload'].get('name', 'workload')} on {name}"
     sections = "".join(_section(index, chart) for index, chart in enumerate(drawn))
-    # `</` would end the script element early; inside a JSON or JavaScript string `<\\/` is the same.
+    # `</` would end the script element early; inside a string `<\\/` is the same.
     script = get_plotlyjs().replace("</script", "<\\/script") if drawn else ""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -226,7 +231,7 @@ def _numbers(chart: Chart) -> str:
     rows = [*range(0, len(x), step)]
     if rows and rows[-1] != len(x) - 1:
         rows.append(len(x) - 1)
-    labels = {value: text for value, text in chart.x.ticks}
+    labels = dict(chart.x.ticks)
     head = [chart.x.label, *(f"{line.name}, {chart.y.label}" for line in lines)]
     body = [
         [labels.get(x[row] or 0.0, number(x[row])), *(number(line.y[row]) for line in lines)]
@@ -245,7 +250,8 @@ def _table(head: list[str], body: list[list[str]]) -> str:
     rows = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body
     )
-    return f'<div class="wide"><table><thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table></div>'
+    table = f"<table><thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table>"
+    return f'<div class="wide">{table}</div>'
 
 
 def _lead(document: dict[str, Any]) -> str:
@@ -267,7 +273,8 @@ def _warnings(document: dict[str, Any]) -> str:
 
 def _metrics(document: dict[str, Any]) -> str:
     rows = "".join(
-        f'<tr><td>{escape(label)}</td><td>{escape(value)}</td><td class="text">{escape(unit)}</td></tr>'
+        f"<tr><td>{escape(label)}</td><td>{escape(value)}</td>"
+        f'<td class="text">{escape(unit)}</td></tr>'
         for label, value, unit in metric_rows(document)
         if value != "-"
     )
