@@ -1,8 +1,8 @@
-//! Reading traces: the published samples against their known counts, and hostile input, which must end in a
-//! message with file and line and never in a panic.
+//! Reading traces: the published samples against their known counts, and hostile input, which must
+//! end in a message with file and line and never in a panic.
 //!
-//! The samples are third-party data kept beside the checkout in `../shared/traces`; tests that need them
-//! say so and pass when they are not there.
+//! The samples are third-party data kept beside the checkout in `../shared/traces`; tests that
+//! need them say so and pass when they are not there.
 
 use std::io::BufReader;
 use std::path::PathBuf;
@@ -92,7 +92,8 @@ fn published_samples_have_their_known_counts() {
     }
 }
 
-/// One small trace in every format: write 4 KiB at 1 MiB, 1 ms later read 512 B at 0, then trim 1 MiB.
+/// One small trace in every format: write 4 KiB at 1 MiB, 1 ms later read 512 B at 0, then trim 1
+/// MiB.
 const SAME_TRACE: [(&str, &str, usize); 8] = [
     ("mqsim", "5000000 1 2048 8 0\n6000000 1 0 1 1", 2),
     ("msr", "50000,h,1,Write,1048576,4096,9\r\n60000,h,1,Read,0,512,9\r\n", 2),
@@ -247,8 +248,13 @@ fn check(result: Result<Trace, TraceError>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Nothing is written beside the sources: a failure prints its case.
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(400))]
 
     #[test]
     fn random_bytes_never_panic(
@@ -261,7 +267,10 @@ proptest! {
     /// Characters that numbers, separators and words are made of reach deeper than random bytes.
     #[test]
     fn random_lines_never_panic(
-        text in "([0-9]{1,21}|[RWDFQNC+.,-]|Read|Write| |\t|\r|\n|\\[x\\]|fio version [0-9] iolog\n){0,60}",
+        text in concat!(
+            "([0-9]{1,21}|[RWDFQNC+.,-]|Read|Write| |\t|\r|\n|\\[x\\]|",
+            "fio version [0-9] iolog\n){0,60}"
+        ),
         options in formats(),
     ) {
         check(read_with(text.as_bytes(), &options))?;

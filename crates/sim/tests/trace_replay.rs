@@ -67,7 +67,8 @@ fn addresses_beyond_the_device_are_refused_wrapped_or_scaled() {
     assert_eq!(commands[3].sector, 104);
     assert!(warnings[0].contains("1 of 4 requests lay beyond it and were wrapped"), "{warnings:?}");
     let (commands, warnings) = replay(TEXT, r#"{"beyond": "scale"}"#);
-    // 64 of 78 pages: page 77 becomes 63, page 15 becomes 12, page 1 becomes 0; offsets in pages stay.
+    // 64 of 78 pages: page 77 becomes 63, page 15 becomes 12, page 1 becomes 0; offsets in pages
+    // stay.
     let sectors: Vec<_> = commands.iter().map(|command| command.sector).collect();
     assert_eq!(sectors, [0, 100, 5, 504]);
     assert!(warnings[0].contains("scaled by 0.82"), "{warnings:?}");
@@ -163,7 +164,8 @@ fn resolving_twice_changes_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any request, device and choice: inside the device, length kept unless longer than the device.
+    /// Any request, device and choice: inside the device, length kept unless longer than the
+    /// device.
     #[test]
     fn placed_requests_stay_inside(
         requests in prop::collection::vec((0_u64..5000, 1_u32..900, 0_u8..4), 1..20),
@@ -191,7 +193,8 @@ proptest! {
             prop_assert_eq!(commands.len(), requests.len());
         }
         for (command, (_, count, _)) in commands.iter().zip(&requests) {
-            prop_assert!((command.sector + u64::from(command.sector_count)) * 512 <= space.logical_bytes);
+            let limit = command.sector + u64::from(command.sector_count);
+            prop_assert!(limit * 512 <= space.logical_bytes);
             if volumes != "0" {
                 let longest = space.logical_bytes / 512;
                 prop_assert_eq!(u64::from(command.sector_count), u64::from(*count).min(longest));

@@ -1,5 +1,5 @@
-//! Workload declarations: what is refused and how the refusal reads, what resolving fills in, what is
-//! compiled. The device is 1 GiB of 4 KiB pages unless a case says otherwise.
+//! Workload declarations: what is refused and how the refusal reads, what resolving fills in, what
+//! is compiled. The device is 1 GiB of 4 KiB pages unless a case says otherwise.
 
 use opennandlab_sim::workload::{Admission, Limit, Space, SteadyRule, WorkloadConfig};
 
@@ -16,8 +16,8 @@ fn refusal(json: &str) -> String {
     }
 }
 
-/// Keys beside a valid total, path that the refusal opens with, words it must hold: the value and what is
-/// accepted.
+/// Keys beside a valid total, path that the refusal opens with, words it must hold: the value and
+/// what is accepted.
 type Refusal = (&'static str, &'static str, &'static [&'static str]);
 
 const VALUES: &[Refusal] = &[

@@ -1,5 +1,6 @@
-//! Generators: commands do not depend on how calls are cut, stay inside the active range, keep the declared
-//! shares, and are the same on every machine (golden first commands). The device is 1 GiB of 4 KiB pages.
+//! Generators: commands do not depend on how calls are cut, stay inside the active range, keep the
+//! declared shares, and are the same on every machine (golden first commands). The device is 1 GiB
+//! of 4 KiB pages.
 
 use std::fmt::Write;
 
@@ -15,7 +16,8 @@ const PATTERNS: [&str; 6] = [
     r#"{"kind": "hot_cold", "fraction": 0.1, "share": 0.9}"#,
     r#"{"kind": "zipf", "theta": 1.1}"#,
     r#"{"kind": "zipf", "theta": 0.5, "shuffle": false}"#,
-    r#"{"kind": "zoned", "zones": [{"fraction": 0.3, "share": 0.6}, {"fraction": 0.7, "share": 0.4}]}"#,
+    r#"{"kind": "zoned",
+        "zones": [{"fraction": 0.3, "share": 0.6}, {"fraction": 0.7, "share": 0.4}]}"#,
 ];
 
 /// Beside the pattern: the plain loop, and the loop of everything else.
@@ -43,8 +45,13 @@ fn first(pattern: &str, shape: &str, count: usize) -> Vec<HostCommand> {
     draw(config(pattern, shape).generator(SPACE, 42).as_mut(), &[count])
 }
 
+/// Nothing is written beside the sources: a failure prints its case.
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(64))]
 
     /// Slicing must never change results: the device cuts batches as it likes.
     #[test]
@@ -192,8 +199,8 @@ fn preconditioning_writes_the_same_hot_places_in_another_order() {
     assert_ne!(sectors(0), sectors(1));
 }
 
-/// First commands with seed 42, a line per pattern and shape: operation, sector, `+` sectors, `@` ns.
-/// A change of any of these changes every result: bump the model version with it.
+/// First commands with seed 42, a line per pattern and shape: operation, sector, `+` sectors, `@`
+/// ns. A change of any of these changes every result: bump the model version with it.
 const GOLDEN: &str = "\
 W0+8@0 W8+8@0 W16+8@0 W24+8@0 W32+8@0
 W492992+8@0 W1360448+8@0 W768272+8@0 W268600+8@0 W912528+8@0

@@ -334,10 +334,17 @@ impl Current {
             return true;
         }
         let first = self.batch_next;
-        while self.batch_next < self.batch.len() && self.is_open(Ns(0)) {
-            let command = self.batch[self.batch_next];
-            self.batch_next += 1;
-            self.count(&command);
+        if let Limit::Ios(ios) = self.stage.limit {
+            // The common case without a look at each command.
+            let count = (self.batch.len() - first).min((ios - self.issued) as usize);
+            self.batch_next += count;
+            self.issued += count as u64;
+        } else {
+            while self.batch_next < self.batch.len() && self.is_open(Ns(0)) {
+                let command = self.batch[self.batch_next];
+                self.batch_next += 1;
+                self.count(&command);
+            }
         }
         let chunk = &mut self.batch[first..self.batch_next];
         let generator = &mut self.stage.generator;

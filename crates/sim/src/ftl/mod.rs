@@ -37,6 +37,9 @@ use crate::nand::Media;
 use crate::op::{Source, SOURCE_COUNT};
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
+/// Moved pages ahead at which their L2P entry is prefetched.
+const MOVES_AHEAD: usize = 24;
+
 /// Where the FTL's flash operations go.
 ///
 /// Who calls: the FTL, in the order in which the operations must happen on each die. The media must hold
@@ -294,17 +297,18 @@ impl Ftl {
 
     /// Lists the logical pages that live in the victim, in page order.
     fn gather(&mut self, media: &Media, victim: BlockId) {
-        self.moving.clear();
         let oob = media.oob_of_block(victim);
+        // Every page is stored and the place moves on only if it lives: no branch to mispredict.
+        self.moving.resize(oob.len() + 1, 0);
+        let mut count = 0;
         for (word, pages) in oob.chunks(64).enumerate() {
-            let mut live = self.map.live_word(victim, word);
-            while live != 0 {
-                let lpn = pages[live.trailing_zeros() as usize];
-                live &= live - 1;
-                prefetch(&self.map.l2p, lpn as usize);
-                self.moving.push(lpn);
+            let live = self.map.live_word(victim, word);
+            for (bit, &lpn) in pages.iter().enumerate() {
+                self.moving[count] = lpn;
+                count += (live >> bit & 1) as usize;
             }
         }
+        self.moving.truncate(count);
     }
 
     /// Programs moved pages, all of one stream, into its open block, opening others as needed.
@@ -321,7 +325,10 @@ impl Ftl {
             let count = left.len().min((frontier.limit - start) as usize);
             frontier.next += count as u32;
             let (now, later) = left.split_at(count);
-            for (ppn, &lpn) in (start..).zip(now) {
+            for (index, (ppn, &lpn)) in (start..).zip(now).enumerate() {
+                if let Some(&coming) = now.get(index + MOVES_AHEAD) {
+                    prefetch(&self.map.l2p, coming as usize);
+                }
                 self.map.l2p[lpn as usize] = ppn;
             }
             sink.program_run(Ppn(start), now, source);

@@ -1,7 +1,7 @@
 //! The workload file: declared here once, with defaults and ranges, and compiled to a [`Job`].
 //!
-//! `resolve` fills the defaults in and checks everything against the device it is meant for; resolving its
-//! own output again changes nothing, which is what makes a result file replayable.
+//! `resolve` fills the defaults in and checks everything against the device it is meant for;
+//! resolving its own output again changes nothing, which is what makes a result file replayable.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,26 +51,30 @@ pub struct WorkloadConfig {
     /// Share of requests that read, in percent by count; 0 to 100; default 0.
     #[schemars(range(min = 0, max = 100))]
     pub read_pct: f64,
-    /// Share of requests that trim, in percent by count; 0 to 100, at most 100 with `read_pct`; default 0.
+    /// Share of requests that trim, in percent by count; 0 to 100, at most 100 with `read_pct`;
+    /// default 0.
     #[schemars(range(min = 0, max = 100))]
     pub trim_pct: f64,
     /// What trims aim at: `any` address of the pattern, or `mapped` data only; default `any`.
     pub trim_target: TrimTarget,
-    /// Request size in bytes, as text such as 4KiB, or a map of size to weight; multiples of 512 B up to
-    /// 1 GiB; default 4096.
+    /// Request size in bytes, as text such as 4KiB, or a map of size to weight; multiples of 512 B
+    /// up to 1 GiB; default 4096.
     pub block_size_bytes: BlockSizes,
-    /// Requests start at multiples of this many bytes, a multiple of 512; default the smallest block
-    /// size. `sequential` ignores it.
+    /// Requests start at multiples of this many bytes, a multiple of 512; default the smallest
+    /// block size. `sequential` ignores it.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_bytes")]
     #[schemars(schema_with = "size_schema")]
     pub align_bytes: Option<u64>,
-    /// Requests outstanding, 1 to 65536, or how they arrive: `{arrival: poisson, iops: 50000}`; default 1.
+    /// Requests outstanding, 1 to 65536, or how they arrive: `{arrival: poisson, iops: 50000}`;
+    /// default 1.
     pub queue_depth: LoadConfig,
-    /// Whether the run has a clock; without one latency and throughput are not measured. Default true.
+    /// Whether the run has a clock; without one latency and throughput are not measured. Default
+    /// true.
     pub timed: bool,
     /// How much is asked; no default.
     pub total: TotalConfig,
-    /// The part of the logical space in use, from its start, in percent; above 0, at most 100; default 100.
+    /// The part of the logical space in use, from its start, in percent; above 0, at most 100;
+    /// default 100.
     #[schemars(range(min = 0, max = 100))]
     pub active_range_pct: f64,
     /// Steps to run before measuring; nothing of them enters the metrics. Default none.

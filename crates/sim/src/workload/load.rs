@@ -1,9 +1,10 @@
-//! When requests are made: a constant number outstanding, or arrivals that do not wait for the drive.
+//! When requests are made: a constant number outstanding, or arrivals that do not wait for the
+//! drive.
 //!
-//! Closed loop: `queue_depth` requests are always outstanding, a completion issues the next. Open loop:
-//! requests arrive by a Poisson process, whatever the drive does. Gaps are drawn in nanoseconds as
-//! floats; the fraction that a whole-nanosecond clock cannot show is carried to the next gap, so that
-//! rounding never accumulates.
+//! Closed loop: `queue_depth` requests are always outstanding, a completion issues the next. Open
+//! loop: requests arrive by a Poisson process, whatever the drive does. Gaps are drawn in
+//! nanoseconds as floats; the fraction that a whole-nanosecond clock cannot show is carried to the
+//! next gap, so that rounding never accumulates.
 
 use schemars::generate::SchemaGenerator;
 use schemars::{json_schema, JsonSchema, Schema};
@@ -78,7 +79,8 @@ impl<'de> Deserialize<'de> for LoadConfig {
         }
         whole_from(&value).map(Self::Closed).ok_or_else(|| {
             D::Error::custom(format!(
-                "`{value}` is no queue depth; accepted: 1 to 65536, or {{arrival: poisson, iops: 50000}}"
+                "`{value}` is no queue depth; accepted: 1 to 65536, or \
+                 {{arrival: poisson, iops: 50000}}"
             ))
         })
     }

@@ -1,8 +1,8 @@
 //! What is written before measuring, so that the drive is in the state that is to be measured.
 //!
-//! `sequential_fill` maps every page; `workload` then repeats the pattern of the workload itself, writes
-//! only, for a stated amount or until write amplification is steady. Both run untimed unless asked:
-//! the state of the mapping does not depend on the clock.
+//! `sequential_fill` maps every page; `workload` then repeats the pattern of the workload itself,
+//! writes only, for a stated amount or until write amplification is steady. Both run untimed
+//! unless asked: the state of the mapping does not depend on the clock.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -156,8 +156,8 @@ impl WorkloadStep {
         // Decimals such as 0.1 are not exact: three windows of 0.1 fit in 0.3.
         if window * f64::from(windows) > writes_max * (1.0 + 1e-9) {
             let message = format!(
-                "`{writes_max}` is less than {windows} windows of {window} drive writes; accepted: at \
-                 least {}",
+                "`{writes_max}` is less than {windows} windows of {window} drive writes; \
+                 accepted: at least {}",
                 window * f64::from(windows)
             );
             return Err(ConfigError::new(at("max_drive_writes"), message));

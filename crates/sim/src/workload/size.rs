@@ -1,8 +1,8 @@
 //! How large the requests are: one size, or a distribution of sizes.
 //!
-//! A distribution is a map from size to weight, `{4KiB: 40, 8KiB: 40, 16KiB: 20}`. Weights need not sum
-//! to anything: the share of a size is its weight over the sum. Sizes are kept in ascending order, so
-//! that the order of keys in a file cannot change a result.
+//! A distribution is a map from size to weight, `{4KiB: 40, 8KiB: 40, 16KiB: 20}`. Weights need
+//! not sum to anything: the share of a size is its weight over the sum. Sizes are kept in
+//! ascending order, so that the order of keys in a file cannot change a result.
 
 use schemars::generate::SchemaGenerator;
 use schemars::{json_schema, JsonSchema, Schema};
@@ -92,8 +92,8 @@ fn one_size(value: &Value) -> Result<u64, String> {
         Value::String(text) => parse_bytes(text),
         other => whole_from(other).ok_or_else(|| {
             format!(
-                "`{other}` is no size; accepted: bytes such as 4096, text such as 4KiB, or a map of \
-                 size to weight such as {{4KiB: 40, 16KiB: 60}}"
+                "`{other}` is no size; accepted: bytes such as 4096, text such as 4KiB, or a map \
+                 of size to weight such as {{4KiB: 40, 16KiB: 60}}"
             )
         }),
     }

@@ -1,9 +1,11 @@
 //! The generator behind every pattern: size, address, operation and arrival of each request.
 //!
-//! Each of the four has its own stream of randomness, and a request is always drawn whole; so commands do
-//! not depend on how `fill` calls are cut, and a change of the read share does not move a single address.
-//! `fill` is called per batch through `dyn`; the loop inside is compiled once per pattern, with a short
-//! form for the case that decides the speed of preconditioning: one size, one operation, no clock.
+//! Each of the four has its own stream of randomness, and a request is always drawn whole; so
+//! commands do not depend on how `fill` calls are cut, and a change of the read share does not
+//! move a single address.
+//! `fill` is called per batch through `dyn`; the loop inside is compiled once per pattern, with a
+//! short form for the case that decides the speed of preconditioning: one size, one operation, no
+//! clock.
 
 use super::load::Arrivals;
 use super::pattern::{Addresses, Extent};

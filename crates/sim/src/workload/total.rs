@@ -45,7 +45,10 @@ impl TotalConfig {
         if count != 1 {
             return Err(ConfigError::new(
                 path,
-                format!("{count} keys given; accepted: exactly one of drive_writes, bytes, ios, seconds"),
+                format!(
+                    "{count} keys given; accepted: exactly one of drive_writes, bytes, ios, \
+                     seconds"
+                ),
             ));
         }
         if self.bytes == Some(0) {

@@ -1,12 +1,15 @@
 //! Collects the block with the fewest live pages: optimal for uniform writes (Hu & Haas 2010; Yang & Zhu 2014).
 //!
-//! Closed blocks hang in one ring per live count. A dying page moves its block one ring down, in constant
-//! time, and the lowest occupied ring is remembered; among equals the block that reached its count first goes
-//! first. Rings run through one array: a node per block, then an anchor per count.
+//! Only the emptiest blocks are kept in order. Those with at most `listed_limit` live pages hang in one ring per live
+//! count; a dying page moves its block one ring down, in constant time, and among equals the block that reached its
+//! count first goes first. All others are merely marked as candidates, so that most dying pages cost one comparison. When
+//! the rings run empty the limit is raised until an eighth of the blocks is listed; when more than half are, it is lowered
+//! until a quarter is. So a pass over all blocks is paid for by as many choices or deaths. Rings run through one array: a node per block, then an anchor per count.
 //!
 //! ```text
 //! anchor[222] ⇄ block 17 ⇄ block 4 ⇄ anchor[222]     ← lowest: choose takes block 17
-//! anchor[223] ⇄ block 9 ⇄ anchor[223]
+//! anchor[223] ⇄ block 9 ⇄ anchor[223]                   listed_limit = 223
+//! blocks 3, 8, 11, …: candidates with more live pages
 //! ```
 
 use schemars::JsonSchema;
@@ -30,7 +33,8 @@ impl GreedyConfig {
     }
 }
 
-/// A block's place in its ring; `next == ABSENT` for blocks that are no candidates.
+/// A block's place in its ring; `next` is `ABSENT` for blocks that are no candidates and `UNLISTED` for candidates
+/// in no ring.
 #[derive(Clone, Copy)]
 struct Node {
     next: u32,
@@ -38,25 +42,32 @@ struct Node {
 }
 
 const ABSENT: u32 = u32::MAX;
+const UNLISTED: u32 = u32::MAX - 1;
 
 /// See the module.
 pub struct Greedy {
     nodes: Vec<Node>,
     block_count: u32,
-    pages_per_block: u16,
+    pages_per_block: u32,
+    /// Candidates with at most so many live pages are in rings.
+    listed_limit: u32,
     /// No ring below this count has members.
     lowest: u32,
+    /// Blocks in rings.
+    listed_count: u32,
 }
 
 impl Greedy {
     fn new(block_count: u32, pages_per_block: u16) -> Self {
-        let absent = Node { next: ABSENT, previous: ABSENT };
-        let mut nodes = vec![absent; block_count as usize];
-        nodes.extend((block_count..=block_count + u32::from(pages_per_block)).map(|anchor| Node {
-            next: anchor,
-            previous: anchor,
-        }));
-        Self { nodes, block_count, pages_per_block, lowest: u32::from(pages_per_block) }
+        let pages_per_block = u32::from(pages_per_block);
+        let mut nodes = vec![Node { next: ABSENT, previous: ABSENT }; block_count as usize];
+        let anchors = block_count..=block_count + pages_per_block;
+        nodes.extend(anchors.map(|anchor| Node { next: anchor, previous: anchor }));
+        Self { nodes, block_count, pages_per_block, listed_limit: 0, lowest: 0, listed_count: 0 }
+    }
+
+    fn is_listed(&self, block: u32) -> bool {
+        self.nodes[block as usize].next < UNLISTED
     }
 
     #[inline]
@@ -64,6 +75,7 @@ impl Greedy {
         let Node { next, previous } = self.nodes[block as usize];
         self.nodes[previous as usize].next = next;
         self.nodes[next as usize].previous = previous;
+        self.listed_count -= 1;
     }
 
     #[inline]
@@ -74,44 +86,119 @@ impl Greedy {
         self.nodes[last as usize].next = block;
         self.nodes[anchor as usize].previous = block;
         self.lowest = self.lowest.min(live_count);
+        self.listed_count += 1;
+    }
+
+    fn insert(&mut self, block: u32, live_count: u32) {
+        if live_count <= self.listed_limit {
+            self.push_back(block, live_count);
+        } else {
+            self.nodes[block as usize].next = UNLISTED;
+        }
+    }
+
+    /// The first block of the lowest ring that has one.
+    fn first_listed(&mut self) -> Option<u32> {
+        if self.listed_count == 0 {
+            return None;
+        }
+        loop {
+            let first = self.nodes[(self.block_count + self.lowest) as usize].next;
+            if first < self.block_count {
+                return Some(first);
+            }
+            self.lowest += 1;
+        }
+    }
+
+    /// Lists the emptiest unlisted candidates; none is listed before.
+    #[cold]
+    fn raise_limit(&mut self, view: &BlockView) {
+        let mut blocks_with = vec![0_u32; self.pages_per_block as usize + 1];
+        for (node, &live_count) in self.nodes.iter().zip(view.live_counts) {
+            blocks_with[live_count as usize] += u32::from(node.next == UNLISTED);
+        }
+        let enough = (self.block_count / 8).max(1);
+        let mut listed = 0;
+        let limit = blocks_with.iter().position(|&blocks| {
+            listed += blocks;
+            listed >= enough
+        });
+        self.listed_limit = limit.map_or(self.pages_per_block, |limit| limit as u32);
+        self.lowest = self.pages_per_block;
+        for block in 0..self.block_count {
+            let live_count = u32::from(view.live_counts[block as usize]);
+            if self.nodes[block as usize].next == UNLISTED && live_count <= self.listed_limit {
+                self.push_back(block, live_count);
+            }
+        }
+    }
+
+    /// Drops the fullest rings until a quarter of the blocks is listed.
+    #[cold]
+    fn lower_limit(&mut self) {
+        while self.listed_count > self.block_count / 4 && self.listed_limit > self.lowest {
+            let anchor = self.block_count + self.listed_limit;
+            let mut block = self.nodes[anchor as usize].next;
+            while block != anchor {
+                block = std::mem::replace(&mut self.nodes[block as usize].next, UNLISTED);
+                self.listed_count -= 1;
+            }
+            self.nodes[anchor as usize] = Node { next: anchor, previous: anchor };
+            self.listed_limit -= 1;
+        }
     }
 }
 
 impl GcPolicy for Greedy {
     fn closed(&mut self, block: u32, live_count: u16, _now: u64) {
-        self.push_back(block, u32::from(live_count));
+        self.insert(block, u32::from(live_count));
     }
 
     #[inline]
     fn invalidated(&mut self, block: u32, live_count: u16, _now: u64) {
-        if self.nodes[block as usize].next != ABSENT {
-            self.unlink(block);
-            self.push_back(block, u32::from(live_count));
+        let live_count = u32::from(live_count);
+        if live_count > self.listed_limit {
+            return;
+        }
+        match self.nodes[block as usize].next {
+            ABSENT => {}
+            UNLISTED => self.push_back(block, live_count),
+            _ => {
+                self.unlink(block);
+                self.push_back(block, live_count);
+            }
         }
     }
 
-    fn choose(&mut self, _view: &BlockView) -> Option<u32> {
-        for live_count in self.lowest..=u32::from(self.pages_per_block) {
-            let first = self.nodes[(self.block_count + live_count) as usize].next;
-            if first < self.block_count {
-                self.lowest = live_count;
-                self.remove(first);
-                return Some(first);
-            }
+    fn choose(&mut self, view: &BlockView) -> Option<u32> {
+        if self.listed_count == 0 {
+            self.raise_limit(view);
+        } else if self.listed_count > self.block_count / 2 {
+            self.lower_limit();
         }
-        None
+        let victim = self.first_listed()?;
+        self.remove(victim);
+        Some(victim)
     }
 
     fn remove(&mut self, block: u32) {
         assert!(self.nodes[block as usize].next != ABSENT, "block {block} is no candidate");
-        self.unlink(block);
+        if self.is_listed(block) {
+            self.unlink(block);
+        }
         self.nodes[block as usize].next = ABSENT;
     }
 
-    /// Pairs of live count and block, ring by ring.
+    /// The limit, the unlisted candidates and `u64::MAX`; then pairs of live count and block, ring by ring.
     fn save(&self) -> Vec<u64> {
-        let mut numbers = Vec::new();
-        for live_count in 0..=u32::from(self.pages_per_block) {
+        let mut numbers = vec![u64::from(self.listed_limit)];
+        let blocks = 0..self.block_count;
+        numbers.extend(
+            blocks.filter(|&block| self.nodes[block as usize].next == UNLISTED).map(u64::from),
+        );
+        numbers.push(u64::MAX);
+        for live_count in 0..=self.listed_limit {
             let anchor = self.block_count + live_count;
             let mut block = self.nodes[anchor as usize].next;
             while block != anchor {
@@ -123,16 +210,29 @@ impl GcPolicy for Greedy {
     }
 
     fn restore(&mut self, numbers: &[u64]) -> bool {
-        let pairs = numbers.chunks_exact(2);
+        let Some((&limit, rest)) = numbers.split_first() else { return false };
+        let Some(end) = rest.iter().position(|&number| number == u64::MAX) else { return false };
+        if limit > u64::from(self.pages_per_block) {
+            return false;
+        }
+        self.listed_limit = limit as u32;
+        let is_new = |nodes: &[Node], count: u32, block: u64| {
+            block < u64::from(count) && nodes[block as usize].next == ABSENT
+        };
+        for &block in &rest[..end] {
+            if !is_new(&self.nodes, self.block_count, block) {
+                return false;
+            }
+            self.nodes[block as usize].next = UNLISTED;
+        }
+        let pairs = rest[end + 1..].chunks_exact(2);
         pairs.remainder().is_empty()
             && pairs.into_iter().all(|pair| {
-                let known = pair[0] <= u64::from(self.pages_per_block)
-                    && pair[1] < u64::from(self.block_count)
-                    && self.nodes[pair[1] as usize].next == ABSENT;
-                if known {
+                let fits = pair[0] <= limit && is_new(&self.nodes, self.block_count, pair[1]);
+                if fits {
                     self.push_back(pair[1] as u32, pair[0] as u32);
                 }
-                known
+                fits
             })
     }
 }
@@ -153,5 +253,33 @@ mod tests {
         let view = BlockView { live_counts: &[5, 4, 6, 5], pages_per_block: 8, now: 0 };
         let order: Vec<u32> = std::iter::from_fn(|| policy.choose(&view)).collect();
         assert_eq!(order, [1, 0, 3, 2]);
+    }
+
+    #[test]
+    fn the_choice_is_always_a_block_with_the_fewest_live_pages() {
+        // Random lives and deaths against a plain search, with limits going up and down.
+        let mut rng = crate::rng::Rng::stream(7, "greedy");
+        let mut policy = Greedy::new(64, 256);
+        let mut live_counts = [256_u16; 64];
+        let mut candidates = std::collections::BTreeSet::new();
+        for round in 0..200_000_u64 {
+            // Phases with many deaths per choice drive the counts down, others let them rise.
+            let deaths = if round / 20_000 % 2 == 0 { 90 } else { 10 };
+            let block = rng.below(64) as u32;
+            if !candidates.contains(&block) {
+                policy.closed(block, live_counts[block as usize], round);
+                candidates.insert(block);
+            } else if rng.below(100) < deaths && live_counts[block as usize] > 0 {
+                live_counts[block as usize] -= 1;
+                policy.invalidated(block, live_counts[block as usize], round);
+            } else {
+                let view = BlockView { live_counts: &live_counts, pages_per_block: 256, now: round };
+                let fewest = candidates.iter().map(|&block| live_counts[block as usize]).min();
+                let victim = policy.choose(&view).expect("there are candidates");
+                assert_eq!(Some(live_counts[victim as usize]), fewest, "round {round}");
+                candidates.remove(&victim);
+                live_counts[victim as usize] = 200 + rng.below(57) as u16;
+            }
+        }
     }
 }

@@ -1,8 +1,10 @@
-//! Hot and cold: a share of the requests goes to a fraction of the range, uniformly inside each class.
+//! Hot and cold: a share of the requests goes to a fraction of the range, uniformly inside each
+//! class.
 //!
-//! The model of the hot/cold closed forms (Desnoyers, ACM TOS 2014): with `fraction` 0.2 and `share` 0.8 the
-//! first 20 % of the starts get exactly 80 % of the requests in expectation. The hot class lies at the low
-//! addresses; its size is `fraction` of the starts, rounded to the nearest, at least one on each side.
+//! The model of the hot/cold closed forms (Desnoyers, ACM TOS 2014): with `fraction` 0.2 and
+//! `share` 0.8 the first 20 % of the starts get exactly 80 % of the requests in expectation. The
+//! hot class lies at the low addresses; its size is `fraction` of the starts, rounded to the
+//! nearest, at least one on each side.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,12 +1,13 @@
 //! Where requests go: one file and one row per pattern.
 //!
-//! A pattern is declared by its parameters ([`Parameters`]) and compiled to [`Addresses`], which turn
-//! randomness into start sectors. Request sizes are known when compiling, so each size gets a `Span`: all
-//! that can be computed once. Invariant: `next` returns a start sector whose request fits the extent.
+//! A pattern is declared by its parameters ([`Parameters`]) and compiled to [`Addresses`], which
+//! turn randomness into start sectors. Request sizes are known when compiling, so each size gets a
+//! `Span`: all that can be computed once. Invariant: `next` returns a start sector whose request
+//! fits the extent.
 //!
 //! ```text
 //!  extent   |----------------------------------------------------|   sectors of the active range
-//!  starts   ^   ^   ^   ^   ^   ^   ^   ^   ^   ^   ^   ^            every `align_sectors`, request fits
+//!  starts   ^   ^   ^   ^   ^   ^   ^   ^   ^   ^   ^   ^  every `align_sectors`
 //! ```
 //!
 //! To add a pattern, start from `random`, the smallest.
@@ -36,7 +37,8 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Number of aligned places at which a request of `request_sectors` fits; 0 when it does not fit.
+    /// Number of aligned places at which a request of `request_sectors` fits; 0 when it does not
+    /// fit.
     pub fn starts(&self, request_sectors: u32) -> u64 {
         match self.sector_count.checked_sub(u64::from(request_sectors)) {
             Some(room) => room / self.align_sectors + 1,
@@ -56,7 +58,8 @@ pub trait Addresses: Clone + Send {
     /// Start sector of the next request.
     fn next(&mut self, span: &Self::Span, rng: &mut Rng) -> u64;
 
-    /// Another start sector for a request that found nothing at `sector`. Leaves no trace in `self`.
+    /// Another start sector for a request that found nothing at `sector`. Leaves no trace in
+    /// `self`.
     fn other(&self, span: &Self::Span, sector: u64, rng: &mut Rng) -> u64;
 }
 

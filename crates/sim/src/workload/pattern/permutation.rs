@@ -1,11 +1,12 @@
-//! A keyed shuffle of `0..count` that needs no memory: hot places of a skewed pattern must not lie side by
-//! side, and a table of them would be as large as the map of the drive.
+//! A keyed shuffle of `0..count` that needs no memory: hot places of a skewed pattern must not lie
+//! side by side, and a table of them would be as large as the map of the drive.
 //!
-//! Rounds of "multiply by an odd number, add a key, fold the upper half onto the lower", all modulo the
-//! smallest power of two that holds `count`, are bijections of that domain (the finaliser of an integer
-//! hash, with drawn constants). Values that fall outside `0..count` are sent through again until they fall
-//! inside: cycle walking, Black & Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002. The domain is
-//! less than twice `count`, so fewer than two passes are needed on average. It is a shuffle, not a cipher.
+//! Rounds of "multiply by an odd number, add a key, fold the upper half onto the lower", all
+//! modulo the smallest power of two that holds `count`, are bijections of that domain (the
+//! finaliser of an integer hash, with drawn constants). Values that fall outside `0..count` are
+//! sent through again until they fall inside: cycle walking, Black & Rogaway, "Ciphers with
+//! arbitrary finite domains", CT-RSA 2002. The domain is less than twice `count`, so fewer than
+//! two passes are needed on average. It is a shuffle, not a cipher.
 
 use crate::rng::Rng;
 
@@ -41,8 +42,9 @@ impl Permutation {
         Self { keys, count, mask: 0, fold_bits: 1 }.widened(count)
     }
 
-    /// The same shuffle on the domain of a wider range: shuffles of almost equal ranges then agree on
-    /// almost every place, also where a power of two lies between them. Walks lengthen by the ratio.
+    /// The same shuffle on the domain of a wider range: shuffles of almost equal ranges then agree
+    /// on almost every place, also where a power of two lies between them. Walks lengthen by the
+    /// ratio.
     ///
     /// # Panics
     /// When `domain` is smaller than the range.
@@ -118,7 +120,8 @@ mod tests {
 
     #[test]
     fn neighbours_are_torn_apart() {
-        // Mean distance of two random places in 0..n is n/3; a shuffle that keeps runs stays far below.
+        // Mean distance of two random places in 0..n is n/3; a shuffle that keeps runs stays far
+        // below.
         let count = 1_000_003;
         let permutation = Permutation::over(count, ShuffleKeys::draw(&mut Rng::from_seed(3)));
         let distance: u64 = (0..100_000)

@@ -1,7 +1,7 @@
 //! Uniform random: every aligned start is equally likely, exactly.
 //!
-//! The reference workload of every closed form for write amplification. `Rng::below` rejects, so there is
-//! no modulo bias at any capacity.
+//! The reference workload of every closed form for write amplification. `Rng::below` rejects, so
+//! there is no modulo bias at any capacity.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,8 @@
 //! Sequential: each request starts where the last one ended.
 //!
-//! Reads, writes and trims share one cursor. A request that would cross the end of the active range starts
-//! at sector 0 instead, so with sizes that do not divide the range its last sectors stay untouched.
+//! Reads, writes and trims share one cursor. A request that would cross the end of the active
+//! range starts at sector 0 instead, so with sizes that do not divide the range its last sectors
+//! stay untouched.
 //! `align_bytes` does not apply: there are no gaps.
 
 use schemars::JsonSchema;

@@ -1,9 +1,11 @@
-//! Zipf: the k-th most popular of n starts gets requests in proportion to k^-theta, exactly, for any n.
+//! Zipf: the k-th most popular of n starts gets requests in proportion to k^-theta, exactly, for
+//! any n.
 //!
-//! Rejection-inversion (Hörmann & Derflinger, "Rejection-inversion to generate variates from monotone
-//! discrete distributions", ACM TOMACS 1996): invert the integral of the continuous hat `x^-theta`, round,
-//! and accept nearly always without evaluating anything else. No table, and no approximation of the
-//! harmonic sum. With `q = 1 - theta` the integral is `H(x) = (x^q - 1)/q`, its limit `ln x` at `q = 0`;
+//! Rejection-inversion (Hörmann & Derflinger, "Rejection-inversion to generate variates from
+//! monotone discrete distributions", ACM TOMACS 1996): invert the integral of the continuous hat
+//! `x^-theta`, round, and accept nearly always without evaluating anything else. No table, and no
+//! approximation of the harmonic sum. With `q = 1 - theta` the integral is `H(x) = (x^q - 1)/q`,
+//! its limit `ln x` at `q = 0`;
 //! `expm1` and `log1p` keep it accurate near there.
 //!
 //! Ranks are shuffled over the range by default: real hot spots do not lie side by side.
@@ -23,10 +25,12 @@ use crate::workload::check::refuse;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ZipfConfig {
-    /// Skew; above 0, at most 10; default 0.99 (as in YCSB): on 1e6 places the hottest then gets 6.5 %.
+    /// Skew; above 0, at most 10; default 0.99 (as in YCSB): on 1e6 places the hottest then gets
+    /// 6.5 %.
     #[schemars(range(min = 0.0, max = 10.0))]
     pub theta: f64,
-    /// Whether ranks are spread over the range; if false the hottest place is the first. Default true.
+    /// Whether ranks are spread over the range; if false the hottest place is the first. Default
+    /// true.
     pub shuffle: bool,
 }
 
@@ -47,7 +51,8 @@ impl Parameters for ZipfConfig {
     }
 
     fn compile(&self, seed: u64) -> Zipf {
-        // The stream has no stage in its name: preconditioning and measuring share their hot places.
+        // The stream has no stage in its name: preconditioning and measuring share their hot
+        // places.
         let mut rng = Rng::stream(seed, "workload.shuffle");
         Zipf { theta: self.theta, keys: self.shuffle.then(|| ShuffleKeys::draw(&mut rng)) }
     }
@@ -73,8 +78,8 @@ impl Addresses for Zipf {
 
     fn span(&self, extent: Extent, request_sectors: u32) -> Ranks {
         let count = extent.starts(request_sectors);
-        // All sizes share the domain of the smallest, and so their hot places; but not when requests are
-        // so large that the walk would be long.
+        // All sizes share the domain of the smallest, and so their hot places; but not when
+        // requests are so large that the walk would be long.
         let widest = extent.starts(1);
         let domain = if widest / 4 <= count { widest } else { count };
         let shuffle = |keys| Permutation::over(count, keys).widened(domain);
@@ -148,8 +153,8 @@ impl RankSampler {
         }
     }
 
-    /// The `x` with `H(x) = area`, by powers of two: `exp2` takes half the time of `exp`, and the rounding
-    /// of its argument moves `x` by less than 1e-14 of itself.
+    /// The `x` with `H(x) = area`, by powers of two: `exp2` takes half the time of `exp`, and the
+    /// rounding of its argument moves `x` by less than 1e-14 of itself.
     #[inline]
     fn hat_integral_inverse(&self, area: f64) -> f64 {
         let log = if self.q == 0.0 { area } else { libm::log1p(area * self.q) };

@@ -1,7 +1,8 @@
 //! Zones: the range is cut into pieces, each with its own share of the requests.
 //!
-//! The `zoned` distribution of fio, said in fractions: `zones: [{fraction: 0.1, share: 0.6}, …]`, from low
-//! to high addresses. Fractions sum to 1, shares sum to 1. Inside a zone every start is equally likely.
+//! The `zoned` distribution of fio, said in fractions: `zones: [{fraction: 0.1, share: 0.6}, …]`,
+//! from low to high addresses. Fractions sum to 1, shares sum to 1. Inside a zone every start is
+//! equally likely.
 //! `hot_cold` is the case of two zones, kept apart because it needs no search.
 
 use schemars::JsonSchema;

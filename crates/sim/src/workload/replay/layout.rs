@@ -6,9 +6,10 @@
 //!  one      |b         |
 //! ```
 //!
-//! What reaches beyond the device is refused, wrapped or scaled ([`Beyond`]). Invariant: a translated request
-//! lies inside the device and keeps its length, unless it is longer than the whole device. Scaling maps page
-//! numbers, not sectors: what was aligned to a page stays aligned, and order is kept.
+//! What reaches beyond the device is refused, wrapped or scaled ([`Beyond`]). Invariant: a
+//! translated request lies inside the device and keeps its length, unless it is longer than the
+//! whole device. Scaling maps page numbers, not sectors: what was aligned to a page stays aligned,
+//! and order is kept.
 
 use super::{Beyond, ReplayConfig};
 use crate::config::ConfigError;
@@ -116,9 +117,9 @@ impl Layout {
         let used = self.volume_starts.iter().flatten().count();
         let volumes = if used > 1 { format!(" over {used} volumes") } else { String::new() };
         let message = format!(
-            "{} reaches byte {}{volumes}, the device holds {device_bytes} B; accepted: `wrap` (modulo), \
-             `scale` (shrink page numbers), another choice of `volumes` (overlay, or one of {}), or a \
-             larger device",
+            "{} reaches byte {}{volumes}, the device holds {device_bytes} B; accepted: `wrap` \
+             (modulo), `scale` (shrink page numbers), another choice of `volumes` (overlay, or one \
+             of {}), or a larger device",
             trace.source_name(),
             trace_bytes - 1,
             some_of(trace.volumes())

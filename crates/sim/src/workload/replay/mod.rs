@@ -1,8 +1,9 @@
-//! Replaying a trace on a device: whose addresses, whose clock, and what to do when they do not fit.
+//! Replaying a trace on a device: whose addresses, whose clock, and what to do when they do not
+//! fit.
 //!
-//! A trace comes from other hardware: it has several volumes, larger addresses and its own timing. Each of
-//! these is a declared choice here, none is silent. The core reads no files: `trace` only records which file
-//! it was, so that a result can be made again.
+//! A trace comes from other hardware: it has several volumes, larger addresses and its own timing.
+//! Each of these is a declared choice here, none is silent. The core reads no files: `trace` only
+//! records which file it was, so that a result can be made again.
 
 use std::sync::Arc;
 
@@ -48,7 +49,8 @@ pub enum LoopConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OpenLoop {
-    /// Factor on arrival times: 2 replays twice as slowly, 0.5 twice as fast; 1e-6 to 1e6; default 1.
+    /// Factor on arrival times: 2 replays twice as slowly, 0.5 twice as fast; 1e-6 to 1e6; default
+    /// 1.
     #[schemars(range(min = 1e-6, max = 1e6))]
     pub time_scale: f64,
 }
@@ -81,10 +83,11 @@ impl Default for ClosedLoop {
 pub enum Beyond {
     /// The trace is refused.
     Error,
-    /// Modulo the size of the device. A request that would then cross the end is moved back to end there.
+    /// Modulo the size of the device. A request that would then cross the end is moved back to end
+    /// there.
     Wrap,
-    /// If the trace exceeds the device, all page numbers shrink by the same factor; offsets in a page stay.
-    /// A request that would cross the end is moved back to end there.
+    /// If the trace exceeds the device, all page numbers shrink by the same factor; offsets in a
+    /// page stay. A request that would cross the end is moved back to end there.
     Scale,
 }
 
@@ -96,17 +99,18 @@ pub struct ReplayConfig {
     pub name: String,
     /// The trace, for the record.
     pub trace: TraceSource,
-    /// Format of the trace: `auto`, a name, or a mapping such as `{kind: blkparse, event: D}`; default `auto`.
+    /// Format of the trace: `auto`, a name, or a mapping such as `{kind: blkparse, event: D}`;
+    /// default `auto`.
     #[serde(deserialize_with = "name_or_mapping")]
     #[schemars(schema_with = "name_or_mapping_schema::<FormatConfig>")]
     pub format: FormatConfig,
-    /// When requests are issued: `open`, `closed`, or a mapping such as `{kind: closed, queue_depth: 8}`;
-    /// default `open`.
+    /// When requests are issued: `open`, `closed`, or a mapping such as
+    /// `{kind: closed, queue_depth: 8}`; default `open`.
     #[serde(rename = "loop", deserialize_with = "name_or_mapping")]
     #[schemars(schema_with = "name_or_mapping_schema::<LoopConfig>")]
     pub load: LoopConfig,
-    /// Volumes of the trace on the device: `concat` one after the other, `overlay` on the same addresses, or
-    /// the name of the only one to replay; default `concat`.
+    /// Volumes of the trace on the device: `concat` one after the other, `overlay` on the same
+    /// addresses, or the name of the only one to replay; default `concat`.
     #[serde(deserialize_with = "volume_name")]
     pub volumes: String,
     /// What happens to addresses beyond the device: `error`, `wrap` or `scale`; default `error`.
@@ -150,7 +154,7 @@ fn volume_name<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Stri
         Value::String(name) => Ok(name),
         Value::Number(number) if number.is_u64() => Ok(number.to_string()),
         other => Err(serde::de::Error::custom(format!(
-            "`{other}` is no volume; accepted: concat, overlay, or the name of a volume of the trace"
+            "`{other}` is no volume; accepted: concat, overlay, or a volume of the trace by name"
         ))),
     }
 }

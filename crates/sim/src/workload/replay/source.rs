@@ -1,6 +1,7 @@
 //! The generator of a replay: records in order, addresses mapped, times scaled.
 //!
-//! It ends with the trace. Trims of a trace name their own addresses, so nothing is ever retargeted.
+//! It ends with the trace. Trims of a trace name their own addresses, so nothing is ever
+//! retargeted.
 
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ pub(super) struct Replay {
     layout: Layout,
     /// `None` in closed loops, which have no arrival times.
     time_scale: Option<f64>,
-    /// Arrival of the first request that is replayed: it comes at 0, whatever was left out before it.
+    /// Arrival of the first request that is replayed: it comes at 0, whatever was left out before
+    /// it.
     start: Ns,
     next_index: usize,
 }

@@ -1,10 +1,12 @@
-//! Text as blkparse prints it by default: `maj,min cpu sequence time pid action rwbs sector + sectors [process]`.
+//! Text as blkparse prints it by default:
+//! `maj,min cpu sequence time pid action rwbs sector + sectors [process]`.
 //!
-//! One request causes several events: Q queued, D dispatched to the driver, C completed. Exactly one kind is
-//! read, Q by default: it is what the host asked, at the time it asked. `{kind: blkparse, event: D}` takes
-//! requests after merging. In RWBS a leading F (flush before) is passed over, then R reads, W writes and D
-//! discards; events without sectors (flushes, plugs, messages) ask nothing. The summary at the end of the
-//! output is recognised by its first line, `CPU0 (…):` or `Total (…):`, and ends the trace.
+//! One request causes several events: Q queued, D dispatched to the driver, C completed. Exactly
+//! one kind is read, Q by default: it is what the host asked, at the time it asked. `{kind:
+//! blkparse, event: D}` takes requests after merging. In RWBS a leading F (flush before) is passed
+//! over, then R reads, W writes and D discards; events without sectors (flushes, plugs, messages)
+//! ask nothing. The summary at the end of the output is recognised by its first line, `CPU0 (…):`
+//! or `Total (…):`, and ends the trace.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Fields of a line: numbers without floats, and messages that quote the text safely.
 //!
-//! Times become whole nanoseconds straight from their decimals: a float of seconds since 1970 is already
-//! off by 100 ns.
+//! Times become whole nanoseconds straight from their decimals: a float of seconds since 1970 is
+//! already off by 100 ns.
 
 use crate::op::HostOp;
 use crate::units::{Ns, SECTOR_BYTES};

@@ -5,9 +5,10 @@
 //!  version 3:  time_us file action    or  time_us file action offset length
 //! ```
 //!
-//! Actions read, write and trim become requests; add, open, close, unlink, sync and datasync ask nothing of
-//! the flash. Version 2 has no times, only `wait` actions whose offset is a pause in microseconds after the
-//! previous wait (fio's manual): without them all requests arrive at 0. Files are volumes.
+//! Actions read, write and trim become requests; add, open, close, unlink, sync and datasync ask
+//! nothing of the flash. Version 2 has no times, only `wait` actions whose offset is a pause in
+//! microseconds after the previous wait (fio's manual): without them all requests arrive at 0.
+//! Files are volumes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +25,7 @@ pub struct FioIolog {}
 
 impl Format for FioIolog {
     const LINE: &'static str =
-        "`fio version 2 iolog` (or 3), then file action [offset length], in version 3 after time_us";
+        "`fio version 2 iolog` (or 3), then file action [offset length], in 3 after time_us";
 
     fn reader(&self) -> Box<dyn LineReader> {
         Box::new(Reader { version: None, clock: Ns(0) })
@@ -112,7 +113,8 @@ mod tests {
     #[test]
     fn waits_of_version_2_add_up() {
         let text = "fio version 2 iolog\n/dev/x add\n/dev/x open\n/dev/x read 0 4096\n\
-                    /dev/x wait 150 0\n/dev/x write 4096 8192\n/dev/x wait 50 0\n/dev/x trim 0 512\n\
+                    /dev/x wait 150 0\n/dev/x write 4096 8192\n/dev/x wait 50 0\n\
+                    /dev/x trim 0 512\n\
                     /dev/x datasync 0 0\n/dev/x close\n";
         let expected = [
             Ok((Ns(0), HostOp::Read, 0, 4096)),

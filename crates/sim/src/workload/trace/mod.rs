@@ -1,12 +1,12 @@
 //! Recorded requests: one file and one row per format.
 //!
-//! A format turns lines into [`Request`]s; everything common happens once, here and in `read`: numbering lines,
-//! bytes to sectors, volumes to indices, skipping, sorting, and time relative to the first request. Bad
-//! input of any kind is a [`TraceError`] with file and line, never a panic. This room opens no files and
-//! knows no compression: it reads text from a `BufRead`.
+//! A format turns lines into [`Request`]s; everything common happens once, here and in `read`:
+//! numbering lines, bytes to sectors, volumes to indices, skipping, sorting, and time relative to
+//! the first request. Bad input of any kind is a [`TraceError`] with file and line, never a panic.
+//! This room opens no files and knows no compression: it reads text from a `BufRead`.
 //!
-//! Codes differ between formats (1 reads in `mqsim`, 0 reads in `tencent`): each reader states its own.
-//! To add a format, start from `mqsim`, the smallest.
+//! Codes differ between formats (1 reads in `mqsim`, 0 reads in `tencent`): each reader states its
+//! own. To add a format, start from `mqsim`, the smallest.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

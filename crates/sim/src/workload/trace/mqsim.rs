@@ -1,7 +1,8 @@
-//! `DiskSim` and `MQSim` ASCII traces: `time_ns device sector sectors type`, five whole numbers between blanks.
+//! `DiskSim` and `MQSim` ASCII traces: `time_ns device sector sectors type`, five whole numbers
+//! between blanks.
 //!
-//! Type 1 reads and 0 writes; sectors are 512 B; the device column is a volume number. The field's copies
-//! of the `UMass` Financial traces come in this form too.
+//! Type 1 reads and 0 writes; sectors are 512 B; the device column is a volume number. The field's
+//! copies of the `UMass` Financial traces come in this form too.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

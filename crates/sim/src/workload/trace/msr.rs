@@ -1,7 +1,7 @@
 //! MSR Cambridge CSV: `timestamp,host,disk,Read|Write,offset,size,response`, no header.
 //!
-//! Offset and size are bytes; timestamp and response time are Windows FILETIME ticks of 100 ns. A volume is a
-//! host with a disk number, named `hm_0` as the files of the collection are.
+//! Offset and size are bytes; timestamp and response time are Windows FILETIME ticks of 100 ns. A
+//! volume is a host with a disk number, named `hm_0` as the files of the collection are.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,12 @@
 //! From text to records: what all formats share.
 //!
-//! 1. The first lines are kept; with `auto` each format reads them, and the one that understands most wins.
+//! 1. The first lines are kept; with `auto` each format reads them, and the one that understands
+//!    most wins.
 //! 2. Each line becomes a record, nothing, or a fault with its number.
 //! 3. Records out of order are sorted (stably, with a warning), and time is counted from the first.
 //!
-//! Bytes become sectors by rounding outwards. Lines longer than 64 KiB are faults, so that a binary file
-//! without line feeds is refused instead of being loaded.
+//! Bytes become sectors by rounding outwards. Lines longer than 64 KiB are faults, so that a
+//! binary file without line feeds is refused instead of being loaded.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
@@ -27,8 +28,8 @@ impl Trace {
     /// Reads a whole trace from `reader`, called `source_name` in messages.
     ///
     /// # Errors
-    /// [`TraceError`] for the first bad line unless they are skipped, for a format that is not recognised, a
-    /// file without a single request, and failures of `reader` itself.
+    /// [`TraceError`] for the first bad line unless they are skipped, for a format that is not
+    /// recognised, a file without a single request, and failures of `reader` itself.
     pub fn read(
         reader: &mut dyn BufRead,
         source_name: &str,
@@ -311,7 +312,8 @@ impl Collector {
     }
 }
 
-/// First sector and count of the sectors that a request touches, and whether it was not made of them.
+/// First sector and count of the sectors that a request touches, and whether it was not made of
+/// them.
 fn sectors_of(request: &Request<'_>) -> Result<(u64, u32, bool), String> {
     if request.size_bytes == 0 {
         return Err("the request has no size".to_owned());

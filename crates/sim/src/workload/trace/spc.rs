@@ -1,8 +1,10 @@
-//! SPC text, the form of the `UMass` Financial and `WebSearch` traces: `asu,lba,bytes,opcode,seconds`.
+//! SPC text, the form of the `UMass` Financial and `WebSearch` traces:
+//! `asu,lba,bytes,opcode,seconds`.
 //!
-//! After the SPC Trace File Format Specification 1.0.1: the application-specific unit is a volume, the LBA
-//! counts blocks of 512 B, the opcode is R or W in either case, and optional fields may follow. The same
-//! traces circulate in `DiskSim` form; such lines, told by their blanks, are read as `mqsim` reads them.
+//! After the SPC Trace File Format Specification 1.0.1: the application-specific unit is a volume,
+//! the LBA counts blocks of 512 B, the opcode is R or W in either case, and optional fields may
+//! follow. The same traces circulate in `DiskSim` form; such lines, told by their blanks, are read
+//! as `mqsim` reads them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

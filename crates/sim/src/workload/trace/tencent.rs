@@ -1,7 +1,8 @@
-//! Tencent Cloud Block Storage CSV: `time_s,sector,sectors,type,volume`, no header in the published files.
+//! Tencent Cloud Block Storage CSV: `time_s,sector,sectors,type,volume`, no header in the
+//! published files.
 //!
-//! Type 0 reads and 1 writes, the reverse of `mqsim`. Time has a resolution of one second, so requests of a
-//! second arrive together: replay these closed-loop when latency matters.
+//! Type 0 reads and 1 writes, the reverse of `mqsim`. Time has a resolution of one second, so
+//! requests of a second arrive together: replay these closed-loop when latency matters.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
