@@ -153,12 +153,44 @@ def fixed_point(
             points, errors, best = [], [], math.inf
         best = min(best, size)
         points, errors = [*points[-MIXING_DEPTH:], point], [*errors[-MIXING_DEPTH:], error]
-        point = following
-        if len(points) > 1:
-            error_moves = np.diff(np.array(errors), axis=0).T
-            point_moves = np.diff(np.array(points), axis=0).T
-            weights = np.linalg.lstsq(error_moves, error, rcond=1e-12)[0]
-            point = np.maximum(following - (point_moves + error_moves) @ weights, 0.0)
-            point /= point.sum()
+        point = np.maximum(_mixed(points, errors), 0.0)
+        point /= point.sum()
     message = f"no stationary distribution after {step_limit} steps, last change {size:.3g}"
     raise ArithmeticError(message)
+
+
+def _mixed(points: list[Shares], errors: list[Shares]) -> Shares:
+    """Return the next point: the combination of recent steps whose linearised error is least.
+
+    Gram-Schmidt on the moves of the error, newest first; moves that add nothing new are left out.
+    Plain sums instead of matrix routines: those differ between machines and, for such slim
+    matrices, lose more to their threads than they gain.
+    """
+    error = errors[-1].copy()
+    result = points[-1] + error
+    basis: list[tuple[Shares, Shares]] = []
+    for newer in range(len(points) - 1, 0, -1):
+        move = errors[newer] - errors[newer - 1]
+        shift = points[newer] - points[newer - 1] + move
+        length = _length(move)
+        for direction, effect in basis:
+            share = _inner(direction, move)
+            move -= share * direction
+            shift -= share * effect
+        rest = _length(move)
+        if rest <= 1e-10 * length:
+            continue
+        direction, effect = move / rest, shift / rest
+        basis.append((direction, effect))
+        share = _inner(direction, error)
+        error -= share * direction
+        result -= share * effect
+    return result
+
+
+def _inner(left: Shares, right: Shares) -> float:
+    return float(np.sum(left * right))
+
+
+def _length(vector: Shares) -> float:
+    return math.sqrt(_inner(vector, vector))

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from opennandlab.theory._check import require_count, require_positive
 from opennandlab.theory._solve import fixed_point
 
@@ -227,14 +228,15 @@ class _Chain:
         joining: Shares = np.zeros(self.sizes[self.least], dtype=np.float64)
         for total in range(self.least, self.depth):
             leaving = self.busy == self.depth - total
-            joining = joining + np.bincount(
-                self.served[leaving], weights=share[leaving], minlength=joining.size
-            )
+            joining = joining + _summed(self.served[leaving], share[leaving], joining.size)
             source, target, weight = self.joins[total]
-            joining = np.bincount(
-                target, weights=joining[source] * weight, minlength=self.sizes[total + 1]
-            )
+            joining = _summed(target, joining[source] * weight, self.sizes[total + 1])
         return joining
+
+
+def _summed(places: Places, shares: Shares, size: int) -> Shares:
+    """Return the sum of the shares that go to each place; float64, (size,)."""
+    return np.asarray(np.bincount(places, weights=shares, minlength=size), dtype=np.float64)
 
 
 def _join(states: Places, weights: Places) -> tuple[Places, tuple[Places, Places, Shares]]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from opennandlab.theory._check import (
     require_count,
     require_open_share,

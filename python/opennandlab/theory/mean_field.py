@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+
 from opennandlab.theory._check import require_at_least, require_count, require_open_share
 from opennandlab.theory._solve import find_root, fixed_point
 from opennandlab.theory.uniform import d_choices
@@ -38,7 +39,7 @@ Array = npt.NDArray[np.float64]
 # The two-dimensional state grows with the square of the block.
 PAGES_PER_BLOCK_LIMIT = 512
 ITERATION_LIMIT = 2000
-TOLERANCE = 1e-10
+TOLERANCE = 1e-9
 
 
 def d_choices_hot_cold(

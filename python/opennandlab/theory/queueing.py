@@ -126,8 +126,10 @@ class DeterministicQueue:
             total = Decimal(0)
             factorial = Decimal(1)
             for count in range(int(periods) + 1):
+                # The first term is 1 even at time 0, where decimal arithmetic refuses 0^0.
+                power = (load * (count - periods)) ** count if count else Decimal(1)
                 factorial *= max(count, 1)
-                total += (load * (count - periods)) ** count / factorial * growth
+                total += power / factorial * growth
                 growth *= decay
             return (1 - load) * total
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from opennandlab.theory._check import require_at_least, require_count, require_open_share
 from opennandlab.theory._solve import find_root
 

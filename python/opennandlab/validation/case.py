@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -108,6 +108,8 @@ class Case:
     """Every one must pass."""
     relation: Relation = Relation.EQUAL
     """How measured and expected value must lie."""
+    effort: Effort = Effort.FULL
+    """The effort at which its suite makes it in this size."""
     options: str = ""
     """Command-line options that make the case, for one that is in no suite."""
 
@@ -116,7 +118,8 @@ class Case:
         """The command that repeats the case."""
         if self.options:
             return f"opennandlab validate {self.options}"
-        return f"opennandlab validate {self.suite} --case {self.name}"
+        short = " --quick" if self.effort is Effort.QUICK else ""
+        return f"opennandlab validate {self.suite}{short} --case {self.name}"
 
     @property
     def expected_value(self) -> float:
@@ -233,6 +236,23 @@ class Row:
             "problem": self.problem,
             "command": case.command,
         }
+
+
+def quick(case: Case) -> Case:
+    """Return a case of a quick suite: one seed, and so marked in its command.
+
+    Args:
+        case: the case.
+
+    Returns:
+        The same claim with one seed.
+
+    Example:
+        >>> case = Case("demo", "one", "t", "s", (), "q", read("x"), 1.0, 0.1, Kind.EXACT, "1")
+        >>> quick(case).command
+        'opennandlab validate demo --quick --case one'
+    """
+    return replace(case, seeds=(1,), effort=Effort.QUICK)
 
 
 def read(path: str, factor: float = 1.0) -> Measure:

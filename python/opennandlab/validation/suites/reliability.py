@@ -11,12 +11,11 @@ Sources: those of `theory.reliability`; JEDEC JESD218 for UBER.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from opennandlab.theory.reliability import PageCode, WeibullRber
-from opennandlab.validation.case import Case, Document, Effort, Kind, Run, lookup, read
+from opennandlab.validation.case import Case, Document, Effort, Kind, Run, lookup, quick, read
 from opennandlab.validation.devices import PAGE_BYTES, Log
 
 SUITE = "reliability"
@@ -49,7 +48,7 @@ def cases(effort: Effort) -> list[Case]:
     """
     if effort is Effort.QUICK:
         chosen = [case for place in QUICK_ROWS for case in _rows(*ROWS[place])]
-        return [replace(case, seeds=(1,)) for case in [*chosen, _aged()]]
+        return [quick(case) for case in [*chosen, _aged()]]
     return [*(case for row in ROWS for case in _rows(*row)), _aged()]
 
 

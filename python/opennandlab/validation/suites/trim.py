@@ -9,12 +9,11 @@ Source: T. Frankie, G. Hughes, K. Kreutz-Delgado, arXiv:1208.1794 (2012).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 from opennandlab.theory.trim import mapped_share, spare_factor_with_trim
 from opennandlab.theory.waf import uniform_formula
-from opennandlab.validation.case import Case, Effort, Kind, Run, increment_ratio
+from opennandlab.validation.case import Case, Effort, Kind, Run, increment_ratio, quick
 from opennandlab.validation.devices import Log, overwrites_with_trims
 
 SUITE = "trim"
@@ -45,7 +44,7 @@ def cases(effort: Effort) -> list[Case]:
         ('greedy-mapped-q0.1', 3.02)
     """
     if effort is Effort.QUICK:
-        return [replace(case, seeds=(1,)) for case in _cases(2048, QUICK_CELLS, POLICIES[:2])]
+        return [quick(case) for case in _cases(2048, QUICK_CELLS, POLICIES[:2])]
     return list(_cases(4096, CELLS, POLICIES))
 
 

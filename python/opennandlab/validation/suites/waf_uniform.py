@@ -11,13 +11,12 @@ formula).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from opennandlab.theory.waf import CHOICES_DEFAULT, uniform_formula
-from opennandlab.validation.case import Case, Effort, Kind, Relation, Run, quotient, read
+from opennandlab.validation.case import Case, Effort, Kind, Relation, Run, quick, quotient, read
 from opennandlab.validation.devices import Log, overwrites
 
 SUITE = "waf_uniform"
@@ -98,7 +97,7 @@ def cases(effort: Effort) -> list[Case]:
             *_windowed_cases(shares=(0.05,)),
             *_order_cases(spares=(0.20,), blocks=2048, seeds=(1,)),
         ]
-        return [_with_seeds(case, (1,)) for case in chosen]
+        return [quick(case) for case in chosen]
     return [
         *_grid(),
         *_separate_cases(blocks=4096, kinds=(("greedy", 0), ("d_choices", 10))),
@@ -286,7 +285,3 @@ def _run(
 
 def _label(policy: str, choices: float) -> str:
     return f"d{choices:g}" if policy == "d_choices" else policy
-
-
-def _with_seeds(case: Case, seeds: tuple[int, ...]) -> Case:
-    return replace(case, seeds=seeds)
