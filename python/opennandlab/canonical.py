@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from typing import Any
 
 # Facts about one machine and one moment: outside the digest, so that a result made twice has one
@@ -46,13 +47,12 @@ def first_difference(one: object, other: object, path: str = "") -> str | None:
     >>> first_difference({"a": {"b": [1, 2]}}, {"a": {"b": [1, 3]}})
     'a.b[1]: 2 against 3'
     """
+    found: Iterator[str | None] = iter(())
     if isinstance(one, dict) and isinstance(other, dict):
         found = (_at_key(key, one, other, path) for key in sorted(one.keys() | other.keys()))
     elif isinstance(one, list) and isinstance(other, list):
         pairs = enumerate(zip(one, other, strict=False))
         found = (first_difference(*pair, f"{path}[{index}]") for index, pair in pairs)
-    else:
-        found = iter(())
     inner = next((difference for difference in found if difference is not None), None)
     if inner is not None:
         return inner

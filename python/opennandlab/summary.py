@@ -28,18 +28,19 @@ def metric_rows(document: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Return (name, value, unit) of every metric that has a line of its own."""
     metrics = document["metrics"]
     throughput = metrics.get("throughput_mb_s") or {}
-    latency = main_latency(metrics)[1]
-    op = main_latency(metrics)[0]
+    op, latency = main_latency(metrics)
+    untimed = "" if metrics.get("latency_us") else " (untimed run: not measured)"
     wear = metrics.get("wear") or {}
     iops = metrics.get("iops") or {}
     return [
         ("WAF", number(metrics.get("waf")), "x"),
-        ("Throughput, write", number(throughput.get("write")), "MB/s"),
-        ("Throughput, read", number(throughput.get("read")), "MB/s"),
-        ("IOPS", number(iops.get("total")), "1/s"),
-        (f"Avg latency, {op}", number(latency.get("mean")), "µs"),
-        (f"P99 latency, {op}", number(latency.get("p99")), "µs"),
-        (f"P999 latency, {op}", number(latency.get("p999")), "µs"),
+        ("WAF by theory", number(document["effective"].get("predicted_waf")), "x, steady state"),
+        ("Throughput, write", number(throughput.get("write")), f"MB/s{untimed}"),
+        ("Throughput, read", number(throughput.get("read")), f"MB/s{untimed}"),
+        ("IOPS", number(iops.get("total")), f"1/s{untimed}"),
+        (f"Avg latency, {op}", number(latency.get("mean")), f"µs{untimed}"),
+        (f"P99 latency, {op}", number(latency.get("p99")), f"µs{untimed}"),
+        (f"P999 latency, {op}", number(latency.get("p999")), f"µs{untimed}"),
         ("GC cycles", number(metrics.get("gc_cycles")), "blocks erased"),
         ("GC pages moved", number(metrics.get("gc_pages_moved")), "pages"),
         ("ECC correction rate", number(metrics.get("ecc_correction_rate_pct")), "% of page reads"),
@@ -51,7 +52,11 @@ def metric_rows(document: dict[str, Any]) -> list[tuple[str, str, str]]:
             " / ".join(number(wear.get(key)) for key in ("min", "mean", "max")),
             "erases",
         ),
-        ("Lifetime estimate", number(metrics.get("lifetime_days")), "days at this rate"),
+        (
+            "Lifetime estimate",
+            number(metrics.get("lifetime_days")),
+            f"days at this rate{untimed}",
+        ),
         ("TBW", number(metrics.get("tbw_tb")), "TB"),
         ("Host bytes written", size(metrics.get("host_bytes_written")), ""),
         ("NAND bytes written", size(metrics.get("nand_bytes_written")), ""),

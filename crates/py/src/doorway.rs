@@ -38,7 +38,7 @@ pub(crate) fn doorway<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, Failure> + Send,
 ) -> PyResult<T> {
-    // A panic is a broken invariant of ours. What it left half done is behind a mutex, now poisoned.
+    // A panic is a broken invariant of ours. What it left half done is behind a poisoned mutex.
     match py.detach(|| catch_unwind(AssertUnwindSafe(work))) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(failure)) => Err(raise(py, failure)),

@@ -1,4 +1,4 @@
-//! The PyO3 skin of opennandlab: `opennandlab._core`.
+//! The `PyO3` skin of opennandlab: `opennandlab._core`.
 //!
 //! No logic: JSON text comes in, the core works without the GIL, JSON text goes out. Python never
 //! holds a pointer into the core; what it says about keys, defaults and units, it got from here.

@@ -1,8 +1,8 @@
 //! Trace files: opened here, read there.
 //!
 //! The drive's crate knows no files and no compression. Here a file is opened, gzip and zstd are
-//! told by their first bytes (names lie), and the text is hashed as it streams past. Ctrl-C is heard
-//! while reading: a trace may have gigabytes.
+//! told by their first bytes (names lie), and the text is hashed as it streams past. Ctrl-C is
+//! heard while reading: a trace may have gigabytes.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -51,8 +51,7 @@ impl Trace {
                 return Err(Failure::Python(error));
             }
             let records = read.map_err(|error| Failure::Trace(error.to_string()))?;
-            let digest = watch.hash.clone().finalize();
-            let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+            let digest = format!("{:x}", watch.hash.clone().finalize());
             Ok(Self { records: Arc::new(records), digest })
         })
     }
@@ -113,6 +112,11 @@ struct Watched<R> {
     asked: Instant,
 }
 
+/// Raises what a signal handler of Python raises, such as `KeyboardInterrupt`.
+fn waiting_signals(py: Python<'_>) -> PyResult<()> {
+    py.check_signals()
+}
+
 impl<R: Read> Read for Watched<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
@@ -120,7 +124,7 @@ impl<R: Read> Read for Watched<R> {
         watch.hash.update(&buffer[..count]);
         if self.asked.elapsed() >= SIGNAL_PERIOD {
             self.asked = Instant::now();
-            if let Err(error) = Python::attach(|py| py.check_signals()) {
+            if let Err(error) = Python::attach(waiting_signals) {
                 watch.raised = Some(error);
                 return Err(io::Error::other("interrupted"));
             }

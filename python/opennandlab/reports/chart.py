@@ -86,8 +86,9 @@ def figure(chart: Chart) -> dict[str, Any]:
             for index, line in enumerate(chart.lines)
         ],
         "layout": {
-            "height": HEIGHT + 40,
-            "margin": {"l": 80, "r": 20, "t": 20, "b": 60},
+            "height": HEIGHT + 60,
+            # The buttons of plotly stand above the frame.
+            "margin": {"l": 80, "r": 20, "t": 40, "b": 60},
             "xaxis": _plotly_axis(chart.x, _decades(line.x for line in chart.lines)),
             "yaxis": _plotly_axis(chart.y, _decades(line.y for line in chart.lines)),
             "showlegend": legend,

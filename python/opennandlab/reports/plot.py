@@ -88,6 +88,7 @@ details > summary { cursor: pointer; color: #0072b2; margin: .3rem 0; }
 footer { margin-top: 2.5rem; color: #555; font-size: .85rem; overflow-wrap: anywhere; }
 @media print {
   body { max-width: none; margin: 0; font-size: 11px; }
+  table { font-size: 9px; } th, td { padding: .05rem .5rem; } .wide { overflow: visible; }
   .plot { display: none; } .print { display: block; }
   section { break-inside: avoid; }
   details > summary { display: none; }
@@ -152,7 +153,7 @@ def charts(document: dict[str, Any]) -> Iterator[Chart]:
                 for key, name in members
                 if _has_values(series.get(key), y) and len(series[key]) == len(x)
             )
-            if lines:
+            if any(value for line in lines for value in line.y):
                 yield Chart(title, Axis(axis[1]), y, lines)
     tail = _tail(document)
     if tail:
