@@ -46,7 +46,8 @@ fn random_writes(ios: u64) -> Value {
 }
 
 fn fill() -> Value {
-    json!({"name": "fill", "pattern": "sequential", "timed": false, "total": {"drive_writes": 1}})
+    json!({"name": "fill", "pattern": "sequential", "block_size_bytes": "128KiB", "timed": false,
+           "total": {"drive_writes": 1}})
 }
 
 /// Host writes per second, uniform 4 KiB, greedy, steady.

@@ -180,6 +180,49 @@ impl Front<'_> {
         Ok(())
     }
 
+    /// Pages of the whole-page writes at the head of `commands` that follow each other without a gap, and how many
+    /// commands they are; `(0, 0)` when one of the buffer, the first command or its alignment forbids it.
+    #[inline]
+    pub(crate) fn run_length(&self, commands: &[HostCommand]) -> (u32, usize) {
+        let (mut sectors, mut count) = (0, 0);
+        let first = commands[0].sector;
+        for command in commands {
+            let fits = command.op == HostOp::Write
+                && command.sector == first + sectors
+                && command.sector.is_multiple_of(self.sectors_per_page)
+                && u64::from(command.sector_count).is_multiple_of(self.sectors_per_page)
+                && self.buffer.is_none();
+            if !fits {
+                break;
+            }
+            sectors += u64::from(command.sector_count);
+            count += 1;
+        }
+        // A chunk of commands is far below 2^32 pages.
+        ((sectors / self.sectors_per_page) as u32, count)
+    }
+
+    /// Carries out writes that [`Front::run_length`] found to be a run, for sinks without time.
+    ///
+    /// # Errors
+    /// [`WornOut`] when a pool found no room.
+    pub(crate) fn apply_run<S: CommandSink>(
+        &mut self,
+        sink: &mut S,
+        commands: &[HostCommand],
+        page_count: u32,
+    ) -> Result<(), WornOut> {
+        let first = Lpn((commands[0].sector / self.sectors_per_page) as u32);
+        let written = self.ftl.counters().programs[Source::Host as usize];
+        let outcome = self.ftl.write_run(sink, first, page_count);
+        let written = self.ftl.counters().programs[Source::Host as usize] - written;
+        self.host.commands[1] += commands.len() as u64;
+        self.host.sectors[1] += u64::from(page_count) * self.sectors_per_page;
+        self.host.page_writes += u64::from(page_count);
+        self.host.rejected_pages += u64::from(page_count) - written;
+        outcome
+    }
+
     #[inline]
     fn write_page<S: CommandSink>(
         &mut self,

@@ -79,18 +79,26 @@ impl Drive {
         let logical_pages = self.ftl.logical_pages();
         let (mut front, media, errors) = self.split();
         let mut sink = Instant { media, errors };
-        for index in 0..commands.len() {
+        let mut index = 0;
+        while index < commands.len() {
             if let Some(coming) = commands.get(index + ENTRY_AHEAD) {
                 front.ftl.prefetch_entry(Lpn((coming.sector >> shift) as u32));
             }
             if let Some(coming) = commands.get(index + PAGE_AHEAD) {
                 front.ftl.prefetch_page(Lpn(((coming.sector >> shift) as u32).min(logical_pages - 1)));
             }
+            let (page_count, run) = front.run_length(&commands[index..]);
+            if page_count > 1 {
+                front.apply_run(&mut sink, &commands[index..index + run], page_count)?;
+                index += run;
+                continue;
+            }
             let command = &mut commands[index];
             if command.op == HostOp::TrimMapped && !super::aim_trim(&front, command, &mut retarget) {
                 front.host.missed_trims += 1;
             }
             front.apply(&mut sink, command)?;
+            index += 1;
         }
         Ok(())
     }

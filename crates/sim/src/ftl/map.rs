@@ -64,6 +64,22 @@ impl Map {
         (block, *count)
     }
 
+    /// Marks consecutive pages of one block dead; returns the block and the live pages left there.
+    pub(crate) fn kill_run(&mut self, first: Ppn, page_count: u32) -> (BlockId, u16) {
+        let block = self.geometry.block_of(first);
+        let mut bit = first.0;
+        let limit = first.0 + page_count;
+        while bit < limit {
+            let in_word = (64 - bit % 64).min(limit - bit);
+            let mask = (u64::MAX >> (64 - in_word)) << (bit % 64);
+            self.live[(bit / 64) as usize] &= !mask;
+            bit += in_word;
+        }
+        let count = &mut self.live_counts[block.0 as usize];
+        *count -= page_count as u16;
+        (block, *count)
+    }
+
     /// Marks all pages of a block live: it was opened.
     pub(crate) fn fill(&mut self, block: BlockId) {
         let pages = self.geometry.pages_per_block;

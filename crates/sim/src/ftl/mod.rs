@@ -15,6 +15,7 @@
 //! Left out: map pages in flash (the whole map is in RAM, as in drives with 1 GB of DRAM per TB), and partial collection.
 
 pub mod buffer;
+mod bulk;
 mod config;
 mod erased;
 pub mod gc;
@@ -205,7 +206,7 @@ impl Ftl {
     fn kill(&mut self, die: usize, ppn: Ppn) {
         let (block, live_count) = self.map.kill(ppn);
         let pool = &mut self.pools[die];
-        pool.policy.invalidated(block.0 - pool.first_block, live_count, self.host_clock);
+        pool.policy.invalidated(block.0 - pool.first_block, live_count, 1, self.host_clock);
     }
 
     /// Makes the stream's open block able to take a page.
@@ -363,7 +364,7 @@ impl Ftl {
             .min_by_key(|&block| sink.media().erase_count(BlockId(block)));
         if let Some(block) = lagging {
             if f64::from(sink.media().erase_count(BlockId(block))) < limit {
-                pool.policy.remove(block - pool.first_block);
+                pool.policy.remove(block - pool.first_block, self.map.live_counts[block as usize]);
                 self.collect(sink, die, block, Source::Wear);
             }
         }

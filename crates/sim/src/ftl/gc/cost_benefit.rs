@@ -72,7 +72,7 @@ impl GcPolicy for CostBenefit {
         self.since[block as usize] = now;
     }
 
-    fn invalidated(&mut self, block: u32, _live_count: u16, now: u64) {
+    fn invalidated(&mut self, block: u32, _live_count: u16, _died: u16, now: u64) {
         let since = &mut self.since[block as usize];
         if self.age == Age::SinceInvalidation && *since != NEVER {
             *since = now;
@@ -95,12 +95,12 @@ impl GcPolicy for CostBenefit {
             }
         }
         if let Some(block) = best {
-            self.remove(block);
+            self.since[block as usize] = NEVER;
         }
         best
     }
 
-    fn remove(&mut self, block: u32) {
+    fn remove(&mut self, block: u32, _live_count: u16) {
         let since = std::mem::replace(&mut self.since[block as usize], NEVER);
         assert!(since != NEVER, "block {block} is no candidate and cannot be removed");
     }

@@ -54,7 +54,7 @@ impl GcPolicy for DChoices {
         self.candidates.insert(block);
     }
 
-    fn invalidated(&mut self, _block: u32, _live_count: u16, _now: u64) {}
+    fn invalidated(&mut self, _block: u32, _live_count: u16, _died: u16, _now: u64) {}
 
     fn choose(&mut self, view: &BlockView) -> Option<u32> {
         let members = self.candidates.members();
@@ -70,7 +70,7 @@ impl GcPolicy for DChoices {
         Some(victim)
     }
 
-    fn remove(&mut self, block: u32) {
+    fn remove(&mut self, block: u32, _live_count: u16) {
         self.candidates.remove(block);
     }
 

@@ -35,13 +35,13 @@ impl GcPolicy for Fifo {
         self.order.push_back(block);
     }
 
-    fn invalidated(&mut self, _block: u32, _live_count: u16, _now: u64) {}
+    fn invalidated(&mut self, _block: u32, _live_count: u16, _died: u16, _now: u64) {}
 
     fn choose(&mut self, _view: &BlockView) -> Option<u32> {
         self.order.pop_front()
     }
 
-    fn remove(&mut self, block: u32) {
+    fn remove(&mut self, block: u32, _live_count: u16) {
         self.order.remove(block);
     }
 

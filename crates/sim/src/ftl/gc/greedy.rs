@@ -3,8 +3,8 @@
 //! Only the emptiest blocks are kept in order. Those with at most `listed_limit` live pages hang in one ring per live
 //! count; a dying page moves its block one ring down, in constant time, and among equals the block that reached its
 //! count first goes first. All others are merely marked as candidates, so that most dying pages cost one comparison. When
-//! the rings run empty the limit is raised until an eighth of the blocks is listed; when more than half are, it is lowered
-//! until a quarter is. So a pass over all blocks is paid for by as many choices or deaths. Rings run through one array: a node per block, then an anchor per count.
+//! the rings run empty the limit is raised until an eighth of the blocks is listed; when more than half are, the fullest
+//! rings are dropped as long as an eighth stays. So a pass over all blocks is paid for by as many choices or deaths. Rings run through one array: a node per block, then an anchor per count.
 //!
 //! ```text
 //! anchor[222] ⇄ block 17 ⇄ block 4 ⇄ anchor[222]     ← lowest: choose takes block 17
@@ -53,8 +53,9 @@ pub struct Greedy {
     listed_limit: u32,
     /// No ring below this count has members.
     lowest: u32,
-    /// Blocks in rings.
+    /// Blocks in rings, in all and by live count.
     listed_count: u32,
+    ring_counts: Vec<u32>,
 }
 
 impl Greedy {
@@ -63,19 +64,29 @@ impl Greedy {
         let mut nodes = vec![Node { next: ABSENT, previous: ABSENT }; block_count as usize];
         let anchors = block_count..=block_count + pages_per_block;
         nodes.extend(anchors.map(|anchor| Node { next: anchor, previous: anchor }));
-        Self { nodes, block_count, pages_per_block, listed_limit: 0, lowest: 0, listed_count: 0 }
+        Self {
+            nodes,
+            block_count,
+            pages_per_block,
+            listed_limit: 0,
+            lowest: 0,
+            listed_count: 0,
+            ring_counts: vec![0; pages_per_block as usize + 1],
+        }
     }
 
     fn is_listed(&self, block: u32) -> bool {
         self.nodes[block as usize].next < UNLISTED
     }
 
+    /// Takes a block out of the ring of `live_count`.
     #[inline]
-    fn unlink(&mut self, block: u32) {
+    fn unlink(&mut self, block: u32, live_count: u32) {
         let Node { next, previous } = self.nodes[block as usize];
         self.nodes[previous as usize].next = next;
         self.nodes[next as usize].previous = previous;
         self.listed_count -= 1;
+        self.ring_counts[live_count as usize] -= 1;
     }
 
     #[inline]
@@ -87,6 +98,7 @@ impl Greedy {
         self.nodes[anchor as usize].previous = block;
         self.lowest = self.lowest.min(live_count);
         self.listed_count += 1;
+        self.ring_counts[live_count as usize] += 1;
     }
 
     fn insert(&mut self, block: u32, live_count: u32) {
@@ -134,17 +146,17 @@ impl Greedy {
         }
     }
 
-    /// Drops the fullest rings until a quarter of the blocks is listed.
+    /// Drops the fullest rings as long as an eighth of the blocks stays listed.
     #[cold]
     fn lower_limit(&mut self) {
-        while self.listed_count > self.block_count / 4 && self.listed_limit > self.lowest {
+        while self.listed_count - self.ring_counts[self.listed_limit as usize] >= self.block_count / 8 {
             let anchor = self.block_count + self.listed_limit;
             let mut block = self.nodes[anchor as usize].next;
             while block != anchor {
                 block = std::mem::replace(&mut self.nodes[block as usize].next, UNLISTED);
-                self.listed_count -= 1;
             }
             self.nodes[anchor as usize] = Node { next: anchor, previous: anchor };
+            self.listed_count -= std::mem::take(&mut self.ring_counts[self.listed_limit as usize]);
             self.listed_limit -= 1;
         }
     }
@@ -156,8 +168,8 @@ impl GcPolicy for Greedy {
     }
 
     #[inline]
-    fn invalidated(&mut self, block: u32, live_count: u16, _now: u64) {
-        let live_count = u32::from(live_count);
+    fn invalidated(&mut self, block: u32, live_count: u16, died: u16, _now: u64) {
+        let (live_count, died) = (u32::from(live_count), u32::from(died));
         if live_count > self.listed_limit {
             return;
         }
@@ -165,7 +177,7 @@ impl GcPolicy for Greedy {
             ABSENT => {}
             UNLISTED => self.push_back(block, live_count),
             _ => {
-                self.unlink(block);
+                self.unlink(block, live_count + died);
                 self.push_back(block, live_count);
             }
         }
@@ -178,14 +190,14 @@ impl GcPolicy for Greedy {
             self.lower_limit();
         }
         let victim = self.first_listed()?;
-        self.remove(victim);
+        self.remove(victim, self.lowest as u16);
         Some(victim)
     }
 
-    fn remove(&mut self, block: u32) {
+    fn remove(&mut self, block: u32, live_count: u16) {
         assert!(self.nodes[block as usize].next != ABSENT, "block {block} is no candidate");
         if self.is_listed(block) {
-            self.unlink(block);
+            self.unlink(block, u32::from(live_count));
         }
         self.nodes[block as usize].next = ABSENT;
     }
@@ -247,9 +259,8 @@ mod tests {
         for (block, live_count) in [(0, 5), (1, 7), (2, 6), (3, 5)] {
             policy.closed(block, live_count, 0);
         }
-        policy.invalidated(1, 6, 0);
-        policy.invalidated(1, 5, 0);
-        policy.invalidated(1, 4, 0);
+        policy.invalidated(1, 6, 1, 0);
+        policy.invalidated(1, 4, 2, 0);
         let view = BlockView { live_counts: &[5, 4, 6, 5], pages_per_block: 8, now: 0 };
         let order: Vec<u32> = std::iter::from_fn(|| policy.choose(&view)).collect();
         assert_eq!(order, [1, 0, 3, 2]);
@@ -270,8 +281,9 @@ mod tests {
                 policy.closed(block, live_counts[block as usize], round);
                 candidates.insert(block);
             } else if rng.below(100) < deaths && live_counts[block as usize] > 0 {
-                live_counts[block as usize] -= 1;
-                policy.invalidated(block, live_counts[block as usize], round);
+                let died = 1 + rng.below(u64::from(live_counts[block as usize]).min(3)) as u16;
+                live_counts[block as usize] -= died;
+                policy.invalidated(block, live_counts[block as usize], died, round);
             } else {
                 let view = BlockView { live_counts: &live_counts, pages_per_block: 256, now: round };
                 let fewest = candidates.iter().map(|&block| live_counts[block as usize]).min();

@@ -53,14 +53,14 @@ pub trait GcPolicy: Send {
     /// A block was written to its end and may be collected from now on.
     fn closed(&mut self, block: u32, live_count: u16, now: u64);
 
-    /// A page of a block died; `live_count` is what is left. The block may be open: then it is no candidate yet.
-    fn invalidated(&mut self, block: u32, live_count: u16, now: u64);
+    /// `died` pages of a block died; `live_count` are left. The block may be open: then it is no candidate yet.
+    fn invalidated(&mut self, block: u32, live_count: u16, died: u16, now: u64);
 
     /// The next victim, which is no candidate any more; `None` without candidates.
     fn choose(&mut self, view: &BlockView) -> Option<u32>;
 
     /// Takes a candidate out, because wear leveling collects it.
-    fn remove(&mut self, block: u32);
+    fn remove(&mut self, block: u32, live_count: u16);
 
     /// The candidates and what is remembered of them, as numbers for a device image.
     fn save(&self) -> Vec<u64>;
@@ -268,10 +268,10 @@ mod tests {
             for block in 0..16 {
                 policy.closed(block, 8, u64::from(block));
                 for live in (live_counts[block as usize]..8).rev() {
-                    policy.invalidated(block, live, 20);
+                    policy.invalidated(block, live, 1, 20);
                 }
             }
-            policy.remove(5);
+            policy.remove(5, live_counts[5]);
             let view = BlockView { live_counts: &live_counts, pages_per_block: 8, now: 100 };
             let mut victims: Vec<u32> = std::iter::from_fn(|| policy.choose(&view)).collect();
             victims.sort_unstable();
@@ -287,7 +287,7 @@ mod tests {
             for block in 0..16 {
                 policy.closed(block, 8, u64::from(block) + 3);
                 for live in (live_counts[block as usize]..8).rev() {
-                    policy.invalidated(block, live, 20 + u64::from(block));
+                    policy.invalidated(block, live, 1, 20 + u64::from(block));
                 }
             }
             let mut restored = build(&config);

@@ -35,7 +35,7 @@ impl GcPolicy for Random {
         self.candidates.insert(block);
     }
 
-    fn invalidated(&mut self, _block: u32, _live_count: u16, _now: u64) {}
+    fn invalidated(&mut self, _block: u32, _live_count: u16, _died: u16, _now: u64) {}
 
     fn choose(&mut self, _view: &BlockView) -> Option<u32> {
         let members = self.candidates.members();
@@ -47,7 +47,7 @@ impl GcPolicy for Random {
         Some(victim)
     }
 
-    fn remove(&mut self, block: u32) {
+    fn remove(&mut self, block: u32, _live_count: u16) {
         self.candidates.remove(block);
     }
 

@@ -57,7 +57,7 @@ impl GcPolicy for WindowedGreedy {
         self.refill();
     }
 
-    fn invalidated(&mut self, _block: u32, _live_count: u16, _now: u64) {}
+    fn invalidated(&mut self, _block: u32, _live_count: u16, _died: u16, _now: u64) {}
 
     fn choose(&mut self, view: &BlockView) -> Option<u32> {
         let position = (0..self.window.len())
@@ -67,7 +67,7 @@ impl GcPolicy for WindowedGreedy {
         Some(victim)
     }
 
-    fn remove(&mut self, block: u32) {
+    fn remove(&mut self, block: u32, _live_count: u16) {
         match self.window.iter().position(|&member| member == block) {
             Some(position) => {
                 self.window.swap_remove(position);
