@@ -1,0 +1,61 @@
+"""Warnings against reading more out of a result than is in it: the usual mistakes, caught by rule.
+
+Each rule looks at the document alone, so that the same run always carries the same warnings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Rule = Callable[[dict[str, Any]], Iterator[str]]
+
+
+def cautions(document: dict[str, Any]) -> list[str]:
+    """Return the warnings that `document` deserves, in a fixed order."""
+    return [text for rule in RULES for text in rule(document)]
+
+
+def _no_collection(document: dict[str, Any]) -> Iterator[str]:
+    """GC latency from a workload that never collected."""
+    metrics = document["metrics"]
+    # The core itself warns when GC did not run at all.
+    if metrics.get("gc_cycles") and not metrics.get("gc_pages_moved"):
+        yield (
+            "GC erased blocks but moved no page, as with any sequential workload: the latencies "
+            "say nothing about moving live data; measure that with random writes"
+        )
+
+
+def _fresh(document: dict[str, Any]) -> Iterator[str]:
+    """Numbers of an empty drive, which no drive keeps for long."""
+    if is_fresh(document) and document["metrics"].get("host_bytes_written"):
+        yield (
+            "measured from a fresh drive: the first writes cost nothing, so WAF, throughput and "
+            "latency are better than they stay; compare only with other fresh drives"
+        )
+
+
+def _thin_tail(document: dict[str, Any]) -> Iterator[str]:
+    """A mean without a tail beside it."""
+    for op, row in (document["metrics"].get("latency_us") or {}).items():
+        if op != "all" and row and row.get("count") and row.get("p999") is None:
+            yield (
+                f"{op} latency: {row['count']} samples are too few for p99.9 "
+                "(ten must lie beyond a percentile)"
+            )
+
+
+def _interrupted(document: dict[str, Any]) -> Iterator[str]:
+    """Numbers of a part."""
+    if document.get("partial"):
+        yield "interrupted: the metrics cover only the part that was run"
+
+
+def is_fresh(document: dict[str, Any]) -> bool:
+    """Tell whether a result was measured from an empty drive."""
+    state = document["state"]
+    return bool(state.get("origin") == "fresh" and not state.get("steps"))
+
+
+RULES: tuple[Rule, ...] = (_interrupted, _no_collection, _fresh, _thin_tail)

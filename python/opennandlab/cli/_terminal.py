@@ -1,0 +1,353 @@
+"""How every verb speaks: results on stdout, the rest on stderr, and one meaning per exit code.
+
+`--json` puts exactly one JSON document on stdout, also when something was refused. A progress line
+is drawn only where a person can see it.
+"""
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from opennandlab.config import DeviceConfig
+    from opennandlab.result import Result
+    from opennandlab.run import Progress, Run
+
+DONE = 0
+FAILED = 1  # it ran, but a self-check, a verification or a validation failed
+REFUSED = 2  # bad usage, configuration or trace: nothing was run
+BROKEN = 3  # the target refused or failed, such as a disk that is full
+INTERRUPTED = 130
+
+# Wide enough for every table where no terminal tells its width.
+PLAIN_WIDTH = 110
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print nothing but errors; see the exit code.")
+]
+Seed = Annotated[
+    int, typer.Option("--seed", help="Seed of all randomness; recorded in the result.", min=0)
+]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change one key of the device, by dotted path: ftl.gc_policy=cost_benefit; "
+        "with `workload.` before it, of the workload. May be repeated.",
+    ),
+]
+SliceOps = Annotated[
+    int | None,
+    typer.Option("--slice-ops", hidden=True, min=1, help="Operations in a slice of the run."),
+]
+
+
+def stdout() -> "Console":
+    """Return the console for results."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
+
+
+def stderr() -> "Console":
+    """Return the console for diagnostics."""
+    from rich.console import Console
+
+    width = None if sys.stderr.isatty() else PLAIN_WIDTH
+    return Console(stderr=True, width=width, highlight=False, soft_wrap=True)
+
+
+def emit_json(document: object) -> None:
+    """Print the one JSON document."""
+    from opennandlab.canonical import readable_json
+
+    sys.stdout.write(readable_json(document) + "\n")
+    sys.stdout.flush()
+
+
+def note(text: str, *, style: str | None = None) -> None:
+    """Print a diagnostic line."""
+    from rich.text import Text
+
+    stderr().print(Text(text, style=style or ""))
+
+
+def stop(code: int, text: str, *, as_json: bool = False, **details: object) -> NoReturn:
+    """Say why, and end with `code`."""
+    note(f"error: {text}", style="bold red")
+    if as_json:
+        emit_json({"error": {"exit_code": code, "message": text, **details}})
+    raise typer.Exit(code)
+
+
+@contextlib.contextmanager
+def guard(*, as_json: bool) -> Iterator[None]:
+    """Turn what a command may raise into a sentence and an exit code."""
+    from opennandlab.errors import ConfigError, InternalError, OpenNandLabError
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        stop(INTERRUPTED, "interrupted", as_json=as_json)
+    except ConfigError as error:
+        stop(REFUSED, str(error), as_json=as_json, path=error.path)
+    except InternalError as error:
+        stop(
+            FAILED, f"{error} (this is a defect of opennandlab, please report it)", as_json=as_json
+        )
+    except OpenNandLabError as error:
+        stop(REFUSED, str(error), as_json=as_json)
+    except MemoryError:
+        stop(REFUSED, "out of memory; `config show` prints what a device needs", as_json=as_json)
+
+
+@contextlib.contextmanager
+def progress_line(*, quiet: bool) -> Iterator[Callable[["Progress"], None] | None]:
+    """Yield a watcher that draws a progress line with ETA; None where nobody would see it."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    bar = Bar(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[share]} {task.fields[eta]}"),
+        console=stderr(),
+        auto_refresh=False,
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("starting", total=None, share="", eta="")
+        drawn = 0.0
+
+        def watch(state: "Progress") -> None:
+            nonlocal drawn
+            now = time.monotonic()
+            if now - drawn < 0.1 and not state.finished:
+                return
+            drawn = now
+            bar.update(task, refresh=True, **_line(state))
+
+        yield watch
+
+
+def _line(state: "Progress") -> dict[str, Any]:
+    place = (
+        "done" if state.finished else f"{state.stage_index + 1}/{state.stage_count} {state.stage}"
+    )
+    share = "" if state.fraction is None else f"{state.fraction:4.0%}"
+    eta = "" if state.eta_s is None else f"{duration(state.eta_s)} left"
+    rate = state.host_ios / state.elapsed_s if state.elapsed_s else 0.0
+    return {
+        "description": place,
+        "completed": state.done,
+        "total": state.total or None,
+        "share": share,
+        "eta": f"{eta}  {rate / 1e6:.1f} M I/O per s".strip(),
+    }
+
+
+def duration(seconds: float) -> str:
+    """Write a span of time for a person."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def check_outputs(*paths: Path | None) -> None:
+    """Refuse unwritable and clashing output paths before anything runs.
+
+    Raises:
+        OutputError: with the reason.
+    """
+    from opennandlab.errors import OutputError
+    from opennandlab.files import check_writable
+
+    given = [path for path in paths if path is not None]
+    for index, path in enumerate(given):
+        check_writable(path)
+        if path.exists() and not path.is_file():
+            continue  # such as /dev/null, which may be given twice
+        if any(path.resolve() == other.resolve() for other in given[:index]):
+            raise OutputError(f"cannot write {path}: it was given for two outputs")
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Files that a run leaves.
+
+    Args:
+        result: Result file.
+        plot: HTML page.
+        image: Device image; not written after an interruption.
+    """
+
+    result: Path | None = None
+    plot: Path | None = None
+    image: Path | None = None
+
+
+def run_and_report(
+    run: "Run", outputs: Outputs, *, as_json: bool, quiet: bool, slice_ops: int | None
+) -> None:
+    """Run, write the files, print the tables, and end with the exit code of the outcome."""
+    from opennandlab.errors import Interrupted, OutputError
+
+    code = DONE
+    try:
+        with progress_line(quiet=quiet) as watch:
+            result = run.measure(progress=watch, slice_ops=slice_ops)
+        code = DONE if result.passed else FAILED
+    except Interrupted as interruption:
+        if interruption.result is None:
+            raise
+        result, code = interruption.result, INTERRUPTED
+    problem = None
+    try:
+        _write(run, result, outputs, interrupted=code == INTERRUPTED)
+    except OutputError as error:
+        kept = _rescue(result) if outputs.result is not None else None
+        problem = f"{error}" + (f"; the result is kept in {kept}" if kept else "")
+    if as_json:
+        emit_json(result.document)
+    elif not quiet:
+        show_result(result)
+    if not quiet:
+        show_notes(result, None if problem else outputs.result)
+    raise typer.Exit(_verdict(result, code, problem))
+
+
+def _verdict(result: "Result", code: int, problem: str | None) -> int:
+    """Say what went wrong; return the exit code."""
+    if code == FAILED:
+        note("error: self-checks failed: " + "; ".join(result.failed_checks()), style="bold red")
+    if code == INTERRUPTED:
+        note("interrupted: the result is partial", style="bold red")
+    if problem:
+        note(f"error: {problem}", style="bold red")
+        return BROKEN
+    return code
+
+
+def _write(run: "Run", result: "Result", outputs: Outputs, *, interrupted: bool) -> None:
+    if outputs.result is not None:
+        result.save(outputs.result)
+    if outputs.plot is not None:
+        from opennandlab.reports.plot import write
+
+        write(result, outputs.plot)
+    if outputs.image is not None and not interrupted:
+        run.save_image(outputs.image)
+
+
+def _rescue(result: "Result") -> Path | None:
+    import tempfile
+
+    from opennandlab.errors import OutputError
+
+    path = Path(tempfile.gettempdir()) / f"opennandlab-{result.digest[:16]}.json"
+    try:
+        result.save(path)
+    except (OutputError, OSError):
+        return None
+    return path
+
+
+def show_result(result: "Result") -> None:
+    """Print the tables of a result on stdout."""
+    from rich.table import Table
+
+    from opennandlab.summary import latency_table, metric_rows, number, size, state_text
+
+    document = result.document
+    console = stdout()
+    effective = document["effective"]
+    name = (document.get("run") or {}).get("device_name", "device")
+    mark = " (partial: interrupted)" if result.partial else ""
+    title = f"{document['workload'].get('name', '?')} on {name}, seed {document['seed']}{mark}"
+    console.print(title, style="bold", markup=False)
+    console.print(
+        f"{size(effective['raw_bytes'])} raw, {size(effective['logical_bytes'])} logical, "
+        f"spare factor {number(effective['spare_factor'])} "
+        f"(effective {number(effective['spare_factor_effective'])}), "
+        f"GC {_kind(document['device']['ftl'].get('gc_policy'))}; "
+        f"from {state_text(document['state'])}",
+        markup=False,
+        soft_wrap=True,
+    )
+    metrics = Table("metric", show_edge=False, pad_edge=False)
+    metrics.add_column("value", justify="right")
+    metrics.add_column("unit")
+    for row in metric_rows(document):
+        metrics.add_row(*row)
+    console.print(metrics)
+    head, rows = latency_table(document)
+    if rows:
+        latency = Table(head[0], show_edge=False, pad_edge=False)
+        for cell in head[1:]:
+            latency.add_column(cell, justify="right", no_wrap=True)
+        for cells in rows:
+            latency.add_row(*cells)
+        console.print()
+        console.print(latency)
+    console.print(f"\ndigest {result.digest}", markup=False)
+
+
+def show_notes(result: "Result", saved: Path | None) -> None:
+    """Print the warnings, and where the result is, on stderr."""
+    for text in result.warnings:
+        note(f"warning: {text}", style="yellow")
+    if saved is not None:
+        note(f"result saved to {saved}")
+
+
+def chosen_device(
+    config: str | None, state: str | None, overrides: dict[str, Any]
+) -> "DeviceConfig | None":
+    """Return the device of `--config` and `--set`; None when an image brings its own.
+
+    Raises:
+        ConfigError: for a device that cannot be used.
+    """
+    from opennandlab.config import load_device
+    from opennandlab.errors import ConfigError
+
+    if config is not None or not (state or "").startswith("image:"):
+        return load_device(config or "config", overrides)
+    if overrides:
+        raise ConfigError("state", "an image brings its device: --set cannot change it")
+    return None
+
+
+def split_sets(assignments: list[str] | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split `--set` into the overrides of the device and those of the workload."""
+    from opennandlab.config import parse_overrides
+
+    device: dict[str, Any] = {}
+    workload: dict[str, Any] = {}
+    for path, value in parse_overrides(assignments or []).items():
+        head, _, rest = path.partition(".")
+        if head == "workload" and rest:
+            workload[rest] = value
+        else:
+            device[path] = value
+    return device, workload
+
+
+def _kind(value: object) -> str:
+    return str(value.get("kind", value)) if isinstance(value, dict) else str(value)

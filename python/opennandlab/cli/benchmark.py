@@ -1,0 +1,59 @@
+"""`benchmark`: one workload on one device; metrics table and result file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._terminal import Json, Quiet, Seed, Sets, SliceOps
+
+
+def benchmark(
+    workload: Annotated[
+        str, typer.Option("--workload", "-w", metavar="W1..W5|FILE", help="What the host does.")
+    ],
+    config: Annotated[
+        str | None,
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="PRESET|FILE",
+            help="The device; default: the preset `config`, or the device of the image.",
+        ),
+    ] = None,
+    seed: Seed = 42,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Result file (JSON).")
+    ] = None,
+    state: Annotated[
+        str | None,
+        typer.Option(
+            "--state",
+            metavar="fresh|image:FILE",
+            help="Start from an empty or a saved drive instead of the workload's preconditioning.",
+        ),
+    ] = None,
+    save_image: Annotated[
+        Path | None,
+        typer.Option("--save-image", metavar="FILE", help="Save the drive's state after the run."),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Plots and tables in one HTML page."),
+    ] = None,
+    settings: Sets = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    slice_ops: SliceOps = None,
+) -> None:
+    """Run one workload on one simulated device."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.run import Start, prepare_benchmark
+
+        device_sets, workload_sets = terminal.split_sets(settings)
+        terminal.check_outputs(output, save_image, plot)
+        device = terminal.chosen_device(config, state, device_sets)
+        run = prepare_benchmark(Start(device, seed, state), workload, workload_sets)
+        outputs = terminal.Outputs(output, plot, save_image)
+        terminal.run_and_report(run, outputs, as_json=as_json, quiet=quiet, slice_ops=slice_ops)

@@ -1,0 +1,212 @@
+"""`config`: what a device file means, whether it is right, and what may stand in it."""
+
+import json
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._terminal import Json, Quiet, Sets
+
+if TYPE_CHECKING:
+    from opennandlab.config import DeviceConfig
+
+app = typer.Typer(
+    help="Show, check and describe device and workload files.",
+    epilog="Example: opennandlab config show tlc_standard",
+    no_args_is_help=True,
+)
+
+# Suffix of a key -> unit shown; `_pct` keys hold ratios, as the benchmark page writes them.
+UNITS = {
+    "_us": "µs",
+    "_bytes": "B",
+    "_mt_s": "MT/s",
+    "_ratio": "ratio",
+    "_pct": "ratio",
+    "rber_floor": "errors per bit",
+    "rber_ceil": "errors per bit",
+    "_cycles": "erases",
+    "_pages": "pages",
+    "_blocks": "blocks",
+    "_depth_max": "commands",
+    "bch_t": "bits per codeword",
+    "channels": "channels",
+    "_per_channel": "dies",
+    "_per_die": "planes",
+    "_per_plane": "blocks",
+    "_per_block": "pages",
+}
+
+Device = Annotated[str, typer.Argument(metavar="PRESET|FILE", help="The device.")]
+
+
+class Kind(str, Enum):
+    """What a schema can be printed of."""
+
+    DEVICE = "device"
+    WORKLOAD = "workload"
+    REPLAY = "replay"
+
+
+@app.command(epilog="Example: opennandlab config show tlc_standard --set ftl.gc_policy=fifo")
+def show(
+    device: Device = "config",
+    settings: Sets = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Print the resolved device with units, what follows from it, and all sources."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.config import leaves, load_device
+        from opennandlab.prediction import predicted_waf
+
+        loaded = load_device(device, terminal.split_sets(settings)[0])
+        effective = json.loads(json.dumps(loaded.effective, default=dict))
+        effective["predicted_waf"] = predicted_waf(loaded.to_dict(), effective)
+        sources = {path: loaded.origin(path) for path, _ in leaves(loaded.to_dict())}
+        if as_json:
+            terminal.emit_json(
+                {"device": loaded.to_dict(), "effective": effective, "sources": sources}
+            )
+        elif not quiet:
+            _show(loaded, effective)
+
+
+@app.command(epilog="Example: opennandlab config check my_device.yaml")
+def check(
+    file: Annotated[
+        str, typer.Argument(metavar="PRESET|FILE", help="The device.", show_default=False)
+    ],
+    workload: Annotated[
+        str | None,
+        typer.Option("--workload", "-w", metavar="NAME|FILE", help="Check a workload on it, too."),
+    ] = None,
+    settings: Sets = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Exit 0 if the file can be used; otherwise name the key, the value and what is accepted."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.config import load_device, load_workload
+
+        device_sets, workload_sets = terminal.split_sets(settings)
+        device = load_device(file, device_sets)
+        if workload is not None:
+            load_workload(workload, device, overrides=workload_sets)
+        if as_json:
+            terminal.emit_json({"file": file, "valid": True})
+        elif not quiet:
+            terminal.stdout().print(f"{file}: valid", markup=False)
+
+
+@app.command(epilog="Example: opennandlab config schema device > device.schema.json")
+def schema(
+    kind: Annotated[Kind, typer.Argument(help="Of which kind of file.")] = Kind.DEVICE,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Print the JSON schema of device, workload or replay files."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab import _core
+
+        makers = {
+            Kind.DEVICE: _core.device_schema,
+            Kind.WORKLOAD: _core.workload_schema,
+            Kind.REPLAY: _core.replay_schema,
+        }
+        document = json.loads(makers[kind]())
+        if not quiet:
+            terminal.emit_json(document)
+
+
+@app.command(epilog="Example: opennandlab config presets")
+def presets(
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """List the devices and workloads of the package."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.config import PRESETS, device_presets, workload_presets
+
+        names = {"devices": device_presets(), "workloads": workload_presets()}
+        if as_json:
+            terminal.emit_json(names)
+        elif not quiet:
+            console = terminal.stdout()
+            folders = {"devices": PRESETS, "workloads": PRESETS / "workloads"}
+            for kind, folder in folders.items():
+                console.print(kind, style="bold")
+                for name in names[kind]:
+                    title = _title(folder / f"{name}.yaml")
+                    console.print(f"  {name:16} {title}", markup=False, soft_wrap=True)
+
+
+def _title(path: Path) -> str:
+    """Return the first comment of a preset: by rule it says what it is."""
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    return first.removeprefix("#").strip() if first.startswith("#") else ""
+
+
+def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    from opennandlab.config import leaves
+    from opennandlab.summary import number, size
+
+    console = terminal.stdout()
+    console.print(f"device {device.name}", style="bold", markup=False)
+    waf = effective["predicted_waf"]
+    facts = [
+        ("raw capacity", f"{size(effective['raw_bytes'])} ({effective['raw_bytes']} bytes)"),
+        (
+            "logical capacity",
+            f"{size(effective['logical_bytes'])} ({effective['logical_bytes']} bytes)",
+        ),
+        ("spare factor, nominal", number(effective["spare_factor"])),
+        ("spare factor, effective", number(effective["spare_factor_effective"])),
+        (
+            "predicted WAF",
+            "no closed form for this policy"
+            if waf is None
+            else f"{number(waf)} (uniform random page writes, steady state)",
+        ),
+        ("GC trigger", str(effective["reserve_text"])),
+        ("memory to simulate", size(effective["memory_bytes"])),
+    ]
+    known = {"raw_bytes", "logical_bytes", "spare_factor", "spare_factor_effective"}
+    known |= {"predicted_waf", "reserve_text", "memory_bytes"}
+    facts += [
+        (path.replace("_", " "), number(value))
+        for path, value in leaves({k: v for k, v in effective.items() if k not in known})
+    ]
+    table = Table(show_header=False, show_edge=False, pad_edge=False, box=None)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for fact in facts:
+        table.add_row(*fact)
+    console.print(table)
+    console.print()
+    keys = Table("key", show_edge=False, pad_edge=False)
+    keys.add_column("value", justify="right", overflow="fold")
+    keys.add_column("unit")
+    keys.add_column("source", overflow="fold")
+    sections = device.to_dict()
+    # The order of the file, not of the alphabet.
+    first = {
+        key: sections[key] for key in ("name", "nand", "ftl", "ecc", "host") if key in sections
+    }
+    for path, value in leaves(first | sections):
+        if value is not None:
+            text = value if isinstance(value, str) else json.dumps(value)
+            keys.add_row(path, text, _unit(path, value), device.origin(path))
+    console.print(keys)
+
+
+def _unit(path: str, value: object) -> str:
+    """Return the unit that the name of a key states."""
+    if isinstance(value, str):
+        return ""
+    return next((unit for suffix, unit in UNITS.items() if path.endswith(suffix)), "")

@@ -1,0 +1,123 @@
+"""`replay`: a recorded block trace on a device."""
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._terminal import Json, Quiet, Seed, Sets, SliceOps
+
+
+class Beyond(str, Enum):
+    """What happens to addresses beyond the device."""
+
+    ERROR = "error"
+    WRAP = "wrap"
+    SCALE = "scale"
+
+
+def replay(
+    trace: Annotated[
+        Path, typer.Argument(metavar="TRACE", help="Plain, gzip or zstd.", show_default=False)
+    ],
+    config: Annotated[
+        str | None,
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="PRESET|FILE",
+            help="The device; default: the preset `config`, or the device of the image.",
+        ),
+    ] = None,
+    trace_format: Annotated[
+        str,
+        typer.Option(
+            "--trace-format",
+            metavar="NAME",
+            help="mqsim, msr, spc, tencent, alibaba, fio_iolog, blkparse, or auto.",
+        ),
+    ] = "auto",
+    closed_loop: Annotated[
+        int | None,
+        typer.Option(
+            "--closed-loop",
+            metavar="QD",
+            help="Keep so many requests outstanding; arrival times are ignored.",
+        ),
+    ] = None,
+    time_scale: Annotated[
+        float | None,
+        typer.Option("--time-scale", help="Factor on arrival times: 0.5 is twice as fast."),
+    ] = None,
+    beyond: Annotated[
+        Beyond, typer.Option("--beyond", help="Addresses beyond the device.")
+    ] = Beyond.ERROR,
+    wrap: Annotated[bool, typer.Option("--wrap", help="Short for --beyond wrap.")] = False,
+    scale: Annotated[bool, typer.Option("--scale", help="Short for --beyond scale.")] = False,
+    volumes: Annotated[
+        str | None,
+        typer.Option(
+            "--volumes",
+            metavar="concat|overlay|NAME",
+            help="Several volumes one after the other, on the same addresses, or one of them.",
+        ),
+    ] = None,
+    skip_bad_lines: Annotated[
+        bool, typer.Option("--skip-bad-lines", help="Count lines that cannot be read, and go on.")
+    ] = False,
+    seed: Seed = 42,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Result file (JSON).")
+    ] = None,
+    state: Annotated[
+        str | None,
+        typer.Option(
+            "--state",
+            metavar="fresh|image:FILE",
+            help="Start from an empty or a saved drive instead of one sequential fill.",
+        ),
+    ] = None,
+    save_image: Annotated[
+        Path | None,
+        typer.Option("--save-image", metavar="FILE", help="Save the drive's state after the run."),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Plots and tables in one HTML page."),
+    ] = None,
+    settings: Sets = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    slice_ops: SliceOps = None,
+) -> None:
+    """Replay a block trace: open loop by arrival time, or closed loop."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.config import set_path
+        from opennandlab.errors import ConfigError
+        from opennandlab.run import Start, prepare_replay
+
+        if wrap + scale + (beyond is not Beyond.ERROR) > 1:
+            raise ConfigError("beyond", "give one of --wrap, --scale and --beyond")
+        if closed_loop is not None and time_scale is not None:
+            raise ConfigError("loop", "--closed-loop ignores arrival times: drop --time-scale")
+        options: dict[str, Any] = {
+            "format": trace_format,
+            "beyond": "wrap" if wrap else "scale" if scale else beyond.value,
+            "skip_bad_lines": skip_bad_lines,
+        }
+        if closed_loop is not None:
+            options["loop"] = {"kind": "closed", "queue_depth": closed_loop}
+        elif time_scale is not None:
+            options["loop"] = {"kind": "open", "time_scale": time_scale}
+        if volumes is not None:
+            options["volumes"] = volumes
+        device_sets, replay_sets = terminal.split_sets(settings)
+        terminal.check_outputs(output, save_image, plot)
+        device = terminal.chosen_device(config, state, device_sets)
+        for path, value in replay_sets.items():
+            set_path(options, path, value)
+        run = prepare_replay(Start(device, seed, state), trace, options)
+        outputs = terminal.Outputs(output, plot, save_image)
+        terminal.run_and_report(run, outputs, as_json=as_json, quiet=quiet, slice_ops=slice_ops)

@@ -1,0 +1,265 @@
+"""`theory`: closed forms alone, nothing is simulated."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from typing import Annotated, Any
+
+import typer
+
+from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._terminal import Json, Quiet
+
+app = typer.Typer(
+    help="Evaluate closed forms: write amplification, bandwidth, queueing, endurance.",
+    epilog="Example: opennandlab theory waf --policy greedy --pages-per-block 256 "
+    "--spare-factor 0.0654",
+    no_args_is_help=True,
+)
+
+
+class Policy(str, Enum):
+    """Victim policies with a closed form."""
+
+    GREEDY = "greedy"
+    FIFO = "fifo"
+    RANDOM = "random"
+    D_CHOICES = "d_choices"
+
+
+class Cell(str, Enum):
+    """Dies of the 2009 SNIA tutorial."""
+
+    SLC = "slc"
+    MLC = "mlc"
+
+
+class Link(str, Enum):
+    """Host links."""
+
+    IDEAL = "ideal"
+    SATA2 = "sata2"
+    PCIE4X4 = "pcie4x4"
+
+
+class Target(str, Enum):
+    """What a trim hits."""
+
+    ANY = "any"
+    MAPPED = "mapped"
+
+
+Row = tuple[str, object, str]
+
+
+@app.command(
+    epilog="Example: opennandlab theory waf --policy greedy --pages-per-block 256 "
+    "--spare-factor 0.0654"
+)
+def waf(
+    policy: Annotated[Policy, typer.Option(help="How GC picks its victim.")] = Policy.GREEDY,
+    d: Annotated[float, typer.Option("--d", min=1, help="Candidates of d_choices.")] = 10,
+    pages_per_block: Annotated[int, typer.Option(min=1, help="Pages in a block.")] = 256,
+    spare_factor: Annotated[
+        float | None, typer.Option(help="(T - U) / T, 0 to 1; the effective one for a real drive.")
+    ] = None,
+    over_provisioning: Annotated[
+        float | None, typer.Option(help="(T - U) / U, instead of the spare factor.")
+    ] = None,
+    hot_fraction: Annotated[
+        float | None, typer.Option(help="Share of the pages that are hot, 0 to 1.")
+    ] = None,
+    hot_share: Annotated[
+        float | None, typer.Option(help="Share of the writes that go to hot pages, 0 to 1.")
+    ] = None,
+    trim_pct: Annotated[float, typer.Option(min=0, max=100, help="Requests that trim, %.")] = 0.0,
+    trim_target: Annotated[Target, typer.Option(help="What a trim hits.")] = Target.ANY,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write amplification in steady state (mean field: many blocks)."""
+    with terminal.guard(as_json=as_json), _usage():
+        from opennandlab.theory.waf import Traffic, predict_waf
+
+        spare = _spare_factor(spare_factor, over_provisioning)
+        if (hot_fraction is None) != (hot_share is None):
+            raise ValueError("--hot-fraction and --hot-share belong together")
+        skew: dict[str, Any] = {}
+        if hot_fraction is not None:
+            skew = {"pattern": "hot_cold", "fraction": hot_fraction, "share": hot_share}
+        traffic = Traffic(**skew, trim_share=trim_pct / 100, trim_target=trim_target.value)
+        value = predict_waf(policy.value, {"d": d}, pages_per_block, spare, traffic)
+        parameters = {
+            "policy": policy.value,
+            **({"d": d} if policy is Policy.D_CHOICES else {}),
+            "pages_per_block": pages_per_block,
+            "spare_factor": spare,
+            "over_provisioning": spare / (1 - spare),
+            **({"hot_fraction": hot_fraction, "hot_share": hot_share} if skew else {}),
+            **({"trim_pct": trim_pct, "trim_target": trim_target.value} if trim_pct else {}),
+        }
+        _answer(parameters, [("waf", value, "x")], as_json=as_json, quiet=quiet)
+
+
+@app.command(
+    epilog="Example: opennandlab theory bandwidth --cell slc --dies 8 --read-pct 50 --link sata2"
+)
+def bandwidth(
+    cell: Annotated[Cell, typer.Option(help="Die of the 2009 SNIA tutorial.")] = Cell.SLC,
+    dies: Annotated[int, typer.Option(min=1, help="Dies of the device.")] = 1,
+    read_pct: Annotated[float, typer.Option(min=0, max=100, help="Bytes that are read, %.")] = 100,
+    link: Annotated[Link, typer.Option(help="Host link.")] = Link.IDEAL,
+    pages_per_block: Annotated[
+        int | None, typer.Option(min=1, help="Pages in a block; default as in the tutorial.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Bandwidth of dies behind a link, in MB/s of 10^6 bytes (SNIA tutorial device)."""
+    with terminal.guard(as_json=as_json), _usage():
+        import math
+        from dataclasses import replace
+
+        from opennandlab.theory.bandwidth import LINK_MB_S, TUTORIAL_DIES
+
+        die = TUTORIAL_DIES[cell.value]
+        if pages_per_block is not None:
+            die = replace(die, pages_per_block=pages_per_block)
+        cap = math.inf if link is Link.IDEAL else LINK_MB_S[link.value]
+        share = read_pct / 100
+        parameters = {"cell": cell.value, "dies": dies, "read_pct": read_pct, "link": link.value}
+        rows: list[Row] = [
+            ("device_mb_s", die.device_mb_s(share, dies, cap), "MB/s"),
+            ("die_mb_s", die.mb_s(share), "MB/s"),
+            ("link_mb_s", None if cap == math.inf else cap, "MB/s"),
+            ("bus_mb_s", die.bus_mb_s, "MB/s"),
+            ("dies_to_fill_bus", die.dies_to_fill(share, die.bus_mb_s), "dies"),
+        ]
+        if cap != math.inf:
+            rows.append(("dies_to_fill_link", die.dies_to_fill(share, cap), "dies"))
+        _answer(parameters, rows, as_json=as_json, quiet=quiet)
+
+
+@app.command(
+    epilog="Example: opennandlab theory queueing --dies 8 --service-us 60 --iops 50000; "
+    "or closed loop: --dies 8 --service-us 60 --queue-depth 32"
+)
+def queueing(
+    dies: Annotated[int, typer.Option(min=1, help="Dies, each with its own channel.")] = 1,
+    service_us: Annotated[float, typer.Option(help="Time that a request holds its die, µs.")] = 60,
+    iops: Annotated[
+        float | None, typer.Option(help="Open loop: Poisson arrivals per second, whole device.")
+    ] = None,
+    queue_depth: Annotated[
+        int | None, typer.Option(min=1, help="Closed loop: requests outstanding.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Latency and throughput of random requests: M/D/1 dies, or the exact closed-loop chain."""
+    with terminal.guard(as_json=as_json), _usage():
+        from opennandlab.theory.closed_loop import busy_dies
+        from opennandlab.theory.queueing import independent_dies
+
+        parameters: dict[str, Any] = {"dies": dies, "service_us": service_us}
+        rows: list[Row]
+        if iops is not None and queue_depth is None:
+            queue = independent_dies(iops, dies, service_us)
+            parameters["iops"] = iops
+            rows = [
+                ("load", queue.load, "of each die"),
+                ("response_us_mean", queue.response_us_mean, "µs"),
+                ("response_us_p50", queue.response_us_quantile(0.5), "µs"),
+                ("response_us_p90", queue.response_us_quantile(0.9), "µs"),
+                ("response_us_p99", queue.response_us_quantile(0.99), "µs"),
+                ("response_us_p999", queue.response_us_quantile(0.999), "µs"),
+            ]
+        elif queue_depth is not None and iops is None:
+            busy = busy_dies(dies, queue_depth)
+            parameters["queue_depth"] = queue_depth
+            rows = [
+                ("busy_dies", busy, "dies"),
+                ("iops", busy / service_us * 1e6, "1/s"),
+                ("latency_us_mean", queue_depth * service_us / busy, "µs"),
+            ]
+        else:
+            raise ValueError("give either --iops (open loop) or --queue-depth (closed loop)")
+        _answer(parameters, rows, as_json=as_json, quiet=quiet)
+
+
+@app.command(
+    epilog="Example: opennandlab theory endurance --raw-tb 1.024 --pe-cycles 3000 --waf 2 "
+    "--user-tb 0.96"
+)
+def endurance(
+    raw_tb: Annotated[float, typer.Option(help="Capacity of all good blocks, TB.")],
+    pe_cycles: Annotated[float, typer.Option(help="Cycles that a block stands.")],
+    waf: Annotated[float, typer.Option(min=1, help="Pages programmed per host page.")],
+    wear_efficiency: Annotated[
+        float, typer.Option(help="Mean / maximum erase count at the end of life.")
+    ] = 1.0,
+    user_tb: Annotated[
+        float | None, typer.Option(help="Capacity that the host addresses, TB; gives DWPD.")
+    ] = None,
+    years: Annotated[float, typer.Option(help="Warranty time for DWPD.")] = 5.0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Bytes that the host can write in a drive's life, and drive writes per day."""
+    with terminal.guard(as_json=as_json), _usage():
+        from opennandlab.theory.endurance import drive_writes_per_day, tbw_bytes
+
+        written = tbw_bytes(raw_tb * 1e12, pe_cycles, waf, wear_efficiency)
+        rows: list[Row] = [("tbw_tb", written / 1e12, "TB")]
+        parameters: dict[str, Any] = {
+            "raw_tb": raw_tb,
+            "pe_cycles": pe_cycles,
+            "waf": waf,
+            "wear_efficiency": wear_efficiency,
+        }
+        if user_tb is not None:
+            parameters |= {"user_tb": user_tb, "years": years}
+            rows.append(("dwpd", drive_writes_per_day(written, user_tb * 1e12, years), "per day"))
+        _answer(parameters, rows, as_json=as_json, quiet=quiet)
+
+
+@contextmanager
+def _usage() -> Iterator[None]:
+    """What a formula refuses is the user's to mend."""
+    from opennandlab.errors import ConfigError
+
+    try:
+        yield
+    except ValueError as error:
+        raise ConfigError(".", str(error)) from error
+
+
+def _spare_factor(spare_factor: float | None, over_provisioning: float | None) -> float:
+    if spare_factor is not None and over_provisioning is None:
+        return spare_factor
+    if over_provisioning is not None and spare_factor is None:
+        if not over_provisioning > 0:
+            raise ValueError(f"--over-provisioning is {over_provisioning}; accepted: above 0")
+        return over_provisioning / (1 + over_provisioning)
+    raise ValueError("give either --spare-factor or --over-provisioning")
+
+
+def _answer(parameters: dict[str, Any], rows: list[Row], *, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        terminal.emit_json({"parameters": parameters, **{name: value for name, value, _ in rows}})
+        return
+    if quiet:
+        return
+    from opennandlab.summary import number
+
+    console = terminal.stdout()
+    console.print(
+        ", ".join(f"{name} {number(value)}" for name, value in parameters.items()),
+        style="dim",
+        markup=False,
+        soft_wrap=True,
+    )
+    width = max(len(name) for name, _, _ in rows)
+    for name, value, unit in rows:
+        shown = "none (no closed form)" if value is None and name == "waf" else number(value)
+        console.print(f"{name:{width}}  {shown} {unit}", markup=False)

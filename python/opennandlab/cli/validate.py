@@ -1,0 +1,275 @@
+"""`validate`: formula and simulation side by side, for published values or any parameters."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._terminal import Json, Quiet
+
+if TYPE_CHECKING:
+    from opennandlab.validation import Case, Parameters, Row
+
+SCHEMA = "opennandlab.validation/1"
+# `--write` replaces what stands between these lines; a file without them is written whole.
+BEGIN = "<!-- validate: begin, written by `opennandlab validate --write` -->"
+END = "<!-- validate: end -->"
+
+
+class Pattern(str, Enum):
+    """What the host writes."""
+
+    RANDOM = "random"
+    HOT_COLD = "hot_cold"
+    ZIPF = "zipf"
+
+
+class Frontiers(str, Enum):
+    """Which writes share an open block."""
+
+    SINGLE = "single"
+    HOST_GC = "host_gc"
+    HOT_COLD = "hot_cold"
+
+
+class Target(str, Enum):
+    """What a trim hits."""
+
+    ANY = "any"
+    MAPPED = "mapped"
+
+
+def validate(
+    suites: Annotated[
+        list[str] | None, typer.Argument(metavar="[SUITE]...", help="Suites; default all.")
+    ] = None,
+    case: Annotated[
+        str, typer.Option("--case", metavar="PATTERN", help="Only cases of this name: greedy-*.")
+    ] = "*",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A subset with smaller drives, under a minute.")
+    ] = False,
+    write: Annotated[
+        Path | None,
+        typer.Option("--write", metavar="FILE", help="Write the tables into a Markdown page."),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="Simulations at a time.")
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option("--policy", help="Instead of suites: greedy, fifo, random or d_choices."),
+    ] = None,
+    d: Annotated[int, typer.Option("--d", min=1, help="Candidates of d_choices.")] = 10,
+    pages_per_block: Annotated[int, typer.Option(min=1, help="Pages in a block.")] = 64,
+    spare_factor: Annotated[float, typer.Option(help="Effective spare factor, 0 to 1.")] = 0.1,
+    blocks: Annotated[int, typer.Option(min=8, help="Blocks of the log.")] = 4096,
+    reserve: Annotated[int, typer.Option(min=1, help="Blocks kept erased.")] = 1,
+    pattern: Annotated[Pattern, typer.Option(help="What the host writes.")] = Pattern.RANDOM,
+    hot_fraction: Annotated[float, typer.Option(help="Share of the pages that are hot.")] = 0.2,
+    hot_share: Annotated[float, typer.Option(help="Share of the writes that they get.")] = 0.8,
+    theta: Annotated[float, typer.Option(help="Exponent of zipf.")] = 0.99,
+    trim_pct: Annotated[float, typer.Option(min=0, max=100, help="Requests that trim, %.")] = 0.0,
+    trim_target: Annotated[Target, typer.Option(help="What a trim hits.")] = Target.ANY,
+    static_share: Annotated[float, typer.Option(help="Pages never rewritten, 0 to 1.")] = 0.0,
+    frontiers: Annotated[Frontiers, typer.Option(help="Open blocks.")] = Frontiers.SINGLE,
+    seeds: Annotated[
+        str, typer.Option("--seeds", help="Comma-separated; all must pass.")
+    ] = "1,2,3",
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Recompute the ground truth: formula and simulation, error, tolerance, verdict."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.errors import ConfigError
+
+        terminal.check_outputs(write)
+        try:
+            if policy is None:
+                cases = _of_suites(suites or [], case, quick=quick)
+            elif suites:
+                raise ConfigError(".", "give either suites or --policy")
+            else:
+                from opennandlab.theory.waf import Traffic
+                from opennandlab.validation import Parameters
+
+                traffic = Traffic(
+                    pattern=pattern.value,
+                    fraction=hot_fraction,
+                    share=hot_share,
+                    exponent=theta,
+                    trim_share=trim_pct / 100,
+                    trim_target=trim_target.value,
+                    static_share=static_share,
+                    frontiers=frontiers.value,
+                )
+                cases = _ad_hoc(
+                    Parameters(
+                        policy=policy,
+                        pages_per_block=pages_per_block,
+                        spare_factor=spare_factor,
+                        d=d,
+                        blocks=blocks,
+                        reserve=reserve,
+                        traffic=traffic,
+                        seeds=_seeds(seeds),
+                    )
+                )
+        except ValueError as error:
+            raise ConfigError(".", str(error)) from error
+        rows, complete = _run(cases, threads, quiet=quiet)
+        _report(rows, complete=complete, as_json=as_json, quiet=quiet)
+        if write is not None and complete:
+            _write(rows, write)
+            if not quiet:
+                terminal.note(f"tables written to {write}")
+        if not complete:
+            terminal.note(f"interrupted: {len(rows)} of {len(cases)} cases done", style="bold red")
+            raise typer.Exit(terminal.INTERRUPTED)
+        if not all(row.passed for row in rows):
+            raise typer.Exit(terminal.FAILED)
+
+
+def _of_suites(suites: list[str], pattern: str, *, quick: bool) -> list["Case"]:
+    from opennandlab.validation import Effort, select_cases
+
+    return select_cases(suites, pattern, Effort.QUICK if quick else Effort.FULL)
+
+
+def _ad_hoc(parameters: "Parameters") -> list["Case"]:
+    from opennandlab.validation import ad_hoc_case
+
+    return [ad_hoc_case(parameters)]
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"--seeds is `{text}`; accepted: whole numbers, such as 1,2,3") from None
+
+
+def _run(cases: list["Case"], threads: int | None, *, quiet: bool) -> tuple[list["Row"], bool]:
+    """Run the cases; on Ctrl-C return what is done, after stopping the others."""
+    from opennandlab.run import Progress, benchmark
+    from opennandlab.validation import run_cases
+
+    stopping = threading.Event()
+
+    def watch(_: Progress) -> None:
+        if stopping.is_set():
+            raise RuntimeError("interrupted")
+
+    def simulate(device: dict[str, Any], workload: dict[str, Any], seed: int) -> dict[str, Any]:
+        return benchmark(device, workload, seed=seed, progress=watch).document
+
+    rows: list[Row] = []
+    try:
+        with _row_line(len(cases), quiet=quiet) as show:
+            for row in run_cases(cases, simulate, threads):
+                rows.append(row)
+                show(row)
+    except KeyboardInterrupt:
+        stopping.set()
+        return rows, False
+    order = {(case.suite, case.name): place for place, case in enumerate(cases)}
+    rows.sort(key=lambda row: order[row.case.suite, row.case.name])
+    return rows, True
+
+
+@contextmanager
+def _row_line(total: int, *, quiet: bool) -> Iterator[Callable[["Row"], None]]:
+    """Yield a watcher that draws how many cases are done, where a person can see it."""
+    import sys
+
+    if quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[eta]}"),
+        console=terminal.stderr(),
+        transient=True,
+    )
+    began = time.monotonic()
+    with bar:
+        task = bar.add_task("cases", total=total, eta="")
+
+        def show(row: "Row") -> None:
+            done = bar.tasks[0].completed + 1
+            left = (time.monotonic() - began) / done * (total - done)
+            bar.update(
+                task,
+                advance=1,
+                description=f"{row.case.suite} {row.case.name}",
+                eta=f"{terminal.duration(left)} left",
+            )
+
+        yield show
+
+
+def _report(rows: list["Row"], *, complete: bool, as_json: bool, quiet: bool) -> None:
+    failed = [row for row in rows if not row.passed]
+    if as_json:
+        terminal.emit_json(
+            {
+                "schema": SCHEMA,
+                **({} if complete else {"partial": True}),
+                "passed": complete and not failed,
+                "case_count": len(rows),
+                "failed_count": len(failed),
+                "rows": [row.as_dict() for row in rows],
+            }
+        )
+        return
+    if quiet:
+        return
+    from rich.table import Table
+
+    from opennandlab.validation.markdown import number, share
+
+    console = terminal.stdout()
+    for suite in dict.fromkeys(row.case.suite for row in rows):
+        table = Table("case", title=suite, title_justify="left", show_edge=False, pad_edge=False)
+        for head in ("expected", "measured, per seed", "error", "tolerance"):
+            table.add_column(head, justify="right")
+        table.add_column("verdict")
+        for row in rows:
+            if row.case.suite != suite:
+                continue
+            relation = row.case.relation.value
+            table.add_row(
+                row.case.name,
+                ("" if relation == "=" else f"{relation} ") + number(row.expected),
+                row.problem or " ".join(number(value) for value in row.measured),
+                share(row.error),
+                share(row.case.tolerance).lstrip("+"),
+                "passed" if row.passed else "[bold red]FAILED[/]",
+            )
+        console.print(table)
+        console.print()
+    console.print(f"{len(rows) - len(failed)} of {len(rows)} cases passed")
+    for row in failed:
+        terminal.note(f"failed: {row.case.suite} {row.case.name}: {row.case.command}")
+
+
+def _write(rows: list["Row"], path: Path) -> None:
+    from opennandlab.files import write_atomically
+    from opennandlab.validation import render
+
+    tables = f"{BEGIN}\n\n{render(rows)}\n{END}"
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    whole = before + tables + after if begin and end else f"# Validation\n\n{tables}\n"
+    write_atomically(path, whole.encode())

@@ -1,0 +1,174 @@
+"""Comparing results honestly: like with like, or not at all.
+
+Over-provisioning decides WAF more than any policy does, and an empty drive is faster than it stays.
+So results of drives with another spare factor, or measured from another state, are refused; `force`
+compares them nevertheless and keeps the objection in the output.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from opennandlab.cautions import is_fresh
+from opennandlab.errors import ResultError
+from opennandlab.result import Result
+from opennandlab.summary import number, state_text
+
+SCHEMA = "opennandlab.compare/1"
+# Rounding of capacities to whole blocks moves the spare factor of equal drives by less than this.
+SPARE_TOLERANCE_RATIO = 1e-3
+
+
+class UnlikeError(ResultError):
+    """Results that must not be compared.
+
+    Args:
+        reasons: One sentence each.
+    """
+
+    def __init__(self, reasons: list[str]) -> None:
+        """Keep the reasons apart."""
+        super().__init__("; ".join(reasons))
+        self.reasons = reasons
+
+
+def compare(
+    results: list[Result], names: list[str] | None = None, *, force: bool = False
+) -> dict[str, Any]:
+    """Put results side by side.
+
+    Args:
+        results: Two or more; the first is what the others are measured against.
+        names: What to call them; by place otherwise.
+        force: Compare unlike things too; the reasons against it stay in the output.
+
+    Returns:
+        `{schema, names, like, reasons, warnings, metrics: {path: {values, delta_pct}}}`; a delta is
+        null where one side is null or the first is zero.
+
+    Raises:
+        UnlikeError: for unlike things, unless forced.
+    """
+    if len(results) < 2:
+        raise ResultError("compare needs two results or more")
+    documents = [result.document for result in results]
+    names = names or [f"#{index + 1}" for index in range(len(results))]
+    reasons = [
+        text
+        for name, document in zip(names[1:], documents[1:], strict=True)
+        for text in _objections(names[0], documents[0], name, document)
+    ]
+    if reasons and not force:
+        raise UnlikeError(reasons)
+    warnings = [
+        text
+        for name, document in zip(names[1:], documents[1:], strict=True)
+        for text in _doubts(names[0], documents[0], name, document)
+    ]
+    return {
+        "schema": SCHEMA,
+        "names": names,
+        "like": not reasons,
+        "reasons": reasons,
+        "warnings": warnings,
+        "metrics": _deltas([document["metrics"] for document in documents]),
+    }
+
+
+def _objections(
+    one_name: str, one: dict[str, Any], other_name: str, other: dict[str, Any]
+) -> Iterator[str]:
+    """Yield why two results must not be compared."""
+    spares = [document["effective"].get("spare_factor_effective") for document in (one, other)]
+    ratios = [
+        (document["device"].get("ftl") or {}).get("over_provisioning_pct")
+        for document in (one, other)
+    ]
+    if ratios[0] != ratios[1] or not _close(spares[0], spares[1]):
+        yield (
+            f"different over-provisioning: {one_name} has {number(ratios[0])} (effective spare "
+            f"factor {number(spares[0])}), {other_name} has {number(ratios[1])} (effective spare "
+            f"factor {number(spares[1])}): it decides WAF more than anything else"
+        )
+    if _how_reached(one) != _how_reached(other):
+        fresh = is_fresh(one) or is_fresh(other)
+        why = ": fresh out of the box against steady" if fresh else ""
+        yield (
+            f"different state{why}: {one_name} was measured from `{state_text(one['state'])}`, "
+            f"{other_name} from `{state_text(other['state'])}`"
+        )
+
+
+def _doubts(
+    one_name: str, one: dict[str, Any], other_name: str, other: dict[str, Any]
+) -> Iterator[str]:
+    """Yield what a reader of the deltas should know."""
+    if _without_precondition(one["workload"]) != _without_precondition(other["workload"]):
+        yield f"different workloads: the deltas of {other_name} show the workload, not the drive"
+    if one["seed"] != other["seed"]:
+        yield (
+            f"different seeds ({one['seed']} and {other['seed']}): small deltas may be chance; "
+            "run both with the same seed, or several"
+        )
+    if one.get("model_version") != other.get("model_version"):
+        yield (
+            f"different model versions ({one.get('model_version')} and "
+            f"{other.get('model_version')}): the numbers may differ for that alone"
+        )
+    if _origin(one) == "image" and one["state"].get("origin") != other["state"].get("origin"):
+        yield "different device images: see to it that both were made in the same way"
+    for name, document in ((one_name, one), (other_name, other)):
+        if document.get("partial"):
+            yield f"{name} is partial: its run was interrupted"
+        if not document["checks"].get("passed", False):
+            yield f"{name} failed its self-checks"
+
+
+def _deltas(metrics: list[dict[str, Any]]) -> dict[str, Any]:
+    flat = [dict(_numbers(one)) for one in metrics]
+    paths = list(dict.fromkeys(path for one in flat for path in one))
+    return {
+        path: {
+            "values": [one.get(path) for one in flat],
+            "delta_pct": [_delta_pct(flat[0].get(path), one.get(path)) for one in flat],
+        }
+        for path in paths
+    }
+
+
+def _numbers(metrics: object, path: str = "") -> Iterator[tuple[str, float | None]]:
+    if isinstance(metrics, dict):
+        for key, value in metrics.items():
+            yield from _numbers(value, f"{path}.{key}" if path else str(key))
+    elif metrics is None or (isinstance(metrics, int | float) and not isinstance(metrics, bool)):
+        yield path, metrics
+
+
+def _delta_pct(first: float | None, value: float | None) -> float | None:
+    if first is None or value is None:
+        return None
+    if first == value:
+        return 0.0
+    return (value / first - 1.0) * 100.0 if first else None
+
+
+def _close(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=SPARE_TOLERANCE_RATIO)
+
+
+def _how_reached(document: dict[str, Any]) -> object:
+    """Return what was asked for; what was observed on the way may differ between policies."""
+    return _origin(document), document["workload"].get("precondition")
+
+
+def _origin(document: dict[str, Any]) -> str:
+    origin = document["state"].get("origin")
+    return "image" if isinstance(origin, dict) else str(origin)
+
+
+def _without_precondition(workload: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in workload.items() if key not in {"precondition", "name"}}

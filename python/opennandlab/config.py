@@ -1,0 +1,477 @@
+"""Devices and workloads as Python sees them: read-only views of what the Rust core resolved.
+
+No key is declared here. YAML becomes a dict, the core fills the defaults and refuses what it does
+not know, and the full document comes back. Python adds what only it can: preset names, files,
+`--set` overrides, and hints for the errors (a near spelling, a unit that does not belong into the
+value).
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from opennandlab import _core
+from opennandlab.canonical import canonical_json
+from opennandlab.errors import ConfigError
+from opennandlab.files import parse_yaml, read_yaml
+
+PRESETS = Path(__file__).parent / "presets"
+
+# Suffix of a key -> what its number counts; used to explain text where a number belongs.
+UNITS = {
+    "_us": "microseconds",
+    "_ns": "nanoseconds",
+    "_ms": "milliseconds",
+    "_s": "seconds",
+    "_h": "hours",
+    "_bytes": "bytes",
+    "_pct": "a plain number",
+    "_mt_s": "megatransfers per second",
+}
+
+Source = str | Path | Mapping[str, Any]
+
+
+class Document(Mapping[str, Any]):
+    """An immutable resolved document; keys by dotted path, attribute or nesting.
+
+    Args:
+        text: The resolved JSON, as the core wrote it.
+        name: What the user called it: a preset, a file, or `custom`.
+    """
+
+    def __init__(self, text: str, name: str = "custom") -> None:
+        """Freeze the document: later changes of its source cannot reach it."""
+        self._json = canonical_json(json.loads(text))
+        self.name = name
+
+    @property
+    def json(self) -> str:
+        """The canonical JSON."""
+        return self._json
+
+    @cached_property
+    def _frozen(self) -> Mapping[str, Any]:
+        frozen: Mapping[str, Any] = _freeze(json.loads(self._json))
+        return frozen
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a copy that may be changed freely."""
+        copy: dict[str, Any] = json.loads(self._json)
+        return copy
+
+    def __getitem__(self, path: str) -> Any:  # noqa: ANN401 (as varied as the document)
+        """Return the value at a dotted path: `device["ftl.gc_policy"]`."""
+        value: Any = self._frozen
+        for part in path.split("."):
+            if not isinstance(value, Mapping) or part not in value:
+                raise KeyError(path)
+            value = value[part]
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the top-level keys."""
+        return iter(self._frozen)
+
+    def __len__(self) -> int:
+        """Count the top-level keys."""
+        return len(self._frozen)
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether two documents have the same content; the name does not count."""
+        return type(other) is type(self) and self._json == other._json
+
+    def __hash__(self) -> int:
+        """Hash the content."""
+        return hash(self._json)
+
+    def __repr__(self) -> str:
+        """Name the kind and the source."""
+        return f"<{type(self).__name__} {self.name}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = "".join(
+            f"<tr><td style='text-align:left'><code>{escape(path)}</code></td>"
+            f"<td style='text-align:left'>{escape(json.dumps(value))}</td></tr>"
+            for path, value in leaves(self.to_dict())
+        )
+        return f"<table><caption>{escape(repr(self))}</caption>{rows}</table>"
+
+
+class DeviceConfig(Document):
+    """A device with every key resolved.
+
+    >>> import opennandlab as onl
+    >>> device = onl.load_device("tlc_standard")
+    >>> device["nand.page_size_bytes"], device["ftl.over_provisioning_pct"]
+    (4096, 0.07)
+    """
+
+    def __init__(
+        self, text: str, name: str = "custom", given: Mapping[str, str] | None = None
+    ) -> None:
+        """Freeze the document and remember which keys the user gave, with their comments."""
+        super().__init__(text, name)
+        self.given = MappingProxyType(dict(given or {}))
+
+    @cached_property
+    def effective(self) -> Mapping[str, Any]:
+        """What follows from the keys: capacities, spare factors, the GC trigger, memory needs."""
+        frozen: Mapping[str, Any] = _freeze(json.loads(_core.effective(self._json)))
+        return frozen
+
+    @cached_property
+    def sources(self) -> Mapping[str, str]:
+        """Where each constant comes from: dotted path to document, table or assumption."""
+        pairs: list[tuple[str, str]] = json.loads(_core.sources(self._json))
+        return MappingProxyType(dict(pairs))
+
+    def origin(self, path: str) -> str:
+        """Return the source of a key: its comment in the file, document, assumption, or default."""
+        around = path
+        while around:
+            if around in self.given:
+                return self.given[around] or f"given: {self.name}"
+            if around in self.sources:
+                return self.sources[around]
+            around = around.rpartition(".")[0]
+        return "default"
+
+    def replace(self, changes: Mapping[str, Any]) -> DeviceConfig:
+        """Return another device with some keys changed.
+
+        Args:
+            changes: Dotted path to value: `{"ftl.gc_policy": "cost_benefit"}`.
+
+        Raises:
+            ConfigError: when the core refuses the changed device.
+        """
+        document = self.to_dict()
+        for path, value in changes.items():
+            set_path(document, path, value)
+        given = {**self.given, **dict.fromkeys(changes, "")}
+        return DeviceConfig(_resolve_device(document), self.name, given)
+
+
+class WorkloadConfig(Document):
+    """A workload resolved for one device."""
+
+
+def load_device(source: Source, overrides: Mapping[str, Any] | None = None) -> DeviceConfig:
+    """Load a device by preset name, from a YAML file, or from a dict.
+
+    Args:
+        source: `"tlc_standard"`, a path, or a mapping with the keys of a device file.
+        overrides: Dotted path to value, applied before resolving (the `--set` of the command line).
+
+    Returns:
+        The immutable resolved device.
+
+    Raises:
+        ConfigError: with dotted path, the offending value and what is accepted.
+
+    >>> import opennandlab as onl
+    >>> onl.load_device("tlc_standard", {"ftl.gc_policy": "fifo"}).effective["raw_bytes"]
+    34359738368
+    """
+    if isinstance(source, DeviceConfig):
+        return source.replace(overrides) if overrides else source
+    document, name, file = _read(source, kind="device", folder=PRESETS)
+    given = {path: "" for path, _ in leaves(document)}
+    if file is not None:
+        given |= comments(file.read_text(encoding="utf-8-sig"))
+    for path, value in (overrides or {}).items():
+        set_path(document, path, value)
+        given[path] = "given: --set"
+    return DeviceConfig(_resolve_device(document), name, given)
+
+
+def load_workload(
+    source: Source,
+    device: DeviceConfig,
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    fresh: bool = False,
+) -> WorkloadConfig:
+    """Load a workload by name (`W1` to `W5`), from a YAML file, or from a dict, for one device.
+
+    Args:
+        source: Name, path or mapping with the keys of a workload file.
+        device: The drive whose capacity the workload is sized for.
+        overrides: Dotted path to value, applied before resolving.
+        fresh: Drop the preconditioning: start from an empty or given drive.
+
+    Raises:
+        ConfigError: with dotted path, the offending value and what is accepted.
+
+    >>> import opennandlab as onl
+    >>> onl.load_workload("W1", onl.load_device("tlc_standard"))["queue_depth"]
+    1
+    """
+    if isinstance(source, WorkloadConfig):
+        document, name = source.to_dict(), source.name
+    else:
+        document, name, _ = _read(source, kind="workload", folder=PRESETS / "workloads")
+    for path, value in (overrides or {}).items():
+        set_path(document, path, value)
+    if fresh:
+        document["precondition"] = []
+    text = to_json(document)
+    with hints(document):
+        resolved = _core.resolve_workload(text, device.json)
+    _refuse_lists(document, json.loads(resolved))
+    return WorkloadConfig(resolved, name)
+
+
+def load_replay(options: Mapping[str, Any], device: DeviceConfig) -> WorkloadConfig:
+    """Resolve replay options for one device.
+
+    Raises:
+        ConfigError: with dotted path, the offending value and what is accepted.
+    """
+    document = _thaw(options)
+    text = to_json(document)
+    with hints(document):
+        resolved = _core.resolve_replay(text, device.json)
+    _refuse_lists(document, json.loads(resolved))
+    return WorkloadConfig(resolved, str(document.get("name", "replay")))
+
+
+def device_presets() -> list[str]:
+    """Return the names of the device presets."""
+    return sorted(path.stem for path in PRESETS.glob("*.yaml"))
+
+
+def workload_presets() -> list[str]:
+    """Return the names of the workloads of the package."""
+    return sorted(path.stem for path in (PRESETS / "workloads").glob("*.yaml"))
+
+
+def parse_overrides(assignments: list[str]) -> dict[str, Any]:
+    """Read `key=value` texts of the command line; values as YAML types them.
+
+    Raises:
+        ConfigError: for text without `=`, and for a key that is no dotted path.
+
+    >>> parse_overrides(["ftl.gc_policy=greedy", "nand.channels=4"])
+    {'ftl.gc_policy': 'greedy', 'nand.channels': 4}
+    """
+    overrides: dict[str, Any] = {}
+    for assignment in assignments:
+        path, equals, text = assignment.partition("=")
+        path = path.strip()
+        if not equals or not path or not all(path.split(".")):
+            raise ConfigError(".", f"--set {assignment}: accepted: dotted.key=value")
+        overrides[path] = parse_yaml(text, f"--set {path}")
+    return overrides
+
+
+def set_path(document: dict[str, Any], path: str, value: object) -> None:
+    """Set the value at a dotted path, making mappings on the way.
+
+    A name on the way stands for its mapping: `gc_policy: d_choices` and `ftl.gc_policy.d=3` give
+    `{kind: d_choices, d: 3}`.
+
+    Raises:
+        ConfigError: when the path leads through a number or a list.
+
+    >>> document = {"ftl": {"gc_policy": "d_choices"}}
+    >>> set_path(document, "ftl.gc_policy.d", 3)
+    >>> document
+    {'ftl': {'gc_policy': {'kind': 'd_choices', 'd': 3}}}
+    """
+    *parents, last = path.split(".")
+    here = document
+    for part in parents:
+        inner = here.get(part)
+        if inner is None:
+            inner = {}
+        elif isinstance(inner, str):
+            inner = {"kind": inner}
+        elif not isinstance(inner, dict):
+            raise ConfigError(path, f"`{part}` is `{inner}`, which has no keys inside")
+        here[part] = inner
+        here = inner
+    here[last] = value
+
+
+def leaves(document: object, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield (dotted path, value) for every value that is no mapping.
+
+    >>> list(leaves({"a": {"b": 1, "c": [2]}}))
+    [('a.b', 1), ('a.c', [2])]
+    """
+    if isinstance(document, Mapping) and document:
+        for key, value in document.items():
+            yield from leaves(value, f"{path}.{key}" if path else str(key))
+    else:
+        yield path, document
+
+
+def comments(text: str) -> dict[str, str]:
+    r"""Return the comment right above each key of a block-style YAML text, by dotted path.
+
+    >>> comments("nand:\n  # Datasheet, page 3.\n  channels: 4\n  dies_per_channel: 2\n")
+    {'nand.channels': 'Datasheet, page 3.'}
+    """
+    found: dict[str, str] = {}
+    parents: list[tuple[int, str]] = []
+    above: list[str] = []
+    for line in text.splitlines():
+        stripped = line.strip()
+        if stripped.startswith("#"):
+            above.append(stripped.lstrip("# "))
+            continue
+        key = re.match(r"( *)([\w-]+):(?: |$)", line)
+        if key:
+            depth = len(key.group(1))
+            parents = [parent for parent in parents if parent[0] < depth] + [(depth, key.group(2))]
+            if above and len(parents) > 1:
+                found[".".join(name for _, name in parents)] = " ".join(above)
+        above = []
+    return found
+
+
+def to_json(document: object) -> str:
+    """Return JSON for the core; YAML knows types that it does not.
+
+    Raises:
+        ConfigError: for dates, NaN, infinities and cycles, with their dotted path.
+    """
+    try:
+        return json.dumps(_plain(document, ""), allow_nan=False)
+    except RecursionError as error:
+        raise ConfigError(".", "nested too deeply, or containing itself") from error
+
+
+class hints:  # noqa: N801 (used as a verb: `with hints(document):`)
+    """Context that adds what a person would add to the core's refusal."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        """Remember the document, to look up the refused value."""
+        self.document = document
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Replace a `ConfigError` by one that also knows the remedy."""
+        if isinstance(error, ConfigError):
+            hint = _hint(self.document, error)
+            if hint:
+                raise ConfigError(error.path, f"{error.message}; {hint}") from None
+
+
+def nearest(word: str, choices: list[str]) -> str | None:
+    """Return the choice that was probably meant, or None.
+
+    >>> nearest("tlc-standart", ["tlc_standard", "mlc_enterprise"])
+    'tlc_standard'
+    """
+    folded = {choice.lower().replace("-", "_"): choice for choice in choices}
+    close = difflib.get_close_matches(word.lower().replace("-", "_"), list(folded), n=1, cutoff=0.6)
+    return folded[close[0]] if close else None
+
+
+def _resolve_device(document: dict[str, Any]) -> str:
+    text = to_json(document)
+    with hints(document):
+        resolved = _core.resolve_device(text)
+    _refuse_lists(document, json.loads(resolved))
+    return resolved
+
+
+def _refuse_lists(given: object, resolved: object, path: str = "") -> None:
+    """Refuse lists where keys belong: the core would take them as values in order."""
+    if isinstance(given, list) and isinstance(resolved, Mapping):
+        raise ConfigError(path, "a list was given; accepted: a mapping of keys to values")
+    if isinstance(given, Mapping) and isinstance(resolved, Mapping):
+        for key, value in given.items():
+            _refuse_lists(value, resolved.get(str(key)), f"{path}.{key}" if path else str(key))
+    elif isinstance(given, list) and isinstance(resolved, list):
+        for index, (one, other) in enumerate(zip(given, resolved, strict=False)):
+            _refuse_lists(one, other, f"{path}[{index}]")
+
+
+def _read(source: Source, *, kind: str, folder: Path) -> tuple[dict[str, Any], str, Path | None]:
+    """Return the unresolved document, what to call it, and its file."""
+    if isinstance(source, Mapping):
+        try:
+            return _thaw(source), "custom", None
+        except RecursionError as error:
+            raise ConfigError(".", "nested too deeply, or containing itself") from error
+    text = str(source)
+    names = {path.stem: path for path in folder.glob("*.yaml")}
+    if text in names:
+        return read_yaml(names[text]), text, names[text]
+    path = Path(text)
+    if path.suffix in {".yaml", ".yml"} or path.exists():
+        return read_yaml(path), path.name, path
+    near = nearest(text, list(names))
+    meant = f"; did you mean `{near}`?" if near else ""
+    accepted = ", ".join(sorted(names))
+    raise ConfigError(
+        ".", f"no {kind} `{text}`; accepted: {accepted}, or the path of a YAML file{meant}"
+    )
+
+
+def _hint(document: Mapping[str, Any], error: ConfigError) -> str | None:
+    unknown = re.search(r"unknown (?:field|variant) `([^`]*)`", error.message)
+    if unknown and "did you mean" not in error.message:
+        accepted = re.findall(r"`([^`]*)`", error.message[unknown.end() :])
+        near = nearest(unknown.group(1), accepted)
+        if near:
+            return f"did you mean `{near}`?"
+    value: Any = document
+    for part in error.path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    if isinstance(value, str) and value[:1].isdigit() and "invalid type" in error.message:
+        key = error.path.rpartition(".")[2]
+        for suffix, unit in UNITS.items():
+            if key.endswith(suffix):
+                return f"write the number alone: `{key}` is in {unit}"
+        return f"`{key}` takes a number without unit"
+    return None
+
+
+def _plain(value: object, path: str) -> object:
+    if isinstance(value, Mapping):
+        return {
+            str(key): _plain(inner, f"{path}.{key}" if path else str(key))
+            for key, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_plain(inner, f"{path}[{index}]") for index, inner in enumerate(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(path, f"`{value}` is no finite number")
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if hasattr(value, "item"):  # a numpy scalar
+        return _plain(value.item(), path)
+    raise ConfigError(path, f"`{value}` ({type(value).__name__}) is neither number nor text")
+
+
+def _freeze(value: Any) -> Any:  # noqa: ANN401 (as varied as JSON)
+    if isinstance(value, dict):
+        return MappingProxyType({key: _freeze(inner) for key, inner in value.items()})
+    if isinstance(value, list):
+        return tuple(_freeze(inner) for inner in value)
+    return value
+
+
+def _thaw(value: Any) -> Any:  # noqa: ANN401 (as varied as JSON)
+    if isinstance(value, Mapping):
+        return {key: _thaw(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_thaw(inner) for inner in value]
+    return value

@@ -1,0 +1,64 @@
+"""What theory expects of a device and a workload before anything is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+# Without a workload: uniform random writes of single pages.
+UNIFORM: Mapping[str, Any] = {"pattern": {"kind": "random"}}
+
+
+def predicted_waf(
+    device: Mapping[str, Any],
+    effective: Mapping[str, Any],
+    workload: Mapping[str, Any] = UNIFORM,
+) -> float | None:
+    """Return the WAF in steady state, where a closed form exists.
+
+    Args:
+        device: The resolved device.
+        effective: What follows from it; the effective spare factor decides.
+        workload: The resolved workload; uniform random page writes by default.
+
+    Returns:
+        The prediction to 6 digits (so that no library's last bit reaches a digest), or None.
+    """
+    from opennandlab.theory.waf import POLICIES, Traffic, predict_waf
+
+    page_bytes = device["nand"]["page_size_bytes"]
+    kind, pattern = _kind(workload.get("pattern", "random"))
+    if kind == "sequential":
+        return 1.0
+    policy, parameters = _kind(device["ftl"]["gc_policy"])
+    spare = float(effective["spare_factor_effective"])
+    aligned = workload.get("block_size_bytes", page_bytes) == page_bytes
+    whole = workload.get("active_range_pct", 100) == 100
+    buffered = device["ftl"].get("write_buffer_pages", 0)
+    known = policy in POLICIES and kind in {"random", "hot_cold"}
+    if not (known and aligned and whole and not buffered and 0.0 < spare < 1.0):
+        return None
+    changing = 100.0 - float(workload.get("read_pct", 0))
+    if changing <= 0:
+        return None
+    traffic = Traffic(
+        pattern=kind,
+        frontiers=_kind(device["ftl"].get("write_frontiers", "single"))[0],
+        trim_share=float(workload.get("trim_pct", 0)) / changing,
+        trim_target=workload.get("trim_target", "any"),
+        **({key: pattern[key] for key in ("fraction", "share")} if kind == "hot_cold" else {}),
+    )
+    pages_per_block = int(device["nand"]["pages_per_block"])
+    try:
+        value = predict_waf(policy, parameters, pages_per_block, spare, traffic)
+    except ValueError:  # outside the range of the formula, such as more trims than writes
+        return None
+    return None if value is None else float(f"{value:.6g}")
+
+
+def _kind(value: object) -> tuple[str, dict[str, Any]]:
+    """Split `{kind: d_choices, d: 3}` into name and parameters."""
+    if isinstance(value, Mapping):
+        parameters = dict(value)
+        return str(parameters.pop("kind")), parameters
+    return str(value), {}

@@ -1,0 +1,1 @@
+"""Reports from results: they read documents and never run anything."""

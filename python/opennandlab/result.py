@@ -1,0 +1,293 @@
+"""One run's result: the document of the result file, and comfortable ways to look at it.
+
+The document is the truth and is what is saved; everything here is a view of it. Its `digest` covers
+all but `tool`, `created`, `run` and itself: same build, device, workload and seed give the same
+digest, on any machine and at any slice size.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+import os
+import platform
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opennandlab import _core
+from opennandlab.canonical import digest, readable_json
+from opennandlab.errors import ResultError
+from opennandlab.files import check_writable, write_atomically
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+SCHEMA = "opennandlab.result/1"
+PERCENTILES = ("p50", "p90", "p99", "p999", "p9999", "p99999")
+# The checks of a run whose measured part never began: there is nothing to trust.
+NOT_MEASURED = {"passed": False, "failures": ["the measured part never began"]}
+# Everything that a result must hold to be one.
+SECTIONS = ("device", "effective", "workload", "seed", "state", "metrics", "series", "checks")
+
+
+class Result:
+    """A result document.
+
+    Args:
+        document: As in the result file; it is not copied.
+
+    >>> import opennandlab as onl
+    >>> result = onl.benchmark("tlc_standard", "W1", seed=42)
+    >>> result.metrics["waf"]
+    1.0
+    """
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        """Wrap a document."""
+        self.document = document
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """The metrics of the measured part; units are in the names."""
+        metrics: dict[str, Any] = self.document["metrics"]
+        return metrics
+
+    @property
+    def series(self) -> dict[str, np.ndarray]:
+        """Series of the measured part: `float64, (samples,)` each; NaN where not measured."""
+        import numpy as np
+
+        return {
+            name: np.array([math.nan if value is None else value for value in values], dtype=float)
+            for name, values in self.document["series"].items()
+            if all(value is None or isinstance(value, int | float) for value in values)
+        }
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the deterministic part, in hex."""
+        return str(self.document["digest"])
+
+    @property
+    def partial(self) -> bool:
+        """True when the run was interrupted."""
+        return bool(self.document.get("partial", False))
+
+    @property
+    def passed(self) -> bool:
+        """True when every self-check of the run held."""
+        return bool(self.document["checks"].get("passed", False))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the reader of the numbers should know."""
+        return list(self.document.get("warnings", []))
+
+    def failed_checks(self) -> list[str]:
+        """Return what did not hold, and by how much."""
+        checks = self.document["checks"]
+        return [str(text) for text in checks.get("failures", [])]
+
+    def frame(self) -> pd.DataFrame:
+        """Return the series as a data frame, one row per sample (needs pandas).
+
+        Raises:
+            ImportError: when pandas is not installed.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self.series)
+
+    def latency_frame(self) -> pd.DataFrame:
+        """Return the latencies in µs as a data frame, one row per operation (needs pandas)."""
+        import pandas as pd
+
+        rows = {op: row for op, row in (self.metrics.get("latency_us") or {}).items() if row}
+        return pd.DataFrame.from_dict(rows, orient="index")
+
+    def save(self, path: str | Path) -> None:
+        """Write the result file: all of it, or nothing.
+
+        Raises:
+            OutputError: with the reason; an older file stays as it was.
+        """
+        write_atomically(Path(path), self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the result file."""
+        return (readable_json(self.document) + "\n").encode()
+
+    @staticmethod
+    def check_writable(path: str | Path) -> None:
+        """Refuse, before a run, a path that could not be written after it.
+
+        Raises:
+            OutputError: with the reason.
+        """
+        check_writable(Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path, *, check_digest: bool = True) -> Result:
+        """Read a result file.
+
+        Args:
+            path: The file.
+            check_digest: Refuse a file whose numbers were changed after it was written.
+
+        Raises:
+            ResultError: when the file is damaged, foreign or newer than this build, and why.
+        """
+        document = _read_document(Path(path))
+        if check_digest and document["digest"] != digest(document):
+            raise ResultError(
+                f"{path}: damaged or edited: the content does not match its digest "
+                f"{str(document['digest'])[:12]}…"
+            )
+        return cls(document)
+
+    def __repr__(self) -> str:
+        """Name the workload, the main metric and the digest."""
+        waf = self.metrics.get("waf")
+        name = self.document["workload"].get("name", "?")
+        shown = "null" if waf is None else f"{waf:.3f}"
+        return f"<Result {name} waf={shown} digest={self.digest[:12]}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        from opennandlab.summary import latency_table, metric_rows
+
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(label)}</th><td>{escape(value)}</td>"
+            f"<td style='text-align:left'>{escape(unit)}</td></tr>"
+            for label, value, unit in metric_rows(self.document)
+        )
+        head, body = latency_table(self.document)
+        latency = "".join(f"<th>{escape(cell)}</th>" for cell in head) + "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body
+        )
+        notes = "".join(f"<li>{escape(text)}</li>" for text in self.warnings)
+        return (
+            f"<b>{escape(repr(self))}</b><table>{rows}</table>"
+            + (f"<table><tr>{latency}</table>" if body else "")
+            + (f"<ul>{notes}</ul>" if notes else "")
+        )
+
+
+def load(path: str | Path) -> Result:
+    """Read a result file; see `Result.load`."""
+    return Result.load(path)
+
+
+def assemble(
+    outcome: Mapping[str, Any],
+    *,
+    device: dict[str, Any],
+    seed: int,
+    run: dict[str, Any],
+    partial: bool = False,
+) -> Result:
+    """Make the result document of a run.
+
+    Args:
+        outcome: `effective`, `workload`, `state`, `metrics`, `series`, `checks`, `warnings` as the
+        core
+            gives them; without metrics when the measured part never began.
+        device: The resolved device.
+        seed: The seed of the run.
+        run: Facts of this machine, outside the digest.
+        partial: The run was interrupted.
+    """
+    from opennandlab.cautions import cautions
+    from opennandlab.prediction import predicted_waf
+
+    effective, workload = outcome["effective"], outcome["workload"]
+    expected = predicted_waf(device, effective, workload)
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "model_version": model_version(),
+        "tool": tool(),
+        "created": dt.datetime.now(dt.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        **({"partial": True} if partial else {}),
+        "device": device,
+        "effective": effective | {"predicted_waf": expected},
+        "workload": workload,
+        "seed": seed,
+        "state": outcome["state"],
+        "metrics": outcome.get("metrics", {}),
+        "series": outcome.get("series", {}),
+        "checks": outcome.get("checks", NOT_MEASURED),
+        "warnings": list(outcome.get("warnings", [])),
+    }
+    document["warnings"] += [
+        text for text in cautions(document) if text not in document["warnings"]
+    ]
+    document["digest"] = digest(document)
+    document["run"] = run
+    return Result(document)
+
+
+def model_version() -> int:
+    """Return the version of the model: results are comparable only within one."""
+    return _core.model_version()
+
+
+def tool() -> dict[str, Any]:
+    """Return what made a result: version, commit and machine."""
+    return {
+        "name": "opennandlab",
+        "version": _core.version(),
+        "commit": _core.commit(),
+        "python": platform.python_version(),
+        "os": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "cpu": _cpu(),
+    }
+
+
+def _cpu() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    model = found.group(1) if found else platform.processor() or platform.machine()
+    count = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
+    return f"{model}, {count} usable"
+
+
+def _read_document(path: Path) -> dict[str, Any]:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise ResultError(f"{path}: {error.strerror or error}") from error
+    try:
+        document = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        reason = "empty" if not raw.strip() else f"no complete JSON document ({error})"
+        raise ResultError(f"{path}: damaged or no result file: {reason}") from error
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if not isinstance(schema, str) or not schema.startswith("opennandlab."):
+        raise ResultError(f"{path}: no opennandlab result: it has no `schema` of ours")
+    family, _, version = schema.partition("/")
+    if family != "opennandlab.result":
+        raise ResultError(f"{path}: holds `{schema}`, not a result; accepted: {SCHEMA}")
+    if version != "1":
+        raise ResultError(
+            f"{path}: written as `{schema}`; this build reads {SCHEMA}: use the newer version"
+        )
+    missing = [name for name in (*SECTIONS, "digest") if name not in document]
+    if missing:
+        raise ResultError(f"{path}: damaged: without {', '.join(missing)}")
+    wrong = [
+        name
+        for name in SECTIONS
+        if name not in {"seed", "state"} and not isinstance(document[name], dict)
+    ]
+    if wrong or not isinstance(document["seed"], int):
+        raise ResultError(f"{path}: damaged: {', '.join(wrong) or 'seed'} of the wrong type")
+    return dict(document)

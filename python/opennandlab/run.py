@@ -1,0 +1,538 @@
+"""Running: one workload on one device, in slices, with progress, and out comes a `Result`.
+
+The core works for one slice of about 20 ms with the GIL released and returns; the loop is here. So
+Ctrl-C just works, progress needs no callback out of Rust, and how a run is sliced cannot change its
+numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opennandlab import _core
+from opennandlab.config import (
+    DeviceConfig,
+    Source,
+    load_device,
+    load_replay,
+    load_workload,
+)
+from opennandlab.errors import ConfigError, ImageError, Interrupted
+from opennandlab.files import write_atomically
+from opennandlab.result import Result, assemble
+from opennandlab.summary import size
+
+SEED = 42
+# Ctrl-C must be felt within 0.2 s. A slice that runs from an untimed into a timed stage takes up to
+# six times as long as it was meant to, because its operations get so much slower.
+SLICE_S = 0.02
+# The first slice of a stage: even at 200 000 operations a second it ends within 20 ms.
+SLICE_OPS_FIRST = 4096
+# Sizes of slices grow by at most this factor, since a drive gets slower when collection starts.
+SLICE_GROWTH = 2.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is.
+
+    Args:
+        stage: What is being done, such as `sequential fill`.
+        stage_index: Its place, from 0.
+        stage_count: Stages in all, the measured one included.
+        measured: True in the part whose numbers are reported.
+        done: Units done in this stage.
+        total: Units of this stage; 0 when it ends by a condition.
+        simulated_ns: Time that passed in the drive, in this stage.
+        host_ios: Host commands so far, in all stages.
+        flash_ops: Flash operations so far, in all stages.
+        finished: True once everything is done.
+        elapsed_s: Seconds since the run began.
+        stage_elapsed_s: Seconds since the stage began.
+    """
+
+    stage: str
+    stage_index: int
+    stage_count: int
+    measured: bool
+    done: int
+    total: int
+    simulated_ns: int
+    host_ios: int
+    flash_ops: int
+    finished: bool
+    elapsed_s: float = 0.0
+    stage_elapsed_s: float = 0.0
+
+    @property
+    def fraction(self) -> float | None:
+        """Share of the stage that is done, 0 to 1; None when its end is not known."""
+        return min(1.0, self.done / self.total) if self.total else None
+
+    @property
+    def eta_s(self) -> float | None:
+        """Seconds until the stage ends, at its mean speed so far."""
+        fraction = self.fraction
+        if not fraction:
+            return None
+        return self.stage_elapsed_s * (1.0 - fraction) / fraction
+
+
+Watcher = Callable[[Progress], None]
+
+
+class Simulation:
+    """A drive that is run step by step, keeping its state between steps.
+
+    Args:
+        device: Preset name, path, mapping or `DeviceConfig`.
+        seed: Seed of all randomness of the drive.
+
+    Raises:
+        ConfigError: for a device that cannot be built, or that needs more memory than there is.
+
+    >>> import opennandlab as onl
+    >>> drive = onl.Simulation("tlc_standard", seed=42)
+    >>> drive.precondition([{"kind": "sequential_fill", "fills": 1}])
+    >>> drive.run({"pattern": "random", "total": {"ios": 1000}, "timed": False}).metrics["waf"] >= 1
+    True
+    """
+
+    def __init__(self, device: Source, seed: int = SEED) -> None:
+        """Build an empty drive."""
+        self.device = load_device(device)
+        self.seed = _checked_seed(seed)
+        check_memory(self.device)
+        self._core = _core.Simulation(self.device.json, seed)
+
+    @classmethod
+    def load(cls, path: str | Path, seed: int = SEED) -> Simulation:
+        """Build a drive from a device image.
+
+        Raises:
+            ImageError: when the file is truncated, foreign, damaged or newer, and why.
+        """
+        image = read_image(path)
+        self = cls.__new__(cls)
+        self.seed = _checked_seed(seed)
+        self._core = _image_core(image, seed, path)
+        self.device = DeviceConfig(self._core.device(), Path(path).name)
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Write the drive's state as a device image: all of it, or nothing.
+
+        Raises:
+            OutputError: with the reason.
+        """
+        write_atomically(Path(path), self._core.image())
+
+    def precondition(
+        self, steps: list[Mapping[str, Any]], *, progress: Watcher | None = None
+    ) -> None:
+        """Bring the drive into a state by really writing; nothing is measured.
+
+        Args:
+            steps: As under `precondition:` in a workload file.
+            progress: Called about 50 times a second.
+
+        Raises:
+            ConfigError: for a step that is not understood.
+            Interrupted: on Ctrl-C; the drive stays usable.
+        """
+        carrier = {"pattern": "random", "total": {"ios": 1}, "timed": False}
+        workload = load_workload({**carrier, "precondition": list(steps)}, self.device)
+        self._core.begin_precondition(workload.json, self.seed)
+        for state in iter_run(self._core):
+            if progress is not None:
+                progress(state)
+
+    def run(self, workload: Source, *, progress: Watcher | None = None) -> Result:
+        """Run a workload on the drive as it is now; its own preconditioning is done first.
+
+        Raises:
+            ConfigError: for a workload that does not fit.
+            Interrupted: on Ctrl-C, with the partial result.
+        """
+        loaded = load_workload(workload, self.device)
+        self._core.begin(loaded.json, self.seed)
+        run = Run(self._core, self.device, self.seed, {"workload_name": loaded.name})
+        return run.measure(progress=progress)
+
+
+class Run:
+    """A workload that is ready to be run on a device: everything is checked, nothing has happened.
+
+    Args:
+        core: The simulation, its job begun.
+        device: The resolved device.
+        seed: Recorded in the result.
+        facts: What belongs into the `run` section beside times and rates.
+    """
+
+    def __init__(
+        self, core: _core.Simulation, device: DeviceConfig, seed: int, facts: dict[str, Any]
+    ) -> None:
+        """Keep the parts; see `prepare_benchmark` and `prepare_replay`."""
+        self._core = core
+        self.device = device
+        self.seed = seed
+        self.facts = facts
+
+    def measure(self, *, progress: Watcher | None = None, slice_ops: int | None = None) -> Result:
+        """Run it to its end.
+
+        Args:
+            progress: Called about 50 times a second.
+            slice_ops: Operations in a slice; results do not depend on it.
+
+        Raises:
+            Interrupted: on Ctrl-C, with the partial result.
+        """
+        clock = _Clock()
+        try:
+            for state in iter_run(self._core, slice_ops):
+                clock.update(state)
+                if progress is not None:
+                    progress(state)
+        except KeyboardInterrupt:
+            raise Interrupted(self._result(clock, partial=True)) from None
+        return self._result(clock, partial=False)
+
+    def save_image(self, path: str | Path) -> None:
+        """Write the drive's state as a device image: all of it, or nothing.
+
+        Raises:
+            OutputError: with the reason.
+        """
+        write_atomically(Path(path), self._core.image())
+
+    def _result(self, clock: _Clock, *, partial: bool) -> Result:
+        return assemble(
+            json.loads(self._core.outcome()),
+            device=self.device.to_dict(),
+            seed=self.seed,
+            run=self.facts | clock.facts(),
+            partial=partial,
+        )
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a run starts from.
+
+    Args:
+        device: Preset name, path, mapping or `DeviceConfig`; None for the default device, or for
+        the
+            device of the image.
+        seed: Seed of all randomness; recorded in the result.
+        state: None for the workload's own preconditioning, `"fresh"` for an empty drive,
+            `"image:FILE"` for a saved one.
+    """
+
+    device: Source | None
+    seed: int = SEED
+    state: str | None = None
+
+    def open(self) -> tuple[DeviceConfig, _core.Simulation | None, dict[str, Any]]:
+        """Return the device, its simulation if an image brought one, and facts for the record."""
+        _checked_seed(self.seed)
+        path = parse_state(self.state)
+        if path is None:
+            device = load_device("config" if self.device is None else self.device)
+            return device, None, {"device_name": device.name}
+        core = _image_core(read_image(path), self.seed, path)
+        device = DeviceConfig(core.device(), path.name)
+        _same_device(device, self.device, path)
+        return device, core, {"device_name": device.name, "image_path": str(path)}
+
+    @property
+    def is_given(self) -> bool:
+        """True when the state is chosen here, so that no preconditioning is wanted."""
+        return self.state is not None
+
+
+def prepare_benchmark(
+    start: Start, workload: Source, overrides: Mapping[str, Any] | None = None
+) -> Run:
+    """Check everything that `benchmark` needs, and build the drive.
+
+    Args:
+        start: Device, seed and state.
+        workload: `W1` to `W5`, a path, a mapping or a `WorkloadConfig`.
+        overrides: Dotted path to value, for the workload.
+
+    Raises:
+        ConfigError: nothing was run.
+        ImageError: the image cannot be used.
+    """
+    device, core, facts = start.open()
+    job = load_workload(workload, device, overrides=overrides, fresh=start.is_given)
+    if core is None:
+        check_memory(device)
+        core = _core.Simulation(device.json, start.seed)
+    core.begin(job.json, start.seed)
+    return Run(core, device, start.seed, facts | {"workload_name": job.name})
+
+
+def prepare_replay(
+    start: Start,
+    trace: str | Path,
+    options: Mapping[str, Any] | None = None,
+) -> Run:
+    """Check everything that `replay` needs, read the trace and build the drive.
+
+    Args:
+        start: Device, seed and state.
+        trace: The trace file; plain, gzip or zstd.
+        options: How to read and run it: the keys of replay options, such as
+            `{"format": "msr", "loop": {"kind": "closed", "queue_depth": 8}, "beyond": "wrap"}`.
+
+    Raises:
+        ConfigError: nothing was run.
+        TraceError: with file and line number.
+    """
+    device, core, facts = start.open()
+    path = Path(trace)
+    document = {"name": path.name} | dict(options or {})
+    document["trace"] = {"file": path.name}
+    if start.is_given:
+        document["precondition"] = []
+    resolved = load_replay(document, device)
+    if core is None:
+        check_memory(device)
+    records = _core.Trace(str(trace), resolved.json, device.json)
+    # The digest of the text makes sure that a verification replays the same trace.
+    document["trace"]["digest"] = records.digest()
+    if core is None:
+        core = _core.Simulation(device.json, start.seed)
+    core.begin_replay(load_replay(document, device).json, records)
+    return Run(core, device, start.seed, facts | {"trace_path": str(trace)})
+
+
+def benchmark(
+    device: Source | None,
+    workload: Source,
+    *,
+    seed: int = SEED,
+    state: str | None = None,
+    progress: Watcher | None = None,
+) -> Result:
+    """Run one workload on one device: what the command `opennandlab benchmark` does.
+
+    Args:
+        device: Preset name, path, mapping or `DeviceConfig`; None for the default device, or for
+        the
+            device of the image.
+        workload: `W1` to `W5`, a path, a mapping or a `WorkloadConfig`.
+        seed: Seed of all randomness; recorded in the result.
+        state: None for the workload's own preconditioning, `"fresh"` for an empty drive,
+            `"image:FILE"` for a saved one.
+        progress: Called about 50 times a second with a `Progress`.
+
+    Returns:
+        The result; failed self-checks are in it, not raised.
+
+    Raises:
+        ConfigError: nothing was run.
+        ImageError: the image cannot be used.
+        Interrupted: on Ctrl-C, with the partial result.
+
+    >>> import opennandlab as onl
+    >>> small = {"nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
+    ...                   "blocks_per_plane": 64, "pages_per_block": 32}}
+    >>> work = {"pattern": "random", "total": {"drive_writes": 2}}
+    >>> onl.benchmark(small, work, seed=7).digest == onl.benchmark(small, work, seed=7).digest
+    True
+    """
+    return prepare_benchmark(Start(device, seed, state), workload).measure(progress=progress)
+
+
+def replay(
+    device: Source | None,
+    trace: str | Path,
+    options: Mapping[str, Any] | None = None,
+    *,
+    seed: int = SEED,
+    progress: Watcher | None = None,
+) -> Result:
+    """Replay a recorded block trace on a device: what the command `opennandlab replay` does.
+
+    Args:
+        device: Preset name, path, mapping or `DeviceConfig`.
+        trace: The trace file; plain, gzip or zstd.
+        options: How to read and run it, see `prepare_replay`.
+        seed: Seed of the drive.
+        progress: Called about 50 times a second.
+
+    Raises:
+        TraceError: with file and line number.
+        ConfigError: nothing was run.
+        Interrupted: on Ctrl-C, with the partial result.
+    """
+    return prepare_replay(Start(device, seed), trace, options).measure(progress=progress)
+
+
+def iter_run(core: _core.Simulation, slice_ops: int | None = None) -> Iterator[Progress]:
+    """Advance a begun simulation slice by slice, yielding after each.
+
+    Args:
+        core: A simulation with a job.
+        slice_ops: Fixed operations per slice; None adapts them to about 20 ms.
+    """
+    began = stage_began = now = time.perf_counter()
+    stage, ops = -1, float(slice_ops or SLICE_OPS_FIRST)
+    while True:
+        progress = json.loads(core.advance(int(ops)))
+        before, now = now, time.perf_counter()
+        if progress["stage_index"] != stage:
+            # Untimed and timed stages differ tenfold in speed: start small again.
+            stage, stage_began = progress["stage_index"], before
+            ops = float(slice_ops or SLICE_OPS_FIRST)
+        elif slice_ops is None:
+            wanted = ops * SLICE_S / max(now - before, 1e-6)
+            ops = min(max(wanted, 64.0), ops * SLICE_GROWTH)
+        yield Progress(**progress, elapsed_s=now - began, stage_elapsed_s=now - stage_began)
+        if progress["finished"]:
+            return
+
+
+def check_memory(device: DeviceConfig) -> None:
+    """Refuse a device that does not fit the memory of this machine, before allocating it.
+
+    Raises:
+        ConfigError: with the memory needed and the memory available.
+    """
+    needs = int(device.effective["memory_bytes"])
+    available = available_bytes()
+    if available is not None and needs > available:
+        pages = device.effective["physical_pages"]
+        raise ConfigError(
+            "nand",
+            f"this device has {pages} pages and needs {size(needs)} of memory ({needs} bytes); "
+            f"{size(available)} are available here: use fewer blocks, or larger pages",
+        )
+
+
+def available_bytes() -> int | None:
+    """Return the memory that this process may still take, or None where it cannot be known."""
+    found = [amount for amount in (_free_memory(), _free_share()) if amount is not None]
+    return max(0, min(found)) if found else None
+
+
+def _free_memory() -> int | None:
+    """Return what the machine has left."""
+    try:
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+    except OSError:
+        return None
+    line = re.search(r"^MemAvailable: *(\d+) kB$", text, re.MULTILINE)
+    return int(line.group(1)) * 1024 if line else None
+
+
+def _free_share() -> int | None:
+    """Return what a container has left of its share (cgroup version 2)."""
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+        used = Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii")
+        return None if limit == "max" else int(limit) - int(used)
+    except (OSError, ValueError):
+        return None
+
+
+def parse_state(state: str | None) -> Path | None:
+    """Return the path in `image:FILE`; None for the other states.
+
+    Raises:
+        ConfigError: for any other text.
+    """
+    if state is None or state == "fresh":
+        return None
+    kind, colon, path = state.partition(":")
+    if kind == "image" and colon and path:
+        return Path(path)
+    raise ConfigError("state", f"`{state}` is no state; accepted: fresh, image:FILE")
+
+
+def read_image(path: str | Path) -> bytes:
+    """Read a device image.
+
+    Raises:
+        ImageError: when the file cannot be read.
+    """
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ImageError(f"{path}: {error.strerror or error}") from error
+
+
+def _image_core(image: bytes, seed: int, path: str | Path) -> _core.Simulation:
+    try:
+        return _core.Simulation.from_image(image, seed)
+    except ImageError as error:
+        raise ImageError(f"{path}: {error}") from error
+
+
+def _same_device(image: DeviceConfig, device: Source | None, path: Path) -> None:
+    """An image brings its device; another one beside it must be the same."""
+    from opennandlab.canonical import first_difference
+
+    if device is None:
+        return
+    wanted = load_device(device)
+    difference = first_difference(image.to_dict(), wanted.to_dict())
+    if difference:
+        raise ConfigError(
+            "state", f"{path} was saved from another device: {difference} (image against --config)"
+        )
+
+
+class _Clock:
+    """Wall time and rates of this machine: the `run` section."""
+
+    def __init__(self) -> None:
+        self.last: Progress | None = None
+        self.before: Progress | None = None  # the last one before the measured part
+
+    def update(self, state: Progress) -> None:
+        if not (state.measured or state.finished):
+            self.before = state
+        self.last = state
+
+    def facts(self) -> dict[str, Any]:
+        last, before = self.last, self.before
+        wall = last.elapsed_s if last else 0.0
+        before_s = before.elapsed_s if before else 0.0
+        measured_s = wall - before_s
+        ios = (last.host_ios if last else 0) - (before.host_ios if before else 0)
+        ops = (last.flash_ops if last else 0) - (before.flash_ops if before else 0)
+        return {
+            "wall_s": round(wall, 6),
+            "precondition_wall_s": round(before_s, 6),
+            "measured_wall_s": round(measured_s, 6),
+            "host_ios_per_s": round(ios / measured_s) if measured_s > 0 else None,
+            "flash_ops_per_s": round(ops / measured_s) if measured_s > 0 else None,
+            "peak_rss_bytes": _peak_rss_bytes(),
+        }
+
+
+def _peak_rss_bytes() -> int | None:
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _checked_seed(seed: int) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
+        raise ConfigError("seed", f"`{seed}` is no seed; accepted: 0 to 2^64 - 1")
+    return seed

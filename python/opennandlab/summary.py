@@ -1,0 +1,140 @@
+"""A result in words and cells: what tables show, for the terminal, notebooks and reports alike.
+
+The first names are those of the OpenNANDLab 2.0 benchmark page. A mean never stands without its
+tail.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+LATENCY_COLUMNS = (
+    ("count", "ops"),
+    ("mean", "mean"),
+    ("p50", "p50"),
+    ("p90", "p90"),
+    ("p99", "p99"),
+    ("p999", "p99.9"),
+    ("p9999", "p99.99"),
+    ("max", "max"),
+)
+OPERATIONS = ("read", "write", "trim", "all")
+# Fewer digits than this and the drift of a WAF between runs would not show.
+DIGITS = 4
+NOTHING = "-"
+
+
+def metric_rows(document: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return (name, value, unit) of every metric that has a line of its own."""
+    metrics = document["metrics"]
+    throughput = metrics.get("throughput_mb_s") or {}
+    op, latency = main_latency(metrics)
+    untimed = "" if metrics.get("latency_us") else " (untimed run: not measured)"
+    wear = metrics.get("wear") or {}
+    iops = metrics.get("iops") or {}
+    return [
+        ("WAF", number(metrics.get("waf")), "x"),
+        ("WAF by theory", number(document["effective"].get("predicted_waf")), "x, steady state"),
+        ("Throughput, write", number(throughput.get("write")), f"MB/s{untimed}"),
+        ("Throughput, read", number(throughput.get("read")), f"MB/s{untimed}"),
+        ("IOPS", number(iops.get("total")), f"1/s{untimed}"),
+        (f"Avg latency, {op}", number(latency.get("mean")), f"µs{untimed}"),
+        (f"P99 latency, {op}", number(latency.get("p99")), f"µs{untimed}"),
+        (f"P999 latency, {op}", number(latency.get("p999")), f"µs{untimed}"),
+        ("GC cycles", number(metrics.get("gc_cycles")), "blocks erased"),
+        ("GC pages moved", number(metrics.get("gc_pages_moved")), "pages"),
+        ("ECC correction rate", number(metrics.get("ecc_correction_rate_pct")), "% of page reads"),
+        ("UBER (seed: per read)", number(metrics.get("uncorrectable_read_rate")), "per read"),
+        ("UBER (JESD218: per bit)", number(metrics.get("uber")), "per bit read"),
+        ("WL stddev", number(metrics.get("wl_stddev")), "erases"),
+        (
+            "Wear min / mean / max",
+            " / ".join(number(wear.get(key)) for key in ("min", "mean", "max")),
+            "erases",
+        ),
+        (
+            "Lifetime estimate",
+            number(metrics.get("lifetime_days")),
+            f"days at this rate{untimed}",
+        ),
+        ("TBW", number(metrics.get("tbw_tb")), "TB"),
+        ("Host bytes written", size(metrics.get("host_bytes_written")), ""),
+        ("NAND bytes written", size(metrics.get("nand_bytes_written")), ""),
+        ("Simulated time", number(metrics.get("duration_s")), "s"),
+    ]
+
+
+def latency_table(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the latency table, in µs; no rows for an untimed run."""
+    latency = document["metrics"].get("latency_us") or {}
+    rows = [
+        [op, *(number(row.get(key)) for key, _ in LATENCY_COLUMNS)]
+        for op, row in ((op, latency.get(op)) for op in OPERATIONS)
+        if row and row.get("count") and not (op == "all" and _single(latency))
+    ]
+    return ["latency, µs", *(label for _, label in LATENCY_COLUMNS)], rows
+
+
+def main_latency(metrics: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the latency that the benchmark page asks for: of writes, else of reads."""
+    latency = metrics.get("latency_us") or {}
+    for op in ("write", "read", "trim"):
+        row = latency.get(op)
+        if row and row.get("count"):
+            return op, row
+    return "write", {}
+
+
+def number(value: object) -> str:
+    """Write a number to four digits, as a person would.
+
+    >>> number(7.5974321), number(262144), number(1.5e-16), number(None)
+    ('7.597', '262 144', '1.5e-16', '-')
+    """
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
+        return f"{int(value):,}".replace(",", " ")
+    if abs(value) >= 10**DIGITS:
+        return f"{round(value):,}".replace(",", " ")
+    return f"{value:.{DIGITS}g}"
+
+
+def size(count: float | None) -> str:
+    """Write a byte count with a binary unit.
+
+    >>> size(32 * 2**30), size(1000)
+    ('32 GiB', '1000 B')
+    """
+    if count is None:
+        return NOTHING
+    value = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(value) < 1024 or unit == "TiB":
+            break
+        value /= 1024
+    return f"{value:.{DIGITS}g} {unit}"
+
+
+def state_text(state: object) -> str:
+    """Say how the drive got into its state, in a few words.
+
+    >>> state_text({"origin": "fresh", "steps": [{"step": "sequential fill", "waf": 1.0}]})
+    'fresh drive, sequential fill'
+    """
+    if not isinstance(state, dict):
+        return str(state)
+    origin = state.get("origin")
+    checksum = origin.get("image_crc32") if isinstance(origin, dict) else None
+    parts = [f"image {checksum}" if checksum else "fresh drive"]
+    for step in state.get("steps") or []:
+        reached = " (steady)" if step.get("steady") else ""
+        parts.append(f"{step.get('step', '?')}{reached}")
+    return ", ".join(parts)
+
+
+def _single(latency: dict[str, Any]) -> bool:
+    used = [op for op, row in latency.items() if op != "all" and row and row.get("count")]
+    return len(used) == 1

@@ -1,0 +1,93 @@
+"""Verifying a result: the same thing run again must give the same bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opennandlab.canonical import deterministic_part, digest, first_difference
+from opennandlab.cautions import is_fresh
+from opennandlab.errors import ResultError
+from opennandlab.result import Result, model_version
+from opennandlab.run import Run, Start, Watcher, prepare_benchmark, prepare_replay
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a verification found.
+
+    Args:
+        identical: True when the deterministic part came out byte-identical.
+        difference: Dotted path and values of the first difference, file against rerun.
+        digest_file: The digest that the file states.
+        digest_rerun: The digest of the rerun; None when it was not run.
+        note: What explains the difference, where that is known.
+    """
+
+    identical: bool
+    difference: str | None
+    digest_file: str
+    digest_rerun: str | None
+    note: str | None = None
+
+
+def verify(
+    path: str | Path,
+    *,
+    state: str | None = None,
+    trace: str | Path | None = None,
+    progress: Watcher | None = None,
+    slice_ops: int | None = None,
+) -> Verdict:
+    """Run what a result file describes again, and compare the deterministic parts.
+
+    Args:
+        path: The result file.
+        state: Where the device image is now, as `image:FILE`, if the result started from one.
+        trace: Where the trace is now, if the result replayed one.
+        progress: Called about 20 times a second.
+        slice_ops: Operations in a slice; results do not depend on it.
+
+    Raises:
+        ResultError: when the file is no complete result.
+        ConfigError: when its device or workload is refused.
+        Interrupted: on Ctrl-C.
+    """
+    filed = Result.load(path, check_digest=False)
+    document = filed.document
+    if filed.partial:
+        raise ResultError(f"{path}: partial: where its run was interrupted cannot be repeated")
+    if document["model_version"] != model_version():
+        return Verdict(
+            identical=False,
+            difference=f"model_version: {document['model_version']} against {model_version()}",
+            digest_file=filed.digest,
+            digest_rerun=None,
+            note="other versions of the model give other numbers; it was not run again",
+        )
+    rerun = _run_again(document, state, trace).measure(progress=progress, slice_ops=slice_ops)
+    difference = first_difference(deterministic_part(document), deterministic_part(rerun.document))
+    note = None
+    if difference is None and filed.digest != rerun.digest:
+        difference = f"digest: {filed.digest} against {rerun.digest}"
+    if difference is not None and filed.digest != digest(document):
+        note = "the file was changed after it was written: its content does not match its digest"
+    return Verdict(difference is None, difference, filed.digest, rerun.digest, note)
+
+
+def _run_again(document: dict[str, Any], state: str | None, trace: str | Path | None) -> Run:
+    run = document.get("run") or {}
+    if state is None and "image_path" in run:
+        state = f"image:{run['image_path']}"
+    elif state is None and is_fresh(document):
+        state = "fresh"
+    start = Start(document["device"], document["seed"], state)
+    if "trace" in document["workload"]:
+        path = trace or run.get("trace_path")
+        if path is None:
+            raise ResultError(
+                "the result replayed a trace and does not say where it is: --trace FILE"
+            )
+        return prepare_replay(start, path, document["workload"])
+    return prepare_benchmark(start, document["workload"])

@@ -1,0 +1,84 @@
+"""What the tests of the package share: small drives, short workloads, and the installed command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+COMMAND = Path(sys.executable).parent / "opennandlab"
+
+# 2 dies of 64 blocks of 32 pages: runs in milliseconds, and collects from the second overwrite on.
+SMALL: dict[str, Any] = {
+    "nand": {
+        "channels": 2,
+        "dies_per_channel": 1,
+        "planes_per_die": 1,
+        "blocks_per_plane": 64,
+        "pages_per_block": 32,
+    },
+    "ftl": {"over_provisioning_pct": 0.28, "gc_reserve_blocks": 2},
+}
+SHORT: dict[str, Any] = {
+    "name": "short",
+    "pattern": "random",
+    "queue_depth": 4,
+    "total": {"drive_writes": 2},
+    "precondition": [{"kind": "sequential_fill"}],
+}
+# Long enough to be interrupted in the middle on any machine, and untimed so that WAF is known
+# early.
+ENDLESS: dict[str, Any] = {
+    "name": "endless",
+    "pattern": "random",
+    "timed": False,
+    "total": {"drive_writes": 1_000_000},
+}
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def small() -> dict[str, Any]:
+    """Return a small device; every test may change its own."""
+    copy: dict[str, Any] = json.loads(json.dumps(SMALL))
+    return copy
+
+
+@pytest.fixture
+def short() -> dict[str, Any]:
+    """Return a short workload; every test may change its own."""
+    copy: dict[str, Any] = json.loads(json.dumps(SHORT))
+    return copy
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with `small.yaml`, `short.yaml` and `endless.yaml` (JSON is YAML)."""
+    for name, document in (("small", SMALL), ("short", SHORT), ("endless", ENDLESS)):
+        (tmp_path / f"{name}.yaml").write_text(json.dumps(document), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def cli(folder: Path) -> Cli:
+    """Return a function that runs the installed command in `folder`."""
+
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(COMMAND), *arguments],
+            cwd=folder,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run

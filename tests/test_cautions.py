@@ -1,0 +1,88 @@
+"""The usual mistakes are caught by rule, in every run, in the same words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import opennandlab as onl
+from opennandlab.prediction import predicted_waf
+
+RANDOM = {
+    "pattern": "random",
+    "timed": False,
+    "total": {"drive_writes": 4},
+    "precondition": [{"kind": "sequential_fill"}, {"kind": "workload", "drive_writes": 4}],
+}
+
+
+def warnings(device: Any, workload: Any, **options: Any) -> str:
+    return " ".join(onl.benchmark(device, workload, **options).warnings)
+
+
+def test_a_sequential_workload_measures_no_collection(small: Any) -> None:
+    sequential = {**RANDOM, "pattern": "sequential", "precondition": [{"kind": "sequential_fill"}]}
+    result = onl.benchmark(small, sequential)
+    assert result.metrics["waf"] == 1.0
+    assert "GC" in " ".join(result.warnings)
+
+
+def test_a_steady_random_run_needs_no_warning(small: Any) -> None:
+    assert warnings(small, RANDOM) == ""
+
+
+def test_a_fresh_drive_is_warned_of(small: Any) -> None:
+    assert "fresh drive" in warnings(small, RANDOM, state="fresh")
+
+
+def test_too_few_samples_for_the_tail_are_warned_of(small: Any, short: Any) -> None:
+    few = {**short, "total": {"ios": 2000}}
+    result = onl.benchmark(small, few)
+    assert result.metrics["latency_us"]["write"]["p999"] is None
+    assert "too few for p99.9" in " ".join(result.warnings)
+    many = {**short, "total": {"ios": 20_000}}
+    assert "too few for p99.9" not in warnings(small, many)
+
+
+@pytest.mark.parametrize("policy", ["greedy", "fifo", "random", {"kind": "d_choices", "d": 4}])
+def test_theory_and_simulation_agree(policy: Any) -> None:
+    """64 blocks are few for a mean field, so the tolerance is that of small devices and more."""
+    device = onl.load_device(
+        {
+            "nand": {
+                "channels": 1,
+                "dies_per_channel": 1,
+                "planes_per_die": 1,
+                "blocks_per_plane": 512,
+                "pages_per_block": 32,
+            },
+            "ftl": {"over_provisioning_pct": 0.15, "gc_reserve_blocks": 1, "gc_policy": policy},
+        }
+    )
+    result = onl.benchmark(device, {**RANDOM, "total": {"drive_writes": 10}})
+    predicted = result.document["effective"]["predicted_waf"]
+    assert result.metrics["waf"] == pytest.approx(predicted, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("device", "workload", "known"),
+    [
+        ({}, {}, True),
+        ({"gc_policy": "cost_benefit"}, {}, False),
+        ({"write_buffer_pages": 64}, {}, False),
+        ({}, {"block_size_bytes": 8192}, False),
+        ({}, {"active_range_pct": 50}, False),
+        ({}, {"read_pct": 50}, True),
+        ({}, {"trim_pct": 10}, True),
+        ({}, {"trim_pct": 60, "trim_target": "mapped"}, False),
+        ({}, {"pattern": {"kind": "zipf"}}, False),
+    ],
+)
+def test_where_no_formula_holds_none_is_claimed(
+    small: Any, device: Any, workload: Any, known: Any
+) -> None:
+    loaded = onl.load_device({**small, "ftl": {**small["ftl"], **device}})
+    resolved = onl.load_workload({**RANDOM, **workload}, loaded).to_dict()
+    value = predicted_waf(loaded.to_dict(), loaded.effective, resolved)
+    assert (value is not None) == known

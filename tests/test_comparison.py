@@ -1,0 +1,72 @@
+"""Comparisons are refused where they would mislead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import opennandlab as onl
+from opennandlab.comparison import UnlikeError, compare
+
+WORK = {
+    "name": "random",
+    "pattern": "random",
+    "timed": False,
+    "total": {"drive_writes": 3},
+    "precondition": [{"kind": "sequential_fill"}, {"kind": "workload", "drive_writes": 2}],
+}
+
+
+def test_two_policies_may_be_compared(small: Any) -> None:
+    greedy = onl.benchmark(small, WORK)
+    fifo = onl.benchmark(onl.load_device(small, {"ftl.gc_policy": "fifo"}), WORK)
+    comparison = onl.compare([greedy, fifo], ["greedy", "fifo"])
+    assert comparison["like"] is True
+    assert comparison["warnings"] == []
+    row = comparison["metrics"]["waf"]
+    assert row["values"] == [greedy.metrics["waf"], fifo.metrics["waf"]]
+    assert row["delta_pct"][1] == pytest.approx((row["values"][1] / row["values"][0] - 1) * 100)
+    assert row["delta_pct"][1] > 0
+
+
+@pytest.mark.parametrize(
+    "change", [{"ftl.over_provisioning_pct": 0.4}, {"ftl.gc_reserve_blocks": 6}]
+)
+def test_another_spare_factor_is_refused_with_both_values(small: Any, change: Any) -> None:
+    one = onl.benchmark(small, WORK)
+    other = onl.benchmark(onl.load_device(small, change), WORK)
+    with pytest.raises(UnlikeError, match="over-provisioning") as refusal:
+        compare([one, other], ["one", "other"])
+    for result in (one, other):
+        spare = result.document["effective"]["spare_factor_effective"]
+        assert f"{spare:.4g}" in str(refusal.value)
+    forced = compare([one, other], ["one", "other"], force=True)
+    assert forced["like"] is False
+    assert forced["reasons"] == refusal.value.reasons
+
+
+def test_fresh_against_steady_is_refused(small: Any) -> None:
+    steady = onl.benchmark(small, WORK)
+    fresh = onl.benchmark(small, WORK, state="fresh")
+    with pytest.raises(UnlikeError, match="fresh out of the box"):
+        compare([steady, fresh])
+
+
+def test_another_preconditioning_is_refused(small: Any) -> None:
+    other = {**WORK, "precondition": [{"kind": "sequential_fill"}]}
+    with pytest.raises(UnlikeError, match="state"):
+        compare([onl.benchmark(small, WORK), onl.benchmark(small, other)])
+
+
+def test_other_seeds_and_workloads_are_warned_of(small: Any) -> None:
+    one = onl.benchmark(small, WORK, seed=1)
+    other = onl.benchmark(small, {**WORK, "read_pct": 50}, seed=2)
+    warnings = " ".join(compare([one, other])["warnings"])
+    assert "different seeds (1 and 2)" in warnings
+    assert "different workloads" in warnings
+
+
+def test_one_result_is_no_comparison(small: Any) -> None:
+    with pytest.raises(onl.ResultError, match="two results"):
+        compare([onl.benchmark(small, WORK)])

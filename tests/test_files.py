@@ -1,0 +1,178 @@
+"""Files are read strictly and written whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from opennandlab.errors import ConfigError, OutputError
+from opennandlab.files import check_writable, parse_yaml, read_yaml, write_atomically
+
+CONTENT = b"x" * 200_000
+
+
+@pytest.fixture
+def small_files_only() -> Iterator[None]:
+    """Make every write beyond 64 KiB fail, as a full disk does."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    old = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (65536, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, old)
+
+
+def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    write_atomically(path, b"first")
+    write_atomically(path, b"second")
+    assert path.read_bytes() == b"second"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_a_new_file_is_as_readable_as_the_umask_says(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    old = os.umask(0o027)
+    try:
+        write_atomically(path, b"content")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_link_is_followed_not_replaced(tmp_path: Path) -> None:
+    target, link = tmp_path / "target.json", tmp_path / "link.json"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    write_atomically(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+
+
+@pytest.mark.usefixtures("small_files_only")
+def test_a_full_disk_keeps_the_old_file_and_leaves_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_bytes(b"old")
+    with pytest.raises(OutputError, match="untouched"):
+        write_atomically(path, CONTENT)
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_a_really_full_file_system_keeps_the_old_file(tmp_path: Path) -> None:
+    """The same on a file system of 64 KiB, where one may be mounted."""
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)],
+        check=False,
+        capture_output=True,
+    )
+    if mounted.returncode != 0:
+        pytest.skip("mounting a file system is not allowed here")
+    try:
+        path = tmp_path / "result.json"
+        path.write_bytes(b"old")
+        with pytest.raises(OutputError, match="No space left"):
+            write_atomically(path, CONTENT)
+        assert path.read_bytes() == b"old"
+        assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+def test_an_interruption_while_writing_leaves_no_stray_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(tmp_path / "result.json", b"content")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_written_is_refused_before(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    for path, words in (
+        (tmp_path, "directory"),
+        (tmp_path / "none" / "result.json", "No such file"),
+        (tmp_path / "file" / "result.json", "Not a directory"),
+        (Path("/proc/result.json"), "/proc"),
+    ):
+        with pytest.raises(OutputError, match=words):
+            check_writable(path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_protected_folder_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(OutputError, match="ermission denied"):
+            check_writable(tmp_path / "result.json")
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_checking_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    check_writable(path)
+    assert list(tmp_path.iterdir()) == []
+    path.write_bytes(b"old")
+    check_writable(path)
+    assert path.read_bytes() == b"old"
+
+
+def test_a_device_file_is_written_to_not_replaced() -> None:
+    check_writable(Path("/dev/null"))
+    write_atomically(Path("/dev/null"), b"content")
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+    with pytest.raises(OutputError, match="No space left"):
+        write_atomically(Path("/dev/full"), b"content")
+    assert stat.S_ISCHR(Path("/dev/full").stat().st_mode)
+
+
+def test_yaml_is_read_as_version_1_2() -> None:
+    """PyYAML would read these as True, False, text, text, 90 and 10."""
+    text = "[on, no, 1e6, 3e-5, 1:30, 012]"
+    assert parse_yaml(text, "test") == ["on", "no", 1e6, 3e-5, "1:30", 12]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "holds nothing"),
+        (b"- 1\n- 2\n", "holds list"),
+        (b"just text", "holds str"),
+        (b"nand:\n  channels: [1, 2\n", ":3: "),
+        (b"nand:\n\tchannels: 8\n", ":2: "),
+        (b"a: 1\na: 2\n", "duplicate key"),
+        (b"\x89PNG\r\n\x1a\n\x00\xff", "not UTF-8"),
+        (b"a: \x00", "special characters"),
+        (b"a: !!python/object/apply:os.system ['true']", "constructor"),
+        (b"[" * 5000, "recursion"),
+    ],
+)
+def test_what_is_no_configuration_is_refused_with_its_place(
+    tmp_path: Path, content: bytes, words: str
+) -> None:
+    path = tmp_path / "device.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError) as refusal:
+        read_yaml(path)
+    assert str(path) in str(refusal.value)
+    assert words in str(refusal.value)
+
+
+def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "device.yaml"
+    with path.open("wb") as stream:
+        stream.truncate(1 << 40)
+    with pytest.raises(ConfigError, match="larger than 4 MiB"):
+        read_yaml(path)

@@ -1,0 +1,261 @@
+"""Running: reproducible, interruptible, and the same however it is sliced."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opennandlab as onl
+from opennandlab import _core, run
+
+
+def test_the_same_seed_gives_the_same_result_and_another_does_not(small: Any, short: Any) -> None:
+    digests = [onl.benchmark(small, short, seed=seed).digest for seed in (42, 42, 43)]
+    assert digests[0] == digests[1] != digests[2]
+
+
+@pytest.mark.parametrize("timed", [True, False])
+@pytest.mark.parametrize("slice_ops", [1, 7, 1000, 10**9])
+def test_slices_do_not_change_a_result(small: Any, short: Any, timed: Any, slice_ops: int) -> None:
+    work = {**short, "timed": timed, "total": {"ios": 3000}}
+    whole = onl.benchmark(small, work)
+    sliced = run.prepare_benchmark(run.Start(small), work).measure(slice_ops=slice_ops)
+    assert sliced.digest == whole.digest
+
+
+def test_the_result_has_every_section_of_the_contract(small: Any, short: Any) -> None:
+    document = onl.benchmark(small, short).document
+    assert document["schema"] == "opennandlab.result/1"
+    assert document["seed"] == 42
+    assert set(document) >= {
+        *("model_version", "tool", "created", "device", "effective", "workload", "state"),
+        *("metrics", "series", "checks", "warnings", "digest", "run"),
+    }
+    assert set(document["tool"]) >= {"version", "commit", "python", "os", "cpu"}
+    assert document["created"].endswith("Z")
+    assert set(document["effective"]) >= {
+        *("raw_bytes", "logical_bytes", "physical_pages", "logical_pages"),
+        *("spare_factor", "spare_factor_effective", "predicted_waf"),
+    }
+    assert set(document["metrics"]) >= {
+        *("waf", "host_bytes_written", "nand_bytes_written", "host_bytes_read", "programs"),
+        *("reads", "erases", "throughput_mb_s", "iops", "duration_s", "latency_us", "gc_cycles"),
+        *("gc_pages_moved", "wear", "wl_stddev", "ecc_correction_rate_pct", "uber"),
+        *("uncorrectable_read_rate", "lifetime_days", "tbw_tb"),
+    }
+    assert set(document["series"]) >= {"t_s", "iops", "throughput_mb_s", "waf", "free_blocks"}
+    checks = document["checks"]
+    assert checks["passed"] is True
+    assert checks["issued"] == checks["served"]
+    assert set(document["run"]) >= {
+        *("wall_s", "precondition_wall_s", "measured_wall_s", "host_ios_per_s"),
+        *("flash_ops_per_s", "peak_rss_bytes"),
+    }
+    json.dumps(document, allow_nan=False)
+
+
+def test_programs_are_what_waf_says(small: Any, short: Any) -> None:
+    metrics = onl.benchmark(small, short).metrics
+    pages = sum(metrics["programs"].values())
+    assert metrics["nand_bytes_written"] == pages * 4096
+    assert metrics["waf"] == metrics["nand_bytes_written"] / metrics["host_bytes_written"]
+
+
+def test_an_untimed_run_measures_no_time(small: Any, short: Any) -> None:
+    result = onl.benchmark(small, {**short, "timed": False})
+    assert result.metrics["waf"] > 1
+    assert result.metrics["latency_us"] is None
+    assert result.metrics["throughput_mb_s"] == {"read": None, "write": None, "total": None}
+    assert result.passed
+
+
+def test_progress_goes_forward_to_the_end(small: Any, short: Any) -> None:
+    seen: list[onl.Progress] = []
+    run.prepare_benchmark(run.Start(small), short).measure(progress=seen.append, slice_ops=500)
+    assert seen[-1].finished
+    assert all(not state.finished for state in seen[:-1])
+    ios = [state.host_ios for state in seen]
+    assert ios == sorted(ios)
+    assert [state.measured for state in seen[:-1]] == sorted(state.measured for state in seen[:-1])
+    assert {state.stage for state in seen[:-1]} == {"sequential fill", "short"}
+    assert all(0 <= (state.fraction or 0) <= 1 for state in seen)
+    assert any(state.eta_s is not None for state in seen)
+
+
+def test_ctrl_c_gives_what_was_measured_until_then(small: Any, short: Any) -> None:
+    def interrupt(state: onl.Progress) -> None:
+        if state.measured and state.done > state.total / 2:
+            raise KeyboardInterrupt
+
+    prepared = run.prepare_benchmark(run.Start(small), short)
+    with pytest.raises(onl.Interrupted) as stop:
+        prepared.measure(progress=interrupt, slice_ops=100)
+    result = stop.value.result
+    assert result is not None
+    assert result.partial
+    assert result.document["partial"] is True
+    full = onl.benchmark(small, short)
+    share = result.metrics["host_bytes_written"] / full.metrics["host_bytes_written"]
+    assert 0.4 < share < 0.8
+    assert any("interrupted" in text for text in result.warnings)
+
+
+def test_ctrl_c_before_measuring_gives_a_partial_result_without_metrics(
+    small: Any, short: Any
+) -> None:
+    def interrupt(_: onl.Progress) -> None:
+        raise KeyboardInterrupt
+
+    prepared = run.prepare_benchmark(run.Start(small), short)
+    with pytest.raises(onl.Interrupted) as stop:
+        prepared.measure(progress=interrupt, slice_ops=10)
+    assert stop.value.result is not None
+    assert stop.value.result.metrics == {}
+    assert not stop.value.result.passed
+    assert stop.value.result._repr_html_()
+
+
+def test_other_threads_run_while_the_core_works(small: Any) -> None:
+    core = _core.Simulation(onl.load_device(small).json, 42)
+    job = {"pattern": "random", "timed": False, "total": {"drive_writes": 2000}}
+    core.begin(onl.load_workload(job, onl.load_device(small)).json, 42)
+    worker = threading.Thread(target=core.advance, args=(20_000_000,))
+    began = time.perf_counter()
+    worker.start()
+    ticks = 0
+    while worker.is_alive():
+        ticks += 1
+        time.sleep(0.001)
+    # Without releasing the GIL this loop would run once.
+    assert ticks > 5 or time.perf_counter() - began < 0.05
+
+
+def test_a_fresh_start_drops_the_preconditioning_and_warns(small: Any, short: Any) -> None:
+    fresh = onl.benchmark(small, short, state="fresh")
+    assert fresh.document["workload"]["precondition"] == []
+    assert fresh.document["state"]["origin"] == "fresh"
+    assert any("fresh drive" in text for text in fresh.warnings)
+    assert fresh.metrics["waf"] < onl.benchmark(small, short).metrics["waf"]
+
+
+def test_a_saved_drive_is_the_drive(small: Any, short: Any, tmp_path: Path) -> None:
+    drive = onl.Simulation(small, seed=7)
+    drive.precondition([{"kind": "sequential_fill"}, {"kind": "workload", "drive_writes": 2}])
+    drive.save(tmp_path / "state.onl")
+    again = onl.Simulation.load(tmp_path / "state.onl", seed=7)
+    assert again.device == drive.device
+    work = {**short, "precondition": []}
+    assert again.run(work).metrics["gc_cycles"] > 0
+    by_name = onl.benchmark(None, work, seed=7, state=f"image:{tmp_path / 'state.onl'}")
+    loaded = onl.Simulation.load(tmp_path / "state.onl", seed=7)
+    assert by_name.digest == loaded.run(work).digest
+
+
+def test_steps_may_follow_each_other(small: Any, short: Any) -> None:
+    drive = onl.Simulation(small, seed=1)
+    drive.precondition([{"kind": "sequential_fill"}])
+    work = {**short, "precondition": [], "total": {"ios": 500}}
+    first, second = drive.run(work), drive.run(work)
+    assert first.metrics["host_bytes_written"] == second.metrics["host_bytes_written"] == 500 * 4096
+    assert second.metrics["wear"]["mean"] > first.metrics["wear"]["mean"]
+
+
+@pytest.fixture
+def image(small: Any, tmp_path: Path) -> Path:
+    drive = onl.Simulation(small)
+    drive.precondition([{"kind": "sequential_fill"}])
+    drive.save(tmp_path / "state.onl")
+    return tmp_path / "state.onl"
+
+
+def test_a_damaged_image_is_refused_with_its_reason(image: Path, short: Any) -> None:
+    whole = image.read_bytes()
+    newer = whole[:8] + (99).to_bytes(4, "little") + whole[12:]
+    flipped = whole[:-1] + bytes([whole[-1] ^ 1])
+    for content, words in (
+        (b"", "not a device image"),
+        (b"PK\x03\x04 something else entirely", "not a device image"),
+        (whole[:10], "not a device image"),
+        (whole[:-5], "cut off"),
+        (whole + b"x", "grown"),
+        (newer, "newer"),
+        (flipped, "damaged"),
+    ):
+        image.write_bytes(content)
+        with pytest.raises(onl.ImageError, match=words) as refusal:
+            onl.benchmark(None, short, state=f"image:{image}")
+        assert str(image) in str(refusal.value)
+    with pytest.raises(onl.ImageError, match="No such file"):
+        onl.Simulation.load(image.with_name("none.onl"))
+
+
+def test_an_image_belongs_to_its_device(image: Path, small: Any, short: Any) -> None:
+    assert onl.benchmark(small, short, state=f"image:{image}").passed
+    small["ftl"]["gc_policy"] = "fifo"
+    with pytest.raises(onl.ConfigError, match=r"another device.*gc_policy"):
+        onl.benchmark(small, short, state=f"image:{image}")
+
+
+@pytest.mark.parametrize("state", ["", "steady", "image:", "image"])
+def test_an_unknown_state_is_refused(small: Any, short: Any, state: str) -> None:
+    with pytest.raises(onl.ConfigError, match="accepted: fresh, image:FILE"):
+        onl.benchmark(small, short, state=state)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.5, True])
+def test_a_seed_is_a_whole_number(small: Any, short: Any, seed: Any) -> None:
+    with pytest.raises(onl.ConfigError, match="no seed"):
+        onl.benchmark(small, short, seed=seed)
+
+
+def test_a_device_beyond_memory_is_refused_with_what_it_needs(
+    small: Any, short: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs = onl.load_device(small).effective["memory_bytes"]
+    monkeypatch.setattr(run, "available_bytes", lambda: needs - 1)
+    with pytest.raises(onl.ConfigError, match=f"needs .*{needs} bytes") as refusal:
+        onl.benchmark(small, short)
+    assert refusal.value.path == "nand"
+    monkeypatch.setattr(run, "available_bytes", lambda: needs)
+    assert onl.benchmark(small, short).passed
+
+
+def test_the_largest_device_is_refused_before_anything_is_allocated(short: Any) -> None:
+    """16 TiB of 4 KiB pages take about 36 GB; more than 2^32 pages cannot be addressed at all."""
+    huge = {"nand": {"channels": 64, "dies_per_channel": 8, "blocks_per_plane": 16380}}
+    huge["nand"]["pages_per_block"] = 256
+    if run.available_bytes() is None or run.available_bytes() > 35e9:
+        pytest.skip("this machine could hold it")
+    with pytest.raises(onl.ConfigError, match="of memory"):
+        onl.benchmark(huge, short)
+    huge["nand"]["channels"] = 256
+    with pytest.raises(onl.ConfigError, match="nand"):
+        onl.benchmark(huge, short)
+
+
+def test_the_smallest_device_that_is_accepted_runs(short: Any) -> None:
+    tiny = {
+        "nand": {
+            "channels": 1,
+            "dies_per_channel": 1,
+            "planes_per_die": 1,
+            "blocks_per_plane": 8,
+            "pages_per_block": 4,
+        },
+        "ftl": {"over_provisioning_pct": 1.0, "gc_reserve_blocks": 1},
+    }
+    result = onl.benchmark(tiny, {**short, "total": {"ios": 1000}})
+    assert result.passed
+    assert result.metrics["waf"] >= 1
+
+
+def test_a_panic_of_the_core_is_an_internal_error(small: Any) -> None:
+    core = _core.Simulation(onl.load_device(small).json, 42)
+    with pytest.raises(onl.ConfigError):
+        core.begin("{", 42)
+    assert json.loads(core.advance(1))["finished"] is True

@@ -1,0 +1,83 @@
+"""`validate` on the command line; what the suites claim is tested beside them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from conftest import COMMAND, Cli
+
+
+def test_a_suite_prints_formula_simulation_error_and_verdict(cli: Cli) -> None:
+    shown = cli("validate", "trim", "--quick")
+    assert shown.returncode == 0, shown.stdout
+    for words in ("expected", "measured", "error", "tolerance", "passed", "of"):
+        assert words in shown.stdout
+
+
+def test_any_parameters_are_validated(cli: Cli) -> None:
+    shown = cli(
+        *("validate", "--policy", "d_choices", "--d", "3", "--pages-per-block", "32"),
+        *("--spare-factor", "0.12", "--blocks", "1024", "--json"),
+    )
+    assert shown.returncode == 0
+    report = json.loads(shown.stdout)
+    assert report["passed"] is True
+    (row,) = report["rows"]
+    assert len(row["measured"]) == 3
+    assert abs(row["error"]) <= row["tolerance"]
+
+
+def test_tables_replace_those_of_the_page(cli: Cli, folder: Path) -> None:
+    page = folder / "validation.md"
+    arguments = ("validate", "trim", "--quick", "--case", "fifo-*", "--quiet", "--write", page.name)
+    assert cli(*arguments).returncode == 0
+    first = page.read_text(encoding="utf-8")
+    assert "fifo-mapped" in first
+    page.write_text(
+        f"# Mine\n\nBefore.\n\n{first[first.index('<!--') :]}\nAfter.\n", encoding="utf-8"
+    )
+    assert cli(*arguments).returncode == 0
+    second = page.read_text(encoding="utf-8")
+    assert second.startswith("# Mine\n\nBefore.\n")
+    assert second.endswith("After.\n")
+    assert second.count("fifo-mapped-q0.1 |") == first.count("fifo-mapped-q0.1 |")
+
+
+def test_what_cannot_be_validated_is_refused(cli: Cli) -> None:
+    for arguments, words in (
+        (("bogus",), "accepted: waf_uniform"),
+        (("trim", "--case", "nothing*"), "matches"),
+        (("trim", "--policy", "greedy"), "either"),
+        (("--policy", "gredy"), "greedy"),
+        (("--policy", "cost_benefit"), "no closed form"),
+        (("--policy", "greedy", "--spare-factor", "2"), "2"),
+        (("--policy", "greedy", "--seeds", "a"), "whole numbers"),
+        (("trim", "--write", "none/page.md"), "No such file"),
+    ):
+        shown = cli("validate", *arguments)
+        assert shown.returncode == 2, (arguments, shown.stderr)
+        assert words in shown.stderr
+        assert "Traceback" not in shown.stderr
+
+
+def test_ctrl_c_keeps_the_rows_that_are_done(folder: Path) -> None:
+    with subprocess.Popen(
+        [str(COMMAND), "validate", "--json", "--threads", "1"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        time.sleep(3.0)
+        process.send_signal(signal.SIGINT)
+        began = time.perf_counter()
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert time.perf_counter() - began < 5.0
+    report = json.loads(stdout)
+    assert report["partial"] is True
+    assert report["passed"] is False
