@@ -221,7 +221,10 @@ impl Ftl {
             let spare = pool.erased.len() > pool.reserve;
             let is_full = pool.frontiers[stream].is_full();
             if pool.erased.worn_count() > 0 && spare {
-                self.retire_worn(sink, die)?;
+                if !self.retire_worn(sink, die) {
+                    // The open block is the last: once it is full, it stays full.
+                    return if is_full { Err(WornOut) } else { Ok(()) };
+                }
             } else if is_full && spare {
                 self.open(die, stream, Source::Host);
             } else if is_full || pool.erased.worn_count() > 0 {
@@ -338,11 +341,11 @@ impl Ftl {
         }
     }
 
-    /// Takes the most worn erased block out of use, if the pool can do without it.
-    fn retire_worn<S: FlashSink>(&mut self, sink: &mut S, die: usize) -> Result<(), WornOut> {
+    /// Takes the most worn erased block out of use; false if the pool cannot do without it.
+    fn retire_worn<S: FlashSink>(&mut self, sink: &mut S, die: usize) -> bool {
         let pool = &mut self.pools[die];
         if pool.good_blocks <= pool.good_blocks_min {
-            return Err(WornOut);
+            return false;
         }
         let block = BlockId(pool.erased.pop_most_worn().expect("a worn block was counted"));
         pool.good_blocks -= 1;
@@ -352,7 +355,7 @@ impl Ftl {
         self.states[block.0 as usize] = BlockState::Bad;
         self.counters.retired_blocks += 1;
         sink.retire(block);
-        Ok(())
+        true
     }
 
     /// Static wear leveling: moves the data of one closed block that lags too far behind.
