@@ -19,7 +19,7 @@ demo: .venv/installed ## install, then run the main job
 	$(BIN)/opennandlab benchmark --workload W2 --config tlc_standard
 
 test: .venv/installed .venv/dev ## all tests, Python's against the installed wheel
-	cargo test --locked
+	cargo test --locked --all-features
 	$(BIN)/pytest
 
 check: rust-lint python-lint test ## what CI runs: formats, lints, types, tidy, tests
@@ -45,7 +45,7 @@ bench: ## rates of the simulator on this machine
 	cargo bench --locked -p opennandlab-sim
 
 fuzz: ## the property tests with 50 times as many cases
-	PROPTEST_CASES=12800 cargo test --locked
+	PROPTEST_CASES=12800 cargo test --locked --all-features
 
 clean: ## remove everything that was built or installed here
 	rm -rf .venv dist target

@@ -90,7 +90,8 @@ fn timed_without_gc(bencher: Bencher, read_pct: u64) {
     let mut shape = device(8 << 20, 8, 1);
     shape["ftl"]["over_provisioning_pct"] = json!(3.0);
     let ios: u64 = 1_000_000;
-    let workload = json!({"name": "timed", "pattern": "random", "read_pct": read_pct, "queue_depth": 32,
+    let workload = json!({"name": "timed", "pattern": "random", "read_pct": read_pct,
+                          "queue_depth": 32,
                           "total": {"ios": ios}});
     bencher
         .counter(ItemsCount::new(ios))
@@ -120,7 +121,8 @@ fn timed_in_gc(bencher: Bencher, (channels, dies_per_channel): (u64, u64)) {
     let mut drive = simulation(&device(8 << 20, channels, dies_per_channel));
     run(&mut drive, &fill());
     run(&mut drive, &random_writes(12 << 20));
-    let workload = json!({"name": "timed", "pattern": "random", "queue_depth": 32, "total": {"ios": 1_000_000}});
+    let workload = json!({"name": "timed", "pattern": "random", "queue_depth": 32,
+                          "total": {"ios": 1_000_000}});
     let flash_ops = run(&mut drive, &workload);
     bencher.counter(ItemsCount::new(flash_ops)).bench_local(|| run(&mut drive, &workload));
 }

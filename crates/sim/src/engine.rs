@@ -62,7 +62,7 @@ impl Engine {
 
     /// The next event: moves the clock and returns the code.
     #[inline]
-    pub fn next(&mut self) -> Option<u32> {
+    pub fn take(&mut self) -> Option<u32> {
         if self.near.is_empty() {
             self.refill();
         }
@@ -91,9 +91,9 @@ mod tests {
         for (after, code) in [(5, 1), (3, 2), (5, 3), (0, 4)] {
             engine.schedule(Ns(after), code);
         }
-        assert_eq!((engine.next(), engine.next()), (Some(4), Some(2)));
+        assert_eq!((engine.take(), engine.take()), (Some(4), Some(2)));
         engine.schedule(Ns(2), 5);
-        let rest: Vec<u32> = std::iter::from_fn(|| engine.next()).collect();
+        let rest: Vec<u32> = std::iter::from_fn(|| engine.take()).collect();
         assert_eq!(rest, [1, 3, 5]);
         assert_eq!(engine.now(), Ns(5));
     }
@@ -111,7 +111,7 @@ mod tests {
                 oracle.insert((engine.now() + after, round), (round % 1000) as u32);
             } else {
                 assert_eq!(
-                    engine.next(),
+                    engine.take(),
                     oracle.pop_first().map(|((at, _), code)| {
                         assert_eq!(engine.now(), at);
                         code

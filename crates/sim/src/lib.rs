@@ -12,6 +12,7 @@
 //! | 4 | `controller` |
 //! | 5 | `host` |
 //! | 6 | `device` |
+//! | 7 | `testing` (a feature: the oracle and the checkers) |
 
 pub mod config;
 pub mod controller;

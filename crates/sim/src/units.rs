@@ -9,7 +9,8 @@ macro_rules! newtype {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
         $(#[$doc])*
         #[derive(
-            Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+            Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize,
+            Deserialize,
         )]
         #[serde(transparent)]
         pub struct $name(pub $inner);
@@ -79,7 +80,10 @@ impl Ns {
 /// A sentence that names the text and what is accepted.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let refuse = || {
-        format!("`{text}` is no size; accepted: bytes as an integer, or a number with k M G T, KiB MiB GiB TiB (1024), kB MB GB TB (1000)")
+        format!(
+            "`{text}` is no size; accepted: bytes as an integer, or a number with k M G T, KiB MiB \
+             GiB TiB (1024), kB MB GB TB (1000)"
+        )
     };
     let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let split = compact.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(compact.len());

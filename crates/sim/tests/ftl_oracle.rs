@@ -37,7 +37,8 @@ fn draw_device(rng: &mut Rng) -> DeviceConfig {
         let pages = [4, 7, 16, 64, 100][rng.below(5) as usize];
         let device = json!({
             "nand": {
-                "channels": 1 + rng.below(2), "dies_per_channel": 1 + rng.below(2), "planes_per_die": 1,
+                "channels": 1 + rng.below(2), "dies_per_channel": 1 + rng.below(2),
+                "planes_per_die": 1,
                 "blocks_per_plane": 8 + rng.below(24), "pages_per_block": pages,
                 "max_pe_cycles": if rng.below(3) == 0 { 4 + rng.below(12) } else { 3000 },
                 "factory_bad_block_ratio": ([0.0, 0.1][rng.below(2) as usize]),

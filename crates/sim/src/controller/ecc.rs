@@ -64,7 +64,8 @@ impl EccConfig {
             return Err(ConfigError::new(
                 "bch_t",
                 format!(
-                    "parity of {parity_bytes} B per page ({} codewords) does not fit nand.oob_size_bytes = {oob_bytes}",
+                    "parity of {parity_bytes} B per page ({} codewords) does not fit \
+                     nand.oob_size_bytes = {oob_bytes}",
                     page.codewords_per_page()
                 ),
             ));

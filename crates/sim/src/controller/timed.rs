@@ -1,8 +1,8 @@
 //! The timed back end: dies and channels as servers with queues.
 //!
 //! ```text
-//! read     die: sense tR ──► channel: transfer x ──► done      the die is held until its transfer ends
-//! program  channel: transfer x ──► die: tPROG ──► done          the die is held while it waits for the channel
+//! read     die: sense tR ──► channel: transfer x ──► done    held until its transfer ends
+//! program  channel: transfer x ──► die: tPROG ──► done       held while it waits for the channel
 //! erase    die: tBERS ──► done
 //! ```
 //! Each die serves its operations in order, one at a time; a channel serves waiting dies in order.

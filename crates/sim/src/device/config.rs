@@ -193,9 +193,10 @@ impl DeviceConfig {
                 return Err(ConfigError::new(
                     "ftl.over_provisioning_pct",
                     format!(
-                        "no spare block is left: die {} has {good} good blocks ({bad} bad) and needs {needed} = \
-                         {} for {pages} logical pages + {} reserve + {} further open + 1 to collect; \
-                         raise over_provisioning_pct (now {}) or lower gc_reserve_blocks (now {} per device)",
+                        "no spare block is left: die {} has {good} good blocks ({bad} bad) and \
+                         needs {needed} = {} for {pages} logical pages + {} reserve + {} further \
+                         open + 1 to collect; raise over_provisioning_pct (now {}) or lower \
+                         gc_reserve_blocks (now {} per device)",
                         die.0,
                         pages.div_ceil(geometry.pages_per_block),
                         setup.reserve_of(die),
@@ -315,7 +316,8 @@ mod tests {
                 "6250 reserve",
             ),
             (
-                r#"{"nand": {"blocks_per_plane": 8, "channels": 1, "dies_per_channel": 1, "planes_per_die": 1}}"#,
+                r#"{"nand": {"blocks_per_plane": 8, "channels": 1, "dies_per_channel": 1,
+                             "planes_per_die": 1}}"#,
                 "ftl.over_provisioning_pct",
                 "8 good blocks",
             ),
@@ -334,7 +336,8 @@ mod tests {
     fn a_resolved_file_resolves_to_itself() {
         let json = r#"{"nand": {"cell_type": "MLC", "factory_bad_block_ratio": 0.01,
                         "timing": {"t_program_us": [400, 900]}},
-                       "ftl": {"gc_policy": {"kind": "d_choices", "d": 3}, "wear_leveling": "static"}}"#;
+                       "ftl": {"gc_policy": {"kind": "d_choices", "d": 3},
+                                "wear_leveling": "static"}}"#;
         let config = DeviceConfig::resolve(json).expect("a device");
         let again = DeviceConfig::resolve(&config.to_json().to_string()).expect("a device");
         assert_eq!(config, again);

@@ -94,6 +94,7 @@ impl Measured<'_> {
     fn metrics(&self) -> Value {
         let [read_bytes, written_bytes, trimmed_bytes] = self.host_bytes();
         let wear = Wear::of(self.drive);
+        let (counters, start) = (self.drive.ftl.counters(), &self.start.ftl);
         let waf =
             (written_bytes > 0).then(|| self.nand_bytes_written() as f64 / written_bytes as f64);
         let erases = self.erases();
@@ -109,7 +110,7 @@ impl Measured<'_> {
             "erases": counts(&erases, &[], &["host", "merge"]),
             "gc_cycles": erases[1],
             "gc_pages_moved": self.programs()[1],
-            "retired_blocks": self.drive.ftl.counters().retired_blocks - self.start.ftl.retired_blocks,
+            "retired_blocks": counters.retired_blocks - start.retired_blocks,
             "free_blocks": self.drive.ftl.erased_blocks(),
             "wear": { "min": wear.min, "max": wear.max, "mean": wear.mean, "stddev": wear.stddev },
             "wl_stddev": wear.stddev,
@@ -160,7 +161,8 @@ impl Measured<'_> {
         let megabytes = |bytes: u64| seconds.map(|seconds| bytes as f64 * 1e-6 / seconds);
         section.insert(
             "throughput_mb_s".into(),
-            json!({"read": megabytes(read), "write": megabytes(written), "total": megabytes(read + written)}),
+            json!({"read": megabytes(read), "write": megabytes(written),
+                   "total": megabytes(read + written)}),
         );
         let commands = self.timed.map_or([0; 3], |stage| stage.tally.served_commands);
         let rate = |count: u64| seconds.map(|seconds| count as f64 / seconds);
@@ -233,7 +235,7 @@ impl Measured<'_> {
             "map_audit": audit.as_ref().map_or_else(Clone::clone, |()| "passed".into()),
             "passed": all_served && littles_law_holds && program_identity && audit.is_ok(),
             "failures": failures([
-                (!all_served, format!("{issued} commands issued, {served} served, {pending} operations left")),
+                (!all_served, format!("{issued} issued, {served} served, {pending} operations left")),
                 (!littles_law_holds, format!("Little's law is off by {littles_law_error:?}")),
                 (accepted != offered, format!("{offered} pages offered, {accepted} accounted for")),
                 (!moved, "pages read and programmed by collections differ".into()),

@@ -380,7 +380,7 @@ impl Current {
         self.is_begun = true;
         match self.stage.admission {
             Admission::Closed { queue_depth } => {
-                (0..queue_depth).for_each(|_| self.issue(drive, timed))
+                (0..queue_depth).for_each(|_| self.issue(drive, timed));
             }
             Admission::Open => self.await_next(timed),
         }

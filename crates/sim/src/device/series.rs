@@ -140,7 +140,8 @@ impl Wear {
             return Self::default();
         }
         let mean = sum as f64 / total as f64;
-        let squares: f64 = counts().map(|count| (f64::from(count) - mean).powi(2)).sum();
+        let squared = |count| (f64::from(count) - mean) * (f64::from(count) - mean);
+        let squares: f64 = counts().map(squared).sum();
         Self { min, max, mean, stddev: (squares / total as f64).sqrt() }
     }
 }

@@ -15,10 +15,12 @@ use crate::workload::{Job, Space};
 /// use opennandlab_sim::device::{DeviceConfig, Simulation};
 /// use opennandlab_sim::workload::WorkloadConfig;
 /// # fn main() -> Result<(), opennandlab_sim::config::ConfigError> {
-/// let device = DeviceConfig::resolve(r#"{"nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
+/// let device = DeviceConfig::resolve(r#"{
+///     "nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
 ///     "blocks_per_plane": 64, "pages_per_block": 64}, "ftl": {"over_provisioning_pct": 0.28}}"#)?;
 /// let mut simulation = Simulation::new(device, 42);
-/// let json = r#"{"name": "fill", "pattern": "sequential", "total": {"drive_writes": 2}, "timed": false}"#;
+/// let json = r#"{"name": "fill", "pattern": "sequential", "timed": false,
+///     "total": {"drive_writes": 2}}"#;
 /// let workload = WorkloadConfig::resolve(json, simulation.space())?;
 /// simulation.begin(workload.job(simulation.space(), 42));
 /// while !simulation.advance(1_000_000).finished {}
@@ -79,12 +81,11 @@ impl Simulation {
     /// The result of the job so far: `{effective, workload, state, metrics, series, checks,
     /// warnings, complete}`; metrics, series and checks are there once the measured part began.
     pub fn outcome(&self) -> Value {
-        match &self.run {
-            Some(run) => outcome::document(&self.drive, run, &self.origin),
-            None => {
-                json!({ "effective": self.drive.config.effective(), "state": { "origin": self.origin } })
-            }
+        if let Some(run) = &self.run {
+            return outcome::document(&self.drive, run, &self.origin);
         }
+        let effective = self.drive.config.effective();
+        json!({ "effective": effective, "state": { "origin": self.origin } })
     }
 
     /// Checks that all tables of the drive agree.

@@ -1,7 +1,7 @@
 //! The timed executor: commands, dies and channels in simulated time.
 //!
 //! ```text
-//! admit (closed loop: at once; open: at arrival) ► overhead ► FTL decides ► operations queue on their dies
+//! admit (closed loop: at once; open: at arrival) ► overhead ► FTL decides ► operations queue
 //!      ▲                                                                            │
 //!      └──────────────── completion: latency, next command ◄── last operation done ─┘
 //! ```
@@ -276,7 +276,7 @@ impl TimedStage {
     /// Lets the next event happen.
     #[inline]
     pub(crate) fn step(&mut self, drive: &mut Drive) -> Step {
-        let Some(code) = self.engine.next() else { return Step::Idle };
+        let Some(code) = self.engine.take() else { return Step::Idle };
         if code >= STARTED {
             let index = code - STARTED;
             if self.slots[index as usize].waits == u32::MAX {

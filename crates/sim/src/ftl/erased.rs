@@ -82,7 +82,9 @@ mod tests {
         let pushed = [(10, 5), (11, 3), (12, 9), (13, 3)];
         let order_of = |order| {
             let mut erased = ErasedBlocks::new(order, 9);
-            pushed.iter().for_each(|&(block, count)| erased.push(block, count));
+            for (block, count) in pushed {
+                erased.push(block, count);
+            }
             assert_eq!((erased.len(), erased.worn_count()), (4, 1));
             std::iter::from_fn(|| erased.pop()).collect::<Vec<_>>()
         };
@@ -93,7 +95,9 @@ mod tests {
     #[test]
     fn the_most_worn_block_can_be_singled_out() {
         let mut erased = ErasedBlocks::new(OpenOrder::FirstErased, 9);
-        [(10, 5), (12, 9), (13, 3)].iter().for_each(|&(block, count)| erased.push(block, count));
+        for (block, count) in [(10, 5), (12, 9), (13, 3)] {
+            erased.push(block, count);
+        }
         assert_eq!(erased.pop_most_worn(), Some(12));
         assert_eq!(erased.worn_count(), 0);
         assert_eq!(erased.iter().collect::<Vec<_>>(), [10, 13]);

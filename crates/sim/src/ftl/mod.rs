@@ -5,8 +5,9 @@
 //! dies.
 //!
 //! ```text
-//! write(lpn) ── room in the open block? ── no ──► make_room: erased blocks above the reserve? open one
-//!     │                                                     else choose a victim, move its live pages, erase it
+//! write(lpn) ── room in the open block? ── no ──► make_room: erased blocks above the reserve?
+//!     │                                                     open one; else choose a victim, move
+//!     │                                                     its live pages, erase it
 //!     ▼
 //! bind L2P ► kill the old page ► tell the policy ► sink.program
 //! ```
@@ -308,8 +309,9 @@ impl Ftl {
         self.map.clear(victim);
         let lpns = std::mem::take(&mut self.moving);
         if self.placement.splits(source) {
-            lpns.iter()
-                .for_each(|lpn| self.place_run(sink, die, std::slice::from_ref(lpn), source));
+            for lpn in &lpns {
+                self.place_run(sink, die, std::slice::from_ref(lpn), source);
+            }
         } else {
             self.place_run(sink, die, &lpns, source);
         }

@@ -131,7 +131,8 @@ impl Ftl {
             let (table_erased, table_open) =
                 (counted(BlockState::Erased), counted(BlockState::Open));
             return Err(format!(
-                "die {die} lists {erased} erased and {open} open blocks, its table {table_erased} and {table_open}"
+                "die {die} lists {erased} erased and {open} open blocks, its table {table_erased} \
+                 and {table_open}"
             ));
         }
         if !pool.policy.restore(&snapshot.candidates) {

@@ -103,11 +103,11 @@ impl Latencies {
         row.insert("count".into(), json!(self.count()));
         row.insert("mean".into(), json!(self.mean_us()));
         let any = self.count() > 0;
-        row.insert("min".into(), json!(any.then(|| self.min_ns as f64 * 1e-3)));
+        row.insert("min".into(), json!(any.then_some(self.min_ns as f64 * 1e-3)));
         for (name, share) in PERCENTILES {
             row.insert(name.into(), json!(self.quantile_us(share)));
         }
-        row.insert("max".into(), json!(any.then(|| self.max_ns as f64 * 1e-3)));
+        row.insert("max".into(), json!(any.then_some(self.max_ns as f64 * 1e-3)));
         row.insert("stddev".into(), json!(self.stddev_us()));
         Value::Object(row)
     }
@@ -152,7 +152,9 @@ impl LatencyBook {
     /// All commands together.
     pub fn all(&self) -> Latencies {
         let mut all = Latencies::default();
-        [&self.read, &self.write, &self.trim].into_iter().for_each(|kind| all.merge(kind));
+        for kind in [&self.read, &self.write, &self.trim] {
+            all.merge(kind);
+        }
         all
     }
 

@@ -114,7 +114,8 @@ impl<'de> Deserialize<'de> for ProgramTimes {
         list.iter().map(serde_json::Value::as_f64).collect::<Option<Vec<_>>>().map(Self).ok_or_else(
             || {
                 serde::de::Error::custom(format!(
-                    "`{value}` is no program time; accepted: microseconds as a number, or a list with one number per page type"
+                    "`{value}` is no program time; accepted: microseconds as a number, or a \
+                     list with one number per page type"
                 ))
             },
         )
@@ -336,7 +337,8 @@ impl NandConfig {
             return Err(ConfigError::new(
                 "blocks_per_plane",
                 format!(
-                    "{blocks} blocks of {} pages do not fit 32-bit page numbers; accepted: at most {} blocks",
+                    "{blocks} blocks of {} pages do not fit 32-bit page numbers; accepted: at \
+                     most {} blocks",
                     self.pages_per_block,
                     u64::from(u32::MAX) >> page_bits
                 ),
