@@ -25,5 +25,7 @@ pub mod nand;
 pub mod op;
 pub mod reliability;
 pub mod rng;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod units;
 pub mod workload;

@@ -65,30 +65,30 @@ impl Ftl {
         let clock = self.host_clock;
         let step = u64::from(self.geometry.die_count);
         let in_block = (1 << self.geometry.page_bits) - 1;
-        // Old pages side by side: the first, and how many.
+        // Old pages side by side: the first, and how many. They die at the clock of the last one's new page.
         let (mut dead, mut dead_count) = (UNMAPPED, 0);
         for (index, (&lpn, ppn)) in lpns.iter().zip(target..).enumerate() {
             let old = std::mem::replace(&mut self.map.l2p[lpn as usize], ppn);
             if old == dead.wrapping_add(dead_count) && old & in_block != 0 && dead_count > 0 {
                 dead_count += 1;
             } else {
-                self.host_clock = clock + index as u64 * step;
-                self.kill_run(die, dead, dead_count);
+                if dead_count > 0 {
+                    self.host_clock = clock + (index as u64 - 1) * step + 1;
+                    self.kill_run(die, dead, dead_count);
+                }
                 let is_mapped = old != UNMAPPED;
                 (dead, dead_count) = (old, u32::from(is_mapped));
                 self.map.mapped_count += u32::from(!is_mapped);
             }
         }
-        // The clock of the last page: ages count host writes.
-        self.host_clock = clock + (lpns.len() as u64 - 1) * step + 1;
-        self.kill_run(die, dead, dead_count);
+        if dead_count > 0 {
+            self.host_clock = clock + (lpns.len() as u64 - 1) * step + 1;
+            self.kill_run(die, dead, dead_count);
+        }
     }
 
     /// Lets consecutive pages of one block die.
     fn kill_run(&mut self, die: usize, first: u32, count: u32) {
-        if count == 0 {
-            return;
-        }
         let (block, live_count) = self.map.kill_run(Ppn(first), count);
         let pool = &mut self.pools[die];
         pool.policy.invalidated(block.0 - pool.first_block, live_count, count as u16, self.host_clock);

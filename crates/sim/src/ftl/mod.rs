@@ -212,15 +212,19 @@ impl Ftl {
     /// Makes the stream's open block able to take a page.
     #[inline(never)]
     fn make_room<S: FlashSink>(&mut self, sink: &mut S, die: usize, stream: usize) -> Result<(), WornOut> {
-        self.close_full(die, stream);
         // Policies that look at few blocks may pick full ones for a while; for ever means there is no room.
         let mut tries_left = 1000 + 64 * u64::from(self.pools[die].block_count);
         loop {
+            // Collected pages may have filled a shared open block to its end.
+            self.close_full(die, stream);
             let pool = &self.pools[die];
             let spare = pool.erased.len() > pool.reserve;
             let is_full = pool.frontiers[stream].is_full();
             if pool.erased.worn_count() > 0 && spare {
-                self.retire_worn(sink, die)?;
+                if !self.retire_worn(sink, die) {
+                    // The open block is the last: once it is full, it stays full.
+                    return if is_full { Err(WornOut) } else { Ok(()) };
+                }
             } else if is_full && spare {
                 self.open(die, stream, Source::Host);
             } else if is_full || pool.erased.worn_count() > 0 {
@@ -337,11 +341,11 @@ impl Ftl {
         }
     }
 
-    /// Takes the most worn erased block out of use, if the pool can do without it.
-    fn retire_worn<S: FlashSink>(&mut self, sink: &mut S, die: usize) -> Result<(), WornOut> {
+    /// Takes the most worn erased block out of use; false if the pool cannot do without it.
+    fn retire_worn<S: FlashSink>(&mut self, sink: &mut S, die: usize) -> bool {
         let pool = &mut self.pools[die];
         if pool.good_blocks <= pool.good_blocks_min {
-            return Err(WornOut);
+            return false;
         }
         let block = BlockId(pool.erased.pop_most_worn().expect("a worn block was counted"));
         pool.good_blocks -= 1;
@@ -351,7 +355,7 @@ impl Ftl {
         self.states[block.0 as usize] = BlockState::Bad;
         self.counters.retired_blocks += 1;
         sink.retire(block);
-        Ok(())
+        true
     }
 
     /// Static wear leveling: moves the data of one closed block that lags too far behind.
@@ -383,6 +387,12 @@ impl Ftl {
         if live_total != mapped || mapped != u64::from(self.map.mapped_count) {
             let counted = self.map.mapped_count;
             return Err(format!("{live_total} live pages, {mapped} mapped logical pages, {counted} counted"));
+        }
+        let open = self.states.iter().filter(|&&state| state == BlockState::Open).count();
+        let frontiers = self.pools.iter().flat_map(|pool| &pool.frontiers);
+        let written_to = frontiers.filter(|frontier| frontier.exists()).count();
+        if open != written_to {
+            return Err(format!("{open} blocks are open, {written_to} are written to"));
         }
         Ok(())
     }

@@ -119,7 +119,10 @@ impl Ftl {
             }
         }
         if erased != counted(BlockState::Erased) || open != counted(BlockState::Open) {
-            return Err(format!("die {die} lists {erased} erased and {open} open blocks, its table others"));
+            let (table_erased, table_open) = (counted(BlockState::Erased), counted(BlockState::Open));
+            return Err(format!(
+                "die {die} lists {erased} erased and {open} open blocks, its table {table_erased} and {table_open}"
+            ));
         }
         if !pool.policy.restore(&snapshot.candidates) {
             return Err(format!("die {die} has a candidate list of another policy"));
