@@ -1,4 +1,7 @@
-"""The examples in the docstrings run, and every public name has one."""
+"""The examples in the docstrings run, and every public name has one.
+
+What a user reads in `help()` must be true; a name without an example is found here, not in review.
+"""
 
 from __future__ import annotations
 

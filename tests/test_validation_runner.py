@@ -1,4 +1,8 @@
-"""Running cases and showing them: shared runs, failures that stay in their row, tables."""
+"""Running cases and showing them: shared runs, failures that stay in their row, tables.
+
+The simulator is a function of a few lines here, so that every way to fail can be played:
+exceptions, missing numbers, failed self-checks. What the suites claim is tested elsewhere.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The suites as data: complete, consistent, and passed by a drive that obeys the formulas."""
+"""The suites as data: complete, consistent, and passed by a drive that obeys the formulas.
+
+The ideal drive answers with the formula, from what it finds in the device file. So a suite that
+asks for one spare factor and expects the value of another is found without a simulator.
+"""
 
 from __future__ import annotations
 

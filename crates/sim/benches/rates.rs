@@ -1,7 +1,7 @@
 //! Rates of the simulator: host writes, pages and flash operations per second of one core.
 //!
-//! `cargo bench -p opennandlab-sim` prints them; `docs/performance.md` records them with the machine. Every drive is
-//! brought to the state that is measured before the clock starts.
+//! `cargo bench -p opennandlab-sim` prints them; `docs/performance.md` records them with the
+//! machine. Every drive is brought to the state that is measured before the clock starts.
 
 use divan::counter::ItemsCount;
 use divan::Bencher;
@@ -13,7 +13,8 @@ fn main() {
     divan::main();
 }
 
-/// A drive of `pages` physical pages of 4 KiB, 256 per block, 7 % over-provisioning, on `dies` dies.
+/// A drive of `pages` physical pages of 4 KiB, 256 per block, 7 % over-provisioning, on `dies`
+/// dies.
 fn device(pages: u64, channels: u64, dies_per_channel: u64) -> Value {
     json!({
         "nand": {
@@ -57,7 +58,9 @@ fn untimed_uniform(bencher: Bencher, pages: u64) {
     run(&mut drive, &fill());
     run(&mut drive, &random_writes(pages * 3 / 2));
     let writes: u64 = 8_000_000;
-    bencher.counter(ItemsCount::new(writes)).bench_local(|| run(&mut drive, &random_writes(writes)));
+    bencher
+        .counter(ItemsCount::new(writes))
+        .bench_local(|| run(&mut drive, &random_writes(writes)));
 }
 
 /// The same on the dies of the 32 GiB preset.
@@ -67,7 +70,9 @@ fn untimed_uniform_16_dies(bencher: Bencher) {
     run(&mut drive, &fill());
     run(&mut drive, &random_writes(12 << 20));
     let writes: u64 = 8_000_000;
-    bencher.counter(ItemsCount::new(writes)).bench_local(|| run(&mut drive, &random_writes(writes)));
+    bencher
+        .counter(ItemsCount::new(writes))
+        .bench_local(|| run(&mut drive, &random_writes(writes)));
 }
 
 /// Pages per second of a sequential fill of an 8 M page drive.
@@ -108,7 +113,8 @@ fn timed_reads_on_shared_channels(bencher: Bencher) {
     bencher.counter(ItemsCount::new(ios)).bench_local(|| run(&mut drive, &workload));
 }
 
-/// Flash operations per second in GC, queue depth 32, on 8 dies with channels of their own, or two to a channel.
+/// Flash operations per second in GC, queue depth 32, on 8 dies with channels of their own, or two
+/// to a channel.
 #[divan::bench(args = [(8, 1), (4, 2)], sample_count = 5, sample_size = 1)]
 fn timed_in_gc(bencher: Bencher, (channels, dies_per_channel): (u64, u64)) {
     let mut drive = simulation(&device(8 << 20, channels, dies_per_channel));

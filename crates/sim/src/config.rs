@@ -1,4 +1,5 @@
-//! From JSON text to checked structs: every refusal names the dotted path, the value and what is accepted.
+//! From JSON text to checked structs: every refusal names the dotted path, the value and what is
+//! accepted.
 //!
 //! Configuration is declared once, beside the code that uses it; this file holds only the doorway.
 //! `serde_path_to_error` finds the path of a value of the wrong type or an unknown key; ranges and
@@ -64,7 +65,8 @@ where
     serde_json::from_value(value).map_err(serde::de::Error::custom)
 }
 
-/// Serde helper for sizes: an integer of bytes, or text such as `4KiB` (see [`crate::units::parse_bytes`]).
+/// Serde helper for sizes: an integer of bytes, or text such as `4KiB` (see
+/// [`crate::units::parse_bytes`]).
 ///
 /// # Errors
 /// When the value is neither.

@@ -1,11 +1,12 @@
 //! The event queue: what happens next in simulated time.
 //!
-//! Events at equal time come out in the order in which they were scheduled, so that a run is the same on every
-//! machine. An entry is one 128-bit number, `time << 64 | sequence << 24 | code`: comparing it is comparing
-//! two machine words.
+//! Events at equal time come out in the order in which they were scheduled, so that a run is the
+//! same on every machine. An entry is one 128-bit number, `time << 64 | sequence << 24 | code`:
+//! comparing it is comparing two machine words.
 //!
-//! A drive has at most one pending event per die and a few more, most of them close to now. The nearest ones
-//! are kept in a short sorted array, which beats a heap while it fits two cache lines per move; the rest waits in a heap.
+//! A drive has at most one pending event per die and a few more, most of them close to now. The
+//! nearest ones are kept in a short sorted array, which beats a heap while it fits two cache lines
+//! per move; the rest waits in a heap.
 //!
 //! ```text
 //! near: latest … earliest ◄ pop here        every near key < every far key
@@ -109,10 +110,13 @@ mod tests {
                 engine.schedule(after, (round % 1000) as u32);
                 oracle.insert((engine.now() + after, round), (round % 1000) as u32);
             } else {
-                assert_eq!(engine.next(), oracle.pop_first().map(|((at, _), code)| {
-                    assert_eq!(engine.now(), at);
-                    code
-                }));
+                assert_eq!(
+                    engine.next(),
+                    oracle.pop_first().map(|((at, _), code)| {
+                        assert_eq!(engine.now(), at);
+                        code
+                    })
+                );
             }
         }
         assert!(oracle.len() > NEAR_MAX);

@@ -5,9 +5,10 @@
 //! block         = die * blocks_per_die + block of the die
 //! die           = channel + channels * die of the channel
 //! ```
-//! Consecutive die numbers sit on different channels, so that striping over dies stripes over channels
-//! first. The packed page number makes block and page a shift and a mask; arrays that are indexed by
-//! page use [`Geometry::page_slot`], which has no holes when pages per block is no power of two.
+//! Consecutive die numbers sit on different channels, so that striping over dies stripes over
+//! channels first. The packed page number makes block and page a shift and a mask; arrays that are
+//! indexed by page use [`Geometry::page_slot`], which has no holes when pages per block is no power
+//! of two.
 
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 

@@ -1,9 +1,9 @@
 //! Large arrays and cache hints: the only file of the workspace with `unsafe`.
 //!
-//! An FTL at memory speed waits for memory, not for arithmetic. Two hints to the machine make the difference
-//! and change no result: arrays of more than 2 MiB ask for huge pages (one TLB entry then covers 512 times
-//! as much), and a batch of coming addresses is prefetched before it is used. On other systems than
-//! Linux, and on other processors than x86-64, both do nothing.
+//! An FTL at memory speed waits for memory, not for arithmetic. Two hints to the machine make the
+//! difference and change no result: arrays of more than 2 MiB ask for huge pages (one TLB entry
+//! then covers 512 times as much), and a batch of coming addresses is prefetched before it is used.
+//! On other systems than Linux, and on other processors than x86-64, both do nothing.
 #![allow(unsafe_code)]
 
 /// Bytes of a huge page on x86-64 and most aarch64 Linux systems.
@@ -23,8 +23,9 @@ fn advise_huge<T>(start: *const T, bytes: usize) {
     let first = (start as usize).next_multiple_of(HUGE_PAGE_BYTES);
     let limit = start as usize + bytes;
     if limit > first + HUGE_PAGE_BYTES {
-        // SAFETY: the range lies inside one live allocation that the caller owns; MADV_HUGEPAGE changes
-        // neither contents nor access rights, and a refusal (old kernel, feature off) is harmless.
+        // SAFETY: the range lies inside one live allocation that the caller owns; MADV_HUGEPAGE
+        // changes neither contents nor access rights, and a refusal (old kernel, feature off) is
+        // harmless.
         unsafe {
             libc::madvise(first as *mut libc::c_void, limit - first, libc::MADV_HUGEPAGE);
         }

@@ -14,7 +14,8 @@ pub enum HostOp {
     Write,
     /// The sectors hold nothing of value any more.
     Trim,
-    /// As `Trim`, but aimed at mapped data: the device redraws the address until a mapped page is hit.
+    /// As `Trim`, but aimed at mapped data: the device redraws the address until a mapped page is
+    /// hit.
     TrimMapped,
 }
 

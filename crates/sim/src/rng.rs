@@ -1,9 +1,9 @@
 //! Random numbers: one seed per run, named streams, the same bytes on every machine.
 //!
-//! The generator is xoshiro256++ (Blackman & Vigna, "Scrambled linear pseudorandom number generators",
-//! ACM TOMS 2021), seeded by `SplitMix64` as its authors advise. A stream is picked by name, so that a new
-//! user of randomness disturbs nobody. Logarithms come from `libm` (software), not from the machine's own
-//! library, because results must not depend on the machine.
+//! The generator is xoshiro256++ (Blackman & Vigna, "Scrambled linear pseudorandom number
+//! generators", ACM TOMS 2021), seeded by `SplitMix64` as its authors advise. A stream is picked by
+//! name, so that a new user of randomness disturbs nobody. Logarithms come from `libm` (software),
+//! not from the machine's own library, because results must not depend on the machine.
 
 /// One stream of random numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +44,8 @@ impl Rng {
 
     /// A uniform integer in `0..limit`, `limit > 0`.
     ///
-    /// Multiply-shift with Lemire's rejection ("Fast random integer generation in an interval", 2019): exactly
-    /// uniform.
+    /// Multiply-shift with Lemire's rejection ("Fast random integer generation in an interval",
+    /// 2019): exactly uniform.
     #[inline]
     pub fn below(&mut self, limit: u64) -> u64 {
         debug_assert!(limit > 0, "an empty range has no members");

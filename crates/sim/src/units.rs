@@ -72,8 +72,8 @@ impl Ns {
 
 /// Reads a size such as `4096`, `4k`, `4KiB`, `1 GiB` or `2 GB`.
 ///
-/// `k M G T` alone and with `iB` are powers of 1024 (as fio reads block sizes), with `B` powers of 1000
-/// (as drives state capacities).
+/// `k M G T` alone and with `iB` are powers of 1024 (as fio reads block sizes), with `B` powers of
+/// 1000 (as drives state capacities).
 ///
 /// # Errors
 /// A sentence that names the text and what is accepted.
@@ -82,9 +82,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         format!("`{text}` is no size; accepted: bytes as an integer, or a number with k M G T, KiB MiB GiB TiB (1024), kB MB GB TB (1000)")
     };
     let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    let split = compact
-        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-        .unwrap_or(compact.len());
+    let split = compact.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(compact.len());
     let (number, unit) = compact.split_at(split);
     let factor: u64 = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => 1,

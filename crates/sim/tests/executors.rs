@@ -108,7 +108,8 @@ fn damaged_images_are_refused_with_a_reason() {
         Simulation::from_image(bytes, 1).err().map(|error| error.to_string()).expect("a refusal")
     };
     assert!(refusal(b"").contains("not a device image"));
-    assert!(refusal(b"PK\x03\x04 something else altogether, of some length").contains("not a device image"));
+    assert!(refusal(b"PK\x03\x04 something else altogether, of some length")
+        .contains("not a device image"));
     assert!(refusal(&image[..image.len() - 1]).contains("cut off"));
     let mut newer = image.clone();
     newer[8] = 9;

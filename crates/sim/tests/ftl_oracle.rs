@@ -1,8 +1,8 @@
 //! Random commands on small drives of every make, beside a plain map and flash that refuses misuse.
 //!
-//! Each case is a seed: geometry, policy, open blocks, wear leveling, bad blocks and endurance are drawn from it, then
-//! commands. A failure prints the case; `CASE=<number> cargo test -p opennandlab-sim --features testing
-//! --test ftl_oracle` runs it alone.
+//! Each case is a seed: geometry, policy, open blocks, wear leveling, bad blocks and endurance are
+//! drawn from it, then commands. A failure prints the case; `CASE=<number> cargo test -p
+//! opennandlab-sim --features testing --test ftl_oracle` runs it alone.
 
 use opennandlab_sim::device::DeviceConfig;
 use opennandlab_sim::ftl::Ftl;
@@ -27,8 +27,13 @@ fn draw_device(rng: &mut Rng) -> DeviceConfig {
             json!({"kind": "d_choices", "d": 1 + rng.below(12)}),
             json!({"kind": "windowed_greedy", "window_blocks": 1 + rng.below(40)}),
         ];
-        let frontiers = [json!("single"), json!("host_gc"), json!({"kind": "hot_cold", "fraction": 0.3})];
-        let wear = [json!("none"), json!("dynamic"), json!({"kind": "static", "threshold": 1 + rng.below(8)})];
+        let frontiers =
+            [json!("single"), json!("host_gc"), json!({"kind": "hot_cold", "fraction": 0.3})];
+        let wear = [
+            json!("none"),
+            json!("dynamic"),
+            json!({"kind": "static", "threshold": 1 + rng.below(8)}),
+        ];
         let pages = [4, 7, 16, 64, 100][rng.below(5) as usize];
         let device = json!({
             "nand": {
@@ -61,7 +66,8 @@ fn run_case(case: u64) -> bool {
     let mut flash = CheckedFlash::new(setup.geometry, media);
     let mut oracle = Oracle::default();
     let pages = u64::from(ftl.logical_pages());
-    // Some cases leave most of the space alone after a fill, so that static data meets wear leveling.
+    // Some cases leave most of the space alone after a fill, so that static data meets wear
+    // leveling.
     let range = if rng.below(2) == 0 { pages } else { pages.div_ceil(4) };
     let mut is_worn_out = false;
     for lpn in 0..pages {
@@ -85,11 +91,15 @@ fn random_commands_agree_with_a_plain_map() {
     let mut worn_out = 0;
     for case in only.map_or(0..CASES, |case| case..case + 1) {
         let outcome = std::panic::catch_unwind(|| run_case(case));
-        let is_worn_out = outcome.unwrap_or_else(|_| panic!("case {case}: repeat it with CASE={case}"));
+        let is_worn_out =
+            outcome.unwrap_or_else(|_| panic!("case {case}: repeat it with CASE={case}"));
         worn_out += u64::from(is_worn_out);
     }
     // The draw must reach the end of life in some cases and not in others.
-    assert!(only.is_some() || (10..CASES / 2).contains(&worn_out), "{worn_out} of {CASES} wore out");
+    assert!(
+        only.is_some() || (10..CASES / 2).contains(&worn_out),
+        "{worn_out} of {CASES} wore out"
+    );
 }
 
 /// What a drive must hold when it has worn out: the old data, and no write.
@@ -111,7 +121,8 @@ fn a_worn_out_drive_refuses_writes_and_keeps_its_data() {
     let written = (0..100_000)
         .take_while(|_| oracle.write(&mut ftl, &mut flash, Lpn(rng.below(pages) as u32)).is_ok())
         .count();
-    // 16 blocks of 5 cycles and 16 pages are 1280 programs at most, fewer than that written by the host.
+    // 16 blocks of 5 cycles and 16 pages are 1280 programs at most, fewer than that written by the
+    // host.
     assert!((300..1280).contains(&written), "{written} writes");
     assert!(oracle.write(&mut ftl, &mut flash, Lpn(0)).is_err());
     oracle.check(&ftl, &flash);

@@ -167,7 +167,7 @@ def _mixed(points: list[Shares], errors: list[Shares]) -> Shares:
     matrices, lose more to their threads than they gain.
     """
     error = errors[-1].copy()
-    result = points[-1] + error
+    result: Shares = points[-1] + error
     basis: list[tuple[Shares, Shares]] = []
     for newer in range(len(points) - 1, 0, -1):
         move = errors[newer] - errors[newer - 1]

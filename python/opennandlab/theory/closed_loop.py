@@ -27,7 +27,7 @@ import numpy.typing as npt
 from opennandlab.theory._check import require_count, require_positive
 from opennandlab.theory._solve import fixed_point
 
-# Partitions of one total: 8 dies reach a depth of 68, 16 dies one of 47.
+# Partitions of one total: 8 dies reach a depth of 67, 12 dies 53, 16 dies 50.
 STATE_LIMIT = 160_000
 SLOT_LIMIT = 20_000
 TOLERANCE = 1e-11

@@ -1,24 +1,18 @@
 """d-choices with one open block under hot and cold writes: the mean field in two dimensions.
 
-State: the share p(i, j) of blocks with i live hot and j live cold pages. Time runs so that a block
-is collected once per unit on average. A hot page dies at rate `g r / f`, a cold one at `g (1-r) /
-(1-f)`, where g, the host writes per logical page and unit, is an unknown. With V_k the share of
-blocks that have at least k live pages, the best of d random blocks lies on level `k = i + j` with
-probability `V_k^d - V_(k+1)^d`. A collected block comes back full: its live pages and fresh host
-pages, each hot with probability r.
+State: the share p(i, j) of blocks with i live hot and j live cold pages. A block is collected once
+per unit of time on average; a hot page dies at rate `g r / f`, a cold one at `g (1-r) / (1-f)`.
+With V_k the share of blocks with at least k live pages, the victim has `k = i + j` of them with
+probability `V_k^d - V_(k+1)^d`; it comes back full, its fresh pages hot with probability r.
 
-    level b   n(i)  ---->  p(i, b-i)      n: composition of new blocks, (b + 1) numbers
-      |  pages die                |  victims, their live pages go back into n
-    level 0                       v
+    level b  n(i) -> p(i, b-i) -> ... pages die ... -> level 0;   victims' live pages go back into n
 
 Pages only die, so for a trial (n, g) the levels are solved from the top, one monotone equation
-each. For given g, n is the fixed point of what comes back, found by Anderson's mixing; g is then
-the root of "live pages per block = b rho", searched between the random victim (A = 1/S_f) and the
-empty one (A = 1).
+each. For given g, n is the fixed point of what comes back; g is the root of "live pages per block
+= b rho", between the random victim (A = 1/S_f) and the empty one (A = 1).
 
-Sources: B. Van Houdt, "Performance of garbage collection algorithms for flash-based solid state
-drives with hot/cold data", Performance Evaluation 70 (2013), the model; the solution by levels is
-ours.
+Source: B. Van Houdt, "Performance of garbage collection algorithms for flash-based solid state
+drives with hot/cold data", Performance Evaluation 70 (2013); the solution by levels is ours.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 //! The `ecc` section of a device file, and the bookkeeping of reads and their errors.
 //!
-//! A read's fate depends on the erase count of its block alone (for now), so reads are counted per erase count. Mean
-//! figures are then exact sums over that histogram, without sampling noise. Uncorrectable pages are
-//! drawn, in batches: failures of `n` independent reads with probability `p` are points of a Poisson process
-//! of length `-n ln(1 - p)`, so one addition per batch decides whether any occurs. Above `p` = 1 % each read is drawn by itself.
+//! A read's fate depends on the erase count of its block alone (for now), so reads are counted per
+//! erase count. Mean figures are then exact sums over that histogram, without sampling noise.
+//! Uncorrectable pages are drawn, in batches: failures of `n` independent reads with probability
+//! `p` are points of a Poisson process of length `-n ln(1 - p)`, so one addition per batch decides
+//! whether any occurs. Above `p` = 1 % each read is drawn by itself.
 
 use opennandlab_ecc::{Bch, PageCode, Uncoded};
 use schemars::JsonSchema;
@@ -51,7 +52,9 @@ impl EccConfig {
     pub fn page_code(&self, page_bytes: u64, oob_bytes: u64) -> Result<PageCode, ConfigError> {
         let code: Result<Box<dyn opennandlab_ecc::Code>, _> = match self.algorithm {
             Algorithm::None => Ok(Box::new(Uncoded)),
-            Algorithm::Bch => Bch::new(self.bch_m, self.bch_t, None).map(|code| Box::new(code) as _),
+            Algorithm::Bch => {
+                Bch::new(self.bch_m, self.bch_t, None).map(|code| Box::new(code) as _)
+            }
         };
         let page = code
             .and_then(|code| PageCode::new(code, page_bytes as u32))
@@ -191,7 +194,11 @@ impl ReadErrors {
             sum += self.outcomes[erase_count as usize].rber;
             blocks += 1;
         }
-        if blocks == 0 { 0.0 } else { sum / blocks as f64 }
+        if blocks == 0 {
+            0.0
+        } else {
+            sum / blocks as f64
+        }
     }
 
     /// The counts so far.
@@ -221,7 +228,7 @@ impl ReadErrors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reliability::{Weibull, WearKeys};
+    use crate::reliability::{WearKeys, Weibull};
 
     fn accounting(bch_t: u32, max_pe_cycles: f64) -> ReadErrors {
         let keys = WearKeys { rber_floor: None, rber_ceil: None, max_pe_cycles };
@@ -232,7 +239,8 @@ mod tests {
 
     #[test]
     fn drawn_failures_follow_their_probability_in_both_regimes() {
-        // 4 KiB pages of BCH (255, 223) at 3000 cycles fail with probability 9.7e-4, at t = 1 almost always.
+        // 4 KiB pages of BCH (255, 223) at 3000 cycles fail with probability 9.7e-4, at t = 1
+        // almost always.
         for (bch_t, batch, batches) in [(4, 200, 20_000), (3, 50, 20_000), (1, 50, 2000)] {
             let mut errors = accounting(bch_t, 3000.0);
             (0..batches).for_each(|_| errors.record(3000, batch, Source::Gc));
@@ -256,7 +264,8 @@ mod tests {
 
     #[test]
     fn parity_that_does_not_fit_is_refused() {
-        let error = EccConfig::default().page_code(4096, 512).expect_err("588 bytes do not fit 512");
+        let error =
+            EccConfig::default().page_code(4096, 512).expect_err("588 bytes do not fit 512");
         assert!(error.message.contains("588") && error.message.contains("512"), "{error}");
     }
 }

@@ -5,8 +5,9 @@
 //! program  channel: transfer x ──► die: tPROG ──► done          the die is held while it waits for the channel
 //! erase    die: tBERS ──► done
 //! ```
-//! Each die serves its operations in order, one at a time; a channel serves waiting dies in order. A die that has
-//! its channel to itself never waits for it, so a whole run of operations is one event.
+//! Each die serves its operations in order, one at a time; a channel serves waiting dies in order.
+//! A die that has its channel to itself never waits for it, so a whole run of operations is one
+//! event.
 //!
 //! Left out: command and address cycles, planes, cache operations, reordering, suspension.
 
@@ -35,7 +36,8 @@ pub const NO_COMMAND: u32 = u32::MAX;
 /// One entry of a die's queue: an operation, or a run of them that follow each other.
 #[derive(Clone, Copy, Debug)]
 pub struct FlashOp {
-    /// Operations of the run, at least 1. Only runs of one have a command that waits, or a buffer slot.
+    /// Operations of the run, at least 1. Only runs of one have a command that waits, or a buffer
+    /// slot.
     pub count: u32,
     /// The command slot that waits for it, or [`NO_COMMAND`].
     pub command: u32,
@@ -126,7 +128,8 @@ impl Backend {
             }
             TRANSFERRED => {
                 self.release_channel(engine, die);
-                let op = self.dies[die as usize].current.expect("a transfer belongs to an operation");
+                let op =
+                    self.dies[die as usize].current.expect("a transfer belongs to an operation");
                 if op.kind == OpKind::Read {
                     self.finish(engine, die)
                 } else {
@@ -162,7 +165,8 @@ impl Backend {
                 let first = usize::from(op.page_type);
                 // Whole turns through the page types, then the rest of a turn.
                 let turn: u64 = timing.program.iter().map(|time| time.0).sum();
-                let rest = (0..op.count as usize % types).map(|step| timing.program[(first + step) % types].0);
+                let rest = (0..op.count as usize % types)
+                    .map(|step| timing.program[(first + step) % types].0);
                 Ns(count * timing.transfer.0 + count / types as u64 * turn + rest.sum::<u64>())
             }
         }
@@ -177,7 +181,8 @@ impl Backend {
         }
     }
 
-    /// One operation is over, or a whole run on a private channel; returns the entry that was completed.
+    /// One operation is over, or a whole run on a private channel; returns the entry that was
+    /// completed.
     #[inline]
     fn finish(&mut self, engine: &mut Engine, die: u32) -> Option<FlashOp> {
         let is_private = self.channels[(die % self.geometry.channel_count) as usize].is_private;

@@ -4,8 +4,8 @@
 //! raw blocks ─ factory bad ─► good blocks: T = good * pages per block
 //! U = floor(T / (1 + OP))     spare factor (T - U) / T     S_eff = 1 - U / (T - reserve pages)
 //! ```
-//! The reserve is what GC keeps erased. A device whose reserve, open blocks and bad blocks leave no block of
-//! slack in some die is refused with these numbers.
+//! The reserve is what GC keeps erased. A device whose reserve, open blocks and bad blocks leave no
+//! block of slack in some die is refused with these numbers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -96,9 +96,10 @@ impl DeviceConfig {
 
     /// Pages that the host can address: U.
     pub fn logical_pages(&self) -> u32 {
-        // Rounded down, since a partial page is no page; 1e-12 keeps exact quotients from falling short of
-        // themselves. Below 2^32 by the geometry.
-        (self.physical_pages() as f64 / (1.0 + self.ftl.over_provisioning_pct) * (1.0 + 1e-12)) as u32
+        // Rounded down, since a partial page is no page; 1e-12 keeps exact quotients from falling
+        // short of themselves. Below 2^32 by the geometry.
+        (self.physical_pages() as f64 / (1.0 + self.ftl.over_provisioning_pct) * (1.0 + 1e-12))
+            as u32
     }
 
     /// The address space that the host sees.
@@ -179,7 +180,8 @@ impl DeviceConfig {
         let setup = self.pool_setup(0);
         let geometry = setup.geometry;
         if self.logical_pages() < geometry.die_count {
-            let message = format!("{} logical pages for {} dies", self.logical_pages(), geometry.die_count);
+            let message =
+                format!("{} logical pages for {} dies", self.logical_pages(), geometry.die_count);
             return Err(ConfigError::new("ftl.over_provisioning_pct", message));
         }
         for (die, bad) in self.nand.bad_blocks_per_die(&geometry).into_iter().enumerate() {
@@ -211,8 +213,10 @@ impl DeviceConfig {
     pub fn memory_bytes(&self) -> u64 {
         let geometry = self.geometry();
         let slots = u64::from(geometry.block_count()) << geometry.page_bits;
-        let per_page = 4 * geometry.page_count() as u64 + 4 * u64::from(self.logical_pages()) + slots / 8;
-        // Counts, states, candidates and erased lists: measured 60 bytes per block while most are erased.
+        let per_page =
+            4 * geometry.page_count() as u64 + 4 * u64::from(self.logical_pages()) + slots / 8;
+        // Counts, states, candidates and erased lists: measured 60 bytes per block while most are
+        // erased.
         per_page + 60 * u64::from(geometry.block_count())
     }
 
@@ -282,17 +286,39 @@ mod tests {
             (r#"{"nand": {"page_size_bytes": 5000}}"#, "nand.page_size_bytes", "power of two"),
             (r#"{"nand": {"page_size_bytes": "4 furlongs"}}"#, "nand.page_size_bytes", "furlongs"),
             (r#"{"nand": {"timing": {"t_read_us": -1}}}"#, "nand.timing.t_read_us", "above 0"),
-            (r#"{"nand": {"timing": {"t_program_us": "fast"}}}"#, "nand.timing.t_program_us", "fast"),
-            (r#"{"nand": {"blocks_per_plane": 16777216, "dies_per_channel": 1024}}"#,
-             "nand.blocks_per_plane", "32-bit"),
+            (
+                r#"{"nand": {"timing": {"t_program_us": "fast"}}}"#,
+                "nand.timing.t_program_us",
+                "fast",
+            ),
+            (
+                r#"{"nand": {"blocks_per_plane": 16777216, "dies_per_channel": 1024}}"#,
+                "nand.blocks_per_plane",
+                "32-bit",
+            ),
             (r#"{"ftl": {"gc_policy": "gredy"}}"#, "ftl.gc_policy", "gredy"),
             (r#"{"ftl": {"gc_policy": {"kind": "greedy", "d": 3}}}"#, "ftl.gc_policy", "`d`"),
-            (r#"{"ftl": {"gc_policy": {"kind": "d_choices", "d": 0}}}"#, "ftl.gc_policy.d", "1 to 10000"),
+            (
+                r#"{"ftl": {"gc_policy": {"kind": "d_choices", "d": 0}}}"#,
+                "ftl.gc_policy.d",
+                "1 to 10000",
+            ),
             (r#"{"ftl": {"over_provisioning_pct": 0}}"#, "ftl.over_provisioning_pct", "above 0"),
-            (r#"{"ftl": {"over_provisioning_pct": 0.0001}}"#, "ftl.over_provisioning_pct", "no spare block"),
-            (r#"{"ftl": {"gc_reserve_blocks": 100000}}"#, "ftl.over_provisioning_pct", "6250 reserve"),
-            (r#"{"nand": {"blocks_per_plane": 8, "channels": 1, "dies_per_channel": 1, "planes_per_die": 1}}"#,
-             "ftl.over_provisioning_pct", "8 good blocks"),
+            (
+                r#"{"ftl": {"over_provisioning_pct": 0.0001}}"#,
+                "ftl.over_provisioning_pct",
+                "no spare block",
+            ),
+            (
+                r#"{"ftl": {"gc_reserve_blocks": 100000}}"#,
+                "ftl.over_provisioning_pct",
+                "6250 reserve",
+            ),
+            (
+                r#"{"nand": {"blocks_per_plane": 8, "channels": 1, "dies_per_channel": 1, "planes_per_die": 1}}"#,
+                "ftl.over_provisioning_pct",
+                "8 good blocks",
+            ),
             (r#"{"ecc": {"algorithm": "bch", "bch_m": 3}}"#, "ecc.bch_t", "5 to 16"),
             (r#"{"ecc": {"algorithm": "turbo"}}"#, "ecc.algorithm", "turbo"),
             (r#"{"host": {"queue_depth_max": 0}}"#, "host.queue_depth_max", "1 to"),

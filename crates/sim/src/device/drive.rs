@@ -1,7 +1,9 @@
-//! The drive: media, firmware, write buffer and read-error accounting, and what one host command does to them.
+//! The drive: media, firmware, write buffer and read-error accounting, and what one host command
+//! does to them.
 //!
-//! A command is cut into pages. Writes smaller than a page read the rest of it first (`merge`); trims take effect
-//! on whole pages only. The text is generic over the sink, so both executors do the same.
+//! A command is cut into pages. Writes smaller than a page read the rest of it first (`merge`);
+//! trims take effect on whole pages only. The text is generic over the sink, so both executors do
+//! the same.
 
 use super::config::DeviceConfig;
 use crate::controller::ecc::ReadErrors;
@@ -180,8 +182,9 @@ impl Front<'_> {
         Ok(())
     }
 
-    /// Pages of the whole-page writes at the head of `commands` that follow each other without a gap, and how many
-    /// commands they are; `(0, 0)` when one of the buffer, the first command or its alignment forbids it.
+    /// Pages of the whole-page writes at the head of `commands` that follow each other without a
+    /// gap, and how many commands they are; `(0, 0)` when one of the buffer, the first command or
+    /// its alignment forbids it.
     #[inline]
     pub(crate) fn run_length(&self, commands: &[HostCommand]) -> (u32, usize) {
         let (mut sectors, mut count) = (0, 0);

@@ -8,8 +8,9 @@
 //!     20      4  CRC-32 of the body, little endian
 //!     24      …  body (postcard): device config as JSON text, media, FTL tables
 //! ```
-//! Stored are the media (out-of-band areas, erase counts, bad blocks) and the order of things in the FTL; the map is rebuilt
-//! from them and audited. Not stored: the write buffer (volatile), random streams (they belong to the run), counters.
+//! Stored are the media (out-of-band areas, erase counts, bad blocks) and the order of things in
+//! the FTL; the map is rebuilt from them and audited. Not stored: the write buffer (volatile),
+//! random streams (they belong to the run), counters.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +36,9 @@ pub enum ImageError {
         found: u32,
     },
     /// Bytes are missing, or there are too many.
-    #[error("the image is cut off or has grown: {found} bytes of body, its header says {expected}")]
+    #[error(
+        "the image is cut off or has grown: {found} bytes of body, its header says {expected}"
+    )]
     Length {
         /// Bytes after the header.
         found: u64,
@@ -87,7 +90,8 @@ pub(super) fn load(bytes: &[u8], seed: u64) -> Result<(Drive, u32), ImageError> 
     if bytes.len() < HEADER_BYTES || &bytes[..8] != MAGIC {
         return Err(ImageError::Foreign);
     }
-    let number = |first: usize| u32::from_le_bytes(std::array::from_fn(|index| bytes[first + index]));
+    let number =
+        |first: usize| u32::from_le_bytes(std::array::from_fn(|index| bytes[first + index]));
     if number(8) > VERSION {
         return Err(ImageError::Newer { found: number(8) });
     }
@@ -100,7 +104,8 @@ pub(super) fn load(bytes: &[u8], seed: u64) -> Result<(Drive, u32), ImageError> 
     if checksum != number(20) {
         return Err(ImageError::Checksum { found: checksum, expected: number(20) });
     }
-    let body: Body = postcard::from_bytes(body).map_err(|error| ImageError::Content(error.to_string()))?;
+    let body: Body =
+        postcard::from_bytes(body).map_err(|error| ImageError::Content(error.to_string()))?;
     assemble(body, seed).map(|drive| (drive, checksum)).map_err(ImageError::Content)
 }
 

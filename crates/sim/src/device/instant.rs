@@ -1,8 +1,9 @@
 //! The untimed executor: the FTL at memory speed.
 //!
-//! Its sink does nothing but store out-of-band areas and erase counts, and is inlined into the FTL. Commands come in
-//! chunks, so that the L2P entries and live bits of coming overwrites can be prefetched: the entry 48 commands
-//! ahead, then, when it has arrived, what it points at 24 ahead. On a large drive this doubles the rate.
+//! Its sink does nothing but store out-of-band areas and erase counts, and is inlined into the FTL.
+//! Commands come in chunks, so that the L2P entries and live bits of coming overwrites can be
+//! prefetched: the entry 48 commands ahead, then, when it has arrived, what it points at 24 ahead.
+//! On a large drive this doubles the rate.
 
 use super::drive::{CommandSink, Drive};
 use crate::controller::ecc::ReadErrors;
@@ -85,7 +86,9 @@ impl Drive {
                 front.ftl.prefetch_entry(Lpn((coming.sector >> shift) as u32));
             }
             if let Some(coming) = commands.get(index + PAGE_AHEAD) {
-                front.ftl.prefetch_page(Lpn(((coming.sector >> shift) as u32).min(logical_pages - 1)));
+                front
+                    .ftl
+                    .prefetch_page(Lpn(((coming.sector >> shift) as u32).min(logical_pages - 1)));
             }
             let (page_count, run) = front.run_length(&commands[index..]);
             if page_count > 1 {
@@ -94,7 +97,8 @@ impl Drive {
                 continue;
             }
             let command = &mut commands[index];
-            if command.op == HostOp::TrimMapped && !super::aim_trim(&front, command, &mut retarget) {
+            if command.op == HostOp::TrimMapped && !super::aim_trim(&front, command, &mut retarget)
+            {
                 front.host.missed_trims += 1;
             }
             front.apply(&mut sink, command)?;

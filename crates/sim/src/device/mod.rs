@@ -1,4 +1,5 @@
-//! The device as users meet it: configuration, a simulation that runs in slices, its outcome and its image.
+//! The device as users meet it: configuration, a simulation that runs in slices, its outcome and
+//! its image.
 
 mod config;
 mod drive;

@@ -1,7 +1,7 @@
 //! The measured part as the result file states it: metrics, series, checks, warnings.
 //!
-//! Every figure is a difference of counters between the start and the end of the measured stage; nothing of the
-//! preconditioning enters. Figures that were not measured are `null`, never zero.
+//! Every figure is a difference of counters between the start and the end of the measured stage;
+//! nothing of the preconditioning enters. Figures that were not measured are `null`, never zero.
 
 use serde_json::{json, Map, Value};
 
@@ -38,7 +38,8 @@ pub(crate) fn document(drive: &Drive, run: &Run, origin: &Value) -> Value {
     state.insert("worn_out".into(), json!(drive.is_worn_out));
     let mut warnings = run.warnings.clone();
     if drive.is_worn_out {
-        warnings.push("the drive is worn out: too few good blocks are left, writes are refused".into());
+        warnings
+            .push("the drive is worn out: too few good blocks are left, writes are refused".into());
     }
     let mut document = json!({
         "effective": drive.config.effective(),
@@ -46,7 +47,9 @@ pub(crate) fn document(drive: &Drive, run: &Run, origin: &Value) -> Value {
         "state": state,
     });
     let finished = run.series.as_ref().map(|series| (series, run.timed.as_deref()));
-    if let (Some(start), Some((series, timed))) = (&run.baseline, finished.or_else(|| run.partial())) {
+    if let (Some(start), Some((series, timed))) =
+        (&run.baseline, finished.or_else(|| run.partial()))
+    {
         let errors = drive.errors.figures_since(&start.tally);
         let measured = Measured { drive, start, timed, errors };
         document["metrics"] = measured.metrics();
@@ -74,7 +77,8 @@ impl Measured<'_> {
 
     /// Bytes that the host read, wrote, trimmed.
     fn host_bytes(&self) -> [u64; 3] {
-        difference(&self.drive.host.sectors, &self.start.host.sectors).map(|count| count * SECTOR_BYTES)
+        difference(&self.drive.host.sectors, &self.start.host.sectors)
+            .map(|count| count * SECTOR_BYTES)
     }
 
     fn nand_bytes_written(&self) -> u64 {
@@ -82,13 +86,16 @@ impl Measured<'_> {
     }
 
     fn seconds(&self) -> Option<f64> {
-        self.timed.map(|stage| stage.tally.last_completion.as_seconds()).filter(|&seconds| seconds > 0.0)
+        self.timed
+            .map(|stage| stage.tally.last_completion.as_seconds())
+            .filter(|&seconds| seconds > 0.0)
     }
 
     fn metrics(&self) -> Value {
         let [read_bytes, written_bytes, trimmed_bytes] = self.host_bytes();
         let wear = Wear::of(self.drive);
-        let waf = (written_bytes > 0).then(|| self.nand_bytes_written() as f64 / written_bytes as f64);
+        let waf =
+            (written_bytes > 0).then(|| self.nand_bytes_written() as f64 / written_bytes as f64);
         let erases = self.erases();
         let mut metrics = json!({
             "waf": waf,
@@ -163,7 +170,8 @@ impl Measured<'_> {
                    "trim": rate(commands[2]), "total": rate(commands.iter().sum())}),
         );
         section.insert("duration_s".into(), json!(seconds));
-        section.insert("latency_us".into(), json!(self.timed.map(|stage| stage.latencies.to_json())));
+        section
+            .insert("latency_us".into(), json!(self.timed.map(|stage| stage.latencies.to_json())));
         section.insert(
             "outstanding_mean".into(),
             json!(self.timed.and_then(TimedStage::outstanding_mean)),
@@ -171,26 +179,31 @@ impl Measured<'_> {
         section
     }
 
-    /// `physical capacity * PE limit * wear efficiency / WAF` in 10^12 bytes; efficiency is mean over maximum wear.
+    /// `physical capacity * PE limit * wear efficiency / WAF` in 10^12 bytes; efficiency is mean
+    /// over maximum wear.
     fn tbw_tb(&self, wear: &Wear, waf: Option<f64>) -> Option<f64> {
         let waf = waf.filter(|&waf| waf > 0.0)?;
-        let capacity = self.drive.config.physical_pages() as f64 * self.drive.geometry.page_bytes as f64;
+        let capacity =
+            self.drive.config.physical_pages() as f64 * self.drive.geometry.page_bytes as f64;
         let cycles = f64::from(self.drive.config.nand.max_pe_cycles?);
         (wear.max > 0).then(|| capacity * 1e-12 * cycles * wear.mean / f64::from(wear.max) / waf)
     }
 
-    /// Cycles that all blocks together can take, over erases per simulated day, times mean over maximum wear.
+    /// Cycles that all blocks together can take, over erases per simulated day, times mean over
+    /// maximum wear.
     fn lifetime_days(&self, wear: &Wear) -> Option<f64> {
         let erases = self.erases().iter().sum::<u64>();
         let days = self.seconds()? / 86_400.0;
         if erases == 0 || wear.max == 0 {
             return None;
         }
-        let cycles = f64::from(self.drive.config.nand.max_pe_cycles?) * self.drive.ftl.good_blocks() as f64;
+        let cycles =
+            f64::from(self.drive.config.nand.max_pe_cycles?) * self.drive.ftl.good_blocks() as f64;
         Some(cycles / (erases as f64 / days) * wear.mean / f64::from(wear.max))
     }
 
-    /// Self-checks. Each must hold in every run; one that fails means that the figures cannot be trusted.
+    /// Self-checks. Each must hold in every run; one that fails means that the figures cannot be
+    /// trusted.
     fn checks(&self, is_complete: bool) -> Value {
         let (now, then) = (&self.drive.host, &self.start.host);
         let issued = self.timed.map_or_else(
@@ -234,7 +247,8 @@ impl Measured<'_> {
         let [read_bytes, written_bytes, _] = self.host_bytes();
         if written_bytes > 0 && self.erases()[1] == 0 {
             warnings.push(
-                "GC did not run in the measured part: its effect on latency was not measured".into(),
+                "GC did not run in the measured part: its effect on latency was not measured"
+                    .into(),
             );
         }
         let unmapped = self.drive.host.unmapped_read_pages - self.start.host.unmapped_read_pages;

@@ -1,8 +1,8 @@
 //! A job under way: stages one after the other, in slices that may be cut anywhere.
 //!
-//! Everything that a slice needs lives in [`Run`], so `advance(1)` called often gives what one long call gives:
-//! untimed stages move in whole chunks of commands, timed ones event by event, and limits, samples and the
-//! steady-state watch look at commands only, never at slices.
+//! Everything that a slice needs lives in [`Run`], so `advance(1)` called often gives what one long
+//! call gives: untimed stages move in whole chunks of commands, timed ones event by event, and
+//! limits, samples and the steady-state watch look at commands only, never at slices.
 
 use std::collections::VecDeque;
 
@@ -129,7 +129,8 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn new(job: Job, drive: &Drive) -> Self {
-        let mut stages: VecDeque<_> = job.precondition.into_iter().map(|stage| (stage, false)).collect();
+        let mut stages: VecDeque<_> =
+            job.precondition.into_iter().map(|stage| (stage, false)).collect();
         stages.extend(job.measured.map(|stage| (stage, true)));
         Self {
             stage_count: stages.len(),
@@ -254,7 +255,8 @@ impl Run {
             finished: self.current.is_none() && self.stages.is_empty(),
             ..Progress::default()
         };
-        progress.stage_index = self.stage_count - self.stages.len() - usize::from(self.current.is_some());
+        progress.stage_index =
+            self.stage_count - self.stages.len() - usize::from(self.current.is_some());
         if let Some(current) = &self.current {
             let now = current.timed.as_ref().map_or(Ns(0), |timed| timed.now());
             let (done, total) = current.extent(now);
@@ -377,7 +379,9 @@ impl Current {
     fn begin_timed(&mut self, drive: &mut Drive, timed: &mut TimedStage) {
         self.is_begun = true;
         match self.stage.admission {
-            Admission::Closed { queue_depth } => (0..queue_depth).for_each(|_| self.issue(drive, timed)),
+            Admission::Closed { queue_depth } => {
+                (0..queue_depth).for_each(|_| self.issue(drive, timed))
+            }
             Admission::Open => self.await_next(timed),
         }
     }
@@ -446,14 +450,18 @@ impl Current {
         let now = timed.as_ref().map_or(Ns(0), |timed| timed.now());
         let (done, total) = self.extent(now);
         let sampling = self.sampling.as_mut().expect("called when sampling");
-        let reached = |points: u64| u128::from(done) * u128::from(sampling.count) >= u128::from(points) * u128::from(total);
+        let reached = |points: u64| {
+            u128::from(done) * u128::from(sampling.count) >= u128::from(points) * u128::from(total)
+        };
         if total > 0 && sampling.taken < sampling.count && reached(sampling.taken + 1) {
-            sampling.taken = (u128::from(done) * u128::from(sampling.count) / u128::from(total)) as u64;
+            sampling.taken =
+                (u128::from(done) * u128::from(sampling.count) / u128::from(total)) as u64;
             sampling.series.sample(drive, timed);
         }
     }
 
-    /// Ends a stage that is limited by time when no time passes: every command is served without flash.
+    /// Ends a stage that is limited by time when no time passes: every command is served without
+    /// flash.
     fn watch_standstill(&mut self, timed: &TimedStage) {
         let (since, commands) = self.standstill;
         if since != timed.now() {

@@ -1,7 +1,8 @@
 //! Series: how a run went, as equally many points whatever its length.
 //!
-//! A point is taken whenever another share of the stage is done, so its place depends on the commands alone.
-//! Rates and means belong to the interval since the last point; levels (free blocks, wear, RBER) to the point itself.
+//! A point is taken whenever another share of the stage is done, so its place depends on the
+//! commands alone. Rates and means belong to the interval since the last point; levels (free
+//! blocks, wear, RBER) to the point itself.
 
 use serde_json::{json, Map, Value};
 
@@ -60,7 +61,10 @@ impl Series {
             point.extend([
                 ("t_s", Some((now.time_ns - self.start.time_ns) as f64 * 1e-9)),
                 ("iops", rate(now.served - last.served)),
-                ("throughput_mb_s", rate(now.served_bytes - last.served_bytes).map(|rate| rate * 1e-6)),
+                (
+                    "throughput_mb_s",
+                    rate(now.served_bytes - last.served_bytes).map(|rate| rate * 1e-6),
+                ),
                 ("latency_us_mean", interval.mean_us()),
                 ("latency_us_p99", interval.quantile_us(0.99)),
             ]);
@@ -68,7 +72,10 @@ impl Series {
         }
         let page_bytes = drive.geometry.page_bytes as f64;
         let programmed = (now.programs - last.programs) as f64 * page_bytes;
-        point.push(("drive_writes", Some((now.written_bytes - self.start.written_bytes) as f64 / logical_bytes)));
+        point.push((
+            "drive_writes",
+            Some((now.written_bytes - self.start.written_bytes) as f64 / logical_bytes),
+        ));
         point.push(("waf", (written > 0).then(|| programmed / written as f64)));
         point.extend(levels(drive));
         if self.columns.is_empty() {
@@ -89,7 +96,8 @@ impl Series {
 fn levels(drive: &mut Drive) -> Vec<(&'static str, Option<f64>)> {
     let wear = Wear::of(drive);
     let counts = drive.media.erase_counts.iter().zip(&drive.media.bad);
-    let rber_mean = drive.errors.rber_mean(counts.filter(|(_, &bad)| !bad).map(|(&count, _)| count));
+    let rber_mean =
+        drive.errors.rber_mean(counts.filter(|(_, &bad)| !bad).map(|(&count, _)| count));
     let good_pages = drive.ftl.good_blocks() as f64 * f64::from(drive.geometry.pages_per_block);
     let spare = 1.0 - f64::from(drive.ftl.logical_pages()) / good_pages;
     vec![
@@ -117,7 +125,10 @@ impl Wear {
     pub(crate) fn of(drive: &Drive) -> Self {
         let blocks = (0..drive.geometry.block_count()).map(BlockId);
         let counts = || {
-            blocks.clone().filter(|&block| !drive.media.is_bad(block)).map(|block| drive.media.erase_count(block))
+            blocks
+                .clone()
+                .filter(|&block| !drive.media.is_bad(block))
+                .map(|block| drive.media.erase_count(block))
         };
         let (mut min, mut max, mut sum, mut total) = (u32::MAX, 0, 0_u64, 0_u64);
         for count in counts() {

@@ -33,7 +33,8 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// A drive fresh from the factory; `seed` decides its bad blocks and the choices of its policies.
+    /// A drive fresh from the factory; `seed` decides its bad blocks and the choices of its
+    /// policies.
     pub fn new(config: DeviceConfig, seed: u64) -> Self {
         Self { drive: Drive::new(config, seed), run: None, origin: json!("fresh") }
     }
@@ -75,12 +76,14 @@ impl Simulation {
         }
     }
 
-    /// The result of the job so far: `{effective, workload, state, metrics, series, checks, warnings, complete}`;
-    /// metrics, series and checks are there once the measured part began.
+    /// The result of the job so far: `{effective, workload, state, metrics, series, checks,
+    /// warnings, complete}`; metrics, series and checks are there once the measured part began.
     pub fn outcome(&self) -> Value {
         match &self.run {
             Some(run) => outcome::document(&self.drive, run, &self.origin),
-            None => json!({ "effective": self.drive.config.effective(), "state": { "origin": self.origin } }),
+            None => {
+                json!({ "effective": self.drive.config.effective(), "state": { "origin": self.origin } })
+            }
         }
     }
 

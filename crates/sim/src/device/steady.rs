@@ -1,8 +1,9 @@
 //! When the write amplification no longer moves.
 //!
-//! WAF is measured in windows of equal host writes. It is steady when the last few windows agree: their spread and
-//! the trend of a least-squares line across them stay within the rule's tolerance. The shape of the SNIA steady-state
-//! rule (excursion and slope), applied to WAF, which has no noise of timing.
+//! WAF is measured in windows of equal host writes. It is steady when the last few windows agree:
+//! their spread and the trend of a least-squares line across them stay within the rule's tolerance.
+//! The shape of the SNIA steady-state rule (excursion and slope), applied to WAF, which has no
+//! noise of timing.
 
 use crate::workload::SteadyRule;
 
@@ -45,7 +46,8 @@ impl SteadyWatch {
             variance += distance * distance;
         }
         let trend = (covariance / variance * (count - 1) as f64).abs();
-        spread <= self.rule.tolerance_ratio * mean && trend <= 0.5 * self.rule.tolerance_ratio * mean
+        spread <= self.rule.tolerance_ratio * mean
+            && trend <= 0.5 * self.rule.tolerance_ratio * mean
     }
 }
 

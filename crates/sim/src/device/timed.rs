@@ -5,8 +5,9 @@
 //!      ▲                                                                            │
 //!      └──────────────── completion: latency, next command ◄── last operation done ─┘
 //! ```
-//! The FTL decides when a command is admitted; a collection that it needs is queued on the same die before
-//! the command's own operations, and so delays them. State lives in [`TimedStage`], so a run can be cut into slices anywhere.
+//! The FTL decides when a command is admitted; a collection that it needs is queued on the same die
+//! before the command's own operations, and so delays them. State lives in [`TimedStage`], so a run
+//! can be cut into slices anywhere.
 
 use std::collections::VecDeque;
 
@@ -206,7 +207,6 @@ impl TimedStage {
         self.engine.now()
     }
 
-
     /// Schedules the arrival of the next command of an open loop.
     pub(crate) fn await_arrival(&mut self, at: Ns) {
         // A generator's arrivals never decrease; a late one arrives now.
@@ -242,8 +242,8 @@ impl TimedStage {
         }
     }
 
-    /// The FTL decides; operations are queued. A command that waits for nothing completes by an event at this instant, so
-    /// that completions never nest.
+    /// The FTL decides; operations are queued. A command that waits for nothing completes by an
+    /// event at this instant, so that completions never nest.
     fn start(&mut self, drive: &mut Drive, index: u32) {
         let geometry = drive.geometry;
         let (mut front, media, errors) = drive.split();
@@ -323,7 +323,8 @@ impl TimedStage {
         let kind = super::drive::op_index(command.op);
         self.tally.served += 1;
         self.tally.served_commands[kind] += 1;
-        self.tally.served_bytes[kind] += u64::from(command.sector_count) * crate::units::SECTOR_BYTES;
+        self.tally.served_bytes[kind] +=
+            u64::from(command.sector_count) * crate::units::SECTOR_BYTES;
         self.tally.last_completion = now;
         if let Some(next) = self.outside.pop_front() {
             self.admit(drive, next, next.arrival);
@@ -338,12 +339,16 @@ impl TimedStage {
         self.area_until = now;
     }
 
-    /// Relative gap between the integral of outstanding commands and the sum of their latencies: zero
-    /// unless a command was lost or counted twice (Little's law in its exact, finite form).
+    /// Relative gap between the integral of outstanding commands and the sum of their latencies:
+    /// zero unless a command was lost or counted twice (Little's law in its exact, finite form).
     pub(crate) fn littles_law_error(&self) -> f64 {
         let sum = self.latencies.all().sum_ns() as f64;
         let area = self.area as f64;
-        if area == 0.0 { sum } else { (sum - area).abs() / area }
+        if area == 0.0 {
+            sum
+        } else {
+            (sum - area).abs() / area
+        }
     }
 
     /// Commands outstanding on average until the last completion.
@@ -358,7 +363,11 @@ impl TimedStage {
     }
 
     /// Aims a trim at mapped data.
-    pub(crate) fn aim(drive: &mut Drive, command: &mut HostCommand, retarget: &mut dyn FnMut(&mut HostCommand)) {
+    pub(crate) fn aim(
+        drive: &mut Drive,
+        command: &mut HostCommand,
+        retarget: &mut dyn FnMut(&mut HostCommand),
+    ) {
         if command.op == HostOp::TrimMapped {
             let (front, ..) = drive.split();
             if !super::aim_trim(&front, command, retarget) {

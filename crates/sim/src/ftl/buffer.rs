@@ -1,9 +1,10 @@
 //! The volatile write buffer: absorbs rewrites, and lets writes complete before the flash has them.
 //!
-//! Pages wait in the order of their first write. When more than half of the buffer is waiting, the oldest
-//! is flushed; its slot is free again when its program is done, so the other half covers programs in flight. A rewrite of
-//! a waiting page costs no program. Which page is flushed when depends only on the commands, never on time: the untimed
-//! and the timed executor leave the same mapping.
+//! Pages wait in the order of their first write. When more than half of the buffer is waiting, the
+//! oldest is flushed; its slot is free again when its program is done, so the other half covers
+//! programs in flight. A rewrite of a waiting page costs no program. Which page is flushed when
+//! depends only on the commands, never on time: the untimed and the timed executor leave the same
+//! mapping.
 //!
 //! Left out: flushing when the host is idle, and host flush commands.
 

@@ -1,9 +1,10 @@
 //! Sequential writes in bulk, for sinks without time.
 //!
-//! Long runs of logical pages (fills, large requests) are the common preconditioning, and one page at a time they wait for
-//! arithmetic that is the same for every page. Here each die takes its share of the run in one loop: L2P entries
-//! and out-of-band areas are filled, and old pages that lie side by side die together. The mapping that results is
-//! the one that as many calls of [`Ftl::write`] leave, since pools share nothing; a test holds it to that.
+//! Long runs of logical pages (fills, large requests) are the common preconditioning, and one page
+//! at a time they wait for arithmetic that is the same for every page. Here each die takes its
+//! share of the run in one loop: L2P entries and out-of-band areas are filled, and old pages that
+//! lie side by side die together. The mapping that results is the one that as many calls of
+//! [`Ftl::write`] leave, since pools share nothing; a test holds it to that.
 
 use super::{FlashSink, Ftl, WornOut};
 use crate::geometry::UNMAPPED;
@@ -15,7 +16,12 @@ impl Ftl {
     ///
     /// # Errors
     /// [`WornOut`] when a pool has no room left; which pages of the run were written is then open.
-    pub fn write_run<S: FlashSink>(&mut self, sink: &mut S, first: Lpn, count: u32) -> Result<(), WornOut> {
+    pub fn write_run<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        first: Lpn,
+        count: u32,
+    ) -> Result<(), WornOut> {
         if self.placement.splits(Source::Host) {
             return (first.0..first.0 + count).try_for_each(|lpn| self.write(sink, Lpn(lpn)));
         }
@@ -26,8 +32,8 @@ impl Ftl {
         outcome
     }
 
-    /// Writes every page of a run that falls to one die: `first + offsets.start`, and from there in steps of the
-    /// number of dies.
+    /// Writes every page of a run that falls to one die: `first + offsets.start`, and from there in
+    /// steps of the number of dies.
     fn write_share<S: FlashSink>(
         &mut self,
         sink: &mut S,
@@ -65,7 +71,8 @@ impl Ftl {
         let clock = self.host_clock;
         let step = u64::from(self.geometry.die_count);
         let in_block = (1 << self.geometry.page_bits) - 1;
-        // Old pages side by side: the first, and how many. They die at the clock of the last one's new page.
+        // Old pages side by side: the first, and how many. They die at the clock of the last one's
+        // new page.
         let (mut dead, mut dead_count) = (UNMAPPED, 0);
         for (index, (&lpn, ppn)) in lpns.iter().zip(target..).enumerate() {
             let old = std::mem::replace(&mut self.map.l2p[lpn as usize], ppn);
@@ -91,6 +98,11 @@ impl Ftl {
     fn kill_run(&mut self, die: usize, first: u32, count: u32) {
         let (block, live_count) = self.map.kill_run(Ppn(first), count);
         let pool = &mut self.pools[die];
-        pool.policy.invalidated(block.0 - pool.first_block, live_count, count as u16, self.host_clock);
+        pool.policy.invalidated(
+            block.0 - pool.first_block,
+            live_count,
+            count as u16,
+            self.host_clock,
+        );
     }
 }

@@ -21,7 +21,8 @@ pub enum WriteFrontiers {
     Single(SingleFrontier),
     /// Host and collected pages have an open block each.
     HostGc(HostGcFrontiers),
-    /// An oracle for studies: the first `fraction` of the logical pages has an open block of its own.
+    /// An oracle for studies: the first `fraction` of the logical pages has an open block of its
+    /// own.
     HotCold(HotColdFrontiers),
 }
 
@@ -75,7 +76,8 @@ pub struct DynamicWear {}
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StaticWear {
-    /// Erases by which a block may lag behind the mean of its pool before its data is moved; at least 1.
+    /// Erases by which a block may lag behind the mean of its pool before its data is moved; at
+    /// least 1.
     #[serde(default = "default_threshold")]
     pub threshold: u32,
 }
@@ -94,14 +96,17 @@ impl Default for WearConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FtlConfig {
-    /// Over-provisioning as a ratio (despite the name): `(T - U) / U`, T good data pages, U logical pages.
+    /// Over-provisioning as a ratio (despite the name): `(T - U) / U`, T good data pages, U logical
+    /// pages.
     pub over_provisioning_pct: f64,
     /// How garbage collection picks its victim.
     #[serde(deserialize_with = "name_or_mapping")]
     pub gc_policy: GcConfig,
-    /// GC starts when erased blocks fall to this share of the spare blocks `(T - U) / pages per block`; 0 to 1.
+    /// GC starts when erased blocks fall to this share of the spare blocks `(T - U) / pages per
+    /// block`; 0 to 1.
     pub gc_trigger_free_pct: f64,
-    /// The same in blocks per device; overrides `gc_trigger_free_pct`. At least one block per die is kept.
+    /// The same in blocks per device; overrides `gc_trigger_free_pct`. At least one block per die
+    /// is kept.
     pub gc_reserve_blocks: Option<u32>,
     /// Which writes share an open block.
     #[serde(deserialize_with = "name_or_mapping")]
@@ -134,20 +139,28 @@ impl FtlConfig {
             if value > 0.0 && value <= last {
                 Ok(())
             } else {
-                let message = format!("{value} is out of range; accepted: a ratio above 0, at most {last}");
+                let message =
+                    format!("{value} is out of range; accepted: a ratio above 0, at most {last}");
                 Err(ConfigError::new(key, message))
             }
         };
         ratio("over_provisioning_pct", self.over_provisioning_pct, 100.0)?;
         if !(0.0..=1.0).contains(&self.gc_trigger_free_pct) {
-            let message = format!("{} is out of range; accepted: a ratio from 0 to 1", self.gc_trigger_free_pct);
+            let message = format!(
+                "{} is out of range; accepted: a ratio from 0 to 1",
+                self.gc_trigger_free_pct
+            );
             return Err(ConfigError::new("gc_trigger_free_pct", message));
         }
         if self.gc_reserve_blocks == Some(0) {
-            return Err(ConfigError::new("gc_reserve_blocks", "0 is out of range; accepted: 1 or more blocks"));
+            return Err(ConfigError::new(
+                "gc_reserve_blocks",
+                "0 is out of range; accepted: 1 or more blocks",
+            ));
         }
         if self.write_buffer_pages > 1 << 24 {
-            let message = format!("{} is out of range; accepted: 0 to {}", self.write_buffer_pages, 1 << 24);
+            let message =
+                format!("{} is out of range; accepted: 0 to {}", self.write_buffer_pages, 1 << 24);
             return Err(ConfigError::new("write_buffer_pages", message));
         }
         if let WriteFrontiers::HotCold(HotColdFrontiers { fraction }) = self.write_frontiers {
@@ -169,7 +182,8 @@ impl FtlConfig {
             + u32::from(matches!(self.wear_leveling, WearConfig::Static(_)))
     }
 
-    /// Erased blocks that a pool needs in the middle of one collection: one per open block that it may fill.
+    /// Erased blocks that a pool needs in the middle of one collection: one per open block that it
+    /// may fill.
     pub fn reserve_min(&self) -> u32 {
         1 + u32::from(matches!(self.write_frontiers, WriteFrontiers::HotCold(_)))
     }

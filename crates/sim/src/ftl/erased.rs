@@ -1,7 +1,8 @@
 //! The erased blocks of a pool, in the order in which they will be opened.
 //!
-//! Without wear leveling that is the order of erasing; with it, the least worn goes first. Worn blocks (at the
-//! rated erase count) are counted: the pool takes them out of use as soon as it can do without them.
+//! Without wear leveling that is the order of erasing; with it, the least worn goes first. Worn
+//! blocks (at the rated erase count) are counted: the pool takes them out of use as soon as it can
+//! do without them.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +54,10 @@ impl ErasedBlocks {
     /// The most worn block: for data that will rest, and for retirement.
     pub(crate) fn pop_most_worn(&mut self) -> Option<u32> {
         // Among equals the latest, so that the order of opening is kept for the others.
-        let entry = *self.blocks.iter().max_by_key(|(_, arrival, _, erase_count)| (*erase_count, *arrival))?;
+        let entry = *self
+            .blocks
+            .iter()
+            .max_by_key(|(_, arrival, _, erase_count)| (*erase_count, *arrival))?;
         self.blocks.remove(&entry);
         Some(self.forget(entry))
     }

@@ -1,11 +1,12 @@
 //! Where every logical page lives, and which physical pages are live.
 //!
-//! L2P is one `u32` per logical page. Liveness is one bit per physical page, small enough for the cache, so
-//! that an overwrite touches the L2P entry and one bit, and never the reverse map (which is the media's
-//! out-of-band area, read only when a block is collected).
+//! L2P is one `u32` per logical page. Liveness is one bit per physical page, small enough for the
+//! cache, so that an overwrite touches the L2P entry and one bit, and never the reverse map (which
+//! is the media's out-of-band area, read only when a block is collected).
 //!
-//! Invariant: a bit is set when its block is opened and cleared when the page dies or the block is collected. So
-//! pages of an open block that are not written yet count as live; nothing looks at them before the block is closed.
+//! Invariant: a bit is set when its block is opened and cleared when the page dies or the block is
+//! collected. So pages of an open block that are not written yet count as live; nothing looks at
+//! them before the block is closed.
 
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::memory::huge_vec;
@@ -159,7 +160,9 @@ mod tests {
             };
             let mut map = Map::new(geometry, 1);
             let live = |map: &Map, block| -> u32 {
-                (0..map.words_per_block()).map(|word| map.live_word(BlockId(block), word).count_ones()).sum()
+                (0..map.words_per_block())
+                    .map(|word| map.live_word(BlockId(block), word).count_ones())
+                    .sum()
             };
             (0..9).for_each(|block| map.fill(BlockId(block)));
             map.clear(BlockId(4));

@@ -1,7 +1,8 @@
 //! The flash translation layer: decides *where* every page goes, and what must move to make room.
 //!
-//! Its text exists once. It is generic over the [`FlashSink`] that its operations go to: the untimed executor
-//! inlines the sink to bookkeeping, the timed one queues the same operations on dies.
+//! Its text exists once. It is generic over the [`FlashSink`] that its operations go to: the
+//! untimed executor inlines the sink to bookkeeping, the timed one queues the same operations on
+//! dies.
 //!
 //! ```text
 //! write(lpn) ── room in the open block? ── no ──► make_room: erased blocks above the reserve? open one
@@ -9,10 +10,12 @@
 //!     ▼
 //! bind L2P ► kill the old page ► tell the policy ► sink.program
 //! ```
-//! Collection is as late as possible: a victim is taken when the open block is full and only the reserve is erased.
-//! A new copy is placed before the old one is given up, so that a power cut between the two loses nothing.
+//! Collection is as late as possible: a victim is taken when the open block is full and only the
+//! reserve is erased. A new copy is placed before the old one is given up, so that a power cut
+//! between the two loses nothing.
 //!
-//! Left out: map pages in flash (the whole map is in RAM, as in drives with 1 GB of DRAM per TB), and partial collection.
+//! Left out: map pages in flash (the whole map is in RAM, as in drives with 1 GB of DRAM per TB),
+//! and partial collection.
 
 pub mod buffer;
 mod bulk;
@@ -43,8 +46,8 @@ const MOVES_AHEAD: usize = 24;
 
 /// Where the FTL's flash operations go.
 ///
-/// Who calls: the FTL, in the order in which the operations must happen on each die. The media must hold
-/// what was programmed as soon as `program` returns.
+/// Who calls: the FTL, in the order in which the operations must happen on each die. The media must
+/// hold what was programmed as soon as `program` returns.
 pub trait FlashSink {
     /// The flash as it is after all operations so far.
     fn media(&self) -> &Media;
@@ -62,7 +65,8 @@ pub trait FlashSink {
     fn retire(&mut self, block: BlockId);
 }
 
-/// A pool has no block left to write to: the drive takes no more writes. A modelled failure, not a bug.
+/// A pool has no block left to write to: the drive takes no more writes. A modelled failure, not a
+/// bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WornOut;
 
@@ -97,14 +101,23 @@ impl Ftl {
     /// The firmware of a drive on fresh media.
     pub fn new(config: &FtlConfig, setup: &PoolSetup, media: &Media) -> Self {
         let geometry = setup.geometry;
-        let states = (0..geometry.block_count())
-            .map(|block| if media.is_bad(BlockId(block)) { BlockState::Bad } else { BlockState::Erased })
-            .collect();
+        let states =
+            (0..geometry.block_count())
+                .map(|block| {
+                    if media.is_bad(BlockId(block)) {
+                        BlockState::Bad
+                    } else {
+                        BlockState::Erased
+                    }
+                })
+                .collect();
         Self {
             geometry,
             map: Map::new(geometry, setup.logical_pages),
             states,
-            pools: (0..geometry.die_count).map(|die| Pool::new(DieId(die), config, setup, media)).collect(),
+            pools: (0..geometry.die_count)
+                .map(|die| Pool::new(DieId(die), config, setup, media))
+                .collect(),
             placement: Placement::new(&config.write_frontiers, setup.logical_pages),
             host_clock: 0,
             counters: FtlCounters::default(),
@@ -157,7 +170,8 @@ impl Ftl {
         prefetch(&self.map.live_counts, (ppn >> self.geometry.page_bits) as usize);
     }
 
-    /// Reads the page of `lpn` for the host (or to complete a partial write); false if it holds nothing.
+    /// Reads the page of `lpn` for the host (or to complete a partial write); false if it holds
+    /// nothing.
     #[inline]
     pub fn read<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn, source: Source) -> bool {
         let Some(ppn) = self.map.find(lpn) else { return false };
@@ -211,8 +225,14 @@ impl Ftl {
 
     /// Makes the stream's open block able to take a page.
     #[inline(never)]
-    fn make_room<S: FlashSink>(&mut self, sink: &mut S, die: usize, stream: usize) -> Result<(), WornOut> {
-        // Policies that look at few blocks may pick full ones for a while; for ever means there is no room.
+    fn make_room<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        die: usize,
+        stream: usize,
+    ) -> Result<(), WornOut> {
+        // Policies that look at few blocks may pick full ones for a while; for ever means there is
+        // no room.
         let mut tries_left = 1000 + 64 * u64::from(self.pools[die].block_count);
         loop {
             // Collected pages may have filled a shared open block to its end.
@@ -255,8 +275,11 @@ impl Ftl {
 
     fn open(&mut self, die: usize, stream: usize, source: Source) {
         let pool = &mut self.pools[die];
-        let popped = if source == Source::Wear { pool.erased.pop_most_worn() } else { pool.erased.pop() };
-        let block = BlockId(popped.expect("the reserve holds a block for every open block of a collection"));
+        let popped =
+            if source == Source::Wear { pool.erased.pop_most_worn() } else { pool.erased.pop() };
+        let block = BlockId(
+            popped.expect("the reserve holds a block for every open block of a collection"),
+        );
         self.states[block.0 as usize] = BlockState::Open;
         self.map.fill(block);
         let next = self.geometry.first_page(block).0;
@@ -285,7 +308,8 @@ impl Ftl {
         self.map.clear(victim);
         let lpns = std::mem::take(&mut self.moving);
         if self.placement.splits(source) {
-            lpns.iter().for_each(|lpn| self.place_run(sink, die, std::slice::from_ref(lpn), source));
+            lpns.iter()
+                .for_each(|lpn| self.place_run(sink, die, std::slice::from_ref(lpn), source));
         } else {
             self.place_run(sink, die, &lpns, source);
         }
@@ -361,7 +385,9 @@ impl Ftl {
     /// Static wear leveling: moves the data of one closed block that lags too far behind.
     fn level_wear<S: FlashSink>(&mut self, sink: &mut S, die: usize) {
         let pool = &mut self.pools[die];
-        let Some(limit) = pool.gauge.as_mut().and_then(wear::WearGauge::lagging_below) else { return };
+        let Some(limit) = pool.gauge.as_mut().and_then(wear::WearGauge::lagging_below) else {
+            return;
+        };
         let blocks = pool.first_block..pool.first_block + pool.block_count;
         let lagging = blocks
             .filter(|&block| self.states[block as usize] == BlockState::Closed)
@@ -386,7 +412,9 @@ impl Ftl {
         let mapped = self.map.l2p.iter().filter(|&&ppn| ppn != UNMAPPED).count() as u64;
         if live_total != mapped || mapped != u64::from(self.map.mapped_count) {
             let counted = self.map.mapped_count;
-            return Err(format!("{live_total} live pages, {mapped} mapped logical pages, {counted} counted"));
+            return Err(format!(
+                "{live_total} live pages, {mapped} mapped logical pages, {counted} counted"
+            ));
         }
         let open = self.states.iter().filter(|&&state| state == BlockState::Open).count();
         let frontiers = self.pools.iter().flat_map(|pool| &pool.frontiers);

@@ -1,7 +1,7 @@
 //! One die's log: its open blocks, its erased blocks, its victim policy.
 //!
-//! Pools share nothing. A logical page belongs to one pool for life (static striping), so each pool is the
-//! single log that the closed forms describe, with its own spare factor.
+//! Pools share nothing. A logical page belongs to one pool for life (static striping), so each pool
+//! is the single log that the closed forms describe, with its own spare factor.
 
 use super::config::{FtlConfig, WearConfig, WriteFrontiers};
 use super::erased::{ErasedBlocks, OpenOrder};
@@ -23,7 +23,8 @@ pub(crate) enum BlockState {
     Bad = 3,
 }
 
-/// An open block and the next page to program; `next == limit` when it is full, or when there is none.
+/// An open block and the next page to program; `next == limit` when it is full, or when there is
+/// none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frontier {
     pub(crate) next: u32,
@@ -58,7 +59,9 @@ pub(crate) struct Placement {
 impl Placement {
     pub(crate) fn new(frontiers: &WriteFrontiers, logical_pages: u32) -> Self {
         let hot_limit = match frontiers {
-            WriteFrontiers::HotCold(oracle) => (f64::from(logical_pages) * oracle.fraction).round() as u32,
+            WriteFrontiers::HotCold(oracle) => {
+                (f64::from(logical_pages) * oracle.fraction).round() as u32
+            }
             _ => 0,
         };
         Self { host_gc: matches!(frontiers, WriteFrontiers::HostGc(_)), hot_limit }
@@ -157,8 +160,8 @@ impl PoolSetup {
         self.reserve_blocks / dies + u32::from(die.0 < self.reserve_blocks % dies)
     }
 
-    /// Good blocks without which a die cannot work: reserve, its logical pages, its other open blocks, and one
-    /// block of slack for collection to win.
+    /// Good blocks without which a die cannot work: reserve, its logical pages, its other open
+    /// blocks, and one block of slack for collection to win.
     pub fn good_blocks_min(&self, die: DieId, config: &FtlConfig) -> u32 {
         let logical = self.geometry.logical_pages_of(die, self.logical_pages);
         let data_blocks = logical.div_ceil(self.geometry.pages_per_block);

@@ -1,7 +1,8 @@
 //! The FTL's state as plain numbers, for a device image.
 //!
-//! L2P is not stored: the media's out-of-band areas and the live bits give it back. What is stored beside is
-//! the order of things: open blocks with their next page, erased blocks, and each policy's candidates.
+//! L2P is not stored: the media's out-of-band areas and the live bits give it back. What is stored
+//! beside is the order of things: open blocks with their next page, erased blocks, and each
+//! policy's candidates.
 
 use serde::{Deserialize, Serialize};
 
@@ -88,7 +89,12 @@ impl Ftl {
         Ok(())
     }
 
-    fn restore_pool(&mut self, die: usize, snapshot: &PoolSnapshot, media: &Media) -> Result<(), String> {
+    fn restore_pool(
+        &mut self,
+        die: usize,
+        snapshot: &PoolSnapshot,
+        media: &Media,
+    ) -> Result<(), String> {
         let pages = self.geometry.pages_per_block;
         let pool = &mut self.pools[die];
         let blocks = pool.first_block..pool.first_block + pool.block_count;
@@ -101,7 +107,8 @@ impl Ftl {
             erased += 1;
             pool.erased.push(block, media.erase_count(BlockId(block)));
         }
-        let counted = |state| blocks.clone().filter(|&block| self.states[block as usize] == state).count();
+        let counted =
+            |state| blocks.clone().filter(|&block| self.states[block as usize] == state).count();
         let mut open = 0;
         for (frontier, &(next, limit)) in pool.frontiers.iter_mut().zip(&snapshot.frontiers) {
             *frontier = Frontier { next, limit };
@@ -113,13 +120,16 @@ impl Ftl {
                     && limit == first + pages
                     && (first..=limit).contains(&next);
                 if !fits {
-                    return Err(format!("an open block ends at page {limit} and goes on at {next}"));
+                    return Err(format!(
+                        "an open block ends at page {limit} and goes on at {next}"
+                    ));
                 }
                 open += 1;
             }
         }
         if erased != counted(BlockState::Erased) || open != counted(BlockState::Open) {
-            let (table_erased, table_open) = (counted(BlockState::Erased), counted(BlockState::Open));
+            let (table_erased, table_open) =
+                (counted(BlockState::Erased), counted(BlockState::Open));
             return Err(format!(
                 "die {die} lists {erased} erased and {open} open blocks, its table {table_erased} and {table_open}"
             ));
@@ -147,7 +157,10 @@ impl Ftl {
                     }
                     let lpn = media.oob_of_block(block)[page as usize];
                     if lpn >= self.logical_pages() {
-                        return Err(format!("page {} holds the logical page {lpn} of another drive", first + page));
+                        return Err(format!(
+                            "page {} holds the logical page {lpn} of another drive",
+                            first + page
+                        ));
                     }
                     self.map.bind(Lpn(lpn), Ppn(first + page));
                 }

@@ -1,9 +1,10 @@
 //! Finds the blocks of a pool that wear leveling must bring back into circulation.
 //!
-//! Data that is never rewritten pins its block at a low erase count, and opening the least worn erased block
-//! cannot help: the pinned block is never erased. Static leveling moves the data of such a block. The test is
-//! `mean - count > threshold`; `max - min` instead keeps firing for ever on one hot block and can wear it out
-//! (trade-off: Li, Lee and Lui, "Stochastic modeling of large-scale solid-state storage systems", 2013).
+//! Data that is never rewritten pins its block at a low erase count, and opening the least worn
+//! erased block cannot help: the pinned block is never erased. Static leveling moves the data of
+//! such a block. The test is `mean - count > threshold`; `max - min` instead keeps firing for ever
+//! on one hot block and can wear it out (trade-off: Li, Lee and Lui, "Stochastic modeling of
+//! large-scale solid-state storage systems", 2013).
 
 /// Erase counts of a pool as a histogram, so that the lowest count is known at once.
 pub(crate) struct WearGauge {
@@ -17,8 +18,13 @@ pub(crate) struct WearGauge {
 
 impl WearGauge {
     pub(crate) fn new(threshold: u32, erase_counts: impl Iterator<Item = u32>) -> Self {
-        let mut gauge =
-            Self { threshold: f64::from(threshold), blocks_at: vec![0], lowest: 0, erases: 0, blocks: 0 };
+        let mut gauge = Self {
+            threshold: f64::from(threshold),
+            blocks_at: vec![0],
+            lowest: 0,
+            erases: 0,
+            blocks: 0,
+        };
         for count in erase_counts {
             gauge.cell(count as usize);
             gauge.erases += u64::from(count);

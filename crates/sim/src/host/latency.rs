@@ -1,7 +1,8 @@
 //! Latencies of commands: exact sums, and histograms for percentiles.
 //!
-//! `HdrHistogram` with three significant digits: a percentile is at most 0.1 % above its true value. A percentile is
-//! stated only when at least ten samples lie beyond it; otherwise it would be the luck of a few.
+//! `HdrHistogram` with three significant digits: a percentile is at most 0.1 % above its true
+//! value. A percentile is stated only when at least ten samples lie beyond it; otherwise it would
+//! be the luck of a few.
 
 use hdrhistogram::Histogram;
 use serde_json::{json, Map, Value};
@@ -13,8 +14,14 @@ use crate::units::Ns;
 const LATENCY_NS_MAX: u64 = 10_000_000_000_000;
 
 /// Percentiles of the result file: name and share.
-const PERCENTILES: [(&str, f64); 6] =
-    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999), ("p99999", 0.99999)];
+const PERCENTILES: [(&str, f64); 6] = [
+    ("p50", 0.5),
+    ("p90", 0.9),
+    ("p99", 0.99),
+    ("p999", 0.999),
+    ("p9999", 0.9999),
+    ("p99999", 0.99999),
+];
 
 /// Samples of one kind of command.
 pub struct Latencies {
@@ -35,8 +42,8 @@ impl Default for Latencies {
 impl Latencies {
     /// No samples; percentiles will have so many significant digits.
     fn with_digits(digits: u8) -> Self {
-        let histogram =
-            Histogram::new_with_bounds(1, LATENCY_NS_MAX, digits).expect("constant bounds are valid");
+        let histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, digits)
+            .expect("constant bounds are valid");
         Self { histogram, sum_ns: 0, sum_squares: 0.0, min_ns: u64::MAX, max_ns: 0 }
     }
 
@@ -66,8 +73,8 @@ impl Latencies {
         (self.count() > 0).then(|| self.sum_ns as f64 / self.count() as f64 * 1e-3)
     }
 
-    /// The latency in microseconds that a share of the samples does not exceed; `None` with fewer than ten
-    /// samples beyond it.
+    /// The latency in microseconds that a share of the samples does not exceed; `None` with fewer
+    /// than ten samples beyond it.
     pub fn quantile_us(&self, share: f64) -> Option<f64> {
         let beyond = self.count() as f64 * (1.0 - share);
         // 1 - 0.9 is not exactly 0.1: a hundredth of a sample is no sample.
@@ -117,7 +124,8 @@ pub struct LatencyBook {
     read: Latencies,
     write: Latencies,
     trim: Latencies,
-    /// All commands since the last sample of the series; two digits, since it is read and cleared often.
+    /// All commands since the last sample of the series; two digits, since it is read and cleared
+    /// often.
     pub interval: Latencies,
 }
 

@@ -24,7 +24,8 @@ pub struct HostConfig {
     pub link: Link,
     /// Commands that the drive accepts at once, 1 to 1048576; further ones wait outside, in order.
     pub queue_depth_max: u32,
-    /// Time that each command spends in the controller before its first flash operation, in microseconds.
+    /// Time that each command spends in the controller before its first flash operation, in
+    /// microseconds.
     pub command_overhead_us: f64,
 }
 
@@ -38,11 +39,13 @@ impl HostConfig {
     /// Ranges of single keys.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         if !(1..=1 << 20).contains(&self.queue_depth_max) {
-            let message = format!("{} is out of range; accepted: 1 to 1048576", self.queue_depth_max);
+            let message =
+                format!("{} is out of range; accepted: 1 to 1048576", self.queue_depth_max);
             return Err(ConfigError::new("queue_depth_max", message));
         }
         if !(0.0..=1e7).contains(&self.command_overhead_us) {
-            let message = format!("{} is out of range; accepted: 0 to 1e7", self.command_overhead_us);
+            let message =
+                format!("{} is out of range; accepted: 0 to 1e7", self.command_overhead_us);
             return Err(ConfigError::new("command_overhead_us", message));
         }
         Ok(())

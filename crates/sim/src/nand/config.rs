@@ -44,7 +44,8 @@ impl CellType {
                 t_program_us: 200.0,
                 t_erase_us: 3000.0,
                 bus_mt_s: 400.0,
-                timing_source: "SNIA tutorial on NAND performance, 2009: 25/200/3000 us, 400 MB/s bus",
+                timing_source:
+                    "SNIA tutorial on NAND performance, 2009: 25/200/3000 us, 400 MB/s bus",
                 endurance_source: "assumed: usual rating of SLC",
             },
             Self::Mlc => CellDefaults {
@@ -53,7 +54,8 @@ impl CellType {
                 t_program_us: 600.0,
                 t_erase_us: 10_000.0,
                 bus_mt_s: 400.0,
-                timing_source: "SNIA tutorial on NAND performance, 2009: 60/600/10000 us, 400 MB/s bus",
+                timing_source:
+                    "SNIA tutorial on NAND performance, 2009: 60/600/10000 us, 400 MB/s bus",
                 endurance_source: "OpenNANDLab 2.0 benchmark page: MLC-enterprise",
             },
             Self::Tlc => CellDefaults {
@@ -125,7 +127,8 @@ impl<'de> Deserialize<'de> for ProgramTimes {
 pub struct TimingConfig {
     /// tR: time to sense a page into the page register, in microseconds.
     pub t_read_us: Option<f64>,
-    /// tPROG: time to program a page from the register, in microseconds; one number or one per page type.
+    /// tPROG: time to program a page from the register, in microseconds; one number or one per page
+    /// type.
     pub t_program_us: Option<ProgramTimes>,
     /// tBERS: time to erase a block, in microseconds.
     pub t_erase_us: Option<f64>,
@@ -214,7 +217,8 @@ pub struct Timing {
 }
 
 impl NandConfig {
-    /// Fills what the file left out from the cell type, so that the resolved file shows every value.
+    /// Fills what the file left out from the cell type, so that the resolved file shows every
+    /// value.
     pub(crate) fn fill_defaults(&mut self) {
         let cell = self.cell_type.defaults();
         let timing = &mut self.timing;
@@ -234,7 +238,10 @@ impl NandConfig {
             ("nand.max_pe_cycles", cell.endurance_source),
             ("nand.oob_size_bytes", "assumed: 5/32 of the page, room for BCH (255,223) parity"),
             ("nand.rber_floor", "OpenNANDLab 2.0 benchmark page: RBER table at 0 cycles"),
-            ("nand.rber_ceil", "fitted exactly to the RBER table of the OpenNANDLab 2.0 benchmark page"),
+            (
+                "nand.rber_ceil",
+                "fitted exactly to the RBER table of the OpenNANDLab 2.0 benchmark page",
+            ),
         ]
     }
 
@@ -250,13 +257,21 @@ impl NandConfig {
         ];
         for (key, value, limit) in counts {
             if value == 0 || value > limit {
-                return Err(ConfigError::new(key, format!("{value} is out of range; accepted: 1 to {limit}")));
+                return Err(ConfigError::new(
+                    key,
+                    format!("{value} is out of range; accepted: 1 to {limit}"),
+                ));
             }
         }
-        if !self.page_size_bytes.is_power_of_two() || !(512..=1 << 20).contains(&self.page_size_bytes) {
+        if !self.page_size_bytes.is_power_of_two()
+            || !(512..=1 << 20).contains(&self.page_size_bytes)
+        {
             return Err(ConfigError::new(
                 "page_size_bytes",
-                format!("{} is no page size; accepted: a power of two from 512 to 1048576", self.page_size_bytes),
+                format!(
+                    "{} is no page size; accepted: a power of two from 512 to 1048576",
+                    self.page_size_bytes
+                ),
             ));
         }
         let rates = [
@@ -266,7 +281,10 @@ impl NandConfig {
         ];
         for (key, value, first, last) in rates {
             if !(first..=last).contains(&value) {
-                return Err(ConfigError::new(key, format!("{value} is out of range; accepted: {first} to {last}")));
+                return Err(ConfigError::new(
+                    key,
+                    format!("{value} is out of range; accepted: {first} to {last}"),
+                ));
             }
         }
         self.check_timing().map_err(|error| error.under("timing"))
@@ -278,19 +296,28 @@ impl NandConfig {
             if us > 0.0 && us <= 1e7 {
                 Ok(())
             } else {
-                Err(ConfigError::new(key, format!("{us} us is out of range; accepted: above 0, at most 1e7")))
+                Err(ConfigError::new(
+                    key,
+                    format!("{us} us is out of range; accepted: above 0, at most 1e7"),
+                ))
             }
         };
         time("t_read_us", self.timing.t_read_us.unwrap_or(1.0))?;
         time("t_erase_us", self.timing.t_erase_us.unwrap_or(1.0))?;
         let program = self.timing.t_program_us.as_ref().map_or(&[1.0][..], |times| &times.0);
         if program.is_empty() || program.len() > 16 {
-            return Err(ConfigError::new("t_program_us", "accepted: one number, or 1 to 16 numbers, one per page type"));
+            return Err(ConfigError::new(
+                "t_program_us",
+                "accepted: one number, or 1 to 16 numbers, one per page type",
+            ));
         }
         program.iter().try_for_each(|&us| time("t_program_us", us))?;
         let rate = self.timing.bus_mt_s.unwrap_or(1.0);
         if !(rate > 0.0 && rate <= 1e6) {
-            return Err(ConfigError::new("bus_mt_s", format!("{rate} is out of range; accepted: above 0, at most 1e6")));
+            return Err(ConfigError::new(
+                "bus_mt_s",
+                format!("{rate} is out of range; accepted: above 0, at most 1e6"),
+            ));
         }
         Ok(())
     }
@@ -325,7 +352,8 @@ impl NandConfig {
         })
     }
 
-    /// Factory bad blocks of each die: the ratio of all blocks, spread evenly, rounded down in total.
+    /// Factory bad blocks of each die: the ratio of all blocks, spread evenly, rounded down in
+    /// total.
     pub fn bad_blocks_per_die(&self, geometry: &Geometry) -> Vec<u32> {
         let total = (f64::from(geometry.block_count()) * self.factory_bad_block_ratio) as u32;
         (0..geometry.die_count)

@@ -1,11 +1,12 @@
 //! The NAND: all that survives a power cut, and nothing else.
 //!
-//! [`Media`] holds for each page the logical page number that was written into its out-of-band area (the
-//! only reverse map of the drive), and for each block its erase count and whether it is bad. A page is
-//! programmed once between two erases, in order; `testing::checked` holds the FTL to that rule.
-//! Cell contents are not kept: the simulator knows which data a page holds, not the bytes.
+//! [`Media`] holds for each page the logical page number that was written into its out-of-band area
+//! (the only reverse map of the drive), and for each block its erase count and whether it is bad. A
+//! page is programmed once between two erases, in order; `testing::checked` holds the FTL to that
+//! rule. Cell contents are not kept: the simulator knows which data a page holds, not the bytes.
 //!
-//! Left out here: the moment at which an operation becomes durable. Both executors commit when the FTL decides.
+//! Left out here: the moment at which an operation becomes durable. Both executors commit when the
+//! FTL decides.
 
 mod config;
 

@@ -1,8 +1,9 @@
 //! Checkers that run beside the drive in tests: flash that refuses misuse, and a plain-map oracle.
 //!
-//! [`CheckedFlash`] is a sink that holds the FTL to the rules of NAND (a page is programmed once between two erases, in
-//! order, never in a bad block; a block is erased only when nothing live is lost) and that carries a version
-//! number in every page. [`Oracle`] is the same drive as a `BTreeMap`. After any commands, both must agree on every page.
+//! [`CheckedFlash`] is a sink that holds the FTL to the rules of NAND (a page is programmed once
+//! between two erases, in order, never in a bad block; a block is erased only when nothing live is
+//! lost) and that carries a version number in every page. [`Oracle`] is the same drive as a
+//! `BTreeMap`. After any commands, both must agree on every page.
 
 use std::collections::BTreeMap;
 
@@ -53,11 +54,17 @@ impl FlashSink for CheckedFlash {
     fn read(&mut self, ppn: Ppn, _source: Source) {
         let block = self.geometry.block_of(ppn);
         let written = self.next_page[block.0 as usize];
-        assert!(self.geometry.page_index(ppn) < written, "page {ppn:?} is read before it is programmed");
+        assert!(
+            self.geometry.page_index(ppn) < written,
+            "page {ppn:?} is read before it is programmed"
+        );
     }
 
     fn read_live(&mut self, block: BlockId, page_count: u32, _source: Source) {
-        assert!(page_count <= self.next_page[block.0 as usize], "block {block:?} has fewer pages written");
+        assert!(
+            page_count <= self.next_page[block.0 as usize],
+            "block {block:?} has fewer pages written"
+        );
     }
 
     fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source) {
@@ -85,13 +92,19 @@ impl FlashSink for CheckedFlash {
 
     fn erase(&mut self, block: BlockId, _source: Source) -> u32 {
         assert!(!self.media.is_bad(block), "block {block:?} is bad");
-        assert_eq!(self.next_page[block.0 as usize], self.geometry.pages_per_block, "erased half full");
+        assert_eq!(
+            self.next_page[block.0 as usize], self.geometry.pages_per_block,
+            "erased half full"
+        );
         self.next_page[block.0 as usize] = 0;
         self.media.erase(block)
     }
 
     fn retire(&mut self, block: BlockId) {
-        assert_eq!(self.next_page[block.0 as usize], 0, "block {block:?} is retired with data in it");
+        assert_eq!(
+            self.next_page[block.0 as usize], 0,
+            "block {block:?} is retired with data in it"
+        );
         self.media.retire(block);
     }
 }
@@ -108,7 +121,12 @@ impl Oracle {
     ///
     /// # Errors
     /// [`WornOut`] when the FTL has no room; the oracle keeps the old page then.
-    pub fn write(&mut self, ftl: &mut Ftl, flash: &mut CheckedFlash, lpn: Lpn) -> Result<(), WornOut> {
+    pub fn write(
+        &mut self,
+        ftl: &mut Ftl,
+        flash: &mut CheckedFlash,
+        lpn: Lpn,
+    ) -> Result<(), WornOut> {
         ftl.write(flash, lpn)?;
         self.version += 1;
         self.pages.insert(lpn, self.version);
@@ -122,7 +140,11 @@ impl Oracle {
 
     /// Reads a page from both.
     pub fn read(&self, ftl: &mut Ftl, flash: &mut CheckedFlash, lpn: Lpn) {
-        assert_eq!(ftl.read(flash, lpn, Source::Host), self.pages.contains_key(&lpn), "read of {lpn:?}");
+        assert_eq!(
+            ftl.read(flash, lpn, Source::Host),
+            self.pages.contains_key(&lpn),
+            "read of {lpn:?}"
+        );
         self.check_page(ftl, flash, lpn);
     }
 

@@ -1,8 +1,8 @@
 //! What the host asks of the drive: patterns, sizes, rates, and recorded traces.
 //!
 //! A workload is declared ([`WorkloadConfig`]), compiled for a device ([`Job`]) and then drawn from
-//! ([`Generator`]): *describe, compile, use*. A generator knows addresses and arrival times; it knows
-//! neither pages nor time passing in the drive.
+//! ([`Generator`]): *describe, compile, use*. A generator knows addresses and arrival times; it
+//! knows neither pages nor time passing in the drive.
 
 mod check;
 pub mod config;
@@ -31,11 +31,13 @@ pub struct Space {
     pub page_bytes: u64,
 }
 
-/// A source of host commands. Who calls: the device, in batches, in the order in which it issues them.
+/// A source of host commands. Who calls: the device, in batches, in the order in which it issues
+/// them.
 pub trait Generator: Send {
     /// Appends up to `count` commands to `batch`; fewer only when the source is exhausted.
     ///
-    /// The commands must not depend on how calls are cut: 10 calls of 1 give what 1 call of 10 gives.
+    /// The commands must not depend on how calls are cut: 10 calls of 1 give what 1 call of 10
+    /// gives.
     fn fill(&mut self, batch: &mut Vec<HostCommand>, count: usize);
 
     /// Draws a new address for a `TrimMapped` command that hit an unmapped page.
@@ -78,7 +80,8 @@ pub struct SteadyRule {
     pub window_bytes: u64,
     /// Windows that must agree.
     pub window_count: u32,
-    /// Allowed `(max - min) / mean` of their WAF; the trend across them must stay within half of it.
+    /// Allowed `(max - min) / mean` of their WAF; the trend across them must stay within half of
+    /// it.
     pub tolerance_ratio: f64,
 }
 

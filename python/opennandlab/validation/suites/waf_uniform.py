@@ -50,6 +50,8 @@ COLUMNS: tuple[tuple[str, int, int], ...] = (
     ("d_choices", 64, 3),
     ("d_choices", 64, 10),
     ("random", 64, 0),
+    # Small blocks come full and empty as victims: the rare paths of collection.
+    ("random", 8, 0),
 )
 QUICK_CELLS: tuple[tuple[float, tuple[str, int, int]], ...] = (
     (0.07 / 1.07, ("fifo", 64, 0)),
@@ -59,6 +61,7 @@ QUICK_CELLS: tuple[tuple[float, tuple[str, int, int]], ...] = (
     (0.20, ("greedy", 256, 0)),
     (0.20, ("d_choices", 64, 2)),
     (0.20, ("random", 64, 0)),
+    (0.28, ("random", 8, 0)),
 )
 # Policies from best to worst under uniform writes, at 64 pages per block.
 ORDER: tuple[tuple[str, int], ...] = (

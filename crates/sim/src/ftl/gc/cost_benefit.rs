@@ -1,9 +1,11 @@
-//! Weighs the space won against the pages to move, by age: `(1 - u) / (2 u) * age`, largest score first.
+//! Weighs the space won against the pages to move, by age: `(1 - u) / (2 u) * age`, largest score
+//! first.
 //!
-//! The score of log-structured file systems (Rosenblum & Ousterhout 1992), in the form of Kawaguchi,
-//! Nishioka and Motoda, "A flash-memory based file system", USENIX 1995. Age counts host page writes since
-//! the block was closed, or since its last page died (Kawaguchi's choice). It wins only with skewed writes *and* separate
-//! open blocks for host and collected pages; for uniform writes greedy is better.
+//! The score of log-structured file systems (Rosenblum & Ousterhout 1992), in the form of
+//! Kawaguchi, Nishioka and Motoda, "A flash-memory based file system", USENIX 1995. Age counts host
+//! page writes since the block was closed, or since its last page died (Kawaguchi's choice). It
+//! wins only with skewed writes *and* separate open blocks for host and collected pages; for
+//! uniform writes greedy is better.
 //!
 //! A block without live pages is free: it goes before all others, oldest first.
 
@@ -44,7 +46,11 @@ impl CostBenefitConfig {
             .map(|live| {
                 let u = f64::from(live) / pages;
                 // Larger than any other weight times any age: free blocks go first.
-                if live == 0 { 1e30 } else { (1.0 - u) / (2.0 * u) }
+                if live == 0 {
+                    1e30
+                } else {
+                    (1.0 - u) / (2.0 * u)
+                }
             })
             .collect();
         Box::new(CostBenefit {

@@ -1,8 +1,8 @@
 //! Collects the best of `d` closed blocks drawn at random, with replacement.
 //!
-//! Between `random` (d = 1) and `greedy` (d to infinity), at constant cost and without ordered structures.
-//! Van Houdt, "A mean field model for a class of garbage collection algorithms in flash-based solid state
-//! drives", SIGMETRICS 2013.
+//! Between `random` (d = 1) and `greedy` (d to infinity), at constant cost and without ordered
+//! structures. Van Houdt, "A mean field model for a class of garbage collection algorithms in
+//! flash-based solid state drives", SIGMETRICS 2013.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! Collects the block that was closed first, as a log-structured ring does.
 //!
-//! Wear is perfectly even (erase counts differ by at most one) and the write amplification is
-//! `a / (a + W0(-a e^-a))` for uniform writes, whatever the block size (Menon, VLDB 1995; Robinson, HP Labs
-//! 1996; Desnoyers, SYSTOR 2012).
+//! Wear is perfectly even (erase counts differ by at most one) and the write amplification is `a /
+//! (a + W0(-a e^-a))` for uniform writes, whatever the block size (Menon, VLDB 1995; Robinson, HP
+//! Labs 1996; Desnoyers, SYSTOR 2012).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

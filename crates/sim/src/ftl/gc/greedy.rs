@@ -1,13 +1,17 @@
-//! Collects the block with the fewest live pages: optimal for uniform writes (Hu & Haas 2010; Yang & Zhu 2014).
+//! Collects the block with the fewest live pages: optimal for uniform writes (Hu & Haas 2010; Yang
+//! & Zhu 2014).
 //!
-//! Only the emptiest blocks are kept in order. Those with at most `listed_limit` live pages hang in one ring per live
-//! count; a dying page moves its block one ring down, in constant time, and among equals the block that reached its
-//! count first goes first. All others are merely marked as candidates, so that most dying pages cost one comparison. When
-//! the rings run empty the limit is raised until an eighth of the blocks is listed; when more than half are, the fullest
-//! rings are dropped as long as an eighth stays. So a pass over all blocks is paid for by as many choices or deaths. Rings run through one array: a node per block, then an anchor per count.
+//! Only the emptiest blocks are kept in order. Those with at most `listed_limit` live pages hang in
+//! one ring per live count; a dying page moves its block one ring down, in constant time, and among
+//! equals the block that reached its count last goes first (the published hot/cold figures assume
+//! so). All others are merely marked as candidates, so that most dying pages cost one comparison.
+//! When the rings run empty the limit is raised until an eighth of the blocks is listed; when more
+//! than half are, the fullest rings are dropped as long as an eighth stays. So a pass over all
+//! blocks is paid for by as many choices or deaths. Rings run through one array: a node per block,
+//! then an anchor per count.
 //!
 //! ```text
-//! anchor[222] ⇄ block 17 ⇄ block 4 ⇄ anchor[222]     ← lowest: choose takes block 17
+//! anchor[222] ⇄ block 17 ⇄ block 4 ⇄ anchor[222]     ← lowest: choose takes block 4
 //! anchor[223] ⇄ block 9 ⇄ anchor[223]                   listed_limit = 223
 //! blocks 3, 8, 11, …: candidates with more live pages
 //! ```
@@ -33,8 +37,8 @@ impl GreedyConfig {
     }
 }
 
-/// A block's place in its ring; `next` is `ABSENT` for blocks that are no candidates and `UNLISTED` for candidates
-/// in no ring.
+/// A block's place in its ring; `next` is `ABSENT` for blocks that are no candidates and `UNLISTED`
+/// for candidates in no ring.
 #[derive(Clone, Copy)]
 struct Node {
     next: u32,
@@ -109,15 +113,15 @@ impl Greedy {
         }
     }
 
-    /// The first block of the lowest ring that has one.
-    fn first_listed(&mut self) -> Option<u32> {
+    /// The block that joined the lowest ring last.
+    fn emptiest_listed(&mut self) -> Option<u32> {
         if self.listed_count == 0 {
             return None;
         }
         loop {
-            let first = self.nodes[(self.block_count + self.lowest) as usize].next;
-            if first < self.block_count {
-                return Some(first);
+            let last = self.nodes[(self.block_count + self.lowest) as usize].previous;
+            if last < self.block_count {
+                return Some(last);
             }
             self.lowest += 1;
         }
@@ -149,7 +153,9 @@ impl Greedy {
     /// Drops the fullest rings as long as an eighth of the blocks stays listed.
     #[cold]
     fn lower_limit(&mut self) {
-        while self.listed_count - self.ring_counts[self.listed_limit as usize] >= self.block_count / 8 {
+        while self.listed_count - self.ring_counts[self.listed_limit as usize]
+            >= self.block_count / 8
+        {
             let anchor = self.block_count + self.listed_limit;
             let mut block = self.nodes[anchor as usize].next;
             while block != anchor {
@@ -189,7 +195,7 @@ impl GcPolicy for Greedy {
         } else if self.listed_count > self.block_count / 2 {
             self.lower_limit();
         }
-        let victim = self.first_listed()?;
+        let victim = self.emptiest_listed()?;
         self.remove(victim, self.lowest as u16);
         Some(victim)
     }
@@ -202,7 +208,8 @@ impl GcPolicy for Greedy {
         self.nodes[block as usize].next = ABSENT;
     }
 
-    /// The limit, the unlisted candidates and `u64::MAX`; then pairs of live count and block, ring by ring.
+    /// The limit, the unlisted candidates and `u64::MAX`; then pairs of live count and block, ring
+    /// by ring.
     fn save(&self) -> Vec<u64> {
         let mut numbers = vec![u64::from(self.listed_limit)];
         let blocks = 0..self.block_count;
@@ -254,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_emptiest_block_goes_first_and_equals_go_in_turn() {
+    fn the_emptiest_block_goes_first_and_of_equals_the_latest() {
         let mut policy = Greedy::new(4, 8);
         for (block, live_count) in [(0, 5), (1, 7), (2, 6), (3, 5)] {
             policy.closed(block, live_count, 0);
@@ -263,7 +270,7 @@ mod tests {
         policy.invalidated(1, 4, 2, 0);
         let view = BlockView { live_counts: &[5, 4, 6, 5], pages_per_block: 8, now: 0 };
         let order: Vec<u32> = std::iter::from_fn(|| policy.choose(&view)).collect();
-        assert_eq!(order, [1, 0, 3, 2]);
+        assert_eq!(order, [1, 3, 0, 2]);
     }
 
     #[test]
@@ -285,7 +292,8 @@ mod tests {
                 live_counts[block as usize] -= died;
                 policy.invalidated(block, live_counts[block as usize], died, round);
             } else {
-                let view = BlockView { live_counts: &live_counts, pages_per_block: 256, now: round };
+                let view =
+                    BlockView { live_counts: &live_counts, pages_per_block: 256, now: round };
                 let fewest = candidates.iter().map(|&block| live_counts[block as usize]).min();
                 let victim = policy.choose(&view).expect("there are candidates");
                 assert_eq!(Some(live_counts[victim as usize]), fewest, "round {round}");

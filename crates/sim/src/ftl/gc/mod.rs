@@ -1,9 +1,9 @@
 //! How garbage collection picks its victim.
 //!
-//! One pool of blocks (a die) owns one policy. The pool tells it when a block is closed and when a page of a
-//! block dies; the policy answers [`GcPolicy::choose`]. A policy *chooses*; it never moves data. Blocks are
-//! numbered inside the pool. `fifo` is the smallest member and serves as skeleton; to add one, write
-//! its file and one row below.
+//! One pool of blocks (a die) owns one policy. The pool tells it when a block is closed and when a
+//! page of a block dies; the policy answers [`GcPolicy::choose`]. A policy *chooses*; it never
+//! moves data. Blocks are numbered inside the pool. `fifo` is the smallest member and serves as
+//! skeleton; to add one, write its file and one row below.
 
 mod cost_benefit;
 mod d_choices;
@@ -47,13 +47,14 @@ pub struct BuildContext {
 
 /// Picks victims among the closed blocks of one pool.
 ///
-/// Who calls: `ftl::Pool`, from one thread. Candidates are exactly the blocks reported by `closed` and not yet
-/// returned by `choose` or taken back by `remove`.
+/// Who calls: `ftl::Pool`, from one thread. Candidates are exactly the blocks reported by `closed`
+/// and not yet returned by `choose` or taken back by `remove`.
 pub trait GcPolicy: Send {
     /// A block was written to its end and may be collected from now on.
     fn closed(&mut self, block: u32, live_count: u16, now: u64);
 
-    /// `died` pages of a block died; `live_count` are left. The block may be open: then it is no candidate yet.
+    /// `died` pages of a block died; `live_count` are left. The block may be open: then it is no
+    /// candidate yet.
     fn invalidated(&mut self, block: u32, live_count: u16, died: u16, now: u64);
 
     /// The next victim, which is no candidate any more; `None` without candidates.
@@ -65,15 +66,16 @@ pub trait GcPolicy: Send {
     /// The candidates and what is remembered of them, as numbers for a device image.
     fn save(&self) -> Vec<u64>;
 
-    /// Restores what [`GcPolicy::save`] gave, into a policy without candidates. False: the numbers are no state of
-    /// this policy.
+    /// Restores what [`GcPolicy::save`] gave, into a policy without candidates. False: the numbers
+    /// are no state of this policy.
     fn restore(&mut self, numbers: &[u64]) -> bool;
 }
 
 /// Declares the registry: one row per policy, in the config and in the constructor.
 macro_rules! gc_registry {
     ($($(#[$doc:meta])* $row:ident($config:ty),)+) => {
-        /// How garbage collection picks its victim: a name, or a mapping with `kind` and parameters.
+        /// How garbage collection picks its victim: a name, or a mapping with `kind` and
+        /// parameters.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind", rename_all = "snake_case")]
         pub enum GcConfig {
@@ -130,7 +132,10 @@ const ABSENT: u32 = u32::MAX;
 
 impl CandidateSet {
     pub(crate) fn new(block_count: u32) -> Self {
-        Self { members: Vec::with_capacity(block_count as usize), position: vec![ABSENT; block_count as usize] }
+        Self {
+            members: Vec::with_capacity(block_count as usize),
+            position: vec![ABSENT; block_count as usize],
+        }
     }
 
     pub(crate) fn members(&self) -> &[u32] {
@@ -158,7 +163,8 @@ impl CandidateSet {
     /// Restores the members; false if a number is no block, or comes twice.
     pub(crate) fn restore(&mut self, numbers: &[u64]) -> bool {
         numbers.iter().all(|&number| {
-            let known = self.position.get(number as usize).is_some_and(|&position| position == ABSENT);
+            let known =
+                self.position.get(number as usize).is_some_and(|&position| position == ABSENT);
             if known {
                 self.insert(number as u32);
             }
@@ -167,7 +173,8 @@ impl CandidateSet {
     }
 }
 
-/// Candidates in the order in which they were closed: a doubly linked ring through the block numbers.
+/// Candidates in the order in which they were closed: a doubly linked ring through the block
+/// numbers.
 ///
 /// The node after the last block is the ring's anchor.
 pub(crate) struct ClosingOrder {
@@ -218,8 +225,10 @@ impl ClosingOrder {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let anchor = self.anchor();
-        std::iter::successors(Some(self.next[anchor as usize]), |&block| Some(self.next[block as usize]))
-            .take_while(move |&block| block != anchor)
+        std::iter::successors(Some(self.next[anchor as usize]), |&block| {
+            Some(self.next[block as usize])
+        })
+        .take_while(move |&block| block != anchor)
     }
 
     pub(crate) fn save(&self) -> Vec<u64> {
@@ -257,7 +266,11 @@ mod tests {
     }
 
     fn build(config: &GcConfig) -> Box<dyn GcPolicy> {
-        config.build(BuildContext { block_count: 16, pages_per_block: 8, rng: Rng::stream(1, "gc") })
+        config.build(BuildContext {
+            block_count: 16,
+            pages_per_block: 8,
+            rng: Rng::stream(1, "gc"),
+        })
     }
 
     #[test]
@@ -275,7 +288,11 @@ mod tests {
             let view = BlockView { live_counts: &live_counts, pages_per_block: 8, now: 100 };
             let mut victims: Vec<u32> = std::iter::from_fn(|| policy.choose(&view)).collect();
             victims.sort_unstable();
-            assert_eq!(victims, (0..16).filter(|&block| block != 5).collect::<Vec<_>>(), "{config:?}");
+            assert_eq!(
+                victims,
+                (0..16).filter(|&block| block != 5).collect::<Vec<_>>(),
+                "{config:?}"
+            );
         }
     }
 

@@ -1,6 +1,7 @@
 //! Collects any closed block: the yardstick that a policy must beat.
 //!
-//! The write amplification for uniform writes is `1 / spare factor` (Van Houdt, SIGMETRICS 2013, d = 1).
+//! The write amplification for uniform writes is `1 / spare factor` (Van Houdt, SIGMETRICS 2013, d
+//! = 1).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

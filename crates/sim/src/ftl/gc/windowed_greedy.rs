@@ -1,7 +1,7 @@
 //! Collects the best of the `window_blocks` blocks that were closed first.
 //!
-//! Between `fifo` (window of one) and `greedy` (window of all): Hu, Eleftheriou, Haas, Iliadis and Pletka,
-//! "Write amplification analysis in flash-based solid state drives", SYSTOR 2009.
+//! Between `fifo` (window of one) and `greedy` (window of all): Hu, Eleftheriou, Haas, Iliadis and
+//! Pletka, "Write amplification analysis in flash-based solid state drives", SYSTOR 2009.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
