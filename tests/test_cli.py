@@ -71,6 +71,15 @@ def test_benchmark_prints_the_metrics_and_saves_the_result(cli: Cli, folder: Pat
     assert "\x1b" not in shown.stdout + shown.stderr
 
 
+def test_the_command_of_the_benchmark_page_works(cli: Cli) -> None:
+    """`opennandlab benchmark --workload <name> --config docs/resources/config/config.yaml`."""
+    path = Path(__file__).resolve().parent.parent / "docs" / "resources" / "config" / "config.yaml"
+    more = ("--set", "workload.total.bytes=1MiB", "--json")
+    shown = cli("benchmark", "--workload", "W1", "--config", str(path), *more)
+    document = json.loads(shown.stdout)
+    assert (document["seed"], document["metrics"]["waf"]) == (42, 1.0)
+
+
 def test_json_is_one_document_and_nothing_else(cli: Cli, folder: Path) -> None:
     shown = cli(*RUN, "--json", "--output", "results.json")
     assert shown.returncode == 0
@@ -172,6 +181,8 @@ def test_ctrl_c_keeps_the_part_that_is_done(folder: Path) -> None:
         assert process.poll() is None
         began = time.perf_counter()
         process.send_signal(signal.SIGINT)
+        time.sleep(0.15)
+        process.send_signal(signal.SIGINT)  # pressed again, in doubt
         stdout, stderr = process.communicate(timeout=30)
         took = time.perf_counter() - began
     assert process.returncode == 130

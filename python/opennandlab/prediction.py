@@ -26,6 +26,8 @@ def predicted_waf(
     """
     from opennandlab.theory.waf import POLICIES, Traffic, predict_waf
 
+    if "trace" in workload:
+        return None
     page_bytes = device["nand"]["page_size_bytes"]
     kind, pattern = _kind(workload.get("pattern", "random"))
     if kind == "sequential":

@@ -204,10 +204,7 @@ def assemble(
         partial: The run was interrupted.
     """
     from opennandlab.cautions import cautions
-    from opennandlab.prediction import predicted_waf
 
-    effective, workload = outcome["effective"], outcome["workload"]
-    expected = predicted_waf(device, effective, workload)
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "model_version": model_version(),
@@ -215,8 +212,8 @@ def assemble(
         "created": dt.datetime.now(dt.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         **({"partial": True} if partial else {}),
         "device": device,
-        "effective": effective | {"predicted_waf": expected},
-        "workload": workload,
+        "effective": outcome["effective"],
+        "workload": outcome["workload"],
         "seed": seed,
         "state": outcome["state"],
         "metrics": outcome.get("metrics", {}),

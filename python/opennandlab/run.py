@@ -20,12 +20,14 @@ from opennandlab import _core
 from opennandlab.config import (
     DeviceConfig,
     Source,
+    WorkloadConfig,
     load_device,
     load_replay,
     load_workload,
 )
 from opennandlab.errors import ConfigError, ImageError, Interrupted
 from opennandlab.files import write_atomically
+from opennandlab.prediction import predicted_waf
 from opennandlab.result import Result, assemble
 from opennandlab.summary import size
 
@@ -163,7 +165,7 @@ class Simulation:
         """
         loaded = load_workload(workload, self.device)
         self._core.begin(loaded.json, self.seed)
-        run = Run(self._core, self.device, self.seed, {"workload_name": loaded.name})
+        run = Run(self._core, self.device, loaded, seed=self.seed, facts={})
         return run.measure(progress=progress)
 
 
@@ -173,18 +175,27 @@ class Run:
     Args:
         core: The simulation, its job begun.
         device: The resolved device.
+        workload: The resolved workload.
         seed: Recorded in the result.
         facts: What belongs into the `run` section beside times and rates.
     """
 
     def __init__(
-        self, core: _core.Simulation, device: DeviceConfig, seed: int, facts: dict[str, Any]
+        self,
+        core: _core.Simulation,
+        device: DeviceConfig,
+        workload: WorkloadConfig,
+        *,
+        seed: int,
+        facts: dict[str, Any],
     ) -> None:
         """Keep the parts; see `prepare_benchmark` and `prepare_replay`."""
         self._core = core
         self.device = device
         self.seed = seed
-        self.facts = facts
+        self.facts = {"device_name": device.name, "workload_name": workload.name} | facts
+        # Before the run, because after Ctrl-C there is no time to import numerics.
+        self._predicted_waf = predicted_waf(device.to_dict(), device.effective, workload.to_dict())
 
     def measure(self, *, progress: Watcher | None = None, slice_ops: int | None = None) -> Result:
         """Run it to its end.
@@ -215,8 +226,10 @@ class Run:
         write_atomically(Path(path), self._core.image())
 
     def _result(self, clock: _Clock, *, partial: bool) -> Result:
+        outcome = json.loads(self._core.outcome())
+        outcome["effective"]["predicted_waf"] = self._predicted_waf
         return assemble(
-            json.loads(self._core.outcome()),
+            outcome,
             device=self.device.to_dict(),
             seed=self.seed,
             run=self.facts | clock.facts(),
@@ -247,11 +260,11 @@ class Start:
         path = parse_state(self.state)
         if path is None:
             device = load_device("config" if self.device is None else self.device)
-            return device, None, {"device_name": device.name}
+            return device, None, {}
         core = _image_core(read_image(path), self.seed, path)
         device = DeviceConfig(core.device(), path.name)
         _same_device(device, self.device, path)
-        return device, core, {"device_name": device.name, "image_path": str(path)}
+        return device, core, {"image_path": str(path)}
 
     @property
     def is_given(self) -> bool:
@@ -279,7 +292,7 @@ def prepare_benchmark(
         check_memory(device)
         core = _core.Simulation(device.json, start.seed)
     core.begin(job.json, start.seed)
-    return Run(core, device, start.seed, facts | {"workload_name": job.name})
+    return Run(core, device, job, seed=start.seed, facts=facts)
 
 
 def prepare_replay(
@@ -313,8 +326,10 @@ def prepare_replay(
     document["trace"]["digest"] = records.digest()
     if core is None:
         core = _core.Simulation(device.json, start.seed)
-    core.begin_replay(load_replay(document, device).json, records)
-    return Run(core, device, start.seed, facts | {"trace_path": str(trace)})
+    resolved = load_replay(document, device)
+    core.begin_replay(resolved.json, records)
+    facts["trace_path"] = str(trace)
+    return Run(core, device, resolved, seed=start.seed, facts=facts)
 
 
 def benchmark(

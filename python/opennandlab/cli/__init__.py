@@ -18,6 +18,7 @@ app = typer.Typer(
     epilog="Example: opennandlab benchmark --workload W2 --config tlc_standard "
     "--output results.json",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     # Plain help: the rich renderer costs 0.1 s of a 0.3 s budget for `--help`.
     rich_markup_mode=None,
@@ -60,4 +61,7 @@ def main() -> None:
     """Run the command line."""
     # A shell starts background jobs with SIGINT ignored; a long run must be stoppable there too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    app()
+    try:
+        app()
+    except KeyboardInterrupt:  # before a verb began to listen
+        raise SystemExit(130) from None

@@ -5,6 +5,7 @@ is drawn only where a person can see it.
 """
 
 import contextlib
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -216,6 +217,8 @@ def run_and_report(
     except Interrupted as interruption:
         if interruption.result is None:
             raise
+        # A second Ctrl-C, pressed in doubt, must not cost the part that is now being saved.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         result, code = interruption.result, INTERRUPTED
     problem = None
     try:
