@@ -235,7 +235,7 @@ impl Measured<'_> {
             "map_audit": audit.as_ref().map_or_else(Clone::clone, |()| "passed".into()),
             "passed": all_served && littles_law_holds && program_identity && audit.is_ok(),
             "failures": failures([
-                (!all_served, format!("{issued} issued, {served} served, {pending} operations left")),
+                (!all_served, format!("{issued} issued, {served} served, {pending} left over")),
                 (!littles_law_holds, format!("Little's law is off by {littles_law_error:?}")),
                 (accepted != offered, format!("{offered} pages offered, {accepted} accounted for")),
                 (!moved, "pages read and programmed by collections differ".into()),
