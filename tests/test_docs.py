@@ -1,14 +1,19 @@
-"""Every example in a docstring of the package runs and gives what it says."""
+"""What is shown works: examples in docstrings, commands and Python on pages."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
 import pkgutil
+from pathlib import Path
 
 import pytest
 
 import opennandlab
+from documents import agrees, blocks, commands, run_page
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ["README.md", "docs/tutorial.md", "docs/theory.md"]
 
 NAMES = [
     module.name
@@ -29,3 +34,30 @@ def test_every_public_name_can_be_imported_and_says_what_it_is() -> None:
     assert set(opennandlab.__all__) <= set(dir(opennandlab))
     with pytest.raises(AttributeError, match="no `nothing`"):
         _ = opennandlab.nothing
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_shows_what_its_commands_print(page: str, tmp_path: Path) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    complaints = [outcome.complaint for outcome in run_page(text, tmp_path)]
+    assert complaints, "nothing on the page was run"
+    found = "\n\n".join(complaint for complaint in complaints if complaint)
+    assert not found, f"{found}\n\nto write it anew: python tests/documents.py {page}"
+
+
+def test_shown_lines_agree_with_output_up_to_space_and_dots() -> None:
+    output = ["metric ┃ value ", "", "WAF    │ 8.3", "Wear   │ 12", "digest abc"]
+    assert agrees(["metric ┃ value", "WAF │ 8.3", "Wear │ 12", "digest abc"], output)
+    assert agrees(["...", "WAF │ 8.3", "...", "digest ..."], output)
+    assert agrees(["metric ┃ value", "...", "Wear │ 12", "..."], output)
+    assert not agrees(["...", "WAF │ 8.4", "..."], output)
+    assert not agrees(["...", "Wear │ 12", "...", "WAF │ 8.3", "..."], output)
+    assert not agrees(["metric ┃ value"], output)
+    assert not agrees([], output)
+
+
+def test_a_console_block_is_commands_with_output_and_exit_code() -> None:
+    text = "```console\n$ one \\\n> two\nout\n# exit 2\n$ three\n```\n"
+    first, second = commands(next(blocks(text)))
+    assert (first.source, first.shown, first.exit_code) == ("one \\\ntwo", ["out"], 2)
+    assert (second.source, second.shown, second.exit_code) == ("three", [], 0)
