@@ -266,6 +266,10 @@ impl Run {
             progress.measured = self.is_measuring;
             (progress.done, progress.total) = (done, total);
             progress.simulated_ns = now.0;
+        } else if let Some((next, measured)) = self.stages.front() {
+            // Between two stages: the next one, of which nothing is done.
+            progress.stage.clone_from(&next.label);
+            progress.measured = *measured;
         }
         progress
     }
