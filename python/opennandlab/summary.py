@@ -44,7 +44,7 @@ def metric_rows(document: dict[str, Any]) -> list[tuple[str, str, str]]:
         ("GC cycles", number(metrics.get("gc_cycles")), "blocks erased"),
         ("GC pages moved", number(metrics.get("gc_pages_moved")), "pages"),
         ("ECC correction rate", number(metrics.get("ecc_correction_rate_pct")), "% of page reads"),
-        ("UBER (seed: per read)", number(metrics.get("uncorrectable_read_rate")), "per read"),
+        ("Uncorrectable reads", number(metrics.get("uncorrectable_read_rate")), "per page read"),
         ("UBER (JESD218: per bit)", number(metrics.get("uber")), "per bit read"),
         ("WL stddev", number(metrics.get("wl_stddev")), "erases"),
         (

@@ -150,7 +150,8 @@ impl Run {
         }
     }
 
-    /// Runs about `max_ops` flash operations and host commands further.
+    /// Runs about `max_ops` flash operations and host commands further, at most to the end of the
+    /// stage: the next one may be a hundred times slower.
     pub(crate) fn advance(&mut self, drive: &mut Drive, max_ops: u64) -> Progress {
         let goal = work_done(drive).saturating_add(max_ops.max(1));
         while work_done(drive) < goal && self.has_work(drive) {
@@ -162,6 +163,7 @@ impl Run {
             };
             if is_over {
                 self.end_stage(drive);
+                break;
             }
         }
         self.progress(drive)
@@ -264,6 +266,10 @@ impl Run {
             progress.measured = self.is_measuring;
             (progress.done, progress.total) = (done, total);
             progress.simulated_ns = now.0;
+        } else if let Some((next, measured)) = self.stages.front() {
+            // Between two stages: the next one, of which nothing is done.
+            progress.stage.clone_from(&next.label);
+            progress.measured = *measured;
         }
         progress
     }
