@@ -2,7 +2,7 @@
 
     ```console          commands after `$ `, each followed by all of its output; `...` stands for
     ```                 any lines, and `# exit 2` after the output for that exit code
-    ```python           runs; its `#> ` lines are what it prints, by `print` in the same order
+    ```python           runs; its `# > ` lines are what it prints, by `print` in the same order
     ```yaml small.yaml  becomes that file; any language will do
 
 Blocks of a page share one folder and one Python session, in order. Space, and the lines of tables,
@@ -26,7 +26,7 @@ from typing import Any
 
 ANY = "..."
 PROMPT = "$ "
-PRINTED = "#> "
+PRINTED = "# > "
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def _run_command(step: Step, folder: Path) -> Outcome:
 
 
 def _run_python(block: Block, session: dict[str, Any], folder: Path) -> Iterator[Outcome]:
-    """Run the code up to each group of `#> ` lines, which is what it must print."""
+    """Run the code up to each group of `# > ` lines, which is what it must print."""
     code: list[str] = []
     shown: list[str] = []
     for index, line in enumerate([*block.lines, ""], block.start):
