@@ -182,6 +182,36 @@ impl Front<'_> {
         Ok(())
     }
 
+    /// Lists the pages of the single-page writes at the head of `commands`, up to the first command
+    /// that is none, or that goes on where the one before ended.
+    #[inline]
+    pub(crate) fn single_pages(&self, commands: &[HostCommand], lpns: &mut Vec<u32>) {
+        lpns.clear();
+        if self.buffer.is_some() {
+            return;
+        }
+        let shift = self.sectors_per_page.trailing_zeros();
+        let mut follower = u64::MAX;
+        for command in commands {
+            let is_single = command.op == HostOp::Write
+                && u64::from(command.sector_count) == self.sectors_per_page
+                && command.sector & (self.sectors_per_page - 1) == 0
+                && command.sector != follower;
+            if !is_single {
+                return;
+            }
+            follower = command.sector + self.sectors_per_page;
+            lpns.push((command.sector >> shift) as u32);
+        }
+    }
+
+    /// Counts single-page writes that were carried out.
+    pub(crate) fn count_singles(&mut self, count: u64) {
+        self.host.commands[1] += count;
+        self.host.sectors[1] += count * self.sectors_per_page;
+        self.host.page_writes += count;
+    }
+
     /// Pages of the whole-page writes at the head of `commands` that follow each other without a
     /// gap, and how many commands they are; `(0, 0)` when one of the buffer, the first command or
     /// its alignment forbids it.

@@ -5,17 +5,20 @@
 //! prefetched: the entry 48 commands ahead, then, when it has arrived, what it points at 24 ahead.
 //! On a large drive this doubles the rate.
 
-use super::drive::{CommandSink, Drive};
+use super::drive::{CommandSink, Drive, Front};
 use crate::controller::ecc::ReadErrors;
 use crate::ftl::{FlashSink, WornOut};
 use crate::nand::Media;
 use crate::op::{HostCommand, HostOp, Source};
-use crate::units::{BlockId, Lpn, Ppn, SECTOR_BYTES};
+use crate::units::{BlockId, Lpn, Ppn};
 
 /// Commands ahead at which the L2P entry is prefetched.
 const ENTRY_AHEAD: usize = 48;
 /// Commands ahead at which the page that the entry names is prefetched.
 const PAGE_AHEAD: usize = 24;
+
+/// Single-page writes in a row from which they are taken together.
+const SINGLES_MIN: usize = 16;
 
 /// See the module.
 pub(crate) struct Instant<'a> {
@@ -76,34 +79,58 @@ impl Drive {
         commands: &mut [HostCommand],
         mut retarget: impl FnMut(&mut HostCommand),
     ) -> Result<(), WornOut> {
-        let shift = (self.geometry.page_bytes / SECTOR_BYTES).trailing_zeros();
-        let logical_pages = self.ftl.logical_pages();
         let (mut front, media, errors) = self.split();
         let mut sink = Instant { media, errors };
+        let mut lpns = Vec::with_capacity(commands.len());
         let mut index = 0;
         while index < commands.len() {
-            if let Some(coming) = commands.get(index + ENTRY_AHEAD) {
-                front.ftl.prefetch_entry(Lpn((coming.sector >> shift) as u32));
-            }
-            if let Some(coming) = commands.get(index + PAGE_AHEAD) {
-                front
-                    .ftl
-                    .prefetch_page(Lpn(((coming.sector >> shift) as u32).min(logical_pages - 1)));
-            }
-            let (page_count, run) = front.run_length(&commands[index..]);
-            if page_count > 1 {
-                front.apply_run(&mut sink, &commands[index..index + run], page_count)?;
-                index += run;
+            front.single_pages(&commands[index..], &mut lpns);
+            if lpns.len() >= SINGLES_MIN {
+                index += lpns.len();
+                write_singles(&mut front, &mut sink, &lpns)?;
                 continue;
             }
-            let command = &mut commands[index];
-            if command.op == HostOp::TrimMapped && !super::aim_trim(&front, command, &mut retarget)
-            {
-                front.host.missed_trims += 1;
+            // Too few to gain by it: these and the command that ended them, one by one.
+            let limit = (index + lpns.len() + 1).min(commands.len());
+            while index < limit {
+                let (page_count, run) = front.run_length(&commands[index..]);
+                if page_count > 1 {
+                    front.apply_run(&mut sink, &commands[index..index + run], page_count)?;
+                    index += run;
+                    continue;
+                }
+                let command = &mut commands[index];
+                if command.op == HostOp::TrimMapped
+                    && !super::aim_trim(&front, command, &mut retarget)
+                {
+                    front.host.missed_trims += 1;
+                }
+                front.apply(&mut sink, command)?;
+                index += 1;
             }
-            front.apply(&mut sink, command)?;
-            index += 1;
         }
         Ok(())
     }
+}
+
+/// Writes single pages, with what they will touch prefetched.
+#[inline]
+fn write_singles(
+    front: &mut Front<'_>,
+    sink: &mut Instant<'_>,
+    lpns: &[u32],
+) -> Result<(), WornOut> {
+    for (index, &lpn) in lpns.iter().enumerate() {
+        if let Some(&coming) = lpns.get(index + ENTRY_AHEAD) {
+            front.ftl.prefetch_entry(Lpn(coming));
+            front.ftl.prefetch_page(Lpn(lpns[index + PAGE_AHEAD]));
+        }
+        if let Err(error) = front.ftl.write(sink, Lpn(lpn)) {
+            front.host.rejected_pages += 1;
+            front.count_singles(index as u64 + 1);
+            return Err(error);
+        }
+    }
+    front.count_singles(lpns.len() as u64);
+    Ok(())
 }
