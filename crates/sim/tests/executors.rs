@@ -120,3 +120,16 @@ fn damaged_images_are_refused_with_a_reason() {
         assert!(refusal(&flipped).contains("damaged"), "a bit flipped at {place}");
     }
 }
+
+/// Of empty blocks the latest used to go first: the earliest were never erased, and wear spread.
+#[test]
+fn sequential_overwrites_wear_evenly_under_every_policy() {
+    for policy in ["greedy", "fifo", "cost_benefit"] {
+        let device = device(&json!(policy), "single", &json!("dynamic"), 0);
+        let workload = json!({"name": "seq", "pattern": "sequential", "timed": false,
+                              "total": {"drive_writes": 60}});
+        let wear = run(&device, &workload, 1 << 40).outcome()["metrics"]["wear"].clone();
+        let span = wear["max"].as_f64().expect("a count") - wear["min"].as_f64().expect("a count");
+        assert!(span <= 3.0, "{policy}: {wear}");
+    }
+}

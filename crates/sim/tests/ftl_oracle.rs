@@ -5,11 +5,11 @@
 //! opennandlab-sim --features testing --test ftl_oracle` runs it alone.
 
 use opennandlab_sim::device::DeviceConfig;
-use opennandlab_sim::ftl::Ftl;
+use opennandlab_sim::ftl::{FlashSink, Ftl};
 use opennandlab_sim::nand::Media;
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::testing::{CheckedFlash, Oracle};
-use opennandlab_sim::units::Lpn;
+use opennandlab_sim::units::{BlockId, Lpn};
 use serde_json::{json, Value};
 
 const CASES: u64 = 400;
@@ -83,6 +83,10 @@ fn run_case(case: u64) -> bool {
         }
     }
     oracle.check(&ftl, &flash);
+    let limit = config.nand.max_pe_cycles.expect("resolved");
+    let blocks = (0..setup.geometry.block_count()).map(BlockId);
+    let most_worn = blocks.map(|block| flash.media().erase_count(block)).max();
+    assert!(most_worn <= Some(limit), "a block was erased {most_worn:?} times, rated {limit}");
     is_worn_out
 }
 

@@ -255,6 +255,12 @@ impl Measured<'_> {
                     .into(),
             );
         }
+        let waiting = self.drive.buffered_pages();
+        if waiting > 0 && written_bytes > 0 {
+            warnings.push(format!(
+                "{waiting} pages still wait in the write buffer: their programs are not counted"
+            ));
+        }
         let unmapped = self.drive.host.unmapped_read_pages - self.start.host.unmapped_read_pages;
         if unmapped > 0 && read_bytes > 0 {
             warnings.push(format!(

@@ -8,7 +8,6 @@ use serde_json::{json, Map, Value};
 
 use super::drive::Drive;
 use super::timed::TimedStage;
-use crate::op::Source;
 use crate::units::{BlockId, SECTOR_BYTES};
 
 /// Totals at a point in time.
@@ -108,7 +107,6 @@ fn levels(drive: &mut Drive) -> Vec<(&'static str, Option<f64>)> {
         ("rber_max", Some(drive.errors.rber(f64::from(wear.max)))),
         ("spare_ratio", Some(spare)),
         ("retired_blocks", Some(drive.ftl.counters().retired_blocks as f64)),
-        ("gc_pages_moved", Some(drive.ftl.counters().programs[Source::Gc as usize] as f64)),
     ]
 }
 

@@ -144,7 +144,14 @@ impl FtlConfig {
                 Err(ConfigError::new(key, message))
             }
         };
-        ratio("over_provisioning_pct", self.over_provisioning_pct, 100.0)?;
+        if self.over_provisioning_pct > 4.0 {
+            let message = format!(
+                "{} is out of range; accepted: a ratio above 0, at most 4 (7 % is 0.07)",
+                self.over_provisioning_pct
+            );
+            return Err(ConfigError::new("over_provisioning_pct", message));
+        }
+        ratio("over_provisioning_pct", self.over_provisioning_pct, 4.0)?;
         if !(0.0..=1.0).contains(&self.gc_trigger_free_pct) {
             let message = format!(
                 "{} is out of range; accepted: a ratio from 0 to 1",

@@ -1,8 +1,6 @@
 //! The erased blocks of a pool, in the order in which they will be opened.
 //!
-//! Without wear leveling that is the order of erasing; with it, the least worn goes first. Worn
-//! blocks (at the rated erase count) are counted: the pool takes them out of use as soon as it can
-//! do without them.
+//! Without wear leveling that is the order of erasing; with it, the least worn goes first.
 
 use std::collections::BTreeSet;
 
@@ -16,42 +14,32 @@ pub(crate) enum OpenOrder {
 /// See the module.
 pub(crate) struct ErasedBlocks {
     order: OpenOrder,
-    /// Erase count from which a block counts as worn.
-    worn_limit: u32,
     /// (sort key, order of arrival, block, erase count)
     blocks: BTreeSet<(u32, u64, u32, u32)>,
     arrivals: u64,
-    worn_count: u32,
 }
 
 impl ErasedBlocks {
-    pub(crate) fn new(order: OpenOrder, worn_limit: u32) -> Self {
-        Self { order, worn_limit, blocks: BTreeSet::new(), arrivals: 0, worn_count: 0 }
+    pub(crate) fn new(order: OpenOrder) -> Self {
+        Self { order, blocks: BTreeSet::new(), arrivals: 0 }
     }
 
     pub(crate) fn len(&self) -> u32 {
         self.blocks.len() as u32
     }
 
-    /// How many of them reached the rated erase count.
-    pub(crate) fn worn_count(&self) -> u32 {
-        self.worn_count
-    }
-
     pub(crate) fn push(&mut self, block: u32, erase_count: u32) {
         let key = if self.order == OpenOrder::LeastWorn { erase_count } else { 0 };
         self.blocks.insert((key, self.arrivals, block, erase_count));
         self.arrivals += 1;
-        self.worn_count += u32::from(erase_count >= self.worn_limit);
     }
 
     /// The next block to open.
     pub(crate) fn pop(&mut self) -> Option<u32> {
-        let entry = self.blocks.pop_first()?;
-        Some(self.forget(entry))
+        self.blocks.pop_first().map(|entry| entry.2)
     }
 
-    /// The most worn block: for data that will rest, and for retirement.
+    /// The most worn block: for data that will rest.
     pub(crate) fn pop_most_worn(&mut self) -> Option<u32> {
         // Among equals the latest, so that the order of opening is kept for the others.
         let entry = *self
@@ -59,17 +47,12 @@ impl ErasedBlocks {
             .iter()
             .max_by_key(|(_, arrival, _, erase_count)| (*erase_count, *arrival))?;
         self.blocks.remove(&entry);
-        Some(self.forget(entry))
+        Some(entry.2)
     }
 
     /// The blocks in their order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.blocks.iter().map(|entry| entry.2)
-    }
-
-    fn forget(&mut self, entry: (u32, u64, u32, u32)) -> u32 {
-        self.worn_count -= u32::from(entry.3 >= self.worn_limit);
-        entry.2
     }
 }
 
@@ -81,11 +64,11 @@ mod tests {
     fn order_decides_who_is_opened_next() {
         let pushed = [(10, 5), (11, 3), (12, 9), (13, 3)];
         let order_of = |order| {
-            let mut erased = ErasedBlocks::new(order, 9);
+            let mut erased = ErasedBlocks::new(order);
             for (block, count) in pushed {
                 erased.push(block, count);
             }
-            assert_eq!((erased.len(), erased.worn_count()), (4, 1));
+            assert_eq!(erased.len(), 4);
             std::iter::from_fn(|| erased.pop()).collect::<Vec<_>>()
         };
         assert_eq!(order_of(OpenOrder::FirstErased), [10, 11, 12, 13]);
@@ -94,12 +77,11 @@ mod tests {
 
     #[test]
     fn the_most_worn_block_can_be_singled_out() {
-        let mut erased = ErasedBlocks::new(OpenOrder::FirstErased, 9);
+        let mut erased = ErasedBlocks::new(OpenOrder::FirstErased);
         for (block, count) in [(10, 5), (12, 9), (13, 3)] {
             erased.push(block, count);
         }
         assert_eq!(erased.pop_most_worn(), Some(12));
-        assert_eq!(erased.worn_count(), 0);
         assert_eq!(erased.iter().collect::<Vec<_>>(), [10, 13]);
     }
 }

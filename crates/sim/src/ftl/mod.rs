@@ -225,12 +225,34 @@ impl Ftl {
     }
 
     /// Makes the stream's open block able to take a page.
+    ///
+    /// A victim at its rated endurance is not erased again: its pages move once the pool has a
+    /// block to spare for that, and then it is taken out of use.
     #[inline(never)]
     fn make_room<S: FlashSink>(
         &mut self,
         sink: &mut S,
         die: usize,
         stream: usize,
+    ) -> Result<(), WornOut> {
+        let mut worn = Vec::new();
+        let outcome = self.make_room_beside(sink, die, stream, &mut worn);
+        for block in worn {
+            // The pool could not do without them: they stay as they are.
+            let pool = &mut self.pools[die];
+            let live_count = self.map.live_counts[block as usize];
+            pool.policy.closed(block - pool.first_block, live_count, self.host_clock);
+        }
+        outcome
+    }
+
+    /// As [`Ftl::make_room`]; `worn` holds the victims that wait to be taken out of use.
+    fn make_room_beside<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        die: usize,
+        stream: usize,
+        worn: &mut Vec<u32>,
     ) -> Result<(), WornOut> {
         // Policies that look at few blocks may pick full ones for a while; for ever means there is
         // no room.
@@ -241,21 +263,26 @@ impl Ftl {
             let pool = &self.pools[die];
             let spare = pool.erased.len() > pool.reserve;
             let is_full = pool.frontiers[stream].is_full();
-            if pool.erased.worn_count() > 0 && spare {
-                if !self.retire_worn(sink, die) {
-                    // The open block is the last: once it is full, it stays full.
-                    return if is_full { Err(WornOut) } else { Ok(()) };
-                }
+            if spare && !worn.is_empty() {
+                self.retire(sink, die, worn.pop().expect("it is not empty"));
             } else if is_full && spare {
                 self.open(die, stream, Source::Host);
-            } else if is_full || pool.erased.worn_count() > 0 {
-                if tries_left == 0 {
+            } else if is_full || !worn.is_empty() {
+                let victim = if tries_left > 0 { self.choose(die) } else { None };
+                let Some(victim) = victim else {
                     return if is_full { Err(WornOut) } else { Ok(()) };
-                }
+                };
                 tries_left -= 1;
-                let victim = self.choose(die).ok_or(WornOut)?;
-                self.collect(sink, die, victim, Source::Gc);
-                self.level_wear(sink, die);
+                let pool = &self.pools[die];
+                if sink.media().erase_count(BlockId(victim)) < pool.worn_limit {
+                    self.collect(sink, die, victim, Source::Gc);
+                    self.level_wear(sink, die);
+                } else {
+                    worn.push(victim);
+                    if pool.good_blocks < pool.good_blocks_min + worn.len() as u32 {
+                        return if is_full { Err(WornOut) } else { Ok(()) };
+                    }
+                }
             } else {
                 return Ok(());
             }
@@ -301,6 +328,39 @@ impl Ftl {
     /// Moves the live pages of a block that is no candidate any more, and erases it.
     fn collect<S: FlashSink>(&mut self, sink: &mut S, die: usize, victim: u32, source: Source) {
         let victim = BlockId(victim);
+        self.evacuate(sink, die, victim, source);
+        let erase_count = sink.erase(victim, source);
+        self.counters.erases[source as usize] += 1;
+        self.states[victim.0 as usize] = BlockState::Erased;
+        let pool = &mut self.pools[die];
+        pool.erased.push(victim.0, erase_count);
+        if let Some(gauge) = &mut pool.gauge {
+            gauge.erased(erase_count);
+        }
+    }
+
+    /// Moves the live pages of a worn block, and takes it out of use.
+    fn retire<S: FlashSink>(&mut self, sink: &mut S, die: usize, worn: u32) {
+        let worn = BlockId(worn);
+        self.evacuate(sink, die, worn, Source::Gc);
+        let pool = &mut self.pools[die];
+        pool.good_blocks -= 1;
+        if let Some(gauge) = &mut pool.gauge {
+            gauge.retired(sink.media().erase_count(worn));
+        }
+        self.states[worn.0 as usize] = BlockState::Bad;
+        self.counters.retired_blocks += 1;
+        sink.retire(worn);
+    }
+
+    /// Moves the live pages of a block to open blocks.
+    fn evacuate<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        die: usize,
+        victim: BlockId,
+        source: Source,
+    ) {
         self.gather(sink.media(), victim);
         let moved = self.moving.len() as u32;
         self.counters.reads[source as usize] += u64::from(moved);
@@ -316,14 +376,6 @@ impl Ftl {
             self.place_run(sink, die, &lpns, source);
         }
         self.moving = lpns;
-        let erase_count = sink.erase(victim, source);
-        self.counters.erases[source as usize] += 1;
-        self.states[victim.0 as usize] = BlockState::Erased;
-        let pool = &mut self.pools[die];
-        pool.erased.push(victim.0, erase_count);
-        if let Some(gauge) = &mut pool.gauge {
-            gauge.erased(erase_count);
-        }
     }
 
     /// Lists the logical pages that live in the victim, in page order.
@@ -365,23 +417,6 @@ impl Ftl {
             sink.program_run(Ppn(start), now, source);
             left = later;
         }
-    }
-
-    /// Takes the most worn erased block out of use; false if the pool cannot do without it.
-    fn retire_worn<S: FlashSink>(&mut self, sink: &mut S, die: usize) -> bool {
-        let pool = &mut self.pools[die];
-        if pool.good_blocks <= pool.good_blocks_min {
-            return false;
-        }
-        let block = BlockId(pool.erased.pop_most_worn().expect("a worn block was counted"));
-        pool.good_blocks -= 1;
-        if let Some(gauge) = &mut pool.gauge {
-            gauge.retired(sink.media().erase_count(block));
-        }
-        self.states[block.0 as usize] = BlockState::Bad;
-        self.counters.retired_blocks += 1;
-        sink.retire(block);
-        true
     }
 
     /// Static wear leveling: moves the data of one closed block that lags too far behind.

@@ -96,6 +96,8 @@ pub(crate) struct Pool {
     /// Present with static wear leveling only.
     pub(crate) gauge: Option<WearGauge>,
     pub(crate) good_blocks: u32,
+    /// Erase count at which a block is not erased again but taken out of use.
+    pub(crate) worn_limit: u32,
     /// Good blocks below which the pool cannot hold its logical pages and collect.
     pub(crate) good_blocks_min: u32,
 }
@@ -111,7 +113,7 @@ impl Pool {
             WearConfig::None(_) => OpenOrder::FirstErased,
             WearConfig::Dynamic(_) | WearConfig::Static(_) => OpenOrder::LeastWorn,
         };
-        let mut erased = ErasedBlocks::new(order, setup.worn_limit);
+        let mut erased = ErasedBlocks::new(order);
         good().for_each(|block| erased.push(block, media.erase_count(BlockId(block))));
         let counts = good().map(|block| media.erase_count(BlockId(block)));
         let gauge = match &config.wear_leveling {
@@ -129,6 +131,7 @@ impl Pool {
             block_count: geometry.blocks_per_die,
             frontiers: [Frontier::NONE; FRONTIER_COUNT],
             good_blocks: erased.len(),
+            worn_limit: setup.worn_limit,
             good_blocks_min: setup.good_blocks_min(die, config),
             erased,
             reserve,

@@ -113,15 +113,17 @@ impl Greedy {
         }
     }
 
-    /// The block that joined the lowest ring last.
+    /// The block that joined the lowest ring last; of empty blocks the first.
     fn emptiest_listed(&mut self) -> Option<u32> {
         if self.listed_count == 0 {
             return None;
         }
         loop {
-            let last = self.nodes[(self.block_count + self.lowest) as usize].previous;
-            if last < self.block_count {
-                return Some(last);
+            let anchor = self.nodes[(self.block_count + self.lowest) as usize];
+            // Empty blocks cost nothing to collect: taken in turn, they wear evenly.
+            let chosen = if self.lowest == 0 { anchor.next } else { anchor.previous };
+            if chosen < self.block_count {
+                return Some(chosen);
             }
             self.lowest += 1;
         }

@@ -211,6 +211,7 @@ impl ReplayConfig {
                 (Admission::Closed { queue_depth }, None)
             }
         };
+        check_span(&trace, time_scale)?;
         let no_pattern = |_| -> Box<dyn Generator> { unreachable!("`resolve` refuses such steps") };
         let context = StepContext { space, admission: closed(admission), pattern: &no_pattern };
         let steps = self.precondition.iter().enumerate();
@@ -261,4 +262,22 @@ impl ReplayConfig {
         }
         Ok(())
     }
+}
+
+/// Longest span of arrivals, in nanoseconds: 146 years, half of what the clock can count.
+const SPAN_NS_MAX: f64 = 4.6e18;
+
+/// Whether the last arrival, scaled, is a time that the clock can reach.
+fn check_span(trace: &Trace, time_scale: Option<f64>) -> Result<(), ConfigError> {
+    let last = trace.records().iter().map(|record| record.arrival.0).max().unwrap_or(0);
+    let span = last as f64 * time_scale.unwrap_or(0.0);
+    if span <= SPAN_NS_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "{} puts the last request of {} at {span:.3e} ns; accepted: at most {SPAN_NS_MAX:e} ns",
+        time_scale.unwrap_or(1.0),
+        trace.source_name(),
+    );
+    Err(ConfigError::new("loop.time_scale", message))
 }
