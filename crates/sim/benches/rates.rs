@@ -75,10 +75,10 @@ fn untimed_uniform_16_dies(bencher: Bencher) {
         .bench_local(|| run(&mut drive, &random_writes(writes)));
 }
 
-/// Pages per second of a sequential fill of an 8 M page drive.
-#[divan::bench(sample_count = 5, sample_size = 1)]
-fn untimed_fill(bencher: Bencher) {
-    let mut drive = simulation(&device(8 << 20, 1, 1));
+/// Pages per second of a sequential fill of a drive that is full.
+#[divan::bench(args = [1 << 20, 8 << 20], sample_count = 5, sample_size = 1)]
+fn untimed_fill(bencher: Bencher, pages: u64) {
+    let mut drive = simulation(&device(pages, 1, 1));
     run(&mut drive, &fill());
     let pages = drive.space().logical_bytes / 4096;
     bencher.counter(ItemsCount::new(pages)).bench_local(|| run(&mut drive, &fill()));

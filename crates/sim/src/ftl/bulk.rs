@@ -68,29 +68,34 @@ impl Ftl {
 
     /// Points logical pages at consecutive pages of a block, and lets their old pages die.
     fn bind_run(&mut self, die: usize, lpns: &[u32], target: u32) {
-        let clock = self.host_clock;
-        let step = u64::from(self.geometry.die_count);
+        let step = self.geometry.die_count as usize;
         let in_block = (1 << self.geometry.page_bits) - 1;
-        // Old pages side by side: the first, and how many. They die at the clock of the last one's
-        // new page.
-        let (mut dead, mut dead_count) = (UNMAPPED, 0);
-        for (index, (&lpn, ppn)) in lpns.iter().zip(target..).enumerate() {
-            let old = std::mem::replace(&mut self.map.l2p[lpn as usize], ppn);
-            if old == dead.wrapping_add(dead_count) && old & in_block != 0 && dead_count > 0 {
-                dead_count += 1;
-            } else {
-                if dead_count > 0 {
-                    self.host_clock = clock + (index as u64 - 1) * step + 1;
-                    self.kill_run(die, dead, dead_count);
-                }
-                let is_mapped = old != UNMAPPED;
-                (dead, dead_count) = (old, u32::from(is_mapped));
-                self.map.mapped_count += u32::from(!is_mapped);
+        let first = lpns[0] as usize;
+        let limit = first + (lpns.len() - 1) * step + 1;
+        // Old pages side by side: the first, how many, and how far the run was after the last.
+        let mut dead: Vec<(u32, u32, u64)> = Vec::new();
+        let (mut run_first, mut run_count) = (UNMAPPED, 0);
+        let entries = self.map.l2p[first..limit].iter_mut().step_by(step);
+        for (index, (entry, ppn)) in entries.zip(target..).enumerate() {
+            let old = std::mem::replace(entry, ppn);
+            if run_count > 0 && old == run_first + run_count && old & in_block != 0 {
+                run_count += 1;
+                continue;
             }
+            if run_count > 0 {
+                dead.push((run_first, run_count, index as u64));
+            }
+            (run_first, run_count) = (old, u32::from(old != UNMAPPED));
+            self.map.mapped_count += u32::from(old == UNMAPPED);
         }
-        if dead_count > 0 {
-            self.host_clock = clock + (lpns.len() as u64 - 1) * step + 1;
-            self.kill_run(die, dead, dead_count);
+        if run_count > 0 {
+            dead.push((run_first, run_count, lpns.len() as u64));
+        }
+        let clock = self.host_clock;
+        for (run_first, run_count, after) in dead {
+            // The clock of the host write that let the last of them die.
+            self.host_clock = clock + (after - 1) * step as u64 + 1;
+            self.kill_run(die, run_first, run_count);
         }
     }
 
