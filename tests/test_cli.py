@@ -152,6 +152,33 @@ def test_what_cannot_be_run_is_refused_with_exit_code_2(
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--output", "short.yaml"), "--output short.yaml is also the workload"),
+        (("--plot", "./small.yaml"), "is also the device file"),
+        (("--save-image", "link.yaml"), "is also the workload"),
+        (("--state", "image:state.onl", "--output", "state.onl"), "is also the image of --state"),
+    ],
+)
+def test_no_output_overwrites_an_input(
+    cli: Cli, folder: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    (folder / "link.yaml").hardlink_to(folder / "short.yaml")
+    (folder / "state.onl").write_text("kept", encoding="utf-8")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    shown = cli(*RUN, *arguments)
+    assert shown.returncode == 2
+    assert words in shown.stderr
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_drive_may_go_on_in_its_own_image(cli: Cli) -> None:
+    assert cli(*RUN, "-q", "--save-image", "state.onl").returncode == 0
+    again = ("--state", "image:state.onl", "--save-image", "state.onl")
+    assert cli(*RUN, "-q", *again).returncode == 0
+
+
 def test_a_refusal_is_a_json_document_too(cli: Cli) -> None:
     shown = cli(*RUN, "--json", "--set", "nand.channels=0")
     error = json.loads(shown.stdout)["error"]

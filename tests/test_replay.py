@@ -124,6 +124,7 @@ def test_the_command_replays_and_verifies(cli: Cli, folder: Path, trace: Path) -
     ("arguments", "words"),
     [
         (("none.txt",), "No such file"),
+        (("trace.txt", "--output", "trace.txt"), "is also the trace"),
         (("trace.txt", "--wrap", "--scale"), "one of"),
         (("trace.txt", "--closed-loop", "8", "--time-scale", "2"), "--time-scale"),
         (("trace.txt", "--closed-loop", "0"), "1 to 65536"),

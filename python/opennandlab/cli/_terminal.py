@@ -8,7 +8,7 @@ import contextlib
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -27,6 +27,9 @@ FAILED = 1  # it ran, but a self-check, a verification or a validation failed
 REFUSED = 2  # bad usage, configuration or trace: nothing was run
 BROKEN = 3  # the target refused or failed, such as a disk that is full
 INTERRUPTED = 130
+
+# What `--state image:FILE` reads, where it is named beside other inputs.
+IMAGE = "the image of --state"
 
 # Wide enough for every table where no terminal tells its width.
 PLAIN_WIDTH = 110
@@ -170,8 +173,14 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-def check_outputs(*paths: Path | None) -> None:
-    """Refuse unwritable and clashing output paths before anything runs.
+def check_outputs(
+    outputs: Mapping[str, Path | None], inputs: Mapping[str, Path | None] | None = None
+) -> None:
+    """Refuse unwritable output paths, and those that would overwrite another file of the run.
+
+    Args:
+        outputs: Option to path; None where it was not given.
+        inputs: What is read, such as `the workload`, to path.
 
     Raises:
         OutputError: with the reason.
@@ -179,13 +188,45 @@ def check_outputs(*paths: Path | None) -> None:
     from opennandlab.errors import OutputError
     from opennandlab.files import check_writable
 
-    given = [path for path in paths if path is not None]
-    for index, path in enumerate(given):
+    read = {name: path for name, path in (inputs or {}).items() if path is not None}
+    seen: list[Path] = []
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        for name, source in read.items():
+            # A saved drive may go on in its own image; it was read completely before.
+            is_same_image = option == "--save-image" and name == IMAGE
+            if not is_same_image and _is_same_file(path, source):
+                raise OutputError(f"{option} {path} is also {name}: it would be overwritten")
         check_writable(path)
-        if path.exists() and not path.is_file():
-            continue  # such as /dev/null, which may be given twice
-        if any(path.resolve() == other.resolve() for other in given[:index]):
+        if any(_is_same_file(path, other) for other in seen):
             raise OutputError(f"cannot write {path}: it was given for two outputs")
+        seen.append(path)
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    """Tell whether writing one would change the other; devices such as /dev/null never clash."""
+    if one.exists() and not one.is_file():
+        return False
+    if one.resolve() == other.resolve():
+        return True
+    return one.exists() and other.exists() and one.samefile(other)
+
+
+def read_files(config: str | None, state: str | None) -> dict[str, Path | None]:
+    """Return what `--config` and `--state` read, as `check_outputs` wants it."""
+    from opennandlab.config import device_presets
+
+    kind, _, image = (state or "").partition(":")
+    return {
+        "the device file": own_file(config, device_presets()),
+        IMAGE: Path(image) if kind == "image" and image else None,
+    }
+
+
+def own_file(name: str | None, presets: list[str]) -> Path | None:
+    """Return the file that a preset name or path stands for, unless the package brings it."""
+    return None if name is None or name in presets else Path(name)
 
 
 @dataclass(frozen=True)

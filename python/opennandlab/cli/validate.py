@@ -89,7 +89,7 @@ def validate(
     with terminal.guard(as_json=as_json):
         from opennandlab.errors import ConfigError
 
-        terminal.check_outputs(write)
+        terminal.check_outputs({"--write": write})
         try:
             if policy is None:
                 cases = _of_suites(suites or [], case, quick=quick)
