@@ -7,6 +7,7 @@ numbers.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import sys
@@ -27,7 +28,7 @@ from opennandlab.config import (
 )
 from opennandlab.errors import ConfigError, ImageError, Interrupted
 from opennandlab.files import write_atomically
-from opennandlab.prediction import predicted_waf
+from opennandlab.prediction import fills, predicted_waf
 from opennandlab.result import Result, assemble
 from opennandlab.summary import size
 
@@ -93,9 +94,12 @@ Watcher = Callable[[Progress], None]
 class Simulation:
     """A drive that is run step by step, keeping its state between steps.
 
+    Every step draws its own addresses: the first from the seed itself, later ones from seeds that
+    follow from it. Their results record the steps before them and cannot be verified alone.
+
     Args:
         device: Preset name, path, mapping or `DeviceConfig`.
-        seed: Seed of all randomness of the drive.
+        seed: Seed of all randomness of the drive; recorded in every result.
 
     Raises:
         ConfigError: for a device that cannot be built, or that needs more memory than there is.
@@ -113,6 +117,7 @@ class Simulation:
         self.seed = _checked_seed(seed)
         check_memory(self.device)
         self._core = _core.Simulation(self.device.json, seed)
+        self._history = _History()
 
     @classmethod
     def load(cls, path: str | Path, seed: int = SEED) -> Simulation:
@@ -126,6 +131,8 @@ class Simulation:
         self.seed = _checked_seed(seed)
         self._core = _image_core(image, seed, path)
         self.device = DeviceConfig(self._core.device(), Path(path).name)
+        origin = json.loads(self._core.outcome())["state"]["origin"]
+        self._history = _History(names=[f"image {origin['image_crc32']}"], is_filled=True)
         return self
 
     def save(self, path: str | Path) -> None:
@@ -151,7 +158,8 @@ class Simulation:
         """
         carrier = {"pattern": "random", "total": {"ios": 1}, "timed": False}
         workload = load_workload({**carrier, "precondition": list(steps)}, self.device)
-        self._core.begin_precondition(workload.json, self.seed)
+        self._core.begin_precondition(workload.json, self._history.job_seed(self.seed))
+        self._history.add(workload, is_precondition=True)
         for state in iter_run(self._core):
             if progress is not None:
                 progress(state)
@@ -164,9 +172,52 @@ class Simulation:
             Interrupted: on Ctrl-C, with the partial result.
         """
         loaded = load_workload(workload, self.device)
-        self._core.begin(loaded.json, self.seed)
-        run = Run(self._core, self.device, loaded, seed=self.seed, facts={})
+        self._core.begin(loaded.json, self._history.job_seed(self.seed))
+        past = Past({}, self._history.session(), self._history.is_filled)
+        run = Run(self._core, self.device, loaded, seed=self.seed, past=past)
+        self._history.add(loaded)
         return run.measure(progress=progress)
+
+
+class _History:
+    """What was done to a drive before, for its next seed and for the record."""
+
+    def __init__(self, names: list[str] | None = None, *, is_filled: bool = False) -> None:
+        self.jobs = 0
+        self.names = names or []
+        self.is_filled = is_filled
+
+    def job_seed(self, seed: int) -> int:
+        """Return the seed of the next job, so that no step repeats the addresses of another."""
+        if self.jobs == 0:
+            return seed
+        digest = hashlib.sha256(f"{seed}/{self.jobs}".encode()).digest()
+        return int.from_bytes(digest[:8], "big")
+
+    def session(self) -> dict[str, Any] | None:
+        """Return the `session` of the next result; None for the first job."""
+        return {"jobs_before": self.jobs, "steps": list(self.names)} if self.jobs else None
+
+    def add(self, workload: WorkloadConfig, *, is_precondition: bool = False) -> None:
+        self.jobs += 1
+        self.names += [str(step["kind"]) for step in workload["precondition"]]
+        self.names += [] if is_precondition else [str(workload["name"])]
+        self.is_filled = self.is_filled or fills(workload.to_dict())
+
+
+@dataclass(frozen=True)
+class Past:
+    """What is known of a drive before a run.
+
+    Args:
+        facts: What belongs into the `run` section beside times and rates.
+        session: The steps before this one, where the drive had any; the result then says so.
+        is_filled: The whole space was written.
+    """
+
+    facts: dict[str, Any]
+    session: dict[str, Any] | None = None
+    is_filled: bool = False
 
 
 class Run:
@@ -177,7 +228,7 @@ class Run:
         device: The resolved device.
         workload: The resolved workload.
         seed: Recorded in the result.
-        facts: What belongs into the `run` section beside times and rates.
+        past: What is known of the drive.
     """
 
     def __init__(
@@ -187,15 +238,22 @@ class Run:
         workload: WorkloadConfig,
         *,
         seed: int,
-        facts: dict[str, Any],
+        past: Past,
     ) -> None:
         """Keep the parts; see `prepare_benchmark` and `prepare_replay`."""
         self._core = core
         self.device = device
         self.seed = seed
-        self.facts = {"device_name": device.name, "workload_name": workload.name} | facts
+        names = {"device_name": device.name, "workload_name": workload.name}
+        self.facts = names | past.facts
+        self._session = past.session
         # Before the run, because after Ctrl-C there is no time to import numerics.
-        self._predicted_waf = predicted_waf(device.to_dict(), device.effective, workload.to_dict())
+        work = workload.to_dict()
+        self._predicted_waf = (
+            predicted_waf(device.to_dict(), device.effective, work)
+            if past.is_filled or fills(work)
+            else None
+        )
 
     def measure(self, *, progress: Watcher | None = None, slice_ops: int | None = None) -> Result:
         """Run it to its end.
@@ -228,6 +286,8 @@ class Run:
     def _result(self, clock: _Clock, *, partial: bool) -> Result:
         outcome = json.loads(self._core.outcome())
         outcome["effective"]["predicted_waf"] = self._predicted_waf
+        if self._session is not None:
+            outcome["state"]["origin"] = {"session": self._session}
         return assemble(
             outcome,
             device=self.device.to_dict(),
@@ -292,7 +352,9 @@ def prepare_benchmark(
         check_memory(device)
         core = _core.Simulation(device.json, start.seed)
     core.begin(job.json, start.seed)
-    return Run(core, device, job, seed=start.seed, facts=facts)
+    # How an image was made is not known; most hold a drive that was filled.
+    past = Past(facts, is_filled="image_path" in facts)
+    return Run(core, device, job, seed=start.seed, past=past)
 
 
 def prepare_replay(
@@ -329,7 +391,7 @@ def prepare_replay(
     resolved = load_replay(document, device)
     core.begin_replay(resolved.json, records)
     facts["trace_path"] = str(trace)
-    return Run(core, device, resolved, seed=start.seed, facts=facts)
+    return Run(core, device, resolved, seed=start.seed, past=Past(facts))
 
 
 def benchmark(

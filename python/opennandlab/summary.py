@@ -127,8 +127,12 @@ def state_text(state: object) -> str:
     if not isinstance(state, dict):
         return str(state)
     origin = state.get("origin")
-    checksum = origin.get("image_crc32") if isinstance(origin, dict) else None
-    parts = [f"image {checksum}" if checksum else "fresh drive"]
+    if isinstance(origin, dict) and "session" in origin:
+        parts = ["earlier steps (" + ", ".join(origin["session"].get("steps", [])) + ")"]
+    elif isinstance(origin, dict):
+        parts = [f"image {origin.get('image_crc32')}"]
+    else:
+        parts = ["fresh drive"]
     for step in state.get("steps") or []:
         reached = " (steady)" if step.get("steady") else ""
         parts.append(f"{step.get('step', '?')}{reached}")
