@@ -26,7 +26,7 @@ from opennandlab.config import (
     load_replay,
     load_workload,
 )
-from opennandlab.errors import ConfigError, ImageError, Interrupted
+from opennandlab.errors import ConfigError, ImageError, Interrupted, TraceError
 from opennandlab.files import write_atomically
 from opennandlab.prediction import fills, predicted_waf
 from opennandlab.result import Result, assemble
@@ -368,7 +368,8 @@ def prepare_replay(
         start: Device, seed and state.
         trace: The trace file; plain, gzip or zstd.
         options: How to read and run it: the keys of replay options, such as
-            `{"format": "msr", "loop": {"kind": "closed", "queue_depth": 8}, "beyond": "wrap"}`.
+            `{"format": "msr", "loop": {"kind": "closed", "queue_depth": 8}, "beyond": "wrap"}`;
+            with the `trace` of a result, the file must be that trace, under any name.
 
     Raises:
         ConfigError: nothing was run.
@@ -377,6 +378,7 @@ def prepare_replay(
     device, core, facts = start.open()
     path = Path(trace)
     document = {"name": path.name} | dict(options or {})
+    recorded = document.get("trace")
     document["trace"] = {"file": path.name}
     if start.is_given:
         document["precondition"] = []
@@ -386,12 +388,24 @@ def prepare_replay(
     records = _core.Trace(str(trace), resolved.json, device.json)
     # The digest of the text makes sure that a verification replays the same trace.
     document["trace"]["digest"] = records.digest()
+    if isinstance(recorded, Mapping):
+        _check_digest(records.digest(), recorded, path)
+        document["trace"]["file"] = recorded.get("file", path.name)  # it may be renamed by now
     if core is None:
         core = _core.Simulation(device.json, start.seed)
     resolved = load_replay(document, device)
     core.begin_replay(resolved.json, records)
     facts["trace_path"] = str(trace)
     return Run(core, device, resolved, seed=start.seed, past=Past(facts))
+
+
+def _check_digest(digest: str, recorded: Mapping[str, Any], path: Path) -> None:
+    wanted = str(recorded.get("digest", digest))
+    if digest != wanted:
+        raise TraceError(
+            f"{path}: another trace than the one recorded as `{recorded.get('file', '?')}`: "
+            f"its digest is {digest[:12]}…, not {wanted[:12]}…"
+        )
 
 
 def benchmark(

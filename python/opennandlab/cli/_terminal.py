@@ -5,6 +5,8 @@ is drawn only where a person can see it.
 """
 
 import contextlib
+import io
+import os
 import signal
 import sys
 import time
@@ -84,6 +86,40 @@ def note(text: str, *, style: str | None = None) -> None:
     from rich.text import Text
 
     stderr().print(Text(text, style=style or ""))
+
+
+def speak_any_encoding() -> None:
+    """Replace letters that the terminal does not know, rather than end on them."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+@contextlib.contextmanager
+def broken_output() -> Iterator[None]:
+    """End with a sentence where stdout cannot be written, and quietly where its reader left."""
+    if sys.stdout is None:
+        _complain("stdout is closed")
+        raise SystemExit(BROKEN)
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        if error.filename is not None:  # it concerns a file, not stdout
+            raise
+        # What is still buffered would fail again while the interpreter ends.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(BROKEN) from None
+        _complain(error.strerror or str(error))
+        raise SystemExit(BROKEN) from None
+
+
+def _complain(reason: str) -> None:
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"error: cannot write output: {reason}\n")
 
 
 def stop(code: int, text: str, *, as_json: bool = False, **details: object) -> NoReturn:
@@ -316,7 +352,7 @@ def show_result(result: "Result") -> None:
     """Print the tables of a result on stdout."""
     from rich.table import Table
 
-    from opennandlab.summary import latency_table, metric_rows, number, size, state_text
+    from opennandlab.summary import footnotes, latency_table, metric_rows, number, size, state_text
 
     document = result.document
     console = stdout()
@@ -325,27 +361,31 @@ def show_result(result: "Result") -> None:
     mark = " (partial: interrupted)" if result.partial else ""
     title = f"{document['workload'].get('name', '?')} on {name}, seed {document['seed']}{mark}"
     console.print(title, style="bold", markup=False)
-    console.print(
+    drive = (
         f"{size(effective['raw_bytes'])} raw, {size(effective['logical_bytes'])} logical, "
         f"spare factor {number(effective['spare_factor'])} "
         f"(effective {number(effective['spare_factor_effective'])}), "
-        f"GC {_kind(document['device']['ftl'].get('gc_policy'))}; "
-        f"from {state_text(document['state'])}",
-        markup=False,
-        soft_wrap=True,
+        f"GC {_kind(document['device']['ftl'].get('gc_policy'))}"
     )
-    metrics = Table("metric", show_edge=False, pad_edge=False)
-    metrics.add_column("value", justify="right")
+    for line in (drive, f"measured from {state_text(document['state'])}"):
+        console.print(line, markup=False, soft_wrap=True)
+    rows = metric_rows(document)
+    metrics = Table(show_edge=False, pad_edge=False)
+    metrics.add_column("metric", no_wrap=True, min_width=max(len(row[0]) for row in rows))
+    metrics.add_column("value", justify="right", no_wrap=True)
     metrics.add_column("unit")
-    for row in metric_rows(document):
+    for row in rows:
         metrics.add_row(*row)
     console.print(metrics)
-    head, rows = latency_table(document)
-    if rows:
-        latency = Table(head[0], show_edge=False, pad_edge=False)
+    for text in footnotes(document):
+        console.print(text, markup=False, style="dim")
+    head, lines = latency_table(document)
+    if lines:
+        latency = Table(show_edge=False, pad_edge=False)
+        latency.add_column(head[0], no_wrap=True, min_width=len(head[0]))
         for cell in head[1:]:
             latency.add_column(cell, justify="right", no_wrap=True)
-        for cells in rows:
+        for cells in lines:
             latency.add_row(*cells)
         console.print()
         console.print(latency)
