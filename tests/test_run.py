@@ -12,6 +12,7 @@ import pytest
 
 import opennandlab as onl
 from opennandlab import _core, run
+from opennandlab.history import History
 
 
 def test_the_same_seed_gives_the_same_result_and_another_does_not(small: Any, short: Any) -> None:
@@ -185,7 +186,7 @@ def test_a_later_step_has_its_own_addresses_and_says_what_came_before(
 
 
 def test_the_seeds_of_steps_differ() -> None:
-    history = run._History()
+    history = History()
     assert history.job_seed(42) == 42
     history.jobs = 1
     second = history.job_seed(42)

@@ -7,7 +7,6 @@ numbers.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import sys
@@ -28,6 +27,7 @@ from opennandlab.config import (
 )
 from opennandlab.errors import ConfigError, ImageError, Interrupted, TraceError
 from opennandlab.files import write_atomically
+from opennandlab.history import History
 from opennandlab.prediction import fills, predicted_waf
 from opennandlab.result import Result, assemble
 from opennandlab.summary import size
@@ -117,7 +117,7 @@ class Simulation:
         self.seed = _checked_seed(seed)
         check_memory(self.device)
         self._core = _core.Simulation(self.device.json, seed)
-        self._history = _History()
+        self._history = History()
 
     @classmethod
     def load(cls, path: str | Path, seed: int = SEED) -> Simulation:
@@ -132,7 +132,7 @@ class Simulation:
         self._core = _image_core(image, seed, path)
         self.device = DeviceConfig(self._core.device(), Path(path).name)
         origin = json.loads(self._core.outcome())["state"]["origin"]
-        self._history = _History(names=[f"image {origin['image_crc32']}"], is_filled=True)
+        self._history = History(names=[f"image {origin['image_crc32']}"], is_filled=True)
         return self
 
     def save(self, path: str | Path) -> None:
@@ -177,32 +177,6 @@ class Simulation:
         run = Run(self._core, self.device, loaded, seed=self.seed, past=past)
         self._history.add(loaded)
         return run.measure(progress=progress)
-
-
-class _History:
-    """What was done to a drive before, for its next seed and for the record."""
-
-    def __init__(self, names: list[str] | None = None, *, is_filled: bool = False) -> None:
-        self.jobs = 0
-        self.names = names or []
-        self.is_filled = is_filled
-
-    def job_seed(self, seed: int) -> int:
-        """Return the seed of the next job, so that no step repeats the addresses of another."""
-        if self.jobs == 0:
-            return seed
-        digest = hashlib.sha256(f"{seed}/{self.jobs}".encode()).digest()
-        return int.from_bytes(digest[:8], "big")
-
-    def session(self) -> dict[str, Any] | None:
-        """Return the `session` of the next result; None for the first job."""
-        return {"jobs_before": self.jobs, "steps": list(self.names)} if self.jobs else None
-
-    def add(self, workload: WorkloadConfig, *, is_precondition: bool = False) -> None:
-        self.jobs += 1
-        self.names += [str(step["kind"]) for step in workload["precondition"]]
-        self.names += [] if is_precondition else [str(workload["name"])]
-        self.is_filled = self.is_filled or fills(workload.to_dict())
 
 
 @dataclass(frozen=True)
