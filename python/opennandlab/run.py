@@ -218,8 +218,7 @@ class Run:
         self._core = core
         self.device = device
         self.seed = seed
-        names = {"device_name": device.name, "workload_name": workload.name}
-        self.facts = names | past.facts
+        self.facts = {"device_name": device.name, "workload_name": workload.name} | past.facts
         self._session = past.session
         # Before the run, because after Ctrl-C there is no time to import numerics.
         work = workload.to_dict()
@@ -276,9 +275,8 @@ class Start:
     """What a run starts from.
 
     Args:
-        device: Preset name, path, mapping or `DeviceConfig`; None for the default device, or for
-        the
-            device of the image.
+        device: Preset name, path, mapping or `DeviceConfig`; None for the default device, or
+            for the device of the image.
         seed: Seed of all randomness; recorded in the result.
         state: None for the workload's own preconditioning, `"fresh"` for an empty drive,
             `"image:FILE"` for a saved one.
@@ -393,9 +391,8 @@ def benchmark(
     """Run one workload on one device: what the command `opennandlab benchmark` does.
 
     Args:
-        device: Preset name, path, mapping or `DeviceConfig`; None for the default device, or for
-        the
-            device of the image.
+        device: Preset name, path, mapping or `DeviceConfig`; None for the default device, or
+            for the device of the image.
         workload: `W1` to `W5`, a path, a mapping or a `WorkloadConfig`.
         seed: Seed of all randomness; recorded in the result.
         state: None for the workload's own preconditioning, `"fresh"` for an empty drive,
