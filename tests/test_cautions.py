@@ -72,6 +72,8 @@ def test_theory_and_simulation_agree(policy: Any) -> None:
         ({"gc_policy": "cost_benefit"}, {}, False),
         ({"write_buffer_pages": 64}, {}, False),
         ({}, {"block_size_bytes": 8192}, False),
+        ({}, {"block_size_bytes": 512, "pattern": "sequential"}, False),
+        ({}, {"block_size_bytes": 8192, "pattern": "sequential"}, True),
         ({}, {"active_range_pct": 50}, False),
         ({}, {"read_pct": 50}, True),
         ({}, {"trim_pct": 10}, True),
@@ -86,3 +88,15 @@ def test_where_no_formula_holds_none_is_claimed(
     resolved = onl.load_workload({**RANDOM, **workload}, loaded).to_dict()
     value = predicted_waf(loaded.to_dict(), loaded.effective, resolved)
     assert (value is not None) == known
+
+
+def test_nothing_is_predicted_for_a_fresh_drive(small: Any) -> None:
+    fresh = onl.benchmark(small, RANDOM, state="fresh")
+    assert fresh.document["effective"]["predicted_waf"] is None
+
+
+def test_requests_smaller_than_a_page_are_warned_of(small: Any) -> None:
+    part = {**RANDOM, "block_size_bytes": 512, "total": {"ios": 1000}}
+    assert "programs a whole page" in warnings(small, part)
+    small["ftl"]["write_buffer_pages"] = 8
+    assert "programs a whole page" not in warnings(small, part)

@@ -71,6 +71,17 @@ def test_benchmark_prints_the_metrics_and_saves_the_result(cli: Cli, folder: Pat
     assert "\x1b" not in shown.stdout + shown.stderr
 
 
+def test_eighty_columns_cut_no_label_and_say_what_is_assumed(cli: Cli) -> None:
+    shown = cli(*RUN, COLUMNS="80").stdout
+    for words in ("UBER (JESD218: per bit)", "Wear min / mean / max", "latency, µs"):
+        assert words in shown
+    assert "measured from fresh drive, sequential fill\n" in shown
+    assert "Lifetime: maximum P/E cycles x blocks" in shown
+    assert "Throughput, read" not in shown  # nothing was read
+    sequential = ("--set", "workload.pattern=sequential")
+    assert re.search(r"WAF +│ +1\.000 ", cli(*RUN, *sequential).stdout)
+
+
 def test_the_command_of_the_benchmark_page_works(cli: Cli) -> None:
     """`opennandlab benchmark --workload <name> --config docs/resources/config/config.yaml`."""
     path = Path(__file__).resolve().parent.parent / "docs" / "resources" / "config" / "config.yaml"
@@ -152,6 +163,33 @@ def test_what_cannot_be_run_is_refused_with_exit_code_2(
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--output", "short.yaml"), "--output short.yaml is also the workload"),
+        (("--plot", "./small.yaml"), "is also the device file"),
+        (("--save-image", "link.yaml"), "is also the workload"),
+        (("--state", "image:state.onl", "--output", "state.onl"), "is also the image of --state"),
+    ],
+)
+def test_no_output_overwrites_an_input(
+    cli: Cli, folder: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    (folder / "link.yaml").hardlink_to(folder / "short.yaml")
+    (folder / "state.onl").write_text("kept", encoding="utf-8")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    shown = cli(*RUN, *arguments)
+    assert shown.returncode == 2
+    assert words in shown.stderr
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_drive_may_go_on_in_its_own_image(cli: Cli) -> None:
+    assert cli(*RUN, "-q", "--save-image", "state.onl").returncode == 0
+    again = ("--state", "image:state.onl", "--save-image", "state.onl")
+    assert cli(*RUN, "-q", *again).returncode == 0
+
+
 def test_a_refusal_is_a_json_document_too(cli: Cli) -> None:
     shown = cli(*RUN, "--json", "--set", "nand.channels=0")
     error = json.loads(shown.stdout)["error"]
@@ -167,6 +205,28 @@ def test_a_full_disk_does_not_lose_the_result(cli: Cli, folder: Path) -> None:
     kept = re.search(r"kept in (\S+)", shown.stderr)
     assert kept is not None
     assert onl.load(kept.group(1)).passed
+
+
+@pytest.mark.parametrize("target", [">/dev/full", ">&-"])
+@pytest.mark.parametrize("verb", ["config show", "config schema", "--help"])
+def test_output_that_cannot_be_written_is_one_line_and_exit_code_3(target: str, verb: str) -> None:
+    script = f"{COMMAND} {verb} {target}"
+    shown = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    assert shown.returncode == 3
+    assert shown.stderr.startswith("error: cannot write output: ")
+    assert shown.stderr.count("\n") == 1
+
+
+def test_a_reader_that_left_is_no_error() -> None:
+    script = f"{COMMAND} config show | true"
+    shown = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    assert shown.stderr == ""
+
+
+def test_letters_that_the_terminal_does_not_know_are_replaced(cli: Cli) -> None:
+    shown = cli(*RUN, PYTHONIOENCODING="ascii")
+    assert (shown.returncode, shown.stderr.count("Traceback")) == (0, 0)
+    assert "WAF" in shown.stdout
 
 
 def test_ctrl_c_keeps_the_part_that_is_done(folder: Path) -> None:

@@ -224,3 +224,19 @@ def test_a_distribution_of_sizes_may_have_numbers_as_keys(small: Any, short: Any
     mix = {**short, "block_size_bytes": {512: 4, 4096: 67}}
     loaded = onl.load_workload(mix, onl.load_device(small))
     assert loaded["block_size_bytes"]["4096"] == 67
+
+
+@pytest.mark.parametrize(
+    ("device", "words"),
+    [
+        ({"nand": {"channels": "x"}}, "expected a whole number from 0"),
+        ({"nand": 3}, "expected a mapping of keys"),
+        ({"nand": {"timing": {"t_read_us": [1]}}}, "a list, expected a number"),
+        ({"ftl": {"gc_policy": 3}}, "expected a mapping of keys"),
+    ],
+)
+def test_a_refusal_speaks_of_the_file_not_of_the_parser(device: Any, words: str) -> None:
+    with pytest.raises(onl.ConfigError, match=words) as refusal:
+        onl.load_device(device)
+    for residue in ("column", "u32", "f64", "struct", "enum"):
+        assert residue not in str(refusal.value)

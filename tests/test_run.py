@@ -12,6 +12,7 @@ import pytest
 
 import opennandlab as onl
 from opennandlab import _core, run
+from opennandlab.history import History
 
 
 def test_the_same_seed_gives_the_same_result_and_another_does_not(small: Any, short: Any) -> None:
@@ -163,6 +164,35 @@ def test_steps_may_follow_each_other(small: Any, short: Any) -> None:
     first, second = drive.run(work), drive.run(work)
     assert first.metrics["host_bytes_written"] == second.metrics["host_bytes_written"] == 500 * 4096
     assert second.metrics["wear"]["mean"] > first.metrics["wear"]["mean"]
+
+
+def test_a_later_step_has_its_own_addresses_and_says_what_came_before(
+    small: Any, short: Any, tmp_path: Path
+) -> None:
+    """Steps with one seed would write the same pages again and find them all overwritten."""
+    drive = onl.Simulation(small, seed=1)
+    work = {**short, "precondition": [], "total": {"ios": 1000}, "timed": False}
+    first, second = drive.run(work), drive.run(work)
+    assert first.digest == onl.benchmark(small, work, seed=1, state="fresh").digest
+    assert (first.document["seed"], second.document["seed"]) == (1, 1)
+    assert second.document["state"]["origin"] == {"session": {"jobs_before": 1, "steps": ["short"]}}
+    assert any("fresh drive" in text for text in first.warnings)
+    assert not any("fresh drive" in text for text in second.warnings)
+    second.save(tmp_path / "second.json")
+    with pytest.raises(onl.ResultError, match="made step by step: cannot be repeated"):
+        onl.verify(tmp_path / "second.json")
+    with pytest.raises(onl.ResultError, match="different state"):
+        onl.compare([first, second])
+
+
+def test_the_seeds_of_steps_differ() -> None:
+    history = History()
+    assert history.job_seed(42) == 42
+    history.jobs = 1
+    second = history.job_seed(42)
+    history.jobs = 2
+    assert len({42, second, history.job_seed(42)}) == 3
+    assert second < 1 << 64
 
 
 @pytest.fixture

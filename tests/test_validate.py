@@ -31,6 +31,11 @@ def test_any_parameters_are_validated(cli: Cli) -> None:
     assert abs(row["error"]) <= row["tolerance"]
 
 
+def test_a_unique_beginning_names_a_suite(cli: Cli) -> None:
+    shown = cli("validate", "tri", "--quick", "--case", "fifo-*")
+    assert shown.returncode == 0, shown.stderr
+
+
 def test_tables_replace_those_of_the_page(cli: Cli, folder: Path) -> None:
     page = folder / "validation.md"
     arguments = ("validate", "trim", "--quick", "--case", "fifo-*", "--quiet", "--write", page.name)
@@ -50,6 +55,9 @@ def test_tables_replace_those_of_the_page(cli: Cli, folder: Path) -> None:
 def test_what_cannot_be_validated_is_refused(cli: Cli) -> None:
     for arguments, words in (
         (("bogus",), "accepted: waf_uniform"),
+        (("waf",), "may be any of waf_uniform"),
+        (("trim", "--theta", "0.9"), "--theta needs --policy"),
+        (("--pages-per-block", "32"), "--pages-per-block needs --policy"),
         (("trim", "--case", "nothing*"), "matches"),
         (("trim", "--policy", "greedy"), "either"),
         (("--policy", "gredy"), "greedy"),

@@ -40,6 +40,7 @@ PYTHON_ROOMS = [
     "theory",
     "config",
     "prediction",
+    "history",
     "result",
     "reports",
     "run",

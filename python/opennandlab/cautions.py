@@ -46,6 +46,20 @@ def _thin_tail(document: dict[str, Any]) -> Iterator[str]:
             )
 
 
+def _part_pages(document: dict[str, Any]) -> Iterator[str]:
+    """Requests that program more than they write."""
+    sizes = document["workload"].get("block_size_bytes")
+    page_bytes = document["device"].get("nand", {}).get("page_size_bytes")
+    if sizes is None or page_bytes is None or not document["metrics"].get("host_bytes_written"):
+        return
+    smallest = sizes if isinstance(sizes, int) else min(int(size) for size in sizes)
+    if smallest < page_bytes and not document["device"]["ftl"].get("write_buffer_pages"):
+        yield (
+            f"requests of {smallest} bytes are smaller than a page of {page_bytes}, and without "
+            "write buffer each programs a whole page: WAF counts that as amplification"
+        )
+
+
 def _interrupted(document: dict[str, Any]) -> Iterator[str]:
     """Numbers of a part."""
     if document.get("partial"):
@@ -58,4 +72,10 @@ def is_fresh(document: dict[str, Any]) -> bool:
     return bool(state.get("origin") == "fresh" and not state.get("steps"))
 
 
-RULES: tuple[Rule, ...] = (_interrupted, _no_collection, _fresh, _thin_tail)
+def is_session(document: dict[str, Any]) -> bool:
+    """Tell whether other steps were run on the drive before, which no workload repeats."""
+    origin = document["state"].get("origin")
+    return isinstance(origin, dict) and "session" in origin
+
+
+RULES: tuple[Rule, ...] = (_interrupted, _no_collection, _fresh, _part_pages, _thin_tail)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from opennandlab.cautions import is_fresh
+from opennandlab.cautions import is_fresh, is_session
 from opennandlab.errors import ResultError
 from opennandlab.result import Result
 from opennandlab.summary import number, state_text
@@ -162,11 +162,14 @@ def _close(one: float | None, other: float | None) -> bool:
 
 def _how_reached(document: dict[str, Any]) -> object:
     """Return what was asked for; what was observed on the way may differ between policies."""
-    return _origin(document), document["workload"].get("precondition")
+    steps = document["state"]["origin"]["session"].get("steps") if is_session(document) else None
+    return _origin(document), steps, document["workload"].get("precondition")
 
 
 def _origin(document: dict[str, Any]) -> str:
     origin = document["state"].get("origin")
+    if is_session(document):
+        return "session"
     return "image" if isinstance(origin, dict) else str(origin)
 
 

@@ -37,6 +37,19 @@ UNITS = {
     "_mt_s": "megatransfers per second",
 }
 
+# What the parser says -> what a person would say. The document is read as one line of JSON, so
+# its place there tells nobody anything.
+PLAIN = (
+    (r" at line \d+ column \d+", ""),
+    (r"\bexpected (?:u8|u16|u32|u64|usize)\b", "expected a whole number from 0"),
+    (r"\bexpected (?:f32|f64)\b", "expected a number"),
+    (r"\bexpected (?:struct|internally tagged enum) \w+", "expected a mapping of keys"),
+    (r"\binvalid (type|value): string\b", r"invalid \1: text"),
+    (r"\binvalid type: map\b", "invalid type: a mapping of keys"),
+    (r"\binvalid type: sequence\b", "invalid type: a list"),
+    (r"\bexpected a sequence\b", "expected a list"),
+)
+
 Source = str | Path | Mapping[str, Any]
 
 
@@ -365,11 +378,23 @@ class hints:  # noqa: N801 (used as a verb: `with hints(document):`)
         """Nothing to prepare."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Replace a `ConfigError` by one that also knows the remedy."""
+        """Replace a `ConfigError` by one in plain words that also knows the remedy."""
         if isinstance(error, ConfigError):
             hint = _hint(self.document, error)
-            if hint:
-                raise ConfigError(error.path, f"{error.message}; {hint}") from None
+            message = plain(error.message) + (f"; {hint}" if hint else "")
+            if message != error.message:
+                raise ConfigError(error.path, message) from None
+
+
+def plain(message: str) -> str:
+    """Say in the words of a device file what the core says in those of its parser.
+
+    >>> plain('invalid type: string "x", expected u32 at line 1 column 25')
+    'invalid type: text "x", expected a whole number from 0'
+    """
+    for pattern, words in PLAIN:
+        message = re.sub(pattern, words, message)
+    return message
 
 
 def nearest(word: str, choices: list[str]) -> str | None:

@@ -26,9 +26,9 @@ def predicted_waf(
     """
     from opennandlab.theory.waf import POLICIES, Traffic, predict_waf
 
-    if "trace" in workload:
-        return None
     page_bytes = device["nand"]["page_size_bytes"]
+    if "trace" in workload or not _is_whole_pages(workload, page_bytes):
+        return None
     kind, pattern = _kind(workload.get("pattern", "random"))
     if kind == "sequential":
         return 1.0
@@ -56,6 +56,19 @@ def predicted_waf(
     except ValueError:  # outside the range of the formula, such as more trims than writes
         return None
     return None if value is None else float(f"{value:.6g}")
+
+
+def fills(workload: Mapping[str, Any]) -> bool:
+    """Tell whether the preconditioning of a workload writes the whole space."""
+    return any(_kind(step)[0] == "sequential_fill" for step in workload.get("precondition", ()))
+
+
+def _is_whole_pages(workload: Mapping[str, Any], page_bytes: int) -> bool:
+    """Tell whether every request covers whole pages, so that none is programmed for a part."""
+    sizes = workload.get("block_size_bytes", page_bytes)
+    steps = [sizes] if isinstance(sizes, int) else [int(size) for size in sizes]
+    align = workload.get("align_bytes")
+    return all(step % page_bytes == 0 for step in (*steps, *([align] if align else [])))
 
 
 def _kind(value: object) -> tuple[str, dict[str, Any]]:

@@ -25,9 +25,10 @@ from opennandlab.config import (
     load_replay,
     load_workload,
 )
-from opennandlab.errors import ConfigError, ImageError, Interrupted
+from opennandlab.errors import ConfigError, ImageError, Interrupted, TraceError
 from opennandlab.files import write_atomically
-from opennandlab.prediction import predicted_waf
+from opennandlab.history import History
+from opennandlab.prediction import fills, predicted_waf
 from opennandlab.result import Result, assemble
 from opennandlab.summary import size
 
@@ -93,9 +94,12 @@ Watcher = Callable[[Progress], None]
 class Simulation:
     """A drive that is run step by step, keeping its state between steps.
 
+    Every step draws its own addresses: the first from the seed itself, later ones from seeds that
+    follow from it. Their results record the steps before them and cannot be verified alone.
+
     Args:
         device: Preset name, path, mapping or `DeviceConfig`.
-        seed: Seed of all randomness of the drive.
+        seed: Seed of all randomness of the drive; recorded in every result.
 
     Raises:
         ConfigError: for a device that cannot be built, or that needs more memory than there is.
@@ -113,6 +117,7 @@ class Simulation:
         self.seed = _checked_seed(seed)
         check_memory(self.device)
         self._core = _core.Simulation(self.device.json, seed)
+        self._history = History()
 
     @classmethod
     def load(cls, path: str | Path, seed: int = SEED) -> Simulation:
@@ -126,6 +131,8 @@ class Simulation:
         self.seed = _checked_seed(seed)
         self._core = _image_core(image, seed, path)
         self.device = DeviceConfig(self._core.device(), Path(path).name)
+        origin = json.loads(self._core.outcome())["state"]["origin"]
+        self._history = History(names=[f"image {origin['image_crc32']}"], is_filled=True)
         return self
 
     def save(self, path: str | Path) -> None:
@@ -151,7 +158,8 @@ class Simulation:
         """
         carrier = {"pattern": "random", "total": {"ios": 1}, "timed": False}
         workload = load_workload({**carrier, "precondition": list(steps)}, self.device)
-        self._core.begin_precondition(workload.json, self.seed)
+        self._core.begin_precondition(workload.json, self._history.job_seed(self.seed))
+        self._history.add(workload, is_precondition=True)
         for state in iter_run(self._core):
             if progress is not None:
                 progress(state)
@@ -164,9 +172,26 @@ class Simulation:
             Interrupted: on Ctrl-C, with the partial result.
         """
         loaded = load_workload(workload, self.device)
-        self._core.begin(loaded.json, self.seed)
-        run = Run(self._core, self.device, loaded, seed=self.seed, facts={})
+        self._core.begin(loaded.json, self._history.job_seed(self.seed))
+        past = Past({}, self._history.session(), self._history.is_filled)
+        run = Run(self._core, self.device, loaded, seed=self.seed, past=past)
+        self._history.add(loaded)
         return run.measure(progress=progress)
+
+
+@dataclass(frozen=True)
+class Past:
+    """What is known of a drive before a run.
+
+    Args:
+        facts: What belongs into the `run` section beside times and rates.
+        session: The steps before this one, where the drive had any; the result then says so.
+        is_filled: The whole space was written.
+    """
+
+    facts: dict[str, Any]
+    session: dict[str, Any] | None = None
+    is_filled: bool = False
 
 
 class Run:
@@ -177,7 +202,7 @@ class Run:
         device: The resolved device.
         workload: The resolved workload.
         seed: Recorded in the result.
-        facts: What belongs into the `run` section beside times and rates.
+        past: What is known of the drive.
     """
 
     def __init__(
@@ -187,15 +212,21 @@ class Run:
         workload: WorkloadConfig,
         *,
         seed: int,
-        facts: dict[str, Any],
+        past: Past,
     ) -> None:
         """Keep the parts; see `prepare_benchmark` and `prepare_replay`."""
         self._core = core
         self.device = device
         self.seed = seed
-        self.facts = {"device_name": device.name, "workload_name": workload.name} | facts
+        self.facts = {"device_name": device.name, "workload_name": workload.name} | past.facts
+        self._session = past.session
         # Before the run, because after Ctrl-C there is no time to import numerics.
-        self._predicted_waf = predicted_waf(device.to_dict(), device.effective, workload.to_dict())
+        work = workload.to_dict()
+        self._predicted_waf = (
+            predicted_waf(device.to_dict(), device.effective, work)
+            if past.is_filled or fills(work)
+            else None
+        )
 
     def measure(self, *, progress: Watcher | None = None, slice_ops: int | None = None) -> Result:
         """Run it to its end.
@@ -228,6 +259,8 @@ class Run:
     def _result(self, clock: _Clock, *, partial: bool) -> Result:
         outcome = json.loads(self._core.outcome())
         outcome["effective"]["predicted_waf"] = self._predicted_waf
+        if self._session is not None:
+            outcome["state"]["origin"] = {"session": self._session}
         return assemble(
             outcome,
             device=self.device.to_dict(),
@@ -242,9 +275,8 @@ class Start:
     """What a run starts from.
 
     Args:
-        device: Preset name, path, mapping or `DeviceConfig`; None for the default device, or for
-        the
-            device of the image.
+        device: Preset name, path, mapping or `DeviceConfig`; None for the default device, or
+            for the device of the image.
         seed: Seed of all randomness; recorded in the result.
         state: None for the workload's own preconditioning, `"fresh"` for an empty drive,
             `"image:FILE"` for a saved one.
@@ -292,7 +324,9 @@ def prepare_benchmark(
         check_memory(device)
         core = _core.Simulation(device.json, start.seed)
     core.begin(job.json, start.seed)
-    return Run(core, device, job, seed=start.seed, facts=facts)
+    # How an image was made is not known; most hold a drive that was filled.
+    past = Past(facts, is_filled="image_path" in facts)
+    return Run(core, device, job, seed=start.seed, past=past)
 
 
 def prepare_replay(
@@ -306,7 +340,8 @@ def prepare_replay(
         start: Device, seed and state.
         trace: The trace file; plain, gzip or zstd.
         options: How to read and run it: the keys of replay options, such as
-            `{"format": "msr", "loop": {"kind": "closed", "queue_depth": 8}, "beyond": "wrap"}`.
+            `{"format": "msr", "loop": {"kind": "closed", "queue_depth": 8}, "beyond": "wrap"}`;
+            with the `trace` of a result, the file must be that trace, under any name.
 
     Raises:
         ConfigError: nothing was run.
@@ -315,6 +350,7 @@ def prepare_replay(
     device, core, facts = start.open()
     path = Path(trace)
     document = {"name": path.name} | dict(options or {})
+    recorded = document.get("trace")
     document["trace"] = {"file": path.name}
     if start.is_given:
         document["precondition"] = []
@@ -324,12 +360,24 @@ def prepare_replay(
     records = _core.Trace(str(trace), resolved.json, device.json)
     # The digest of the text makes sure that a verification replays the same trace.
     document["trace"]["digest"] = records.digest()
+    if isinstance(recorded, Mapping):
+        _check_digest(records.digest(), recorded, path)
+        document["trace"]["file"] = recorded.get("file", path.name)  # it may be renamed by now
     if core is None:
         core = _core.Simulation(device.json, start.seed)
     resolved = load_replay(document, device)
     core.begin_replay(resolved.json, records)
     facts["trace_path"] = str(trace)
-    return Run(core, device, resolved, seed=start.seed, facts=facts)
+    return Run(core, device, resolved, seed=start.seed, past=Past(facts))
+
+
+def _check_digest(digest: str, recorded: Mapping[str, Any], path: Path) -> None:
+    wanted = str(recorded.get("digest", digest))
+    if digest != wanted:
+        raise TraceError(
+            f"{path}: another trace than the one recorded as `{recorded.get('file', '?')}`: "
+            f"its digest is {digest[:12]}…, not {wanted[:12]}…"
+        )
 
 
 def benchmark(
@@ -343,9 +391,8 @@ def benchmark(
     """Run one workload on one device: what the command `opennandlab benchmark` does.
 
     Args:
-        device: Preset name, path, mapping or `DeviceConfig`; None for the default device, or for
-        the
-            device of the image.
+        device: Preset name, path, mapping or `DeviceConfig`; None for the default device, or
+            for the device of the image.
         workload: `W1` to `W5`, a path, a mapping or a `WorkloadConfig`.
         seed: Seed of all randomness; recorded in the result.
         state: None for the workload's own preconditioning, `"fresh"` for an empty drive,

@@ -22,6 +22,7 @@ OPERATIONS = ("read", "write", "trim", "all")
 # Fewer digits than this and the drift of a WAF between runs would not show.
 DIGITS = 4
 NOTHING = "-"
+NO_FORMULA = "no formula for this device, workload or state"
 
 
 def metric_rows(document: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -32,9 +33,11 @@ def metric_rows(document: dict[str, Any]) -> list[tuple[str, str, str]]:
     untimed = "" if metrics.get("latency_us") else " (untimed run: not measured)"
     wear = metrics.get("wear") or {}
     iops = metrics.get("iops") or {}
-    return [
-        ("WAF", number(metrics.get("waf")), "x"),
-        ("WAF by theory", number(document["effective"].get("predicted_waf")), "x, steady state"),
+    predicted = document["effective"].get("predicted_waf")
+    method = f", {metrics['uber_method']}" if metrics.get("uber_method") else ""
+    rows = [
+        ("WAF", _waf(metrics.get("waf")), "x"),
+        ("WAF by theory", _waf(predicted), "x, steady state" if predicted else NO_FORMULA),
         ("Throughput, write", number(throughput.get("write")), f"MB/s{untimed}"),
         ("Throughput, read", number(throughput.get("read")), f"MB/s{untimed}"),
         ("IOPS", number(iops.get("total")), f"1/s{untimed}"),
@@ -45,7 +48,11 @@ def metric_rows(document: dict[str, Any]) -> list[tuple[str, str, str]]:
         ("GC pages moved", number(metrics.get("gc_pages_moved")), "pages"),
         ("ECC correction rate", number(metrics.get("ecc_correction_rate_pct")), "% of page reads"),
         ("Uncorrectable reads", number(metrics.get("uncorrectable_read_rate")), "per page read"),
-        ("UBER (JESD218: per bit)", number(metrics.get("uber")), "per bit read"),
+        (
+            "UBER (JESD218: per bit)",
+            number(metrics.get("uber")),
+            f"per bit read{method}",
+        ),
         ("WL stddev", number(metrics.get("wl_stddev")), "erases"),
         (
             "Wear min / mean / max",
@@ -62,6 +69,19 @@ def metric_rows(document: dict[str, Any]) -> list[tuple[str, str, str]]:
         ("NAND bytes written", size(metrics.get("nand_bytes_written")), ""),
         ("Simulated time", number(metrics.get("duration_s")), "s"),
     ]
+    has_read = bool(metrics.get("host_bytes_read"))
+    return [row for row in rows if has_read or row[0] != "Throughput, read"]
+
+
+def footnotes(document: dict[str, Any]) -> list[str]:
+    """Return what the numbers of the table take for granted, one sentence each."""
+    if document["metrics"].get("lifetime_days") is None:
+        return []
+    lifetime = (
+        "Lifetime: maximum P/E cycles x blocks / erases per day at the measured rate, "
+        "x mean / maximum wear."
+    )
+    return [lifetime]
 
 
 def latency_table(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -102,6 +122,11 @@ def number(value: object) -> str:
     return f"{value:.{DIGITS}g}"
 
 
+def _waf(value: float | None) -> str:
+    """Write a WAF with all its digits: exactly one is a measurement too."""
+    return "1.000" if value == 1 else number(value)
+
+
 def size(count: float | None) -> str:
     """Write a byte count with a binary unit.
 
@@ -127,11 +152,17 @@ def state_text(state: object) -> str:
     if not isinstance(state, dict):
         return str(state)
     origin = state.get("origin")
-    checksum = origin.get("image_crc32") if isinstance(origin, dict) else None
-    parts = [f"image {checksum}" if checksum else "fresh drive"]
+    if isinstance(origin, dict) and "session" in origin:
+        parts = ["earlier steps (" + ", ".join(origin["session"].get("steps", [])) + ")"]
+    elif isinstance(origin, dict):
+        parts = [f"image {origin.get('image_crc32')}"]
+    else:
+        parts = ["fresh drive"]
     for step in state.get("steps") or []:
-        reached = " (steady)" if step.get("steady") else ""
-        parts.append(f"{step.get('step', '?')}{reached}")
+        name = str(step.get("step", "?"))
+        is_said = step.get("steady") is None or (step["steady"] and name.endswith("until steady"))
+        reached = "" if is_said else " (steady)" if step["steady"] else " (not reached)"
+        parts.append(f"{name}{reached}")
     return ", ".join(parts)
 
 

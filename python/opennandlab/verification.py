@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from opennandlab.canonical import deterministic_part, digest, first_difference
-from opennandlab.cautions import is_fresh
+from opennandlab.cautions import is_fresh, is_session
 from opennandlab.errors import ResultError
 from opennandlab.result import Result, model_version
 from opennandlab.run import Run, Start, Watcher, prepare_benchmark, prepare_replay
@@ -58,6 +58,8 @@ def verify(
     document = filed.document
     if filed.partial:
         raise ResultError(f"{path}: partial: where its run was interrupted cannot be repeated")
+    if is_session(document):
+        raise ResultError(f"{path}: made step by step: cannot be repeated from this file alone")
     if document["model_version"] != model_version():
         return Verdict(
             identical=False,

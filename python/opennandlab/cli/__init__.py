@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import typer
 
+from opennandlab.cli import _terminal as terminal
 from opennandlab.cli import benchmark, compare, config, replay, theory, validate, verify
 
 app = typer.Typer(
@@ -61,7 +62,9 @@ def main() -> None:
     """Run the command line."""
     # A shell starts background jobs with SIGINT ignored; a long run must be stoppable there too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    terminal.speak_any_encoding()
     try:
-        app()
+        with terminal.broken_output():
+            app()
     except KeyboardInterrupt:  # before a verb began to listen
         raise SystemExit(130) from None

@@ -5,10 +5,12 @@ is drawn only where a person can see it.
 """
 
 import contextlib
+import io
+import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -27,6 +29,9 @@ FAILED = 1  # it ran, but a self-check, a verification or a validation failed
 REFUSED = 2  # bad usage, configuration or trace: nothing was run
 BROKEN = 3  # the target refused or failed, such as a disk that is full
 INTERRUPTED = 130
+
+# What `--state image:FILE` reads, where it is named beside other inputs.
+IMAGE = "the image of --state"
 
 # Wide enough for every table where no terminal tells its width.
 PLAIN_WIDTH = 110
@@ -81,6 +86,40 @@ def note(text: str, *, style: str | None = None) -> None:
     from rich.text import Text
 
     stderr().print(Text(text, style=style or ""))
+
+
+def speak_any_encoding() -> None:
+    """Replace letters that the terminal does not know, rather than end on them."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+@contextlib.contextmanager
+def broken_output() -> Iterator[None]:
+    """End with a sentence where stdout cannot be written, and quietly where its reader left."""
+    if sys.stdout is None:
+        _complain("stdout is closed")
+        raise SystemExit(BROKEN)
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        if error.filename is not None:  # it concerns a file, not stdout
+            raise
+        # What is still buffered would fail again while the interpreter ends.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(BROKEN) from None
+        _complain(error.strerror or str(error))
+        raise SystemExit(BROKEN) from None
+
+
+def _complain(reason: str) -> None:
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"error: cannot write output: {reason}\n")
 
 
 def stop(code: int, text: str, *, as_json: bool = False, **details: object) -> NoReturn:
@@ -170,8 +209,14 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-def check_outputs(*paths: Path | None) -> None:
-    """Refuse unwritable and clashing output paths before anything runs.
+def check_outputs(
+    outputs: Mapping[str, Path | None], inputs: Mapping[str, Path | None] | None = None
+) -> None:
+    """Refuse unwritable output paths, and those that would overwrite another file of the run.
+
+    Args:
+        outputs: Option to path; None where it was not given.
+        inputs: What is read, such as `the workload`, to path.
 
     Raises:
         OutputError: with the reason.
@@ -179,13 +224,45 @@ def check_outputs(*paths: Path | None) -> None:
     from opennandlab.errors import OutputError
     from opennandlab.files import check_writable
 
-    given = [path for path in paths if path is not None]
-    for index, path in enumerate(given):
+    read = {name: path for name, path in (inputs or {}).items() if path is not None}
+    seen: list[Path] = []
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        for name, source in read.items():
+            # A saved drive may go on in its own image; it was read completely before.
+            is_same_image = option == "--save-image" and name == IMAGE
+            if not is_same_image and _is_same_file(path, source):
+                raise OutputError(f"{option} {path} is also {name}: it would be overwritten")
         check_writable(path)
-        if path.exists() and not path.is_file():
-            continue  # such as /dev/null, which may be given twice
-        if any(path.resolve() == other.resolve() for other in given[:index]):
+        if any(_is_same_file(path, other) for other in seen):
             raise OutputError(f"cannot write {path}: it was given for two outputs")
+        seen.append(path)
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    """Tell whether writing one would change the other; devices such as /dev/null never clash."""
+    if one.exists() and not one.is_file():
+        return False
+    if one.resolve() == other.resolve():
+        return True
+    return one.exists() and other.exists() and one.samefile(other)
+
+
+def read_files(config: str | None, state: str | None) -> dict[str, Path | None]:
+    """Return what `--config` and `--state` read, as `check_outputs` wants it."""
+    from opennandlab.config import device_presets
+
+    kind, _, image = (state or "").partition(":")
+    return {
+        "the device file": own_file(config, device_presets()),
+        IMAGE: Path(image) if kind == "image" and image else None,
+    }
+
+
+def own_file(name: str | None, presets: list[str]) -> Path | None:
+    """Return the file that a preset name or path stands for, unless the package brings it."""
+    return None if name is None or name in presets else Path(name)
 
 
 @dataclass(frozen=True)
@@ -275,7 +352,7 @@ def show_result(result: "Result") -> None:
     """Print the tables of a result on stdout."""
     from rich.table import Table
 
-    from opennandlab.summary import latency_table, metric_rows, number, size, state_text
+    from opennandlab.summary import footnotes, latency_table, metric_rows, number, size, state_text
 
     document = result.document
     console = stdout()
@@ -284,27 +361,31 @@ def show_result(result: "Result") -> None:
     mark = " (partial: interrupted)" if result.partial else ""
     title = f"{document['workload'].get('name', '?')} on {name}, seed {document['seed']}{mark}"
     console.print(title, style="bold", markup=False)
-    console.print(
+    drive = (
         f"{size(effective['raw_bytes'])} raw, {size(effective['logical_bytes'])} logical, "
         f"spare factor {number(effective['spare_factor'])} "
         f"(effective {number(effective['spare_factor_effective'])}), "
-        f"GC {_kind(document['device']['ftl'].get('gc_policy'))}; "
-        f"from {state_text(document['state'])}",
-        markup=False,
-        soft_wrap=True,
+        f"GC {_kind(document['device']['ftl'].get('gc_policy'))}"
     )
-    metrics = Table("metric", show_edge=False, pad_edge=False)
-    metrics.add_column("value", justify="right")
+    for line in (drive, f"measured from {state_text(document['state'])}"):
+        console.print(line, markup=False, soft_wrap=True)
+    rows = metric_rows(document)
+    metrics = Table(show_edge=False, pad_edge=False)
+    metrics.add_column("metric", no_wrap=True, min_width=max(len(row[0]) for row in rows))
+    metrics.add_column("value", justify="right", no_wrap=True)
     metrics.add_column("unit")
-    for row in metric_rows(document):
+    for row in rows:
         metrics.add_row(*row)
     console.print(metrics)
-    head, rows = latency_table(document)
-    if rows:
-        latency = Table(head[0], show_edge=False, pad_edge=False)
+    for text in footnotes(document):
+        console.print(text, markup=False, style="dim")
+    head, lines = latency_table(document)
+    if lines:
+        latency = Table(show_edge=False, pad_edge=False)
+        latency.add_column(head[0], no_wrap=True, min_width=len(head[0]))
         for cell in head[1:]:
             latency.add_column(cell, justify="right", no_wrap=True)
-        for cells in rows:
+        for cells in lines:
             latency.add_row(*cells)
         console.print()
         console.print(latency)

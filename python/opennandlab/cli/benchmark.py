@@ -49,10 +49,17 @@ def benchmark(
 ) -> None:
     """Run one workload on one simulated device."""
     with terminal.guard(as_json=as_json):
+        from opennandlab.config import workload_presets
         from opennandlab.run import Start, prepare_benchmark
 
         device_sets, workload_sets = terminal.split_sets(settings)
-        terminal.check_outputs(output, save_image, plot)
+        terminal.check_outputs(
+            {"--output": output, "--save-image": save_image, "--plot": plot},
+            {
+                "the workload": terminal.own_file(workload, workload_presets()),
+                **terminal.read_files(config, state),
+            },
+        )
         device = terminal.chosen_device(config, state, device_sets)
         run = prepare_benchmark(Start(device, seed, state), workload, workload_sets)
         outputs = terminal.Outputs(output, plot, save_image)

@@ -114,7 +114,10 @@ def replay(
         if volumes is not None:
             options["volumes"] = volumes
         device_sets, replay_sets = terminal.split_sets(settings)
-        terminal.check_outputs(output, save_image, plot)
+        terminal.check_outputs(
+            {"--output": output, "--save-image": save_image, "--plot": plot},
+            {"the trace": trace, **terminal.read_files(config, state)},
+        )
         device = terminal.chosen_device(config, state, device_sets)
         for path, value in replay_sets.items():
             set_path(options, path, value)

@@ -22,6 +22,13 @@ BEGIN = "<!-- validate: begin, written by `opennandlab validate --write` -->"
 END = "<!-- validate: end -->"
 
 
+# Parameters that count beside `--policy` only.
+AD_HOC = (
+    *("d", "pages_per_block", "spare_factor", "blocks", "reserve", "pattern", "hot_fraction"),
+    *("hot_share", "theta", "trim_pct", "trim_target", "static_share", "frontiers", "seeds"),
+)
+
+
 class Pattern(str, Enum):
     """What the host writes."""
 
@@ -46,6 +53,7 @@ class Target(str, Enum):
 
 
 def validate(
+    context: typer.Context,
     suites: Annotated[
         list[str] | None, typer.Argument(metavar="[SUITE]...", help="Suites; default all.")
     ] = None,
@@ -89,9 +97,10 @@ def validate(
     with terminal.guard(as_json=as_json):
         from opennandlab.errors import ConfigError
 
-        terminal.check_outputs(write)
+        terminal.check_outputs({"--write": write})
         try:
             if policy is None:
+                _refuse_parameters(context)
                 cases = _of_suites(suites or [], case, quick=quick)
             elif suites:
                 raise ConfigError(".", "give either suites or --policy")
@@ -134,6 +143,15 @@ def validate(
             raise typer.Exit(terminal.INTERRUPTED)
         if not all(row.passed for row in rows):
             raise typer.Exit(terminal.FAILED)
+
+
+def _refuse_parameters(context: typer.Context) -> None:
+    """Refuse options that only describe a case of `--policy`; suites would ignore them."""
+    for name in AD_HOC:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = "--" + name.replace("_", "-")
+            raise ValueError(f"{option} needs --policy: suites bring their own parameters")
 
 
 def _of_suites(suites: list[str], pattern: str, *, quick: bool) -> list["Case"]:

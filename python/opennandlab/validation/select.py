@@ -19,7 +19,7 @@ def select_cases(
     """Return the cases of some suites whose names match a pattern.
 
     Args:
-        suites: names of suites; none means all.
+        suites: names of suites, or unique beginnings of them; none means all.
         pattern: shell pattern for the names of cases, such as `greedy-*`.
         effort: quick or full.
 
@@ -33,13 +33,23 @@ def select_cases(
         >>> [case.name for case in select_cases(["trim"], "fifo-mapped-q0.1")]
         ['fifo-mapped-q0.1']
     """
-    unknown = [name for name in suites if name not in SUITES]
-    if unknown:
-        message = f"no suite is called {unknown[0]!r}; accepted: {', '.join(SUITES)}"
-        raise ValueError(message)
-    available = [case for name in suites or SUITES for case in SUITES[name](effort)]
+    names = [_full_name(name) for name in suites] or list(SUITES)
+    available = [case for name in dict.fromkeys(names) for case in SUITES[name](effort)]
     chosen = [case for case in available if fnmatchcase(case.name, pattern)]
     if not chosen:
-        message = f"no case of {', '.join(suites or SUITES)} matches {pattern!r} ({effort.value})"
+        message = f"no case of {', '.join(names)} matches {pattern!r} ({effort.value})"
         raise ValueError(message)
     return chosen
+
+
+def _full_name(name: str) -> str:
+    if name in SUITES:
+        return name
+    begun = [suite for suite in SUITES if name and suite.startswith(name)]
+    if len(begun) == 1:
+        return begun[0]
+    if begun:
+        message = f"{name!r} may be any of {', '.join(begun)}; write more of it"
+    else:
+        message = f"no suite is called {name!r}; accepted: {', '.join(SUITES)}"
+    raise ValueError(message)

@@ -1,0 +1,37 @@
+"""What a drive that is run step by step went through: seeds of later steps, and their record."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from opennandlab.config import WorkloadConfig
+from opennandlab.prediction import fills
+
+
+class History:
+    """What was done to a drive before, for its next seed and for the record."""
+
+    def __init__(self, names: list[str] | None = None, *, is_filled: bool = False) -> None:
+        """Begin before the first job."""
+        self.jobs = 0
+        self.names = names or []
+        self.is_filled = is_filled
+
+    def job_seed(self, seed: int) -> int:
+        """Return the seed of the next job, so that no step repeats the addresses of another."""
+        if self.jobs == 0:
+            return seed
+        digest = hashlib.sha256(f"{seed}/{self.jobs}".encode()).digest()
+        return int.from_bytes(digest[:8], "big")
+
+    def session(self) -> dict[str, Any] | None:
+        """Return the `session` of the next result; None for the first job."""
+        return {"jobs_before": self.jobs, "steps": list(self.names)} if self.jobs else None
+
+    def add(self, workload: WorkloadConfig, *, is_precondition: bool = False) -> None:
+        """Note a job that was begun."""
+        self.jobs += 1
+        self.names += [str(step["kind"]) for step in workload["precondition"]]
+        self.names += [] if is_precondition else [str(workload["name"])]
+        self.is_filled = self.is_filled or fills(workload.to_dict())
