@@ -291,7 +291,7 @@ def in_terminal(arguments: list[str], folder: Path, **environment: str) -> tuple
     return stdout, seen.decode(errors="replace")
 
 
-LONGER = ["--set", "workload.total={drive_writes: 200}"]
+LONGER = ["--set", "workload.total={drive_writes: 4000}"]
 
 
 def test_progress_with_eta_is_drawn_on_a_terminal_only(cli: Cli, folder: Path) -> None:
