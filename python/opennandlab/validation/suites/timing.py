@@ -287,8 +287,6 @@ def _saturated(ios: int) -> Iterator[Case]:
     wide = {"t_read_us": 50.0, "t_program_us": 600.0, "bus_mt_s": 1200.0}
     channel = FlashChannel(page, 1200.0, 4, sense_us=50.0, program_us=600.0)
     slow = FlashChannel(page, 400.0, 4, sense_us=50.0)
-    slc = replace(TUTORIAL_DIES["slc"], page_bytes=PAGE_BYTES, bus_mb_s=409.6)
-    times = {"t_read_us": slc.sense_us, "t_program_us": slc.program_us, "t_erase_us": slc.erase_us}
     rows = (
         ("read-array", wide, 100.0, channel.read_mb_s(), "D p / (tR + x)"),
         ("read-bus", {**wide, "bus_mt_s": 400.0}, 100.0, slow.read_mb_s(), "p / x"),
@@ -307,15 +305,23 @@ def _saturated(ios: int) -> Iterator[Case]:
             formula=formula,
             source="flow of pages over a shared bus",
         )
+    for cell in ("slc", "mlc"):
+        yield from _tutorial(cell)
+
+
+def _tutorial(cell: str) -> Iterator[Case]:
+    """Fill and read one die of the tutorial."""
+    die = replace(TUTORIAL_DIES[cell], page_bytes=PAGE_BYTES, bus_mb_s=409.6)
+    times = {"t_read_us": die.sense_us, "t_program_us": die.program_us, "t_erase_us": die.erase_us}
     for name, read_pct, expected, formula in (
-        ("read", 100.0, slc.mb_s(1.0), "p / (tR + x)"),
-        ("write", 0.0, slc.mb_s(0.0), "p / (x + tPROG + tBERS / b)"),
+        ("read", 100.0, die.mb_s(1.0), "p / (tR + x)"),
+        ("write", 0.0, die.mb_s(0.0), "p / (x + tPROG + tBERS / b)"),
     ):
         workload = timed("sequential", 1, 20_000, read_pct)
         workload["precondition"] = [{"kind": "sequential_fill", "fills": 2}]
         yield _timing_case(
-            name=f"tutorial-slc-{name}",
-            title="One SLC die of the 2009 SNIA tutorial, pages of 4096 B in the same 10 us",
+            name=f"tutorial-{cell}-{name}",
+            title=f"One {cell.upper()} die of the 2009 SNIA tutorial, 4096 B pages in 10 us",
             run=Run(bench(1, 1, timing=times), workload),
             path=f"metrics.throughput_mb_s.{name}",
             expected=expected,
