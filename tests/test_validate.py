@@ -8,7 +8,10 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 from conftest import COMMAND, Cli
+from opennandlab.validation import SUITES
 
 
 def test_a_suite_prints_formula_simulation_error_and_verdict(cli: Cli) -> None:
@@ -89,3 +92,13 @@ def test_ctrl_c_keeps_the_rows_that_are_done(folder: Path) -> None:
     report = json.loads(stdout)
     assert report["partial"] is True
     assert report["passed"] is False
+
+
+@pytest.mark.parametrize("suite", sorted(SUITES))
+def test_the_quick_subset_of_every_suite_passes(cli: Cli, suite: str) -> None:
+    """Formula and simulation agree in the program as installed: about 20 s for all suites."""
+    shown = cli("validate", suite, "--quick", "--json")
+    rows = json.loads(shown.stdout)["rows"]
+    assert rows
+    assert [row for row in rows if not row["passed"]] == []
+    assert shown.returncode == 0

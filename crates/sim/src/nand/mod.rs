@@ -54,12 +54,6 @@ impl Media {
         self.geometry.block_of(ppn)
     }
 
-    /// The logical page whose data the page holds.
-    #[inline]
-    pub fn oob(&self, ppn: Ppn) -> Lpn {
-        Lpn(self.oob[self.geometry.page_slot(ppn)])
-    }
-
     /// The out-of-band areas of a block, by page index.
     #[inline]
     pub fn oob_of_block(&self, block: BlockId) -> &[u32] {
