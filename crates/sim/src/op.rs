@@ -30,6 +30,17 @@ pub struct HostCommand {
     pub sector_count: u32,
     /// What to do with them.
     pub op: HostOp,
+    /// Which of the hosts that share the drive asks, from 0.
+    pub tenant: u8,
+    /// Force unit access: a write that completes only when the flash holds it.
+    pub is_fua: bool,
+}
+
+impl HostCommand {
+    /// A command of a single host in a closed loop.
+    pub fn new(op: HostOp, sector: u64, sector_count: u32) -> Self {
+        Self { arrival: Ns(0), sector, sector_count, op, tenant: 0, is_fua: false }
+    }
 }
 
 /// Why the flash does something. The columns of every counter.
@@ -45,7 +56,19 @@ pub enum Source {
     Wear = 2,
     /// Read to complete a host write smaller than a page.
     Merge = 3,
+    /// Moved from single-bit blocks to blocks of full density.
+    Fold = 4,
+    /// Parity over the pages of a stripe.
+    Parity = 5,
+    /// Filling, so that a program unit is complete.
+    Pad = 6,
+    /// Read to rebuild an uncorrectable page from its stripe.
+    Rebuild = 7,
 }
 
 /// Number of [`Source`] values.
-pub const SOURCE_COUNT: usize = 4;
+pub const SOURCE_COUNT: usize = 8;
+
+/// The names of the sources, in the order of [`Source`].
+pub const SOURCE_NAMES: [&str; SOURCE_COUNT] =
+    ["host", "gc", "wear", "merge", "fold", "parity", "pad", "rebuild"];

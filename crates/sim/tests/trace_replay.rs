@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use opennandlab_sim::op::{HostCommand, HostOp};
-use opennandlab_sim::units::Ns;
 use opennandlab_sim::workload::trace::{Trace, TraceOptions};
 use opennandlab_sim::workload::{Admission, Job, Limit, ReplayConfig, Space};
 use proptest::prelude::*;
@@ -122,7 +121,7 @@ fn stages_say_how_they_run_and_end() {
 fn discards_of_a_trace_are_plain_trims() {
     let text = "fio version 2 iolog\nf trim 4096 8192\n";
     let (commands, _) = replay(text, "{}");
-    let expected = HostCommand { arrival: Ns(0), sector: 8, sector_count: 16, op: HostOp::Trim };
+    let expected = HostCommand::new(HostOp::Trim, 8, 16);
     assert_eq!(commands, [expected]);
 }
 

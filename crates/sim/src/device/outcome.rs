@@ -10,11 +10,8 @@ use super::run::{Baseline, Run};
 use super::series::{Series, Wear};
 use super::timed::TimedStage;
 use crate::controller::ecc::ErrorFigures;
-use crate::op::SOURCE_COUNT;
+use crate::op::{SOURCE_COUNT, SOURCE_NAMES};
 use crate::units::SECTOR_BYTES;
-
-/// Names of the sources in counters, by `Source`.
-const SOURCE_NAMES: [&str; SOURCE_COUNT] = ["host", "gc", "wear", "merge"];
 
 /// Little's law must hold to this, relative.
 const LITTLES_LAW_TOLERANCE: f64 = 1e-3;
@@ -105,9 +102,9 @@ impl Measured<'_> {
             "host_bytes_read": read_bytes,
             "host_bytes_trimmed": trimmed_bytes,
             "host_pages": self.host_pages(),
-            "programs": counts(&self.programs(), &["map", "refresh", "parity", "pad"], &["merge"]),
-            "reads": counts(&self.reads(), &["map", "refresh"], &[]),
-            "erases": counts(&erases, &[], &["host", "merge"]),
+            "programs": counts(&self.programs(), &["map", "refresh"], &["merge", "rebuild"]),
+            "reads": counts(&self.reads(), &["map", "refresh"], &["pad"]),
+            "erases": counts(&erases, &[], &["host", "merge", "parity", "pad", "rebuild"]),
             "gc_cycles": erases[1],
             "gc_pages_moved": self.programs()[1],
             "retired_blocks": counters.retired_blocks - start.retired_blocks,

@@ -425,13 +425,13 @@ impl Current {
         let step = timed.step(drive);
         match step {
             Step::Internal | Step::Idle => return step,
-            Step::Completed => {
+            Step::Completed(_) => {
                 if matches!(self.stage.admission, Admission::Closed { .. }) {
                     self.issue(drive, timed);
                 }
                 self.watch_standstill(timed);
             }
-            Step::Arrived => {
+            Step::Arrived(_) => {
                 let command = self.arriving.take().expect("an arrival was scheduled for a command");
                 self.submit(drive, timed, command);
                 self.await_next(timed);

@@ -75,10 +75,10 @@ pub(crate) struct TimedTally {
 /// What happened in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A command completed: a closed loop may issue the next.
-    Completed,
-    /// The next command of an open loop has arrived.
-    Arrived,
+    /// A command of this tenant completed: its closed loop may issue the next.
+    Completed(u8),
+    /// The next command of this tenant's open loop has arrived.
+    Arrived(u8),
     /// Something inside the drive.
     Internal,
     /// Nothing is left to happen.
@@ -286,7 +286,7 @@ impl TimedStage {
             return Step::Internal;
         }
         if code == ARRIVAL {
-            return Step::Arrived;
+            return Step::Arrived(0);
         }
         let Some(done) = self.backend.handle(&mut self.engine, code) else { return Step::Internal };
         if done.frees_buffer {
@@ -329,7 +329,7 @@ impl TimedStage {
         if let Some(next) = self.outside.pop_front() {
             self.admit(drive, next, next.arrival);
         }
-        Step::Completed
+        Step::Completed(command.tenant)
     }
 
     #[inline]
