@@ -109,8 +109,8 @@ pub struct Full {
     /// Operations that are done and wait to be told.
     completed: VecDeque<Completed>,
     parts: Parts,
-    /// Lists for transactions to come.
-    spare_lists: Vec<Vec<Queued>>,
+    /// Room for transactions to come: they are allocated once and move as pointers.
+    spare: Vec<Box<Transaction>>,
     is_observed: bool,
     /// Spans of activity, when asked for.
     pub timeline: Option<Box<Timeline>>,
@@ -166,7 +166,7 @@ impl Full {
             pending: 0,
             completed: VecDeque::new(),
             parts: Parts::default(),
-            spare_lists: Vec::new(),
+            spare: Vec::new(),
             is_observed: false,
             timeline: None,
             tally: FullTally::default(),
@@ -408,10 +408,6 @@ impl Full {
         !is_read && !is_written
     }
 
-    fn list(&mut self) -> Vec<Queued> {
-        self.spare_lists.pop().unwrap_or_default()
-    }
-
     /// Takes operations from a queue and sets them going.
     fn start(&mut self, engine: &mut Engine, index: u32, class: Class) {
         let die = &mut self.dies[index as usize];
@@ -433,30 +429,29 @@ impl Full {
         queue.pop_front().expect("the queue has a head")
     }
 
-    fn transaction(&mut self, index: u32, queued: &Queued, now: Ns) -> Transaction {
+    #[inline]
+    fn transaction(&mut self, index: u32, queued: &Queued, now: Ns) -> Box<Transaction> {
         let op = &queued.op;
-        Transaction {
-            kind: op.kind,
-            source: op.source,
-            block: self.geometry.block_of(op.first).0,
-            is_slc: op.is_slc,
-            page_type: op.page_type,
-            cycles: op.erase_count,
-            retries: u32::from(op.retries),
-            slots: 1,
-            programmed_limit: 0,
-            settled: 0,
-            ops: self.list(),
-            is_sensed: false,
-            suspend_count: 0,
-            started: now,
-            busy_at_start: self.dies[index as usize].busy,
-            array_from: now,
-            array_time: Ns(0),
-            retry_time: Ns(0),
-            bus_wait: Ns(0),
-            bus_time: Ns(0),
+        let mut transaction = self.spare.pop().unwrap_or_default();
+        transaction.kind = op.kind;
+        transaction.source = op.source;
+        transaction.block = self.geometry.block_of(op.first).0;
+        transaction.is_slc = op.is_slc;
+        transaction.page_type = op.page_type;
+        transaction.cycles = op.erase_count;
+        transaction.retries = u32::from(op.retries);
+        transaction.slots = 1;
+        transaction.settled = 0;
+        transaction.is_sensed = false;
+        transaction.suspend_count = 0;
+        transaction.started = now;
+        transaction.retry_time = Ns(0);
+        transaction.bus_wait = Ns(0);
+        transaction.bus_time = Ns(0);
+        if self.is_observed {
+            transaction.busy_at_start = self.dies[index as usize].busy;
         }
+        transaction
     }
 
     /// Whether a page is on the flash in the state that the reader counted on.
@@ -555,7 +550,8 @@ impl Full {
             self.blocks[transaction.block as usize].pending -= transaction.settled;
             let mut ops = std::mem::take(&mut transaction.ops);
             ops.drain(..).for_each(|queued| self.tell_unserved(index, queued, now));
-            self.spare_lists.push(ops);
+            transaction.ops = ops;
+            self.spare.push(transaction);
             return;
         }
         transaction.slots = at - unit_first;
@@ -633,7 +629,7 @@ impl Full {
     }
 
     /// Command cycles, if they are modelled, then the array.
-    fn start_array_command(&mut self, engine: &mut Engine, index: u32, transaction: Transaction) {
+    fn start_array_command(&mut self, engine: &mut Engine, index: u32, transaction: Box<Transaction>) {
         if self.times.command == Ns(0) {
             self.start_array(engine, index, transaction);
         } else {
@@ -645,7 +641,7 @@ impl Full {
         }
     }
 
-    fn start_array(&mut self, engine: &mut Engine, index: u32, mut transaction: Transaction) {
+    fn start_array(&mut self, engine: &mut Engine, index: u32, mut transaction: Box<Transaction>) {
         let block = BlockId(transaction.block);
         let (is_slc, page_type) = (transaction.is_slc, transaction.page_type);
         let time = match transaction.kind {
@@ -666,7 +662,7 @@ impl Full {
         self.run_array(engine, index, transaction, time);
     }
 
-    fn run_array(&mut self, engine: &mut Engine, index: u32, mut transaction: Transaction, time: Ns) {
+    fn run_array(&mut self, engine: &mut Engine, index: u32, mut transaction: Box<Transaction>, time: Ns) {
         transaction.array_from = engine.now();
         let die = &mut self.dies[index as usize];
         die.array_until = engine.now() + time;
@@ -775,7 +771,7 @@ impl Full {
     }
 
     /// A transaction is over: its operations are done.
-    fn finish(&mut self, mut transaction: Transaction, now: Ns) {
+    fn finish(&mut self, mut transaction: Box<Transaction>, now: Ns) {
         let progress = &mut self.blocks[transaction.block as usize];
         match transaction.kind {
             OpKind::Read => {}
@@ -802,7 +798,8 @@ impl Full {
             }
             self.completed.push_back(Completed { op: queued.op, parts });
         }
-        self.spare_lists.push(ops);
+        transaction.ops = ops;
+        self.spare.push(transaction);
     }
 
     /// An operation is done without the flash.
