@@ -57,6 +57,7 @@ impl DeviceConfig {
         config.nand.fill_defaults();
         config.ftl.check().map_err(|error| error.under("ftl"))?;
         config.host.check().map_err(|error| error.under("host"))?;
+        config.host.check_beside(config.ftl.write_buffer_pages)?;
         if let Some(model) = &config.reliability {
             model.check().map_err(|error| error.under("reliability"))?;
         }
