@@ -160,10 +160,14 @@ impl<T> Arbiter<T> {
     /// Empty queues, one for each of `hosts`: its priority and weight (at least 1).
     pub fn new(config: &ArbitrationConfig, hosts: &[(Priority, u32)]) -> Self {
         let mut classes: [Class; 4] = Default::default();
-        classes.iter_mut().for_each(|class| class.weight = u32::MAX);
+        for class in &mut classes {
+            class.weight = u32::MAX;
+        }
         if let ArbitrationConfig::WeightedRoundRobin(weights) = config {
             let shares = [weights.high, weights.medium, weights.low];
-            classes[1..].iter_mut().zip(shares).for_each(|(class, share)| class.weight = share);
+            for (class, share) in classes[1..].iter_mut().zip(shares) {
+                class.weight = share;
+            }
         }
         let mut class_of = Vec::with_capacity(hosts.len());
         for (queue, &(priority, weight)) in hosts.iter().enumerate() {

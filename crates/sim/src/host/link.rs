@@ -23,7 +23,7 @@ use crate::units::Ns;
 
 /// Bytes of frames and handshakes that a command costs beside its data, assumed: a command frame,
 /// its answer, the set-up of the data and the completion are 130 to 160 bytes with their headers on
-/// SATA, SAS, PCIe and UFS; the rest is the ready and OK primitives, doorbells and interrupts.
+/// SATA, SAS, PCI Express and UFS; the rest is the ready and OK primitives, doorbells and interrupts.
 const COMMAND_BYTES: f64 = 256.0;
 
 /// Clocks of an eMMC command line for one transfer, assumed: two commands (count of blocks, then
@@ -334,7 +334,7 @@ mod tests {
         };
         assert!((rate("sata2") - 300.0).abs() < 1e-9);
         assert!((rate("pcie1x4") - 1000.0).abs() < 1e-9);
-        assert!((rate("pcie3x4") - 3938.461_538).abs() < 1e-6);
+        assert!((rate("pcie3x4") - 3_938.461_538).abs() < 1e-6);
         assert!((rate("pcie5x8") - 31_507.692_308).abs() < 1e-6);
         assert!((rate("ufs31") - 2332.16).abs() < 1e-9);
         assert_eq!(LINKS.len(), 5 + 20 + 5);

@@ -61,7 +61,7 @@ impl Fence {
     pub fn released(&mut self) -> Option<u32> {
         let &(epoch, waiter) = self.waiting.front()?;
         // Epochs before `first` are over; 2^31 of them are never open at once.
-        if epoch.wrapping_sub(self.first) as i32 >= 0 {
+        if epoch.wrapping_sub(self.first) < 1 << 31 {
             return None;
         }
         self.waiting.pop_front();
