@@ -223,6 +223,7 @@ fn first_commands_are_golden() {
             HostOp::Write => 'W',
             HostOp::Trim => 'T',
             HostOp::TrimMapped => 'M',
+            HostOp::Flush => 'F',
         };
         for c in first(pattern, SHAPES[shape], 5) {
             let (op, at) = (letter(c.op), c.arrival.0);

@@ -62,6 +62,7 @@ impl DeviceConfig {
         config.ftl.check().map_err(|error| error.under("ftl"))?;
         config.controller.check().map_err(|error| error.under("controller"))?;
         config.host.check().map_err(|error| error.under("host"))?;
+        config.host.check_beside(config.ftl.write_buffer_pages)?;
         if let Some(model) = &config.reliability {
             model.check().map_err(|error| error.under("reliability"))?;
         }

@@ -67,6 +67,9 @@ impl CommandSink for Instant<'_> {
 
     #[inline]
     fn buffered(&mut self, _waiting: usize) {}
+
+    #[inline]
+    fn fence(&mut self) {}
 }
 
 impl Drive {

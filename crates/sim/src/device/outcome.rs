@@ -10,7 +10,7 @@ use super::run::{Baseline, Run};
 use super::series::{Series, Wear};
 use super::timed::TimedStage;
 use crate::controller::ecc::ErrorFigures;
-use crate::op::{SOURCE_COUNT, SOURCE_NAMES};
+use crate::op::{HOST_OP_KINDS, SOURCE_COUNT, SOURCE_NAMES};
 use crate::units::SECTOR_BYTES;
 
 /// Little's law must hold to this, relative.
@@ -73,7 +73,7 @@ impl Measured<'_> {
     }
 
     /// Bytes that the host read, wrote, trimmed.
-    fn host_bytes(&self) -> [u64; 3] {
+    fn host_bytes(&self) -> [u64; HOST_OP_KINDS] {
         difference(&self.drive.host.sectors, &self.start.host.sectors)
             .map(|count| count * SECTOR_BYTES)
     }
@@ -89,7 +89,7 @@ impl Measured<'_> {
     }
 
     fn metrics(&self) -> Value {
-        let [read_bytes, written_bytes, trimmed_bytes] = self.host_bytes();
+        let [read_bytes, written_bytes, trimmed_bytes, _] = self.host_bytes();
         let wear = Wear::of(self.drive);
         let (counters, start) = (self.drive.ftl.counters(), &self.start.ftl);
         let waf =
@@ -154,14 +154,15 @@ impl Measured<'_> {
     fn timed_metrics(&self) -> Map<String, Value> {
         let mut section = Map::new();
         let seconds = self.seconds();
-        let [read, written, _] = self.timed.map_or([0; 3], |stage| stage.tally.served_bytes);
+        let [read, written, ..] =
+            self.timed.map_or([0; HOST_OP_KINDS], |stage| stage.tally.served_bytes);
         let megabytes = |bytes: u64| seconds.map(|seconds| bytes as f64 * 1e-6 / seconds);
         section.insert(
             "throughput_mb_s".into(),
             json!({"read": megabytes(read), "write": megabytes(written),
                    "total": megabytes(read + written)}),
         );
-        let commands = self.timed.map_or([0; 3], |stage| stage.tally.served_commands);
+        let commands = self.timed.map_or([0; HOST_OP_KINDS], |stage| stage.tally.served_commands);
         let rate = |count: u64| seconds.map(|seconds| count as f64 / seconds);
         section.insert(
             "iops".into(),
@@ -245,7 +246,7 @@ impl Measured<'_> {
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        let [read_bytes, written_bytes, _] = self.host_bytes();
+        let [read_bytes, written_bytes, ..] = self.host_bytes();
         if written_bytes > 0 && self.erases()[1] == 0 {
             warnings.push(
                 "GC did not run in the measured part: its effect on latency was not measured"

@@ -19,9 +19,10 @@ use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::engine::Engine;
 use crate::ftl::FlashSink;
 use crate::geometry::Geometry;
+use crate::host::cache::Fence;
 use crate::host::latency::LatencyBook;
 use crate::nand::{CellMode, Media};
-use crate::op::{HostCommand, HostOp, Source};
+use crate::op::{HostCommand, HostOp, Source, HOST_OP_KINDS};
 use crate::units::{BlockId, Lpn, Ns, Ppn};
 
 /// Host event: the arrival of the next command of an open loop.
@@ -50,6 +51,8 @@ pub(crate) struct TimedStage {
     flushes_in_flight: usize,
     /// Commands that wait for a slot of the write buffer, once per page.
     buffer_waiters: VecDeque<u32>,
+    /// Programs of the write buffer in flight, and the flush commands that wait for them.
+    fence: Fence,
     /// Arrived commands beyond the drive's queue depth.
     outside: VecDeque<HostCommand>,
     outstanding: u64,
@@ -67,8 +70,8 @@ pub(crate) struct TimedStage {
 pub(crate) struct TimedTally {
     pub(crate) issued: u64,
     pub(crate) served: u64,
-    pub(crate) served_bytes: [u64; 3],
-    pub(crate) served_commands: [u64; 3],
+    pub(crate) served_bytes: [u64; HOST_OP_KINDS],
+    pub(crate) served_commands: [u64; HOST_OP_KINDS],
     pub(crate) flash_ops: u64,
     /// When the last command completed.
     pub(crate) last_completion: Ns,
@@ -100,6 +103,7 @@ struct TimedSink<'a> {
     buffer_pages: usize,
     flushes_in_flight: &'a mut usize,
     buffer_waiters: &'a mut VecDeque<u32>,
+    fence: &'a mut Fence,
     flash_ops: u64,
 }
 
@@ -111,18 +115,25 @@ impl TimedSink<'_> {
         self.flash_ops += u64::from(count);
         let row = self.geometry.row_of(self.geometry.page_index(first));
         let block = self.geometry.block_of(first);
+        let frees_buffer = self.is_flush && source == Source::Host;
+        let command = match (waits, frees_buffer) {
+            (true, _) => self.slot,
+            (_, true) => self.fence.begin(),
+            _ => NO_COMMAND,
+        };
         let op = FlashOp {
             first,
             count,
             sense_count: count,
-            command: if waits { self.slot } else { NO_COMMAND },
+            // Of a program of the write buffer: its epoch.
+            command,
             erase_count: self.media.erase_count(block),
             kind,
             source,
             page_type: if self.page_types == 1 { 0 } else { (row % self.page_types) as u8 },
             retries: retries.min(255) as u8,
             is_slc: self.media.mode(block) == CellMode::Slc,
-            frees_buffer: self.is_flush && source == Source::Host,
+            frees_buffer,
         };
         if op.frees_buffer {
             self.is_flush = false;
@@ -186,6 +197,10 @@ impl CommandSink for TimedSink<'_> {
             self.buffer_waiters.push_back(self.slot);
         }
     }
+
+    fn fence(&mut self) {
+        self.waits += u32::from(self.fence.close(self.slot));
+    }
 }
 
 impl TimedStage {
@@ -198,10 +213,11 @@ impl TimedStage {
             slots: Vec::new(),
             free_slots: Vec::new(),
             overhead: Ns::from_us(config.host.command_overhead_us),
-            depth_max: config.host.queue_depth_max,
-            buffer_pages: config.ftl.write_buffer_pages as usize,
+            depth_max: config.host.depth_max(),
+            buffer_pages: drive.buffer_capacity(),
             flushes_in_flight: 0,
             buffer_waiters: VecDeque::new(),
+            fence: Fence::default(),
             outside: VecDeque::new(),
             outstanding: 0,
             area: 0,
@@ -270,6 +286,7 @@ impl TimedStage {
             buffer_pages: self.buffer_pages,
             flushes_in_flight: &mut self.flushes_in_flight,
             buffer_waiters: &mut self.buffer_waiters,
+            fence: &mut self.fence,
             flash_ops: 0,
         };
         let command = self.slots[index as usize].command;
@@ -312,6 +329,12 @@ impl TimedStage {
     fn operation_done(&mut self, drive: &mut Drive, done: FlashOp) -> Step {
         if done.frees_buffer {
             self.flushes_in_flight -= 1;
+            self.fence.end(done.command);
+            while let Some(index) = self.fence.released() {
+                // By an event at this instant, so that completions never nest.
+                self.slots[index as usize].waits = u32::MAX;
+                self.engine.schedule(Ns(0), STARTED + index);
+            }
             return match self.buffer_waiters.pop_front() {
                 Some(index) => self.satisfy(drive, index),
                 None => Step::Internal,
@@ -341,7 +364,7 @@ impl TimedStage {
         let Slot { command, submitted, .. } = self.slots[index as usize];
         self.free_slots.push(index);
         self.latencies.record(command.op, now - submitted);
-        let kind = super::drive::op_index(command.op);
+        let kind = command.op.index();
         self.tally.served += 1;
         self.tally.served_commands[kind] += 1;
         self.tally.served_bytes[kind] +=

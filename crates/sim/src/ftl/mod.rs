@@ -18,7 +18,6 @@
 //! Left out: map pages in flash (the whole map is in RAM, as in drives with 1 GB of DRAM per TB),
 //! and partial collection.
 
-pub mod buffer;
 mod bulk;
 mod config;
 mod erased;

@@ -4,7 +4,7 @@
 //! ([`Generator`]): *describe, compile, use*. A generator knows addresses and arrival times; it
 //! knows neither pages nor time passing in the drive.
 
-mod check;
+pub(crate) mod check;
 pub mod config;
 pub mod load;
 pub mod pattern;
