@@ -30,6 +30,10 @@ pub struct Geometry {
     pub page_bits: u32,
     /// Data bytes of a page.
     pub page_bytes: u64,
+    /// Pages of a row.
+    pub plane_count: u32,
+    /// Flash pages of a block.
+    pub physical_pages_per_block: u32,
 }
 
 impl Geometry {
@@ -59,6 +63,19 @@ impl Geometry {
     #[inline]
     pub fn first_page(&self, block: BlockId) -> Ppn {
         Ppn(block.0 << self.page_bits)
+    }
+
+    /// Flash page.
+    #[inline]
+    pub fn physical_index(&self, page_index: u32) -> u32 {
+        (u64::from(page_index) * u64::from(self.physical_pages_per_block)
+            / u64::from(self.pages_per_block)) as u32
+    }
+
+    /// Row.
+    #[inline]
+    pub fn row_of(&self, page_index: u32) -> u32 {
+        self.physical_index(page_index) / self.plane_count
     }
 
     /// Position of a page in arrays without holes.
@@ -109,6 +126,8 @@ mod tests {
             pages_per_block: 48,
             page_bits: 6,
             page_bytes: 4096,
+            plane_count: 1,
+            physical_pages_per_block: 48,
         };
         let ppn = Ppn(geometry.first_page(BlockId(13)).0 + 47);
         assert_eq!(geometry.block_of(ppn), BlockId(13));

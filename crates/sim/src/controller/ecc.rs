@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::ConfigError;
+use super::retry::Retry;
 use crate::op::{Source, SOURCE_COUNT};
 use crate::reliability::{RberModel, Stress};
 use crate::rng::Rng;
@@ -78,9 +79,11 @@ impl EccConfig {
 #[derive(Clone, Copy, Debug)]
 struct Outcome {
     rber: f64,
-    /// Probability that the page is uncorrectable.
+    /// Probability that the page is uncorrectable, after all retries.
     failure: f64,
-    /// `-ln(1 - failure)`.
+    /// Probability that the first read does not correct it.
+    first_failure: f64,
+    /// `-ln(1 - first_failure)`.
     hazard: f64,
     /// Mean bits corrected.
     corrected_bits: f64,
@@ -92,7 +95,11 @@ struct Outcome {
 pub struct ReadErrors {
     model: Box<dyn RberModel>,
     code: PageCode,
-    /// By erase count, grown as blocks wear.
+    retry: Retry,
+    /// Classes of stress per erase count: one more than the copybacks that a page may have behind
+    /// it.
+    stride: usize,
+    /// By erase count and copybacks, grown as blocks wear.
     outcomes: Vec<Outcome>,
     tally: ReadTally,
     rng: Rng,
@@ -103,8 +110,10 @@ pub struct ReadErrors {
 /// Counts that can be subtracted from later ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadTally {
-    /// Page reads by erase count of their block.
+    /// Page reads by erase count of their block, and copybacks.
     pub reads_at: Vec<u64>,
+    /// Page reads that were corrected after so many retries; the first entry is not counted.
+    pub retried: Vec<u64>,
     /// Uncorrectable page reads by source.
     pub uncorrectable: [u64; SOURCE_COUNT],
 }
@@ -132,49 +141,108 @@ impl ReadErrors {
     pub fn new(model: Box<dyn RberModel>, code: PageCode, seed: u64) -> Self {
         let mut rng = Rng::stream(seed, "ecc.uncorrectable");
         let hazard_left = rng.exponential();
-        Self { model, code, outcomes: Vec::new(), tally: ReadTally::default(), rng, hazard_left }
+        Self {
+            model,
+            code,
+            retry: Retry::default(),
+            stride: 1,
+            outcomes: Vec::new(),
+            tally: ReadTally::default(),
+            rng,
+            hazard_left,
+        }
     }
 
-    /// `page_count` pages of a block with this erase count were read.
+    /// Adds read retry, and pages that carry the errors of copybacks.
+    #[must_use]
+    pub fn with(mut self, retry: Retry, copyback_limit: u32) -> Self {
+        self.tally.retried = vec![0; retry.step_count() + 1];
+        self.retry = retry;
+        self.stride = copyback_limit as usize + 1;
+        self
+    }
+
+    /// As [`ReadErrors::record_stressed`], for pages without copybacks.
     #[inline]
-    pub fn record(&mut self, erase_count: u32, page_count: u32, source: Source) {
-        let index = erase_count as usize;
+    pub fn record(&mut self, erase_count: u32, page_count: u32, source: Source) -> u32 {
+        self.record_stressed(erase_count, 0, page_count, source)
+    }
+
+    /// `page_count` pages of a block with this erase count were read, which `copybacks` moves
+    /// without correction lie behind; returns the retry steps that they took together.
+    #[inline]
+    pub fn record_stressed(
+        &mut self,
+        erase_count: u32,
+        copybacks: u32,
+        page_count: u32,
+        source: Source,
+    ) -> u32 {
+        let index = erase_count as usize * self.stride + copybacks as usize;
         if index >= self.outcomes.len() {
             self.grow(index);
         }
         self.tally.reads_at[index] += u64::from(page_count);
         let outcome = &self.outcomes[index];
-        if outcome.failure <= DRAW_EACH_ABOVE {
+        if outcome.first_failure <= DRAW_EACH_ABOVE {
             self.hazard_left -= f64::from(page_count) * outcome.hazard;
             if self.hazard_left < 0.0 {
-                self.fail(source);
+                return self.fail(index, source);
             }
+            0
         } else {
-            let failure = outcome.failure;
+            let failure = outcome.first_failure;
             let failed = (0..page_count).filter(|_| self.rng.unit() < failure).count();
-            self.tally.uncorrectable[source as usize] += failed as u64;
+            (0..failed).map(|_| self.recover(index, source)).sum()
         }
     }
 
     #[cold]
-    fn fail(&mut self, source: Source) {
+    fn fail(&mut self, index: usize, source: Source) -> u32 {
+        let mut steps = 0;
         while self.hazard_left < 0.0 {
-            self.tally.uncorrectable[source as usize] += 1;
+            steps += self.recover(index, source);
             self.hazard_left += self.rng.exponential();
         }
+        steps
+    }
+
+    /// The first read of a page did not correct it: the retry steps that it takes, successful or
+    /// not.
+    fn recover(&mut self, index: usize, source: Source) -> u32 {
+        let outcome = self.outcomes[index];
+        if self.retry.step_count() == 0 {
+            self.tally.uncorrectable[source as usize] += 1;
+            return 0;
+        }
+        // One number stands for how bad the page is, so that steps only ever help.
+        let rank = self.rng.unit() * outcome.first_failure;
+        let steps = self.retry.steps(outcome.rber, rank, &self.code);
+        if rank < outcome.failure {
+            self.tally.uncorrectable[source as usize] += 1;
+        } else {
+            self.tally.retried[steps as usize] += 1;
+        }
+        steps
     }
 
     #[cold]
     fn grow(&mut self, index: usize) {
-        for erase_count in self.outcomes.len()..=index {
-            let rber = self.rber(erase_count as f64);
-            let failure = self.code.page_failure_probability(rber);
+        // Whole rows, so that the length stays a multiple of the stride.
+        let row_limit = (index / self.stride + 1) * self.stride;
+        for index in self.outcomes.len()..row_limit {
+            // A page that was copied without correction carries the errors of each of its lives.
+            let lives = (index % self.stride + 1) as f64;
+            let rber = (self.rber((index / self.stride) as f64) * lives).min(0.5);
+            let first_failure = self.code.page_failure_probability(rber);
+            let last_rber = rber * self.retry.last_factor();
             self.outcomes.push(Outcome {
                 rber,
-                failure,
-                hazard: -libm::log1p(-failure),
+                failure: self.code.page_failure_probability(last_rber),
+                first_failure,
+                hazard: -libm::log1p(-first_failure),
                 corrected_bits: self.code.corrected_bits_mean(rber),
-                uber: self.code.uber(rber),
+                uber: self.code.uber(last_rber),
             });
         }
         self.tally.reads_at.resize(self.outcomes.len(), 0);
@@ -189,10 +257,11 @@ impl ReadErrors {
     pub fn rber_mean(&mut self, erase_counts: impl Iterator<Item = u32>) -> f64 {
         let (mut sum, mut blocks) = (0.0, 0_u64);
         for erase_count in erase_counts {
-            if erase_count as usize >= self.outcomes.len() {
-                self.grow(erase_count as usize);
+            let index = erase_count as usize * self.stride;
+            if index >= self.outcomes.len() {
+                self.grow(index);
             }
-            sum += self.outcomes[erase_count as usize].rber;
+            sum += self.outcomes[index].rber;
             blocks += 1;
         }
         if blocks == 0 {

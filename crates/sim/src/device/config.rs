@@ -13,6 +13,8 @@ use serde_json::{json, Value};
 
 use crate::config::{name_or_mapping, parse, ConfigError};
 use crate::controller::ecc::{EccConfig, ReadErrors};
+use crate::controller::retry::Retry;
+use crate::controller::ControllerConfig;
 use crate::ftl::{FtlConfig, PoolSetup};
 use crate::geometry::Geometry;
 use crate::host::HostConfig;
@@ -32,6 +34,8 @@ pub struct DeviceConfig {
     pub nand: NandConfig,
     /// The flash translation layer.
     pub ftl: FtlConfig,
+    /// The flash controller.
+    pub controller: ControllerConfig,
     /// Error correction.
     pub ecc: EccConfig,
     /// The host interface.
@@ -56,6 +60,7 @@ impl DeviceConfig {
         config.nand.check().map_err(|error| error.under("nand"))?;
         config.nand.fill_defaults();
         config.ftl.check().map_err(|error| error.under("ftl"))?;
+        config.controller.check().map_err(|error| error.under("controller"))?;
         config.host.check().map_err(|error| error.under("host"))?;
         config.host.check_beside(config.ftl.write_buffer_pages)?;
         if let Some(model) = &config.reliability {
@@ -174,7 +179,8 @@ impl DeviceConfig {
     pub fn read_errors(&self, seed: u64) -> Result<ReadErrors, ConfigError> {
         let oob_bytes = self.nand.oob_size_bytes.unwrap_or_default();
         let code = self.ecc.page_code(self.nand.page_size_bytes, oob_bytes)?;
-        Ok(ReadErrors::new(self.rber_model(), code, seed))
+        let retry = self.controller.read_retry.as_ref().map(Retry::new).unwrap_or_default();
+        Ok(ReadErrors::new(self.rber_model(), code, seed).with(retry, 0))
     }
 
     fn check_spare(&self) -> Result<(), ConfigError> {

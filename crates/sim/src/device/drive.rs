@@ -5,6 +5,7 @@
 //! trims take effect on whole pages only. The text is generic over the sink, so both executors do
 //! the same.
 
+use super::backend::Observation;
 use super::config::DeviceConfig;
 use crate::controller::ecc::ReadErrors;
 use crate::ftl::{FlashSink, Ftl, WornOut};
@@ -91,6 +92,8 @@ impl CleanCaches {
 /// A drive at rest.
 pub struct Drive {
     pub(crate) config: DeviceConfig,
+    /// The seed that it was made with.
+    pub(crate) seed: u64,
     pub(crate) geometry: Geometry,
     pub(crate) media: Media,
     pub(crate) ftl: Ftl,
@@ -100,6 +103,8 @@ pub struct Drive {
     pub(crate) host: HostCounters,
     /// A write failed because a pool is worn out.
     pub(crate) is_worn_out: bool,
+    /// What the measured stage watches.
+    pub(crate) observation: Observation,
 }
 
 impl Drive {
@@ -121,6 +126,8 @@ impl Drive {
             clean: CleanCaches::of(&config.host),
             host: HostCounters::default(),
             is_worn_out: false,
+            observation: Observation::default(),
+            seed,
             config,
             media,
             ftl,

@@ -1,6 +1,7 @@
 //! The device as users meet it: configuration, a simulation that runs in slices, its outcome and
 //! its image.
 
+mod backend;
 mod config;
 mod drive;
 mod image;
@@ -12,6 +13,7 @@ mod simulation;
 mod steady;
 mod timed;
 
+pub use backend::Observation;
 pub use config::DeviceConfig;
 pub use drive::{Drive, HostCounters};
 pub use image::ImageError;

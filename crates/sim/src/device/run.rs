@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
+use super::backend::Observation;
 use super::drive::{Drive, HostCounters};
 use super::series::Series;
 use super::steady::SteadyWatch;
@@ -181,7 +182,8 @@ impl Run {
 
     fn begin_stage(&mut self, drive: &mut Drive, stage: Stage, measured: bool) {
         self.is_measuring = measured;
-        let timed = stage.timed.then(|| Box::new(TimedStage::new(drive)));
+        let observation = if measured { drive.observation.clone() } else { Observation::default() };
+        let timed = stage.timed.then(|| Box::new(TimedStage::new(drive, &observation)));
         let start = Baseline::of(drive);
         let sampling = measured.then(|| Sampling {
             series: Series::new(drive, timed.as_deref()),

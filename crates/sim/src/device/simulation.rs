@@ -2,6 +2,7 @@
 
 use serde_json::{json, Value};
 
+use super::backend::Observation;
 use super::config::DeviceConfig;
 use super::drive::Drive;
 use super::image::{self, ImageError};
@@ -63,6 +64,11 @@ impl Simulation {
     /// The address space for which workloads are compiled.
     pub fn space(&self) -> Space {
         self.drive.config.space()
+    }
+
+    /// Watches the measured stage of later jobs; no metric depends on it.
+    pub fn observe(&mut self, observation: Observation) {
+        self.drive.observation = observation;
     }
 
     /// Begins a job; one that was under way is dropped.

@@ -13,13 +13,15 @@ use std::collections::VecDeque;
 
 use super::drive::{CommandSink, Drive};
 use crate::controller::ecc::ReadErrors;
-use crate::controller::timed::{Backend, FlashOp, OpKind, HOST_EVENT, NO_COMMAND};
+use super::backend::{Backend, Observation};
+use crate::controller::plain::HOST_EVENT;
+use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::engine::Engine;
 use crate::ftl::FlashSink;
 use crate::geometry::Geometry;
 use crate::host::cache::Fence;
 use crate::host::latency::LatencyBook;
-use crate::nand::Media;
+use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source, HOST_OP_KINDS};
 use crate::units::{BlockId, Lpn, Ns, Ppn};
 
@@ -107,11 +109,12 @@ struct TimedSink<'a> {
 
 impl TimedSink<'_> {
     #[inline]
-    fn push(&mut self, first: Ppn, count: u32, kind: OpKind, source: Source) {
+    fn push(&mut self, first: Ppn, count: u32, kind: OpKind, source: Source, retries: u32) {
         let waits = matches!(source, Source::Host | Source::Merge) && !self.is_flush;
         self.waits += u32::from(waits);
         self.flash_ops += u64::from(count);
-        let page_index = self.geometry.page_index(first);
+        let row = self.geometry.row_of(self.geometry.page_index(first));
+        let block = self.geometry.block_of(first);
         let frees_buffer = self.is_flush && source == Source::Host;
         let command = match (waits, frees_buffer) {
             (true, _) => self.slot,
@@ -119,18 +122,24 @@ impl TimedSink<'_> {
             _ => NO_COMMAND,
         };
         let op = FlashOp {
+            first,
             count,
+            sense_count: count,
             // Of a program of the write buffer: its epoch.
             command,
+            erase_count: self.media.erase_count(block),
             kind,
-            page_type: if self.page_types == 1 { 0 } else { (page_index % self.page_types) as u8 },
+            source,
+            page_type: if self.page_types == 1 { 0 } else { (row % self.page_types) as u8 },
+            retries: retries.min(255) as u8,
+            is_slc: self.media.mode(block) == CellMode::Slc,
             frees_buffer,
         };
         if op.frees_buffer {
             self.is_flush = false;
             *self.flushes_in_flight += 1;
         }
-        let die = self.geometry.die_of_block(self.geometry.block_of(first));
+        let die = self.geometry.die_of_block(block);
         self.backend.enqueue(self.engine, die, op);
     }
 }
@@ -143,30 +152,31 @@ impl FlashSink for TimedSink<'_> {
 
     #[inline]
     fn read(&mut self, ppn: Ppn, source: Source) {
-        self.push(ppn, 1, OpKind::Read, source);
-        self.errors.record(self.media.erase_count(self.geometry.block_of(ppn)), 1, source);
+        let erase_count = self.media.erase_count(self.geometry.block_of(ppn));
+        let retries = self.errors.record(erase_count, 1, source);
+        self.push(ppn, 1, OpKind::Read, source, retries);
     }
 
     fn read_live(&mut self, block: BlockId, page_count: u32, source: Source) {
+        let retries = self.errors.record(self.media.erase_count(block), page_count, source);
         if page_count > 0 {
-            self.push(self.geometry.first_page(block), page_count, OpKind::Read, source);
+            self.push(self.geometry.first_page(block), page_count, OpKind::Read, source, retries);
         }
-        self.errors.record(self.media.erase_count(block), page_count, source);
     }
 
     #[inline]
     fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source) {
         self.media.program(ppn, lpn);
-        self.push(ppn, 1, OpKind::Program, source);
+        self.push(ppn, 1, OpKind::Program, source, 0);
     }
 
     fn program_run(&mut self, first: Ppn, lpns: &[u32], source: Source) {
         self.media.program_run(first, lpns);
-        self.push(first, lpns.len() as u32, OpKind::Program, source);
+        self.push(first, lpns.len() as u32, OpKind::Program, source, 0);
     }
 
     fn erase(&mut self, block: BlockId, source: Source) -> u32 {
-        self.push(self.geometry.first_page(block), 1, OpKind::Erase, source);
+        self.push(self.geometry.first_page(block), 1, OpKind::Erase, source, 0);
         self.media.erase(block)
     }
 
@@ -195,11 +205,11 @@ impl CommandSink for TimedSink<'_> {
 
 impl TimedStage {
     /// An idle drive at time zero.
-    pub(crate) fn new(drive: &Drive) -> Self {
+    pub(crate) fn new(drive: &Drive, observation: &Observation) -> Self {
         let config = &drive.config;
         Self {
             engine: Engine::default(),
-            backend: Backend::new(drive.geometry, config.nand.timing()),
+            backend: Backend::new(drive, observation),
             slots: Vec::new(),
             free_slots: Vec::new(),
             overhead: Ns::from_us(config.host.command_overhead_us),
@@ -293,6 +303,9 @@ impl TimedStage {
     /// Lets the next event happen.
     #[inline]
     pub(crate) fn step(&mut self, drive: &mut Drive) -> Step {
+        if let Some(done) = self.backend.take_completed() {
+            return self.operation_done(drive, done);
+        }
         let Some(code) = self.engine.take() else { return Step::Idle };
         if code >= STARTED {
             let index = code - STARTED;
@@ -305,7 +318,15 @@ impl TimedStage {
         if code == ARRIVAL {
             return Step::Arrived(0);
         }
-        let Some(done) = self.backend.handle(&mut self.engine, code) else { return Step::Internal };
+        match self.backend.handle(&mut self.engine, code) {
+            Some(done) => self.operation_done(drive, done),
+            None => Step::Internal,
+        }
+    }
+
+    /// An operation is over: whoever waited for it goes on.
+    #[inline]
+    fn operation_done(&mut self, drive: &mut Drive, done: FlashOp) -> Step {
         if done.frees_buffer {
             self.flushes_in_flight -= 1;
             self.fence.end(done.command);

@@ -183,6 +183,16 @@ impl FtlConfig {
         self.gc_policy.check().map_err(|error| error.under("gc_policy"))
     }
 
+    /// Steps.
+    pub fn collects_in_steps(&self) -> bool {
+        false
+    }
+
+    /// Full.
+    pub fn needs_full(&self) -> bool {
+        false
+    }
+
     /// Open blocks that a pool can hold besides the first.
     pub fn extra_frontiers(&self) -> u32 {
         u32::from(!matches!(self.write_frontiers, WriteFrontiers::Single(_)))

@@ -492,6 +492,11 @@ impl Ftl {
         Ok(live)
     }
 
+    /// Pages of a block that hold something.
+    pub fn written_pages(&self, block: BlockId) -> u32 {
+        self.written_limit(block) - self.geometry.first_page(block).0
+    }
+
     /// One past the last written page of a block.
     fn written_limit(&self, block: BlockId) -> u32 {
         let first = self.geometry.first_page(block).0;

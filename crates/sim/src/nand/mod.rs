@@ -10,12 +10,21 @@
 
 mod config;
 
-pub use config::{CellType, NandConfig, ProgramTimes, Timing, TimingConfig, WearOut};
+pub use config::{CellType, NandConfig, PageTimes, ProgramMode, Timing, TimingConfig, WearOut};
 
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::memory::huge_vec;
 use crate::rng::Rng;
 use crate::units::{BlockId, Lpn, Ppn};
+
+/// Mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CellMode {
+    /// Native.
+    Native,
+    /// Slc.
+    Slc,
+}
 
 /// What the flash remembers without power.
 #[derive(Clone, Debug)]
@@ -86,6 +95,11 @@ impl Media {
     #[inline]
     pub fn erase_count(&self, block: BlockId) -> u32 {
         self.erase_counts[block.0 as usize]
+    }
+
+    /// Mode.
+    pub fn mode(&self, _block: BlockId) -> CellMode {
+        CellMode::Native
     }
 
     /// Whether the block must not be used: bad from the factory, or worn out.
