@@ -10,6 +10,7 @@ mod outcome;
 mod run;
 mod series;
 mod simulation;
+mod sink;
 mod steady;
 mod timed;
 

@@ -183,7 +183,7 @@ impl Run {
     fn begin_stage(&mut self, drive: &mut Drive, stage: Stage, measured: bool) {
         self.is_measuring = measured;
         let observation = if measured { drive.observation.clone() } else { Observation::default() };
-        let timed = stage.timed.then(|| Box::new(TimedStage::new(drive, &observation)));
+        let timed = stage.timed.then(|| Box::new(TimedStage::new(drive, &observation, &[])));
         let start = Baseline::of(drive);
         let sampling = measured.then(|| Sampling {
             series: Series::new(drive, timed.as_deref()),
@@ -419,7 +419,7 @@ impl Current {
             return;
         }
         self.arriving = Some(command);
-        timed.await_arrival(command.arrival);
+        timed.await_arrival(0, command.arrival);
     }
 
     #[inline]

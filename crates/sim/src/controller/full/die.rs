@@ -209,6 +209,8 @@ pub(super) struct Die {
     occupant_since: Ns,
     occupant: u8,
     pub(super) busy: BusyTimes,
+    /// Time for which the array worked.
+    pub(super) working: Ns,
 }
 
 impl Die {

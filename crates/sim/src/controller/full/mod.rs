@@ -221,17 +221,10 @@ impl Full {
         self.dies[die.0 as usize].urgency = urgency;
     }
 
-    /// Busy share of all dies and of all channels until now.
-    pub fn utilization(&mut self, now: Ns) -> (f64, f64) {
+    /// Busy share of all dies and of all channels of the time until `now`.
+    pub fn utilization(&self, now: Ns) -> (f64, f64) {
         let span = (now.0 as f64).max(1.0);
-        let dies: u64 = self
-            .dies
-            .iter_mut()
-            .map(|die| {
-                die.settle(now);
-                die.busy[1..].iter().sum::<u64>()
-            })
-            .sum();
+        let dies: u64 = self.dies.iter().map(|die| die.working.0).sum();
         let channels: u64 = self.channels.iter().map(|channel| channel.busy.0).sum();
         let share = |busy: u64, count: usize| busy as f64 / span / count as f64;
         (share(dies, self.dies.len()), share(channels, self.channels.len()))
@@ -665,6 +658,7 @@ impl Full {
     fn run_array(&mut self, engine: &mut Engine, index: u32, mut transaction: Box<Transaction>, time: Ns) {
         transaction.array_from = engine.now();
         let die = &mut self.dies[index as usize];
+        die.working = die.working + time;
         die.array_until = engine.now() + time;
         die.array = Array::Busy(transaction);
         engine.schedule(time, event(ARRAY, index));
@@ -837,6 +831,7 @@ impl Full {
             return;
         }
         let left = die.array_until - now;
+        die.working = Ns(die.working.0 - left.0);
         let suspend = Ns::from_us(config.suspend_us);
         if self.is_observed {
             die.settle(now);
