@@ -18,7 +18,7 @@ use crate::engine::Engine;
 use crate::ftl::FlashSink;
 use crate::geometry::Geometry;
 use crate::host::latency::LatencyBook;
-use crate::nand::Media;
+use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::units::{BlockId, Lpn, Ns, Ppn};
 
@@ -161,6 +161,10 @@ impl FlashSink for TimedSink<'_> {
 
     fn retire(&mut self, block: BlockId) {
         self.media.retire(block);
+    }
+
+    fn set_mode(&mut self, block: BlockId, mode: CellMode) {
+        self.media.set_mode(block, mode);
     }
 }
 
