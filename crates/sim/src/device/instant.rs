@@ -8,7 +8,7 @@
 use super::drive::{CommandSink, Drive, Front};
 use crate::controller::ecc::ReadErrors;
 use crate::ftl::{FlashSink, WornOut};
-use crate::nand::Media;
+use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::units::{BlockId, Lpn, Ppn};
 
@@ -58,6 +58,10 @@ impl FlashSink for Instant<'_> {
 
     fn retire(&mut self, block: BlockId) {
         self.media.retire(block);
+    }
+
+    fn set_mode(&mut self, block: BlockId, mode: CellMode) {
+        self.media.set_mode(block, mode);
     }
 }
 

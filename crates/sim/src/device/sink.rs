@@ -40,6 +40,8 @@ pub(super) struct TimedSink<'a> {
     /// Operations and cache slots that the command waits for.
     pub(super) waits: u32,
     pub(super) is_flush: bool,
+    /// Whether collections are scheduled in steps.
+    pub(super) in_steps: bool,
     pub(super) flash_ops: u64,
     pub(super) programmed_pages: u64,
 }
@@ -141,6 +143,41 @@ impl FlashSink for TimedSink<'_> {
     fn retire(&mut self, block: BlockId) {
         self.media.retire(block);
     }
+
+    fn set_mode(&mut self, block: BlockId, mode: CellMode) {
+        self.media.set_mode(block, mode);
+    }
+
+    #[inline]
+    fn collects_in_steps(&self) -> bool {
+        self.in_steps
+    }
+
+    #[inline]
+    fn load(&self, die: DieId) -> u32 {
+        self.backend.load(die)
+    }
+
+    fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source) {
+        let count = page_indices.len() as u32;
+        let retries = self.errors.record(self.media.erase_count(block), count, source);
+        let rows = page_indices.chunk_by(|&one, &next| {
+            self.geometry.row_of(one) == self.geometry.row_of(next)
+        });
+        let sense_count = rows.count() as u32;
+        if let Some(&first) = page_indices.first() {
+            let first = Ppn(self.geometry.first_page(block).0 + first);
+            self.push_run(first, count, sense_count, OpKind::Read, source, retries);
+        }
+    }
+
+    fn copy_run(&mut self, victim: BlockId, first: Ppn, lpns: &[u32], source: Source) {
+        // The pages pass no decoder: their errors go with them, and are met when they are read.
+        let _ = victim;
+        self.programmed_pages += lpns.len() as u64;
+        self.media.program_run(first, lpns);
+        self.push(first, lpns.len() as u32, OpKind::Copyback, source, 0);
+    }
 }
 
 impl CommandSink for TimedSink<'_> {
@@ -160,9 +197,4 @@ impl CommandSink for TimedSink<'_> {
     fn fence(&mut self) {
         self.waits += u32::from(self.cache.fence.close(self.slot));
     }
-}
-
-/// The die of an operation's block.
-pub(super) fn die_of(geometry: &Geometry, op: &FlashOp) -> DieId {
-    geometry.die_of_block(geometry.block_of(op.first))
 }

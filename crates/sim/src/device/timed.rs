@@ -284,6 +284,7 @@ impl TimedStage {
             slot: index,
             waits: 0,
             is_flush: false,
+            in_steps: false,
             flash_ops: 0,
             programmed_pages: 0,
         };

@@ -6,6 +6,7 @@
 use super::config::{FtlConfig, WearConfig, WriteFrontiers};
 use super::erased::{ErasedBlocks, OpenOrder};
 use super::gc::{BuildContext, GcPolicy};
+use super::steps::Collection;
 use super::wear::WearGauge;
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::nand::Media;
@@ -21,6 +22,10 @@ pub(crate) enum BlockState {
     Open = 1,
     Closed = 2,
     Bad = 3,
+    /// Under collection in steps: no candidate any more.
+    Victim = 4,
+    /// Its erase was emitted and is not over.
+    Erasing = 5,
 }
 
 /// An open block and the next page to program; `next == limit` when it is full, or when there is
@@ -100,6 +105,14 @@ pub(crate) struct Pool {
     pub(crate) worn_limit: u32,
     /// Good blocks below which the pool cannot hold its logical pages and collect.
     pub(crate) good_blocks_min: u32,
+    /// A collection in steps.
+    pub(crate) collection: Option<Collection>,
+    /// Collections in steps since the host opened a block last.
+    pub(crate) begun_in_vain: u32,
+    /// Wear leveling is to be asked before the next collection in steps.
+    pub(crate) level_due: bool,
+    /// A worn block waits for a spare block to move to.
+    pub(crate) retire_due: bool,
 }
 
 impl Pool {
@@ -137,6 +150,10 @@ impl Pool {
             reserve,
             policy,
             gauge,
+            collection: None,
+            begun_in_vain: 0,
+            level_due: false,
+            retire_due: false,
         }
     }
 }

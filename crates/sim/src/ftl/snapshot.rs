@@ -6,9 +6,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::pool::{BlockState, Frontier, FRONTIER_COUNT};
+use super::pool::{BlockState, Frontier, Pool, FRONTIER_COUNT};
+use super::steps::Collection;
 use super::{Ftl, FtlConfig, PoolSetup};
 use crate::nand::Media;
+use crate::op::Source;
 use crate::units::{BlockId, Lpn, Ppn};
 
 /// See the module.
@@ -26,20 +28,49 @@ struct PoolSnapshot {
     frontiers: [(u32, u32); FRONTIER_COUNT],
     erased: Vec<u32>,
     candidates: Vec<u64>,
+    /// A collection under way: victim, source, next page, whether it retires the block.
+    collection: Option<(u32, Source, u32, bool)>,
+    level_due: bool,
+    retire_due: bool,
+}
+
+impl PoolSnapshot {
+    fn of(pool: &Pool) -> Self {
+        // An erase under way counts as over: nobody will report its end later.
+        let erasing = pool.collection.and_then(|collection| {
+            collection.erase_count.map(|count| (collection.victim, count, collection.source))
+        });
+        let moving = pool.collection.filter(|collection| collection.erase_count.is_none());
+        Self {
+            frontiers: pool.frontiers.map(|frontier| (frontier.next, frontier.limit)),
+            erased: pool.erased.list_with(erasing.map(|(victim, count, _)| (victim, count))),
+            candidates: pool.policy.save(),
+            collection: moving.map(|Collection { victim, source, next_page, retires, .. }| {
+                (victim, source, next_page, retires)
+            }),
+            level_due: pool.level_due
+                || (pool.gauge.is_some()
+                    && erasing.is_some_and(|(_, _, source)| source == Source::Gc)),
+            retire_due: pool.retire_due,
+        }
+    }
 }
 
 impl Ftl {
     /// Takes the state down.
     pub fn snapshot(&self) -> FtlSnapshot {
-        let pools = self.pools.iter().map(|pool| PoolSnapshot {
-            frontiers: pool.frontiers.map(|frontier| (frontier.next, frontier.limit)),
-            erased: pool.erased.iter().collect(),
-            candidates: pool.policy.save(),
-        });
+        let pools = self.pools.iter().map(PoolSnapshot::of);
         FtlSnapshot {
             host_clock: self.host_clock,
             live: self.map.live.clone(),
-            states: self.states.iter().map(|&state| state as u8).collect(),
+            states: self
+                .states
+                .iter()
+                .map(|&state| match state {
+                    BlockState::Erasing => BlockState::Erased as u8,
+                    other => other as u8,
+                })
+                .collect(),
             pools: pools.collect(),
         }
     }
@@ -79,6 +110,7 @@ impl Ftl {
                 1 => BlockState::Open,
                 2 => BlockState::Closed,
                 3 => BlockState::Bad,
+                4 => BlockState::Victim,
                 _ => return Err(format!("block {block} has the unknown state {number}")),
             };
             if (state == BlockState::Bad) != media.is_bad(BlockId(block as u32)) {
@@ -135,6 +167,15 @@ impl Ftl {
                  and {table_open}"
             ));
         }
+        if let Some((victim, source, next_page, retires)) = snapshot.collection {
+            if !blocks.contains(&victim) || self.states[victim as usize] != BlockState::Victim {
+                return Err(format!("block {victim} is under collection and is no victim"));
+            }
+            pool.collection =
+                Some(Collection { victim, source, next_page, retires, erase_count: None });
+        }
+        pool.level_due = snapshot.level_due;
+        pool.retire_due = snapshot.retire_due;
         if !pool.policy.restore(&snapshot.candidates) {
             return Err(format!("die {die} has a candidate list of another policy"));
         }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::ftl::{FlashSink, Ftl, WornOut};
 use crate::geometry::Geometry;
-use crate::nand::Media;
+use crate::nand::{CellMode, Media};
 use crate::op::Source;
 use crate::units::{BlockId, Lpn, Ppn};
 
@@ -25,6 +25,10 @@ pub struct CheckedFlash {
     newest: BTreeMap<Lpn, Ppn>,
     /// Version that the next host program stores.
     version: u64,
+    /// Whether collections are asked for in steps.
+    in_steps: bool,
+    /// Blocks whose erase was emitted and is not over yet; in steps only.
+    erasing: Vec<bool>,
 }
 
 impl CheckedFlash {
@@ -36,8 +40,21 @@ impl CheckedFlash {
             contents: vec![0; geometry.page_count()],
             newest: BTreeMap::new(),
             version: 0,
+            in_steps: false,
+            erasing: vec![false; geometry.block_count() as usize],
             media,
         }
+    }
+
+    /// Decides whether the FTL is to leave collections to [`Ftl::step_collection`].
+    pub fn collect_in_steps(&mut self, in_steps: bool) {
+        assert!(!self.erasing.contains(&true), "an erase is not over");
+        self.in_steps = in_steps;
+    }
+
+    /// The erase of a block is over: it may be written from now on.
+    pub fn erase_is_over(&mut self, block: BlockId) {
+        assert!(std::mem::take(&mut self.erasing[block.0 as usize]), "no erase of {block:?}");
     }
 
     /// The version in a page.
@@ -70,6 +87,7 @@ impl FlashSink for CheckedFlash {
     fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source) {
         let block = self.geometry.block_of(ppn);
         assert!(!self.media.is_bad(block), "page {ppn:?} lies in a bad block");
+        assert!(!self.erasing[block.0 as usize], "page {ppn:?} lies in a block being erased");
         let next = &mut self.next_page[block.0 as usize];
         let index = self.geometry.page_index(ppn);
         assert_eq!(index, *next, "pages of block {block:?} are programmed out of order, or twice");
@@ -97,11 +115,27 @@ impl FlashSink for CheckedFlash {
             "erased half full"
         );
         self.next_page[block.0 as usize] = 0;
+        self.erasing[block.0 as usize] = self.in_steps;
         self.media.erase(block)
     }
 
     fn retire(&mut self, block: BlockId) {
         self.media.retire(block);
+    }
+
+    fn collects_in_steps(&self) -> bool {
+        self.in_steps
+    }
+
+    fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source) {
+        let first = self.geometry.first_page(block).0;
+        for index in page_indices {
+            self.read(Ppn(first + index), source);
+        }
+    }
+
+    fn set_mode(&mut self, block: BlockId, mode: CellMode) {
+        self.media.set_mode(block, mode);
     }
 }
 
