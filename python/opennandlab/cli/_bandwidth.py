@@ -1,4 +1,4 @@
-"""What `theory bandwidth` and `theory scaling` compute and print: documents first, then tables."""
+"""What `theory bandwidth` computes and prints: a document first, then its tables."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -204,7 +204,7 @@ def show_sweep(document: dict[str, Any]) -> None:
 
 def _show_rates(console: "Console", document: dict[str, Any], variant: dict[str, Any]) -> None:
     links = document["links"]
-    table = _table("dies", document["mixes"])
+    shown = numbers_table("dies", document["mixes"])
     for row in variant["rows"]:
         cells = []
         for mix in document["mixes"]:
@@ -214,24 +214,24 @@ def _show_rates(console: "Console", document: dict[str, Any], variant: dict[str,
                 if row["capped"][key]["mb_s"][mix] < row["mb_s"][mix]
             )
             cells.append(f"{row['mb_s'][mix]:.2f} {held:<{len(links)}}")
-        table.add_row(str(row["dies"]), *cells)
-    table.add_section()
+        shown.add_row(str(row["dies"]), *cells)
+    shown.add_section()
     for key, link in links.items():
         counts = variant["dies_to_fill"][key].values()
         padding = " " * len(links)
-        table.add_row(f"fill {link['name'][0]}", *(f"{count} {padding}" for count in counts))
-    console.print(table)
+        shown.add_row(f"fill {link['name'][0]}", *(f"{count} {padding}" for count in counts))
+    console.print(shown)
 
 
 def _show_measured(
     console: "Console", document: dict[str, Any], measured: list[dict[str, Any]]
 ) -> None:
     console.print("simulated, MB/s, and error in %", markup=False)
-    table = _table("dies", document["mixes"])
+    shown = numbers_table("dies", document["mixes"])
     for dies in dict.fromkeys(point["dies"] for point in measured):
         points = [point for point in measured if point["dies"] == dies]
-        table.add_row(str(dies), *(_with_error(point["mb_s"], point["error"]) for point in points))
-    console.print(table)
+        shown.add_row(str(dies), *(_with_error(point["mb_s"], point["error"]) for point in points))
+    console.print(shown)
 
 
 def _show_rms(console: "Console", document: dict[str, Any], variant: dict[str, Any]) -> None:
@@ -240,18 +240,19 @@ def _show_rms(console: "Console", document: dict[str, Any], variant: dict[str, A
     links = document["links"]
     measured = variant.get("measured")
     heads = ["RMS", *(f"behind {link['name']}" for link in links.values())]
-    table = _table("dies", [*heads, "simulated, error"] if measured else heads)
+    shown = numbers_table("dies", [*heads, "simulated, error"] if measured else heads)
     for row in variant["rows"]:
         cells = [f"{row['rms_mb_s']:.2f}"]
         cells += [f"{row['capped'][key]['rms_mb_s']:.1f}" for key in links]
         rates = [point["mb_s"] for point in measured or [] if point["dies"] == row["dies"]]
         if rates:
             cells.append(_with_error(rms(rates), rms(rates) / row["rms_mb_s"] - 1))
-        table.add_row(str(row["dies"]), *cells)
-    console.print(table)
+        shown.add_row(str(row["dies"]), *cells)
+    console.print(shown)
 
 
-def _table(first: str, heads: list[str]) -> "Table":
+def numbers_table(first: str, heads: list[str]) -> "Table":
+    """Return an empty table of numbers that never breaks a cell."""
     from rich.table import Table
 
     table = Table(show_edge=False, pad_edge=False)

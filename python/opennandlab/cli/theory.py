@@ -12,7 +12,7 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
 
 app = typer.Typer(
-    help="Evaluate closed forms: write amplification, bandwidth, queueing, endurance.",
+    help="Evaluate closed forms: write amplification, bandwidth, scaling, queueing, endurance.",
     epilog="Example: opennandlab theory waf --policy greedy --pages-per-block 256 "
     "--spare-factor 0.0654",
     no_args_is_help=True,
@@ -44,7 +44,7 @@ class Link(str, Enum):
     PCIE4X4 = "pcie4x4"
 
 
-# The name of the same link (x4, revision 1.1) before version 0.2.
+# An earlier name of the same link: four lanes of revision 1.1.
 LINK_ALIASES = {"pcie4x4": "pcie1x4"}
 
 
@@ -275,6 +275,55 @@ def endurance(
             parameters |= {"user_tb": user_tb, "years": years}
             rows.append(("dwpd", drive_writes_per_day(written, user_tb * 1e12, years), "per day"))
         _answer(parameters, rows, as_json=as_json, quiet=quiet)
+
+
+@app.command(
+    epilog="Example: opennandlab theory scaling --cell slc --dies 8 --units 1,2,4,8 --link sata2; "
+    "measured: --rates 1:530,310,260,240,230 --rates 2:1010,560,470,440,430 --watts 6"
+)
+def scaling(
+    rates: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rates",
+            metavar="UNITS:R1,R2,R3,R4,R5",
+            help="Measured rates of so many units at 100/0, 75/25, 50/50, 25/75 and 0/100, "
+            "MB/s or IOPS. May be repeated; the fewest units are the base.",
+        ),
+    ] = None,
+    cell: Annotated[Cell, typer.Option(help="Without --rates: die of the tutorial.")] = Cell.SLC,
+    dies: Annotated[int, typer.Option(min=1, help="Without --rates: dies of a unit.")] = 8,
+    units: Annotated[
+        str, typer.Option("--units", help="Without --rates: units, comma-separated.")
+    ] = "1,2,4,8,16",
+    link: Annotated[
+        Link, typer.Option(help="Without --rates: one link that all units share.")
+    ] = Link.IDEAL,
+    watts: Annotated[
+        float | None, typer.Option(help="Mean power of one unit; gives RMS per watt.")
+    ] = None,
+    page_bytes: Annotated[
+        int, typer.Option(min=1, help="Page, for rates against block size.")
+    ] = 4000,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Root mean square of five mixes: how it scales, collisions, block sizes at 75/25."""
+    with terminal.guard(as_json=as_json), _usage():
+        from opennandlab.cli import _scaling as tables
+
+        limits = None
+        if rates:
+            measured = tables.parse_rates(rates)
+        else:
+            chosen = LINK_ALIASES.get(link.value, link.value)
+            measured, page_mb_s, cap = tables.tutorial_rates(cell.value, dies, units, chosen)
+            limits = (page_mb_s, cap)
+        document = tables.scaling_document(measured, watts, page_bytes, limits)
+        if as_json:
+            terminal.emit_json(document)
+        elif not quiet:
+            tables.show_scaling(document)
 
 
 @contextmanager

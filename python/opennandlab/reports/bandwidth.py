@@ -78,7 +78,7 @@ def _mixes(name: str, variant: dict[str, Any], document: dict[str, Any]) -> Char
             x, y = [[point[key] for point in points] for key in ("dies", "mb_s")]
             # The legend says it once, whichever mix.
             legend = "simulated" if index == 0 else ""
-            lines.append(Line(legend, x, y, dots=True, stroke="none", colour=index))
+            lines.append(Line(f"simulated {mix}", x, y, stroke="none", colour=index, legend=legend))
     ends = [counts[0], counts[-1]]
     lines += [
         Line(

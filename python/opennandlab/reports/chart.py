@@ -46,12 +46,13 @@ class Line:
     """One line; points without a value are gaps.
 
     Args:
-        name: For the legend; an empty name is not in it.
+        name: For tables and the legend.
         x: Positions.
         y: Values, as many as positions.
         dots: Mark the points.
         stroke: `solid`, `dashed`, or `none` for points alone.
         colour: Index into `COLOURS`, so that lines can share one; by default each has its own.
+        legend: What the legend says instead of the name; empty to leave the line out of it.
     """
 
     name: str
@@ -60,6 +61,12 @@ class Line:
     dots: bool = False
     stroke: str = "solid"
     colour: int | None = None
+    legend: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Text in the legend; empty for none."""
+        return self.name if self.legend is None else self.legend
 
 
 @dataclass(frozen=True)
@@ -82,14 +89,14 @@ def figure(chart: Chart) -> dict[str, Any]:
             {
                 "type": "scatter",
                 "mode": _mode(line),
-                "name": line.name,
+                "name": line.label,
                 "x": list(line.x),
                 "y": list(line.y),
                 "line": {"color": _colour(line, index), "width": 2}
                 | ({"dash": "dash"} if line.stroke == "dashed" else {}),
             }
             | ({"marker": {"size": 9, "symbol": "circle-open"}} if line.stroke == "none" else {})
-            | ({} if line.name else {"showlegend": False})
+            | ({} if line.label else {"showlegend": False})
             for index, line in enumerate(chart.lines)
         ],
         "layout": {
@@ -144,11 +151,11 @@ def svg(chart: Chart) -> str:
     top = TOP
     for index, line in enumerate(chart.lines):
         parts.append(_drawn(line, chart, xs, ys, _colour(line, index)))
-        if len(chart.lines) > 1 and line.name:
+        if len(chart.lines) > 1 and line.label:
             top += 16
             parts.append(
                 f"{_sample(line, top - 4, _colour(line, index))}"
-                f'<text x="{LEFT + 36}" y="{top}">{escape(line.name)}</text>'
+                f'<text x="{LEFT + 36}" y="{top}">{escape(line.label)}</text>'
             )
     return "".join([*parts, "</svg>"])
 
