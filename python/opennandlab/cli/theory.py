@@ -1,4 +1,4 @@
-"""`theory`: closed forms alone, nothing is simulated."""
+"""`theory`: closed forms alone; only `bandwidth --measure` simulates, to stand beside them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
