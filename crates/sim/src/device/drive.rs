@@ -8,7 +8,7 @@
 use super::backend::Observation;
 use super::config::DeviceConfig;
 use crate::controller::ecc::ReadErrors;
-use crate::ftl::{FlashSink, Ftl, WornOut};
+use crate::ftl::{FlashSink, Ftl, NoRoom, WornOut};
 use crate::geometry::Geometry;
 use crate::host::cache::{Offer, ReadCache, WriteCache};
 use crate::host::HostConfig;
@@ -51,6 +51,8 @@ pub trait CommandSink: FlashSink {
     fn flush_next(&mut self);
     /// A page was taken by the write buffer, in which `waiting` pages wait now.
     fn buffered(&mut self, waiting: usize);
+    /// A page write found no room and waits for an erase; only with collections in steps.
+    fn stalled(&mut self, lpn: Lpn);
     /// The command waits until every page that left the write buffer so far is on the flash.
     fn fence(&mut self);
 }
@@ -390,7 +392,14 @@ impl Front<'_> {
     #[inline]
     fn program_page<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn) -> Result<(), WornOut> {
         let outcome = self.ftl.write(sink, lpn);
-        self.host.rejected_pages += u64::from(outcome.is_err());
+        match outcome {
+            Ok(()) => {}
+            Err(NoRoom::Stalled) => {
+                sink.stalled(lpn);
+                return Ok(());
+            }
+            Err(NoRoom::WornOut) => self.host.rejected_pages += 1,
+        }
         outcome
     }
 

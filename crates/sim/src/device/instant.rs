@@ -72,6 +72,10 @@ impl CommandSink for Instant<'_> {
     #[inline]
     fn buffered(&mut self, _waiting: usize) {}
 
+    fn stalled(&mut self, _lpn: Lpn) {
+        unreachable!("without time, a collection is one piece");
+    }
+
     #[inline]
     fn fence(&mut self) {}
 }

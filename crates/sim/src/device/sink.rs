@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use super::backend::Backend;
+use super::collector::Stalled;
 use super::drive::CommandSink;
 use crate::controller::ecc::ReadErrors;
 use crate::controller::{FlashOp, OpKind, NO_COMMAND};
@@ -42,6 +43,11 @@ pub(super) struct TimedSink<'a> {
     pub(super) is_flush: bool,
     /// Whether collections are scheduled in steps.
     pub(super) in_steps: bool,
+    /// The epoch of a page that leaves the cache after it stalled.
+    pub(super) epoch: Option<u32>,
+    /// Page writes without room, and the dies that host operations went to; with steps only.
+    pub(super) stalled: &'a mut Vec<Stalled>,
+    pub(super) touched: &'a mut Vec<u32>,
     pub(super) flash_ops: u64,
     pub(super) programmed_pages: u64,
 }
@@ -70,7 +76,7 @@ impl TimedSink<'_> {
         let command = match (waits, frees_buffer) {
             (true, _) => self.slot,
             // Of a program of the write cache: its epoch.
-            (_, true) => self.cache.fence.begin(),
+            (_, true) => self.epoch.take().unwrap_or_else(|| self.cache.fence.begin()),
             _ => NO_COMMAND,
         };
         if frees_buffer {
@@ -97,7 +103,11 @@ impl TimedSink<'_> {
             is_slc: self.media.mode(block) == CellMode::Slc,
             frees_buffer,
         };
-        self.backend.enqueue(self.engine, self.geometry.die_of_block(block), op);
+        let die = self.geometry.die_of_block(block);
+        if self.in_steps && is_host {
+            self.touched.push(die.0);
+        }
+        self.backend.enqueue(self.engine, die, op);
     }
 }
 
@@ -192,6 +202,18 @@ impl CommandSink for TimedSink<'_> {
             self.waits += 1;
             cache.waiters.push_back(self.slot);
         }
+    }
+
+    fn stalled(&mut self, lpn: Lpn) {
+        let mut epoch = None;
+        if self.is_flush {
+            self.is_flush = false;
+            self.cache.in_flight += 1;
+            epoch = Some(self.epoch.take().unwrap_or_else(|| self.cache.fence.begin()));
+        } else {
+            self.waits += 1;
+        }
+        self.stalled.push(Stalled { lpn, slot: self.slot, epoch });
     }
 
     fn fence(&mut self) {
