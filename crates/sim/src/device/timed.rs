@@ -163,6 +163,12 @@ impl FlashSink for TimedSink<'_> {
         self.media.retire(block);
     }
 
+    fn copy_run(&mut self, victim: BlockId, first: Ppn, lpns: &[u32], source: Source) {
+        self.push(self.geometry.first_page(victim), lpns.len() as u32, OpKind::Read, source);
+        self.program_run(first, lpns, source);
+        self.media.note_copyback(victim, self.geometry.block_of(first));
+    }
+
     fn set_mode(&mut self, block: BlockId, mode: CellMode) {
         self.media.set_mode(block, mode);
     }
