@@ -45,6 +45,18 @@ pub struct Striping {
 }
 
 impl Striping {
+    /// Whether the die is simply `lpn mod dies`.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.is_plain
+    }
+
+    /// The same, for dies that are chosen otherwise.
+    #[must_use]
+    pub(crate) fn overruled(self) -> Self {
+        Self { is_plain: false, ..self }
+    }
+
     /// The first axis of `order` varies fastest.
     fn new(order: [Axis; 3], [channels, dies_per_channel, planes]: [u32; 3]) -> Self {
         let mut strides = [1; 3];

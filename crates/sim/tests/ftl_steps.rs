@@ -5,41 +5,19 @@
 //! the middle of one. `CASE=<number> cargo test -p opennandlab-sim --features testing --test
 //! ftl_steps` runs one case.
 
+mod drawn;
+
+use drawn::draw_device;
 use opennandlab_sim::device::DeviceConfig;
 use opennandlab_sim::ftl::{FlashSink, Ftl, FtlSnapshot, NoRoom, StepOutcome};
-use opennandlab_sim::nand::Media;
+use opennandlab_sim::nand::{CellMode, Media};
 use opennandlab_sim::op::Source;
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::testing::{CheckedFlash, Oracle};
 use opennandlab_sim::units::{BlockId, DieId, Lpn};
-use serde_json::json;
 
 const CASES: u64 = 200;
 const COMMANDS: u32 = 3000;
-
-fn draw_device(rng: &mut Rng) -> DeviceConfig {
-    loop {
-        let policies = [json!("greedy"), json!("fifo"), json!("random"), json!("cost_benefit")];
-        let wear = [json!("none"), json!({"kind": "static", "threshold": 1 + rng.below(6)})];
-        let device = json!({
-            "nand": {
-                "channels": 1 + rng.below(2), "dies_per_channel": 1, "planes_per_die": 1,
-                "blocks_per_plane": 8 + rng.below(24),
-                "pages_per_block": ([4, 7, 64, 100][rng.below(4) as usize]),
-                "max_pe_cycles": if rng.below(3) == 0 { 4 + rng.below(12) } else { 3000 },
-            },
-            "ftl": {
-                "over_provisioning_pct": 0.1 + rng.unit(), "write_frontiers": "host_gc",
-                "gc_policy": (policies[rng.below(4) as usize].clone()),
-                "wear_leveling": (wear[rng.below(2) as usize].clone()),
-                "gc_reserve_blocks": 1 + rng.below(6),
-            },
-        });
-        if let Ok(config) = DeviceConfig::resolve(&device.to_string()) {
-            return config;
-        }
-    }
-}
 
 /// A drive and the erases that are under way on it.
 struct Bench {
@@ -63,7 +41,14 @@ impl Bench {
     /// Something that a scheduler could do now.
     fn act(&mut self) {
         let die = DieId(self.rng.below(self.dies) as u32);
-        match self.rng.below(4) {
+        match self.rng.below(5) {
+            4 => {
+                let was = self.ftl.collection_of(die).is_some();
+                let cached = self.ftl.cached_blocks_of(die);
+                let begun = self.ftl.begin_fold(self.flash.media(), die);
+                assert!(!begun || (!was && cached > 0), "a fold of nothing in {die:?}");
+                self.flash.set_load(die, self.rng.below(4) as u32);
+            }
             0 if !self.erases.is_empty() => {
                 let index = self.rng.below(self.erases.len() as u64) as usize;
                 self.finish(index);
@@ -125,13 +110,14 @@ impl Bench {
 }
 
 /// Runs one case; returns the stalls, and whether the drive wore out.
-fn run_case(case: u64) -> (u64, bool) {
+fn run_case(case: u64, options: bool) -> (u64, bool) {
     let mut rng = Rng::stream(case, "case");
-    let config = draw_device(&mut rng);
+    let config = draw_device(&mut rng, options, true);
     let setup = config.pool_setup(case);
-    let media = Media::new(setup.geometry, &[], case);
+    let bad = config.nand.bad_blocks_per_die(&setup.geometry);
+    let media = Media::new(setup.geometry, &bad, case);
     let ftl = Ftl::new(&config.ftl, &setup, &media);
-    let mut flash = CheckedFlash::new(setup.geometry, media);
+    let mut flash = CheckedFlash::of_device(&config, media);
     flash.collect_in_steps(true);
     let dies = u64::from(setup.geometry.die_count);
     let (oracle, erases) = (Oracle::default(), Vec::new());
@@ -165,13 +151,15 @@ fn run_case(case: u64) -> (u64, bool) {
     }
     bench.oracle.check(&bench.ftl, &bench.flash);
     let counters = bench.ftl.counters();
-    for source in [Source::Gc, Source::Wear] {
+    for source in [Source::Gc, Source::Wear, Source::Fold] {
         assert_eq!(counters.reads[source as usize], counters.programs[source as usize]);
     }
-    let limit = config.nand.max_pe_cycles.expect("resolved");
-    let blocks = (0..setup.geometry.block_count()).map(BlockId);
-    let most_worn = blocks.map(|block| bench.flash.media().erase_count(block)).max();
-    assert!(most_worn <= Some(limit), "a block was erased {most_worn:?} times, rated {limit}");
+    for block in (0..setup.geometry.block_count()).map(BlockId) {
+        let erases = bench.flash.media().erase_count(block);
+        let is_cache = bench.flash.media().mode(block) == CellMode::Slc;
+        let limit = if is_cache { setup.slc_worn_limit } else { setup.worn_limit };
+        assert!(erases <= limit, "{block:?} was erased {erases} times, rated {limit}");
+    }
     (bench.stalls, bench.is_worn_out)
 }
 
@@ -187,16 +175,26 @@ fn check_snapshot(config: &DeviceConfig, seed: u64, bench: &Bench) {
     assert_eq!(again, text, "the snapshot of a restored drive differs");
 }
 
-#[test]
-fn collections_in_steps_agree_with_a_plain_map() {
+/// Runs all cases, or the one that is asked for; all must meet stalls and ends of life.
+fn run_cases(options: bool) {
     let only: Option<u64> = std::env::var("CASE").ok().and_then(|case| case.parse().ok());
     let (mut stalls, mut worn_out) = (0, 0);
     for case in only.map_or(0..CASES, |case| case..case + 1) {
-        let outcome = std::panic::catch_unwind(|| run_case(case));
+        let outcome = std::panic::catch_unwind(|| run_case(case, options));
         let (case_stalls, is_worn_out) =
             outcome.unwrap_or_else(|_| panic!("case {case}: repeat it with CASE={case}"));
         stalls += case_stalls;
         worn_out += u64::from(is_worn_out);
     }
     assert!(only.is_some() || (stalls > 100 && worn_out > 5), "{stalls} stalls, {worn_out} worn");
+}
+
+#[test]
+fn collections_in_steps_agree_with_a_plain_map() {
+    run_cases(false);
+}
+
+#[test]
+fn steps_in_drives_of_every_make_agree_with_a_plain_map() {
+    run_cases(true);
 }

@@ -60,6 +60,12 @@ impl FlashSink for Instant<'_> {
         self.media.retire(block);
     }
 
+    fn copy_run(&mut self, victim: BlockId, first: Ppn, lpns: &[u32], _source: Source) {
+        // The decoder does not see these pages.
+        self.media.program_run(first, lpns);
+        self.media.note_copyback(victim, self.media.block_of(first));
+    }
+
     fn set_mode(&mut self, block: BlockId, mode: CellMode) {
         self.media.set_mode(block, mode);
     }

@@ -82,12 +82,16 @@ impl Ftl {
         let first = self.geometry.first_page(block).0;
         match self.states[block.0 as usize] {
             BlockState::Erased | BlockState::Erasing | BlockState::Bad => first,
-            BlockState::Closed | BlockState::Victim => first + self.geometry.pages_per_block,
+            BlockState::Closed | BlockState::Victim | BlockState::Cached => {
+                first + self.geometry.pages_per_block
+            }
             BlockState::Open => {
                 let pool = &self.pools[self.geometry.die_of_block(block).0 as usize];
-                let limit = first + self.geometry.pages_per_block;
-                let open = pool.frontiers.iter().find(|frontier| frontier.limit == limit);
-                open.map_or(limit, |frontier| frontier.next)
+                let open = pool
+                    .frontiers
+                    .iter()
+                    .find(|frontier| frontier.block(&self.geometry) == Some(block));
+                open.map_or(first, |frontier| frontier.next)
             }
         }
     }

@@ -22,7 +22,8 @@ impl Ftl {
         first: Lpn,
         count: u32,
     ) -> Result<(), NoRoom> {
-        if self.placement.splits(Source::Host) {
+        let is_plain = self.geometry.die_count == 1 || self.geometry.striping.is_plain();
+        if self.placement.splits(Source::Host) || !is_plain {
             return (first.0..first.0 + count).try_for_each(|lpn| self.write(sink, Lpn(lpn)));
         }
         let start_clock = self.host_clock;

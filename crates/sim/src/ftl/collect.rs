@@ -6,7 +6,7 @@
 use super::pool::BlockState;
 use super::{wear, FlashSink, Ftl, MOVES_AHEAD};
 use crate::memory::prefetch;
-use crate::nand::Media;
+use crate::nand::{CellMode, Media};
 use crate::op::Source;
 use crate::units::{BlockId, Lpn, Ppn};
 
@@ -36,7 +36,9 @@ impl Ftl {
     ) -> u32 {
         let erase_count = sink.erase(block, source);
         self.counters.erases[source as usize] += 1;
-        if let Some(gauge) = &mut self.pools[die].gauge {
+        let pool = &mut self.pools[die];
+        let is_outside = source == Source::Fold && pool.folds_outward();
+        if let Some(gauge) = pool.gauge.as_mut().filter(|_| !is_outside) {
             gauge.erased(erase_count);
         }
         erase_count
@@ -56,9 +58,17 @@ impl Ftl {
         worn: BlockId,
     ) {
         let pool = &mut self.pools[die];
-        pool.good_blocks -= 1;
-        if let Some(gauge) = &mut pool.gauge {
-            gauge.retired(sink.media().erase_count(worn));
+        match &mut pool.slc {
+            // It was cache for good: the native blocks lose nothing.
+            Some(cache) if cache.is_static() && sink.media().mode(worn) == CellMode::Slc => {
+                cache.members.retain(|&member| member != worn.0);
+            }
+            _ => {
+                pool.good_blocks -= 1;
+                if let Some(gauge) = &mut pool.gauge {
+                    gauge.retired(sink.media().erase_count(worn));
+                }
+            }
         }
         self.states[worn.0 as usize] = BlockState::Bad;
         self.counters.retired_blocks += 1;
@@ -73,6 +83,9 @@ impl Ftl {
         victim: BlockId,
         source: Source,
     ) {
+        if self.copyback_limit.is_some() {
+            return self.evacuate_inside(sink, die, victim, source);
+        }
         self.gather(sink.media(), victim);
         let moved = self.moving.len() as u32;
         self.counters.reads[source as usize] += u64::from(moved);
@@ -106,6 +119,20 @@ impl Ftl {
         self.moving.truncate(count);
     }
 
+    /// Makes a full open block of moved pages able to take one.
+    pub(super) fn open_for_moves<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        die: usize,
+        stream: usize,
+        source: Source,
+    ) {
+        self.close_full(sink, die, stream);
+        if self.pools[die].frontiers[stream].is_full() {
+            self.open(sink, die, stream, source);
+        }
+    }
+
     /// Programs moved pages, all of one stream, into its open block, opening others as needed.
     pub(super) fn place_run<S: FlashSink>(
         &mut self,
@@ -118,8 +145,7 @@ impl Ftl {
         while let Some(&first) = left.first() {
             let stream = self.placement.stream(Lpn(first), source);
             if self.pools[die].frontiers[stream].is_full() {
-                self.close_full(die, stream);
-                self.open(sink, die, stream, source);
+                self.open_for_moves(sink, die, stream, source);
             }
             let frontier = &mut self.pools[die].frontiers[stream];
             let start = frontier.next;

@@ -38,6 +38,18 @@ impl ErasedBlocks {
         self.blocks.pop_first().map(|entry| entry.2)
     }
 
+    /// The next block to open of those that are wanted, or of all if none is.
+    pub(crate) fn pop_preferring(&mut self, is_wanted: impl Fn(u32) -> bool) -> Option<u32> {
+        let wanted = self.blocks.iter().find(|entry| is_wanted(entry.2)).copied();
+        match wanted {
+            Some(entry) => {
+                self.blocks.remove(&entry);
+                Some(entry.2)
+            }
+            None => self.pop(),
+        }
+    }
+
     /// The most worn block: for data that will rest.
     pub(crate) fn pop_most_worn(&mut self) -> Option<u32> {
         // Among equals the latest, so that the order of opening is kept for the others.

@@ -20,20 +20,31 @@ mod audit;
 mod bulk;
 mod collect;
 mod config;
+mod copyback;
+mod dynamic;
 mod erased;
 pub mod gc;
+mod layout;
 mod map;
+mod options;
 mod pool;
 mod room;
+mod slc;
 mod snapshot;
 mod steps;
 mod wear;
 
 pub use config::{FtlConfig, WearConfig, WriteFrontiers};
+pub use layout::Layout;
+pub use options::{
+    Allocation, CollectionConfig, Compression, Copyback, DataKind, DynamicSlcCache, IdleCollection,
+    Parity, SlcCacheConfig, StaticSlcCache, SteppedCollection, WhenFull,
+};
 pub use pool::PoolSetup;
 pub use snapshot::FtlSnapshot;
 pub use steps::StepOutcome;
 
+use dynamic::Balance;
 use map::Map;
 use pool::{BlockState, Placement, Pool};
 
@@ -123,6 +134,8 @@ pub struct FtlCounters {
     pub erases: [u64; SOURCE_COUNT],
     /// Blocks taken out of use at their rated endurance.
     pub retired_blocks: u64,
+    /// Pages moved inside their die; they are counted among reads and programs too.
+    pub copyback_pages: u64,
 }
 
 /// The volatile state of the drive's firmware.
@@ -139,6 +152,15 @@ pub struct Ftl {
     moving: Vec<u32>,
     /// Where they are in their block; filled by collections in steps only.
     moving_from: Vec<u32>,
+    layout: Layout,
+    /// Whether some pages of a block take no data, or not in every mode.
+    is_shaped: bool,
+    /// Copies in a row that data may make inside its die.
+    copyback_limit: Option<u8>,
+    /// Plane in which the next block of moved pages is best opened.
+    wanted_plane: Option<u32>,
+    /// Present when the die of a write is chosen by load.
+    balance: Option<Balance>,
 }
 
 impl Ftl {
@@ -160,13 +182,18 @@ impl Ftl {
             map: Map::new(geometry, setup.logical_pages),
             states,
             pools: (0..geometry.die_count)
-                .map(|die| Pool::new(DieId(die), config, setup, media))
+                .map(|die| Pool::new(DieId(die), config, setup, media, None))
                 .collect(),
             placement: Placement::new(&config.write_frontiers, setup.logical_pages),
             host_clock: 0,
             counters: FtlCounters::default(),
             moving: Vec::with_capacity(geometry.pages_per_block as usize + 1),
             moving_from: Vec::new(),
+            layout: setup.layout,
+            is_shaped: setup.layout != Layout::plain(&geometry),
+            copyback_limit: config.copyback.as_ref().map(|copyback| copyback.limit),
+            wanted_plane: None,
+            balance: Balance::new(config, setup),
         }
     }
 
@@ -190,9 +217,12 @@ impl Ftl {
         self.pools.iter().map(|pool| u64::from(pool.erased.len())).sum()
     }
 
-    /// Good blocks of the drive.
+    /// Good blocks of the drive, those of a cache included.
     pub fn good_blocks(&self) -> u64 {
-        self.pools.iter().map(|pool| u64::from(pool.good_blocks)).sum()
+        let blocks = |pool: &Pool| {
+            pool.good_blocks + pool.slc.as_ref().map_or(0, |cache| cache.members.len() as u32)
+        };
+        self.pools.iter().map(|pool| u64::from(blocks(pool))).sum()
     }
 
     /// The page that holds `lpn`.
@@ -231,7 +261,15 @@ impl Ftl {
     /// [`NoRoom`] when the pool has no room left; nothing was written then.
     #[inline]
     pub fn write<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn) -> Result<(), NoRoom> {
-        let die = self.geometry.die_of(lpn).0 as usize;
+        if self.geometry.die_count > 1 && !self.geometry.striping.is_plain() {
+            return self.write_in_order(sink, lpn);
+        }
+        self.write_to(sink, self.geometry.die_of(lpn).0 as usize, lpn)
+    }
+
+    /// Writes a page of the host to its die.
+    #[inline]
+    fn write_to<S: FlashSink>(&mut self, sink: &mut S, die: usize, lpn: Lpn) -> Result<(), NoRoom> {
         let stream = self.placement.stream(lpn, Source::Host);
         if self.pools[die].frontiers[stream].is_full() {
             self.make_room(sink, die, stream)?;
@@ -249,13 +287,25 @@ impl Ftl {
     /// The page of `lpn` holds nothing of value any more; false if it held nothing.
     pub fn trim(&mut self, lpn: Lpn) -> bool {
         let Some(old) = self.map.unbind(lpn) else { return false };
-        self.kill(self.geometry.die_of(lpn).0 as usize, old);
+        let die = self.die_holding(lpn, old);
+        self.kill(die, old);
         true
     }
 
-    /// Pages of a block that take data.
-    fn data_pages_of(&self, _block: u32) -> u16 {
-        self.geometry.pages_per_block as u16
+    /// Pages of a native block that take data.
+    fn data_pages_of(&self, block: u32) -> u16 {
+        let die = self.geometry.die_of_block(BlockId(block));
+        self.layout.data_pages(die, CellMode::Native) as u16
+    }
+
+    /// The pages that a page can be rebuilt from, their parity last, as numbers of which one is its
+    /// own; `None` without parity.
+    pub fn stripe_of(&self, media: &Media, ppn: Ppn) -> Option<std::ops::Range<u32>> {
+        let block = self.geometry.block_of(ppn);
+        let (die, mode) = (self.geometry.die_of_block(block), media.mode(block));
+        let stripe = self.layout.stripe_of(die, mode, self.geometry.page_index(ppn))?;
+        let first = self.geometry.first_page(block).0;
+        Some(first + stripe.start..first + stripe.end)
     }
 
     #[inline]

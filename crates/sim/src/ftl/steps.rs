@@ -179,8 +179,7 @@ impl Ftl {
     fn room_for_moves<S: FlashSink>(&mut self, sink: &mut S, die: usize, source: Source) -> u32 {
         let stream = self.placement.stream(crate::units::Lpn(0), source);
         if self.pools[die].frontiers[stream].is_full() {
-            self.close_full(die, stream);
-            self.open(sink, die, stream, source);
+            self.open_for_moves(sink, die, stream, source);
         }
         let frontier = self.pools[die].frontiers[stream];
         frontier.limit - frontier.next
@@ -200,8 +199,12 @@ impl Ftl {
         let moved = lpns.len() as u32;
         self.counters.reads[source as usize] += u64::from(moved);
         self.counters.programs[source as usize] += u64::from(moved);
-        sink.read_pages(victim, &pages, source);
-        self.place_run(sink, die, &lpns, source);
+        if self.copyback_limit.is_some() {
+            self.place_inside(sink, die, victim, &pages, &lpns, source);
+        } else {
+            sink.read_pages(victim, &pages, source);
+            self.place_run(sink, die, &lpns, source);
+        }
         (self.moving, self.moving_from) = (lpns, pages);
         moved
     }
@@ -218,7 +221,11 @@ impl Ftl {
             .and_then(|collection| collection.erase_count)
             .unwrap_or_else(|| panic!("no erase of block {} is under way", block.0));
         self.states[block.0 as usize] = BlockState::Erased;
-        pool.erased.push(block.0, erase_count);
+        let is_fold = collection.is_some_and(|collection| collection.source == Source::Fold);
+        match &mut pool.slc {
+            Some(cache) if is_fold && cache.is_static() => cache.erased.push_back(block.0),
+            _ => pool.erased.push(block.0, erase_count),
+        }
         pool.level_due = pool.gauge.is_some()
             && collection.is_some_and(|collection| collection.source == Source::Gc);
     }
@@ -247,17 +254,13 @@ impl Ftl {
         }
     }
 
-    /// As `make_room`, for sinks that collect in steps.
-    pub(super) fn make_room_in_steps<S: FlashSink>(
+    /// Opens a native block for a stream of the host, for sinks that collect in steps.
+    pub(super) fn open_in_steps<S: FlashSink>(
         &mut self,
         sink: &mut S,
         die: usize,
         stream: usize,
     ) -> Result<(), NoRoom> {
-        self.close_full(die, stream);
-        if !self.pools[die].frontiers[stream].is_full() {
-            return Ok(());
-        }
         let place = DieId(die as u32);
         if self.spare_blocks_of(place) == 0 && self.pools[die].collection.is_none() {
             self.begin_collection(sink.media(), place);
@@ -276,17 +279,25 @@ impl Ftl {
 
 impl Pool {
     /// Erased blocks beyond the reserve that the host may not take: a worn block is, or waits, to
-    /// be retired.
+    /// be retired, or a block that is cache for good is folded.
     pub(crate) fn held_blocks(&self) -> u32 {
-        let retires = self.collection.is_some_and(|collection| collection.retires);
-        u32::from(self.retire_due || retires)
+        let gives_nothing = self.collection.is_some_and(|collection| {
+            collection.retires || (collection.source == Source::Fold && self.folds_outward())
+        });
+        u32::from(self.retire_due || gives_nothing)
     }
 }
 
 impl super::map::Map {
     /// Marks up to `count` live pages of a block dead, from an index on, and lists their indices;
     /// returns where to go on.
-    fn take_live(&mut self, block: BlockId, first: u32, count: u32, pages: &mut Vec<u32>) -> u32 {
+    pub(super) fn take_live(
+        &mut self,
+        block: BlockId,
+        first: u32,
+        count: u32,
+        pages: &mut Vec<u32>,
+    ) -> u32 {
         for word in first as usize / 64..self.words_per_block() {
             let mut live = self.live_word(block, word);
             while live != 0 {
