@@ -18,11 +18,20 @@ use crate::units::{Lpn, Ns};
 /// A page write that found no room.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stalled {
+    pub(super) die: u32,
     pub(super) lpn: Lpn,
     /// The command that waits for it.
     pub(super) slot: u32,
     /// Of a page that leaves the write cache: its epoch.
     pub(super) epoch: Option<u32>,
+}
+
+/// How much room a die has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    pub(super) spare_blocks: u32,
+    pub(super) is_under_way: bool,
+    pub(super) cached_blocks: u32,
 }
 
 /// What the collector knows of a die.
@@ -43,7 +52,9 @@ pub(super) struct Collector {
     /// Idle time after which a die collects ahead, and up to how many spare blocks.
     ahead: Option<(Ns, u32)>,
     dies: Vec<DieState>,
+    /// Page writes that stalled so far, and those that wait now.
     pub(super) stalled_count: u64,
+    waiting_count: u64,
 }
 
 impl Collector {
@@ -58,20 +69,22 @@ impl Collector {
             ahead: ahead.map(|idle| (Ns::from_us(idle.after_us), idle.spare_blocks_goal)),
             dies: vec![DieState::default(); die_count as usize],
             stalled_count: 0,
+            waiting_count: 0,
         })
     }
 
     /// How much a die's collection presses with so many spare blocks; `None`: not at all.
-    pub(super) fn urgency(&self, die: u32, spare_blocks: u32, is_under_way: bool) -> Option<Urgency> {
+    pub(super) fn urgency(&self, die: u32, room: Room) -> Option<Urgency> {
         let state = &self.dies[die as usize];
         let goal = self.ahead.map_or(0, |(_, goal)| goal);
+        let Room { spare_blocks, is_under_way, cached_blocks } = room;
         if !state.stalled.is_empty() {
             Some(Urgency::Urgent)
         } else if spare_blocks < self.hard_spare_blocks {
             Some(Urgency::Shared)
         } else if spare_blocks < self.soft_spare_blocks
             || is_under_way
-            || state.is_resting && spare_blocks < goal
+            || state.is_resting && (spare_blocks < goal || cached_blocks > 0)
         {
             Some(Urgency::Background)
         } else {
@@ -79,10 +92,16 @@ impl Collector {
         }
     }
 
+    /// Whether a die works ahead of need.
+    pub(super) fn is_resting(&self, die: u32) -> bool {
+        self.dies[die as usize].is_resting
+    }
+
     /// A page write waits for room.
-    pub(super) fn stall(&mut self, die: u32, stalled: Stalled) {
+    pub(super) fn stall(&mut self, stalled: Stalled) {
         self.stalled_count += 1;
-        self.dies[die as usize].stalled.push_back(stalled);
+        self.waiting_count += 1;
+        self.dies[stalled.die as usize].stalled.push_back(stalled);
     }
 
     /// The page write of a die that waits longest.
@@ -92,14 +111,24 @@ impl Collector {
 
     /// It waits no more.
     pub(super) fn pop(&mut self, die: u32) -> Option<Stalled> {
-        self.dies[die as usize].stalled.pop_front()
+        let first = self.dies[die as usize].stalled.pop_front();
+        self.waiting_count -= u64::from(first.is_some());
+        first
     }
 
     /// Forgets a page of the write cache that was trimmed while it waited; gives its epoch.
-    pub(super) fn forget(&mut self, die: u32, lpn: Lpn) -> Option<u32> {
-        let stalled = &mut self.dies[die as usize].stalled;
-        let place = stalled.iter().position(|page| page.lpn == lpn && page.epoch.is_some())?;
-        stalled.remove(place)?.epoch
+    pub(super) fn forget(&mut self, lpn: Lpn) -> Option<u32> {
+        if self.waiting_count == 0 {
+            return None;
+        }
+        for state in &mut self.dies {
+            let is_it = |page: &Stalled| page.lpn == lpn && page.epoch.is_some();
+            if let Some(place) = state.stalled.iter().position(is_it) {
+                self.waiting_count -= 1;
+                return state.stalled.remove(place)?.epoch;
+            }
+        }
+        None
     }
 
     /// The host asks something of a die.

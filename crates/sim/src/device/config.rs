@@ -248,7 +248,10 @@ impl DeviceConfig {
         let oob_bytes = self.nand.oob_size_bytes.unwrap_or_default();
         let code = self.ecc.page_code(self.nand.page_size_bytes, oob_bytes)?;
         let retry = self.controller.read_retry.as_ref().map(Retry::new).unwrap_or_default();
-        Ok(ReadErrors::new(self.rber_model(), code, seed).with(retry, 0))
+        let copybacks = self.ftl.copyback.as_ref().map_or(0, |copyback| copyback.limit);
+        let stripe = self.ftl.parity.as_ref().map_or(0, |parity| parity.stripe);
+        let errors = ReadErrors::new(self.rber_model(), code, seed);
+        Ok(errors.with(retry, copybacks.into()).with_stripe(stripe))
     }
 
     fn check_spare(&self) -> Result<(), ConfigError> {

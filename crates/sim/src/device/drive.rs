@@ -14,7 +14,7 @@ use crate::host::cache::{Offer, ReadCache, WriteCache};
 use crate::host::HostConfig;
 use crate::nand::Media;
 use crate::op::{HostCommand, HostOp, Source, HOST_OP_KINDS};
-use crate::units::{Lpn, SECTOR_BYTES};
+use crate::units::{DieId, Lpn, SECTOR_BYTES};
 
 /// What the host asked for so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub trait CommandSink: FlashSink {
     /// A page was taken by the write buffer, in which `waiting` pages wait now.
     fn buffered(&mut self, waiting: usize);
     /// A page write found no room and waits for an erase; only with collections in steps.
-    fn stalled(&mut self, lpn: Lpn);
+    fn stalled(&mut self, die: DieId, lpn: Lpn);
     /// The command waits until every page that left the write buffer so far is on the flash.
     fn fence(&mut self);
 }
@@ -395,7 +395,7 @@ impl Front<'_> {
         match outcome {
             Ok(()) => {}
             Err(NoRoom::Stalled) => {
-                sink.stalled(lpn);
+                sink.stalled(self.ftl.stalled_die(), lpn);
                 return Ok(());
             }
             Err(NoRoom::WornOut) => self.host.rejected_pages += 1,

@@ -10,7 +10,7 @@ use crate::controller::ecc::ReadErrors;
 use crate::ftl::{FlashSink, WornOut};
 use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
-use crate::units::{BlockId, Lpn, Ppn};
+use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 /// Commands ahead at which the L2P entry is prefetched.
 const ENTRY_AHEAD: usize = 48;
@@ -39,7 +39,7 @@ impl FlashSink for Instant<'_> {
 
     #[inline]
     fn read_live(&mut self, block: BlockId, page_count: u32, source: Source) {
-        self.errors.record(self.media.erase_count(block), page_count, source);
+        self.errors.record_in(self.media, block, page_count, source);
     }
 
     #[inline]
@@ -78,7 +78,7 @@ impl CommandSink for Instant<'_> {
     #[inline]
     fn buffered(&mut self, _waiting: usize) {}
 
-    fn stalled(&mut self, _lpn: Lpn) {
+    fn stalled(&mut self, _die: DieId, _lpn: Lpn) {
         unreachable!("without time, a collection is one piece");
     }
 

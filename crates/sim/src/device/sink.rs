@@ -111,6 +111,23 @@ impl TimedSink<'_> {
     }
 }
 
+impl TimedSink<'_> {
+    /// Reads the rest of the stripe of a page that the code could not correct: the pages at the
+    /// same place of the dies that follow.
+    #[cold]
+    fn rebuild(&mut self, lost: Ppn) {
+        let geometry = self.geometry;
+        let block = geometry.block_of(lost);
+        let (die, place) = (geometry.die_of_block(block).0, block.0 % geometry.blocks_per_die);
+        for step in 1..self.errors.stripe() {
+            let other = (die + step) % geometry.die_count;
+            let first = geometry.first_page(BlockId(other * geometry.blocks_per_die + place));
+            let page = Ppn(first.0 + geometry.page_index(lost));
+            self.push(page, 1, OpKind::Read, Source::Rebuild, 0);
+        }
+    }
+}
+
 impl FlashSink for TimedSink<'_> {
     #[inline]
     fn media(&self) -> &Media {
@@ -119,13 +136,16 @@ impl FlashSink for TimedSink<'_> {
 
     #[inline]
     fn read(&mut self, ppn: Ppn, source: Source) {
-        let erase_count = self.media.erase_count(self.geometry.block_of(ppn));
-        let retries = self.errors.record(erase_count, 1, source);
+        let block = self.geometry.block_of(ppn);
+        let retries = self.errors.record_in(self.media, block, 1, source);
         self.push(ppn, 1, OpKind::Read, source, retries);
+        if self.errors.take_lost() {
+            self.rebuild(ppn);
+        }
     }
 
     fn read_live(&mut self, block: BlockId, page_count: u32, source: Source) {
-        let retries = self.errors.record(self.media.erase_count(block), page_count, source);
+        let retries = self.errors.record_in(self.media, block, page_count, source);
         if page_count > 0 {
             self.push(self.geometry.first_page(block), page_count, OpKind::Read, source, retries);
         }
@@ -170,7 +190,7 @@ impl FlashSink for TimedSink<'_> {
 
     fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source) {
         let count = page_indices.len() as u32;
-        let retries = self.errors.record(self.media.erase_count(block), count, source);
+        let retries = self.errors.record_in(self.media, block, count, source);
         let rows = page_indices.chunk_by(|&one, &next| {
             self.geometry.row_of(one) == self.geometry.row_of(next)
         });
@@ -183,7 +203,7 @@ impl FlashSink for TimedSink<'_> {
 
     fn copy_run(&mut self, victim: BlockId, first: Ppn, lpns: &[u32], source: Source) {
         // The pages pass no decoder: their errors go with them, and are met when they are read.
-        let _ = victim;
+        self.media.note_copyback(victim, self.geometry.block_of(first));
         self.programmed_pages += lpns.len() as u64;
         self.media.program_run(first, lpns);
         self.push(first, lpns.len() as u32, OpKind::Copyback, source, 0);
@@ -204,7 +224,7 @@ impl CommandSink for TimedSink<'_> {
         }
     }
 
-    fn stalled(&mut self, lpn: Lpn) {
+    fn stalled(&mut self, die: DieId, lpn: Lpn) {
         let mut epoch = None;
         if self.is_flush {
             self.is_flush = false;
@@ -213,7 +233,7 @@ impl CommandSink for TimedSink<'_> {
         } else {
             self.waits += 1;
         }
-        self.stalled.push(Stalled { lpn, slot: self.slot, epoch });
+        self.stalled.push(Stalled { die: die.0, lpn, slot: self.slot, epoch });
     }
 
     fn fence(&mut self) {

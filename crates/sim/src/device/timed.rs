@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use serde_json::{json, Value};
 
 use super::backend::{Backend, Observation};
-use super::collector::{Collector, Stalled};
+use super::collector::{Collector, Room, Stalled};
 use super::drive::{Drive, Front};
 use super::sink::{CacheSlots, TimedSink};
 use crate::controller::breakdown::{Breakdown, Part, Parts};
@@ -23,7 +23,7 @@ use crate::controller::plain::HOST_EVENT;
 use crate::controller::full::Urgency;
 use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::engine::Engine;
-use crate::ftl::StepOutcome;
+use crate::ftl::{NoRoom, StepOutcome};
 use crate::host::arbitration::Arbiter;
 use crate::host::latency::LatencyBook;
 use crate::host::link::{Direction, Link};
@@ -496,9 +496,8 @@ impl TimedStage {
     fn note_touched(&mut self, drive: &mut Drive) {
         let Some(collector) = &mut self.collector else { return };
         for stalled in self.stalled.drain(..) {
-            let die = drive.geometry.die_of(stalled.lpn).0;
-            collector.stall(die, stalled);
-            self.touched.push(die);
+            self.touched.push(stalled.die);
+            collector.stall(stalled);
         }
         let mut touched = std::mem::take(&mut self.touched);
         touched.sort_unstable();
@@ -546,11 +545,13 @@ impl TimedStage {
                 if written.is_err() && stalled.epoch.is_some() {
                     sink.cache.in_flight += 1;
                 }
-                written.is_ok()
+                written
             });
             self.touched.clear();
-            if !written {
-                return;
+            match written {
+                Ok(()) => {}
+                Err(NoRoom::Stalled) => return,
+                Err(NoRoom::WornOut) => return self.reject_stalled(drive, die),
             }
             if let Some(collector) = &mut self.collector {
                 collector.pop(die);
@@ -565,12 +566,19 @@ impl TimedStage {
         let is_over = self.outstanding == 0 && self.arrivals == 0;
         while !is_over && !self.backend.collection_waits(id) {
             let Some(collector) = &self.collector else { return };
-            let spare_blocks = drive.ftl.spare_blocks_of(id);
-            let is_under_way = drive.ftl.collection_of(id).is_some();
-            let Some(urgency) = collector.urgency(die, spare_blocks, is_under_way) else { return };
-            let step_pages = collector.step_pages;
+            let room = Room {
+                spare_blocks: drive.ftl.spare_blocks_of(id),
+                is_under_way: drive.ftl.collection_of(id).is_some(),
+                cached_blocks: drive.ftl.cached_blocks_of(id),
+            };
+            let Some(urgency) = collector.urgency(die, room) else { return };
+            let (step_pages, is_resting) = (collector.step_pages, collector.is_resting(die));
             self.backend.set_urgency(id, urgency);
-            if !is_under_way && !drive.ftl.begin_collection(&drive.media, id) {
+            let begun = room.is_under_way
+                || is_resting && drive.ftl.begin_fold(&drive.media, id)
+                || drive.ftl.begin_collection(&drive.media, id)
+                || drive.ftl.begin_fold(&drive.media, id);
+            if !begun {
                 if urgency == Urgency::Urgent && self.backend.is_idle(id) {
                     self.reject_stalled(drive, die);
                 }
@@ -613,8 +621,7 @@ impl TimedStage {
             ..(command.sector + u64::from(command.sector_count)) / sectors;
         for page in pages {
             let lpn = Lpn(page as u32);
-            let die = drive.geometry.die_of(lpn).0;
-            let epoch = self.collector.as_mut().and_then(|it| it.forget(die, lpn));
+            let epoch = self.collector.as_mut().and_then(|it| it.forget(lpn));
             if let Some(epoch) = epoch {
                 drive.host.buffer_trimmed_pages += 1;
                 self.cache.in_flight -= 1;

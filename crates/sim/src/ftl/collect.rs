@@ -90,7 +90,22 @@ impl Ftl {
         let moved = self.moving.len() as u32;
         self.counters.reads[source as usize] += u64::from(moved);
         self.counters.programs[source as usize] += u64::from(moved);
-        sink.read_live(victim, moved, source);
+        if self.geometry.plane_count > 1 {
+            // Planes that are read together are one operation: it matters where pages lie.
+            let mut pages = std::mem::take(&mut self.moving_from);
+            pages.clear();
+            for word in 0..self.map.words_per_block() {
+                let mut live = self.map.live_word(victim, word);
+                while live != 0 {
+                    pages.push(64 * word as u32 + live.trailing_zeros());
+                    live &= live - 1;
+                }
+            }
+            sink.read_pages(victim, &pages, source);
+            self.moving_from = pages;
+        } else {
+            sink.read_live(victim, moved, source);
+        }
         self.map.clear(victim);
         let lpns = std::mem::take(&mut self.moving);
         if self.placement.splits(source) {

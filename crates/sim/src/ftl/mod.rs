@@ -148,6 +148,8 @@ pub struct Ftl {
     /// Host page writes so far: the clock of block ages.
     host_clock: u64,
     counters: FtlCounters,
+    /// The die of the last write that stalled.
+    stalled_die: DieId,
     /// Live pages of the victim being moved.
     moving: Vec<u32>,
     /// Where they are in their block; filled by collections in steps only.
@@ -187,6 +189,7 @@ impl Ftl {
             placement: Placement::new(&config.write_frontiers, setup.logical_pages),
             host_clock: 0,
             counters: FtlCounters::default(),
+            stalled_die: DieId(0),
             moving: Vec::with_capacity(geometry.pages_per_block as usize + 1),
             moving_from: Vec::new(),
             layout: setup.layout,
@@ -282,6 +285,11 @@ impl Ftl {
         self.counters.programs[Source::Host as usize] += 1;
         sink.program(ppn, lpn, Source::Host);
         Ok(())
+    }
+
+    /// The die of the last write that [`NoRoom::Stalled`].
+    pub fn stalled_die(&self) -> DieId {
+        self.stalled_die
     }
 
     /// The page of `lpn` holds nothing of value any more; false if it held nothing.

@@ -214,6 +214,7 @@ impl Ftl {
         let is_under_way = self.pools[die].collection.is_some()
             || self.begin_fold(sink.media(), place)
             || self.begin_collection(sink.media(), place);
+        self.stalled_die = DieId(die as u32);
         Err(if is_under_way { NoRoom::Stalled } else { NoRoom::WornOut })
     }
 

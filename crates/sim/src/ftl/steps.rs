@@ -270,6 +270,7 @@ impl Ftl {
             self.open(sink, die, stream, Source::Host);
             Ok(())
         } else if self.pools[die].collection.is_some() {
+            self.stalled_die = place;
             Err(NoRoom::Stalled)
         } else {
             Err(NoRoom::WornOut)
