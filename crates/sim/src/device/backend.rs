@@ -4,9 +4,9 @@
 //! stage in the binary for nothing that could be measured.
 
 use super::drive::Drive;
+use crate::controller::breakdown::Parts;
 use crate::controller::full::Full;
 use crate::controller::plain::Plain;
-use crate::controller::breakdown::Parts;
 use crate::controller::timeline::Timeline;
 use crate::controller::FlashOp;
 use crate::engine::Engine;

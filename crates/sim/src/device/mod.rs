@@ -4,6 +4,7 @@
 mod backend;
 mod config;
 mod drive;
+mod feed;
 mod image;
 mod instant;
 mod outcome;

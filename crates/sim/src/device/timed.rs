@@ -11,9 +11,9 @@
 
 use std::collections::VecDeque;
 
+use super::backend::{Backend, Observation};
 use super::drive::{CommandSink, Drive};
 use crate::controller::ecc::ReadErrors;
-use super::backend::{Backend, Observation};
 use crate::controller::plain::HOST_EVENT;
 use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::engine::Engine;
@@ -21,14 +21,17 @@ use crate::ftl::FlashSink;
 use crate::geometry::Geometry;
 use crate::host::cache::Fence;
 use crate::host::latency::LatencyBook;
+use crate::host::tenants::{Outside, TenantBook};
 use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source, HOST_OP_KINDS};
 use crate::units::{BlockId, Lpn, Ns, Ppn};
+use crate::workload::Host;
 
-/// Host event: the arrival of the next command of an open loop.
+/// Host events from here on: the arrival of the next command of tenant `code - ARRIVAL`, or the end
+/// of its pause.
 const ARRIVAL: u32 = HOST_EVENT;
 /// Host events from here on: the controller is done with the command of slot `code - STARTED`.
-const STARTED: u32 = HOST_EVENT + 1;
+const STARTED: u32 = ARRIVAL + u8::MAX as u32 + 1;
 
 /// A command under way.
 #[derive(Clone, Copy, Debug)]
@@ -54,13 +57,15 @@ pub(crate) struct TimedStage {
     /// Programs of the write buffer in flight, and the flush commands that wait for them.
     fence: Fence,
     /// Arrived commands beyond the drive's queue depth.
-    outside: VecDeque<HostCommand>,
+    outside: Outside<HostCommand>,
     outstanding: u64,
     /// Integral of outstanding commands over time, in command nanoseconds.
     area: u128,
     area_until: Ns,
     pub(crate) latencies: LatencyBook,
     pub(crate) tally: TimedTally,
+    /// What each host got, when they have names.
+    pub(crate) tenants: Option<Box<TenantBook>>,
     /// A write found no room: its command completes as failed, and no further one should come.
     pub(crate) is_worn_out: bool,
 }
@@ -218,7 +223,8 @@ impl TimedStage {
             flushes_in_flight: 0,
             buffer_waiters: VecDeque::new(),
             fence: Fence::default(),
-            outside: VecDeque::new(),
+            outside: Outside::default(),
+            tenants: None,
             outstanding: 0,
             area: 0,
             area_until: Ns(0),
@@ -228,16 +234,24 @@ impl TimedStage {
         }
     }
 
+    /// These hosts share the drive: each has a submission queue, and figures of its own if it has a
+    /// name.
+    pub(crate) fn share<'a>(&mut self, drive: &Drive, hosts: impl Iterator<Item = &'a Host>) {
+        let hosts: Vec<_> = hosts.collect();
+        self.outside = Outside::new(&drive.config.host, &hosts);
+        self.tenants = TenantBook::of(&hosts);
+    }
+
     /// The simulated time.
     pub(crate) fn now(&self) -> Ns {
         self.engine.now()
     }
 
-    /// Schedules the arrival of the next command of an open loop.
-    pub(crate) fn await_arrival(&mut self, at: Ns) {
+    /// Schedules the arrival of a tenant's next command, or the end of its pause.
+    pub(crate) fn await_arrival(&mut self, tenant: u8, at: Ns) {
         // A generator's arrivals never decrease; a late one arrives now.
         let after = Ns(at.0.saturating_sub(self.now().0));
-        self.engine.schedule(after, ARRIVAL);
+        self.engine.schedule(after, ARRIVAL + u32::from(tenant));
     }
 
     /// A command reaches the drive now, or waits outside while the drive is full.
@@ -246,7 +260,8 @@ impl TimedStage {
         self.outstanding += 1;
         self.tally.issued += 1;
         if self.slots.len() - self.free_slots.len() >= self.depth_max as usize {
-            self.outside.push_back(HostCommand { arrival: self.now(), ..command });
+            let queue = usize::from(command.tenant);
+            self.outside.push(queue, HostCommand { arrival: self.now(), ..command });
         } else {
             self.admit(drive, command, self.now());
         }
@@ -315,8 +330,8 @@ impl TimedStage {
             self.start(drive, index);
             return Step::Internal;
         }
-        if code == ARRIVAL {
-            return Step::Arrived(0);
+        if code >= ARRIVAL {
+            return Step::Arrived((code - ARRIVAL) as u8);
         }
         match self.backend.handle(&mut self.engine, code) {
             Some(done) => self.operation_done(drive, done),
@@ -370,7 +385,10 @@ impl TimedStage {
         self.tally.served_bytes[kind] +=
             u64::from(command.sector_count) * crate::units::SECTOR_BYTES;
         self.tally.last_completion = now;
-        if let Some(next) = self.outside.pop_front() {
+        if let Some(tenants) = &mut self.tenants {
+            tenants.record(&command, now - submitted);
+        }
+        if let Some(next) = self.outside.pop() {
             self.admit(drive, next, next.arrival);
         }
         Step::Completed(command.tenant)
