@@ -3,6 +3,8 @@
 //! One branch per call, always taken the same way; a type parameter would double the text of the
 //! stage in the binary for nothing that could be measured.
 
+use serde_json::{json, Value};
+
 use super::drive::Drive;
 use crate::controller::breakdown::Parts;
 use crate::controller::full::Full;
@@ -104,6 +106,30 @@ impl Backend {
             Self::Plain(plain) => plain.load(die),
             Self::Full(full) => full.load(die),
         }
+    }
+
+    /// Spans of activity, when recorded.
+    pub(crate) fn timeline(&self) -> Option<Value> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Full(full) => Some(full.timeline.as_ref()?.to_json()),
+        }
+    }
+
+    /// What the full back end did until `until`.
+    pub(crate) fn activity(&self, until: Ns) -> Option<Value> {
+        let Self::Full(full) = self else { return None };
+        let tally = full.tally();
+        let (dies, channels) = full.utilization(until);
+        Some(json!({
+            "die_busy_ratio": dies,
+            "channel_busy_ratio": channels,
+            "multi_plane_ops": tally.multi_plane_ops,
+            "suspensions": tally.suspensions,
+            "memory_reads": tally.memory_reads,
+            "copybacks": tally.copybacks,
+            "retry_steps": tally.retry_steps,
+        }))
     }
 
     /// Operations against the rules of the flash.

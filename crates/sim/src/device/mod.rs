@@ -11,6 +11,7 @@ mod outcome;
 mod run;
 mod series;
 mod simulation;
+mod sink;
 mod steady;
 mod timed;
 

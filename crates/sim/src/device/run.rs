@@ -181,9 +181,8 @@ impl Run {
         let feeds: Vec<_> = stage.loads.drain(..).map(Feed::new).collect();
         let observation = if measured { drive.observation.clone() } else { Observation::default() };
         let timed = stage.timed.then(|| {
-            let mut timed = Box::new(TimedStage::new(drive, &observation));
-            timed.share(drive, feeds.iter().map(|feed| &feed.load.host));
-            timed
+            let hosts: Vec<_> = feeds.iter().map(|feed| &feed.load.host).collect();
+            Box::new(TimedStage::new(drive, &observation, &hosts))
         });
         let start = Baseline::of(drive);
         let sampling = measured.then(|| Sampling {

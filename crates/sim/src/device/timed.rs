@@ -1,62 +1,89 @@
 //! The timed executor: commands, dies and channels in simulated time.
 //!
 //! ```text
-//! admit (closed loop: at once; open: at arrival) ► overhead ► FTL decides ► operations queue
-//!      ▲                                                                            │
-//!      └──────────────── completion: latency, next command ◄── last operation done ─┘
+//! submit ► queue slot ► controller ► throttle ► link in ► FTL decides ► operations queue
+//!    ▲                                                                        │
+//!    └─ completion: latency, next command ◄─ link out ◄─ decode ◄─ last operation done
 //! ```
-//! The FTL decides when a command is admitted; a collection that it needs is queued on the same die
-//! before the command's own operations, and so delays them. State lives in [`TimedStage`], so a run
-//! can be cut into slices anywhere.
+//! Each stage that the device does not have is skipped at once. The FTL decides when a command
+//! reaches it; a collection that it needs is queued on the same die before the command's own
+//! operations, and so delays them. State lives in [`TimedStage`], so a run can be cut into slices
+//! anywhere.
 
-use std::collections::VecDeque;
+use serde_json::{json, Value};
 
 use super::backend::{Backend, Observation};
-use super::drive::{CommandSink, Drive};
-use crate::controller::ecc::ReadErrors;
+use super::drive::Drive;
+use super::sink::{CacheSlots, TimedSink};
+use crate::controller::breakdown::{Breakdown, Part, Parts};
 use crate::controller::plain::HOST_EVENT;
-use crate::controller::{FlashOp, OpKind, NO_COMMAND};
+use crate::controller::{FlashOp, NO_COMMAND};
 use crate::engine::Engine;
-use crate::ftl::FlashSink;
-use crate::geometry::Geometry;
-use crate::host::cache::Fence;
 use crate::host::latency::LatencyBook;
+use crate::host::link::{Direction, Link};
+use crate::host::processor::Processor;
 use crate::host::tenants::{Outside, TenantBook};
-use crate::nand::{CellMode, Media};
+use crate::host::throttle::Throttle;
 use crate::op::{HostCommand, HostOp, Source, HOST_OP_KINDS};
-use crate::units::{BlockId, Lpn, Ns, Ppn};
+use crate::units::{Ns, SECTOR_BYTES};
 use crate::workload::Host;
 
 /// Host events from here on: the arrival of the next command of tenant `code - ARRIVAL`, or the end
 /// of its pause.
 const ARRIVAL: u32 = HOST_EVENT;
-/// Host events from here on: the controller is done with the command of slot `code - STARTED`.
-const STARTED: u32 = ARRIVAL + u8::MAX as u32 + 1;
+/// Host events from here on: the command of slot `code - SLOT` goes on.
+const SLOT: u32 = HOST_EVENT + (1 << 21);
+
+/// What a command does when its event comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The controller is done with it.
+    Processed,
+    /// The throttle lets it go.
+    Released,
+    /// Its data is in the drive.
+    Arrived,
+    /// It waited for no flash operation, or all are done.
+    Served,
+    /// Its data is decoded.
+    Decoded,
+    /// Its data has left the drive.
+    Sent,
+}
 
 /// A command under way.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     command: HostCommand,
     submitted: Ns,
-    /// Operations and buffer slots that it still waits for.
+    /// Until when its parts are accounted for.
+    accounted: Ns,
+    /// Operations and cache slots that it still waits for.
     waits: u32,
+    phase: Phase,
+    /// Whether it read flash pages.
+    has_read: bool,
+}
+
+/// What the device puts between host and flash.
+struct HostPath {
+    link: Option<Link>,
+    processor: Option<Processor>,
+    throttle: Option<Throttle>,
+    overhead: Ns,
+    decode: Ns,
 }
 
 /// The clock, the servers and the commands of a timed stage.
 pub(crate) struct TimedStage {
     pub(crate) engine: Engine,
     backend: Backend,
+    path: HostPath,
     slots: Vec<Slot>,
     free_slots: Vec<u32>,
-    overhead: Ns,
     depth_max: u32,
-    buffer_pages: usize,
-    flushes_in_flight: usize,
-    /// Commands that wait for a slot of the write buffer, once per page.
-    buffer_waiters: VecDeque<u32>,
-    /// Programs of the write buffer in flight, and the flush commands that wait for them.
-    fence: Fence,
-    /// Arrived commands beyond the drive's queue depth.
+    cache: CacheSlots,
+    /// Commands beyond the drive's queue depth.
     outside: Outside<HostCommand>,
     outstanding: u64,
     /// Integral of outstanding commands over time, in command nanoseconds.
@@ -68,6 +95,9 @@ pub(crate) struct TimedStage {
     pub(crate) tenants: Option<Box<TenantBook>>,
     /// A write found no room: its command completes as failed, and no further one should come.
     pub(crate) is_worn_out: bool,
+    breakdown: Option<Box<Breakdown>>,
+    /// Parts of the commands under way, by slot, when they are observed.
+    parts: Vec<Parts>,
 }
 
 /// What a timed stage has done.
@@ -95,151 +125,35 @@ pub(crate) enum Step {
     Idle,
 }
 
-struct TimedSink<'a> {
-    media: &'a mut Media,
-    errors: &'a mut ReadErrors,
-    engine: &'a mut Engine,
-    backend: &'a mut Backend,
-    geometry: Geometry,
-    page_types: u32,
-    slot: u32,
-    waits: u32,
-    is_flush: bool,
-    buffer_pages: usize,
-    flushes_in_flight: &'a mut usize,
-    buffer_waiters: &'a mut VecDeque<u32>,
-    fence: &'a mut Fence,
-    flash_ops: u64,
-}
-
-impl TimedSink<'_> {
-    #[inline]
-    fn push(&mut self, first: Ppn, count: u32, kind: OpKind, source: Source, retries: u32) {
-        let waits = matches!(source, Source::Host | Source::Merge) && !self.is_flush;
-        self.waits += u32::from(waits);
-        self.flash_ops += u64::from(count);
-        let row = self.geometry.row_of(self.geometry.page_index(first));
-        let block = self.geometry.block_of(first);
-        let frees_buffer = self.is_flush && source == Source::Host;
-        let command = match (waits, frees_buffer) {
-            (true, _) => self.slot,
-            (_, true) => self.fence.begin(),
-            _ => NO_COMMAND,
-        };
-        let op = FlashOp {
-            first,
-            count,
-            sense_count: count,
-            // Of a program of the write buffer: its epoch.
-            command,
-            erase_count: self.media.erase_count(block),
-            kind,
-            source,
-            page_type: if self.page_types == 1 { 0 } else { (row % self.page_types) as u8 },
-            retries: retries.min(255) as u8,
-            is_slc: self.media.mode(block) == CellMode::Slc,
-            frees_buffer,
-        };
-        if op.frees_buffer {
-            self.is_flush = false;
-            *self.flushes_in_flight += 1;
-        }
-        let die = self.geometry.die_of_block(block);
-        self.backend.enqueue(self.engine, die, op);
-    }
-}
-
-impl FlashSink for TimedSink<'_> {
-    #[inline]
-    fn media(&self) -> &Media {
-        self.media
-    }
-
-    #[inline]
-    fn read(&mut self, ppn: Ppn, source: Source) {
-        let erase_count = self.media.erase_count(self.geometry.block_of(ppn));
-        let retries = self.errors.record(erase_count, 1, source);
-        self.push(ppn, 1, OpKind::Read, source, retries);
-    }
-
-    fn read_live(&mut self, block: BlockId, page_count: u32, source: Source) {
-        let retries = self.errors.record(self.media.erase_count(block), page_count, source);
-        if page_count > 0 {
-            self.push(self.geometry.first_page(block), page_count, OpKind::Read, source, retries);
-        }
-    }
-
-    #[inline]
-    fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source) {
-        self.media.program(ppn, lpn);
-        self.push(ppn, 1, OpKind::Program, source, 0);
-    }
-
-    fn program_run(&mut self, first: Ppn, lpns: &[u32], source: Source) {
-        self.media.program_run(first, lpns);
-        self.push(first, lpns.len() as u32, OpKind::Program, source, 0);
-    }
-
-    fn erase(&mut self, block: BlockId, source: Source) -> u32 {
-        self.push(self.geometry.first_page(block), 1, OpKind::Erase, source, 0);
-        self.media.erase(block)
-    }
-
-    fn retire(&mut self, block: BlockId) {
-        self.media.retire(block);
-    }
-}
-
-impl CommandSink for TimedSink<'_> {
-    #[inline]
-    fn flush_next(&mut self) {
-        self.is_flush = true;
-    }
-
-    fn buffered(&mut self, waiting: usize) {
-        if waiting + *self.flushes_in_flight > self.buffer_pages + self.buffer_waiters.len() {
-            self.waits += 1;
-            self.buffer_waiters.push_back(self.slot);
-        }
-    }
-
-    fn fence(&mut self) {
-        self.waits += u32::from(self.fence.close(self.slot));
-    }
-}
-
 impl TimedStage {
-    /// An idle drive at time zero.
-    pub(crate) fn new(drive: &Drive, observation: &Observation) -> Self {
+    /// An idle drive at time zero, shared by `hosts`.
+    pub(crate) fn new(drive: &Drive, observation: &Observation, hosts: &[&Host]) -> Self {
         let config = &drive.config;
         Self {
             engine: Engine::default(),
             backend: Backend::new(drive, observation),
+            path: HostPath {
+                link: config.host.build_link(),
+                processor: config.host.build_processor(),
+                throttle: config.host.build_throttle(),
+                overhead: Ns::from_us(config.host.command_overhead_us),
+                decode: Ns::from_us(config.controller.ecc_decode_us),
+            },
             slots: Vec::new(),
             free_slots: Vec::new(),
-            overhead: Ns::from_us(config.host.command_overhead_us),
             depth_max: config.host.depth_max(),
-            buffer_pages: drive.buffer_capacity(),
-            flushes_in_flight: 0,
-            buffer_waiters: VecDeque::new(),
-            fence: Fence::default(),
-            outside: Outside::default(),
-            tenants: None,
+            cache: CacheSlots { capacity: drive.buffer_capacity(), ..CacheSlots::default() },
+            outside: Outside::new(&config.host, hosts),
             outstanding: 0,
             area: 0,
             area_until: Ns(0),
             latencies: LatencyBook::default(),
             tally: TimedTally::default(),
+            tenants: TenantBook::of(hosts),
             is_worn_out: false,
+            breakdown: observation.breakdown.then(Box::default),
+            parts: Vec::new(),
         }
-    }
-
-    /// These hosts share the drive: each has a submission queue, and figures of its own if it has a
-    /// name.
-    pub(crate) fn share<'a>(&mut self, drive: &Drive, hosts: impl Iterator<Item = &'a Host>) {
-        let hosts: Vec<_> = hosts.collect();
-        self.outside = Outside::new(&drive.config.host, &hosts);
-        self.tenants = TenantBook::of(&hosts);
     }
 
     /// The simulated time.
@@ -267,8 +181,16 @@ impl TimedStage {
         }
     }
 
+    /// Gives a command a slot; it was submitted at `submitted`.
     fn admit(&mut self, drive: &mut Drive, command: HostCommand, submitted: Ns) {
-        let slot = Slot { command, submitted, waits: 0 };
+        let slot = Slot {
+            command,
+            submitted,
+            accounted: submitted,
+            waits: 0,
+            phase: Phase::Processed,
+            has_read: false,
+        };
         let index = if let Some(index) = self.free_slots.pop() {
             self.slots[index as usize] = slot;
             index
@@ -276,42 +198,93 @@ impl TimedStage {
             self.slots.push(slot);
             self.slots.len() as u32 - 1
         };
-        if self.overhead > Ns(0) {
-            self.engine.schedule(self.overhead, STARTED + index);
-        } else {
-            self.start(drive, index);
+        if self.breakdown.is_some() {
+            self.parts.resize(self.slots.len(), Parts::default());
+            self.parts[index as usize] = Parts::default();
+            self.account(index, Part::Submission);
         }
+        let now = self.now();
+        let done = match &mut self.path.processor {
+            Some(processor) => processor.reserve(now, command.op),
+            None => now,
+        };
+        self.go_on(drive, index, done - now + self.path.overhead, Phase::Processed);
+    }
+
+    /// Lets a command go on after some time, at once if that is none.
+    #[inline]
+    fn go_on(&mut self, drive: &mut Drive, index: u32, after: Ns, phase: Phase) {
+        if after > Ns(0) {
+            self.slots[index as usize].phase = phase;
+            self.engine.schedule(after, SLOT + index);
+            return;
+        }
+        match phase {
+            Phase::Processed => self.processed(drive, index),
+            Phase::Released => self.released(drive, index),
+            Phase::Arrived => self.start(drive, index),
+            Phase::Served | Phase::Decoded | Phase::Sent => {
+                unreachable!("completions come by events")
+            }
+        }
+    }
+
+    fn processed(&mut self, drive: &mut Drive, index: u32) {
+        self.account(index, Part::Controller);
+        let (now, command) = (self.now(), self.slots[index as usize].command);
+        let wait = match &mut self.path.throttle {
+            Some(throttle) => throttle.delay(now, command.op, bytes_of(&command)),
+            None => Ns(0),
+        };
+        self.go_on(drive, index, wait, Phase::Released);
+    }
+
+    fn released(&mut self, drive: &mut Drive, index: u32) {
+        self.account(index, Part::Throttle);
+        let (now, command) = (self.now(), self.slots[index as usize].command);
+        let arrived = match &mut self.path.link {
+            // The command of a read travels with its data.
+            Some(link) if command.op != HostOp::Read => {
+                let bytes = if command.op == HostOp::Write { bytes_of(&command) } else { 0 };
+                link.reserve(now, Direction::ToDrive, bytes)
+            }
+            _ => now,
+        };
+        self.go_on(drive, index, arrived - now, Phase::Arrived);
     }
 
     /// The FTL decides; operations are queued. A command that waits for nothing completes by an
     /// event at this instant, so that completions never nest.
     fn start(&mut self, drive: &mut Drive, index: u32) {
+        self.account(index, Part::Link);
         let geometry = drive.geometry;
         let (mut front, media, errors) = drive.split();
         let mut sink = TimedSink {
             media,
             errors,
             geometry,
-            page_types: self.backend.page_types(),
             engine: &mut self.engine,
             backend: &mut self.backend,
+            cache: &mut self.cache,
             slot: index,
             waits: 0,
             is_flush: false,
-            buffer_pages: self.buffer_pages,
-            flushes_in_flight: &mut self.flushes_in_flight,
-            buffer_waiters: &mut self.buffer_waiters,
-            fence: &mut self.fence,
             flash_ops: 0,
+            programmed_pages: 0,
         };
         let command = self.slots[index as usize].command;
         self.is_worn_out |= front.apply(&mut sink, &command).is_err();
-        let (waits, flash_ops) = (sink.waits, sink.flash_ops);
+        let (waits, flash_ops, programmed) = (sink.waits, sink.flash_ops, sink.programmed_pages);
         self.tally.flash_ops += flash_ops;
-        self.slots[index as usize].waits = waits;
+        if let Some(throttle) = &mut self.path.throttle {
+            throttle.note_programmed(self.engine.now(), programmed * geometry.page_bytes);
+        }
+        let slot = &mut self.slots[index as usize];
+        slot.waits = waits;
+        slot.has_read = command.op == HostOp::Read && waits > 0;
         if waits == 0 {
-            self.slots[index as usize].waits = u32::MAX;
-            self.engine.schedule(Ns(0), STARTED + index);
+            slot.phase = Phase::Served;
+            self.engine.schedule(Ns(0), SLOT + index);
         }
     }
 
@@ -322,13 +295,8 @@ impl TimedStage {
             return self.operation_done(drive, done);
         }
         let Some(code) = self.engine.take() else { return Step::Idle };
-        if code >= STARTED {
-            let index = code - STARTED;
-            if self.slots[index as usize].waits == u32::MAX {
-                return self.complete(drive, index);
-            }
-            self.start(drive, index);
-            return Step::Internal;
+        if code >= SLOT {
+            return self.slot_event(drive, code - SLOT);
         }
         if code >= ARRIVAL {
             return Step::Arrived((code - ARRIVAL) as u8);
@@ -339,36 +307,90 @@ impl TimedStage {
         }
     }
 
+    fn slot_event(&mut self, drive: &mut Drive, index: u32) -> Step {
+        match self.slots[index as usize].phase {
+            Phase::Processed => self.processed(drive, index),
+            Phase::Released => self.released(drive, index),
+            Phase::Arrived => self.start(drive, index),
+            Phase::Served => return self.served(drive, index, None),
+            Phase::Decoded => return self.decoded(drive, index),
+            Phase::Sent => {
+                self.account(index, Part::Link);
+                return self.complete(drive, index);
+            }
+        }
+        Step::Internal
+    }
+
     /// An operation is over: whoever waited for it goes on.
     #[inline]
     fn operation_done(&mut self, drive: &mut Drive, done: FlashOp) -> Step {
         if done.frees_buffer {
-            self.flushes_in_flight -= 1;
-            self.fence.end(done.command);
-            while let Some(index) = self.fence.released() {
-                // By an event at this instant, so that completions never nest.
-                self.slots[index as usize].waits = u32::MAX;
-                self.engine.schedule(Ns(0), STARTED + index);
-            }
-            return match self.buffer_waiters.pop_front() {
-                Some(index) => self.satisfy(drive, index),
-                None => Step::Internal,
-            };
+            return self.cache_slot_free(drive, done.command);
         }
         if done.command == NO_COMMAND {
             return Step::Internal;
         }
-        self.satisfy(drive, done.command)
+        self.satisfy(drive, done.command, Some(&done))
+    }
+
+    /// A program of the write cache is done, of this epoch.
+    fn cache_slot_free(&mut self, drive: &mut Drive, epoch: u32) -> Step {
+        self.cache.in_flight -= 1;
+        self.cache.fence.end(epoch);
+        while let Some(index) = self.cache.fence.released() {
+            // By an event at this instant, so that completions never nest.
+            let slot = &mut self.slots[index as usize];
+            slot.waits = 0;
+            slot.phase = Phase::Served;
+            self.engine.schedule(Ns(0), SLOT + index);
+        }
+        match self.cache.waiters.pop_front() {
+            Some(index) => self.satisfy(drive, index, None),
+            None => Step::Internal,
+        }
     }
 
     #[inline]
-    fn satisfy(&mut self, drive: &mut Drive, index: u32) -> Step {
+    fn satisfy(&mut self, drive: &mut Drive, index: u32, last: Option<&FlashOp>) -> Step {
         let slot = &mut self.slots[index as usize];
         slot.waits -= 1;
         if slot.waits == 0 {
-            self.complete(drive, index)
+            self.served(drive, index, last)
         } else {
             Step::Internal
+        }
+    }
+
+    /// Nothing is left to wait for in the drive; `last` was the last operation, if it was one.
+    #[inline]
+    fn served(&mut self, drive: &mut Drive, index: u32, last: Option<&FlashOp>) -> Step {
+        if self.breakdown.is_some() {
+            self.account_flash(index, last);
+        }
+        let slot = &mut self.slots[index as usize];
+        if slot.has_read && self.path.decode > Ns(0) {
+            slot.phase = Phase::Decoded;
+            self.engine.schedule(self.path.decode, SLOT + index);
+            return Step::Internal;
+        }
+        self.decoded(drive, index)
+    }
+
+    #[inline]
+    fn decoded(&mut self, drive: &mut Drive, index: u32) -> Step {
+        self.account(index, Part::Ecc);
+        let now = self.engine.now();
+        let slot = &mut self.slots[index as usize];
+        let command = slot.command;
+        match &mut self.path.link {
+            Some(link) if command.op == HostOp::Read => {
+                slot.phase = Phase::Sent;
+                let sent = link.reserve(now, Direction::ToHost, bytes_of(&command));
+                self.engine.schedule(sent - now, SLOT + index);
+                Step::Internal
+            }
+            _ => self.complete(drive, index),
         }
     }
 
@@ -378,20 +400,52 @@ impl TimedStage {
         let now = self.now();
         let Slot { command, submitted, .. } = self.slots[index as usize];
         self.free_slots.push(index);
-        self.latencies.record(command.op, now - submitted);
-        let kind = command.op.index();
+        let latency = now - submitted;
+        self.latencies.record(command.op, latency);
+        if let Some(breakdown) = &mut self.breakdown {
+            breakdown.record(command.op, latency, &self.parts[index as usize]);
+        }
+        let (kind, bytes) = (command.op.index(), bytes_of(&command));
         self.tally.served += 1;
         self.tally.served_commands[kind] += 1;
-        self.tally.served_bytes[kind] +=
-            u64::from(command.sector_count) * crate::units::SECTOR_BYTES;
+        self.tally.served_bytes[kind] += bytes;
         self.tally.last_completion = now;
         if let Some(tenants) = &mut self.tenants {
-            tenants.record(&command, now - submitted);
+            tenants.record(&command, latency);
         }
         if let Some(next) = self.outside.pop() {
             self.admit(drive, next, next.arrival);
         }
         Step::Completed(command.tenant)
+    }
+
+    /// Credits the time since the last call to a part of a command.
+    #[inline]
+    fn account(&mut self, index: u32, part: Part) {
+        if self.breakdown.is_some() {
+            let now = self.engine.now();
+            let slot = &mut self.slots[index as usize];
+            self.parts[index as usize].add(part, now - slot.accounted);
+            slot.accounted = now;
+        }
+    }
+
+    /// Credits the time since the command reached the FTL to what its last operation met.
+    fn account_flash(&mut self, index: u32, last: Option<&FlashOp>) {
+        let Some(op) = last else { return self.account(index, Part::Cache) };
+        if op.source == Source::Rebuild {
+            return self.account(index, Part::Rebuild);
+        }
+        let met = self.backend.parts();
+        let slot = &mut self.slots[index as usize];
+        let span = self.engine.now() - slot.accounted;
+        let parts = &mut self.parts[index as usize];
+        for (part, spent) in parts.0.iter_mut().zip(&met.0) {
+            *part += spent;
+        }
+        // An operation that was queued later than its command: there was no erased block.
+        parts.add(Part::Room, Ns(span.0.saturating_sub(met.total().0)));
+        slot.accounted = self.engine.now();
     }
 
     #[inline]
@@ -424,6 +478,36 @@ impl TimedStage {
         self.backend.pending()
     }
 
+    /// Operations against the rules of the flash, and commands whose parts do not sum to their
+    /// latency: zero, or the simulator is wrong.
+    pub(crate) fn violations(&self) -> (u64, u64) {
+        let mismatches = self.breakdown.as_ref().map_or(0, |breakdown| breakdown.mismatches());
+        (self.backend.violations(), mismatches)
+    }
+
+    /// Where the time went, by class and percentile band, when observed.
+    pub(crate) fn breakdown(&self) -> Option<Value> {
+        self.breakdown.as_ref().map(|breakdown| breakdown.to_json())
+    }
+
+    /// Spans of activity, when recorded.
+    pub(crate) fn timeline(&self) -> Option<Value> {
+        self.backend.timeline()
+    }
+
+    /// What the full back end did and how busy dies, channels and link were; `None` on the plain
+    /// one.
+    pub(crate) fn activity(&self) -> Option<Value> {
+        let mut activity = self.backend.activity(self.tally.last_completion)?;
+        let span = (self.tally.last_completion.0 as f64).max(1.0);
+        if let Some(link) = &self.path.link {
+            let [to_drive, to_host] = link.busy();
+            activity["link_busy_ratio"] =
+                json!({"to_drive": to_drive.0 as f64 / span, "to_host": to_host.0 as f64 / span});
+        }
+        Some(activity)
+    }
+
     /// Aims a trim at mapped data.
     pub(crate) fn aim(
         drive: &mut Drive,
@@ -437,4 +521,9 @@ impl TimedStage {
             }
         }
     }
+}
+
+#[inline]
+fn bytes_of(command: &HostCommand) -> u64 {
+    u64::from(command.sector_count) * SECTOR_BYTES
 }

@@ -75,6 +75,33 @@ pub(super) struct Transaction {
     pub(super) bus_time: Ns,
 }
 
+impl Default for Transaction {
+    fn default() -> Self {
+        Self {
+            kind: OpKind::Read,
+            source: Source::Host,
+            block: 0,
+            is_slc: false,
+            page_type: 0,
+            cycles: 0,
+            retries: 0,
+            slots: 0,
+            programmed_limit: 0,
+            settled: 0,
+            ops: Vec::new(),
+            is_sensed: false,
+            suspend_count: 0,
+            started: Ns(0),
+            busy_at_start: BusyTimes::default(),
+            array_from: Ns(0),
+            array_time: Ns(0),
+            retry_time: Ns(0),
+            bus_wait: Ns(0),
+            bus_time: Ns(0),
+        }
+    }
+}
+
 impl Transaction {
     pub(super) fn cause(&self) -> Cause {
         match (self.kind, self.source) {
@@ -137,7 +164,7 @@ pub(super) fn waiting_parts(queued: &Queued, busy: &BusyTimes, until: Ns) -> Par
 /// A program or an erase that was interrupted.
 #[derive(Debug)]
 pub(super) struct Suspended {
-    pub(super) transaction: Transaction,
+    pub(super) transaction: Box<Transaction>,
     pub(super) left: Ns,
     pub(super) reads: u32,
 }
@@ -147,7 +174,7 @@ pub(super) struct Suspended {
 pub(super) enum Array {
     #[default]
     Free,
-    Busy(Transaction),
+    Busy(Box<Transaction>),
     /// On the way to being free for reads.
     Suspending,
 }
@@ -171,10 +198,10 @@ pub(super) struct Die {
     pub(super) array: Array,
     pub(super) array_until: Ns,
     /// A program whose data is on its way into the register, or waits there.
-    pub(super) input: Option<Transaction>,
+    pub(super) input: Option<Box<Transaction>>,
     pub(super) is_loaded: bool,
     /// A read whose data is on its way out.
-    pub(super) output: Option<Transaction>,
+    pub(super) output: Option<Box<Transaction>>,
     pub(super) suspended: Option<Suspended>,
     pub(super) urgency: Urgency,
     /// Whether the last turn under [`Urgency::Shared`] went to the host.
@@ -182,6 +209,8 @@ pub(super) struct Die {
     occupant_since: Ns,
     occupant: u8,
     pub(super) busy: BusyTimes,
+    /// Time for which the array worked.
+    pub(super) working: Ns,
 }
 
 impl Die {
@@ -205,9 +234,9 @@ impl Die {
     #[inline]
     pub(super) fn note_occupant(&mut self) {
         self.occupant = match (&self.array, &self.output, &self.input) {
-            (Array::Busy(transaction), ..)
-            | (_, Some(transaction), _)
-            | (_, _, Some(transaction)) => transaction.cause(),
+            (Array::Busy(transaction), ..) | (_, Some(transaction), _) | (_, _, Some(transaction)) => {
+                transaction.cause()
+            }
             (Array::Suspending, ..) => Cause::Host,
             _ => Cause::Idle,
         } as u8;

@@ -109,8 +109,8 @@ pub struct Full {
     /// Operations that are done and wait to be told.
     completed: VecDeque<Completed>,
     parts: Parts,
-    /// Lists for transactions to come.
-    spare_lists: Vec<Vec<Queued>>,
+    /// Room for transactions to come: they are allocated once and move as pointers.
+    spare: Vec<Box<Transaction>>,
     is_observed: bool,
     /// Spans of activity, when asked for.
     pub timeline: Option<Box<Timeline>>,
@@ -145,10 +145,9 @@ impl Full {
         };
         let retry_setup =
             controller.read_retry.as_ref().map_or(Ns(0), |retry| Ns::from_us(retry.setup_us));
-        let suspend_min = controller
-            .suspend
-            .as_ref()
-            .map_or(Ns(0), |suspend| Ns::from_us(suspend.suspend_us + suspend.resume_us));
+        let suspend_min = controller.suspend.as_ref().map_or(Ns(0), |suspend| {
+            Ns::from_us(suspend.suspend_us + suspend.resume_us)
+        });
         let cache = config.nand.cache_commands.clone().unwrap_or_default();
         Self {
             geometry,
@@ -167,7 +166,7 @@ impl Full {
             pending: 0,
             completed: VecDeque::new(),
             parts: Parts::default(),
-            spare_lists: Vec::new(),
+            spare: Vec::new(),
             is_observed: false,
             timeline: None,
             tally: FullTally::default(),
@@ -222,17 +221,10 @@ impl Full {
         self.dies[die.0 as usize].urgency = urgency;
     }
 
-    /// Busy share of all dies and of all channels until now.
-    pub fn utilization(&mut self, now: Ns) -> (f64, f64) {
+    /// Busy share of all dies and of all channels of the time until `now`.
+    pub fn utilization(&self, now: Ns) -> (f64, f64) {
         let span = (now.0 as f64).max(1.0);
-        let dies: u64 = self
-            .dies
-            .iter_mut()
-            .map(|die| {
-                die.settle(now);
-                die.busy[1..].iter().sum::<u64>()
-            })
-            .sum();
+        let dies: u64 = self.dies.iter().map(|die| die.working.0).sum();
         let channels: u64 = self.channels.iter().map(|channel| channel.busy.0).sum();
         let share = |busy: u64, count: usize| busy as f64 / span / count as f64;
         (share(dies, self.dies.len()), share(channels, self.channels.len()))
@@ -338,8 +330,7 @@ impl Full {
         let die = &self.dies[index as usize];
         let array_is_free = matches!(die.array, Array::Free);
         let output_is_free = die.output.is_none();
-        let reads_ok =
-            array_is_free && die.input.is_none() && (output_is_free || self.reads_in_cache);
+        let reads_ok = array_is_free && die.input.is_none() && (output_is_free || self.reads_in_cache);
         if let Some(suspended) = &die.suspended {
             let limit = self.suspend.as_ref().map_or(0, |suspend| suspend.reads_per_suspend_max);
             let is_waiting = !die.queues[Class::HostRead as usize].is_empty();
@@ -372,9 +363,7 @@ impl Full {
                 let is_first = self.arrivals.front() == Some(&index);
                 return waiting(Class::HostWrite).filter(|_| is_first).map(|_| Class::HostWrite);
             }
-            Order::Priority { write_starvation, gc_starvation } => {
-                (write_starvation, gc_starvation)
-            }
+            Order::Priority { write_starvation, gc_starvation } => (write_starvation, gc_starvation),
         };
         let collect = waiting(Class::Collect).filter(|queued| self.may_go(index, &queued.op));
         let starves = |queued: Option<&Queued>, bound: Ns| {
@@ -412,10 +401,6 @@ impl Full {
         !is_read && !is_written
     }
 
-    fn list(&mut self) -> Vec<Queued> {
-        self.spare_lists.pop().unwrap_or_default()
-    }
-
     /// Takes operations from a queue and sets them going.
     fn start(&mut self, engine: &mut Engine, index: u32, class: Class) {
         let die = &mut self.dies[index as usize];
@@ -437,30 +422,29 @@ impl Full {
         queue.pop_front().expect("the queue has a head")
     }
 
-    fn transaction(&mut self, index: u32, queued: &Queued, now: Ns) -> Transaction {
+    #[inline]
+    fn transaction(&mut self, index: u32, queued: &Queued, now: Ns) -> Box<Transaction> {
         let op = &queued.op;
-        Transaction {
-            kind: op.kind,
-            source: op.source,
-            block: self.geometry.block_of(op.first).0,
-            is_slc: op.is_slc,
-            page_type: op.page_type,
-            cycles: op.erase_count,
-            retries: u32::from(op.retries),
-            slots: 1,
-            programmed_limit: 0,
-            settled: 0,
-            ops: self.list(),
-            is_sensed: false,
-            suspend_count: 0,
-            started: now,
-            busy_at_start: self.dies[index as usize].busy,
-            array_from: now,
-            array_time: Ns(0),
-            retry_time: Ns(0),
-            bus_wait: Ns(0),
-            bus_time: Ns(0),
+        let mut transaction = self.spare.pop().unwrap_or_default();
+        transaction.kind = op.kind;
+        transaction.source = op.source;
+        transaction.block = self.geometry.block_of(op.first).0;
+        transaction.is_slc = op.is_slc;
+        transaction.page_type = op.page_type;
+        transaction.cycles = op.erase_count;
+        transaction.retries = u32::from(op.retries);
+        transaction.slots = 1;
+        transaction.settled = 0;
+        transaction.is_sensed = false;
+        transaction.suspend_count = 0;
+        transaction.started = now;
+        transaction.retry_time = Ns(0);
+        transaction.bus_wait = Ns(0);
+        transaction.bus_time = Ns(0);
+        if self.is_observed {
+            transaction.busy_at_start = self.dies[index as usize].busy;
         }
+        transaction
     }
 
     /// Whether a page is on the flash in the state that the reader counted on.
@@ -548,8 +532,7 @@ impl Full {
         loop {
             let taken = self.take_pages(index, class, unit_limit - at, &mut transaction);
             at += taken;
-            if at == unit_limit
-                || !self.goes_on(index, class, transaction.block, at, head.op.is_slc)
+            if at == unit_limit || !self.goes_on(index, class, transaction.block, at, head.op.is_slc)
             {
                 break;
             }
@@ -560,16 +543,17 @@ impl Full {
             self.blocks[transaction.block as usize].pending -= transaction.settled;
             let mut ops = std::mem::take(&mut transaction.ops);
             ops.drain(..).for_each(|queued| self.tell_unserved(index, queued, now));
-            self.spare_lists.push(ops);
+            transaction.ops = ops;
+            self.spare.push(transaction);
             return;
         }
         transaction.slots = at - unit_first;
         transaction.programmed_limit = at;
         let crossings = self.times.transfer_count(head.op.is_slc);
-        let time =
-            Ns(self.times.slot.0 * u64::from(transaction.slots) * crossings + self.times.command.0);
-        let physical =
-            self.geometry.physical_index(at - 1) - self.geometry.physical_index(unit_first);
+        let time = Ns(self.times.slot.0 * u64::from(transaction.slots) * crossings
+            + self.times.command.0);
+        let physical = self.geometry.physical_index(at - 1)
+            - self.geometry.physical_index(unit_first);
         self.tally.multi_plane_ops += u64::from(physical > 0 && self.geometry.plane_count > 1);
         self.dies[index as usize].input = Some(transaction);
         self.ask_channel(engine, index, Use::In, time);
@@ -638,7 +622,7 @@ impl Full {
     }
 
     /// Command cycles, if they are modelled, then the array.
-    fn start_array_command(&mut self, engine: &mut Engine, index: u32, transaction: Transaction) {
+    fn start_array_command(&mut self, engine: &mut Engine, index: u32, transaction: Box<Transaction>) {
         if self.times.command == Ns(0) {
             self.start_array(engine, index, transaction);
         } else {
@@ -650,7 +634,7 @@ impl Full {
         }
     }
 
-    fn start_array(&mut self, engine: &mut Engine, index: u32, mut transaction: Transaction) {
+    fn start_array(&mut self, engine: &mut Engine, index: u32, mut transaction: Box<Transaction>) {
         let block = BlockId(transaction.block);
         let (is_slc, page_type) = (transaction.is_slc, transaction.page_type);
         let time = match transaction.kind {
@@ -671,15 +655,10 @@ impl Full {
         self.run_array(engine, index, transaction, time);
     }
 
-    fn run_array(
-        &mut self,
-        engine: &mut Engine,
-        index: u32,
-        mut transaction: Transaction,
-        time: Ns,
-    ) {
+    fn run_array(&mut self, engine: &mut Engine, index: u32, mut transaction: Box<Transaction>, time: Ns) {
         transaction.array_from = engine.now();
         let die = &mut self.dies[index as usize];
+        die.working = die.working + time;
         die.array_until = engine.now() + time;
         die.array = Array::Busy(transaction);
         engine.schedule(time, event(ARRAY, index));
@@ -786,7 +765,7 @@ impl Full {
     }
 
     /// A transaction is over: its operations are done.
-    fn finish(&mut self, mut transaction: Transaction, now: Ns) {
+    fn finish(&mut self, mut transaction: Box<Transaction>, now: Ns) {
         let progress = &mut self.blocks[transaction.block as usize];
         match transaction.kind {
             OpKind::Read => {}
@@ -813,7 +792,8 @@ impl Full {
             }
             self.completed.push_back(Completed { op: queued.op, parts });
         }
-        self.spare_lists.push(ops);
+        transaction.ops = ops;
+        self.spare.push(transaction);
     }
 
     /// An operation is done without the flash.
@@ -851,6 +831,7 @@ impl Full {
             return;
         }
         let left = die.array_until - now;
+        die.working = Ns(die.working.0 - left.0);
         let suspend = Ns::from_us(config.suspend_us);
         if self.is_observed {
             die.settle(now);

@@ -1,0 +1,168 @@
+//! The sink of the timed executor: the FTL's operations, queued on the back end.
+//!
+//! An operation of a command makes the command wait for it; one that moves data does not. The
+//! program of a page that leaves the write cache frees its slot there instead.
+
+use std::collections::VecDeque;
+
+use super::backend::Backend;
+use super::drive::CommandSink;
+use crate::controller::ecc::ReadErrors;
+use crate::controller::{FlashOp, OpKind, NO_COMMAND};
+use crate::engine::Engine;
+use crate::ftl::FlashSink;
+use crate::geometry::Geometry;
+use crate::host::cache::Fence;
+use crate::nand::{CellMode, Media};
+use crate::op::Source;
+use crate::units::{BlockId, DieId, Lpn, Ppn};
+
+/// Pages of the write cache on their way to the flash, and who waits for a slot there.
+#[derive(Default)]
+pub(super) struct CacheSlots {
+    pub(super) capacity: usize,
+    pub(super) in_flight: usize,
+    /// Commands that wait for a slot, once per page.
+    pub(super) waiters: VecDeque<u32>,
+    pub(super) fence: Fence,
+}
+
+/// See the module.
+pub(super) struct TimedSink<'a> {
+    pub(super) media: &'a mut Media,
+    pub(super) errors: &'a mut ReadErrors,
+    pub(super) engine: &'a mut Engine,
+    pub(super) backend: &'a mut Backend,
+    pub(super) cache: &'a mut CacheSlots,
+    pub(super) geometry: Geometry,
+    /// The command that asks, or [`NO_COMMAND`].
+    pub(super) slot: u32,
+    /// Operations and cache slots that the command waits for.
+    pub(super) waits: u32,
+    pub(super) is_flush: bool,
+    pub(super) flash_ops: u64,
+    pub(super) programmed_pages: u64,
+}
+
+impl TimedSink<'_> {
+    #[inline]
+    fn push(&mut self, first: Ppn, count: u32, kind: OpKind, source: Source, retries: u32) {
+        self.push_run(first, count, count, kind, source, retries);
+    }
+
+    #[inline]
+    fn push_run(
+        &mut self,
+        first: Ppn,
+        count: u32,
+        sense_count: u32,
+        kind: OpKind,
+        source: Source,
+        retries: u32,
+    ) {
+        let is_host = matches!(source, Source::Host | Source::Merge | Source::Rebuild);
+        let waits = is_host && !self.is_flush && self.slot != NO_COMMAND;
+        self.waits += u32::from(waits);
+        self.flash_ops += u64::from(count);
+        let frees_buffer = self.is_flush && source == Source::Host;
+        let command = match (waits, frees_buffer) {
+            (true, _) => self.slot,
+            // Of a program of the write cache: its epoch.
+            (_, true) => self.cache.fence.begin(),
+            _ => NO_COMMAND,
+        };
+        if frees_buffer {
+            self.is_flush = false;
+            self.cache.in_flight += 1;
+        }
+        let block = self.geometry.block_of(first);
+        let page_types = self.backend.page_types();
+        let page_type = if page_types == 1 {
+            0
+        } else {
+            self.geometry.row_of(self.geometry.page_index(first)) % page_types
+        };
+        let op = FlashOp {
+            first,
+            count,
+            sense_count,
+            command,
+            erase_count: self.media.erase_count(block),
+            kind,
+            source,
+            page_type: page_type as u8,
+            retries: retries.min(255) as u8,
+            is_slc: self.media.mode(block) == CellMode::Slc,
+            frees_buffer,
+        };
+        self.backend.enqueue(self.engine, self.geometry.die_of_block(block), op);
+    }
+}
+
+impl FlashSink for TimedSink<'_> {
+    #[inline]
+    fn media(&self) -> &Media {
+        self.media
+    }
+
+    #[inline]
+    fn read(&mut self, ppn: Ppn, source: Source) {
+        let erase_count = self.media.erase_count(self.geometry.block_of(ppn));
+        let retries = self.errors.record(erase_count, 1, source);
+        self.push(ppn, 1, OpKind::Read, source, retries);
+    }
+
+    fn read_live(&mut self, block: BlockId, page_count: u32, source: Source) {
+        let retries = self.errors.record(self.media.erase_count(block), page_count, source);
+        if page_count > 0 {
+            self.push(self.geometry.first_page(block), page_count, OpKind::Read, source, retries);
+        }
+    }
+
+    #[inline]
+    fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source) {
+        self.programmed_pages += 1;
+        self.media.program(ppn, lpn);
+        self.push(ppn, 1, OpKind::Program, source, 0);
+    }
+
+    fn program_run(&mut self, first: Ppn, lpns: &[u32], source: Source) {
+        self.programmed_pages += lpns.len() as u64;
+        self.media.program_run(first, lpns);
+        self.push(first, lpns.len() as u32, OpKind::Program, source, 0);
+    }
+
+    fn erase(&mut self, block: BlockId, source: Source) -> u32 {
+        // The operation counts on the block as it is before this erase.
+        self.push(self.geometry.first_page(block), 1, OpKind::Erase, source, 0);
+        self.media.erase(block)
+    }
+
+    fn retire(&mut self, block: BlockId) {
+        self.media.retire(block);
+    }
+}
+
+impl CommandSink for TimedSink<'_> {
+    #[inline]
+    fn flush_next(&mut self) {
+        self.is_flush = true;
+    }
+
+    fn buffered(&mut self, waiting: usize) {
+        let cache = &mut *self.cache;
+        if waiting + cache.in_flight > cache.capacity + cache.waiters.len() {
+            self.waits += 1;
+            cache.waiters.push_back(self.slot);
+        }
+    }
+
+    fn fence(&mut self) {
+        self.waits += u32::from(self.cache.fence.close(self.slot));
+    }
+}
+
+/// The die of an operation's block.
+pub(super) fn die_of(geometry: &Geometry, op: &FlashOp) -> DieId {
+    geometry.die_of_block(geometry.block_of(op.first))
+}
