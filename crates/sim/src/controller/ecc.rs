@@ -10,8 +10,8 @@ use opennandlab_ecc::{Bch, PageCode, Uncoded};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::ConfigError;
 use super::retry::Retry;
+use crate::config::ConfigError;
 use crate::op::{Source, SOURCE_COUNT};
 use crate::reliability::{RberModel, Stress};
 use crate::rng::Rng;
@@ -313,7 +313,9 @@ mod tests {
         // almost always.
         for (bch_t, batch, batches) in [(4, 200, 20_000), (3, 50, 20_000), (1, 50, 2000)] {
             let mut errors = accounting(bch_t, 3000.0);
-            (0..batches).for_each(|_| errors.record(3000, batch, Source::Gc));
+            (0..batches).for_each(|_| {
+                errors.record(3000, batch, Source::Gc);
+            });
             let figures = errors.figures_since(&ReadTally::default());
             let p = figures.uncorrectable_mean / figures.reads as f64;
             let deviation = (figures.reads as f64 * p * (1.0 - p)).sqrt();

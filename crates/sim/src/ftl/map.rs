@@ -149,14 +149,15 @@ mod tests {
     #[test]
     fn blocks_of_any_size_keep_their_bits_apart() {
         for pages_per_block in [1, 2, 12, 16, 48, 64, 65, 200, 256] {
-            let page_bits = u32::next_power_of_two(pages_per_block).trailing_zeros();
             let geometry = Geometry {
+                page_bits: u32::next_power_of_two(pages_per_block).trailing_zeros(),
                 channel_count: 1,
                 die_count: 1,
                 blocks_per_die: 9,
                 pages_per_block,
-                page_bits,
                 page_bytes: 4096,
+                plane_count: 1,
+                physical_pages_per_block: pages_per_block,
             };
             let mut map = Map::new(geometry, 1);
             let live = |map: &Map, block| -> u32 {
