@@ -183,7 +183,7 @@ fn preconditioning_writes_the_same_hot_places_in_another_order() {
     let job = config.job(SPACE, 42);
     let mut drawn: Vec<Vec<HostCommand>> = Vec::new();
     for mut stage in job.precondition.into_iter().chain(job.measured) {
-        drawn.push(draw(stage.generator.as_mut(), &[20_000]));
+        drawn.push(draw(stage.loads[0].generator.as_mut(), &[20_000]));
     }
     assert!(drawn[0].iter().chain(&drawn[1]).all(|command| command.op == HostOp::Write));
     let hottest = |commands: &[HostCommand]| {

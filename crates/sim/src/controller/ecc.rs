@@ -10,8 +10,8 @@ use opennandlab_ecc::{Bch, PageCode, Uncoded};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::ConfigError;
 use super::retry::Retry;
+use crate::config::ConfigError;
 use crate::nand::Media;
 use crate::op::{Source, SOURCE_COUNT};
 use crate::reliability::{RberModel, Stress};

@@ -6,9 +6,9 @@
 use serde_json::{json, Value};
 
 use super::drive::Drive;
+use crate::controller::breakdown::Parts;
 use crate::controller::full::{Full, Urgency};
 use crate::controller::plain::Plain;
-use crate::controller::breakdown::Parts;
 use crate::controller::timeline::Timeline;
 use crate::controller::FlashOp;
 use crate::engine::Engine;

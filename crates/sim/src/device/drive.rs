@@ -255,6 +255,7 @@ impl Front<'_> {
             let is_single = command.op == HostOp::Write
                 && u64::from(command.sector_count) == self.sectors_per_page
                 && command.sector & (self.sectors_per_page - 1) == 0
+                && !command.is_fua
                 && command.sector != follower;
             if !is_single {
                 return;
@@ -283,6 +284,7 @@ impl Front<'_> {
                 && command.sector == first + sectors
                 && command.sector.is_multiple_of(self.sectors_per_page)
                 && u64::from(command.sector_count).is_multiple_of(self.sectors_per_page)
+                && !command.is_fua
                 && self.is_plain;
             if !fits {
                 break;

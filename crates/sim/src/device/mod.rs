@@ -5,6 +5,7 @@ mod backend;
 mod collector;
 mod config;
 mod drive;
+mod feed;
 mod image;
 mod instant;
 mod outcome;

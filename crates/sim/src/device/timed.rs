@@ -10,8 +10,6 @@
 //! operations, and so delays them. State lives in [`TimedStage`], so a run can be cut into slices
 //! anywhere.
 
-use std::collections::VecDeque;
-
 use serde_json::{json, Value};
 
 use super::backend::{Backend, Observation};
@@ -24,15 +22,17 @@ use crate::controller::full::Urgency;
 use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::engine::Engine;
 use crate::ftl::{NoRoom, StepOutcome};
-use crate::host::arbitration::Arbiter;
 use crate::host::latency::LatencyBook;
 use crate::host::link::{Direction, Link};
 use crate::host::processor::Processor;
+use crate::host::tenants::{Outside, TenantBook};
 use crate::host::throttle::Throttle;
-use crate::op::{HostCommand, HostOp, Priority, Source, HOST_OP_KINDS};
+use crate::op::{HostCommand, HostOp, Source, HOST_OP_KINDS};
 use crate::units::{DieId, Lpn, Ns, SECTOR_BYTES};
+use crate::workload::Host;
 
-/// Host event: the arrival of the next command of the open loop of tenant `code - ARRIVAL`.
+/// Host events from here on: the arrival of the next command of tenant `code - ARRIVAL`, or the end
+/// of its pause.
 const ARRIVAL: u32 = HOST_EVENT;
 /// Host events from here on: die `code - IDLE` has been idle for a while.
 const IDLE: u32 = HOST_EVENT + 1024;
@@ -79,14 +79,6 @@ struct HostPath {
     decode: Ns,
 }
 
-/// What one of the hosts that share the drive got.
-#[derive(Default)]
-pub(crate) struct TenantTally {
-    pub(crate) latencies: LatencyBook,
-    pub(crate) served_bytes: [u64; HOST_OP_KINDS],
-    pub(crate) served_commands: [u64; HOST_OP_KINDS],
-}
-
 /// The clock, the servers and the commands of a timed stage.
 pub(crate) struct TimedStage {
     pub(crate) engine: Engine,
@@ -96,18 +88,16 @@ pub(crate) struct TimedStage {
     free_slots: Vec<u32>,
     depth_max: u32,
     cache: CacheSlots,
-    /// Commands beyond the drive's queue depth, in order of arrival.
-    outside: VecDeque<HostCommand>,
-    /// Or in submission queues that take turns.
-    arbiter: Option<Arbiter<HostCommand>>,
+    /// Commands beyond the drive's queue depth.
+    outside: Outside<HostCommand>,
     outstanding: u64,
     /// Integral of outstanding commands over time, in command nanoseconds.
     area: u128,
     area_until: Ns,
     pub(crate) latencies: LatencyBook,
     pub(crate) tally: TimedTally,
-    /// One per tenant; empty with a single host.
-    pub(crate) tenants: Vec<TenantTally>,
+    /// What each host got, when they have names.
+    pub(crate) tenants: Option<Box<TenantBook>>,
     /// A write found no room: its command completes as failed, and no further one should come.
     pub(crate) is_worn_out: bool,
     collector: Option<Box<Collector>>,
@@ -147,10 +137,9 @@ pub(crate) enum Step {
 }
 
 impl TimedStage {
-    /// An idle drive at time zero, shared by `hosts` (priority and weight of each).
-    pub(crate) fn new(drive: &Drive, observation: &Observation, hosts: &[(Priority, u32)]) -> Self {
+    /// An idle drive at time zero, shared by `hosts`.
+    pub(crate) fn new(drive: &Drive, observation: &Observation, hosts: &[&Host]) -> Self {
         let config = &drive.config;
-        let tenant_count = if hosts.len() > 1 { hosts.len() } else { 0 };
         Self {
             engine: Engine::default(),
             backend: Backend::new(drive, observation),
@@ -165,14 +154,13 @@ impl TimedStage {
             free_slots: Vec::new(),
             depth_max: config.host.depth_max(),
             cache: CacheSlots { capacity: drive.buffer_capacity(), ..CacheSlots::default() },
-            outside: VecDeque::new(),
-            arbiter: config.host.build_arbiter(hosts),
+            outside: Outside::new(&config.host, hosts),
             outstanding: 0,
             area: 0,
             area_until: Ns(0),
             latencies: LatencyBook::default(),
             tally: TimedTally::default(),
-            tenants: (0..tenant_count).map(|_| TenantTally::default()).collect(),
+            tenants: TenantBook::of(hosts),
             is_worn_out: false,
             collector: Collector::new(&config.ftl, drive.geometry.die_count).map(Box::new),
             stalled: Vec::new(),
@@ -188,7 +176,7 @@ impl TimedStage {
         self.engine.now()
     }
 
-    /// Schedules the arrival of the next command of a tenant's open loop.
+    /// Schedules the arrival of a tenant's next command, or the end of its pause.
     pub(crate) fn await_arrival(&mut self, tenant: u8, at: Ns) {
         // A generator's arrivals never decrease; a late one arrives now.
         let after = Ns(at.0.saturating_sub(self.now().0));
@@ -201,12 +189,9 @@ impl TimedStage {
         self.note_area();
         self.outstanding += 1;
         self.tally.issued += 1;
-        let is_full = self.slots.len() - self.free_slots.len() >= self.depth_max as usize;
-        if let (true, Some(arbiter)) = (is_full, &mut self.arbiter) {
+        if self.slots.len() - self.free_slots.len() >= self.depth_max as usize {
             let queue = usize::from(command.tenant);
-            arbiter.push(queue, HostCommand { arrival: self.engine.now(), ..command });
-        } else if is_full {
-            self.outside.push_back(HostCommand { arrival: self.now(), ..command });
+            self.outside.push(queue, HostCommand { arrival: self.now(), ..command });
         } else {
             self.admit(drive, command, self.now());
         }
@@ -475,16 +460,10 @@ impl TimedStage {
         self.tally.served_commands[kind] += 1;
         self.tally.served_bytes[kind] += bytes;
         self.tally.last_completion = now;
-        if let Some(tenant) = self.tenants.get_mut(usize::from(command.tenant)) {
-            tenant.latencies.record(command.op, latency);
-            tenant.served_commands[kind] += 1;
-            tenant.served_bytes[kind] += bytes;
+        if let Some(tenants) = &mut self.tenants {
+            tenants.record(&command, latency);
         }
-        let next = match &mut self.arbiter {
-            Some(arbiter) => arbiter.pop(),
-            None => self.outside.pop_front(),
-        };
-        if let Some(next) = next {
+        if let Some(next) = self.outside.pop() {
             self.admit(drive, next, next.arrival);
         }
         Step::Completed(command.tenant)

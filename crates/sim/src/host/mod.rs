@@ -12,6 +12,7 @@ pub mod latency;
 pub mod link;
 pub mod processor;
 pub mod protocol;
+pub mod tenants;
 pub mod throttle;
 
 use schemars::JsonSchema;
