@@ -10,7 +10,7 @@ use super::run::{Baseline, Run};
 use super::series::{Series, Wear};
 use super::timed::TimedStage;
 use crate::controller::ecc::ErrorFigures;
-use crate::op::{SOURCE_COUNT, SOURCE_NAMES};
+use crate::op::{HostOp, HOST_OP_KINDS, SOURCE_COUNT, SOURCE_NAMES};
 use crate::units::SECTOR_BYTES;
 
 /// Little's law must hold to this, relative.
@@ -73,7 +73,7 @@ impl Measured<'_> {
     }
 
     /// Bytes that the host read, wrote, trimmed.
-    fn host_bytes(&self) -> [u64; 3] {
+    fn host_bytes(&self) -> [u64; HOST_OP_KINDS] {
         difference(&self.drive.host.sectors, &self.start.host.sectors)
             .map(|count| count * SECTOR_BYTES)
     }
@@ -89,7 +89,7 @@ impl Measured<'_> {
     }
 
     fn metrics(&self) -> Value {
-        let [read_bytes, written_bytes, trimmed_bytes] = self.host_bytes();
+        let [read_bytes, written_bytes, trimmed_bytes, _] = self.host_bytes();
         let wear = Wear::of(self.drive);
         let (counters, start) = (self.drive.ftl.counters(), &self.start.ftl);
         let waf =
@@ -117,19 +117,50 @@ impl Measured<'_> {
         let section = metrics.as_object_mut().expect("an object was built");
         section.extend(self.error_metrics());
         section.extend(self.timed_metrics());
+        section.extend(self.tenant_metrics());
         metrics
     }
 
     fn host_pages(&self) -> Value {
         let (now, then) = (&self.drive.host, &self.start.host);
-        json!({
+        let mut pages = json!({
             "written": now.page_writes - then.page_writes,
             "absorbed": now.absorbed_pages - then.absorbed_pages,
             "buffer_trimmed": now.buffer_trimmed_pages - then.buffer_trimmed_pages,
             "buffer_read": now.buffer_read_pages - then.buffer_read_pages,
             "unmapped_read": now.unmapped_read_pages - then.unmapped_read_pages,
             "rejected": now.rejected_pages - then.rejected_pages,
-        })
+        });
+        // What only some devices and workloads have is there only with them.
+        if self.drive.config.host.read_cache.is_some() {
+            pages["read_cache_hits"] = json!(now.read_cache_hits - then.read_cache_hits);
+        }
+        let [flushes, fua_writes] = self.durable_commands();
+        if flushes > 0 {
+            pages["flushed"] = json!(now.flushed_pages - then.flushed_pages);
+            pages["flush_commands"] = json!(flushes);
+        }
+        if fua_writes > 0 {
+            pages["fua_commands"] = json!(fua_writes);
+        }
+        pages
+    }
+
+    /// Flush commands, and writes with force unit access.
+    fn durable_commands(&self) -> [u64; 2] {
+        let (now, then) = (&self.drive.host, &self.start.host);
+        let flush = HostOp::Flush.index();
+        [now.commands[flush] - then.commands[flush], now.fua_writes - then.fua_writes]
+    }
+
+    /// What each host got, when several share the drive.
+    fn tenant_metrics(&self) -> Map<String, Value> {
+        let mut section = Map::new();
+        if let Some(tenants) = self.timed.and_then(|stage| stage.tenants.as_deref()) {
+            section.insert("tenants".into(), tenants.to_json(self.seconds()));
+            section.insert("fairness".into(), tenants.fairness());
+        }
+        section
     }
 
     fn error_metrics(&self) -> Map<String, Value> {
@@ -154,20 +185,22 @@ impl Measured<'_> {
     fn timed_metrics(&self) -> Map<String, Value> {
         let mut section = Map::new();
         let seconds = self.seconds();
-        let [read, written, _] = self.timed.map_or([0; 3], |stage| stage.tally.served_bytes);
+        let [read, written, ..] =
+            self.timed.map_or([0; HOST_OP_KINDS], |stage| stage.tally.served_bytes);
         let megabytes = |bytes: u64| seconds.map(|seconds| bytes as f64 * 1e-6 / seconds);
         section.insert(
             "throughput_mb_s".into(),
             json!({"read": megabytes(read), "write": megabytes(written),
                    "total": megabytes(read + written)}),
         );
-        let commands = self.timed.map_or([0; 3], |stage| stage.tally.served_commands);
+        let commands = self.timed.map_or([0; HOST_OP_KINDS], |stage| stage.tally.served_commands);
         let rate = |count: u64| seconds.map(|seconds| count as f64 / seconds);
-        section.insert(
-            "iops".into(),
-            json!({"read": rate(commands[0]), "write": rate(commands[1]),
-                   "trim": rate(commands[2]), "total": rate(commands.iter().sum())}),
-        );
+        let mut iops = json!({"read": rate(commands[0]), "write": rate(commands[1]),
+                              "trim": rate(commands[2]), "total": rate(commands.iter().sum())});
+        if commands[3] > 0 {
+            iops["flush"] = json!(rate(commands[3]));
+        }
+        section.insert("iops".into(), iops);
         section.insert("duration_s".into(), json!(seconds));
         section
             .insert("latency_us".into(), json!(self.timed.map(|stage| stage.latencies.to_json())));
@@ -175,6 +208,13 @@ impl Measured<'_> {
             "outstanding_mean".into(),
             json!(self.timed.and_then(TimedStage::outstanding_mean)),
         );
+        // Keys of drives with the full back end, and of runs that are watched.
+        if let Some(activity) = self.timed.and_then(TimedStage::activity) {
+            section.insert("activity".into(), activity);
+        }
+        if let Some(breakdown) = self.timed.and_then(TimedStage::breakdown) {
+            section.insert("breakdown".into(), breakdown);
+        }
         section
     }
 
@@ -222,8 +262,11 @@ impl Measured<'_> {
         let audit = if is_complete { self.drive.ftl.audit(&self.drive.media) } else { Ok(()) };
         let audited = if is_complete { "passed" } else { "not run: the result is partial" };
         let moved = self.programs()[1..3] == self.reads()[1..3];
+        let (violations, unaccounted) = self.timed.map_or((0, 0), TimedStage::violations);
         let littles_law_holds =
             !is_complete || littles_law_error.is_none_or(|error| error <= LITTLES_LAW_TOLERANCE);
+        let tenants = self.timed.and_then(|stage| stage.tenants.as_deref());
+        let accounts_agree = tenants.is_none_or(|book| book.served() == served);
         let all_served = !is_complete || (issued == served && pending == 0);
         let program_identity = accepted == offered && moved;
         json!({
@@ -232,11 +275,16 @@ impl Measured<'_> {
             "littles_law_error": littles_law_error,
             "program_identity": program_identity,
             "map_audit": audit.as_ref().map_or_else(Clone::clone, |()| audited.into()),
-            "passed": all_served && littles_law_holds && program_identity && audit.is_ok(),
+            "flash_violations": violations,
+            "passed": all_served && accounts_agree && littles_law_holds && program_identity && audit.is_ok()
+                && violations == 0 && unaccounted == 0,
             "failures": failures([
                 (!all_served, format!("{issued} issued, {served} served, {pending} left over")),
+                (!accounts_agree, "the tenants' commands are not those of the drive".into()),
                 (!littles_law_holds, format!("Little's law is off by {littles_law_error:?}")),
                 (accepted != offered, format!("{offered} pages offered, {accepted} accounted for")),
+                (violations > 0, format!("{violations} operations broke the rules of the flash")),
+                (unaccounted > 0, format!("the time of {unaccounted} commands is not accounted")),
                 (!moved, "pages read and programmed by collections differ".into()),
                 (audit.is_err(), format!("map audit: {}", audit.err().unwrap_or_default())),
             ]),
@@ -245,7 +293,7 @@ impl Measured<'_> {
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        let [read_bytes, written_bytes, _] = self.host_bytes();
+        let [read_bytes, written_bytes, ..] = self.host_bytes();
         if written_bytes > 0 && self.erases()[1] == 0 {
             warnings.push(
                 "GC did not run in the measured part: its effect on latency was not measured"
@@ -257,6 +305,16 @@ impl Measured<'_> {
             warnings.push(format!(
                 "{waiting} pages still wait in the write buffer: their programs are not counted"
             ));
+        }
+        let has_write_back = self.drive.buffer_capacity() > 0;
+        let kinds = ["flush commands", "writes with force unit access"];
+        for (kind, count) in kinds.into_iter().zip(self.durable_commands()) {
+            if count > 0 && !has_write_back {
+                warnings.push(format!(
+                    "{count} {kind} had no effect: without a write-back cache every write \
+                     completes in the flash"
+                ));
+            }
         }
         let unmapped = self.drive.host.unmapped_read_pages - self.start.host.unmapped_read_pages;
         if unmapped > 0 && read_bytes > 0 {
