@@ -5,7 +5,7 @@
 //! U = floor(T / (1 + OP))     spare factor (T - U) / T     S_eff = 1 - U / (T - reserve pages)
 //! ```
 //! T leaves out parity pages. Blocks of a cache of single-bit cells come out of the spare area, and
-//! so out of S_eff; what compression saves goes into it, since U follows the uncompressed T.
+//! so out of `S_eff`; what compression saves goes into it, since U follows the uncompressed T.
 //! The reserve is what GC keeps erased. A device whose reserve, open blocks and bad blocks leave no
 //! block of slack in some die is refused with these numbers.
 
@@ -380,6 +380,7 @@ impl DeviceConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ftl::Allocation;
 
     fn refusal(json: &str) -> ConfigError {
         DeviceConfig::resolve(json).expect_err(json)
@@ -452,6 +453,16 @@ mod tests {
             (r#"{"ecc": {"algorithm": "turbo"}}"#, "ecc.algorithm", "turbo"),
             (r#"{"host": {"queue_depth_max": 0}}"#, "host.queue_depth_max", "1 to"),
             (r#"{"nand": {"rber_floor": 0.6}}"#, "nand.rber_floor", "0.5"),
+            (
+                r#"{"nand": {"multi_plane": true, "planes_per_die": 1}}"#,
+                "nand.multi_plane",
+                "needs two planes",
+            ),
+            (
+                r#"{"nand": {"multi_plane": true, "pages_per_block": 40000}}"#,
+                "nand.pages_per_block",
+                "80000 pages in a superblock",
+            ),
         ] {
             let error = refusal(json);
             assert_eq!(error.path, path, "{error}");
@@ -460,11 +471,144 @@ mod tests {
     }
 
     #[test]
+    fn options_that_contradict_each_other_are_refused_with_the_reason() {
+        for (ftl, path, words) in [
+            (r#"{"allocation": "CCP"}"#, "ftl.allocation", "CCP"),
+            (r#"{"collection": "step"}"#, "ftl.collection", "step"),
+            (r#"{"collection": "steps"}"#, "ftl.write_frontiers", "host_gc"),
+            (
+                r#"{"collection": {"kind": "steps", "step_pages": 0}}"#,
+                "ftl.collection.step_pages",
+                "1 to 65535",
+            ),
+            (
+                r#"{"collection": {"kind": "steps", "soft_spare_blocks": 2,
+                                   "hard_spare_blocks": 3}, "write_frontiers": "host_gc"}"#,
+                "ftl.collection.hard_spare_blocks",
+                "soft_spare_blocks 2",
+            ),
+            (
+                r#"{"collection": {"kind": "steps", "soft_spare_blocks": 200},
+                    "write_frontiers": "host_gc"}"#,
+                "ftl.collection.soft_spare_blocks",
+                "accepted: less than",
+            ),
+            (
+                r#"{"idle_collection": {"after_us": 100, "spare_blocks_goal": 3}}"#,
+                "ftl.idle_collection",
+                "ftl.collection steps",
+            ),
+            (
+                r#"{"idle_collection": {"after_us": -1, "spare_blocks_goal": 3},
+                    "collection": "steps", "write_frontiers": "host_gc"}"#,
+                "ftl.idle_collection.after_us",
+                "0 to 1e9",
+            ),
+            (r#"{"copyback": {"limit": 0}}"#, "ftl.copyback.limit", "1 to 255"),
+            (r#"{"copyback": "always"}"#, "ftl.copyback", "always"),
+            (
+                r#"{"copyback": {"limit": 3}, "parity": {"stripe": 8}}"#,
+                "ftl.copyback",
+                "parity is computed",
+            ),
+            (
+                r#"{"copyback": {}, "write_frontiers": {"kind": "hot_cold", "fraction": 0.5}}"#,
+                "ftl.copyback",
+                "hot_cold",
+            ),
+            (r#"{"parity": {"stripe": 1}}"#, "ftl.parity.stripe", "2 to 65535"),
+            (r#"{"parity": {"stripe": 300}}"#, "ftl.parity.stripe", "2 to 256"),
+            (
+                r#"{"slc_cache": {"kind": "static", "blocks_per_die": 4}}"#,
+                "ftl.write_frontiers",
+                "fill the cache",
+            ),
+            (
+                r#"{"slc_cache": {"kind": "static", "blocks_per_die": 1},
+                    "write_frontiers": "host_gc"}"#,
+                "ftl.slc_cache.blocks_per_die",
+                "2 or more",
+            ),
+            (
+                r#"{"slc_cache": {"kind": "static", "blocks_per_die": 500},
+                    "write_frontiers": "host_gc"}"#,
+                "ftl.slc_cache.blocks_per_die",
+                "500 cache, of which the cache may have",
+            ),
+            (r#"{"compression": {"data": "file"}}"#, "ftl.compression.ratio", "missing"),
+            (
+                r#"{"compression": {"data": "random", "ratio": 0.5}}"#,
+                "ftl.compression.ratio",
+                "does not compress",
+            ),
+            (
+                r#"{"compression": {"data": "file", "ratio": 1.5}}"#,
+                "ftl.compression.ratio",
+                "at most 1",
+            ),
+            (
+                r#"{"compression": {"data": "file", "ratio": 0.001}}"#,
+                "ftl.compression.ratio",
+                "at most 65535",
+            ),
+            (
+                r#"{"compression": {"data": "file", "ratio": 0.5}, "parity": {"stripe": 8}}"#,
+                "ftl.compression",
+                "whole pages",
+            ),
+        ] {
+            let error = refusal(&format!(r#"{{"ftl": {ftl}}}"#));
+            assert_eq!(error.path, path, "{error}");
+            assert!(error.message.contains(words), "{error}");
+        }
+        let slc = r#"{"nand": {"cell_type": "SLC"},
+                      "ftl": {"slc_cache": {"kind": "dynamic"}, "write_frontiers": "host_gc"}}"#;
+        assert!(refusal(slc).message.contains("one bit per cell everywhere"));
+    }
+
+    #[test]
+    fn options_show_in_what_follows_from_the_file() {
+        let json = r#"{"nand": {"multi_plane": true, "factory_bad_block_ratio": 0.01},
+                       "ftl": {"parity": {"stripe": 16}, "write_frontiers": "host_gc",
+                               "over_provisioning_pct": 0.15, "allocation": "PDCW",
+                               "slc_cache": {"kind": "static", "blocks_per_die": 8}}}"#;
+        let config = DeviceConfig::resolve(json).expect("a device");
+        assert_eq!(config.ftl.allocation, Allocation::PlaneChannelDie);
+        let effective = config.effective();
+        assert_eq!(effective["pages_per_block"], 512);
+        assert_eq!(effective["planes_per_row"], 2);
+        // A third of 256 rows, in two planes.
+        assert_eq!(effective["slc_pages_per_block"], 170);
+        assert_eq!(effective["slc_cache_blocks"], 128);
+        // 1 - 0.99^2 of 16384 superblocks.
+        assert_eq!(effective["bad_blocks"], 326);
+        // 512 pages are 32 stripes where they start with the block; shifted ones end with a 33rd.
+        let share = effective["parity_share"].as_f64().expect("a number");
+        assert!(share > 32.0 / 512.0 && share < 33.0 / 512.0, "{share}");
+        assert_eq!(effective["raw_bytes"], 32_u64 << 30);
+    }
+
+    #[test]
+    fn compression_leaves_the_capacity_and_grows_the_spare_area() {
+        let plain = DeviceConfig::resolve("{}").expect("a device");
+        let json = r#"{"ftl": {"compression": {"data": "file", "ratio": 0.5}}}"#;
+        let packed = DeviceConfig::resolve(json).expect("a device");
+        assert_eq!(packed.logical_pages(), plain.logical_pages());
+        assert_eq!(packed.effective()["raw_bytes"], plain.effective()["raw_bytes"]);
+        let spare = packed.effective()["spare_factor"].as_f64().expect("a number");
+        assert!((spare - (1.0 - 1.0 / 2.0 / 1.07)).abs() < 1e-6, "{spare}");
+    }
+
+    #[test]
     fn a_resolved_file_resolves_to_itself() {
         let json = r#"{"nand": {"cell_type": "MLC", "factory_bad_block_ratio": 0.01,
                         "timing": {"t_program_us": [400, 900]}},
                        "ftl": {"gc_policy": {"kind": "d_choices", "d": 3},
-                                "wear_leveling": "static"}}"#;
+                                "wear_leveling": "static", "allocation": "WCDP",
+                                "collection": "steps", "write_frontiers": "host_gc",
+                                "idle_collection": {"after_us": 50, "spare_blocks_goal": 4},
+                                "copyback": {}, "slc_cache": {"kind": "dynamic"},
+                                "parity": "none", "compression": {"data": "random"}}}"#;
         let config = DeviceConfig::resolve(json).expect("a device");
         let again = DeviceConfig::resolve(&config.to_json().to_string()).expect("a device");
         assert_eq!(config, again);
