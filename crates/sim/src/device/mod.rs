@@ -1,6 +1,7 @@
 //! The device as users meet it: configuration, a simulation that runs in slices, its outcome and
 //! its image.
 
+mod capacity;
 mod config;
 mod drive;
 mod image;

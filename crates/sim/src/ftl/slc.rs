@@ -157,6 +157,7 @@ impl Ftl {
     }
 
     /// As `make_room` for the host, in a pool with a cache.
+    #[cold]
     pub(super) fn make_room_cached<S: FlashSink>(
         &mut self,
         sink: &mut S,
