@@ -79,7 +79,8 @@ impl Measured<'_> {
     }
 
     fn nand_bytes_written(&self) -> u64 {
-        self.programs().iter().sum::<u64>() * self.drive.geometry.page_bytes
+        let geometry = &self.drive.geometry;
+        geometry.physical_pages_of(self.programs().iter().sum()) * geometry.page_bytes
     }
 
     fn seconds(&self) -> Option<f64> {
