@@ -212,7 +212,9 @@ mod tests {
             let mut config: HostConfig = serde_json::from_str(json).expect("an interface");
             config.check().expect("possible");
             let mut outside = Outside::new(&config, &[&a, &b]);
-            [0, 0, 0, 1, 1].into_iter().for_each(|host: usize| outside.push(host, host));
+            for host in [0, 0, 0, 1, 1_usize] {
+                outside.push(host, host);
+            }
             std::iter::from_fn(|| outside.pop()).map(|host| host.to_string()).collect()
         };
         assert_eq!(order("{}"), "00011");
