@@ -46,16 +46,27 @@ class Line:
     """One line; points without a value are gaps.
 
     Args:
-        name: For the legend.
+        name: For tables and the legend.
         x: Positions.
         y: Values, as many as positions.
         dots: Mark the points.
+        stroke: `solid`, `dashed`, or `none` for points alone.
+        colour: Index into `COLOURS`, so that lines can share one; by default each has its own.
+        legend: What the legend says instead of the name; empty to leave the line out of it.
     """
 
     name: str
     x: Sequence[Number]
     y: Sequence[Number]
     dots: bool = False
+    stroke: str = "solid"
+    colour: int | None = None
+    legend: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Text in the legend; empty for none."""
+        return self.name if self.legend is None else self.legend
 
 
 @dataclass(frozen=True)
@@ -77,12 +88,15 @@ def figure(chart: Chart) -> dict[str, Any]:
         "data": [
             {
                 "type": "scatter",
-                "mode": "lines+markers" if line.dots else "lines",
-                "name": line.name,
+                "mode": _mode(line),
+                "name": line.label,
                 "x": list(line.x),
                 "y": list(line.y),
-                "line": {"color": COLOURS[index % len(COLOURS)], "width": 2},
+                "line": {"color": _colour(line, index), "width": 2}
+                | ({"dash": "dash"} if line.stroke == "dashed" else {}),
             }
+            | ({"marker": {"size": 9, "symbol": "circle-open"}} if line.stroke == "none" else {})
+            | ({} if line.label else {"showlegend": False})
             for index, line in enumerate(chart.lines)
         ],
         "layout": {
@@ -134,16 +148,46 @@ def svg(chart: Chart) -> str:
         f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle">'
         f"{escape(chart.y.label)}</text>"
     )
+    top = TOP
     for index, line in enumerate(chart.lines):
-        parts.append(_drawn(line, chart, xs, ys, COLOURS[index % len(COLOURS)]))
-        if len(chart.lines) > 1:
-            top = TOP + 16 + 16 * index
+        parts.append(_drawn(line, chart, xs, ys, _colour(line, index)))
+        if len(chart.lines) > 1 and line.label:
+            top += 16
             parts.append(
-                f'<line x1="{LEFT + 10}" x2="{LEFT + 30}" y1="{top - 4}" y2="{top - 4}" '
-                f'stroke="{COLOURS[index % len(COLOURS)]}" stroke-width="2"/>'
-                f'<text x="{LEFT + 36}" y="{top}">{escape(line.name)}</text>'
+                f"{_sample(line, top - 4, _colour(line, index))}"
+                f'<text x="{LEFT + 36}" y="{top}">{escape(line.label)}</text>'
             )
     return "".join([*parts, "</svg>"])
+
+
+def _colour(line: Line, index: int) -> str:
+    return COLOURS[(index if line.colour is None else line.colour) % len(COLOURS)]
+
+
+def _mode(line: Line) -> str:
+    if line.stroke == "none":
+        return "markers"
+    return "lines+markers" if line.dots else "lines"
+
+
+def _dash(line: Line) -> str:
+    return ' stroke-dasharray="7 4"' if line.stroke == "dashed" else ""
+
+
+def _sample(line: Line, middle: int, colour: str) -> str:
+    """Return what stands for the line in the legend."""
+    if line.stroke == "none":
+        return _ring(LEFT + 20, middle, colour)
+    return (
+        f'<line x1="{LEFT + 10}" x2="{LEFT + 30}" y1="{middle}" y2="{middle}" '
+        f'stroke="{colour}" stroke-width="2"{_dash(line)}/>'
+    )
+
+
+def _ring(across: float, up: float, colour: str) -> str:
+    return (
+        f'<circle cx="{across}" cy="{up}" r="4" fill="none" stroke="{colour}" stroke-width="1.6"/>'
+    )
 
 
 def _plotly_axis(axis: Axis, decades: float) -> dict[str, Any]:
@@ -188,12 +232,15 @@ def _drawn(
             continue
         across, up = _across(x or 0.0, xs, chart.x), _up(y or 0.0, ys, chart.y)
         runs[-1].append(f"{across},{up}")
-        if line.dots:
+        if line.stroke == "none":
+            dots.append(_ring(across, up, colour))
+        elif line.dots:
             dots.append(f'<circle cx="{across}" cy="{up}" r="3" fill="{colour}"/>')
     strokes = [
-        f'<polyline points="{" ".join(run)}" fill="none" stroke="{colour}" stroke-width="1.6"/>'
+        f'<polyline points="{" ".join(run)}" fill="none" stroke="{colour}" stroke-width="1.6"'
+        f"{_dash(line)}/>"
         for run in runs
-        if run
+        if run and line.stroke != "none"
     ]
     return "".join(strokes + dots)
 

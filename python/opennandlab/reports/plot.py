@@ -128,11 +128,24 @@ def write(result: Result, path: str | Path) -> None:
 
 def page(document: dict[str, Any]) -> str:
     """Return the HTML page of a result document."""
-    from plotly.offline import get_plotlyjs
-
-    drawn = list(charts(document))
     name = (document.get("run") or {}).get("device_name", "device")
     title = f"{document['workload'].get('name', 'workload')} on {name}"
+    head = f"{_lead(document)}{_warnings(document)}"
+    head += f"<h2>Metrics</h2>{_metrics(document)}{_latency(document)}"
+    return chart_page(title, head, list(charts(document)), _footer(document))
+
+
+def chart_page(title: str, head: str, drawn: Sequence[Chart], foot: str = "") -> str:
+    """Return a page of charts that opens offline.
+
+    Args:
+        title: Heading, as text.
+        head: HTML between the heading and the charts.
+        drawn: The charts.
+        foot: HTML after them.
+    """
+    from plotly.offline import get_plotlyjs
+
     sections = "".join(_section(index, chart) for index, chart in enumerate(drawn))
     # `</` would end the script element early; inside a string `<\\/` is the same.
     script = get_plotlyjs().replace("</script", "<\\/script") if drawn else ""
@@ -140,8 +153,7 @@ def page(document: dict[str, Any]) -> str:
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>"
-        f"<h1>{escape(title)}</h1>{_lead(document)}{_warnings(document)}"
-        f"<h2>Metrics</h2>{_metrics(document)}{_latency(document)}{sections}{_footer(document)}"
+        f"<h1>{escape(title)}</h1>{head}{sections}{foot}"
         + (f"<script>{script}</script><script>{SCRIPT}</script>" if drawn else "")
         + "</body></html>\n"
     )

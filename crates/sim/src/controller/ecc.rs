@@ -12,9 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use super::retry::Retry;
 use crate::config::ConfigError;
+use crate::nand::Media;
 use crate::op::{Source, SOURCE_COUNT};
 use crate::reliability::{RberModel, Stress};
 use crate::rng::Rng;
+use crate::units::BlockId;
 
 /// The code that protects a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -81,6 +83,8 @@ struct Outcome {
     rber: f64,
     /// Probability that the page is uncorrectable, after all retries.
     failure: f64,
+    /// Probability that its data is lost, after rebuilding.
+    loss: f64,
     /// Probability that the first read does not correct it.
     first_failure: f64,
     /// `-ln(1 - first_failure)`.
@@ -99,6 +103,9 @@ pub struct ReadErrors {
     /// Classes of stress per erase count: one more than the copybacks that a page may have behind
     /// it.
     stride: usize,
+    /// Pages of a parity stripe; 0 without.
+    stripe: u32,
+    is_lost: bool,
     /// By erase count and copybacks, grown as blocks wear.
     outcomes: Vec<Outcome>,
     tally: ReadTally,
@@ -114,6 +121,8 @@ pub struct ReadTally {
     pub reads_at: Vec<u64>,
     /// Page reads that were corrected after so many retries; the first entry is not counted.
     pub retried: Vec<u64>,
+    /// Pages that were rebuilt from their stripe.
+    pub rebuilt: u64,
     /// Uncorrectable page reads by source.
     pub uncorrectable: [u64; SOURCE_COUNT],
 }
@@ -146,6 +155,8 @@ impl ReadErrors {
             code,
             retry: Retry::default(),
             stride: 1,
+            stripe: 0,
+            is_lost: false,
             outcomes: Vec::new(),
             tally: ReadTally::default(),
             rng,
@@ -160,6 +171,37 @@ impl ReadErrors {
         self.retry = retry;
         self.stride = copyback_limit as usize + 1;
         self
+    }
+
+    /// Adds parity over stripes of pages, from which a lost one is rebuilt; 0 for none.
+    #[must_use]
+    pub fn with_stripe(mut self, stripe: u32) -> Self {
+        self.stripe = stripe;
+        self
+    }
+
+    /// Pages of a stripe; 0 without parity.
+    pub fn stripe(&self) -> u32 {
+        self.stripe
+    }
+
+    /// Whether the last page read was lost and has a stripe to be rebuilt from.
+    #[inline]
+    pub fn take_lost(&mut self) -> bool {
+        std::mem::take(&mut self.is_lost)
+    }
+
+    /// `page_count` pages of a block were read; returns the retry steps that they took together.
+    #[inline]
+    pub fn record_in(
+        &mut self,
+        media: &Media,
+        block: BlockId,
+        page_count: u32,
+        source: Source,
+    ) -> u32 {
+        let copybacks = if self.stride == 1 { 0 } else { media.copyback_depth(block) };
+        self.record_stressed(media.erase_count(block), copybacks.into(), page_count, source)
     }
 
     /// As [`ReadErrors::record_stressed`], for pages without copybacks.
@@ -212,18 +254,33 @@ impl ReadErrors {
     fn recover(&mut self, index: usize, source: Source) -> u32 {
         let outcome = self.outcomes[index];
         if self.retry.step_count() == 0 {
-            self.tally.uncorrectable[source as usize] += 1;
+            self.lose(&outcome, source);
             return 0;
         }
         // One number stands for how bad the page is, so that steps only ever help.
         let rank = self.rng.unit() * outcome.first_failure;
         let steps = self.retry.steps(outcome.rber, rank, &self.code);
         if rank < outcome.failure {
-            self.tally.uncorrectable[source as usize] += 1;
+            self.lose(&outcome, source);
         } else {
             self.tally.retried[steps as usize] += 1;
         }
         steps
+    }
+
+    /// No read corrects the page: its stripe gives it back, unless another page of it is lost too.
+    fn lose(&mut self, outcome: &Outcome, source: Source) {
+        self.is_lost = self.stripe > 0;
+        if self.is_lost && self.rng.unit() < libm::pow(1.0 - outcome.failure, self.others()) {
+            self.tally.rebuilt += 1;
+        } else {
+            self.tally.uncorrectable[source as usize] += 1;
+        }
+    }
+
+    /// Pages of a stripe beside one.
+    fn others(&self) -> f64 {
+        f64::from(self.stripe.saturating_sub(1))
     }
 
     #[cold]
@@ -236,13 +293,17 @@ impl ReadErrors {
             let rber = (self.rber((index / self.stride) as f64) * lives).min(0.5);
             let first_failure = self.code.page_failure_probability(rber);
             let last_rber = rber * self.retry.last_factor();
+            let failure = self.code.page_failure_probability(last_rber);
+            // With parity, data is lost only when another page of the stripe is lost as well.
+            let survives = if self.stripe > 0 { 1.0 - libm::pow(1.0 - failure, self.others()) } else { 1.0 };
             self.outcomes.push(Outcome {
                 rber,
-                failure: self.code.page_failure_probability(last_rber),
+                failure,
+                loss: failure * survives,
                 first_failure,
                 hazard: -libm::log1p(-first_failure),
                 corrected_bits: self.code.corrected_bits_mean(rber),
-                uber: self.code.uber(last_rber),
+                uber: self.code.uber(last_rber) * survives,
             });
         }
         self.tally.reads_at.resize(self.outcomes.len(), 0);
@@ -283,7 +344,7 @@ impl ReadErrors {
             let reads = now - earlier.reads_at.get(index).copied().unwrap_or(0);
             figures.reads += reads;
             figures.corrected_bits += reads as f64 * outcome.corrected_bits;
-            figures.uncorrectable_mean += reads as f64 * outcome.failure;
+            figures.uncorrectable_mean += reads as f64 * outcome.loss;
             figures.uber += reads as f64 * outcome.uber;
         }
         if figures.reads > 0 {

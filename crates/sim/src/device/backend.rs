@@ -7,7 +7,7 @@ use serde_json::{json, Value};
 
 use super::drive::Drive;
 use crate::controller::breakdown::Parts;
-use crate::controller::full::Full;
+use crate::controller::full::{Full, Urgency};
 use crate::controller::plain::Plain;
 use crate::controller::timeline::Timeline;
 use crate::controller::FlashOp;
@@ -105,6 +105,29 @@ impl Backend {
         match self {
             Self::Plain(plain) => plain.load(die),
             Self::Full(full) => full.load(die),
+        }
+    }
+
+    /// Whether a die has nothing to do; collections in steps run on the full back end only.
+    pub(crate) fn is_idle(&self, die: DieId) -> bool {
+        match self {
+            Self::Plain(plain) => plain.load(die) == 0,
+            Self::Full(full) => full.is_idle(die),
+        }
+    }
+
+    /// Whether operations of a collection wait on a die.
+    pub(crate) fn collection_waits(&self, die: DieId) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Full(full) => full.collection_waits(die),
+        }
+    }
+
+    /// How much a die's collection presses from now on.
+    pub(crate) fn set_urgency(&mut self, die: DieId, urgency: Urgency) {
+        if let Self::Full(full) = self {
+            full.set_urgency(die, urgency);
         }
     }
 

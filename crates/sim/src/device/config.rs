@@ -4,6 +4,8 @@
 //! raw blocks ─ factory bad ─► good blocks: T = good * pages per block
 //! U = floor(T / (1 + OP))     spare factor (T - U) / T     S_eff = 1 - U / (T - reserve pages)
 //! ```
+//! T leaves out parity pages. Blocks of a cache of single-bit cells come out of the spare area, and
+//! so out of S_eff; what compression saves goes into it, since U follows the uncompressed T.
 //! The reserve is what GC keeps erased. A device whose reserve, open blocks and bad blocks leave no
 //! block of slack in some die is refused with these numbers.
 
@@ -15,10 +17,10 @@ use crate::config::{name_or_mapping, parse, ConfigError};
 use crate::controller::ecc::{EccConfig, ReadErrors};
 use crate::controller::retry::Retry;
 use crate::controller::ControllerConfig;
-use crate::ftl::{FtlConfig, PoolSetup};
+use crate::ftl::{CollectionConfig, FtlConfig, Layout, PoolSetup, SlcCacheConfig};
 use crate::geometry::Geometry;
 use crate::host::HostConfig;
-use crate::nand::{NandConfig, WearOut};
+use crate::nand::{CellMode, CellType, NandConfig, WearOut};
 use crate::reliability::{RberConfig, RberModel, WearKeys, Weibull};
 use crate::units::DieId;
 use crate::workload::Space;
@@ -66,7 +68,8 @@ impl DeviceConfig {
         if let Some(model) = &config.reliability {
             model.check().map_err(|error| error.under("reliability"))?;
         }
-        config.nand.geometry().map_err(|error| error.under("nand"))?;
+        config.checked_geometry()?;
+        config.checked_layout()?;
         config.read_errors(0).map_err(|error| error.under("ecc"))?;
         config.check_spare()?;
         Ok(config)
@@ -91,14 +94,66 @@ impl DeviceConfig {
 
     /// The shape of the drive.
     pub fn geometry(&self) -> Geometry {
-        self.nand.geometry().expect("resolve has checked the geometry")
+        self.checked_geometry().expect("resolve has checked the geometry")
+    }
+
+    fn checked_geometry(&self) -> Result<Geometry, ConfigError> {
+        let geometry = self.nand.geometry().map_err(|error| error.under("nand"))?;
+        self.ftl.shape(geometry).map_err(|error| error.under("ftl"))
+    }
+
+    /// Which pages of a block take data.
+    pub fn layout(&self) -> Layout {
+        self.checked_layout().expect("resolve has checked the layout")
+    }
+
+    fn checked_layout(&self) -> Result<Layout, ConfigError> {
+        let bits_per_cell = match self.nand.cell_type {
+            CellType::Slc => 1,
+            CellType::Mlc => 2,
+            CellType::Tlc => 3,
+            CellType::Qlc => 4,
+        };
+        let layout = self.ftl.layout(&self.geometry(), bits_per_cell);
+        layout.map_err(|error| error.under("ftl"))
+    }
+
+    /// Blocks of each die that are cache for good.
+    fn cache_blocks_per_die(&self) -> u32 {
+        match &self.ftl.slc_cache {
+            SlcCacheConfig::Static(cache) => cache.blocks_per_die,
+            _ => 0,
+        }
     }
 
     /// Good data pages: T.
     pub fn physical_pages(&self) -> u64 {
         let geometry = self.geometry();
-        let bad: u32 = self.nand.bad_blocks_per_die(&geometry).iter().sum();
-        u64::from(geometry.block_count() - bad) * u64::from(geometry.pages_per_block)
+        if geometry.physical_pages_per_block == geometry.pages_per_block {
+            return self.data_pages();
+        }
+        u64::from(self.good_blocks()) * u64::from(geometry.physical_pages_per_block)
+    }
+
+    /// Logical pages that all good blocks take: T, unless data is compressed.
+    pub fn data_pages(&self) -> u64 {
+        let (geometry, layout) = (self.geometry(), self.layout());
+        let bad = self.nand.bad_blocks_per_die(&geometry);
+        let pages = (0..).zip(bad).map(|(die, bad)| {
+            let good = geometry.blocks_per_die.saturating_sub(bad);
+            u64::from(good) * u64::from(layout.data_pages(DieId(die), CellMode::Native))
+        });
+        pages.sum()
+    }
+
+    fn good_blocks(&self) -> u32 {
+        let geometry = self.geometry();
+        geometry.block_count() - self.nand.bad_blocks_per_die(&geometry).iter().sum::<u32>()
+    }
+
+    /// Data pages of a block; the mean, where dies differ.
+    fn data_pages_per_block(&self) -> f64 {
+        self.data_pages() as f64 / f64::from(self.good_blocks())
     }
 
     /// Pages that the host can address: U.
@@ -117,8 +172,8 @@ impl DeviceConfig {
 
     /// Spare blocks of the drive, `(T - U) / pages per block`, as a float.
     fn spare_blocks(&self) -> f64 {
-        let spare_pages = self.physical_pages() - u64::from(self.logical_pages());
-        spare_pages as f64 / f64::from(self.nand.pages_per_block)
+        let spare_pages = self.data_pages() - u64::from(self.logical_pages());
+        spare_pages as f64 / self.data_pages_per_block()
     }
 
     /// Erased blocks that GC keeps in the whole drive.
@@ -157,7 +212,20 @@ impl DeviceConfig {
             logical_pages: self.logical_pages(),
             reserve_blocks: self.reserve_blocks(),
             worn_limit,
+            slc_worn_limit: self.slc_worn_limit(worn_limit),
+            layout: self.layout(),
             seed,
+        }
+    }
+
+    /// Erase count at which a block leaves a cache of fixed size.
+    fn slc_worn_limit(&self, worn_limit: u32) -> u32 {
+        match &self.ftl.slc_cache {
+            SlcCacheConfig::Static(cache) if worn_limit != u32::MAX => {
+                // Ten times: assumed, the order of published ratings of flash run at one bit.
+                cache.max_pe_cycles.unwrap_or_else(|| worn_limit.saturating_mul(10))
+            }
+            _ => worn_limit,
         }
     }
 
@@ -181,7 +249,10 @@ impl DeviceConfig {
         let oob_bytes = self.nand.oob_size_bytes.unwrap_or_default();
         let code = self.ecc.page_code(self.nand.page_size_bytes, oob_bytes)?;
         let retry = self.controller.read_retry.as_ref().map(Retry::new).unwrap_or_default();
-        Ok(ReadErrors::new(self.rber_model(), code, seed).with(retry, 0))
+        let copybacks = self.ftl.copyback.as_ref().map_or(0, |copyback| copyback.limit);
+        let stripe = self.ftl.parity.as_ref().map_or(0, |parity| parity.stripe);
+        let errors = ReadErrors::new(self.rber_model(), code, seed);
+        Ok(errors.with(retry, copybacks.into()).with_stripe(stripe))
     }
 
     fn check_spare(&self) -> Result<(), ConfigError> {
@@ -192,25 +263,72 @@ impl DeviceConfig {
                 format!("{} logical pages for {} dies", self.logical_pages(), geometry.die_count);
             return Err(ConfigError::new("ftl.over_provisioning_pct", message));
         }
+        let cache = self.cache_blocks_per_die();
         for (die, bad) in self.nand.bad_blocks_per_die(&geometry).into_iter().enumerate() {
             let die = DieId(die as u32);
-            let good = geometry.blocks_per_die - bad;
+            let good = geometry.blocks_per_die.saturating_sub(bad);
             let needed = setup.good_blocks_min(die, &self.ftl);
-            if good < needed {
-                let pages = geometry.logical_pages_of(die, setup.logical_pages);
+            if good < needed + cache {
+                return Err(self.no_spare_block(&setup, die, bad));
+            }
+            self.check_goals(die, good - cache - needed)?;
+        }
+        Ok(())
+    }
+
+    /// What a die has and needs, when that does not fit.
+    fn no_spare_block(&self, setup: &PoolSetup, die: DieId, bad: u32) -> ConfigError {
+        let geometry = setup.geometry;
+        let good = geometry.blocks_per_die.saturating_sub(bad);
+        let needed = setup.good_blocks_min(die, &self.ftl);
+        let pages = geometry.logical_pages_of(die, setup.logical_pages);
+        let data_pages = setup.layout.data_pages(die, CellMode::Native);
+        let cache = self.cache_blocks_per_die();
+        let (path, cached) = if cache > 0 && good >= needed {
+            let room = good - needed;
+            ("ftl.slc_cache.blocks_per_die", format!(", of which the cache may have {room}"))
+        } else {
+            ("ftl.over_provisioning_pct", String::new())
+        };
+        ConfigError::new(
+            path,
+            format!(
+                "no spare block is left: die {} has {good} good blocks ({bad} bad) and needs {} = \
+                 {} for {pages} logical pages + {} reserve + {} further open + 1 to collect + \
+                 {cache} cache{cached}; raise over_provisioning_pct (now {}) or lower \
+                 gc_reserve_blocks (now {} per device)",
+                die.0,
+                needed + cache,
+                pages.div_ceil(data_pages),
+                setup.reserve_of(die),
+                self.ftl.extra_frontiers(),
+                self.ftl.over_provisioning_pct,
+                setup.reserve_blocks,
+            ),
+        )
+    }
+
+    /// Refuses spare blocks that a die can never have; `slack` are its good blocks beyond the least
+    /// that it needs.
+    fn check_goals(&self, die: DieId, slack: u32) -> Result<(), ConfigError> {
+        // One block of slack is among the blocks needed.
+        let reachable = slack + 1;
+        let mut goals = Vec::new();
+        if let CollectionConfig::Steps(steps) = &self.ftl.collection {
+            goals.push(("ftl.collection.soft_spare_blocks", steps.soft_spare_blocks));
+        }
+        if let Some(idle) = &self.ftl.idle_collection {
+            goals.push(("ftl.idle_collection.spare_blocks_goal", idle.spare_blocks_goal));
+        }
+        for (path, goal) in goals {
+            if goal >= reachable {
                 return Err(ConfigError::new(
-                    "ftl.over_provisioning_pct",
+                    path,
                     format!(
-                        "no spare block is left: die {} has {good} good blocks ({bad} bad) and \
-                         needs {needed} = {} for {pages} logical pages + {} reserve + {} further \
-                         open + 1 to collect; raise over_provisioning_pct (now {}) or lower \
-                         gc_reserve_blocks (now {} per device)",
-                        die.0,
-                        pages.div_ceil(geometry.pages_per_block),
-                        setup.reserve_of(die),
-                        self.ftl.extra_frontiers(),
-                        self.ftl.over_provisioning_pct,
-                        setup.reserve_blocks,
+                        "{goal} spare blocks: die {} has {reachable} blocks beyond its logical \
+                         pages, its reserve and its open blocks, and collecting down to the last \
+                         would never end; accepted: less than {reachable}",
+                        die.0
                     ),
                 ));
             }
@@ -232,22 +350,34 @@ impl DeviceConfig {
     /// What follows from the device file, as the result file states it.
     pub fn effective(&self) -> Value {
         let geometry = self.geometry();
-        let physical = self.physical_pages() as f64;
+        let layout = self.layout();
+        let data_pages = self.data_pages() as f64;
         let logical = f64::from(self.logical_pages());
-        let reserve_pages = f64::from(self.reserve_blocks()) * f64::from(geometry.pages_per_block);
+        let cache_blocks = self.cache_blocks_per_die() * geometry.die_count;
+        let idle_blocks = f64::from(self.reserve_blocks() + cache_blocks);
+        let idle_pages = idle_blocks * self.data_pages_per_block();
+        let block_pages = f64::from(geometry.pages_per_block);
         let page_bytes = self.nand.page_size_bytes;
         let code = self.ecc.page_code(page_bytes, u64::MAX).expect("resolve has checked the code");
         let timing = self.nand.timing();
         json!({
-            "raw_bytes": geometry.page_count() as u64 * page_bytes,
+            "raw_bytes": u64::from(geometry.block_count())
+                * u64::from(geometry.physical_pages_per_block)
+                * page_bytes,
             "logical_bytes": u64::from(self.logical_pages()) * page_bytes,
             "physical_pages": self.physical_pages(),
             "logical_pages": self.logical_pages(),
             "bad_blocks": self.nand.bad_blocks_per_die(&geometry).iter().sum::<u32>(),
             "die_count": geometry.die_count,
             "blocks_per_die": geometry.blocks_per_die,
-            "spare_factor": 1.0 - logical / physical,
-            "spare_factor_effective": 1.0 - logical / (physical - reserve_pages),
+            "pages_per_block": geometry.pages_per_block,
+            "planes_per_row": geometry.plane_count,
+            "physical_pages_per_block": geometry.physical_pages_per_block,
+            "parity_share": 1.0 - self.data_pages_per_block() / block_pages,
+            "slc_cache_blocks": cache_blocks,
+            "slc_pages_per_block": layout.pages(CellMode::Slc),
+            "spare_factor": 1.0 - logical / data_pages,
+            "spare_factor_effective": 1.0 - logical / (data_pages - idle_pages),
             "reserve_blocks": self.reserve_blocks(),
             "reserve_text": self.reserve_text(),
             "transfer_us": timing.transfer.0 as f64 * 1e-3,

@@ -8,13 +8,13 @@
 use super::backend::Observation;
 use super::config::DeviceConfig;
 use crate::controller::ecc::ReadErrors;
-use crate::ftl::{FlashSink, Ftl, WornOut};
+use crate::ftl::{FlashSink, Ftl, NoRoom, WornOut};
 use crate::geometry::Geometry;
 use crate::host::cache::{Offer, ReadCache, WriteCache};
 use crate::host::HostConfig;
 use crate::nand::Media;
 use crate::op::{HostCommand, HostOp, Source, HOST_OP_KINDS};
-use crate::units::{Lpn, SECTOR_BYTES};
+use crate::units::{DieId, Lpn, SECTOR_BYTES};
 
 /// What the host asked for so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub trait CommandSink: FlashSink {
     fn flush_next(&mut self);
     /// A page was taken by the write buffer, in which `waiting` pages wait now.
     fn buffered(&mut self, waiting: usize);
+    /// A page write found no room and waits for an erase; only with collections in steps.
+    fn stalled(&mut self, die: DieId, lpn: Lpn);
     /// The command waits until every page that left the write buffer so far is on the flash.
     fn fence(&mut self);
 }
@@ -392,7 +394,14 @@ impl Front<'_> {
     #[inline]
     fn program_page<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn) -> Result<(), WornOut> {
         let outcome = self.ftl.write(sink, lpn);
-        self.host.rejected_pages += u64::from(outcome.is_err());
+        match outcome {
+            Ok(()) => {}
+            Err(NoRoom::Stalled) => {
+                sink.stalled(self.ftl.stalled_die(), lpn);
+                return Ok(());
+            }
+            Err(NoRoom::WornOut) => self.host.rejected_pages += 1,
+        }
         outcome
     }
 

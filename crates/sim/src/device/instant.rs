@@ -8,9 +8,9 @@
 use super::drive::{CommandSink, Drive, Front};
 use crate::controller::ecc::ReadErrors;
 use crate::ftl::{FlashSink, WornOut};
-use crate::nand::Media;
+use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
-use crate::units::{BlockId, Lpn, Ppn};
+use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 /// Commands ahead at which the L2P entry is prefetched.
 const ENTRY_AHEAD: usize = 48;
@@ -39,7 +39,7 @@ impl FlashSink for Instant<'_> {
 
     #[inline]
     fn read_live(&mut self, block: BlockId, page_count: u32, source: Source) {
-        self.errors.record(self.media.erase_count(block), page_count, source);
+        self.errors.record_in(self.media, block, page_count, source);
     }
 
     #[inline]
@@ -59,6 +59,16 @@ impl FlashSink for Instant<'_> {
     fn retire(&mut self, block: BlockId) {
         self.media.retire(block);
     }
+
+    fn copy_run(&mut self, victim: BlockId, first: Ppn, lpns: &[u32], _source: Source) {
+        // The decoder does not see these pages.
+        self.media.program_run(first, lpns);
+        self.media.note_copyback(victim, self.media.block_of(first));
+    }
+
+    fn set_mode(&mut self, block: BlockId, mode: CellMode) {
+        self.media.set_mode(block, mode);
+    }
 }
 
 impl CommandSink for Instant<'_> {
@@ -67,6 +77,10 @@ impl CommandSink for Instant<'_> {
 
     #[inline]
     fn buffered(&mut self, _waiting: usize) {}
+
+    fn stalled(&mut self, _die: DieId, _lpn: Lpn) {
+        unreachable!("without time, a collection is one piece");
+    }
 
     #[inline]
     fn fence(&mut self) {}

@@ -2,6 +2,7 @@
 //! its image.
 
 mod backend;
+mod collector;
 mod config;
 mod drive;
 mod feed;

@@ -209,6 +209,13 @@ impl Measured<'_> {
             "outstanding_mean".into(),
             json!(self.timed.and_then(TimedStage::outstanding_mean)),
         );
+        // Keys of drives with the full back end, and of runs that are watched.
+        if let Some(activity) = self.timed.and_then(TimedStage::activity) {
+            section.insert("activity".into(), activity);
+        }
+        if let Some(breakdown) = self.timed.and_then(TimedStage::breakdown) {
+            section.insert("breakdown".into(), breakdown);
+        }
         section
     }
 
@@ -256,6 +263,7 @@ impl Measured<'_> {
         let audit = if is_complete { self.drive.ftl.audit(&self.drive.media) } else { Ok(()) };
         let audited = if is_complete { "passed" } else { "not run: the result is partial" };
         let moved = self.programs()[1..3] == self.reads()[1..3];
+        let (violations, unaccounted) = self.timed.map_or((0, 0), TimedStage::violations);
         let littles_law_holds =
             !is_complete || littles_law_error.is_none_or(|error| error <= LITTLES_LAW_TOLERANCE);
         let tenants = self.timed.and_then(|stage| stage.tenants.as_deref());
@@ -268,12 +276,16 @@ impl Measured<'_> {
             "littles_law_error": littles_law_error,
             "program_identity": program_identity,
             "map_audit": audit.as_ref().map_or_else(Clone::clone, |()| audited.into()),
-            "passed": all_served && accounts_agree && littles_law_holds && program_identity && audit.is_ok(),
+            "flash_violations": violations,
+            "passed": all_served && accounts_agree && littles_law_holds && program_identity && audit.is_ok()
+                && violations == 0 && unaccounted == 0,
             "failures": failures([
                 (!all_served, format!("{issued} issued, {served} served, {pending} left over")),
                 (!accounts_agree, "the tenants' commands are not those of the drive".into()),
                 (!littles_law_holds, format!("Little's law is off by {littles_law_error:?}")),
                 (accepted != offered, format!("{offered} pages offered, {accepted} accounted for")),
+                (violations > 0, format!("{violations} operations broke the rules of the flash")),
+                (unaccounted > 0, format!("the time of {unaccounted} commands is not accounted")),
                 (!moved, "pages read and programmed by collections differ".into()),
                 (audit.is_err(), format!("map audit: {}", audit.err().unwrap_or_default())),
             ]),

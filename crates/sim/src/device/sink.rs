@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use super::backend::Backend;
+use super::collector::Stalled;
 use super::drive::CommandSink;
 use crate::controller::ecc::ReadErrors;
 use crate::controller::{FlashOp, OpKind, NO_COMMAND};
@@ -40,6 +41,13 @@ pub(super) struct TimedSink<'a> {
     /// Operations and cache slots that the command waits for.
     pub(super) waits: u32,
     pub(super) is_flush: bool,
+    /// Whether collections are scheduled in steps.
+    pub(super) in_steps: bool,
+    /// The epoch of a page that leaves the cache after it stalled.
+    pub(super) epoch: Option<u32>,
+    /// Page writes without room, and the dies that host operations went to; with steps only.
+    pub(super) stalled: &'a mut Vec<Stalled>,
+    pub(super) touched: &'a mut Vec<u32>,
     pub(super) flash_ops: u64,
     pub(super) programmed_pages: u64,
 }
@@ -68,7 +76,7 @@ impl TimedSink<'_> {
         let command = match (waits, frees_buffer) {
             (true, _) => self.slot,
             // Of a program of the write cache: its epoch.
-            (_, true) => self.cache.fence.begin(),
+            (_, true) => self.epoch.take().unwrap_or_else(|| self.cache.fence.begin()),
             _ => NO_COMMAND,
         };
         if frees_buffer {
@@ -95,7 +103,28 @@ impl TimedSink<'_> {
             is_slc: self.media.mode(block) == CellMode::Slc,
             frees_buffer,
         };
-        self.backend.enqueue(self.engine, self.geometry.die_of_block(block), op);
+        let die = self.geometry.die_of_block(block);
+        if self.in_steps && is_host {
+            self.touched.push(die.0);
+        }
+        self.backend.enqueue(self.engine, die, op);
+    }
+}
+
+impl TimedSink<'_> {
+    /// Reads the rest of the stripe of a page that the code could not correct: the pages at the
+    /// same place of the dies that follow.
+    #[cold]
+    fn rebuild(&mut self, lost: Ppn) {
+        let geometry = self.geometry;
+        let block = geometry.block_of(lost);
+        let (die, place) = (geometry.die_of_block(block).0, block.0 % geometry.blocks_per_die);
+        for step in 1..self.errors.stripe() {
+            let other = (die + step) % geometry.die_count;
+            let first = geometry.first_page(BlockId(other * geometry.blocks_per_die + place));
+            let page = Ppn(first.0 + geometry.page_index(lost));
+            self.push(page, 1, OpKind::Read, Source::Rebuild, 0);
+        }
     }
 }
 
@@ -107,13 +136,16 @@ impl FlashSink for TimedSink<'_> {
 
     #[inline]
     fn read(&mut self, ppn: Ppn, source: Source) {
-        let erase_count = self.media.erase_count(self.geometry.block_of(ppn));
-        let retries = self.errors.record(erase_count, 1, source);
+        let block = self.geometry.block_of(ppn);
+        let retries = self.errors.record_in(self.media, block, 1, source);
         self.push(ppn, 1, OpKind::Read, source, retries);
+        if self.errors.take_lost() {
+            self.rebuild(ppn);
+        }
     }
 
     fn read_live(&mut self, block: BlockId, page_count: u32, source: Source) {
-        let retries = self.errors.record(self.media.erase_count(block), page_count, source);
+        let retries = self.errors.record_in(self.media, block, page_count, source);
         if page_count > 0 {
             self.push(self.geometry.first_page(block), page_count, OpKind::Read, source, retries);
         }
@@ -141,6 +173,41 @@ impl FlashSink for TimedSink<'_> {
     fn retire(&mut self, block: BlockId) {
         self.media.retire(block);
     }
+
+    fn set_mode(&mut self, block: BlockId, mode: CellMode) {
+        self.media.set_mode(block, mode);
+    }
+
+    #[inline]
+    fn collects_in_steps(&self) -> bool {
+        self.in_steps
+    }
+
+    #[inline]
+    fn load(&self, die: DieId) -> u32 {
+        self.backend.load(die)
+    }
+
+    fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source) {
+        let count = page_indices.len() as u32;
+        let retries = self.errors.record_in(self.media, block, count, source);
+        let rows = page_indices.chunk_by(|&one, &next| {
+            self.geometry.row_of(one) == self.geometry.row_of(next)
+        });
+        let sense_count = rows.count() as u32;
+        if let Some(&first) = page_indices.first() {
+            let first = Ppn(self.geometry.first_page(block).0 + first);
+            self.push_run(first, count, sense_count, OpKind::Read, source, retries);
+        }
+    }
+
+    fn copy_run(&mut self, victim: BlockId, first: Ppn, lpns: &[u32], source: Source) {
+        // The pages pass no decoder: their errors go with them, and are met when they are read.
+        self.media.note_copyback(victim, self.geometry.block_of(first));
+        self.programmed_pages += lpns.len() as u64;
+        self.media.program_run(first, lpns);
+        self.push(first, lpns.len() as u32, OpKind::Copyback, source, 0);
+    }
 }
 
 impl CommandSink for TimedSink<'_> {
@@ -157,12 +224,19 @@ impl CommandSink for TimedSink<'_> {
         }
     }
 
+    fn stalled(&mut self, die: DieId, lpn: Lpn) {
+        let mut epoch = None;
+        if self.is_flush {
+            self.is_flush = false;
+            self.cache.in_flight += 1;
+            epoch = Some(self.epoch.take().unwrap_or_else(|| self.cache.fence.begin()));
+        } else {
+            self.waits += 1;
+        }
+        self.stalled.push(Stalled { die: die.0, lpn, slot: self.slot, epoch });
+    }
+
     fn fence(&mut self) {
         self.waits += u32::from(self.cache.fence.close(self.slot));
     }
-}
-
-/// The die of an operation's block.
-pub(super) fn die_of(geometry: &Geometry, op: &FlashOp) -> DieId {
-    geometry.die_of_block(geometry.block_of(op.first))
 }

@@ -13,24 +13,29 @@
 use serde_json::{json, Value};
 
 use super::backend::{Backend, Observation};
-use super::drive::Drive;
+use super::collector::{Collector, Room, Stalled};
+use super::drive::{Drive, Front};
 use super::sink::{CacheSlots, TimedSink};
 use crate::controller::breakdown::{Breakdown, Part, Parts};
 use crate::controller::plain::HOST_EVENT;
-use crate::controller::{FlashOp, NO_COMMAND};
+use crate::controller::full::Urgency;
+use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::engine::Engine;
+use crate::ftl::{NoRoom, StepOutcome};
 use crate::host::latency::LatencyBook;
 use crate::host::link::{Direction, Link};
 use crate::host::processor::Processor;
 use crate::host::tenants::{Outside, TenantBook};
 use crate::host::throttle::Throttle;
 use crate::op::{HostCommand, HostOp, Source, HOST_OP_KINDS};
-use crate::units::{Ns, SECTOR_BYTES};
+use crate::units::{DieId, Lpn, Ns, SECTOR_BYTES};
 use crate::workload::Host;
 
 /// Host events from here on: the arrival of the next command of tenant `code - ARRIVAL`, or the end
 /// of its pause.
 const ARRIVAL: u32 = HOST_EVENT;
+/// Host events from here on: die `code - IDLE` has been idle for a while.
+const IDLE: u32 = HOST_EVENT + 1024;
 /// Host events from here on: the command of slot `code - SLOT` goes on.
 const SLOT: u32 = HOST_EVENT + (1 << 21);
 
@@ -95,6 +100,12 @@ pub(crate) struct TimedStage {
     pub(crate) tenants: Option<Box<TenantBook>>,
     /// A write found no room: its command completes as failed, and no further one should come.
     pub(crate) is_worn_out: bool,
+    collector: Option<Box<Collector>>,
+    /// Room for what a sink reports, kept between commands.
+    stalled: Vec<Stalled>,
+    touched: Vec<u32>,
+    /// Arrivals of open loops that are scheduled.
+    arrivals: u32,
     breakdown: Option<Box<Breakdown>>,
     /// Parts of the commands under way, by slot, when they are observed.
     parts: Vec<Parts>,
@@ -151,6 +162,10 @@ impl TimedStage {
             tally: TimedTally::default(),
             tenants: TenantBook::of(hosts),
             is_worn_out: false,
+            collector: Collector::new(&config.ftl, drive.geometry.die_count).map(Box::new),
+            stalled: Vec::new(),
+            touched: Vec::new(),
+            arrivals: 0,
             breakdown: observation.breakdown.then(Box::default),
             parts: Vec::new(),
         }
@@ -165,6 +180,7 @@ impl TimedStage {
     pub(crate) fn await_arrival(&mut self, tenant: u8, at: Ns) {
         // A generator's arrivals never decrease; a late one arrives now.
         let after = Ns(at.0.saturating_sub(self.now().0));
+        self.arrivals += 1;
         self.engine.schedule(after, ARRIVAL + u32::from(tenant));
     }
 
@@ -257,6 +273,32 @@ impl TimedStage {
     /// event at this instant, so that completions never nest.
     fn start(&mut self, drive: &mut Drive, index: u32) {
         self.account(index, Part::Link);
+        let command = self.slots[index as usize].command;
+        if self.collector.is_some() && command.op == HostOp::Trim {
+            self.forget_stalled(drive, &command);
+        }
+        let (is_worn_out, waits) = self.with_sink(drive, index, |front, sink| {
+            let is_worn_out = front.apply(sink, &command).is_err();
+            (is_worn_out, sink.waits)
+        });
+        self.is_worn_out |= is_worn_out;
+        let slot = &mut self.slots[index as usize];
+        slot.waits = waits;
+        slot.has_read = command.op == HostOp::Read && waits > 0;
+        if waits == 0 {
+            slot.phase = Phase::Served;
+            self.engine.schedule(Ns(0), SLOT + index);
+        }
+    }
+
+    /// Lets the FTL work for a command (or for none) and keeps account of it.
+    #[inline]
+    fn with_sink<T>(
+        &mut self,
+        drive: &mut Drive,
+        slot: u32,
+        work: impl FnOnce(&mut Front, &mut TimedSink) -> T,
+    ) -> T {
         let geometry = drive.geometry;
         let (mut front, media, errors) = drive.split();
         let mut sink = TimedSink {
@@ -266,26 +308,26 @@ impl TimedStage {
             engine: &mut self.engine,
             backend: &mut self.backend,
             cache: &mut self.cache,
-            slot: index,
+            slot,
             waits: 0,
             is_flush: false,
+            in_steps: self.collector.is_some(),
+            epoch: None,
+            stalled: &mut self.stalled,
+            touched: &mut self.touched,
             flash_ops: 0,
             programmed_pages: 0,
         };
-        let command = self.slots[index as usize].command;
-        self.is_worn_out |= front.apply(&mut sink, &command).is_err();
-        let (waits, flash_ops, programmed) = (sink.waits, sink.flash_ops, sink.programmed_pages);
+        let outcome = work(&mut front, &mut sink);
+        let (flash_ops, programmed) = (sink.flash_ops, sink.programmed_pages);
         self.tally.flash_ops += flash_ops;
         if let Some(throttle) = &mut self.path.throttle {
             throttle.note_programmed(self.engine.now(), programmed * geometry.page_bytes);
         }
-        let slot = &mut self.slots[index as usize];
-        slot.waits = waits;
-        slot.has_read = command.op == HostOp::Read && waits > 0;
-        if waits == 0 {
-            slot.phase = Phase::Served;
-            self.engine.schedule(Ns(0), SLOT + index);
+        if slot != NO_COMMAND && self.collector.is_some() {
+            self.note_touched(drive);
         }
+        outcome
     }
 
     /// Lets the next event happen.
@@ -298,7 +340,12 @@ impl TimedStage {
         if code >= SLOT {
             return self.slot_event(drive, code - SLOT);
         }
+        if code >= IDLE {
+            self.idle_timer(drive, code - IDLE);
+            return Step::Internal;
+        }
         if code >= ARRIVAL {
+            self.arrivals -= 1;
             return Step::Arrived((code - ARRIVAL) as u8);
         }
         match self.backend.handle(&mut self.engine, code) {
@@ -325,6 +372,9 @@ impl TimedStage {
     /// An operation is over: whoever waited for it goes on.
     #[inline]
     fn operation_done(&mut self, drive: &mut Drive, done: FlashOp) -> Step {
+        if self.collector.is_some() {
+            self.note_done(drive, &done);
+        }
         if done.frees_buffer {
             return self.cache_slot_free(drive, done.command);
         }
@@ -417,6 +467,153 @@ impl TimedStage {
             self.admit(drive, next, next.arrival);
         }
         Step::Completed(command.tenant)
+    }
+
+    /// What a command asked of the dies: writes without room stall there, and those that have
+    /// little room left collect.
+    #[cold]
+    fn note_touched(&mut self, drive: &mut Drive) {
+        let Some(collector) = &mut self.collector else { return };
+        for stalled in self.stalled.drain(..) {
+            self.touched.push(stalled.die);
+            collector.stall(stalled);
+        }
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.sort_unstable();
+        touched.dedup();
+        for &die in &touched {
+            if let Some(collector) = &mut self.collector {
+                collector.host_came(die);
+            }
+            self.collect(drive, die);
+        }
+        touched.clear();
+        self.touched = touched;
+    }
+
+    /// An operation of a die is over, with collections in steps.
+    #[cold]
+    fn note_done(&mut self, drive: &mut Drive, done: &FlashOp) {
+        let block = drive.geometry.block_of(done.first);
+        let die = drive.geometry.die_of_block(block);
+        if done.kind == OpKind::Erase && drive.ftl.collection_of(die) == Some(block) {
+            drive.ftl.finish_collection(die, block);
+            self.admit_stalled(drive, die.0);
+        }
+        self.collect(drive, die.0);
+        if self.backend.is_idle(die) {
+            let now = self.engine.now();
+            let after = self.collector.as_mut().and_then(|it| it.became_idle(die.0, now));
+            if let Some(after) = after {
+                self.engine.schedule(after, IDLE + die.0);
+            }
+        }
+    }
+
+    /// A block of a die was erased: writes that waited for it go on.
+    fn admit_stalled(&mut self, drive: &mut Drive, die: u32) {
+        while let Some(stalled) = self.collector.as_ref().and_then(|it| it.front(die)) {
+            let written = self.with_sink(drive, NO_COMMAND, |front, sink| {
+                sink.slot = stalled.slot;
+                if stalled.epoch.is_some() {
+                    sink.is_flush = true;
+                    sink.epoch = stalled.epoch;
+                    sink.cache.in_flight -= 1;
+                }
+                let written = front.ftl.write(sink, stalled.lpn);
+                if written.is_err() && stalled.epoch.is_some() {
+                    sink.cache.in_flight += 1;
+                }
+                written
+            });
+            self.touched.clear();
+            match written {
+                Ok(()) => {}
+                Err(NoRoom::Stalled) => return,
+                Err(NoRoom::WornOut) => return self.reject_stalled(drive, die),
+            }
+            if let Some(collector) = &mut self.collector {
+                collector.pop(die);
+            }
+        }
+    }
+
+    /// Queues the next step of a die's collection, if one is due and none is queued.
+    fn collect(&mut self, drive: &mut Drive, die: u32) {
+        let id = DieId(die);
+        // When the host is done, nothing is collected any more.
+        let is_over = self.outstanding == 0 && self.arrivals == 0;
+        while !is_over && !self.backend.collection_waits(id) {
+            let Some(collector) = &self.collector else { return };
+            let room = Room {
+                spare_blocks: drive.ftl.spare_blocks_of(id),
+                is_under_way: drive.ftl.collection_of(id).is_some(),
+                cached_blocks: drive.ftl.cached_blocks_of(id),
+            };
+            let Some(urgency) = collector.urgency(die, room) else { return };
+            let (step_pages, is_resting) = (collector.step_pages, collector.is_resting(die));
+            self.backend.set_urgency(id, urgency);
+            let begun = room.is_under_way
+                || is_resting && drive.ftl.begin_fold(&drive.media, id)
+                || drive.ftl.begin_collection(&drive.media, id)
+                || drive.ftl.begin_fold(&drive.media, id);
+            if !begun {
+                if urgency == Urgency::Urgent && self.backend.is_idle(id) {
+                    self.reject_stalled(drive, die);
+                }
+                return;
+            }
+            let outcome = self.with_sink(drive, NO_COMMAND, |front, sink| {
+                front.ftl.step_collection(sink, id, step_pages)
+            });
+            match outcome {
+                StepOutcome::Retired(_) => self.admit_stalled(drive, die),
+                StepOutcome::Moved(_) | StepOutcome::Emptied(_) | StepOutcome::Stuck => return,
+            }
+        }
+    }
+
+    /// There is no room and there will be none: the drive is worn out.
+    fn reject_stalled(&mut self, drive: &mut Drive, die: u32) {
+        self.is_worn_out = true;
+        while let Some(stalled) = self.collector.as_mut().and_then(|it| it.pop(die)) {
+            drive.host.rejected_pages += 1;
+            if let Some(epoch) = stalled.epoch {
+                // Whoever waits for its cache slot goes on by the event of another.
+                self.cache.in_flight -= 1;
+                self.cache.fence.end(epoch);
+                continue;
+            }
+            let slot = &mut self.slots[stalled.slot as usize];
+            slot.waits -= 1;
+            if slot.waits == 0 {
+                slot.phase = Phase::Served;
+                self.engine.schedule(Ns(0), SLOT + stalled.slot);
+            }
+        }
+    }
+
+    /// Pages of the write cache that wait for room are trimmed.
+    fn forget_stalled(&mut self, drive: &mut Drive, command: &HostCommand) {
+        let sectors = drive.geometry.page_bytes / SECTOR_BYTES;
+        let pages = command.sector.div_ceil(sectors)
+            ..(command.sector + u64::from(command.sector_count)) / sectors;
+        for page in pages {
+            let lpn = Lpn(page as u32);
+            let epoch = self.collector.as_mut().and_then(|it| it.forget(lpn));
+            if let Some(epoch) = epoch {
+                drive.host.buffer_trimmed_pages += 1;
+                self.cache.in_flight -= 1;
+                self.cache.fence.end(epoch);
+            }
+        }
+    }
+
+    fn idle_timer(&mut self, drive: &mut Drive, die: u32) {
+        let now = self.engine.now();
+        if self.collector.as_mut().is_some_and(|it| it.is_rested(die, now)) {
+            self.collect(drive, die);
+        }
     }
 
     /// Credits the time since the last call to a part of a command.

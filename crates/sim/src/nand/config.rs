@@ -249,8 +249,12 @@ pub struct NandConfig {
     pub channels: u32,
     /// Dies on each channel.
     pub dies_per_channel: u32,
-    /// Planes of each die. One pool of blocks per die; planes only multiply the blocks.
+    /// Planes of each die. One pool of blocks per die; planes only multiply the blocks, unless
+    /// `multi_plane` joins them.
     pub planes_per_die: u32,
+    /// Whether the planes of a die work together: blocks of the same number join into one
+    /// superblock, and one command carries a page of each plane. Needs 2 planes or more.
+    pub multi_plane: bool,
     /// Erase blocks of each plane.
     pub blocks_per_plane: u32,
     /// Pages of each block, 1 to 65535.
@@ -297,6 +301,7 @@ impl Default for NandConfig {
             channels: 8,
             dies_per_channel: 2,
             planes_per_die: 2,
+            multi_plane: false,
             blocks_per_plane: 1024,
             pages_per_block: 256,
             page_size_bytes: 4096,
@@ -469,38 +474,43 @@ impl NandConfig {
     /// # Errors
     /// When page numbers do not fit 32 bits.
     pub fn geometry(&self) -> Result<Geometry, ConfigError> {
-        let page_bits = self.pages_per_block.next_power_of_two().trailing_zeros();
-        let dies = u64::from(self.channels) * u64::from(self.dies_per_channel);
-        let blocks_per_die = u64::from(self.planes_per_die) * u64::from(self.blocks_per_plane);
-        let blocks = dies * blocks_per_die;
-        // One number is kept back for "unmapped".
-        if blocks > (u64::from(u32::MAX) >> page_bits) {
+        let plane_count = if self.multi_plane { self.planes_per_die } else { 1 };
+        if self.multi_plane && plane_count == 1 {
             return Err(ConfigError::new(
-                "blocks_per_plane",
+                "multi_plane",
+                "true with planes_per_die 1: a multi-plane command needs two planes; accepted: \
+                 false, or planes_per_die from 2 on",
+            ));
+        }
+        let pages_per_block = self.pages_per_block * plane_count;
+        if pages_per_block > 65_535 {
+            return Err(ConfigError::new(
+                "pages_per_block",
                 format!(
-                    "{blocks} blocks of {} pages do not fit 32-bit page numbers; accepted: at \
-                     most {} blocks",
-                    self.pages_per_block,
-                    u64::from(u32::MAX) >> page_bits
+                    "{} pages in each of {plane_count} planes are {pages_per_block} pages in a \
+                     superblock; accepted: at most 65535",
+                    self.pages_per_block
                 ),
             ));
         }
-        Ok(Geometry {
-            channel_count: self.channels,
-            die_count: dies as u32,
-            blocks_per_die: blocks_per_die as u32,
-            pages_per_block: self.pages_per_block,
-            page_bits,
-            page_bytes: self.page_size_bytes,
-            plane_count: 1,
-            physical_pages_per_block: self.pages_per_block,
-        })
+        let dies = u64::from(self.channels) * u64::from(self.dies_per_channel);
+        let planes_apart = u64::from(self.planes_per_die / plane_count);
+        let blocks_per_die = planes_apart * u64::from(self.blocks_per_plane);
+        check_page_numbers(dies * blocks_per_die, pages_per_block)?;
+        let counts = [self.channels, dies as u32];
+        let block = [blocks_per_die as u32, pages_per_block];
+        let geometry = Geometry::new(counts, block, self.page_size_bytes);
+        Ok(Geometry { planes_per_die: self.planes_per_die, plane_count, ..geometry })
     }
 
     /// Factory bad blocks of each die: the ratio of all blocks, spread evenly, rounded down in
-    /// total.
+    /// total. A superblock is bad if any of its blocks is: `1 - (1 - ratio)^planes` of them are.
     pub fn bad_blocks_per_die(&self, geometry: &Geometry) -> Vec<u32> {
-        let total = (f64::from(geometry.block_count()) * self.factory_bad_block_ratio) as u32;
+        let good = (0..geometry.plane_count)
+            .fold(1.0, |good, _| good * (1.0 - self.factory_bad_block_ratio));
+        let ratio =
+            if geometry.plane_count == 1 { self.factory_bad_block_ratio } else { 1.0 - good };
+        let total = (f64::from(geometry.block_count()) * ratio) as u32;
         (0..geometry.die_count)
             .map(|die| total / geometry.die_count + u32::from(die < total % geometry.die_count))
             .collect()
@@ -593,4 +603,23 @@ fn check_timing(timing: &TimingConfig) -> Result<(), ConfigError> {
         return Err(ConfigError::new("command_us", message));
     }
     Ok(())
+}
+
+/// Whether every page has a number: one of 32 bits is kept back for "unmapped".
+///
+/// # Errors
+/// [`ConfigError`] relative to `nand`, with the numbers.
+fn check_page_numbers(blocks: u64, pages_per_block: u32) -> Result<(), ConfigError> {
+    let page_bits = pages_per_block.next_power_of_two().trailing_zeros();
+    let limit = u64::from(u32::MAX) >> page_bits;
+    if blocks <= limit {
+        return Ok(());
+    }
+    Err(ConfigError::new(
+        "blocks_per_plane",
+        format!(
+            "{blocks} blocks of {pages_per_block} pages do not fit 32-bit page numbers; accepted: \
+             at most {limit} blocks"
+        ),
+    ))
 }

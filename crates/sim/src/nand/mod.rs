@@ -1,9 +1,10 @@
 //! The NAND: all that survives a power cut, and nothing else.
 //!
 //! [`Media`] holds for each page the logical page number that was written into its out-of-band area
-//! (the only reverse map of the drive), and for each block its erase count and whether it is bad. A
-//! page is programmed once between two erases, in order; `testing::checked` holds the FTL to that
-//! rule. Cell contents are not kept: the simulator knows which data a page holds, not the bytes.
+//! (the only reverse map of the drive), and for each block its erase count, whether it is bad, how
+//! many bits its cells hold, and how often its data was copied without passing the decoder. A page
+//! is programmed once between two erases, in order; `testing::checked` holds the FTL to that rule.
+//! Cell contents are not kept: the simulator knows which data a page holds, not the bytes.
 //!
 //! Left out here: the moment at which an operation becomes durable. Both executors commit when the
 //! FTL decides.
@@ -12,17 +13,22 @@ mod config;
 
 pub use config::{CellType, NandConfig, PageTimes, ProgramMode, Timing, TimingConfig, WearOut};
 
+use serde::{Deserialize, Serialize};
+
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::memory::huge_vec;
 use crate::rng::Rng;
 use crate::units::{BlockId, Lpn, Ppn};
 
-/// Mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How densely a block is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
 pub enum CellMode {
-    /// Native.
+    /// As many bits per cell as the flash is made for.
+    #[default]
     Native,
-    /// Slc.
+    /// One bit per cell: faster, and fewer pages.
     Slc,
 }
 
@@ -34,6 +40,10 @@ pub struct Media {
     pub(crate) oob: Vec<u32>,
     pub(crate) erase_counts: Vec<u32>,
     pub(crate) bad: Vec<bool>,
+    pub(crate) modes: Vec<CellMode>,
+    /// Copies in a row, at most 255, that the most travelled page of the block has made inside its
+    /// die.
+    pub(crate) copyback_depths: Vec<u8>,
 }
 
 impl Media {
@@ -54,6 +64,8 @@ impl Media {
             oob: huge_vec(geometry.page_count(), UNMAPPED),
             erase_counts: vec![0; geometry.block_count() as usize],
             bad,
+            modes: vec![CellMode::Native; geometry.block_count() as usize],
+            copyback_depths: vec![0; geometry.block_count() as usize],
         }
     }
 
@@ -86,6 +98,7 @@ impl Media {
 
     /// Erases a block and returns its erase count, this one included.
     pub fn erase(&mut self, block: BlockId) -> u32 {
+        self.copyback_depths[block.0 as usize] = 0;
         let count = &mut self.erase_counts[block.0 as usize];
         *count += 1;
         *count
@@ -97,9 +110,28 @@ impl Media {
         self.erase_counts[block.0 as usize]
     }
 
-    /// Mode.
-    pub fn mode(&self, _block: BlockId) -> CellMode {
-        CellMode::Native
+    /// How densely the block is written.
+    #[inline]
+    pub fn mode(&self, block: BlockId) -> CellMode {
+        self.modes[block.0 as usize]
+    }
+
+    /// Decides how densely an erased block will be written.
+    pub fn set_mode(&mut self, block: BlockId, mode: CellMode) {
+        self.modes[block.0 as usize] = mode;
+    }
+
+    /// Copies in a row that data of the block has made inside its die, errors and all.
+    #[inline]
+    pub fn copyback_depth(&self, block: BlockId) -> u8 {
+        self.copyback_depths[block.0 as usize]
+    }
+
+    /// Notes that data of `source` was copied to `target` inside the die.
+    pub fn note_copyback(&mut self, source: BlockId, target: BlockId) {
+        let depth = self.copyback_depths[source.0 as usize].saturating_add(1);
+        let known = &mut self.copyback_depths[target.0 as usize];
+        *known = depth.max(*known);
     }
 
     /// Whether the block must not be used: bad from the factory, or worn out.

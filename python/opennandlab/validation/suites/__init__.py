@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from opennandlab.validation.case import Case, Effort
 from opennandlab.validation.suites import (
+    bandwidth,
     cost_benefit,
     reliability,
     timing,
@@ -26,6 +27,7 @@ SUITES: dict[str, Callable[[Effort], list[Case]]] = {
     "trim": trim.cases,
     "wear": wear.cases,
     "timing": timing.cases,
+    "bandwidth": bandwidth.cases,
     "reliability": reliability.cases,
 }
 """Suites in the order of the report."""

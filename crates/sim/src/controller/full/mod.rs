@@ -450,7 +450,9 @@ impl Full {
     /// Whether a page is on the flash in the state that the reader counted on.
     fn is_programmed(&self, op: &FlashOp) -> bool {
         let progress = &self.blocks[self.geometry.block_of(op.first).0 as usize];
-        progress.erases == op.erase_count
+        // Whatever a stripe's place holds, it is on the flash.
+        op.source == Source::Rebuild
+            || progress.erases == op.erase_count
             && self.geometry.page_index(op.first) < progress.programmed
     }
 
