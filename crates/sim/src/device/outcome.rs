@@ -277,7 +277,11 @@ impl Measured<'_> {
             "program_identity": program_identity,
             "map_audit": audit.as_ref().map_or_else(Clone::clone, |()| audited.into()),
             "flash_violations": violations,
-            "passed": all_served && accounts_agree && littles_law_holds && program_identity && audit.is_ok()
+            "passed": all_served
+                && accounts_agree
+                && littles_law_holds
+                && program_identity
+                && audit.is_ok()
                 && violations == 0 && unaccounted == 0,
             "failures": failures([
                 (!all_served, format!("{issued} issued, {served} served, {pending} left over")),
