@@ -8,7 +8,8 @@ mod trace;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opennandlab_sim::device::{DeviceConfig, Simulation as Drive};
+use opennandlab_sim::device::{DeviceConfig, Observation, Simulation as Drive};
+use opennandlab_sim::units::Ns;
 use opennandlab_sim::workload::{ReplayConfig, WorkloadConfig};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -17,7 +18,7 @@ use serde_json::Value;
 use doorway::{doorway, Failure};
 
 /// Results are comparable only within one version of the model; whatever changes numbers raises it.
-const MODEL_VERSION: u32 = 1;
+const MODEL_VERSION: u32 = 2;
 
 /// Version of the package.
 #[pyfunction]
@@ -170,6 +171,27 @@ impl Simulation {
             drive.begin(ReplayConfig::resolve(replay, space)?.job(records, space)?);
             Ok(())
         })
+    }
+
+    /// Watches the measured part of later jobs: the parts of every command, and spans of activity
+    /// between two points of its time, in nanoseconds. No metric depends on it.
+    #[pyo3(signature = (breakdown, timeline_ns=None))]
+    fn observe(
+        &self,
+        py: Python<'_>,
+        breakdown: bool,
+        timeline_ns: Option<(u64, u64)>,
+    ) -> PyResult<()> {
+        let timeline = timeline_ns.map(|(from, to)| (Ns(from), Ns(to)));
+        self.with(py, |drive| {
+            drive.observe(Observation { breakdown, timeline });
+            Ok(())
+        })
+    }
+
+    /// The spans recorded in the measured part, as a Trace Event document, when they were asked for.
+    fn timeline(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.with(py, |drive| Ok(drive.timeline().map(|document| document.to_string())))
     }
 
     /// Runs about `ops` operations further; the progress as JSON.

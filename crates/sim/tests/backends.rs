@@ -41,8 +41,8 @@ fn the_full_back_end_equals_the_plain_one_where_both_apply() {
             let mut full = run(&device, &workload, true);
             assert_eq!(full["checks"]["passed"], true, "{}", full["checks"]);
             let metrics = full["metrics"].as_object_mut().expect("metrics");
-        metrics.remove("breakdown");
-        metrics.remove("activity");
+            metrics.remove("breakdown");
+            metrics.remove("activity");
             assert_eq!(plain["metrics"], full["metrics"], "{channels} x {dies}, QD {queue_depth}");
         }
     }

@@ -157,8 +157,9 @@ impl Breakdown {
         self.mismatches += u64::from(parts.total() != latency);
         let class = &mut self.classes[class];
         class.count += 1;
-        let bucket = class.buckets[bucket_of(latency)]
-            .get_or_insert_with(|| Box::new(Bucket { count: 0, latency: 0, parts: [0; PART_COUNT] }));
+        let bucket = class.buckets[bucket_of(latency)].get_or_insert_with(|| {
+            Box::new(Bucket { count: 0, latency: 0, parts: [0; PART_COUNT] })
+        });
         bucket.count += 1;
         bucket.latency += u128::from(latency.0);
         for (sum, &part) in bucket.parts.iter_mut().zip(&parts.0) {
@@ -180,8 +181,10 @@ impl Breakdown {
         let mut document = serde_json::Map::new();
         for (name, class) in ["read", "write", "trim"].iter().zip(&self.classes) {
             if class.count > 0 {
-                let bands: Vec<Value> =
-                    BANDS.iter().filter_map(|&(band, from, to)| class.band(band, from, to)).collect();
+                let bands: Vec<Value> = BANDS
+                    .iter()
+                    .filter_map(|&(band, from, to)| class.band(band, from, to))
+                    .collect();
                 document.insert((*name).into(), json!({ "count": class.count, "bands": bands }));
             }
         }

@@ -166,7 +166,8 @@ impl ControllerConfig {
         if let Some(retry) = &self.read_retry {
             time("read_retry.setup_us", retry.setup_us)?;
             if !(1..=64).contains(&retry.step_count_max) {
-                let message = format!("{} is out of range; accepted: 1 to 64", retry.step_count_max);
+                let message =
+                    format!("{} is out of range; accepted: 1 to 64", retry.step_count_max);
                 return Err(ConfigError::new("read_retry.step_count_max", message));
             }
             if !(retry.rber_factor > 0.0 && retry.rber_factor < 1.0) {

@@ -295,7 +295,8 @@ impl ReadErrors {
             let last_rber = rber * self.retry.last_factor();
             let failure = self.code.page_failure_probability(last_rber);
             // With parity, data is lost only when another page of the stripe is lost as well.
-            let survives = if self.stripe > 0 { 1.0 - libm::pow(1.0 - failure, self.others()) } else { 1.0 };
+            let survives =
+                if self.stripe > 0 { 1.0 - libm::pow(1.0 - failure, self.others()) } else { 1.0 };
             self.outcomes.push(Outcome {
                 rber,
                 failure,

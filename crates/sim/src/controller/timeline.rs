@@ -95,7 +95,8 @@ impl Timeline {
                 Lane::Collection(index) => (3, index, "die"),
             };
             if named.insert((process, thread)) {
-                events.push(json!({"ph": "M", "name": "thread_name", "pid": process, "tid": thread,
+                events
+                    .push(json!({"ph": "M", "name": "thread_name", "pid": process, "tid": thread,
                                    "args": {"name": format!("{kind} {thread}")}}));
             }
             events.push(json!({"ph": "X", "name": span.name, "pid": process, "tid": thread,

@@ -97,6 +97,11 @@ impl Collector {
         self.dies[die as usize].is_resting
     }
 
+    /// Whether any page write waits for room.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.waiting_count > 0
+    }
+
     /// A page write waits for room.
     pub(super) fn stall(&mut self, stalled: Stalled) {
         self.stalled_count += 1;

@@ -243,6 +243,11 @@ impl Run {
         });
     }
 
+    /// The measured stage, done or under way, if it is timed.
+    pub(crate) fn timed_stage(&self) -> Option<&TimedStage> {
+        self.timed.as_deref().or_else(|| self.partial()?.1)
+    }
+
     /// The measured stage while it is under way, for a partial outcome.
     pub(crate) fn partial(&self) -> Option<(&Series, Option<&TimedStage>)> {
         let current = self.current.as_ref()?;

@@ -94,6 +94,11 @@ impl Simulation {
         json!({ "effective": effective, "state": { "origin": self.origin } })
     }
 
+    /// The spans recorded in the measured part, when they were asked for.
+    pub fn timeline(&self) -> Option<Value> {
+        self.run.as_ref()?.timed_stage()?.timeline()
+    }
+
     /// Checks that all tables of the drive agree.
     ///
     /// # Errors

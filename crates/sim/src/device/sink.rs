@@ -191,9 +191,8 @@ impl FlashSink for TimedSink<'_> {
     fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source) {
         let count = page_indices.len() as u32;
         let retries = self.errors.record_in(self.media, block, count, source);
-        let rows = page_indices.chunk_by(|&one, &next| {
-            self.geometry.row_of(one) == self.geometry.row_of(next)
-        });
+        let rows = page_indices
+            .chunk_by(|&one, &next| self.geometry.row_of(one) == self.geometry.row_of(next));
         let sense_count = rows.count() as u32;
         if let Some(&first) = page_indices.first() {
             let first = Ppn(self.geometry.first_page(block).0 + first);

@@ -17,8 +17,8 @@ use super::collector::{Collector, Room, Stalled};
 use super::drive::{Drive, Front};
 use super::sink::{CacheSlots, TimedSink};
 use crate::controller::breakdown::{Breakdown, Part, Parts};
-use crate::controller::plain::HOST_EVENT;
 use crate::controller::full::Urgency;
+use crate::controller::plain::HOST_EVENT;
 use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::engine::Engine;
 use crate::ftl::{NoRoom, StepOutcome};
@@ -541,8 +541,10 @@ impl TimedStage {
     /// Queues the next step of a die's collection, if one is due and none is queued.
     fn collect(&mut self, drive: &mut Drive, die: u32) {
         let id = DieId(die);
-        // When the host is done, nothing is collected any more.
-        let is_over = self.outstanding == 0 && self.arrivals == 0;
+        // When the host is done and nothing waits, nothing is collected any more.
+        let is_over = self.outstanding == 0
+            && self.arrivals == 0
+            && self.collector.as_ref().is_none_or(|collector| !collector.has_waiting());
         while !is_over && !self.backend.collection_waits(id) {
             let Some(collector) = &self.collector else { return };
             let room = Room {

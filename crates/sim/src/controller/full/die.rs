@@ -234,9 +234,9 @@ impl Die {
     #[inline]
     pub(super) fn note_occupant(&mut self) {
         self.occupant = match (&self.array, &self.output, &self.input) {
-            (Array::Busy(transaction), ..) | (_, Some(transaction), _) | (_, _, Some(transaction)) => {
-                transaction.cause()
-            }
+            (Array::Busy(transaction), ..)
+            | (_, Some(transaction), _)
+            | (_, _, Some(transaction)) => transaction.cause(),
             (Array::Suspending, ..) => Cause::Host,
             _ => Cause::Idle,
         } as u8;

@@ -145,9 +145,10 @@ impl Full {
         };
         let retry_setup =
             controller.read_retry.as_ref().map_or(Ns(0), |retry| Ns::from_us(retry.setup_us));
-        let suspend_min = controller.suspend.as_ref().map_or(Ns(0), |suspend| {
-            Ns::from_us(suspend.suspend_us + suspend.resume_us)
-        });
+        let suspend_min = controller
+            .suspend
+            .as_ref()
+            .map_or(Ns(0), |suspend| Ns::from_us(suspend.suspend_us + suspend.resume_us));
         let cache = config.nand.cache_commands.clone().unwrap_or_default();
         Self {
             geometry,
@@ -330,7 +331,8 @@ impl Full {
         let die = &self.dies[index as usize];
         let array_is_free = matches!(die.array, Array::Free);
         let output_is_free = die.output.is_none();
-        let reads_ok = array_is_free && die.input.is_none() && (output_is_free || self.reads_in_cache);
+        let reads_ok =
+            array_is_free && die.input.is_none() && (output_is_free || self.reads_in_cache);
         if let Some(suspended) = &die.suspended {
             let limit = self.suspend.as_ref().map_or(0, |suspend| suspend.reads_per_suspend_max);
             let is_waiting = !die.queues[Class::HostRead as usize].is_empty();
@@ -363,7 +365,9 @@ impl Full {
                 let is_first = self.arrivals.front() == Some(&index);
                 return waiting(Class::HostWrite).filter(|_| is_first).map(|_| Class::HostWrite);
             }
-            Order::Priority { write_starvation, gc_starvation } => (write_starvation, gc_starvation),
+            Order::Priority { write_starvation, gc_starvation } => {
+                (write_starvation, gc_starvation)
+            }
         };
         let collect = waiting(Class::Collect).filter(|queued| self.may_go(index, &queued.op));
         let starves = |queued: Option<&Queued>, bound: Ns| {
@@ -453,7 +457,7 @@ impl Full {
         // Whatever a stripe's place holds, it is on the flash.
         op.source == Source::Rebuild
             || progress.erases == op.erase_count
-            && self.geometry.page_index(op.first) < progress.programmed
+                && self.geometry.page_index(op.first) < progress.programmed
     }
 
     fn start_read(&mut self, engine: &mut Engine, index: u32, class: Class, head: &Queued) {
@@ -534,7 +538,8 @@ impl Full {
         loop {
             let taken = self.take_pages(index, class, unit_limit - at, &mut transaction);
             at += taken;
-            if at == unit_limit || !self.goes_on(index, class, transaction.block, at, head.op.is_slc)
+            if at == unit_limit
+                || !self.goes_on(index, class, transaction.block, at, head.op.is_slc)
             {
                 break;
             }
@@ -552,10 +557,10 @@ impl Full {
         transaction.slots = at - unit_first;
         transaction.programmed_limit = at;
         let crossings = self.times.transfer_count(head.op.is_slc);
-        let time = Ns(self.times.slot.0 * u64::from(transaction.slots) * crossings
-            + self.times.command.0);
-        let physical = self.geometry.physical_index(at - 1)
-            - self.geometry.physical_index(unit_first);
+        let time =
+            Ns(self.times.slot.0 * u64::from(transaction.slots) * crossings + self.times.command.0);
+        let physical =
+            self.geometry.physical_index(at - 1) - self.geometry.physical_index(unit_first);
         self.tally.multi_plane_ops += u64::from(physical > 0 && self.geometry.plane_count > 1);
         self.dies[index as usize].input = Some(transaction);
         self.ask_channel(engine, index, Use::In, time);
@@ -624,7 +629,12 @@ impl Full {
     }
 
     /// Command cycles, if they are modelled, then the array.
-    fn start_array_command(&mut self, engine: &mut Engine, index: u32, transaction: Box<Transaction>) {
+    fn start_array_command(
+        &mut self,
+        engine: &mut Engine,
+        index: u32,
+        transaction: Box<Transaction>,
+    ) {
         if self.times.command == Ns(0) {
             self.start_array(engine, index, transaction);
         } else {
@@ -657,7 +667,13 @@ impl Full {
         self.run_array(engine, index, transaction, time);
     }
 
-    fn run_array(&mut self, engine: &mut Engine, index: u32, mut transaction: Box<Transaction>, time: Ns) {
+    fn run_array(
+        &mut self,
+        engine: &mut Engine,
+        index: u32,
+        mut transaction: Box<Transaction>,
+        time: Ns,
+    ) {
         transaction.array_from = engine.now();
         let die = &mut self.dies[index as usize];
         die.working = die.working + time;

@@ -168,8 +168,7 @@ mod tests {
 
     #[test]
     fn wear_moves_programs_down_and_erases_up() {
-        let (times, _) =
-            times(r#", "wear_timing": {"program_slope": -0.2, "erase_slope": 1.0}"#);
+        let (times, _) = times(r#", "wear_timing": {"program_slope": -0.2, "erase_slope": 1.0}"#);
         let block = BlockId(0);
         assert_eq!(times.program(block, false, 1, 0), Ns(800_000));
         assert_eq!(times.program(block, false, 1, 500), Ns(720_000));

@@ -23,8 +23,7 @@ pub(super) struct Units {
 
 impl Units {
     pub(super) fn new(geometry: Geometry, wordline_pages: u32) -> Self {
-        let unit_pages =
-            if wordline_pages > 1 { wordline_pages * geometry.plane_count } else { 1 };
+        let unit_pages = if wordline_pages > 1 { wordline_pages * geometry.plane_count } else { 1 };
         let is_staged =
             unit_pages > 1 || geometry.physical_pages_per_block != geometry.pages_per_block;
         Self { geometry, unit_pages, is_staged }
