@@ -10,6 +10,7 @@ use super::run::{Baseline, Run};
 use super::series::{Series, Wear};
 use super::timed::TimedStage;
 use crate::controller::ecc::ErrorFigures;
+use crate::host::arbitration::ArbitrationConfig;
 use crate::op::{HostOp, HOST_OP_KINDS, SOURCE_COUNT, SOURCE_NAMES};
 use crate::units::SECTOR_BYTES;
 
@@ -277,7 +278,11 @@ impl Measured<'_> {
             "program_identity": program_identity,
             "map_audit": audit.as_ref().map_or_else(Clone::clone, |()| audited.into()),
             "flash_violations": violations,
-            "passed": all_served && accounts_agree && littles_law_holds && program_identity && audit.is_ok()
+            "passed": all_served
+                && accounts_agree
+                && littles_law_holds
+                && program_identity
+                && audit.is_ok()
                 && violations == 0 && unaccounted == 0,
             "failures": failures([
                 (!all_served, format!("{issued} issued, {served} served, {pending} left over")),
@@ -307,6 +312,7 @@ impl Measured<'_> {
                 "{waiting} pages still wait in the write buffer: their programs are not counted"
             ));
         }
+        warnings.extend(self.sharing_warnings());
         let has_write_back = self.drive.buffer_capacity() > 0;
         let kinds = ["flush commands", "writes with force unit access"];
         for (kind, count) in kinds.into_iter().zip(self.durable_commands()) {
@@ -322,6 +328,36 @@ impl Measured<'_> {
             warnings.push(format!(
                 "{unmapped} page reads hit pages that were never written: they took no flash time"
             ));
+        }
+        warnings
+    }
+}
+
+impl Measured<'_> {
+    /// What was asked of arbitration and could not matter.
+    fn sharing_warnings(&self) -> Vec<String> {
+        let Some((stage, tenants)) =
+            self.timed.and_then(|stage| Some((stage, stage.tenants.as_ref()?)))
+        else {
+            return Vec::new();
+        };
+        let mut warnings = Vec::new();
+        let arbitration = self.drive.config.host.arbitration();
+        if stage.outside.is_idle() {
+            warnings.push(
+                "arbitration had no effect: the drive accepted every command at once; lower \
+                 host.queue_depth_max"
+                    .into(),
+            );
+        }
+        if tenants.has_priorities()
+            && !matches!(arbitration, Some(ArbitrationConfig::WeightedRoundRobin(_)))
+        {
+            warnings.push(
+                "the priorities of the tenants had no effect: they belong to \
+                 host.protocol {kind: nvme, arbitration: weighted_round_robin}"
+                    .into(),
+            );
         }
         warnings
     }
