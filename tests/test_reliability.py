@@ -1,4 +1,4 @@
-"""Models of the raw bit error rate from Python and the command line, held against outside values."""
+"""Error models from Python and the command line, held against values from outside."""
 
 from __future__ import annotations
 
@@ -123,11 +123,11 @@ def test_llr_tables_are_those_of_the_densities() -> None:
     z = (volts[:, None] - states.mean) / states.sigma
     weight = np.exp(-0.5 * z * z) / states.sigma
     weight /= weight.sum(axis=0)
-    levels = states.default_levels[[level for level in range(7) if states.page_of_level[level] == 1]]
-    bits = 1 - (np.arange(8)[:, None] > np.array([1, 5])).sum(axis=1) % 2
-    sensed = [
-        1 - (volts[:, None] > levels + offset).sum(axis=1) % 2 for offset in table.offsets
+    levels = states.default_levels[
+        [level for level in range(7) if states.page_of_level[level] == 1]
     ]
+    bits = 1 - (np.arange(8)[:, None] > np.array([1, 5])).sum(axis=1) % 2
+    sensed = [1 - (volts[:, None] > levels + offset).sum(axis=1) % 2 for offset in table.offsets]
     names = np.array(["".join(map(str, column)) for column in zip(*sensed, strict=True)])
     for name, zero, one, llr in zip(
         table.sensed, table.p_if_0, table.p_if_1, table.llr, strict=True
@@ -255,7 +255,7 @@ def test_the_other_commands_answer() -> None:
     life = answer("life", "--config", "tlc_standard", "--class", "enterprise", code=1)
     assert life["uber"] > life["uber_max"]
     assert "not passed" in run("life", "--config", "tlc_standard", code=1)
-    wide = "--set ecc.bch_m=14 --set ecc.bch_t=72 --set nand.oob_size_bytes=1024".split()
+    wide = ["--set", "ecc.bch_m=14", "--set", "ecc.bch_t=72", "--set", "nand.oob_size_bytes=1024"]
     assert "passed" in run("life", "--config", "tlc_standard", *wide)
 
 

@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
 from opennandlab.reliability import load_model
 
 Floats = NDArray[np.float64]

@@ -170,9 +170,9 @@ fn log_term(n: u32, k: u32, a: f64, b: f64) -> f64 {
     let correct = n - k;
     let unread = Sum::of((0..correct).map(|i| libm::log1p(-a / (a + b + f64::from(i)))));
     let (total, right) = (a + b + f64::from(correct), f64::from(correct));
-    let wrong = Sum::of((0..k).map(|i| {
-        let i = f64::from(i);
-        libm::log((a + i) / (i + 1.0) * ((right + 1.0 + i) / (total + i)))
+    let wrong = Sum::of((0..k).map(|step| {
+        let step = f64::from(step);
+        libm::log((a + step) / (step + 1.0) * ((right + 1.0 + step) / (total + step)))
     }));
     unread + wrong
 }

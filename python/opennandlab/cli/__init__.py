@@ -10,7 +10,16 @@ from collections.abc import Callable
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli import benchmark, compare, config, reliability, replay, theory, validate, verify
+from opennandlab.cli import (
+    benchmark,
+    compare,
+    config,
+    reliability,
+    replay,
+    theory,
+    validate,
+    verify,
+)
 
 app = typer.Typer(
     name="opennandlab",

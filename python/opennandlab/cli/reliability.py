@@ -1,4 +1,4 @@
-"""`reliability`: error rates, LLRs, retry tables and life tests from models; nothing is simulated."""
+"""`reliability`: error rates, LLRs, retry tables and life tests from models alone."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,12 +14,13 @@ from opennandlab.cli._terminal import Json, Quiet
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from opennandlab.reports.chart import Chart
 
 RBER_EXAMPLE = (
     "opennandlab reliability rber --model tlc --pe 0:5000:11 --retention-h 0,720,8760 --json"
 )
-LLR_EXAMPLE = "opennandlab reliability llr --model tlc --page-type upper --reads-per-bit 3 --pe 3000"
+LLR_EXAMPLE = (
+    "opennandlab reliability llr --model tlc --page-type upper --reads-per-bit 3 --pe 3000"
+)
 RETRY_EXAMPLE = "opennandlab reliability retry --pe 3000 --retention-h 8760 --steps 6"
 ARRHENIUS_EXAMPLE = "opennandlab reliability arrhenius --from 40 --to 85 --ea 1.1"
 LIFE_EXAMPLE = "opennandlab reliability life --config tlc_standard --class client"
@@ -69,7 +70,9 @@ Reads = Annotated[
 ]
 Plot = Annotated[
     Path | None,
-    typer.Option("--plot", help="Write the curves as an HTML page; a drawing where it ends in .svg."),
+    typer.Option(
+        "--plot", help="Write the curves as an HTML page; a drawing where it ends in .svg."
+    ),
 ]
 
 
@@ -149,7 +152,9 @@ def llr(
     ] = 3,
     offsets: Annotated[
         str | None,
-        typer.Option(help="Level offsets of the reads, gaps, rising; default: those that tell most."),
+        typer.Option(
+            help="Level offsets of the reads, gaps, rising; default: those that tell most."
+        ),
     ] = None,
     levels: Annotated[Around, typer.Option(help="Levels to read around.")] = Around.DEFAULT,
     pe: Cycles = 0.0,
@@ -264,7 +269,8 @@ def arrhenius(
     to_c: Annotated[float, typer.Option("--to", help="Temperature of the bake, °C.")],
     ea: Annotated[float, typer.Option("--ea", help="Activation energy, eV.")] = 1.1,
     hours: Annotated[
-        float | None, typer.Option("--hours", help="Hours at the first temperature; gives the bake.")
+        float | None,
+        typer.Option("--hours", help="Hours at the first temperature; gives the bake."),
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -300,7 +306,9 @@ def life(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", "-m", metavar="NAME|FILE", help="Error model; default the device's."),
+        typer.Option(
+            "--model", "-m", metavar="NAME|FILE", help="Error model; default the device's."
+        ),
     ] = None,
     reads: Reads = 0.0,
     spread: Annotated[

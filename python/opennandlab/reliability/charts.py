@@ -35,9 +35,7 @@ def rber_chart(rows: Sequence[dict[str, Any]], title: str = "Raw bit error rate"
     """
     values = {name: sorted({row[name] for row in rows}) for name in UNITS}
     x = max(values, key=lambda name: len(values[name]))
-    others = [
-        name for name in LABELS if name != x and len({row[name] for row in rows}) > 1
-    ]
+    others = [name for name in LABELS if name != x and len({row[name] for row in rows}) > 1]
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in others), []).append(row)
@@ -47,7 +45,8 @@ def rber_chart(rows: Sequence[dict[str, Any]], title: str = "Raw bit error rate"
         keys = [keys[place] for place in places]
     lines = tuple(
         Line(
-            ", ".join(_label(name, value) for name, value in zip(others, key, strict=True)) or "mean",
+            ", ".join(_label(name, value) for name, value in zip(others, key, strict=True))
+            or "mean",
             [row[x] for row in groups[key]],
             [row["rber"] for row in groups[key]],
         )
@@ -62,9 +61,11 @@ def page_chart() -> Chart:
     """Return the rows of the OpenNANDLab 2.0 page and every model over P/E cycles."""
     cycles = np.linspace(0, 5000, 101)
     lines = [Line("the page", [float(count) for count in PAGE], list(PAGE.values()), dots=True)]
-    for name in REASONS:
-        if name != "power_law":  # the same curve as kim here
-            lines.append(Line(name, cycles.tolist(), load_model(name).rber(cycles).tolist()))
+    lines += [
+        Line(name, cycles.tolist(), load_model(name).rber(cycles).tolist())
+        for name in REASONS
+        if name != "power_law"  # the same curve as kim here
+    ]
     title = "RBER against P/E cycles"
     return Chart(title, Axis("P/E cycles"), Axis("RBER", "log"), tuple(lines))
 
@@ -88,9 +89,7 @@ def states_chart(model: Model, stresses: dict[str, dict[str, float]], title: str
     lines = tuple(
         Line(name, volts.tolist(), _density(states, volts)) for name, states in found.items()
     )
-    ticks = tuple(
-        (float(level), f"{index}") for index, level in enumerate(first.default_levels, 1)
-    )
+    ticks = tuple((float(level), f"{index}") for index, level in enumerate(first.default_levels, 1))
     return Chart(
         title,
         Axis("threshold voltage; read levels are numbered", ticks=ticks),
@@ -99,7 +98,9 @@ def states_chart(model: Model, stresses: dict[str, dict[str, float]], title: str
     )
 
 
-def _density(states: StatesUnderStress, volts: np.ndarray[Any, np.dtype[np.float64]]) -> list[float]:
+def _density(
+    states: StatesUnderStress, volts: np.ndarray[Any, np.dtype[np.float64]]
+) -> list[float]:
     z = (volts[:, None] - states.mean) / states.sigma
     density = np.exp(-0.5 * z * z) / (states.sigma * np.sqrt(2 * np.pi))
     total: list[float] = density.mean(axis=1).tolist()

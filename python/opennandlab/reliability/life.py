@@ -219,7 +219,8 @@ def poisson_interval(events: int, confidence: float = CONFIDENCE) -> tuple[float
         score = NormalDist().inv_cdf(1.0 - tail)
 
         def root(count: float, sign: float) -> float:
-            return count * (1.0 - 1.0 / (9.0 * count) + sign * score / (3.0 * count**0.5)) ** 3
+            base = 1.0 - 1.0 / (9.0 * count) + sign * score / (3.0 * math.sqrt(count))
+            return count * base * base * base
 
         return root(float(events), -1.0), root(events + 1.0, 1.0)
     low = 0.0 if events == 0 else _mean_where(events - 1, 1.0 - tail)

@@ -196,10 +196,12 @@ class Model:
         point = (float(pe_cycles), float(retention_h), float(temperature_c), float(reads))
         found = json.loads(_core.states(self._json, point))
         return StatesUnderStress(
-            *(np.array(found[key], float) for key in ("mean", "sigma")),
-            *(np.array(found[key], float) for key in ("default_levels", "best_levels")),
-            tuple(found["page_of_level"]),
-            tuple(found["page_types"]),
+            mean=_floats(found["mean"]),
+            sigma=_floats(found["sigma"]),
+            default_levels=_floats(found["default_levels"]),
+            best_levels=_floats(found["best_levels"]),
+            page_of_level=tuple(found["page_of_level"]),
+            page_types=tuple(found["page_types"]),
         )
 
     def llr_table(  # noqa: PLR0913 - a stress has four parts
@@ -253,12 +255,14 @@ class Model:
         found = json.loads(text)
         bins = found["bins"]
         return LlrTable(
-            page_type,
-            np.array(found["offsets"], float),
-            tuple(row["sensed"] for row in bins),
-            *(np.array([row[key] for row in bins], float) for key in ("llr", "p_if_0", "p_if_1")),
-            found["mutual_information"],
-            found["rber"],
+            page_type=page_type,
+            offsets=_floats(found["offsets"]),
+            sensed=tuple(row["sensed"] for row in bins),
+            llr=_floats([row["llr"] for row in bins]),
+            p_if_0=_floats([row["p_if_0"] for row in bins]),
+            p_if_1=_floats([row["p_if_1"] for row in bins]),
+            mutual_information=found["mutual_information"],
+            rber=found["rber"],
         )
 
     def retry_table(  # noqa: PLR0913 - a stress has four parts
@@ -301,10 +305,13 @@ class Model:
         found = json.loads(text)
         rows = found["steps"]
         return RetryTable(
-            tuple(found["page_types"]),
-            *(np.array(found[key], float) for key in ("default_rber", "best_rber")),
-            np.array(found["best_levels"], float) - np.array(found["default_levels"], float),
-            *(np.array([row[key] for row in rows]) for key in ("retention_h", "offsets", "rber")),
+            page_types=tuple(found["page_types"]),
+            default_rber=_floats(found["default_rber"]),
+            best_rber=_floats(found["best_rber"]),
+            best_offsets=_floats(found["best_levels"]) - _floats(found["default_levels"]),
+            retention_h=_floats([row["retention_h"] for row in rows]),
+            offsets=_floats([row["offsets"] for row in rows]),
+            rber=_floats([row["rber"] for row in rows]),
         )
 
     def _page(self, page_type: str, *, with_states: bool = False) -> int:
@@ -380,6 +387,10 @@ def layer_factors(layers: int, swing: float) -> Floats:
     if not 0 <= layers < 2**32:
         raise ConfigError("layers", f"{layers} is not usable; accepted: 1 or more")
     return np.array(_core.layer_factors(layers, swing), float)
+
+
+def _floats(values: object) -> Floats:
+    return np.array(values, float)
 
 
 def _from_file(path: Path) -> Model:

@@ -37,7 +37,5 @@ def codeword_failure(
         if not 0 <= value < 2**32:
             raise ConfigError(name, f"{value} is not usable; accepted: a count from 0")
     means = np.asarray(rber, float)
-    values = _core.beta_binomial_tail(
-        codeword_bits, correctable, means.ravel().tolist(), float(cv)
-    )
+    values = _core.beta_binomial_tail(codeword_bits, correctable, means.ravel().tolist(), float(cv))
     return np.array(values, float).reshape(means.shape)

@@ -126,7 +126,7 @@ mod tests {
                 (0..code.states() as u32).collect::<Vec<_>>(),
                 "{code:?}: {words:?}"
             );
-            assert!(words.windows(2).all(|pair| (pair[0] ^ pair[1]).count_ones() == 1));
+            assert!(words.windows(2).all(|pair| (pair[0] ^ pair[1]).is_power_of_two()));
             assert_eq!(words[0], code.states() as u32 - 1, "the erased state is all ones");
         }
     }

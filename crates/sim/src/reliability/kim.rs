@@ -3,7 +3,7 @@
 //! `RBER = e + a PE^k + b PE^m t^n + g PE^p r^q`, `t` in hours, `r` reads per page of the block
 //!
 //! Source: B. Kim, J. Choi and S. Min, "Design Tradeoffs for SSD Reliability", FAST 2019. The form
-//! is recalled, unverified; the values are those quoted in a public fork of the MQSim simulator.
+//! is recalled, unverified; the values are those quoted in a public simulator that uses the model.
 //! It holds up to about 1000 reads per page: 10 000 would give an error rate of 0.37. At 0 cycles
 //! neither time nor reads add anything, which is an artefact of the form.
 //!
@@ -48,7 +48,7 @@ pub struct Kim {
 impl Default for Kim {
     fn default() -> Self {
         Self {
-            // Kim, Choi, Min, FAST 2019, 72-layer TLC; quoted in an MQSim fork, see above.
+            // Kim, Choi, Min, FAST 2019, 72-layer TLC; quoted, see above.
             floor: 1.48e-3,
             wear_factor: 3.90e-10,
             wear_exponent: 2.05,

@@ -14,8 +14,8 @@
 //! page types, LLRs and read-retry offsets as well.
 //!
 //! ```text
-//!   normal ─► levels ─► states ─► llr, retry       arrhenius    layers
-//!             gray  ──┘                            kim, read_disturb, power_law, exponential, weibull
+//!   normal ─► levels ─► states ─► llr, retry      arrhenius, layers: factors for all models
+//!             gray  ──┘                           the other files: one formula each
 //! ```
 //!
 //! Left out: errors that cluster in a page, wear by another temperature, retention before a block

@@ -13,22 +13,22 @@
 //! A cell of `b` bits has `2^b` states, each normal with a mean and a width:
 //!
 //! ```text
-//!   width_i    = w_i sqrt(sigma^2 + (interference sd)^2) sqrt(1 + (PE / C)^k)   w_0 = erased ratio
-//!   down_i     = A h_i ln(1 + AF t / t0)                 h_i = ((i - d + 1) / (2^b - d))^profile
-//!   up_i       = B 2^-i (1 + PE / C)^p (reads / 1000)^q  for the d lowest states, d = 2^b / 4
+//!   width_i  = w_i sqrt(sigma^2 + (interference sd)^2) sqrt(1 + (PE / C)^k)
+//!   down_i   = A h_i ln(1 + AF t / t0)                   h_i = ((i - d + 1) / (2^b - d))^profile
+//!   up_i     = B 2^-i (1 + PE / C)^p (reads / 1000)^q    for the d lowest states, d = 2^b / 4
 //! ```
 //!
-//! `AF` is the Arrhenius acceleration, `sd` the standard deviation of a neighbour's programmed
-//! voltage. The lowest quarter of the states only gains charge, the others only lose it: this is
-//! what keeps the error rate from falling under any more stress. Shifts end when the first state has
-//! reached the read level ahead of it, where half of it is read wrong, and widths end at half a gap;
-//! no code reads such a page.
+//! `w` is the erased ratio for the erased state and 1 for the others, `AF` the Arrhenius
+//! acceleration, `sd` the standard deviation of a neighbour's programmed voltage. The low quarter
+//! of the states only gains charge, the others only lose it: that keeps the error rate from falling
+//! under any more stress. Shifts end when the first state has reached the read level ahead
+//! of it, where half of it is read wrong, and widths end at half a gap; no code reads such a page.
 //!
 //! Error rates ([`super::levels`]), LLRs ([`super::llr`]) and read-retry offsets
 //! ([`super::retry`]) follow from these states. The constants come from [`super::state_presets`].
 //!
-//! Left out: tails heavier than a normal one, wear that moves means, errors that charge loss makes
-//! within minutes, temperature at the time of reading.
+//! Left out: tails heavier than a normal one, wear that moves means, loss that widens states,
+//! temperature at the time of reading.
 
 use super::arrhenius::acceleration;
 use super::gray::GrayCode;
@@ -213,11 +213,11 @@ impl StateModel {
         // All shifts of a kind end together, when the first state has reached its level.
         let top = states.count - 1;
         let down = self.down(stress).min(states.mean[top] - at[top - 1]);
-        let room = |state: usize| libm::scalbn(at[state] - states.mean[state], state as i32);
+        let room = |state: usize| (at[state] - states.mean[state]) / read_weight(state);
         let up = self.up(stress).min((0..disturbed).map(room).fold(f64::INFINITY, f64::min));
         for state in 0..states.count {
             states.mean[state] += if state < disturbed {
-                libm::scalbn(up, -(state as i32))
+                up * read_weight(state)
             } else {
                 let height = (state - disturbed + 1) as f64 / (states.count - disturbed) as f64;
                 -down * libm::pow(height, self.retention_profile)
@@ -279,6 +279,12 @@ impl StateModel {
         let coupled = self.interference_ratio * self.interference_ratio * variance;
         libm::sqrt(self.sigma * self.sigma + coupled)
     }
+}
+
+/// How far a state is lifted by reads, over the erased one: by halves. Assumed; a weaker field
+/// programs less the more charge a cell already holds.
+fn read_weight(state: usize) -> f64 {
+    1.0 / f64::from(1_u32 << state)
 }
 
 impl RberModel for StateModel {

@@ -107,6 +107,27 @@ fn the_states_of_tlc_meet_the_published_points_within_ten_percent() {
 }
 
 #[test]
+fn the_states_of_tlc_stay_within_fifteen_percent_of_the_published_model() {
+    let (ours, published) = (StateModel::default(), Kim::default());
+    for pe_cycles in [500.0, 1000.0, 1500.0, 3000.0, 5000.0] {
+        let aged = [24.0, 72.0, 168.0, 720.0, 2160.0, 8760.0].map(|retention_h| Stress {
+            pe_cycles,
+            retention_h,
+            ..Stress::default()
+        });
+        let read = [100.0, 200.0, 300.0, 500.0, 700.0, 1000.0].map(|reads| Stress {
+            pe_cycles,
+            reads,
+            ..Stress::default()
+        });
+        for stress in aged.iter().chain(&read) {
+            let (value, target) = (ours.rber(stress), published.rber(stress));
+            assert!((value / target - 1.0).abs() < 0.15, "{stress:?}: {value:e} {target:e}");
+        }
+    }
+}
+
+#[test]
 fn more_bits_per_cell_mean_more_errors() {
     let stress = Stress { pe_cycles: 500.0, retention_h: 720.0, ..Stress::default() };
     let rates = CellPreset::ALL.map(|preset| StateModel::preset(preset).rber(&stress));
