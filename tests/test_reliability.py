@@ -241,6 +241,9 @@ def test_the_other_commands_answer() -> None:
     tables = answer("llr", "--pe", "3000", "--reads-per-bit", "7")["tables"]
     assert [len(table["bins"]) for table in tables] == [8, 14, 14]
     assert "information" in run("llr", "--page-type", "lower")
+    found = answer("states", "--pe", "0", "--retention-h", "0")
+    assert found["best_levels"] == found["default_levels"]
+    assert "level above" in run("states")
     steps = answer("retry", "--steps", "4")["steps"]
     assert len(steps) == 5
     assert "best" in run("retry")
@@ -287,6 +290,8 @@ def test_plots_are_pages_or_drawings(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert text.startswith("<!DOCTYPE html>")
     assert "720 h" in text
+    run("states", "--plot", str(page))
+    assert "8760 h at 40" in page.read_text(encoding="utf-8")
     run("table", "--plot", str(drawing))
     assert drawing.read_text(encoding="utf-8").startswith("<svg ")
     missing = tmp_path / "nowhere" / "plot.html"

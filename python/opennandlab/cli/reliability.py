@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 RBER_EXAMPLE = (
     "opennandlab reliability rber --model tlc --pe 0:5000:11 --retention-h 0,720,8760 --json"
 )
+STATES_EXAMPLE = "opennandlab reliability states --pe 3000 --retention-h 8760 --plot states.html"
 LLR_EXAMPLE = (
     "opennandlab reliability llr --model tlc --page-type upper --reads-per-bit 3 --pe 3000"
 )
@@ -139,6 +140,52 @@ def rber(
             fixed = {name: values[0] for name, values in axes.items() if name not in varying}
             _dim(f"{chosen.name}: " + _words(fixed))
             _print_rows(rows, [*varying, "rber"])
+
+
+@app.command(epilog=f"Example: {STATES_EXAMPLE}")
+def states(
+    model: ModelName = "tlc",
+    pe: Cycles = 3000.0,
+    retention_h: Hours = 8760.0,
+    temperature_c: Celsius = 40.0,
+    reads: Reads = 0.0,
+    plot: Plot = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Threshold-voltage states of a cell under stress, and the read levels; voltages in gaps."""
+    with terminal.guard(as_json=as_json), _output():
+        from opennandlab.reliability import load_model
+
+        terminal.check_outputs({"--plot": plot})
+        chosen = load_model(model)
+        stress = _stress(pe, retention_h, temperature_c, reads)
+        found = chosen.states(**stress)
+        if plot is not None:
+            from opennandlab.reliability.charts import states_chart
+            from opennandlab.reports.chart_page import write_charts
+
+            title = f"States of {chosen.name}"
+            read = f", {reads:g} reads" if reads else ""
+            stresses = {
+                "fresh": {},
+                f"{pe:g} P/E": _stress(pe, 0, temperature_c, 0),
+                f"and {retention_h:g} h at {temperature_c:g} °C{read}": stress,
+            }
+            chart = states_chart(chosen, stresses, title)
+            write_charts(title, _words(stress), [chart], plot)
+        if as_json:
+            document = {
+                "mean": found.mean.tolist(),
+                "sigma": found.sigma.tolist(),
+                "default_levels": found.default_levels.tolist(),
+                "best_levels": found.best_levels.tolist(),
+                "page_of_level": [found.page_types[page] for page in found.page_of_level],
+            }
+            terminal.emit_json({"model": chosen.name, "stress": stress, **document})
+        elif not quiet:
+            _dim(f"{chosen.name}: " + _words(stress))
+            _print_states(found)
 
 
 @app.command(epilog=f"Example: {LLR_EXAMPLE}")
@@ -467,6 +514,20 @@ def _print_rows(rows: list[dict[str, Any]], names: list[str]) -> None:
     for row in rows:
         cells = [f"{row[name]:.4e}" if name == "rber" else number(row[name]) for name in names]
         grid.add_row(*cells)
+    terminal.stdout().print(grid)
+
+
+def _print_states(found: Any) -> None:  # noqa: ANN401 - StatesUnderStress
+    """Each state beside the level above it."""
+    grid = _grid(["state", "mean", "width", "level above", "default", "best", "page"])
+    for state, (mean, sigma) in enumerate(zip(found.mean, found.sigma, strict=True)):
+        name = "E" if state == 0 else f"P{state}"
+        cells = ["", "", "", ""]
+        if state < len(found.best_levels):
+            page = found.page_types[found.page_of_level[state]]
+            levels = (found.default_levels[state], found.best_levels[state])
+            cells = [str(state + 1), *(f"{level:+.3f}" for level in levels), page]
+        grid.add_row(name, f"{mean:+.3f}", f"{sigma:.3f}", *cells)
     terminal.stdout().print(grid)
 
 

@@ -86,7 +86,7 @@ impl Default for Stress {
 ///
 /// Who calls: the device, once per block and stress, and reports, for curves. Implementations are
 /// pure, never negative, at most [`RBER_MAX`], and do not fall as wear, time, temperature or reads
-/// grow. What a model does not know it ignores.
+/// grow, in the range that they state. What a model does not know it ignores.
 pub trait RberModel: Send + Sync {
     /// Probability that a bit is read wrong.
     fn rber(&self, stress: &Stress) -> f64;

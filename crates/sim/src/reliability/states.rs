@@ -20,9 +20,13 @@
 //!
 //! `w` is the erased ratio for the erased state and 1 for the others, `AF` the Arrhenius
 //! acceleration, `sd` the standard deviation of a neighbour's programmed voltage. The low quarter
-//! of the states only gains charge, the others only lose it: that keeps the error rate from falling
-//! under any more stress. Shifts end when the first state has reached the read level ahead
-//! of it, where half of it is read wrong, and widths end at half a gap; no code reads such a page.
+//! of the states only gains charge, the others only lose it: that keeps the error rates of the
+//! presets from falling under any more stress, up to ten years at the reference temperature
+//! (tested). Beyond, a state may have sunk past its read level, and wear that widens it brings some
+//! cells back.
+//!
+//! Lifting ends when the first state has reached the read level above it, where half of it is read
+//! wrong; sinking ends at a whole gap, widths at half a gap. No code reads such a page.
 //!
 //! Error rates ([`super::levels`]), LLRs ([`super::llr`]) and read-retry offsets
 //! ([`super::retry`]) follow from these states. The constants come from [`super::state_presets`].
@@ -41,6 +45,9 @@ use serde::{Deserialize, Serialize};
 
 /// States that a cell has at most: QLC.
 pub const STATE_COUNT_MAX: usize = 16;
+
+/// Shift at which charge loss ends, gaps: the highest state then stands where its neighbour did.
+const DOWN_MAX: f64 = 1.0;
 
 /// Width at which wear ends, gaps: states a gap apart then overlap by a third of their cells.
 const SIGMA_MAX: f64 = 0.5;
@@ -210,9 +217,8 @@ impl StateModel {
         let mut states = self.states_at_rest(stress.pe_cycles);
         let at = levels.at();
         let disturbed = self.disturbed();
-        // All shifts of a kind end together, when the first state has reached its level.
-        let top = states.count - 1;
-        let down = self.down(stress).min(states.mean[top] - at[top - 1]);
+        let down = self.down(stress).min(DOWN_MAX);
+        // The shifts by reads end together, when the first state has reached its level.
         let room = |state: usize| (at[state] - states.mean[state]) / read_weight(state);
         let up = self.up(stress).min((0..disturbed).map(room).fold(f64::INFINITY, f64::min));
         for state in 0..states.count {
