@@ -157,8 +157,9 @@ def test_beta_binomial_tails_are_mixtures_of_binomial_ones(cv: float, rber: floa
     # The mixture over pages, as a sum over their rates.
     rho = cv * cv * rber / (1 - rber)
     a, b = rber * (1 / rho - 1), (1 - rber) * (1 / rho - 1)
-    spread = math.sqrt(a) * 12
-    rates = np.linspace(max(0.02, a - spread), a + spread, 4001) / (a + b)
+    # Far above the mean too: a tail may be made by the few pages that are worst.
+    top = min(a + 15 * math.sqrt(a) + 30, 0.999 * (a + b))
+    rates = np.linspace(max(0.02, a - 12 * math.sqrt(a)), top, 4001) / (a + b)
     log_weight = (a - 1) * np.log(rates) + (b - 1) * np.log1p(-rates)
     weight = np.exp(log_weight - log_weight.max())
     tails = np.array([codeword_failure(255, t, float(rate)) for rate in rates[::10]])

@@ -16,7 +16,8 @@ from opennandlab.reports.chart import Chart, svg
 from opennandlab.reports.plot import SCRIPT, STYLE, _section
 
 # What a drawing needs that stands outside a page.
-SVG_STYLE = "font: 12px system-ui, sans-serif; background: white"
+SVG_STYLE = "font: 12px system-ui, sans-serif"
+PAPER = '<rect width="100%" height="100%" fill="white"/>'
 
 
 def write_charts(title: str, lead: str, charts: Sequence[Chart], path: Path) -> None:
@@ -34,7 +35,8 @@ def write_charts(title: str, lead: str, charts: Sequence[Chart], path: Path) -> 
     if path.suffix == ".svg":
         if len(charts) != 1:
             raise OutputError(f"{path}: {len(charts)} charts do not fit one drawing; use .html")
-        text = svg(charts[0]).replace("<svg ", f'<svg style="{SVG_STYLE}" ', 1)
+        head, _, rest = svg(charts[0]).partition(">")
+        text = f'{head} style="{SVG_STYLE}">{PAPER}{rest}'
         write_atomically(path, f"{text}\n".encode())
         return
     write_atomically(path, _page(title, lead, charts).encode())
