@@ -119,7 +119,7 @@ def test_llr_tables_are_those_of_the_densities() -> None:
     states = model.states(**stress)
     table = model.llr_table("middle", 3, **stress)
     # An independent sum: cells on a fine grid of voltages, each sensed three times.
-    volts = np.linspace(-4, 8, 600_001)
+    volts = np.linspace(-4, 8, 120_001)
     z = (volts[:, None] - states.mean) / states.sigma
     weight = np.exp(-0.5 * z * z) / states.sigma
     weight /= weight.sum(axis=0)
@@ -297,7 +297,11 @@ def test_plots_are_pages_or_drawings(tmp_path: Path) -> None:
     assert drawing.read_text(encoding="utf-8").startswith("<svg ")
     missing = tmp_path / "nowhere" / "plot.html"
     result = RUNNER.invoke(app, ["reliability", "table", "--plot", str(missing)])
-    assert result.exit_code in {2, 3}
+    assert result.exit_code == 2
+    # A disk that is full is found out only when writing.
+    if Path("/dev/full").exists():
+        result = RUNNER.invoke(app, ["reliability", "table", "--plot", "/dev/full"])
+        assert result.exit_code == 3
     assert not missing.exists()
 
 

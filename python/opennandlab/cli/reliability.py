@@ -1,16 +1,17 @@
 """`reliability`: error rates, LLRs, retry tables and life tests from models alone."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from opennandlab.cli import _reliability_tables as show
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
+
+if TYPE_CHECKING:
+    from opennandlab.reports.chart import Chart
 
 RBER_EXAMPLE = (
     "opennandlab reliability rber --model tlc --pe 0:5000:11 --retention-h 0,720,8760 --json"
@@ -97,7 +98,7 @@ def rber(
     quiet: Quiet = False,
 ) -> None:
     """Raw bit error rate of a model, at every combination of the given stresses."""
-    with terminal.guard(as_json=as_json), _output():
+    with terminal.guard(as_json=as_json):
         from opennandlab.reliability import load_model
 
         terminal.check_outputs({"--plot": plot})
@@ -122,10 +123,9 @@ def rber(
             ]
         if plot is not None:
             from opennandlab.reliability.charts import rber_chart
-            from opennandlab.reports.chart_page import write_charts
 
             chart = rber_chart(rows)
-            write_charts(f"RBER of {chosen.name}", _words(chosen.parameters), [chart], plot)
+            _draw(plot, f"RBER of {chosen.name}", _words(chosen.parameters), chart, as_json=as_json)
         if as_json:
             terminal.emit_json(
                 {"model": chosen.name, "parameters": chosen.parameters, "points": rows}
@@ -151,7 +151,7 @@ def states(
     quiet: Quiet = False,
 ) -> None:
     """Threshold-voltage states of a cell under stress, and the read levels; voltages in gaps."""
-    with terminal.guard(as_json=as_json), _output():
+    with terminal.guard(as_json=as_json):
         from opennandlab.reliability import load_model
 
         terminal.check_outputs({"--plot": plot})
@@ -160,7 +160,6 @@ def states(
         found = chosen.states(**stress)
         if plot is not None:
             from opennandlab.reliability.charts import states_chart
-            from opennandlab.reports.chart_page import write_charts
 
             title = f"States of {chosen.name}"
             read = f", {reads:g} reads" if reads else ""
@@ -170,7 +169,7 @@ def states(
                 f"and {retention_h:g} h at {temperature_c:g} °C{read}": stress,
             }
             chart = states_chart(chosen, stresses, title)
-            write_charts(title, _words(stress), [chart], plot)
+            _draw(plot, title, _words(stress), chart, as_json=as_json)
         if as_json:
             document = {
                 "mean": found.mean.tolist(),
@@ -404,7 +403,7 @@ def life(
 @app.command(epilog=f"Example: {TABLE_EXAMPLE}")
 def table(plot: Plot = None, as_json: Json = False, quiet: Quiet = False) -> None:
     """The RBER table of the OpenNANDLab 2.0 page beside every model, and why they differ."""
-    with terminal.guard(as_json=as_json), _output():
+    with terminal.guard(as_json=as_json):
         from opennandlab.reliability import page_table
         from opennandlab.summary import number
 
@@ -412,10 +411,9 @@ def table(plot: Plot = None, as_json: Json = False, quiet: Quiet = False) -> Non
         rows = page_table()
         if plot is not None:
             from opennandlab.reliability.charts import page_chart
-            from opennandlab.reports.chart_page import write_charts
 
             title = "RBER against P/E cycles: the OpenNANDLab 2.0 page and published flash"
-            write_charts(title, "TLC, without retention and reads.", [page_chart()], plot)
+            _draw(plot, title, "TLC, without retention and reads.", page_chart(), as_json=as_json)
         if as_json:
             terminal.emit_json({"rows": rows})
         elif not quiet:
@@ -434,16 +432,15 @@ def table(plot: Plot = None, as_json: Json = False, quiet: Quiet = False) -> Non
                 console.print(f"{row['model']}: {row['reason']}", markup=False, style="dim")
 
 
-@contextmanager
-def _output() -> Iterator[None]:
-    """A page that cannot be written is the machine's refusal, not the user's mistake."""
+def _draw(plot: Path, title: str, lead: str, chart: "Chart", *, as_json: bool) -> None:
+    """Write a chart; a disk that refuses is no mistake of the user."""
     from opennandlab.errors import OutputError
+    from opennandlab.reports.chart_page import write_charts
 
     try:
-        yield
+        write_charts(title, lead, [chart], plot)
     except OutputError as error:
-        terminal.note(f"error: {error}", style="bold red")
-        raise typer.Exit(terminal.BROKEN) from error
+        terminal.stop(terminal.BROKEN, str(error), as_json=as_json)
 
 
 def _numbers(option: str, text: str) -> list[float]:

@@ -1,7 +1,7 @@
 """Charts as a file: an HTML page of its own, or a drawing alone where the name ends in `.svg`.
 
-The page is made as that of a result ([`plot`][opennandlab.reports.plot]): it opens offline, prints,
-and holds its numbers as tables.
+The page is made like that of a result (`reports.plot`): it opens offline, prints, and holds its
+numbers as tables.
 """
 
 from __future__ import annotations
