@@ -22,6 +22,9 @@ use crate::doorway::{doorway, Failure};
 /// Cycles, hours, temperature and reads, as Python hands them over.
 type Point = (f64, f64, f64, f64);
 
+/// More cycles, hours or reads than any flash sees; products of them still fit a float.
+const AMOUNT_MAX: f64 = 1e12;
+
 /// Fills the defaults of a `reliability` section given as JSON, and checks it.
 #[pyfunction]
 pub(crate) fn resolve_reliability(py: Python<'_>, text: &str) -> PyResult<String> {
@@ -262,7 +265,7 @@ fn state_model(text: &str) -> Result<StateModel, Failure> {
 
 fn stress((pe_cycles, retention_h, temperature_c, reads): Point) -> Result<Stress, ConfigError> {
     for (path, value) in [("pe", pe_cycles), ("retention_h", retention_h), ("reads", reads)] {
-        check(value >= 0.0 && value.is_finite(), path, value, "0 or more")?;
+        check((0.0..=AMOUNT_MAX).contains(&value), path, value, "0 to 1e12")?;
     }
     check_temperature("temperature_c", temperature_c)?;
     Ok(Stress { pe_cycles, retention_h, temperature_c, reads, page_type: None })

@@ -385,7 +385,7 @@ def layer_factors(layers: int, swing: float) -> Floats:
     [1.125, 0.75, 1.125]
     """
     if not 0 <= layers < 2**32:
-        raise ConfigError("layers", f"{layers} is not usable; accepted: 1 or more")
+        raise ConfigError("layers", f"{layers} is not usable; accepted: 1 to 10000")
     return np.array(_core.layer_factors(layers, swing), float)
 
 

@@ -6,6 +6,9 @@
 
 use crate::config::ConfigError;
 
+/// Layers that a stack has at most: several times what is built.
+const LAYERS_MAX: u32 = 10_000;
+
 /// Layers of a 3D stack, as factors of the mean error rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayerProfile {
@@ -19,8 +22,9 @@ impl LayerProfile {
     /// # Errors
     /// [`ConfigError`] for no layers, or a swing that would make the middle one negative.
     pub fn new(layers: u32, swing: f64) -> Result<Self, ConfigError> {
-        if layers == 0 {
-            return Err(ConfigError::new("layers", "0 is not usable; accepted: 1 or more"));
+        if !(1..=LAYERS_MAX).contains(&layers) {
+            let message = format!("{layers} is not usable; accepted: 1 to {LAYERS_MAX}");
+            return Err(ConfigError::new("layers", message));
         }
         super::require((0.0..=2.0).contains(&swing), "swing", swing, "0 to 2")?;
         Ok(Self { layers, swing })
@@ -64,6 +68,7 @@ mod tests {
     #[test]
     fn what_is_no_stack_is_refused() {
         assert_eq!(LayerProfile::new(0, 0.1).unwrap_err().path, "layers");
+        assert_eq!(LayerProfile::new(20_000, 0.1).unwrap_err().path, "layers");
         assert_eq!(LayerProfile::new(64, 2.5).unwrap_err().path, "swing");
     }
 }
