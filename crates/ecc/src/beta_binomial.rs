@@ -38,7 +38,7 @@ pub enum SpreadError {
     },
     /// The relative standard deviation is negative, or so large that the rates pile up at 0 and 1.
     #[error(
-        "relative spread {cv} at mean error rate {mean:e} is not usable; accepted: 0 to {max}"
+        "relative spread {cv:e} at mean error rate {mean:e} is not usable; accepted: 0 to {max:.2e}"
     )]
     Spread {
         /// The refused relative standard deviation.
@@ -245,7 +245,7 @@ mod tests {
             (0.6, 0.1, "0 to 0.5"),
             (f64::NAN, 0.1, "0 to 0.5"),
             (0.1, -1.0, "0 to"),
-            (0.1, 9.0, "1.5"),
+            (0.1, 9.0, "1.50e0"),
         ] {
             let error = BetaBinomial::new(100, mean, cv).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");

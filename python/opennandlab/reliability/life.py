@@ -247,7 +247,7 @@ def _waf(device: DeviceConfig, waf: float | None) -> tuple[float, str]:
         return waf, "given"
     value = predicted_waf(device.to_dict(), device.effective)
     if value is None:
-        policy = device["ftl.gc_policy"]
+        policy = device["ftl.gc_policy.kind"]
         raise ConfigError("waf", f"no closed form for `{policy}` on this device; give --waf")
     return value, "closed form, uniform random writes"
 
