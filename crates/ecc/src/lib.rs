@@ -9,10 +9,12 @@
 //! probability that a bounded-distance decoder fails. Encoding and decoding of data are left out.
 //! A new code is one file in [`codes`] and one row in its `mod.rs`.
 
+mod beta_binomial;
 pub mod codes;
 mod page;
 mod tail;
 
+pub use beta_binomial::{BetaBinomial, SpreadError};
 pub use codes::{Bch, Code, CodeError, Uncoded};
 pub use page::PageCode;
 pub use tail::binomial_tail;

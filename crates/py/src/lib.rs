@@ -4,6 +4,7 @@
 //! holds a pointer into the core; what it says about keys, defaults and units, it got from here.
 
 mod doorway;
+mod reliability;
 mod trace;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -211,6 +212,11 @@ impl Simulation {
 /// The compiled core of opennandlab.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::reliability::{
+        arrhenius, beta_binomial_tail, device_reliability, layer_factors, llr_table, page_code,
+        page_types, rber, resolve_reliability, retry_steps, states,
+    };
     #[pymodule_export]
     use super::{
         commit, device_schema, effective, model_version, replay_schema, resolve_device,
