@@ -37,7 +37,7 @@ const CASES: [Case; 9] = [
 ];
 
 /// Words that are decoded in turn.
-const WORDS: usize = 256;
+const WORDS: usize = 64;
 
 /// Error positions of each word, from a linear congruential generator.
 fn positions(code: &BchCode, errors: usize) -> Vec<Vec<usize>> {
@@ -80,12 +80,12 @@ fn decode(bencher: Bencher<'_, '_>, path: Path, Case(m, t, bytes, errors): Case)
     });
 }
 
-#[divan::bench(args = CASES, sample_count = 7, sample_size = 8)]
+#[divan::bench(args = CASES, sample_count = 25, sample_size = 1)]
 fn decode_best(bencher: Bencher<'_, '_>, case: Case) {
     decode(bencher, Path::best(), case);
 }
 
-#[divan::bench(args = CASES, sample_count = 7, sample_size = 4)]
+#[divan::bench(args = CASES, sample_count = 25, sample_size = 1)]
 fn decode_avx2(bencher: Bencher<'_, '_>, case: Case) {
     if let Some(path) = Path::all().into_iter().find(|path| path.name() == "avx2") {
         decode(bencher, path, case);
@@ -97,7 +97,7 @@ fn decode_portable(bencher: Bencher<'_, '_>, case: Case) {
     decode(bencher, Path::PORTABLE, case);
 }
 
-#[divan::bench(args = CASES, sample_count = 7, sample_size = 8)]
+#[divan::bench(args = CASES, sample_count = 25, sample_size = 1)]
 fn encode(bencher: Bencher<'_, '_>, Case(m, t, bytes, _): Case) {
     let code = BchCode::new(m, t, Some(8 * bytes)).expect("a code");
     let data: Vec<u8> = (0..bytes).map(|i| (i * i + 7) as u8).collect();
