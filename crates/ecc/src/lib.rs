@@ -9,6 +9,7 @@
 //! probability that a bounded-distance decoder fails. Encoding and decoding of data are left out.
 //! A new code is one file in [`codes`] and one row in its `mod.rs`.
 
+pub mod channel;
 pub mod codes;
 mod page;
 mod tail;
