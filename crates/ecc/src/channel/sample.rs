@@ -13,6 +13,7 @@ use super::llr::LlrTable;
 use super::rng::{Normal, Rng};
 use super::sensing::States;
 use super::ChannelError;
+use std::cmp::Ordering;
 
 const CELL_BITS: u32 = 12;
 const CELLS: usize = 1 << CELL_BITS;
@@ -162,59 +163,45 @@ impl Channel {
         }
     }
 
-    /// Flips hard-decided bits of packed bytes (most significant bit first); returns how many.
+    /// Draws which of `bit_count` hard decisions are wrong; `positions` is replaced.
     ///
-    /// `bit_count` bits are sent; what pads the last byte is left alone.
-    pub fn flip(
+    /// `bit_at` tells the bit that was sent, for states that are not equally wide.
+    pub fn wrong_positions(
         &self,
-        packed: &mut [u8],
         bit_count: usize,
         errors: BitErrors,
         rng: &mut Rng,
-    ) -> u32 {
-        let mask = |position: usize| 0x80_u8 >> (position & 7);
-        match errors {
-            BitErrors::Exactly(count) => {
-                // Positions are remembered, since flipped bits look like any others.
-                let mut chosen = Vec::with_capacity(count as usize);
-                choose(bit_count, count, rng, |position| match chosen.binary_search(&position) {
-                    Ok(_) => false,
-                    Err(place) => {
-                        chosen.insert(place, position);
-                        true
-                    }
-                });
-                for &position in &chosen {
-                    packed[position >> 3] ^= mask(position);
+        bit_at: impl Fn(usize) -> u8,
+        positions: &mut Vec<u32>,
+    ) {
+        positions.clear();
+        if let BitErrors::Exactly(count) = errors {
+            choose(bit_count, count, rng, |position| {
+                let position = position as u32;
+                let place = positions.binary_search(&position);
+                if let Err(place) = place {
+                    positions.insert(place, position);
                 }
-                count
+                place.is_err()
+            });
+            return;
+        }
+        let highest = self.error_rates[0].max(self.error_rates[1]);
+        // Distances between errors are geometric; the rarer kind is thinned out.
+        let scale = 1.0 / libm::log1p(-highest);
+        let mut position = 0_usize;
+        while position < bit_count {
+            let gap = libm::log(rng.unit()) * scale;
+            // A NaN (a rate of 0 at u = 1) ends it too.
+            if !matches!(gap.partial_cmp(&((bit_count - position) as f64)), Some(Ordering::Less)) {
+                return;
             }
-            BitErrors::Natural => {
-                let [zero, one] = self.error_rates;
-                let highest = zero.max(one);
-                // Distances between errors are geometric; the rarer kind is thinned out.
-                let scale = 1.0 / libm::log1p(-highest);
-                let mut position = 0_usize;
-                let mut flipped = 0;
-                loop {
-                    let gap = libm::log(rng.unit()) * scale;
-                    // A NaN (a rate of 0 at u = 1) ends it too.
-                    if !(gap < (bit_count - position) as f64) {
-                        return flipped;
-                    }
-                    position += gap as usize;
-                    let is_one = packed[position >> 3] & mask(position) != 0;
-                    let rate = if is_one { one } else { zero };
-                    if rate >= highest || rng.unit() * highest <= rate {
-                        packed[position >> 3] ^= mask(position);
-                        flipped += 1;
-                    }
-                    position += 1;
-                    if position >= bit_count {
-                        return flipped;
-                    }
-                }
+            position += gap as usize;
+            let rate = self.error_rates[usize::from(bit_at(position))];
+            if rate >= highest || rng.unit() * highest <= rate {
+                positions.push(position as u32);
             }
+            position += 1;
         }
     }
 }
@@ -492,47 +479,62 @@ mod tests {
     }
 
     #[test]
-    fn flips_occur_at_the_raw_bit_error_rate_and_spare_the_padding() {
+    fn wrong_positions_occur_at_the_raw_bit_error_rate() {
+        let mut positions = Vec::new();
         for rber in [1e-3, 0.1, 0.49] {
             let channel = Channel::bsc(rber).unwrap();
-            let mut flipped = 0;
+            let mut wrong = 0;
             for frame in 0..2000 {
-                let mut packed = [0_u8; 126];
                 let mut rng = Rng::frame(1, 2, frame);
-                let said = channel.flip(&mut packed, 1003, BitErrors::Natural, &mut rng);
-                let ones: u32 = packed.iter().map(|byte| byte.count_ones()).sum();
-                assert_eq!(said, ones);
-                assert_eq!(packed[125] & 0x1f, 0);
-                flipped += u64::from(said);
+                channel.wrong_positions(1003, BitErrors::Natural, &mut rng, |_| 0, &mut positions);
+                assert!(positions.windows(2).all(|pair| pair[0] < pair[1]));
+                assert!(positions.iter().all(|&position| position < 1003));
+                wrong += positions.len() as u64;
             }
-            assert!(deviation(flipped, 2_006_000, rber) < 5.0, "{rber}");
+            assert!(deviation(wrong, 2_006_000, rber) < 5.0, "{rber}");
         }
         let channel = Channel::bsc(1e-3).unwrap();
         for count in [0, 1, 9, 1003] {
-            let mut packed = [0_u8; 126];
             let mut rng = Rng::frame(1, 2, u64::from(count));
-            channel.flip(&mut packed, 1003, BitErrors::Exactly(count), &mut rng);
-            assert_eq!(packed.iter().map(|byte| byte.count_ones()).sum::<u32>(), count);
+            let errors = BitErrors::Exactly(count);
+            channel.wrong_positions(1003, errors, &mut rng, |_| 0, &mut positions);
+            assert_eq!(positions.len() as u32, count);
+            assert!(positions.windows(2).all(|pair| pair[0] < pair[1]));
         }
     }
 
     #[test]
-    fn unequal_states_flip_each_bit_at_its_own_rate() {
+    fn chosen_positions_are_even() {
+        let channel = Channel::bsc(1e-3).unwrap();
+        let (mut positions, mut seen) = (Vec::new(), [0_u64; 10]);
+        for frame in 0..20_000 {
+            let mut rng = Rng::frame(5, 2, frame);
+            let errors = BitErrors::Exactly(3);
+            channel.wrong_positions(10, errors, &mut rng, |_| 0, &mut positions);
+            for &position in &positions {
+                seen[position as usize] += 1;
+            }
+        }
+        for count in seen {
+            assert!(deviation(count, 20_000, 0.3) < 5.0, "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn unequal_states_are_wrong_each_at_its_own_rate() {
         let states = States::with_ratio(0.05, 2.0).unwrap();
         let table = LlrTable::new(states, &Thresholds::Best(1)).unwrap();
         let channel = Channel::discrete(&table);
         let [zero, one] = channel.error_rates();
         assert!((zero - states.error_rates()[0]).abs() < 1e-12 && one > zero);
-        let mut counts = [0_u64; 2];
+        let (mut counts, mut positions) = ([0_u64; 2], Vec::new());
         for frame in 0..2000 {
-            // The first half ones, the second half zeros.
-            let mut packed = [0_u8; 200];
-            packed[..100].fill(0xff);
+            let bit_at = |position: usize| u8::from(position < 800);
             let mut rng = Rng::frame(1, 2, frame);
-            channel.flip(&mut packed, 1600, BitErrors::Natural, &mut rng);
-            counts[1] +=
-                packed[..100].iter().map(|byte| u64::from(byte.count_zeros())).sum::<u64>();
-            counts[0] += packed[100..].iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
+            channel.wrong_positions(1600, BitErrors::Natural, &mut rng, bit_at, &mut positions);
+            for &position in &positions {
+                counts[usize::from(bit_at(position as usize))] += 1;
+            }
         }
         assert!(deviation(counts[0], 1_600_000, zero) < 5.0);
         assert!(deviation(counts[1], 1_600_000, one) < 5.0);
