@@ -48,7 +48,9 @@ impl Thresholds {
             }
             Self::Given(voltages) => {
                 check_count(voltages.len())?;
-                if let Some(&voltage) = voltages.iter().find(|value| !(value.abs() <= 10.0)) {
+                if let Some(&voltage) =
+                    voltages.iter().find(|value| value.is_nan() || value.abs() > 10.0)
+                {
                     return Err(ChannelError::Threshold { voltage });
                 }
                 if voltages.windows(2).any(|pair| pair[0] >= pair[1]) {

@@ -119,7 +119,7 @@ impl Normal {
             let bits = rng.next_u64();
             let layer = (bits & 0xff) as usize;
             // 53 signed bits.
-            let share = ((bits as i64) >> 11) as f64 * (1.0 / 4_503_599_627_370_496.0);
+            let share = (bits.cast_signed() >> 11) as f64 * (1.0 / 4_503_599_627_370_496.0);
             let x = share * self.edge[layer];
             if x.abs() < self.edge[layer + 1] {
                 return x;

@@ -84,21 +84,19 @@ fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
 fn fraction(a: f64, b: f64, x: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let away = |value: f64| if value.abs() < TINY { TINY } else { value };
-    let mut c = 1.0;
-    let mut d = 1.0 / away(1.0 - (a + b) * x / (a + 1.0));
-    let mut result = d;
+    let mut over = 1.0;
+    let mut under = 1.0 / away(1.0 - (a + b) * x / (a + 1.0));
+    let mut result = under;
     for step in 1..10_000 {
         let m = f64::from(step);
         let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
         let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
-        let mut change = 1.0;
         for term in [even, odd] {
-            d = 1.0 / away(1.0 + term * d);
-            c = away(1.0 + term / c);
-            change = d * c;
-            result *= change;
+            under = 1.0 / away(1.0 + term * under);
+            over = away(1.0 + term / over);
+            result *= under * over;
         }
-        if (change - 1.0_f64).abs() < 1e-15 {
+        if (under * over - 1.0_f64).abs() < 1e-15 {
             break;
         }
     }
