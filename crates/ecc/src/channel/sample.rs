@@ -390,7 +390,11 @@ mod tests {
                 let mut rng = Rng::frame(7, 1, frame);
                 channel.draw(&code, BitErrors::Natural, &mut rng, &mut llrs);
                 for (llr, &bit) in llrs.iter().zip(&code) {
-                    let bin = table.llrs.iter().position(|&value| (value as f32) == *llr).unwrap();
+                    let bin = table
+                        .llrs
+                        .iter()
+                        .position(|&value| (value as f32).to_bits() == llr.to_bits())
+                        .unwrap();
                     seen[usize::from(bit)][bin] += 1;
                 }
             }
