@@ -10,6 +10,7 @@
 //! A new code is one file in [`codes`] and one row in its `mod.rs`.
 
 pub mod codes;
+pub mod ldpc;
 mod page;
 mod tail;
 
