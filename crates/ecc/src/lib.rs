@@ -11,6 +11,7 @@
 
 pub mod channel;
 pub mod codes;
+pub mod ldpc;
 pub mod monte_carlo;
 mod page;
 mod tail;
