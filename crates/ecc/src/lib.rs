@@ -11,7 +11,10 @@
 
 pub mod bch;
 pub mod bits;
+pub mod channel;
 pub mod codes;
+pub mod ldpc;
+pub mod monte_carlo;
 mod page;
 mod tail;
 
