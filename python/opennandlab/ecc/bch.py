@@ -152,9 +152,7 @@ class BchCode:
             raise Uncorrectable(f"more than {self.t} bit errors in a word of {self!r}")
         return decoded[0], decoded[2]
 
-    def decode_batch(
-        self, data: bytes, parity: bytes
-    ) -> tuple[bytes, bytes, list[int | None]]:
+    def decode_batch(self, data: bytes, parity: bytes) -> tuple[bytes, bytes, list[int | None]]:
         """Decode words one behind the other, each in whole bytes.
 
         Returns:

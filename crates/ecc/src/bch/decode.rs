@@ -8,9 +8,9 @@
 //! ```
 //!
 //! That the corrected word is a codeword needs no further look. A locator of degree e <= t with e
-//! different roots says `S_i = sum of Y_k X_k^i` for i = 1, ..., 2t with unique Y_k, none of them 0
-//! (a shorter recurrence would do otherwise). Since `S_2i = S_i^2`, the squares of the Y_k do as
-//! well, so each Y_k is 1: flipping the bits makes all syndromes 0.
+//! different roots says `S_i = sum of Y_k X_k^i` for i = 1, ..., 2t with unique `Y_k`, none of them
+//! 0 (a shorter recurrence would do otherwise). Since `S_2i = S_i^2`, the squares of the `Y_k` do
+//! as well, so each `Y_k` is 1: flipping the bits makes all syndromes 0.
 
 use super::locate::Scratch;
 use super::{BchCode, KeyEquation};

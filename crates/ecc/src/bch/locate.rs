@@ -5,8 +5,8 @@
 //! term of the polynomial going from place to place by a multiplication with a constant power.
 //!
 //! The error pattern is accepted only when the polynomial has as many roots within the word as its
-//! degree says. That makes the decoder a bounded-distance one: roots outside, or missing, or double,
-//! mean that no codeword is within t errors.
+//! degree says. That makes the decoder a bounded-distance one: roots outside, or missing, or
+//! double, mean that no codeword is within t errors.
 //!
 //! Source: R. T. Chien, IEEE Trans. Information Theory 10(4), 1964; Lin & Costello, "Error Control
 //! Coding", 2nd edition, section 6.2.
@@ -90,7 +90,7 @@ impl Locator {
     /// Appends the position of a root, when it lies in the word.
     fn push_root(&self, field: &Field, root: u16, positions: &mut Vec<u32>) {
         // The root alpha^-e belongs to x^e, and x^0 to the last bit.
-        let exponent = (field.order() - field.log(root)) % field.order();
+        let exponent = (field.order() - field.exponent(root)) % field.order();
         if exponent < self.code_bits {
             positions.push((self.code_bits - 1 - exponent) as u32);
         }
@@ -149,7 +149,7 @@ impl Locator {
         for (index, &coefficient) in scratch.coefficients.iter().enumerate() {
             if coefficient != 0 {
                 let growth = (index + 1) % field.order();
-                scratch.logarithms.push((field.log(coefficient) as u32, growth as u32));
+                scratch.logarithms.push((field.exponent(coefficient) as u32, growth as u32));
             }
         }
         let order = field.order() as u32;
