@@ -92,7 +92,7 @@ fn decode_avx2(bencher: Bencher<'_, '_>, case: Case) {
     }
 }
 
-#[divan::bench(args = CASES, sample_count = 5, sample_size = 1)]
+#[divan::bench(args = CASES, sample_count = 9, sample_size = 1)]
 fn decode_portable(bencher: Bencher<'_, '_>, case: Case) {
     decode(bencher, Path::PORTABLE, case);
 }

@@ -90,6 +90,12 @@ impl Field {
         self.exp[2 * self.exponent(a)]
     }
 
+    /// alpha^(`a` + `b`), with both exponents below the order.
+    #[inline]
+    pub fn alpha_sum(&self, a: usize, b: usize) -> u16 {
+        self.exp[a + b]
+    }
+
     /// `a` times alpha^`exponent`, with `exponent` below the order.
     #[inline]
     pub fn mul_alpha(&self, a: u16, exponent: usize) -> u16 {

@@ -79,15 +79,20 @@ impl KeyEquation {
     /// All steps, on the portable path; the length.
     fn run(&mut self, field: &Field) -> usize {
         let stride = self.planes.len() / 4;
-        let mut gamma = 1;
+        let logarithm = |a: u16| (a != 0).then(|| field.exponent(a));
+        let product = |a: Option<usize>, b: u16| match a {
+            Some(exponent) => field.mul_alpha(b, exponent),
+            None => 0,
+        };
+        let mut gamma = logarithm(1);
         let mut length = 0;
         for step in 0..self.t {
-            let first = self.delta(stride, 0);
-            let exchange = first != 0 && length <= step;
+            let first = logarithm(self.delta(stride, 0));
+            let exchange = first.is_some() && length <= step;
             for cell in 0..self.cells {
                 let theta = self.delta(stride, 2 * stride + cell + 1);
                 let twice = self.delta(stride, cell + 2);
-                let sum = field.mul(gamma, twice) ^ field.mul(first, theta);
+                let sum = product(gamma, twice) ^ product(first, theta);
                 let once = self.delta(stride, cell + 1);
                 [self.planes[cell], self.planes[stride + cell]] = sum.to_le_bytes();
                 if exchange {

@@ -11,7 +11,7 @@
 //!   generator      factors, groups, g(x)          syndrome       S_i from residues
 //!   multiplier     constants as tables            key_equation   locator from syndromes
 //!   simd           the vector loops               locate         roots of the locator
-//!                                                 decode         all of it in order
+//!   trace          the same without vectors      decode         all of it in order
 //! ```
 //!
 //! Bytes are those of the BCH code of the Linux kernel: data in order, the most significant bit of
@@ -31,6 +31,7 @@ mod simd;
 mod syndrome;
 #[cfg(test)]
 mod tests;
+mod trace;
 
 pub use decode::{BchDecoder, Uncorrectable};
 pub use simd::Path;
