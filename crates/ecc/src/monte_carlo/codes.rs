@@ -1,7 +1,29 @@
 //! The codecs of this crate as the machinery wants them.
 
-use super::{SoftCode, SoftDecoder};
+use super::{HardCode, HardDecoder, SoftCode, SoftDecoder};
+use crate::bch::{BchCode, BchDecoder};
 use crate::ldpc::{quantise, Decoder, DecoderConfig, DecoderError, LdpcCode};
+
+impl HardCode for BchCode {
+    fn data_bits(&self) -> usize {
+        self.data_bits()
+    }
+    fn parity_bits(&self) -> usize {
+        self.parity_bits()
+    }
+    fn encode(&self, data: &[u8], parity: &mut [u8]) {
+        self.encode(data, parity);
+    }
+    fn decoder(&self) -> Box<dyn HardDecoder + '_> {
+        Box::new(self.decoder())
+    }
+}
+
+impl HardDecoder for BchDecoder<'_> {
+    fn decode(&mut self, data: &mut [u8], parity: &mut [u8]) -> Option<usize> {
+        self.decode(data, parity).ok()
+    }
+}
 
 /// In what numbers a decoder computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

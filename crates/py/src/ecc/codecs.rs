@@ -1,5 +1,6 @@
 //! Codes by their description, and whole buffers through them.
 
+use opennandlab_ecc::bch::BchCode;
 use opennandlab_ecc::channel::Channel;
 use opennandlab_ecc::ldpc::{Algorithm, DecoderConfig, LdpcCode};
 use opennandlab_ecc::monte_carlo::{Arithmetic, Codec, HardCode, Ldpc, SoftCode};
@@ -26,7 +27,7 @@ pub(super) fn build(spec: &Value) -> Result<Codec, Failure> {
         iterations: spec["iterations"].as_u64().unwrap_or_default() as u32,
         scale: spec["scale"].as_f64().map_or(default.scale, |scale| scale as f32),
         offset: spec["offset"].as_f64().map_or(default.offset, |offset| offset as f32),
-        stop: true,
+        stop: spec["stop"].as_bool().unwrap_or(true),
     };
     let arithmetic = match text("arithmetic") {
         "int8" => Arithmetic::Int8,
@@ -37,7 +38,12 @@ pub(super) fn build(spec: &Value) -> Result<Codec, Failure> {
 }
 
 fn bch(spec: &Value) -> Result<Codec, Failure> {
-    Err(refused("code", format!("there is no code `{spec}`")))
+    let number = |key: &str| spec[key].as_u64();
+    // What does not fit is out of range, and the constructor says which range that is.
+    let small = |key| number(key).and_then(|value| u32::try_from(value).ok()).unwrap_or(u32::MAX);
+    let data_bits = number("data_bits").map(|bits| bits as usize);
+    let code = BchCode::new(small("m"), small("t"), data_bits);
+    Ok(Codec::Hard(Box::new(code.map_err(|error| refused("code", error))?)))
 }
 
 /// What became of a buffer of codewords.
