@@ -95,7 +95,8 @@ class Channel:
                 )
         if self.kind == "awgn" and (self.sigma_ratio != 1.0 or self.llr_rber is not None):
             raise ConfigError(
-                "channel", "awgn has symbols of one width and true LLRs: no sigma ratio, no LLR RBER"
+                "channel",
+                "awgn has symbols of one width and true LLRs: no sigma ratio, no LLR RBER",
             )
         # Refused here rather than at the first point.
         if not 0.25 <= self.sigma_ratio <= 4.0:

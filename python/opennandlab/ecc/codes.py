@@ -29,9 +29,10 @@ DECODERS = {
     "layered-oms": "layered offset min-sum",
     "flooding-oms": "flooding offset min-sum",
     "gallager-b": "Gallager B, hard decisions",
-    "wbf": "weighted bit flipping",
+    "weighted-bit-flip": "weighted bit flipping",
 }
 BOUNDED_DISTANCE = "bounded-distance"
+ARITHMETICS = ("float32", "int8")
 ITERATIONS_MAX = 10_000
 
 
@@ -41,18 +42,23 @@ class Decoder:
 
     Args:
         algorithm: One of `DECODERS`.
-        iterations: The most that are made; a zero syndrome ends them earlier.
+        iterations: The most that are made.
         scale: Factor of normalised min-sum, above 0 and at most 1.
         offset: Offset of offset min-sum, in units of LLR, 0 to 10.
+        arithmetic: `int8`: LLRs rounded to quarters and saturated, as in a controller; `float32`;
+            default int8 for min-sum and float32 for the others.
+        stop: Whether a zero syndrome ends the iterations; False makes all of them.
 
-    >>> Decoder("layered-oms", offset=0.3).as_dict()
-    {'algorithm': 'layered-oms', 'iterations': 20, 'offset': 0.3}
+    >>> Decoder("layered-oms", offset=0.5).as_dict()
+    {'algorithm': 'layered-oms', 'iterations': 20, 'arithmetic': 'int8', 'offset': 0.5}
     """
 
     algorithm: str = "layered-nms"
     iterations: int = 20
     scale: float = 0.75
     offset: float = 0.5
+    arithmetic: str | None = None
+    stop: bool = True
 
     def __post_init__(self) -> None:
         """Refuse settings that no decoder has."""
@@ -68,10 +74,21 @@ class Decoder:
             raise ConfigError("scale", f"{self.scale} is refused; accepted: above 0, up to 1")
         if not 0.0 <= self.offset <= 10.0:
             raise ConfigError("offset", f"{self.offset} is refused; accepted: 0 to 10")
+        if self.arithmetic not in {None, *ARITHMETICS}:
+            raise ConfigError(
+                "arithmetic", f"`{self.arithmetic}` is refused; accepted: {', '.join(ARITHMETICS)}"
+            )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings that have an effect."""
-        settings: dict[str, Any] = {"algorithm": self.algorithm, "iterations": self.iterations}
+        is_min_sum = self.algorithm.endswith(("-nms", "-oms"))
+        settings: dict[str, Any] = {
+            "algorithm": self.algorithm,
+            "iterations": self.iterations,
+            "arithmetic": self.arithmetic or ("int8" if is_min_sum else "float32"),
+        }
+        if not self.stop:
+            settings["stop"] = False
         if self.algorithm.endswith("-nms"):
             settings["scale"] = self.scale
         if self.algorithm.endswith("-oms"):
@@ -113,7 +130,9 @@ class Code:
         kind, colon, rest = text.partition(":")
         if kind == "bch":
             parameters = _bch_parameters(rest if colon else "")
-            return cls(text, {"kind": "bch", **parameters}, {"kind": "bch", **parameters})._checked()
+            return cls(
+                text, {"kind": "bch", **parameters}, {"kind": "bch", **parameters}
+            )._checked()
         decoder = decoder or Decoder()
         if kind == "ldpc" and colon:
             matrix, form = _matrix(Path(rest))

@@ -312,8 +312,8 @@ class _Job:
         _, is_symmetric = task.hard_decision()
         if method == ANALYTIC and self.engine.code.t is None:
             raise ConfigError(
-                "method", "no formula for LDPC codes; accepted: auto, monte_carlo, "
-                "importance_sampling"
+                "method",
+                "no formula for LDPC codes; accepted: auto, monte_carlo, importance_sampling",
             )
         if method in {ANALYTIC, IMPORTANCE_SAMPLING} and not is_symmetric:
             raise ConfigError("method", f"{method} needs states of equal width (sigma ratio 1)")

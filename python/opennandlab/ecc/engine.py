@@ -57,7 +57,12 @@ class Engine:
         )
 
     def monte_carlo(
-        self, point: Point, errors: int, frames_max: int, report: Report, patience: int | None = None
+        self,
+        point: Point,
+        errors: int,
+        frames_max: int,
+        report: Report,
+        patience: int | None = None,
     ) -> None:
         """Add frames until there are `errors` frame errors or `frames_max` frames.
 

@@ -59,9 +59,7 @@ class Estimate:
     effective_frames: float
 
 
-def estimate(
-    strata: Mapping[int, Tally], code_bits: int, info_bits: int, rber: float
-) -> Estimate:
+def estimate(strata: Mapping[int, Tally], code_bits: int, info_bits: int, rber: float) -> Estimate:
     """Weigh the counts of strata.
 
     Args:
@@ -185,7 +183,10 @@ def next_round(
         if shares[w] > floor:
             rate = _rate(strata.get(w), model, w)
             counts = strata.get(w)
-            worth[w] = (weight**2 * max(rate * (1.0 - rate), 1e-6 * rate), counts.frames if counts else 0)
+            worth[w] = (
+                weight**2 * max(rate * (1.0 - rate), 1e-6 * rate),
+                counts.frames if counts else 0,
+            )
     chosen = []
     for _ in range(ROUND_CHUNKS):
         # The chunk that lessens the variance most; one frame stands for none.
@@ -214,5 +215,3 @@ def _rate(counts: Tally | None, model: _Model, w: int) -> float:
 def is_enough(found: Estimate, errors: int) -> bool:
     """Tell whether an estimate is as good as that of plain Monte Carlo with so many errors."""
     return found.relative_error <= 1.0 / math.sqrt(errors) and found.unseen_share <= 0.1
-
-

@@ -49,9 +49,7 @@ class Tally:
 
     def __add__(self, other: Tally) -> Tally:
         """Return the sum."""
-        return Tally(
-            *(getattr(self, row.name) + getattr(other, row.name) for row in fields(Tally))
-        )
+        return Tally(*(getattr(self, row.name) + getattr(other, row.name) for row in fields(Tally)))
 
     def as_dict(self) -> dict[str, int]:
         """Return the counts by name."""

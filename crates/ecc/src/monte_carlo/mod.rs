@@ -14,6 +14,7 @@
 //! task can fix the number of wrong hard decisions ([`Task::errors`]): `FER = sum_w P(w) FER_w` with
 //! `w` binomial, a stratified estimate without bias; `binomial_weights` gives the `P(w)`.
 
+mod codes;
 mod hard;
 mod interval;
 mod prepared;
@@ -25,6 +26,7 @@ use std::ops::Range;
 
 use crate::channel::{mix, BitErrors, Channel, Rng};
 
+pub use codes::{Arithmetic, Ldpc};
 pub use hard::{HardCode, HardDecoder};
 pub use interval::{binomial_weights, confidence_interval};
 pub use prepared::Prepared;
