@@ -6,8 +6,8 @@
 //! vectors by [`super::trace`].
 //!
 //! The error pattern is accepted only when the polynomial has as many roots within the word as its
-//! degree says. That makes the decoder a bounded-distance one: roots outside, or missing, or double,
-//! mean that no codeword is within t errors.
+//! degree says. That makes the decoder a bounded-distance one: roots outside, or missing, or
+//! double, mean that no codeword is within t errors.
 //!
 //! Source: R. T. Chien, IEEE Trans. Information Theory 10(4), 1964; Lin & Costello, "Error Control
 //! Coding", 2nd edition, section 6.2.
