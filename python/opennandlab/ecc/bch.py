@@ -220,7 +220,8 @@ class BchCode:
         if not 0.0 < seconds <= 3600.0:
             raise ConfigError("seconds", f"{seconds} is refused; accepted: above 0, up to 3600")
         data, parity = self._received(bit_errors, random.Random(seed))  # noqa: S311 - test patterns
-        words, failed, rates, rounds = 0, 0, [], 1
+        rates: list[float] = []
+        words, failed, rounds = 0, 0, 1
         while len(rates) < SPEED_PARTS:
             # The clock of this thread: what others do on the machine does not count.
             start = time.thread_time()
