@@ -363,18 +363,21 @@ fn a_hundred_thousand_patterns_of_each_code() {
         (15, 72, 16384),
         (16, 64, 32768),
     ] {
-        let code = BchCode::new(m, t, Some(data_bits)).unwrap();
-        let mut random = Random(u64::from(m * t));
-        let mut decoder = code.decoder();
-        let mut sent = word(&code, &mut random);
-        for pattern in 0..100_000 {
-            if pattern % 100 == 0 {
-                sent = word(&code, &mut random);
+        for path in Path::all() {
+            let code = BchCode::with_path(path, m, t, Some(data_bits)).unwrap();
+            let mut random = Random(u64::from(m * t));
+            let mut decoder = code.decoder();
+            let mut sent = word(&code, &mut random);
+            for pattern in 0..100_000 {
+                if pattern % 100 == 0 {
+                    sent = word(&code, &mut random);
+                }
+                // Half of the patterns at the limit, where it is hardest.
+                let any = random.below(t as usize + 1);
+                let count = if pattern % 2 == 0 { t as usize } else { any };
+                let errors = random.positions(count, code.code_bits());
+                expect_corrected(&mut decoder, &code, &sent, &errors);
             }
-            // Half of the patterns at the limit, where it is hardest.
-            let count = if pattern % 2 == 0 { t as usize } else { random.below(t as usize + 1) };
-            let errors = random.positions(count, code.code_bits());
-            expect_corrected(&mut decoder, &code, &sent, &errors);
         }
     }
 }
