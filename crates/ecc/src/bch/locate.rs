@@ -145,8 +145,8 @@ impl Locator {
 
     /// Appends the last one or two roots, which follow from the sum and the product of all.
     ///
-    /// `l_0 (1 - X_1 x) ... (1 - X_e x)` has l_1 / l_0 = sum of the `X_i` and l_e / l_0 = their
-    /// product.
+    /// In `l_0 (1 - X_1 x) ... (1 - X_e x)` the sum of the places is `l_1 / l_0` and their product
+    /// `l_e / l_0`.
     fn complete(&self, field: &Field, locator: &[u16], positions: &mut Vec<u32>) {
         let degree = locator.len() - 1;
         if positions.len() >= degree || positions.len() + 2 < degree {
