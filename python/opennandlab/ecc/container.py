@@ -1,4 +1,4 @@
-"""Files of codewords: encode a file, harm it, correct it.
+r"""Files of codewords: encode a file, harm it, correct it.
 
 ```text
   offset  bytes  what

@@ -39,7 +39,7 @@ METHODS = ("auto", MONTE_CARLO, IMPORTANCE_SAMPLING, ANALYTIC)
 # Below so many errors a rate is not known by counting, and `auto` tries strata.
 ERRORS_TO_TRUST = 10
 # The share of the frames allowed after which `auto` stops waiting for a first error.
-PATIENCE_SHARE = 0.125
+PATIENCE_SHARE = 1 / 32
 FRAMES_MAX = 10**15
 JOURNAL_EVERY_S = 2.0
 # What must be the same for counts to be added.
