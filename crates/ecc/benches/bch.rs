@@ -1,8 +1,8 @@
 //! Rates of the BCH codec of one core, in information bits: 1 item is 1 bit of data.
 //!
 //! `cargo bench -p opennandlab-ecc --bench bch` prints them. Data and parity are received; errors
-//! are at random places, and undone by the decoder, so they are put in again before each word, which
-//! takes some nanoseconds.
+//! are at random places, and undone by the decoder, so they are put in again before each word,
+//! which takes some nanoseconds.
 
 use divan::counter::ItemsCount;
 use divan::Bencher;
@@ -92,7 +92,7 @@ fn decode_avx2(bencher: Bencher<'_, '_>, case: Case) {
     }
 }
 
-#[divan::bench(args = CASES, sample_count = 5, sample_size = 1)]
+#[divan::bench(args = CASES, sample_count = 9, sample_size = 1)]
 fn decode_portable(bencher: Bencher<'_, '_>, case: Case) {
     decode(bencher, Path::PORTABLE, case);
 }

@@ -41,7 +41,7 @@ pub fn flip(bytes: &mut [u8], index: usize) {
 /// Sets what lies behind the first `bits` bits to zero, up to the end of `bytes`.
 pub fn clear_behind(bytes: &mut [u8], bits: usize) {
     let whole = bits / 8;
-    if bits % 8 != 0 {
+    if !bits.is_multiple_of(8) {
         bytes[whole] &= !(0xff >> (bits % 8));
     }
     bytes[bytes_of(bits)..].fill(0);

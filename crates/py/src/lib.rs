@@ -191,6 +191,8 @@ impl Simulation {
 #[pymodule]
 mod _core {
     #[pymodule_export]
+    use super::ecc::bch::{ecc_bch_paths, EccBch};
+    #[pymodule_export]
     use super::ecc::channel::{ecc_interval, ecc_limits, ecc_llr_table, ecc_tail, ecc_weights};
     #[pymodule_export]
     use super::ecc::monte_carlo::{EccCodec, EccTask};

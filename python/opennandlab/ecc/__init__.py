@@ -21,6 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from opennandlab.ecc.bch import BchCode, Uncorrectable
     from opennandlab.ecc.channels import Channel
     from opennandlab.ecc.codes import Code, Decoder
     from opennandlab.ecc.comparing import UnlikeCodesError, compare
@@ -31,12 +32,14 @@ if TYPE_CHECKING:
 
 # Public name -> the module that has it. One row makes a name public.
 _HOMES = {
+    "BchCode": "bch",
     "Channel": "channels",
     "Code": "codes",
     "Curve": "curves",
     "CurveInterrupted": "curves",
     "Decoder": "codes",
     "LlrTable": "tables",
+    "Uncorrectable": "bch",
     "UnlikeCodesError": "comparing",
     "compare": "comparing",
     "curve": "curves",
@@ -48,12 +51,14 @@ _HOMES = {
 }
 
 __all__ = [
+    "BchCode",
     "Channel",
     "Code",
     "Curve",
     "CurveInterrupted",
     "Decoder",
     "LlrTable",
+    "Uncorrectable",
     "UnlikeCodesError",
     "compare",
     "curve",

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! That the corrected word is a codeword needs no further look. A locator of degree e <= t with e
-//! different roots says `S_i = sum of Y_k X_k^i` for i = 1, ..., 2t with unique Y_k, none of them 0
-//! (a shorter recurrence would do otherwise). Since `S_2i = S_i^2`, the squares of the Y_k do as
-//! well, so each Y_k is 1: flipping the bits makes all syndromes 0.
+//! different roots says `S_i = sum of Y_k X_k^i` for i = 1, ..., 2t with unique `Y_k`, none of them
+//! 0 (a shorter recurrence would do otherwise). Since `S_2i = S_i^2`, the squares of the `Y_k` do
+//! as well, so each `Y_k` is 1: flipping the bits makes all syndromes 0.
 
 use super::locate::Scratch;
 use super::{BchCode, KeyEquation};
@@ -78,6 +78,30 @@ impl<'code> BchDecoder<'code> {
             bits::flip(bytes, if self.code.swap_bits { index ^ 7 } else { index });
         }
         Ok(self.positions.len())
+    }
+
+    /// Decodes words that lie one behind the other, each in whole bytes; the number of corrected
+    /// bits of each, `None` where it is uncorrectable.
+    ///
+    /// # Panics
+    /// When data and parity are not those of `corrected.len()` words.
+    pub fn decode_batch(
+        &mut self,
+        data: &mut [u8],
+        parity: &mut [u8],
+        corrected: &mut [Option<u32>],
+    ) {
+        let (data_bytes, parity_bytes) = (self.code.data_bytes(), self.code.parity_bytes());
+        assert!(
+            data.len() == corrected.len() * data_bytes
+                && parity.len() == corrected.len() * parity_bytes,
+            "{} words have {data_bytes} bytes of data and {parity_bytes} of parity each",
+            corrected.len(),
+        );
+        let words = data.chunks_exact_mut(data_bytes).zip(parity.chunks_exact_mut(parity_bytes));
+        for ((data, parity), corrected) in words.zip(corrected) {
+            *corrected = self.decode(data, parity).ok().map(|count| count as u32);
+        }
     }
 
     /// Which bits the last call corrected, in ascending order: indices into the data bits and then

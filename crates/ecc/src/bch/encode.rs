@@ -1,15 +1,15 @@
 //! The systematic encoder: parity from residues, by the Chinese remainder theorem.
 //!
 //! The parity is the residue of `data(x) x^p` modulo the generator g of degree p. With the residues
-//! modulo the groups of factors G_j known, it is
+//! modulo the groups of factors `G_j` known, it is
 //!
 //! ```text
 //!   parity = sum over j of  c_j h_j      h_j = g / G_j     c_j = data x^p / h_j  modulo G_j
 //! ```
 //!
-//! in which every term has a degree below p. The factor x^p / h_j is part of the constant by which
-//! residues are multiplied anyway. So the whole work on the data is that of [`super::residue`], and
-//! what is left does not depend on its length.
+//! in which every term has a degree below p. The factor `x^p / h_j` is part of the constant by
+//! which residues are multiplied anyway. So the whole work on the data is that of
+//! [`super::residue`], and what is left does not depend on its length.
 
 use super::generator::Generator;
 use super::polynomial::clmul;
@@ -29,7 +29,7 @@ pub(super) struct Encoder {
     data_bits: usize,
     residues: Residues,
     groups: usize,
-    /// For each group, h_j without its leading one, in the words of the parity.
+    /// For each group, `h_j` without its leading one, in the words of the parity.
     cofactors: Vec<u64>,
 }
 
@@ -59,9 +59,10 @@ impl Encoder {
                     modulus.mul(residue, modulus.x_to(64)) ^ modulus.residue(word)
                 });
                 cofactors.extend(&cofactor[1..]);
-                let shift = (64 * words - generator.degree) as i64 + i64::from(modulus.degree);
-                let inverse = modulus.inverse(modulus.mul(residue, modulus.x_to(-shift)));
-                modulus.mul(inverse, modulus.x_to(generator.degree as i64 - padding as i64))
+                let shift = 64 * words - generator.degree + modulus.degree as usize;
+                let x_power = modulus.x_to(generator.degree + shift);
+                let place = modulus.mul(x_power, modulus.over_x_to(padding));
+                modulus.mul(place, modulus.inverse(residue))
             })
             .collect();
         Self {

@@ -4,9 +4,8 @@
 //! addition is XOR. Alpha is a root of the primitive polynomial, so every element but 0 is a power
 //! of it, and a product is a sum of exponents.
 //!
-//! Source: Lin & Costello, "Error Control Coding", 2nd edition, section 2.4. The polynomials are the
-//! defaults of the BCH code in the Linux kernel (`lib/bch.c`), so that parity can be exchanged; they
-//! are the ones with the fewest terms.
+//! Source: Lin & Costello, "Error Control Coding", 2nd edition, section 2.4. The polynomials are
+//! the defaults of the BCH code in the Linux kernel (`lib/bch.c`), so that parity can be exchanged.
 
 /// Primitive polynomial of each degree from 5 to 16, bit k being the coefficient of x^k.
 const PRIMITIVE: [u32; 12] =
@@ -59,7 +58,7 @@ impl Field {
 
     /// The e in `0..order` with alpha^e = `a`; `a` is not 0.
     #[inline]
-    pub fn log(&self, a: u16) -> usize {
+    pub fn exponent(&self, a: u16) -> usize {
         debug_assert!(a != 0, "0 has no logarithm");
         usize::from(self.log[usize::from(a)])
     }
@@ -70,7 +69,7 @@ impl Field {
         if a == 0 || b == 0 {
             return 0;
         }
-        self.exp[self.log(a) + self.log(b)]
+        self.exp[self.exponent(a) + self.exponent(b)]
     }
 
     /// The quotient; `b` is not 0.
@@ -79,7 +78,7 @@ impl Field {
         if a == 0 {
             return 0;
         }
-        self.exp[self.log(a) + self.order() - self.log(b)]
+        self.exp[self.exponent(a) + self.order() - self.exponent(b)]
     }
 
     /// The square.
@@ -88,7 +87,13 @@ impl Field {
         if a == 0 {
             return 0;
         }
-        self.exp[2 * self.log(a)]
+        self.exp[2 * self.exponent(a)]
+    }
+
+    /// alpha^(`a` + `b`), with both exponents below the order.
+    #[inline]
+    pub fn alpha_sum(&self, a: usize, b: usize) -> u16 {
+        self.exp[a + b]
     }
 
     /// `a` times alpha^`exponent`, with `exponent` below the order.
@@ -97,7 +102,7 @@ impl Field {
         if a == 0 {
             return 0;
         }
-        self.exp[self.log(a) + exponent]
+        self.exp[self.exponent(a) + exponent]
     }
 }
 
@@ -148,7 +153,7 @@ mod tests {
                 assert_eq!(field.square(a), long_hand(a, a));
                 if b != 0 {
                     assert_eq!(field.div(product, b), a);
-                    assert_eq!(field.mul_alpha(a, field.log(b)), product);
+                    assert_eq!(field.mul_alpha(a, field.exponent(b)), product);
                 }
             }
         }

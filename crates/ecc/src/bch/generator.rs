@@ -1,10 +1,10 @@
 //! The generator polynomial, as the product of its irreducible factors.
 //!
-//! It has the roots alpha^1 to alpha^2t. A polynomial over GF(2) that has the root r has r^2 too, so
-//! exponents come in cyclotomic cosets `{i, 2i, 4i, ...} mod n`, and each coset met by 1, 3, ...,
-//! 2t - 1 brings one factor, the minimal polynomial of alpha^i. Up to four factors are multiplied to
-//! a *group* of degree up to 64, the unit in which residues are computed: a word is divisible by the
-//! generator exactly when its residue modulo every group is 0.
+//! It has the roots alpha^1 to alpha^2t. A polynomial over GF(2) that has the root r has r^2 too,
+//! so exponents come in cyclotomic cosets `{i, 2i, 4i, ...} mod n`, and each coset met by 1, 3,
+//! ..., 2t - 1 brings one factor, the minimal polynomial of alpha^i. Up to four factors are
+//! multiplied to a *group* of degree up to 64, the unit in which residues are computed: a word is
+//! divisible by the generator exactly when its residue modulo every group is 0.
 //!
 //! Source: Lin & Costello, "Error Control Coding", 2nd edition, section 6.1.
 

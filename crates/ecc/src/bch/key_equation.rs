@@ -1,18 +1,17 @@
 //! The key equation: from the syndromes to the error locator polynomial.
 //!
-//! The locator `L(x) = l_0 (1 - X_1 x) ... (1 - X_e x)` of e errors at the places X_i is the
-//! shortest linear recurrence of the syndromes. Berlekamp and Massey find it in 2t steps, in each of
-//! which a discrepancy (a sum of products) decides what to do. Here the discrepancies are carried
-//! along with the polynomial, as hardware does it: one row of 3t + 1 cells holds both, and a step
-//! multiplies whole rows by scalars only, without any division:
+//! The locator `L(x) = l_0 (1 - X_1 x) ... (1 - X_e x)` of e errors at the places `X_i` is the
+//! shortest linear recurrence of the syndromes. Berlekamp and Massey find it in 2t steps, in each
+//! of which a discrepancy (a sum of products) decides what to do. Here the discrepancies are
+//! carried along with the polynomial, as hardware does it: one row of 3t + 1 cells holds both, and
+//! a step multiplies whole rows by scalars only, without any division:
 //!
 //! ```text
-//!   delta = S_1 ... S_2t 0 ... 0 1      theta = delta     gamma = 1     balance = 0
-//!   step    delta' = gamma (delta shifted by 1) + delta_0 theta
-//!           if delta_0 != 0 and balance >= 0:  theta' = delta shifted by 1, gamma' = delta_0,
-//!                                              balance' = -balance - 1
-//!           else                               balance' = balance + 1
-//!   end     l_i = delta_(t+i)           degree = (2t - balance) / 2
+//!   delta = S_1 ... S_2t 0 ... 0 1      theta = delta     gamma = 1     length = 0
+//!   step r  delta' = gamma (delta shifted by 1) + delta_0 theta
+//!           if delta_0 != 0 and 2 length <= r:  theta' = delta shifted by 1, gamma' = delta_0,
+//!                                               length' = r + 1 - length
+//!   end     l_i = delta_(t+i)           degree = length
 //! ```
 //!
 //! For a binary code every second discrepancy is 0, and then a step is a mere shift: so two steps
@@ -42,7 +41,7 @@ impl KeyEquation {
     }
 
     /// Writes the coefficients of the locator, lowest first, and returns its degree; `None` when it
-    /// is larger than t or than it claims. `syndromes` are S_1 to S_2t.
+    /// is larger than t or than it claims. `syndromes` are `S_1` to `S_2t`.
     pub fn solve(
         &mut self,
         path: Path,
@@ -53,13 +52,12 @@ impl KeyEquation {
     ) -> Option<usize> {
         self.fill(syndromes);
         let rows = multipliers.rows();
-        let balance = simd::key_equation(path, &mut self.planes, self.cells, self.t, rows)
+        let degree = simd::key_equation(path, &mut self.planes, self.cells, self.t, rows)
             .unwrap_or_else(|| self.run(field));
         let stride = self.planes.len() / 4;
         for (index, coefficient) in locator.iter_mut().enumerate() {
             *coefficient = self.delta(stride, self.t + index);
         }
-        let degree = usize::try_from((2 * self.t as i32 - balance) / 2).ok()?;
         (degree <= self.t && locator[degree] != 0).then_some(degree)
     }
 
@@ -78,18 +76,23 @@ impl KeyEquation {
         u16::from_le_bytes([self.planes[cell], self.planes[stride + cell]])
     }
 
-    /// All steps, on the portable path; the final balance.
-    fn run(&mut self, field: &Field) -> i32 {
+    /// All steps, on the portable path; the length.
+    fn run(&mut self, field: &Field) -> usize {
         let stride = self.planes.len() / 4;
-        let mut gamma = 1;
-        let mut balance = 0;
-        for _ in 0..self.t {
-            let first = self.delta(stride, 0);
-            let exchange = first != 0 && balance >= 0;
+        let logarithm = |a: u16| (a != 0).then(|| field.exponent(a));
+        let product = |a: Option<usize>, b: u16| match a {
+            Some(exponent) => field.mul_alpha(b, exponent),
+            None => 0,
+        };
+        let mut gamma = logarithm(1);
+        let mut length = 0;
+        for step in 0..self.t {
+            let first = logarithm(self.delta(stride, 0));
+            let exchange = first.is_some() && length <= step;
             for cell in 0..self.cells {
                 let theta = self.delta(stride, 2 * stride + cell + 1);
                 let twice = self.delta(stride, cell + 2);
-                let sum = field.mul(gamma, twice) ^ field.mul(first, theta);
+                let sum = product(gamma, twice) ^ product(first, theta);
                 let once = self.delta(stride, cell + 1);
                 [self.planes[cell], self.planes[stride + cell]] = sum.to_le_bytes();
                 if exchange {
@@ -99,11 +102,9 @@ impl KeyEquation {
             }
             if exchange {
                 gamma = first;
-                balance = -balance;
-            } else {
-                balance += 2;
+                length = 2 * step + 1 - length;
             }
         }
-        balance
+        length
     }
 }

@@ -1,8 +1,9 @@
 //! Where the locator polynomial is 0: the places of the errors.
 //!
 //! An error at place e (the power of x it belongs to) is a root alpha^-e. One and two errors have
-//! closed forms; more are found by trying every place of the shortened word, as Chien does, each
-//! term of the polynomial going from place to place by a multiplication with a constant power.
+//! closed forms. More are found with vectors by trying every place of the shortened word, as Chien
+//! does, each term of the polynomial going on by a multiplication with a constant power; without
+//! vectors by [`super::trace`].
 //!
 //! The error pattern is accepted only when the polynomial has as many roots within the word as its
 //! degree says. That makes the decoder a bounded-distance one: roots outside, or missing, or double,
@@ -14,6 +15,7 @@
 use super::field::Field;
 use super::multiplier::Multipliers;
 use super::simd::{self, Path, Scan, SCAN_VECTORS};
+use super::trace::Splitter;
 
 /// Tables of the search for one code.
 #[derive(Clone, Debug)]
@@ -81,7 +83,10 @@ impl Locator {
         match *locator {
             [] | [_] => {}
             [a, b] => self.push_root(field, field.div(a, b), positions),
-            [a, b, c] => self.solve_quadratic(field, [a, b, c], positions),
+            [a, b, c] => {
+                self.solve_quadratic(field, [a, b, c], positions);
+                positions.sort_unstable();
+            }
             _ => self.scan(field, multipliers, locator, scratch, positions),
         }
         positions.len() + 1 == locator.len()
@@ -90,7 +95,7 @@ impl Locator {
     /// Appends the position of a root, when it lies in the word.
     fn push_root(&self, field: &Field, root: u16, positions: &mut Vec<u32>) {
         // The root alpha^-e belongs to x^e, and x^0 to the last bit.
-        let exponent = (field.order() - field.log(root)) % field.order();
+        let exponent = (field.order() - field.exponent(root)) % field.order();
         if exponent < self.code_bits {
             positions.push((self.code_bits - 1 - exponent) as u32);
         }
@@ -108,7 +113,6 @@ impl Locator {
         let scale = field.div(b, c);
         self.push_root(field, field.mul(scale, y), positions);
         self.push_root(field, field.mul(scale, y ^ 1), positions);
-        positions.sort_unstable();
     }
 
     fn scan(
@@ -133,42 +137,29 @@ impl Locator {
             positions_end: self.code_bits,
         };
         if !simd::scan(self.path, &mut job, positions) {
-            self.scan_portable(field, locator[0], scratch, positions);
+            self.split(field, locator, &mut scratch.splitter, positions);
         }
     }
 
-    fn scan_portable(
+    fn split(
         &self,
         field: &Field,
-        constant: u16,
-        scratch: &mut Scratch,
+        locator: &[u16],
+        splitter: &mut Splitter,
         positions: &mut Vec<u32>,
     ) {
-        // Terms that are not 0, as the logarithm of their value and its growth per position.
-        scratch.logarithms.clear();
-        for (index, &coefficient) in scratch.coefficients.iter().enumerate() {
-            if coefficient != 0 {
-                let growth = (index + 1) % field.order();
-                scratch.logarithms.push((field.log(coefficient) as u32, growth as u32));
+        let mut found = 0;
+        splitter.split(field, locator, &mut |factor| {
+            found += factor.len() - 1;
+            match *factor {
+                [a, b] => self.push_root(field, field.div(a, b), positions),
+                [a, b, c] => self.solve_quadratic(field, [a, b, c], positions),
+                _ => {}
             }
-        }
-        let order = field.order() as u32;
-        for position in 0..self.code_bits as u32 {
-            let mut sum = constant;
-            for (logarithm, growth) in &mut scratch.logarithms {
-                sum ^= field.mul_alpha(1, *logarithm as usize);
-                *logarithm += *growth;
-                if *logarithm >= order {
-                    *logarithm -= order;
-                }
-            }
-            if sum == 0 {
-                positions.push(position);
-                if positions.len() == scratch.coefficients.len() {
-                    return;
-                }
-            }
-        }
+            // A root that is not in the word ends the search.
+            positions.len() == found
+        });
+        positions.sort_unstable();
     }
 }
 
@@ -176,7 +167,7 @@ impl Locator {
 #[derive(Clone, Debug)]
 pub(super) struct Scratch {
     coefficients: Vec<u16>,
-    logarithms: Vec<(u32, u32)>,
+    splitter: Splitter,
     state: Vec<u8>,
 }
 
@@ -185,7 +176,7 @@ impl Scratch {
     pub fn new(t: usize, locator: &Locator) -> Self {
         Self {
             coefficients: Vec::with_capacity(t),
-            logarithms: Vec::with_capacity(t),
+            splitter: Splitter::default(),
             state: vec![0; locator.state_bytes()],
         }
     }

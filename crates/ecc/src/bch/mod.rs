@@ -1,8 +1,9 @@
 //! Binary BCH codes, bit by bit: encoder and bounded-distance decoder.
 //!
-//! A [`BchCode`] over GF(2^m) corrects any t bit errors in a word of up to 2^m - 1 bits; what drives
-//! with older flash use, m = 13 or 14 over 512 bytes or 1 KiB. Data of any number of bits up to
-//! [`BchCode::max_data_bits`] are taken; what is missing counts as leading zeros that are not stored.
+//! A [`BchCode`] over GF(2^m) corrects any t bit errors in a word of up to 2^m - 1 bits; drives use
+//! m = 13 over 512 bytes and m = 14 over 1 KiB. Data of any number of bits up to
+//! [`BchCode::max_data_bits`] are taken; what is missing counts as leading zeros that are not
+//! stored.
 //!
 //! ```text
 //!   field          GF(2^m)                        residue        stream mod groups of factors
@@ -10,7 +11,7 @@
 //!   generator      factors, groups, g(x)          syndrome       S_i from residues
 //!   multiplier     constants as tables            key_equation   locator from syndromes
 //!   simd           the vector loops               locate         roots of the locator
-//!                                                 decode         all of it in order
+//!   trace          the same without vectors      decode         all of it in order
 //! ```
 //!
 //! Bytes are those of the BCH code of the Linux kernel: data in order, the most significant bit of
@@ -30,6 +31,7 @@ mod simd;
 mod syndrome;
 #[cfg(test)]
 mod tests;
+mod trace;
 
 pub use decode::{BchDecoder, Uncorrectable};
 pub use simd::Path;
@@ -108,9 +110,10 @@ impl BchCode {
         debug_assert_eq!(generator.degree, longest.parity_bits() as usize);
         let code_bits = data_bits + generator.degree;
         // A word ends with a byte: bits behind it are undone by the weight.
-        let padding = (bits::bytes_of(code_bits) * 8 - code_bits) as i64;
+        let padding = bits::bytes_of(code_bits) * 8 - code_bits;
         let groups = &generator.groups;
-        let weights: Vec<u64> = groups.iter().map(|group| group.modulus.x_to(-padding)).collect();
+        let weights: Vec<u64> =
+            groups.iter().map(|group| group.modulus.over_x_to(padding)).collect();
         let multipliers = Multipliers::new(path, &field);
         Ok(Self {
             t,
@@ -215,11 +218,11 @@ impl BchCode {
 
     /// Share of the words far beyond t errors that are decoded, to a wrong codeword.
     ///
-    /// Such a word is as good as random: of the `2^p` cosets of a code with p parity bits, those
-    /// with a leader of up to t errors are decoded, and `P = sum of C(n, s) over s = 0 .. t / 2^p`
-    /// of them lie within the shortened word. With t + 1 or t + 2 errors the true value is near it
-    /// too (McEliece and Swanson, "On the decoder error probability for Reed-Solomon codes", IEEE
-    /// Trans. Information Theory 32(5), 1986, for the argument).
+    /// Such a word is as good as random: of the `2^p` cosets of a code with p parity bits, the sum
+    /// of `C(n, s)` for s = 0 to t have a leader of up to t errors within the word. With t + 1 or
+    /// t + 2 errors the true value is near it too. Source of the argument: L. Swanson and R. J.
+    /// `McEliece`, "On the decoder error probability for Reed-Solomon codes", IEEE Trans.
+    /// Information Theory 32(5), 1986.
     pub fn miscorrection_probability(&self) -> f64 {
         let n = self.code_bits();
         let mut log2_term = -(self.parity_bits() as f64);
@@ -252,7 +255,7 @@ impl BchCode {
         let front = stream.len() - bits::bytes_of(self.code_bits());
         let word = &mut stream[front..];
         word[..data.len()].copy_from_slice(data);
-        if self.data_bits % 8 == 0 {
+        if self.data_bits.is_multiple_of(8) {
             word[data.len()..].copy_from_slice(parity);
             if self.swap_bits {
                 bits::reverse_in_bytes(word);

@@ -5,8 +5,8 @@
 //!
 //! * four 8x8 bit matrices (low to low byte, high to low, low to high, high to high), for the
 //!   Galois-field instructions of AVX-512 machines;
-//! * eight tables of 16 bytes, the low byte of the product for each value of each of the four nibbles
-//!   of the element and then the high byte, for the byte shuffles of AVX2.
+//! * eight tables of 16 bytes, the low byte of the product for each value of each of the four
+//!   nibbles of the element and then the high byte, for the byte shuffles of AVX2.
 //!
 //! A row is itself linear in the constant: the row of any constant is the sum of four stored ones,
 //! one for each of its nibbles.

@@ -4,8 +4,8 @@
 //! Division is Barrett's, as checksums use it: with `mu = floor(x^128 / M)` the quotient of a
 //! 128-bit polynomial by M of degree 64 is the upper half of a product, exactly, since polynomials
 //! do not carry. A modulus G of lower degree d is scaled to `M = G x^(64-d)`, and a residue is kept
-//! *left-aligned*, as `r x^(64-d)`: then `residue * anything` reduced modulo M is again left-aligned
-//! and unique.
+//! *left-aligned*, as `r x^(64-d)`: then `residue * anything` reduced modulo M is left-aligned
+//! again, and unique.
 //!
 //! Source: V. Gopal et al., "Fast CRC computation for generic polynomials using the PCLMULQDQ
 //! instruction", Intel, 2009.
@@ -92,9 +92,14 @@ impl Modulus {
         result
     }
 
-    /// The left-aligned residue of x^`exponent`; negative exponents are meant.
-    pub fn x_to(&self, exponent: i64) -> u64 {
-        self.power(self.residue(2), exponent.rem_euclid(self.order as i64) as usize)
+    /// The left-aligned residue of x^`exponent`.
+    pub fn x_to(&self, exponent: usize) -> u64 {
+        self.power(self.residue(2), exponent % self.order)
+    }
+
+    /// The left-aligned residue of 1 / x^`exponent`.
+    pub fn over_x_to(&self, exponent: usize) -> u64 {
+        self.power(self.residue(2), self.order - exponent % self.order)
     }
 
     /// The inverse of a left-aligned residue that shares no root with G.
@@ -128,7 +133,7 @@ mod tests {
         let polynomial = clmul(0b10_0101, 0b11_1101);
         let modulus = Modulus::new(polynomial, 31);
         assert_eq!((modulus.degree, modulus.x_to(31)), (10, modulus.one()));
-        assert_eq!(modulus.mul(modulus.x_to(-9), modulus.x_to(9)), modulus.one());
+        assert_eq!(modulus.mul(modulus.over_x_to(9), modulus.x_to(9)), modulus.one());
         // x^10 is the rest of the polynomial.
         assert_eq!(u128::from(modulus.x_to(10) >> 54), polynomial ^ 1 << 10);
         assert_eq!(modulus.residue(polynomial as u64), 0);

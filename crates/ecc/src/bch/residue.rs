@@ -7,8 +7,8 @@
 //! that has the same residue, 64 bits at a time, and is added to the next block:
 //!
 //! ```text
-//!   four lanes of 128 bits    hi * (x^576 mod G) + lo * (x^512 mod G) + next block    ... per block
-//!   at the end                sum over lanes of hi * c + lo * c'   ->  128 bits  ->  Barrett
+//!   four lanes of 128 bits   hi * (x^576 mod G) + lo * (x^512 mod G) + next block   ... per block
+//!   at the end               sum over lanes of hi * c + lo * c'   ->  128 bits  ->  Barrett
 //! ```
 //!
 //! The portable way divides word by word with eight tables of 256 remainders.
@@ -86,7 +86,7 @@ fn fold(modulus: &Modulus, weight: u64) -> Fold {
     Fold {
         step: [x_to(512), x_to(576)],
         lanes: std::array::from_fn(|half| {
-            modulus.mul(weight, modulus.x_to(128 * (3 - half as i64 / 2) + 64 * (half as i64 % 2)))
+            modulus.mul(weight, modulus.x_to(128 * (3 - half / 2) + 64 * (half % 2)))
         }),
         barrett: [modulus.mu, modulus.low],
     }
@@ -137,7 +137,7 @@ mod tests {
             let stream: Vec<u8> =
                 (0..64 * blocks).map(|i: usize| (i * i * 31 + i * 7 + 3) as u8).collect();
             let weights: Vec<u64> =
-                generator.groups.iter().map(|group| group.modulus.x_to(-5)).collect();
+                generator.groups.iter().map(|group| group.modulus.over_x_to(5)).collect();
             let long_hand: Vec<u64> = generator
                 .groups
                 .iter()
@@ -149,7 +149,7 @@ mod tests {
                             rest ^= modulus.residue(u64::from(byte >> bit & 1));
                         }
                     }
-                    modulus.mul(rest, modulus.x_to(-5))
+                    modulus.mul(rest, modulus.over_x_to(5))
                 })
                 .collect();
             for path in Path::all() {

@@ -49,7 +49,7 @@ impl Syndromes {
         Self { t, tables, roots, conjugates: generator.conjugates.clone() }
     }
 
-    /// Writes S_1 to S_2t, given the left-aligned residue for each group.
+    /// Writes `S_1` to `S_2t`, given the left-aligned residue for each group.
     pub fn compute(&self, field: &Field, residues: &[u64], syndromes: &mut [u16]) {
         for ((&residue, table), roots) in residues.iter().zip(&self.tables).zip(&self.roots) {
             let mut packed = (0..16).fold(0, |sum, nibble| {

@@ -1,5 +1,6 @@
 //! The ECC lab's side of the skin: channels, codes, and the frames that go through them.
 
+pub(crate) mod bch;
 pub(crate) mod channel;
 mod codecs;
 pub(crate) mod monte_carlo;
