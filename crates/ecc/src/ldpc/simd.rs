@@ -161,8 +161,9 @@ mod portable {
     #[inline(always)]
     fn map(a: [i8; LANES], b: [i8; LANES], f: impl Fn(i8, i8) -> i8) -> Lanes {
         let mut out = [0; LANES];
-        for (out, (a, b)) in out.iter_mut().zip(a.into_iter().zip(b)) {
-            *out = f(a, b);
+        // By index: the compiler makes vectors of this, and not of iterators over arrays.
+        for lane in 0..LANES {
+            out[lane] = f(a[lane], b[lane]);
         }
         Lanes(out)
     }
