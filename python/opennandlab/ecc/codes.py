@@ -130,21 +130,19 @@ class Code:
         kind, colon, rest = text.partition(":")
         if kind == "bch":
             parameters = _bch_parameters(rest if colon else "")
-            return cls(
-                text, {"kind": "bch", **parameters}, {"kind": "bch", **parameters}
-            )._checked()
+            return cls(text, {"kind": "bch", **parameters}, {"kind": "bch", **parameters}).checked()
         decoder = decoder or Decoder()
         if kind == "ldpc" and colon:
             matrix, form = _matrix(Path(rest))
             digest = hashlib.sha256(matrix.encode()).hexdigest()
             identity = {"kind": "ldpc", "matrix_sha256": digest}
-            return cls(text, identity, {"kind": form, "text": matrix}, decoder)._checked()
+            return cls(text, identity, {"kind": form, "text": matrix}, decoder).checked()
         if colon or not text.strip():
             raise ConfigError("code", f"`{text}` is no code; accepted: {ACCEPTED}{OWN_NAMES}")
         identity = {"kind": "nand", "name": text}
-        return cls(text, identity, {"kind": "nand", "name": text}, decoder)._checked()
+        return cls(text, identity, {"kind": "nand", "name": text}, decoder).checked()
 
-    def _checked(self) -> Code:
+    def checked(self) -> Code:
         """Build it once, so that an impossible code is refused where it is typed."""
         _ = self.core
         return self

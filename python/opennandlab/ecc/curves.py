@@ -428,7 +428,7 @@ class _Job:
 def _bounded_distance(code: Code, t: int, rber: float) -> tuple[float, float]:
     """Return FER and BER of a decoder that corrects t errors and leaves other words alone.
 
-    `FER = P(X > t)` and `BER = E[X; X > t] / n = p P(X' >= t)`, X binomial (n, p) and X' (n - 1, p).
+    `FER = P(X > t)` and `BER = E[X; X > t] / n = p P(Y >= t)`, X binomial (n, p), Y (n - 1, p).
     """
     n = code.code_bits
     return _core.ecc_tail(n, t, rber), rber * _core.ecc_tail(n - 1, t - 1, rber)

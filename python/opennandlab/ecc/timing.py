@@ -43,8 +43,8 @@ def speed(  # noqa: PLR0913 - one argument for each thing that is to be chosen
         seed: Of data and noise.
 
     Returns:
-        `{code, channel, decoder, rows: [{x or bit_errors, information_mbit_s, coded_mbit_s, ...}]}`,
-        10^6 bits per second.
+        `{code, channel, decoder, rows: [{x, information_mbit_s, coded_mbit_s, ...}]}` in 10^6 bits
+        per second; `bit_errors` instead of `x` where these were given.
 
     Raises:
         ConfigError: for a code, channel or point that cannot be.
@@ -62,7 +62,8 @@ def speed(  # noqa: PLR0913 - one argument for each thing that is to be chosen
             )
         rber = min(max(bit_errors, 1) / code.code_bits, 0.49)
         x = rber if channel.has_rber else 4.0
-        tasks = [({"bit_errors": bit_errors}, _task(code, channel, x, seed, bit_errors))]
+        what: dict[str, float] = {"bit_errors": bit_errors}
+        tasks = [(what, _task(code, channel, x, seed, bit_errors))]
     else:
         given = points or []
         xs = (
@@ -88,7 +89,7 @@ def speed(  # noqa: PLR0913 - one argument for each thing that is to be chosen
 def _task(
     code: Code, channel: Channel, x: float, seed: int, bit_errors: int | None
 ) -> _core.EccTask:
-    return _core.EccTask(code.core, channel.spec, x, seed, False, bit_errors)
+    return _core.EccTask(code.core, channel.spec, x, seed, zero_codeword=False, errors=bit_errors)
 
 
 def _measure(code: Code, task: _core.EccTask, seconds: float) -> dict[str, Any]:
