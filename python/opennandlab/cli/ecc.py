@@ -381,7 +381,7 @@ def decode(
                 rber=rber,
             )
         except UncorrectableError as failure:
-            terminal.stop(terminal.FAILED, str(failure), as_json=as_json, **failure.document)
+            terminal.stop(terminal.FAILED, str(failure), as_json=as_json, counts=failure.document)
         if as_json:
             terminal.emit_json(document)
         elif not quiet:
