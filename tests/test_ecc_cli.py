@@ -169,7 +169,7 @@ HOSTILE = [
     ("compare bch:m=8,t=4 --points 1e-3", "two or more"),
     ("compare bch:m=8,t=4 bch:m=8,t=5 --points 1e-3", "within 1 %"),
     ("compare bch:m=8,t=4 bch:m=9,t=4 --points 1e-3", "frame"),
-    ("compare bch:m=8,t=4 bch:m=8,t=99 --points 1e-3", "t = 99"),
+    ("compare bch:m=8,t=4 bch:m=8,t=128 --points 1e-3", "t = 128"),
     ("compare bch:m=8,t=4 x --points 1e-3", "no code is named"),
     ("compare bch:m=8,t=4 bch:m=8,t=4 --points 1", "below 0.5"),
     ("compare bch:m=8,t=4 bch:m=8,t=4 --points ,", "is no number"),
