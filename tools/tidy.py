@@ -43,6 +43,7 @@ PYTHON_ROOMS = [
     "history",
     "result",
     "reports",
+    "ecc",
     "run",
     "comparison",
     "verification",

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from opennandlab import ecc as ecc
     from opennandlab._core import version as version
     from opennandlab.comparison import compare
     from opennandlab.config import DeviceConfig, WorkloadConfig, load_device, load_workload
@@ -71,6 +72,7 @@ __all__ = [
     "WorkloadConfig",
     "benchmark",
     "compare",
+    "ecc",
     "load",
     "load_device",
     "load_workload",
@@ -83,6 +85,8 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Load a public name from its module."""
     home = _HOMES.get(name)
+    if name == "ecc":
+        return import_module("opennandlab.ecc")
     if home is None:
         raise AttributeError(f"module `opennandlab` has no `{name}`")
     value = getattr(import_module(f"opennandlab.{home}"), name)

@@ -4,6 +4,7 @@
 //! holds a pointer into the core; what it says about keys, defaults and units, it got from here.
 
 mod doorway;
+mod ecc;
 mod trace;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -189,6 +190,12 @@ impl Simulation {
 /// The compiled core of opennandlab.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::ecc::bch::{ecc_bch_paths, EccBch};
+    #[pymodule_export]
+    use super::ecc::channel::{ecc_interval, ecc_limits, ecc_llr_table, ecc_tail, ecc_weights};
+    #[pymodule_export]
+    use super::ecc::monte_carlo::{EccCodec, EccTask};
     #[pymodule_export]
     use super::{
         commit, device_schema, effective, model_version, replay_schema, resolve_device,

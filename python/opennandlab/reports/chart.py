@@ -50,12 +50,14 @@ class Line:
         x: Positions.
         y: Values, as many as positions.
         dots: Mark the points.
+        dash: Draw a broken line, such as a limit.
     """
 
     name: str
     x: Sequence[Number]
     y: Sequence[Number]
     dots: bool = False
+    dash: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,11 @@ def figure(chart: Chart) -> dict[str, Any]:
                 "name": line.name,
                 "x": list(line.x),
                 "y": list(line.y),
-                "line": {"color": COLOURS[index % len(COLOURS)], "width": 2},
+                "line": {
+                    "color": COLOURS[index % len(COLOURS)],
+                    "width": 2,
+                    **({"dash": "dash"} if line.dash else {}),
+                },
             }
             for index, line in enumerate(chart.lines)
         ],
@@ -190,8 +196,10 @@ def _drawn(
         runs[-1].append(f"{across},{up}")
         if line.dots:
             dots.append(f'<circle cx="{across}" cy="{up}" r="3" fill="{colour}"/>')
+    dash = ' stroke-dasharray="6 4"' if line.dash else ""
     strokes = [
-        f'<polyline points="{" ".join(run)}" fill="none" stroke="{colour}" stroke-width="1.6"/>'
+        f'<polyline points="{" ".join(run)}" fill="none" stroke="{colour}" stroke-width="1.6"'
+        f"{dash}/>"
         for run in runs
         if run
     ]
