@@ -14,6 +14,7 @@ from documents import agrees, blocks, commands, run_page
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ["README.md", "docs/tutorial.md", "docs/theory.md", "docs/benchmark-page.md", "docs/bch.md"]
+PAGES += ["docs/ecc.md"]
 
 NAMES = [
     module.name

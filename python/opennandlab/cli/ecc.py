@@ -3,13 +3,40 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opennandlab.cli import _ecc_tables
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._ecc_options import (
+    CODE_HELP,
+    Algorithm,
+    Arithmetic,
+    ArithmeticOf,
+    ChannelText,
+    CodeText,
+    Errors,
+    Fixed,
+    InjectBer,
+    InjectErrors,
+    Iterations,
+    LlrRber,
+    MaxFrames,
+    Method,
+    MethodOf,
+    Offset,
+    Plot,
+    Points,
+    Scale,
+    Seed,
+    SigmaRatio,
+    Spacing,
+    Threads,
+    Thresholds,
+    Zero,
+)
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
@@ -24,98 +51,6 @@ app = typer.Typer(
     "--points 1e-3,2e-3",
     no_args_is_help=True,
 )
-
-
-class Method(str, Enum):
-    """Where a rate comes from."""
-
-    AUTO = "auto"
-    MONTE_CARLO = "monte_carlo"
-    IMPORTANCE_SAMPLING = "importance_sampling"
-    ANALYTIC = "analytic"
-
-
-class Arithmetic(str, Enum):
-    """In what numbers a decoder computes."""
-
-    AUTO = "auto"
-    INT8 = "int8"
-    FLOAT32 = "float32"
-
-
-CODE_HELP = (
-    "bch:m=M,t=T[,data_bits=N], ldpc:FILE.alist, ldpc:FILE.qc, or a name such as nand-4k-r090."
-)
-CodeText = Annotated[str, typer.Option("--code", help=CODE_HELP)]
-ChannelText = Annotated[
-    str, typer.Option("--channel", help="bsc, awgn, sensing:N (N reads) or unquantised.")
-]
-Points = Annotated[
-    str,
-    typer.Option(
-        "--points",
-        help="A list, or from:to:count: RBER (even in the logarithm); for awgn Eb/N0 in dB per "
-        "information bit.",
-    ),
-]
-Algorithm = Annotated[
-    str,
-    typer.Option(
-        "--decoder",
-        help="Of LDPC codes: layered-spa, flooding-spa, layered-nms, flooding-nms, layered-oms, "
-        "flooding-oms, gallager-b, weighted-bit-flip.",
-    ),
-]
-Iterations = Annotated[int, typer.Option("--iterations", help="Iterations, at most.")]
-Scale = Annotated[float, typer.Option("--scale", help="Factor of normalised min-sum.")]
-Offset = Annotated[float, typer.Option("--offset", help="Offset of offset min-sum, LLR.")]
-ArithmeticOf = Annotated[
-    Arithmetic, typer.Option("--arithmetic", help="auto: int8 for min-sum, float32 for others.")
-]
-Fixed = Annotated[bool, typer.Option("--fixed-iterations", help="Do not stop at a zero syndrome.")]
-Thresholds = Annotated[
-    str | None,
-    typer.Option(
-        "--thresholds",
-        metavar="A,B,...",
-        help="Voltages of the reads, ascending, in units of half the distance of the states; "
-        "default where they keep the most information (1, 3, 7 reads).",
-    ),
-]
-Spacing = Annotated[
-    float | None, typer.Option("--spacing", help="Distance of evenly spaced reads, same unit.")
-]
-SigmaRatio = Annotated[
-    float, typer.Option("--sigma-ratio", help="Width of the lower state (bit 1) over the upper's.")
-]
-LlrRber = Annotated[
-    float | None, typer.Option("--llr-rber", help="RBER that LLRs are computed for, if another.")
-]
-Errors = Annotated[int, typer.Option("--errors", help="Frame errors that end a point.")]
-MaxFrames = Annotated[
-    float, typer.Option("--max-frames", help="The most frames of a point, such as 1e6.")
-]
-MethodOf = Annotated[Method, typer.Option("--method", help="Where a rate comes from.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of all randomness.")]
-Zero = Annotated[
-    bool,
-    typer.Option(
-        "--zero-codeword",
-        help="Send zeros, not random words: faster; flatters decoders that favour zeros.",
-    ),
-]
-Threads = Annotated[
-    int | None, typer.Option("--threads", help="Default one per core; no result depends on it.")
-]
-Plot = Annotated[
-    Path | None, typer.Option("--plot", metavar="FILE", help="Draw into FILE.svg or FILE.html.")
-]
-InjectBer = Annotated[
-    float | None, typer.Option("--inject-ber", help="Flip this share of the sent bits.")
-]
-InjectErrors = Annotated[
-    int | None, typer.Option("--inject-errors", help="Flip so many bits of each codeword.")
-]
 
 
 @app.command(
@@ -159,7 +94,7 @@ def curve(
         from opennandlab.ecc.curves import CurveInterrupted
         from opennandlab.ecc.curves import curve as measure
 
-        settings = _decoder(decoder, iterations, scale, offset, arithmetic, fixed_iterations)
+        settings = _decoder(decoder, iterations, scale, offset, arithmetic, fixed=fixed_iterations)
         where = _channel(channel, thresholds, spacing, sigma_ratio, llr_rber)
         _check_outputs(output, plot)
         interrupted = False
@@ -185,7 +120,7 @@ def curve(
         if as_json:
             terminal.emit_json(found.document)
         elif not quiet:
-            _show_curve(found.document)
+            _ecc_tables.show_curve(found.document)
         _end(interrupted=interrupted, output=output, quiet=quiet)
 
 
@@ -229,7 +164,7 @@ def compare(
         from opennandlab.ecc.comparing import compare as measure
         from opennandlab.files import write_atomically
 
-        settings = _decoder(decoder, iterations, scale, offset, arithmetic, fixed_iterations)
+        settings = _decoder(decoder, iterations, scale, offset, arithmetic, fixed=fixed_iterations)
         where = _channel(channel, thresholds, spacing, sigma_ratio, llr_rber)
         _check_outputs(output, plot)
         interrupted = False
@@ -263,7 +198,7 @@ def compare(
         if as_json:
             terminal.emit_json(document)
         elif not quiet:
-            _show_comparison(document)
+            _ecc_tables.show_comparison(document)
         _end(interrupted=interrupted, output=output, quiet=quiet)
 
 
@@ -296,7 +231,9 @@ def speed(
     with terminal.guard(as_json=as_json):
         from opennandlab.ecc.timing import speed as measure
 
-        settings = _decoder(decoder, iterations, scale, offset, arithmetic, fixed_iterations)
+        settings = _decoder(
+            decoder, iterations, scale, offset, arithmetic, fixed=fixed_iterations, is_fast=True
+        )
         where = _channel(channel, thresholds, spacing, 1.0, None)
         document = measure(
             code,
@@ -310,7 +247,7 @@ def speed(
         if as_json:
             terminal.emit_json(document)
         elif not quiet:
-            _show_speed(document)
+            _ecc_tables.show_speed(document)
 
 
 @app.command(epilog="Example: opennandlab ecc limits --rate 0.9")
@@ -336,7 +273,7 @@ def limits(
             body = [
                 [name, f"{row['rber']:.6g}", f"{row['ebn0_db']:.3f}"] for name, row in rows.items()
             ]
-            _table(head, body)
+            _ecc_tables.table(head, body)
 
 
 @app.command(epilog="Example: opennandlab ecc llr --rber 5e-3 --reads 3")
@@ -367,7 +304,7 @@ def llr(
         if as_json:
             terminal.emit_json(table.document)
         elif not quiet:
-            _table(list(HEAD), table.rows())
+            _ecc_tables.table(list(HEAD), table.rows())
             terminal.stdout().print(
                 f"mutual information {table.mutual_information:.6f} bit, sigma "
                 f"{table.sigma[0]:.5f} (bit 0), {table.sigma[1]:.5f} (bit 1), in units of half the "
@@ -400,8 +337,9 @@ def encode(
             terminal.emit_json(document)
         elif not quiet:
             terminal.stdout().print(
-                f"{document['data_bytes']} bytes in {document['words']} words of {document['code']},"
-                f" {document['container_bytes']} bytes, {document['injected']} errors injected",
+                f"{document['data_bytes']} bytes in {document['words']} words of "
+                f"{document['code']}, {document['container_bytes']} bytes, {document['injected']} "
+                "errors injected",
                 markup=False,
                 soft_wrap=True,
             )
@@ -434,7 +372,7 @@ def decode(
     with terminal.guard(as_json=as_json), _unwritable(as_json=as_json):
         from opennandlab.ecc.container import UncorrectableError, decode_file
 
-        settings = _decoder(decoder, iterations, scale, offset, Arithmetic.AUTO, fixed=False)
+        settings = _decoder(decoder, iterations, scale, offset, Arithmetic.AUTO, is_fast=True)
         try:
             document = decode_file(
                 source,
@@ -445,7 +383,7 @@ def decode(
                 rber=rber,
             )
         except UncorrectableError as failure:
-            terminal.stop(terminal.FAILED, str(failure), as_json=as_json, **failure.document)
+            terminal.stop(terminal.FAILED, str(failure), as_json=as_json, counts=failure.document)
         if as_json:
             terminal.emit_json(document)
         elif not quiet:
@@ -464,11 +402,17 @@ def _decoder(
     scale: float,
     offset: float,
     arithmetic: Arithmetic,
-    fixed: bool,
+    *,
+    fixed: bool = False,
+    is_fast: bool = False,
 ) -> "DecoderOf":
+    """Return the decoder; where speed is meant, `auto` is the arithmetic of controllers."""
     from opennandlab.ecc.codes import Decoder
 
-    number = None if arithmetic is Arithmetic.AUTO else arithmetic.value
+    number = arithmetic.value
+    if arithmetic is Arithmetic.AUTO:
+        is_min_sum = algorithm.endswith(("-nms", "-oms"))
+        number = "int8" if is_fast and is_min_sum else "float32"
     return Decoder(algorithm, iterations, scale, offset, number, stop=not fixed)
 
 
@@ -574,87 +518,3 @@ def _progress(*, quiet: bool) -> Iterator[Callable[["Progress"], None] | None]:
             )
 
         yield watch
-
-
-def _table(head: list[str], body: list[list[str]]) -> None:
-    from rich.table import Table
-
-    table = Table(show_edge=False, pad_edge=False)
-    for place, text in enumerate(head):
-        table.add_column(text, justify="left" if place == 0 else "right", no_wrap=True)
-    for row in body:
-        table.add_row(*row)
-    terminal.stdout().print(table)
-
-
-def _show_curve(document: dict[str, Any]) -> None:
-    from opennandlab.ecc.curves import table_head, table_rows
-
-    console = terminal.stdout()
-    settings = document["decoder_settings"] or {}
-    words = [f"{key} {value}" for key, value in settings.items() if key != "algorithm"]
-    console.print(
-        f"{document['code']} ({document['code_bits']}, {document['info_bits']}), rate "
-        f"{document['rate']:.4f}, on {document['channel']}; "
-        f"{', '.join([document['decoder'], *words])}; seed {document['seed']}",
-        markup=False,
-        soft_wrap=True,
-    )
-    _table(table_head(document), table_rows(document))
-    for point in document["points"]:
-        error, unseen = point.get("relative_error"), point.get("unseen_share")
-        if error is not None and unseen is not None:
-            console.print(
-                f"{point['x']:g}: standard error {error:.0%}, worth {point['effective_frames']:.2g} "
-                f"frames; strata without errors may add {unseen:.0%}",
-                style="dim",
-                markup=False,
-                soft_wrap=True,
-            )
-
-
-def _show_comparison(document: dict[str, Any]) -> None:
-    curves = document["curves"]
-    head = ["RBER" if document["x"] == "rber" else "Eb/N0, dB"]
-    head += [f"{curve['code'].rpartition('/')[2]}" for curve in curves]
-    xs = sorted({point["x"] for curve in curves for point in curve["points"]})
-    body = []
-    for x in xs:
-        row = [f"{x:g}"]
-        for curve in curves:
-            point = next((point for point in curve["points"] if point["x"] == x), None)
-            row.append("-" if point is None else f"{point['fer']:.3g} ({point['method'][:5]})")
-        body.append(row)
-    _table(head, body)
-    name = "limits" if document["x"] == "rber" else "limits_ebn0_db"
-    shown = ", ".join(f"{reads}: {value:.5g}" for reads, value in document[name].items())
-    terminal.stdout().print(
-        f"Shannon limits at rate {document['rate']:.4f} by reads: {shown}",
-        markup=False,
-        soft_wrap=True,
-    )
-
-
-def _show_speed(document: dict[str, Any]) -> None:
-    terminal.stdout().print(
-        f"{document['code']} ({document['code_bits']}, {document['info_bits']}), "
-        f"{document['decoder']}, one thread, median of five rounds",
-        markup=False,
-        soft_wrap=True,
-    )
-    head = ["point", "information, Mb/s", "coded, Mb/s", "spread", "iterations", "decoded"]
-    body = []
-    for row in document["rows"]:
-        what = f"{row['bit_errors']} bit errors" if "bit_errors" in row else f"{row['x']:g}"
-        iterations = row["iterations_mean"]
-        body.append(
-            [
-                what,
-                f"{row['information_mbit_s']:.1f}",
-                f"{row['coded_mbit_s']:.1f}",
-                f"{row['spread']:.0%}",
-                "-" if iterations is None else f"{iterations:.2f}",
-                f"{row['decoded_share']:.1%}",
-            ]
-        )
-    _table(head, body)

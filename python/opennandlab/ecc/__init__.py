@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from opennandlab.ecc.comparing import UnlikeCodesError, compare
     from opennandlab.ecc.container import decode_file, encode_file
     from opennandlab.ecc.curves import Curve, CurveInterrupted, curve
-    from opennandlab.ecc.timing import speed
     from opennandlab.ecc.tables import LlrTable, limits, llr_table
+    from opennandlab.ecc.timing import speed
 
 # Public name -> the module that has it. One row makes a name public.
 _HOMES = {

@@ -86,13 +86,13 @@ class Channel:
             raise ConfigError(
                 "thresholds", f"{len(self.thresholds)} thresholds for {self.reads} reads"
             )
-        if self.kind == "sensing" and self.thresholds is None and self.spacing is None:
-            if self.reads not in READS_WITH_BEST_THRESHOLDS:
-                raise ConfigError(
-                    "channel",
-                    f"{self.reads} reads have no best thresholds; accepted: 1, 3, 7, or --thresholds"
-                    " or --spacing of your own",
-                )
+        is_best = self.kind == "sensing" and self.thresholds is None and self.spacing is None
+        if is_best and self.reads not in READS_WITH_BEST_THRESHOLDS:
+            raise ConfigError(
+                "channel",
+                f"{self.reads} reads have no best thresholds; accepted: 1, 3, 7, or thresholds or "
+                "a spacing of your own",
+            )
         if self.kind == "awgn" and (self.sigma_ratio != 1.0 or self.llr_rber is not None):
             raise ConfigError(
                 "channel",

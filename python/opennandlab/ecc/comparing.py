@@ -111,8 +111,8 @@ def refuse_unlike(codes: Sequence[Code]) -> None:
             if abs(two / one - 1.0) > DIFFERENCE_MAX:
                 unit = " bits" if name == "frame" else ""
                 reasons.append(
-                    f"{name} {one:.6g}{unit} of {first.name} against {two:.6g}{unit} of {other.name}"
-                    " (accepted: within 1 %)"
+                    f"{name} {one:.6g}{unit} of {first.name} against {two:.6g}{unit} of "
+                    f"{other.name} (accepted: within 1 %)"
                 )
     if reasons:
         raise UnlikeCodesError(reasons)

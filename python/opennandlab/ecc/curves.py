@@ -39,7 +39,7 @@ METHODS = ("auto", MONTE_CARLO, IMPORTANCE_SAMPLING, ANALYTIC)
 # Below so many errors a rate is not known by counting, and `auto` tries strata.
 ERRORS_TO_TRUST = 10
 # The share of the frames allowed after which `auto` stops waiting for a first error.
-PATIENCE_SHARE = 0.125
+PATIENCE_SHARE = 1 / 32
 FRAMES_MAX = 10**15
 JOURNAL_EVERY_S = 2.0
 # What must be the same for counts to be added.
@@ -428,7 +428,7 @@ class _Job:
 def _bounded_distance(code: Code, t: int, rber: float) -> tuple[float, float]:
     """Return FER and BER of a decoder that corrects t errors and leaves other words alone.
 
-    `FER = P(X > t)` and `BER = E[X; X > t] / n = p P(X' >= t)`, X binomial (n, p) and X' (n - 1, p).
+    `FER = P(X > t)` and `BER = E[X; X > t] / n = p P(Y >= t)`, X binomial (n, p), Y (n - 1, p).
     """
     n = code.code_bits
     return _core.ecc_tail(n, t, rber), rber * _core.ecc_tail(n - 1, t - 1, rber)

@@ -96,12 +96,13 @@ class Engine:
                     return
                 chosen = next_round(point.strata, bits, rber, chunk)
                 done = dict(point.strata)
-                running = []
+                running: list[tuple[int, Future[Tally]]] = []
+                nexts = {w: counts.frames for w, counts in done.items()}
                 for w in chosen:
                     tasks[w] = tasks.get(w) or self.task(point.x, w)
-                    first = sum(chunk for other, _ in running if other == w)
-                    first += done[w].frames if w in done else 0
-                    running.append((w, pool.submit(_run, tasks[w], first, first + chunk)))
+                    first = nexts.get(w, 0)
+                    nexts[w] = first + chunk
+                    running.append((w, pool.submit(_run, tasks[w], first, nexts[w])))
                 for w, future in running:
                     done[w] = done.get(w, Tally()) + _await(future)
                 # A round counts as a whole, or the next choice would depend on where it was cut.

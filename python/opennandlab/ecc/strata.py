@@ -21,6 +21,7 @@ invisible, as to every method that does not know where to look.
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,6 +33,11 @@ from opennandlab.ecc.tally import Z95, Tally
 ROUND_CHUNKS = 16
 # Errors that make the rate of a stratum known well enough to lean on.
 KNOWN_ERRORS = 5
+# Rates up to which strata are fitted, the first with errors enough, and how many those are.
+FIT_LIMITS = (0.02, 0.1, 0.4)
+FIT_ERRORS = 20
+# Slopes of the fit: every code corrects an error, and no measured one is steeper.
+POWER_MIN, POWER_MAX = 2.0, 400.0
 # A stratum that adds less than this share of the rate is left alone.
 NEGLIGIBLE_SHARE = 1e-3
 
@@ -84,8 +90,7 @@ def estimate(strata: Mapping[int, Tally], code_bits: int, info_bits: int, rber: 
     for w, weight in enumerate(weights):
         counts = strata.get(w)
         if counts is None or counts.frame_errors == 0:
-            tried = counts.frames if counts else 0
-            unseen.append(weight * min(model.rate(w), 1.0 / (tried + 1) if tried else 1.0))
+            unseen.append(weight * model.missing(counts, w))
             continue
         rate = counts.frame_errors / counts.frames
         rates.append(weight * rate)
@@ -114,40 +119,87 @@ def estimate(strata: Mapping[int, Tally], code_bits: int, info_bits: int, rber: 
 
 @dataclass(frozen=True)
 class _Model:
-    """Rate of a stratum by a power of w, where none was measured."""
+    """Rate of a stratum by a power of w, `exp(level + power ln(w / w0))`.
+
+    Between strata that were tried it is at least what lies between their rates, in logarithms: a
+    step that the power does not know must not be stepped over.
+    """
 
     level: float
     power: float
+    origin: float
+    tried: tuple[tuple[int, float], ...] = ()
 
     def rate(self, w: int) -> float:
         if w == 0:
             return 0.0
-        return min(1.0, math.exp(min(0.0, self.level + self.power * math.log(w))))
+        fitted = math.exp(min(0.0, self.level + self.power * (math.log(w) - self.origin)))
+        place = bisect.bisect_left(self.tried, (w, -math.inf))
+        if 0 < place < len(self.tried) and self.tried[place][0] != w:
+            (low, below), (high, above) = self.tried[place - 1], self.tried[place]
+            fitted = max(fitted, math.exp(below + (above - below) * (w - low) / (high - low)))
+        return fitted
+
+    def missing(self, counts: Tally | None, w: int) -> float:
+        """Return the rate of a stratum that showed no error in the frames tried."""
+        rate = self.rate(w)
+        return rate / (1.0 + rate * counts.frames) if counts else rate
 
     @classmethod
     def through(cls, strata: Mapping[int, Tally]) -> _Model:
-        """Fit the lowest strata with errors, each weighed by how well it is known."""
-        known = [
-            (math.log(w), math.log(counts.frame_errors / counts.frames), counts.frame_errors)
-            for w, counts in sorted(strata.items())
-            if w > 0 and counts.frame_errors > 0
-        ]
-        if not known:
-            # Nothing known: as if the next frame of the highest stratum tried were lost.
-            highest = max(strata, default=0)
-            frames = strata[highest].frames if strata else 0
-            return cls(-math.log(frames + 1), 0.0) if frames else cls(0.0, 0.0)
-        # Where words are lost half of the time the curve bends; what matters is below.
-        lowest = [row for row in known if row[1] < math.log(0.3)] or known
-        lowest = lowest[:12]
-        total = math.fsum(weight for _, _, weight in lowest)
-        mean_x = math.fsum(x * weight for x, _, weight in lowest) / total
-        mean_y = math.fsum(y * weight for _, y, weight in lowest) / total
-        square = math.fsum(weight * (x - mean_x) ** 2 for x, _, weight in lowest)
-        product = math.fsum(weight * (x - mean_x) * (y - mean_y) for x, y, weight in lowest)
-        # A stratum alone says nothing of the slope; 2 is that of the weakest code.
-        power = max(2.0, product / square) if square > 0.0 else 2.0
-        return cls(mean_y - power * mean_x, power)
+        """Fit the low strata, those without errors too: Poisson regression on ln w."""
+        tried = [(w, counts) for w, counts in sorted(strata.items()) if w > 0 and counts.frames]
+        if not any(counts.frame_errors for _, counts in tried):
+            # Nothing known: as if the next frame of the highest stratum were lost.
+            frames = tried[-1][1].frames if tried else 0
+            return cls(-math.log(frames + 1.0), 0.0, 0.0)
+        known = tuple(
+            (w, math.log((counts.frame_errors + 0.5) / (counts.frames + 1.0)))
+            for w, counts in tried
+        )
+        rows: list[tuple[float, int, int]] = []
+        # Where many words are lost the curve bends, and what matters is below: as low as there are
+        # errors enough to tell a slope.
+        for limit in FIT_LIMITS:
+            top = next(
+                (w for w, counts in tried if counts.frame_errors > limit * counts.frames + 3.0),
+                math.inf,
+            )
+            rows = [
+                (math.log(w), counts.frames, counts.frame_errors) for w, counts in tried if w <= top
+            ]
+            if sum(errors for _, _, errors in rows) >= FIT_ERRORS:
+                break
+        return cls(*_regressed(rows), known)
+
+
+def _regressed(rows: list[tuple[float, int, int]]) -> tuple[float, float, float]:
+    """Fit errors by a power of w: rows of ln w, frames and errors; level, power and origin."""
+    origin = rows[-1][0]
+    total = sum(frames for _, frames, _ in rows)
+    level = math.log(max(sum(errors for _, _, errors in rows), 1) / total)
+    power = POWER_MIN
+    for _ in range(60):
+        means = [frames * math.exp(min(0.0, level + power * (x - origin))) for x, frames, _ in rows]
+        rests = [errors - mean for (_, _, errors), mean in zip(rows, means, strict=True)]
+        xs = [x - origin for x, _, _ in rows]
+        score = math.fsum(rests)
+        tilt = math.fsum(rest * x for rest, x in zip(rests, xs, strict=True))
+        s0 = math.fsum(means)
+        s1 = math.fsum(mean * x for mean, x in zip(means, xs, strict=True))
+        s2 = math.fsum(mean * x * x for mean, x in zip(means, xs, strict=True))
+        # A touch of ridge: with errors in one stratum alone the slope has no end.
+        s2 += 1e-4
+        determinant = s0 * s2 - s1 * s1
+        if determinant <= 0.0:
+            break
+        up = (s2 * score - s1 * tilt) / determinant
+        turn = (s0 * tilt - s1 * score) / determinant
+        level = min(0.0, level + max(-2.0, min(2.0, up)))
+        power = max(POWER_MIN, min(POWER_MAX, power + max(-20.0, min(20.0, turn))))
+        if abs(up) < 1e-6 and abs(turn) < 1e-4:
+            break
+    return level, power, origin
 
 
 def next_round(
@@ -214,4 +266,5 @@ def _rate(counts: Tally | None, model: _Model, w: int) -> float:
 
 def is_enough(found: Estimate, errors: int) -> bool:
     """Tell whether an estimate is as good as that of plain Monte Carlo with so many errors."""
-    return found.relative_error <= 1.0 / math.sqrt(errors) and found.unseen_share <= 0.1
+    wanted = 1.0 / math.sqrt(errors)
+    return found.relative_error <= wanted and found.unseen_share <= 2.0 * wanted

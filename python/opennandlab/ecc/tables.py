@@ -87,7 +87,7 @@ class LlrTable:
 HEAD = ("bin", "from", "to", "LLR", "P(bin | 0)", "P(bin | 1)")
 
 
-def llr_table(
+def llr_table(  # noqa: PLR0913 - one argument for each thing that is to be chosen
     rber: float,
     reads: int = 3,
     *,

@@ -38,17 +38,19 @@ def speed(  # noqa: PLR0913 - one argument for each thing that is to be chosen
         bit_errors: Wrong bits in each frame, or
         points: of the channel, one measurement each.
         channel: As for `curve`; with `bit_errors` the rate that LLRs are computed for is theirs.
-        decoder: Of an LDPC code given as text.
+        decoder: Of an LDPC code given as text; default layered min-sum in 8 bits.
         seconds: Time for each measurement.
         seed: Of data and noise.
 
     Returns:
-        `{code, channel, decoder, rows: [{x or bit_errors, information_mbit_s, coded_mbit_s, ...}]}`,
-        10^6 bits per second.
+        `{code, channel, decoder, rows: [{x, information_mbit_s, coded_mbit_s, ...}]}` in 10^6 bits
+        per second; `bit_errors` instead of `x` where these were given.
 
     Raises:
         ConfigError: for a code, channel or point that cannot be.
     """
+    if decoder is None:
+        decoder = Decoder(arithmetic="int8")
     code = Code.parse(code, decoder) if isinstance(code, str) else code
     channel = Channel.parse(channel) if isinstance(channel, str) else channel
     if not 0.0 < seconds <= SECONDS_MAX:
@@ -62,7 +64,8 @@ def speed(  # noqa: PLR0913 - one argument for each thing that is to be chosen
             )
         rber = min(max(bit_errors, 1) / code.code_bits, 0.49)
         x = rber if channel.has_rber else 4.0
-        tasks = [({"bit_errors": bit_errors}, _task(code, channel, x, seed, bit_errors))]
+        what: dict[str, float] = {"bit_errors": bit_errors}
+        tasks = [(what, _task(code, channel, x, seed, bit_errors))]
     else:
         given = points or []
         xs = (
@@ -88,7 +91,7 @@ def speed(  # noqa: PLR0913 - one argument for each thing that is to be chosen
 def _task(
     code: Code, channel: Channel, x: float, seed: int, bit_errors: int | None
 ) -> _core.EccTask:
-    return _core.EccTask(code.core, channel.spec, x, seed, False, bit_errors)
+    return _core.EccTask(code.core, channel.spec, x, seed, zero_codeword=False, errors=bit_errors)
 
 
 def _measure(code: Code, task: _core.EccTask, seconds: float) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 //! The LLR table of a sensed page: what each pattern of reads says about the bit.
 //!
-//! A table belongs to the states it was computed for. Used on other states it is *mismatched*, as a
-//! controller's table is when the page has aged since: bins keep their thresholds, LLRs are those of
-//! the states believed in.
+//! A table belongs to the states it was computed for. Used on other states it is *mismatched*, as
+//! a controller's table is when the page has aged since: bins keep their thresholds, LLRs are those
+//! of the states believed in.
 
 use super::sensing::{bin_llrs, States};
 use super::ChannelError;

@@ -9,8 +9,8 @@
 //!   bin        0          1   2         3            3 reads cut the axis into 4 bins
 //! ```
 //!
-//! A read at a threshold says on which side of it the cell is; N reads give one of N + 1 bins, and a
-//! bin is worth the LLR `ln(P(bin | 0) / P(bin | 1))`. With one read at the crossing of the two
+//! A read at a threshold says on which side of it the cell is; N reads give one of N + 1 bins, and
+//! a bin is worth the LLR `ln(P(bin | 0) / P(bin | 1))`. With one read at the crossing of the two
 //! densities, bits are wrong with the raw bit error rate (RBER): equal widths give
 //! `sigma = 1 / Q^-1(RBER)`.
 //!

@@ -5,14 +5,14 @@
 //!   (frame / 16)  (frame)                            additive  (task, frame number)
 //! ```
 //!
-//! [`run_chunk`] works off a range of frames. Each has a stream of random numbers of its own, so the
-//! tally of a range is the sum of the tallies of its parts, whatever thread made them and however a
-//! run was cut or continued. Threads, stopping rules and files are the caller's.
+//! [`run_chunk`] works off a range of frames. Each has a stream of random numbers of its own, so
+//! the tally of a range is the sum of the tallies of its parts, whatever thread made them and
+//! however a run was cut or continued. Threads, stopping rules and files are the caller's.
 //!
 //! Codewords are random; [`CODEWORD_FRAMES`] consecutive frames share one, because the noise is
-//! what varies and encoding a long code costs more than decoding it. For error rates beyond reach a
-//! task can fix the number of wrong hard decisions ([`Task::errors`]): `FER = sum_w P(w) FER_w` with
-//! `w` binomial, a stratified estimate without bias; `binomial_weights` gives the `P(w)`.
+//! what varies and encoding a long code costs more than decoding it. For error rates beyond reach
+//! a task can fix the number of wrong hard decisions ([`Task::errors`]): `FER = sum_w P(w) FER_w`
+//! with `w` binomial, a stratified estimate without bias; `binomial_weights` gives the `P(w)`.
 
 mod codes;
 mod hard;

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from opennandlab.validation.case import Case, Effort
 from opennandlab.validation.suites import (
     cost_benefit,
+    ecc,
     reliability,
     timing,
     trim,
@@ -27,5 +28,6 @@ SUITES: dict[str, Callable[[Effort], list[Case]]] = {
     "wear": wear.cases,
     "timing": timing.cases,
     "reliability": reliability.cases,
+    "ecc": ecc.cases,
 }
 """Suites in the order of the report."""

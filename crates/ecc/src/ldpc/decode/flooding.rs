@@ -12,7 +12,7 @@
 
 use super::layered::half_integer;
 use super::{tie, transpose, Engine, Graph};
-use crate::ldpc::simd::{Bytes, Row, Weaken, LANES};
+use crate::ldpc::simd::{Bytes, Hidden, Row, Weaken, LANES};
 
 /// A 16-bit value for each of 64 frames.
 #[repr(align(64))]
@@ -79,6 +79,7 @@ impl Engine for Flooding {
 
     #[inline(always)]
     fn sweep<V: Bytes>(&mut self, graph: &Graph) {
+        let hidden = Hidden::<V>::new();
         for (row, sum) in self.channel.iter().zip(&mut self.sums) {
             widen(row, sum);
         }
@@ -95,7 +96,7 @@ impl Engine for Flooding {
                     *out = difference.clamp(-128, 127) as i8;
                 }
             }
-            answer::<V>(extrinsics, messages, self.weaken);
+            answer::<V>(extrinsics, messages, self.weaken, hidden);
             for (&column, message) in columns.iter().zip(messages.iter()) {
                 let sum = &mut self.sums[column as usize];
                 for (sum, &lane) in sum.0.iter_mut().zip(&message.0) {
@@ -108,36 +109,37 @@ impl Engine for Flooding {
 
     #[inline(always)]
     fn decide<V: Bytes>(&self, _graph: &Graph, hard: &mut [u64]) {
+        let hidden = Hidden::<V>::new();
         for (word, row) in hard.iter_mut().zip(&self.posteriors) {
             let mut signs = Row([0; LANES]);
             for (sign, &lane) in signs.0.iter_mut().zip(&row.0) {
                 *sign = (lane >> 15) as i8;
             }
-            *word = V::word(V::load(&signs).negative());
+            *word = V::word(V::load(&signs).negative(hidden));
         }
     }
 }
 
 /// The messages of one check to each of its bits.
 #[inline(always)]
-fn answer<V: Bytes>(extrinsics: &[Row], messages: &mut [Row], weaken: Weaken) {
+fn answer<V: Bytes>(extrinsics: &[Row], messages: &mut [Row], weaken: Weaken, hidden: Hidden<V>) {
     let mut least = V::splat(127);
     let mut second = least;
     let mut parity = V::splat(0);
     for extrinsic in extrinsics {
         let extrinsic = V::load(extrinsic);
         parity = parity.xor(extrinsic);
-        let magnitude = extrinsic.magnitude(extrinsic.negative());
+        let magnitude = extrinsic.magnitude(extrinsic.negative(hidden), hidden);
         second = second.min(least.max(magnitude));
         least = least.min(magnitude);
     }
-    let odd = parity.negative();
+    let odd = parity.negative(hidden);
     let to_others = least.weaken(weaken).negate_if(odd);
     let to_least = second.weaken(weaken).negate_if(odd);
     for (extrinsic, message) in extrinsics.iter().zip(messages) {
         let extrinsic = V::load(extrinsic);
-        let negative = extrinsic.negative();
-        let is_least = extrinsic.magnitude(negative).equal(least);
+        let negative = extrinsic.negative(hidden);
+        let is_least = extrinsic.magnitude(negative, hidden).equal(least);
         to_least.or_else(is_least, to_others).negate_if(negative).store(message);
     }
 }

@@ -19,7 +19,11 @@
 #![allow(clippy::inline_always)]
 
 use super::{tie, transpose, Engine, Graph};
-use crate::ldpc::simd::{Bytes, Row, Weaken, LANES};
+use crate::ldpc::simd::{Bytes, Hidden, Row, Weaken, LANES};
+
+/// Checks between asking for the posteriors of a check and using them: far enough for the second
+/// level of cache, measured on codes of 2,048 and 36,352 bits.
+const AHEAD: usize = 4;
 
 /// Messages and posteriors of 64 frames.
 #[derive(Debug)]
@@ -74,44 +78,63 @@ impl Engine for Layered {
 
     #[inline(always)]
     fn sweep<V: Bytes>(&mut self, graph: &Graph) {
+        let hidden = Hidden::<V>::new();
         for (first, limit) in graph.rows() {
             let columns = &graph.columns[first..limit];
             let messages = &mut self.messages[first..limit];
-            check::<V>(columns, messages, &mut self.posteriors, self.weaken);
+            let ahead = AHEAD * (limit - first);
+            let coming = graph.columns.get(first + ahead..limit + ahead).unwrap_or(columns);
+            let edges = Edges { columns, coming };
+            check::<V>(edges, messages, &mut self.posteriors, self.weaken, hidden);
         }
     }
 
     #[inline(always)]
     fn decide<V: Bytes>(&self, _graph: &Graph, hard: &mut [u64]) {
+        let hidden = Hidden::<V>::new();
         for (word, row) in hard.iter_mut().zip(&self.posteriors) {
-            *word = V::word(V::load(row).negative());
+            *word = V::word(V::load(row).negative(hidden));
         }
     }
 }
 
+/// The bits of a check, and as many bits of one that comes soon.
+#[derive(Clone, Copy)]
+struct Edges<'a> {
+    columns: &'a [u32],
+    coming: &'a [u32],
+}
+
 /// One check in all lanes.
 #[inline(always)]
-fn check<V: Bytes>(columns: &[u32], messages: &mut [Row], posteriors: &mut [Row], weaken: Weaken) {
+fn check<V: Bytes>(
+    edges: Edges<'_>,
+    messages: &mut [Row],
+    posteriors: &mut [Row],
+    weaken: Weaken,
+    hidden: Hidden<V>,
+) {
     let mut least = V::splat(127);
     let mut second = least;
     let mut parity = V::splat(0);
-    for (&column, message) in columns.iter().zip(messages.iter()) {
+    for (&column, message) in edges.columns.iter().zip(messages.iter()) {
         let posterior = &mut posteriors[column as usize];
         let extrinsic = V::load(posterior).sub(V::load(message));
         extrinsic.store(posterior);
         parity = parity.xor(extrinsic);
-        let magnitude = extrinsic.magnitude(extrinsic.negative());
+        let magnitude = extrinsic.magnitude(extrinsic.negative(hidden), hidden);
         second = second.min(least.max(magnitude));
         least = least.min(magnitude);
     }
-    let odd = parity.negative();
+    let odd = parity.negative(hidden);
     let to_others = least.weaken(weaken).negate_if(odd);
     let to_least = second.weaken(weaken).negate_if(odd);
-    for (&column, message) in columns.iter().zip(messages) {
+    for ((&column, message), &coming) in edges.columns.iter().zip(messages).zip(edges.coming) {
+        V::prefetch(&posteriors[coming as usize]);
         let posterior = &mut posteriors[column as usize];
         let extrinsic = V::load(posterior);
-        let negative = extrinsic.negative();
-        let is_least = extrinsic.magnitude(negative).equal(least);
+        let negative = extrinsic.negative(hidden);
+        let is_least = extrinsic.magnitude(negative, hidden).equal(least);
         let sent = to_least.or_else(is_least, to_others).negate_if(negative);
         sent.store(message);
         extrinsic.add(sent).store(posterior);

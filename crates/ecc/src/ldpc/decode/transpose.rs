@@ -5,58 +5,68 @@
 //!   frame 1: b0 b1 b2 …    ◄──►    bit 1: a1 b1 c1 …
 //! ```
 //!
-//! Blocks of 8 by 8 are turned in eight 64-bit words (the swaps of H. Warren, Hacker's Delight,
-//! 2nd ed., 7-3, on bytes for LLRs and on bits for decisions).
+//! Blocks of 8 by 8 are turned in 64-bit words (the swaps of H. Warren, Hacker's Delight, 2nd ed.,
+//! 7-3, on bytes for LLRs and on bits for decisions), for all groups of eight lanes at once. A strip
+//! of a cache line per frame is copied first: frames whose length is a power of two would otherwise
+//! push each other out of the cache.
 
 #![allow(clippy::inline_always)]
 
 use crate::ldpc::simd::{Row, LANES};
 
+/// Eight words, one for each group of eight lanes; operations go over the groups as one vector.
+type Groups = [u64; 8];
+
+/// Bits that are handled together: a cache line of each frame.
+const STRIP: usize = 64;
+
 /// Spreads frames of 8-bit LLRs over lanes: row `sent[i]` gets LLR `i` of each frame.
 #[inline(always)]
 pub(super) fn read_bytes(llrs: &[i8], sent: &[u32], rows: &mut [Row]) {
     let bits = sent.len();
-    for first in (0..bits).step_by(8) {
-        let width = (bits - first).min(8);
-        for group in (0..LANES).step_by(8) {
-            let mut block = [0_u64; 8];
-            for (lane, word) in block.iter_mut().enumerate() {
-                let start = (group + lane) * bits + first;
-                // Lanes beyond the last frame stay zero.
-                if let Some(bytes) = llrs.get(start..start + width) {
-                    *word = pack(bytes);
+    let mut strip = [[0_i8; STRIP]; LANES];
+    for first in (0..bits).step_by(STRIP) {
+        let width = (bits - first).min(STRIP);
+        // Lanes beyond the last frame stay zero.
+        for (line, frame) in strip.iter_mut().zip(llrs.chunks_exact(bits)) {
+            line[..width].copy_from_slice(&frame[first..first + width]);
+        }
+        for (eight, columns) in sent[first..first + width].chunks(8).enumerate() {
+            let mut block = [[0_u64; 8]; 8];
+            for (lane, line) in strip.iter().enumerate() {
+                let mut bytes = [0_u8; 8];
+                for (byte, &llr) in bytes.iter_mut().zip(&line[8 * eight..8 * eight + 8]) {
+                    *byte = llr as u8;
                 }
+                block[lane % 8][lane / 8] = u64::from_le_bytes(bytes);
             }
             turn_bytes(&mut block);
-            for (&word, &column) in block.iter().zip(&sent[first..first + width]) {
-                let lanes = &mut rows[column as usize].0[group..group + 8];
-                for (lane, byte) in lanes.iter_mut().zip(word.to_le_bytes()) {
-                    *lane = byte as i8;
+            for (groups, &column) in block.iter().zip(columns) {
+                let row = &mut rows[column as usize].0;
+                for (lanes, word) in row.chunks_exact_mut(8).zip(groups) {
+                    for (lane, byte) in lanes.iter_mut().zip(word.to_le_bytes()) {
+                        *lane = byte as i8;
+                    }
                 }
             }
         }
     }
 }
 
+/// Byte `j` of word `i` becomes byte `i` of word `j`, in each group.
 #[inline(always)]
-fn pack(bytes: &[i8]) -> u64 {
-    if let Ok(bytes) = <&[i8; 8]>::try_from(bytes) {
-        return u64::from_le_bytes(bytes.map(|byte| byte as u8));
-    }
-    bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte as u8))
-}
-
-/// Byte `j` of word `i` becomes byte `i` of word `j`.
-#[inline(always)]
-fn turn_bytes(block: &mut [u64; 8]) {
+fn turn_bytes(block: &mut [Groups; 8]) {
     for (distance, mask) in
         [(4, 0x0000_0000_ffff_ffff_u64), (2, 0x0000_ffff_0000_ffff), (1, 0x00ff_00ff_00ff_00ff)]
     {
         for low in 0..8 {
             if low & distance == 0 {
-                let swap = (block[low] >> (8 * distance) ^ block[low + distance]) & mask;
-                block[low] ^= swap << (8 * distance);
-                block[low + distance] ^= swap;
+                for group in 0..8 {
+                    let (a, b) = (block[low][group], block[low + distance][group]);
+                    let swap = (a >> (8 * distance) ^ b) & mask;
+                    block[low][group] = a ^ swap << (8 * distance);
+                    block[low + distance][group] = b ^ swap;
+                }
             }
         }
     }
@@ -66,50 +76,55 @@ fn turn_bytes(block: &mut [u64; 8]) {
 #[inline(always)]
 pub(super) fn write_bits(words: &[u64], sent: &[u32], out: &mut [u8]) {
     let bits = sent.len();
-    let frames = out.len() / bits;
-    for first in (0..bits).step_by(8) {
-        let width = (bits - first).min(8);
-        let mut columns = [0_u64; 8];
-        for (word, &column) in columns.iter_mut().zip(&sent[first..first + width]) {
-            *word = words[column as usize];
-        }
-        for group in (0..frames).step_by(8) {
-            let mut block = 0;
-            for (index, word) in columns.iter().enumerate() {
-                block |= (word >> group & 0xff) << (8 * index);
-            }
-            let block = turn_bits(block);
-            for lane in 0..(frames - group).min(8) {
-                let spread = spread(block >> (8 * lane) & 0xff).to_le_bytes();
-                let start = (group + lane) * bits + first;
-                match <&mut [u8; 8]>::try_from(&mut out[start..start + width]) {
-                    Ok(eight) => *eight = spread,
-                    Err(_) => out[start..start + width].copy_from_slice(&spread[..width]),
+    let mut strip = [[0_u8; STRIP]; LANES];
+    for first in (0..bits).step_by(STRIP) {
+        let width = (bits - first).min(STRIP);
+        for (eight, columns) in sent[first..first + width].chunks(8).enumerate() {
+            let mut block = [0_u64; 8];
+            for (index, &column) in columns.iter().enumerate() {
+                // Byte `index` of block `g` holds the lanes of group `g`.
+                let word = words[column as usize];
+                for (group, block) in block.iter_mut().enumerate() {
+                    *block |= (word >> (8 * group) & 0xff) << (8 * index);
                 }
             }
+            turn_bits(&mut block);
+            for lane in 0..8 {
+                let mut spreads = [0_u64; 8];
+                for (spreaded, block) in spreads.iter_mut().zip(&block) {
+                    *spreaded = spread(block >> (8 * lane) & 0xff);
+                }
+                for (group, spreaded) in spreads.iter().enumerate() {
+                    strip[8 * group + lane][8 * eight..8 * eight + 8]
+                        .copy_from_slice(&spreaded.to_le_bytes());
+                }
+            }
+        }
+        for (line, frame) in strip.iter().zip(out.chunks_exact_mut(bits)) {
+            frame[first..first + width].copy_from_slice(&line[..width]);
         }
     }
 }
 
-/// Bit `j` of byte `i` becomes bit `i` of byte `j`.
+/// Bit `j` of byte `i` becomes bit `i` of byte `j`, in each group.
 #[inline(always)]
-fn turn_bits(mut block: u64) -> u64 {
+fn turn_bits(block: &mut Groups) {
     for (shift, mask) in
         [(7, 0x00aa_00aa_00aa_00aa_u64), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)]
     {
-        let swap = (block ^ block >> shift) & mask;
-        block ^= swap ^ swap << shift;
+        for word in block.iter_mut() {
+            let swap = (*word ^ *word >> shift) & mask;
+            *word ^= swap ^ swap << shift;
+        }
     }
-    block
 }
 
 /// Bit `i` of a byte becomes byte `i`, 0 or 1.
 #[inline(always)]
 fn spread(byte: u64) -> u64 {
-    let copies = byte * 0x0101_0101_0101_0101;
-    let single = copies & 0x8040_2010_0804_0201;
-    // A byte that is not zero carries into its highest bit.
-    (single + 0x7f7f_7f7f_7f7f_7f7f) >> 7 & 0x0101_0101_0101_0101 | (single >> 7 & 1 << 56)
+    let two = byte | byte << 28;
+    let four = (two | two << 14) & 0x0003_0003_0003_0003;
+    (four | four << 7) & 0x0101_0101_0101_0101
 }
 
 #[cfg(test)]
