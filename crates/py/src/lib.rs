@@ -195,6 +195,8 @@ mod _core {
     #[pymodule_export]
     use super::ecc::channel::{ecc_interval, ecc_limits, ecc_llr_table, ecc_tail, ecc_weights};
     #[pymodule_export]
+    use super::ecc::ldpc::{ecc_ldpc_names, EccLdpc};
+    #[pymodule_export]
     use super::ecc::monte_carlo::{EccCodec, EccTask};
     #[pymodule_export]
     use super::{

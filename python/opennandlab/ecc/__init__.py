@@ -6,6 +6,7 @@
     onl.ecc.curve("bch:m=13,t=8,data_bits=4096", "bsc", [1e-3, 2e-3], errors=100)
 
     codes, channels, points    what is typed, checked
+    bch, ldpc                  the codecs by themselves: bits in, bits out
     tables                     LLR tables and Shannon limits
     tally                      counts, and what follows from them
     engine, strata             frames over threads; where failures are too rare to be met by chance
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from opennandlab.ecc.comparing import UnlikeCodesError, compare
     from opennandlab.ecc.container import decode_file, encode_file
     from opennandlab.ecc.curves import Curve, CurveInterrupted, curve
+    from opennandlab.ecc.ldpc import LdpcCode, LdpcWords
     from opennandlab.ecc.tables import LlrTable, limits, llr_table
     from opennandlab.ecc.timing import speed
 
@@ -38,6 +40,8 @@ _HOMES = {
     "Curve": "curves",
     "CurveInterrupted": "curves",
     "Decoder": "codes",
+    "LdpcCode": "ldpc",
+    "LdpcWords": "ldpc",
     "LlrTable": "tables",
     "Uncorrectable": "bch",
     "UnlikeCodesError": "comparing",
@@ -57,6 +61,8 @@ __all__ = [
     "Curve",
     "CurveInterrupted",
     "Decoder",
+    "LdpcCode",
+    "LdpcWords",
     "LlrTable",
     "Uncorrectable",
     "UnlikeCodesError",

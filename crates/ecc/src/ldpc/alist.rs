@@ -1,4 +1,4 @@
-//! Reads matrices in the alist format of D. MacKay's code archive.
+//! Reads matrices in the alist format of D. J. C. `MacKay`'s code archive.
 //!
 //! ```text
 //!   # a comment, on any line            an extension that archives use

@@ -121,7 +121,9 @@ impl LdpcCode {
         let dense = Dense::new(&matrix, punctured)?;
         let mut position = vec![u32::MAX; matrix.column_count()];
         let mut is_sent = vec![true; matrix.column_count()];
-        punctured.iter().for_each(|&column| is_sent[column as usize] = false);
+        for &column in punctured {
+            is_sent[column as usize] = false;
+        }
         let sent: Vec<u32> =
             (0..matrix.column_count() as u32).filter(|&column| is_sent[column as usize]).collect();
         for (index, &column) in (0_u32..).zip(&sent) {

@@ -132,7 +132,8 @@ fn shift_row(
         let message = format!("{} blocks; accepted: {columns}", numbers.len());
         return Err(MatrixError::line(line, message));
     }
-    if let Some(shift) = numbers.iter().find(|&&shift| shift < -1 || shift >= expansion as i64) {
+    let is_shift = |&shift: &i64| shift == -1 || (0..expansion as u64).contains(&(shift as u64));
+    if let Some(shift) = numbers.iter().find(|shift| !is_shift(shift)) {
         let message =
             format!("shift {shift}; accepted: 0 to {}, -1 for a block of zeros", expansion - 1);
         return Err(MatrixError::line(line, message));

@@ -16,7 +16,7 @@
 //! and none is zero, so no decision is ever a tie.
 #![allow(unsafe_code)]
 // A call per operation would undo the reason for this file.
-#![allow(clippy::inline_always)]
+#![allow(clippy::inline_always, clippy::needless_range_loop, clippy::cast_possible_wrap)]
 
 /// Frames that one pass decodes.
 pub(crate) const LANES: usize = 64;
@@ -221,11 +221,11 @@ mod portable {
         }
         #[inline(always)]
         fn min(self, other: Self) -> Self {
-            map(self.0, other.0, |a, b| a.min(b))
+            map(self.0, other.0, Ord::min)
         }
         #[inline(always)]
         fn max(self, other: Self) -> Self {
-            map(self.0, other.0, |a, b| a.max(b))
+            map(self.0, other.0, Ord::max)
         }
         #[inline(always)]
         fn negative(self, _: Hidden<Self>) -> Self::Mask {
@@ -253,7 +253,7 @@ mod portable {
         fn weaken(self, by: Weaken) -> Self {
             match by {
                 Weaken::Scale(scale) => map(self.0, self.0, |a, _| {
-                    let doubled = 2 * (a as u8 as u16) + 1;
+                    let doubled = 2 * u16::from(a as u8) + 1;
                     ((doubled * scale + 255) >> 9) as i8
                 }),
                 Weaken::Offset(offset) => {
@@ -332,13 +332,13 @@ mod avx2 {
 
         #[inline(always)]
         fn load(row: &Row) -> Self {
-            let start = (&raw const row.0).cast::<__m256i>();
+            let start = (&raw const *row).cast::<__m256i>();
             // SAFETY: see `Lanes`; a row is 64 bytes, aligned to 64.
             unsafe { Self(_mm256_load_si256(start), _mm256_load_si256(start.add(1))) }
         }
         #[inline(always)]
         fn store(self, row: &mut Row) {
-            let start = (&raw mut row.0).cast::<__m256i>();
+            let start = (&raw mut *row).cast::<__m256i>();
             // SAFETY: see `Lanes`; a row is 64 bytes, aligned to 64.
             unsafe {
                 _mm256_store_si256(start, self.0);

@@ -3,6 +3,7 @@
 pub(crate) mod bch;
 pub(crate) mod channel;
 mod codecs;
+pub(crate) mod ldpc;
 pub(crate) mod monte_carlo;
 
 use opennandlab_sim::config::ConfigError;

@@ -10,8 +10,6 @@
 //! bits around its checks, so those are kept up to date. One frame at a time; an iteration corrects
 //! at most one bit, so a long code needs as many iterations as it has errors.
 
-#![allow(clippy::inline_always)]
-
 use super::{tie, Engine, Graph};
 use crate::ldpc::simd::Bytes;
 

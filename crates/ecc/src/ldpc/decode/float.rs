@@ -11,8 +11,6 @@
 //! Exponential and logarithm are written out in plain operations, so that every machine gives the
 //! same digits and the compiler can use its vectors.
 
-#![allow(clippy::inline_always)]
-
 use super::{tie, Engine, Graph};
 use crate::ldpc::simd::Bytes;
 

@@ -8,8 +8,6 @@
 //! All checks see the posteriors of the last iteration, as in the tables of the literature. Numbers
 //! are half-integers and whole ones as in `layered`; the sum of a bit does not saturate in 16 bits.
 
-#![allow(clippy::inline_always)]
-
 use super::layered::half_integer;
 use super::{tie, transpose, Engine, Graph};
 use crate::ldpc::simd::{Bytes, Hidden, Row, Weaken, LANES};

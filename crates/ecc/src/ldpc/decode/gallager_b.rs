@@ -10,8 +10,6 @@
 //! of one word, votes are counted in words too: plane `i` of a counter holds bit `i` of the counts
 //! of all frames (R. Gallager, Low-Density Parity-Check Codes, 1963, section 4.1).
 
-#![allow(clippy::inline_always)]
-
 use std::marker::PhantomData;
 
 use super::{tie, Engine, Graph, Llr};

@@ -16,8 +16,6 @@
 //! The schedule is that of M. Mansour and N. Shanbhag (IEEE Trans. VLSI Systems 11, 2003), the
 //! factor or offset that of J. Chen and M. Fossorier (IEEE Trans. Communications 50, 2002).
 
-#![allow(clippy::inline_always)]
-
 use super::{tie, transpose, Engine, Graph};
 use crate::ldpc::simd::{Bytes, Hidden, Row, Weaken, LANES};
 

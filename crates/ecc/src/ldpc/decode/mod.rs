@@ -18,6 +18,11 @@
 //! | Gallager B | `gallager_b`, one bit per message | the same |
 //! | weighted bit flipping | `bit_flip` | the same, in their own units |
 
+// A call per operation would undo what `simd::run` is for; loops over lanes by index become vectors,
+// loops over iterators often do not; ties of min-sum are exact; bytes are LLRs and back.
+#![allow(clippy::inline_always, clippy::needless_range_loop)]
+#![allow(clippy::float_cmp, clippy::cast_possible_wrap)]
+
 mod bit_flip;
 mod float;
 mod flooding;
@@ -458,7 +463,7 @@ impl Decoder {
         iterations: &mut [u32],
     ) {
         assert_eq!(ok.len(), frames, "flags of {frames} frames");
-        let out = Output { hard, ok, iterations };
+        let out = &mut Output { hard, ok, iterations };
         let (graph, config) = (&self.graph, &self.config);
         match config.algorithm {
             Algorithm::GallagerB => {
@@ -501,19 +506,19 @@ impl Decoder {
             Algorithm::LayeredNms | Algorithm::LayeredOms => {
                 let engine =
                     self.engines.layered.get_or_insert_with(|| Layered::new(graph, weaken));
-                let out = Output { hard, ok, iterations };
+                let out = &mut Output { hard, ok, iterations };
                 each_batch(engine, graph, config, self.path, &mut self.decisions, llrs, out);
             }
             Algorithm::FloodingNms | Algorithm::FloodingOms => {
                 let engine =
                     self.engines.flooding.get_or_insert_with(|| Flooding::new(graph, weaken));
-                let out = Output { hard, ok, iterations };
+                let out = &mut Output { hard, ok, iterations };
                 each_batch(engine, graph, config, self.path, &mut self.decisions, llrs, out);
             }
             Algorithm::GallagerB => {
                 let engine = self.engines.gallager_b.get_or_insert_with(|| GallagerB::new(graph));
                 let mut engine = gallager_b::Of::<i8>::new(engine);
-                let out = Output { hard, ok, iterations };
+                let out = &mut Output { hard, ok, iterations };
                 each_batch(&mut engine, graph, config, self.path, &mut self.decisions, llrs, out);
             }
             Algorithm::LayeredSpa | Algorithm::FloodingSpa | Algorithm::WeightedBitFlip => {
@@ -535,7 +540,7 @@ fn each_batch<E: Engine>(
     path: Path,
     decisions: &mut Decisions,
     llrs: &[E::Llr],
-    out: Output<'_>,
+    out: &mut Output<'_>,
 ) {
     let bits = graph.sent.len();
     let frames = out.ok.len();

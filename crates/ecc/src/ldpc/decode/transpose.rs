@@ -10,8 +10,6 @@
 //! of a cache line per frame is copied first: frames whose length is a power of two would otherwise
 //! push each other out of the cache.
 
-#![allow(clippy::inline_always)]
-
 use crate::ldpc::simd::{Row, LANES};
 
 /// Eight words, one for each group of eight lanes; operations go over the groups as one vector.
