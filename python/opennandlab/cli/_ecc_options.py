@@ -54,7 +54,7 @@ ArithmeticOf = Annotated[
     Arithmetic,
     typer.Option(
         "--arithmetic",
-        help="float32, or int8 as in controllers; auto: int8 in `speed` and `decode` for min-sum.",
+        help="float32, or int8 as in controllers; auto: int8 for min-sum in `speed` and `decode`.",
     ),
 ]
 Fixed = Annotated[bool, typer.Option("--fixed-iterations", help="Do not stop at a zero syndrome.")]
