@@ -172,9 +172,14 @@ def test_a_journal_of_another_curve_is_refused(tmp_path: Path, hamming: str) -> 
     journal = tmp_path / "curve.json"
     ecc.curve(hamming, "bsc", [0.03], errors=5, output=journal)
     before = journal.read_bytes()
-    for change in ({"seed": 1}, {"zero_codeword": True}, {"decoder": Decoder("layered-spa")}):
+    changes: list[dict[str, Any]] = [
+        {"seed": 1},
+        {"zero_codeword": True},
+        {"decoder": Decoder("layered-spa")},
+    ]
+    for change in changes:
         with pytest.raises(ResultError, match="holds another curve"):
-            ecc.curve(hamming, "bsc", [0.03], errors=5, output=journal, **change)  # type: ignore[arg-type]
+            ecc.curve(hamming, "bsc", [0.03], errors=5, output=journal, **change)
     with pytest.raises(ResultError, match="holds another curve"):
         ecc.curve(hamming, "sensing:3", [0.03], errors=5, output=journal)
     assert journal.read_bytes() == before

@@ -62,13 +62,24 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over a common x axis."""
+    """Lines over a common x axis.
+
+    Args:
+        title: What it shows.
+        x: The common axis.
+        y: The axis of values.
+        lines: At least one.
+        note: A sentence below the title.
+        legend: Where names stand in the drawing: `upper left`, or `lower right` for curves that
+            rise from the left.
+    """
 
     title: str
     x: Axis
     y: Axis
     lines: tuple[Line, ...]
     note: str = ""
+    legend: str = "upper left"
     anchor: str = field(default="", compare=False)
 
 
@@ -142,14 +153,34 @@ def svg(chart: Chart) -> str:
     )
     for index, line in enumerate(chart.lines):
         parts.append(_drawn(line, chart, xs, ys, COLOURS[index % len(COLOURS)]))
-        if len(chart.lines) > 1:
-            top = TOP + 16 + 16 * index
-            parts.append(
-                f'<line x1="{LEFT + 10}" x2="{LEFT + 30}" y1="{top - 4}" y2="{top - 4}" '
-                f'stroke="{COLOURS[index % len(COLOURS)]}" stroke-width="2"/>'
-                f'<text x="{LEFT + 36}" y="{top}">{escape(line.name)}</text>'
-            )
+    if len(chart.lines) > 1:
+        parts.extend(_legend(chart))
     return "".join([*parts, "</svg>"])
+
+
+def _legend(chart: Chart) -> Iterable[str]:
+    """Yield the names of the lines, below one another."""
+    left, first = LEFT + 10, TOP + 16
+    if chart.legend == "lower right":
+        # Seven units of the drawing are a wide letter of its font.
+        width = 40 + 7 * max(len(line.name) for line in chart.lines)
+        left = WIDTH - RIGHT - width
+        first = HEIGHT - BOTTOM - 16 * len(chart.lines) + 6
+        yield (
+            f'<rect x="{left - 4}" y="{first - 15}" width="{width}" '
+            f'height="{16 * len(chart.lines) + 6}" fill="#fff" fill-opacity="0.8"/>'
+        )
+    for index, line in enumerate(chart.lines):
+        top = first + 16 * index
+        yield (
+            f'<line x1="{left}" x2="{left + 20}" y1="{top - 4}" y2="{top - 4}" '
+            f'stroke="{COLOURS[index % len(COLOURS)]}" stroke-width="2"{_dashes(line)}/>'
+            f'<text x="{left + 26}" y="{top}">{escape(line.name)}</text>'
+        )
+
+
+def _dashes(line: Line) -> str:
+    return ' stroke-dasharray="6 4"' if line.dash else ""
 
 
 def _plotly_axis(axis: Axis, decades: float) -> dict[str, Any]:
@@ -196,10 +227,9 @@ def _drawn(
         runs[-1].append(f"{across},{up}")
         if line.dots:
             dots.append(f'<circle cx="{across}" cy="{up}" r="3" fill="{colour}"/>')
-    dash = ' stroke-dasharray="6 4"' if line.dash else ""
     strokes = [
         f'<polyline points="{" ".join(run)}" fill="none" stroke="{colour}" stroke-width="1.6"'
-        f"{dash}/>"
+        f"{_dashes(line)}/>"
         for run in runs
         if run
     ]
