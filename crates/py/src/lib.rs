@@ -214,11 +214,6 @@ impl Simulation {
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::reliability::{
-        arrhenius, beta_binomial_tail, device_reliability, layer_factors, llr_table, page_code,
-        page_types, rber, resolve_reliability, retry_steps, states,
-    };
-    #[pymodule_export]
     use super::ecc::bch::{ecc_bch_paths, EccBch};
     #[pymodule_export]
     use super::ecc::channel::{ecc_interval, ecc_limits, ecc_llr_table, ecc_tail, ecc_weights};
@@ -226,6 +221,11 @@ mod _core {
     use super::ecc::ldpc::{ecc_ldpc_names, EccLdpc};
     #[pymodule_export]
     use super::ecc::monte_carlo::{EccCodec, EccTask};
+    #[pymodule_export]
+    use super::reliability::{
+        arrhenius, beta_binomial_tail, device_reliability, layer_factors, llr_table, page_code,
+        page_types, rber, resolve_reliability, retry_steps, states,
+    };
     #[pymodule_export]
     use super::{
         commit, device_schema, effective, model_version, replay_schema, resolve_device,

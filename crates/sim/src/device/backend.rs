@@ -46,6 +46,12 @@ impl Backend {
         Self::Full(Box::new(full))
     }
 
+    /// Whether every mechanism is there.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, Self::Full(_))
+    }
+
     /// Number of page types.
     pub(crate) fn page_types(&self) -> u32 {
         match self {
