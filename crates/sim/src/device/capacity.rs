@@ -170,7 +170,8 @@ impl DeviceConfig {
             format!("ftl.{path}"),
             format!(
                 "no spare block is left: die {} has {good} good blocks ({bad} bad) and needs {} = \
-                 {} for {pages} logical pages + {} reserve + {} further open + 1 to collect{cached}; \
+                 {} for {pages} logical pages + {} reserve + {} further open + 1 to \
+                 collect{cached}; \
                  raise over_provisioning_pct (now {}) or lower \
                  gc_reserve_blocks (now {} per device)",
                 die.0,
