@@ -96,7 +96,7 @@ def test_wrong_arrays_are_refused_in_words(hamming: LdpcCode) -> None:
         hamming.decode(np.full(7, np.nan))
     with pytest.raises(ConfigError, match="no decoder is named `best`; accepted: layered-spa"):
         hamming.decode(np.ones(7), decoder="best")
-    with pytest.raises(ConfigError, match="scale 1.5 of min-sum; accepted"):
+    with pytest.raises(ConfigError, match=r"scale 1\.5 of min-sum; accepted"):
         hamming.decode(np.ones(7), scale=1.5)
     with pytest.raises(ConfigError, match="-1 iterations"):
         hamming.decode(np.ones(7), iterations=-1)

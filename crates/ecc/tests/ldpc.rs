@@ -222,7 +222,7 @@ fn a_decoder_refuses_what_it_cannot_do() {
     );
     assert_eq!(
         refused(|c| c.offset = -1.0),
-        "offset -1 of min-sum; accepted: 0 to 31.75, in units of LLR"
+        "offset -1 of min-sum; accepted: 0 to 32, in units of LLR"
     );
     let unknown = Algorithm::from_name("spa").expect_err("refused").to_string();
     assert!(unknown.contains("accepted: layered-spa, flooding-spa"), "{unknown}");
@@ -296,7 +296,10 @@ proptest! {
     #[test]
     fn damaged_matrices_are_codes_or_refusals(
         changes in prop::collection::vec((0_usize..44, -2_i64..9), 0..4),
-        huge in prop::option::of((0_usize..44, prop::sample::select(vec![u64::MAX, 1 << 40, 1 << 31]))),
+        huge in prop::option::of((
+            0_usize..44,
+            prop::sample::select(vec![u64::MAX, 1 << 40, 1 << 31]),
+        )),
     ) {
         let hamming = "7 3\n3 4\n1 1 1 2 2 2 3\n4 4 4\n1 0 0\n2 0 0\n3 0 0\n1 2 0\n1 3 0\n2 3 0\n\
                        1 2 3\n1 4 5 7\n2 4 6 7\n3 5 6 7\n";

@@ -140,9 +140,10 @@ class LdpcCode:
             raise ConfigError("info", f"array of {bits.dtype}; accepted: bits 0 and 1")
         frames = self._frames("info", bits, self.k).astype(np.uint8)
         words = np.frombuffer(self._core.encode(frames.tobytes()), dtype=np.uint8)
-        return words.reshape((*bits.shape[:-1], self.n)).copy()
+        coded: Bits = words.reshape((*bits.shape[:-1], self.n)).copy()
+        return coded
 
-    def decode(
+    def decode(  # noqa: PLR0913 - the options of a decoder, by their names
         self,
         llrs: npt.ArrayLike,
         *,
@@ -155,13 +156,13 @@ class LdpcCode:
         """Return the words that a decoder finds.
 
         Args:
-            llrs: Floats, or `int8` in steps of 1/4 (min-sum then works in 8 bits), `(frames, n)`
+            llrs: Floats, or `int8` in steps of 1/3 (min-sum then works in 8 bits), `(frames, n)`
                 or one frame, `(n,)`; not NaN.
             decoder: `layered-nms`, `flooding-nms`, `layered-oms`, `flooding-oms`, `layered-spa`,
                 `flooding-spa`, `gallager-b` or `weighted-bit-flip`.
             iterations: Iterations at most, or exactly without `stop`.
             scale: Factor of normalised min-sum, above 0 and at most 1.
-            offset: Offset of offset min-sum in units of LLR, 0 to 31.75.
+            offset: Offset of offset min-sum in units of LLR, 0 to 32.
             stop: Whether a frame stops as soon as all its checks are satisfied.
 
         Raises:

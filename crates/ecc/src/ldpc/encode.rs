@@ -150,7 +150,7 @@ fn eliminate(bits: &mut [u64], words: usize, order: impl Iterator<Item = u32>) -
 /// ```
 ///
 /// The sum of all block rows leaves the first parity block alone, since every stair and both `a`
-/// cancel; the rest follows row by row. (The form is that of the codes of IEEE 802.16e and 802.11n.)
+/// cancel; the rest follows row by row. (The form is that of IEEE 802.16e and 802.11n.)
 #[derive(Clone, Debug)]
 pub(crate) struct Staircase {
     base: BaseMatrix,

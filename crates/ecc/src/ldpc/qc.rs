@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   4 2 3            block columns, block rows, expansion Z
-//!   0 1 -1 0         a block is Z by Z: -1 all zero, s the identity with its ones moved right by s,
-//!   2 -1 0 1                            so that row i has its one in column (i + s) mod Z
+//!   0 1 -1 0         a block is Z by Z: -1 all zero, s the identity with its ones moved right
+//!   2 -1 0 1         by s, so that row i has its one in column (i + s) mod Z
 //!   1 1 1 0          may be left out: 1 = the bits of this block column are sent, 0 = punctured
 //! ```
 

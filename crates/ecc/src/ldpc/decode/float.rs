@@ -1,7 +1,8 @@
 //! Sum-product and min-sum in 32-bit floats, layered or flooding, 16 frames at a time.
 //!
 //! ```text
-//!   sum-product     |R| = φ( sum of φ(|q|) over the other edges ),  φ(x) = ln((1 + e^-x)/(1 - e^-x))
+//!   sum-product     |R| = φ( sum of φ(|q|) over the other edges )
+//!                   φ(x) = ln((1 + e^-x)/(1 - e^-x))
 //!   min-sum         |R| = weakened minimum of |q| over the other edges
 //! ```
 //!

@@ -18,8 +18,8 @@
 //! | Gallager B | `gallager_b`, one bit per message | the same |
 //! | weighted bit flipping | `bit_flip` | the same, in their own units |
 
-// A call per operation would undo what `simd::run` is for; loops over lanes by index become vectors,
-// loops over iterators often do not; ties of min-sum are exact; bytes are LLRs and back.
+// A call per operation would undo what `simd::run` is for; loops over lanes by index become
+// vectors, loops over iterators often do not; ties of min-sum are exact; bytes are LLRs and back.
 #![allow(clippy::inline_always, clippy::needless_range_loop)]
 #![allow(clippy::float_cmp, clippy::cast_possible_wrap)]
 
@@ -41,11 +41,17 @@ use flooding::Flooding;
 use gallager_b::GallagerB;
 use layered::Layered;
 
-/// Steps of an 8-bit LLR per unit of LLR: 5.25 is 21, and 31.75 is the largest.
+/// Steps of an 8-bit LLR per unit of LLR: 5.3 is 16, and 42.3 is the largest.
+///
+/// Fewer steps lose digits of weak bits, more let posteriors saturate: of 2, 2.5, 3 and 4, three
+/// stayed closest to floats on codes of 576 and 2,048 bits near a frame error rate of 1e-3.
 ///
 /// Min-sum decoders with a factor work in any unit; with an offset, or as sum-product, they take
 /// this one.
-pub const LLR_UNITS: f32 = 4.0;
+pub const LLR_UNITS: f32 = 3.0;
+
+/// The largest offset of min-sum, in units of LLR.
+const OFFSET_MAX: f32 = 32.0;
 
 /// Iterations that anybody waits for.
 const ITERATIONS_MAX: u32 = 100_000;
@@ -56,7 +62,7 @@ const ITERATIONS_MAX: u32 = 100_000;
 /// use opennandlab_ecc::ldpc::quantise;
 /// let mut out = [0; 4];
 /// quantise(&[5.3, -0.1, 1e9, -1e9], &mut out);
-/// assert_eq!(out, [21, 0, 127, -127]);
+/// assert_eq!(out, [16, 0, 127, -127]);
 /// ```
 pub fn quantise(llrs: &[f32], out: &mut [i8]) {
     for (out, &llr) in out.iter_mut().zip(llrs) {
@@ -148,7 +154,7 @@ pub struct DecoderConfig {
     pub iterations: u32,
     /// Factor of normalised min-sum, above 0 and at most 1; in 8 bits a multiple of 1/256.
     pub scale: f32,
-    /// Offset of offset min-sum in units of LLR, 0 to 31; in 8 bits a multiple of 1/4.
+    /// Offset of offset min-sum in units of LLR, 0 to 32; in 8 bits a multiple of 1/3.
     pub offset: f32,
     /// Whether a frame stops at the first iteration that makes it a codeword.
     pub stop: bool,
@@ -176,9 +182,8 @@ impl DecoderConfig {
         if !(self.scale > 0.0 && self.scale <= 1.0) {
             return Err(DecoderError::Scale { scale: self.scale });
         }
-        let offset_max = 127.0 / LLR_UNITS;
-        if !(self.offset >= 0.0 && self.offset <= offset_max) {
-            return Err(DecoderError::Offset { offset: self.offset, offset_max });
+        if !(self.offset >= 0.0 && self.offset <= OFFSET_MAX) {
+            return Err(DecoderError::Offset { offset: self.offset, offset_max: OFFSET_MAX });
         }
         Ok(())
     }

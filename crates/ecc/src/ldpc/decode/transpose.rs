@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Blocks of 8 by 8 are turned in 64-bit words (the swaps of H. Warren, Hacker's Delight, 2nd ed.,
-//! 7-3, on bytes for LLRs and on bits for decisions), for all groups of eight lanes at once. A strip
-//! of a cache line per frame is copied first: frames whose length is a power of two would otherwise
-//! push each other out of the cache.
+//! 7-3, on bytes for LLRs and on bits for decisions), for all groups of eight lanes at once. A
+//! strip of a cache line per frame is copied first: frames whose length is a power of two would
+//! otherwise push each other out of the cache.
 
 use crate::ldpc::simd::{Row, LANES};
 
