@@ -20,7 +20,7 @@ from conftest import COMMAND, Cli
 VERBS = (
     *("benchmark", "verify", "compare", "replay", "validate", "config show", "config check"),
     *("config schema", "config presets", "theory waf", "theory bandwidth", "theory queueing"),
-    "theory endurance",
+    *("theory endurance", "theory scaling"),
 )
 # Otherwise the endless workload ends when the drive is worn out.
 IMMORTAL = ("--set", "nand.wear_out=ignore")

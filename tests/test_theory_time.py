@@ -203,11 +203,11 @@ def test_tutorial_device(
 def test_tutorial_links() -> None:
     die, mixes = TUTORIAL_DIES["slc"], (1.0, 0.75, 0.5, 0.25, 0.0)
     assert [die.dies_to_fill(r, LINK_MB_S["sata2"]) for r in mixes] == [3, 7, 11, 16, 20]
-    assert [die.dies_to_fill(r, LINK_MB_S["pcie4x4"]) for r in mixes] == [9, 23, 37, 51, 65]
+    assert [die.dies_to_fill(r, LINK_MB_S["pcie1x4"]) for r in mixes] == [9, 23, 37, 51, 65]
     assert die.device_mb_s(1.0, 4, LINK_MB_S["sata2"]) == 300.0
     assert die.device_mb_s(0.5, 4) == pytest.approx(109.64, abs=0.006)
     assert die.rms_mb_s(8, LINK_MB_S["sata2"]) == pytest.approx(231.9, abs=0.06)
-    assert die.rms_mb_s(32, LINK_MB_S["pcie4x4"]) == pytest.approx(827.2, abs=0.06)
+    assert die.rms_mb_s(32, LINK_MB_S["pcie1x4"]) == pytest.approx(827.2, abs=0.06)
 
 
 def test_little() -> None:

@@ -43,6 +43,7 @@ PYTHON_ROOMS = [
     "history",
     "result",
     "reports",
+    "reliability",
     "ecc",
     "run",
     "comparison",

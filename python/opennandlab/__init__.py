@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from opennandlab import ecc as ecc
+    from opennandlab import reliability as reliability
     from opennandlab._core import version as version
     from opennandlab.comparison import compare
     from opennandlab.config import DeviceConfig, WorkloadConfig, load_device, load_workload
@@ -56,6 +57,9 @@ _HOMES = {
     "version": "_core",
 }
 
+# Rooms that are names themselves: `onl.reliability`.
+_ROOMS = {"ecc", "reliability"}
+
 __all__ = [
     "ConfigError",
     "DeviceConfig",
@@ -84,9 +88,9 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Load a public name from its module."""
+    if name in _ROOMS:
+        return import_module(f"opennandlab.{name}")
     home = _HOMES.get(name)
-    if name == "ecc":
-        return import_module("opennandlab.ecc")
     if home is None:
         raise AttributeError(f"module `opennandlab` has no `{name}`")
     value = getattr(import_module(f"opennandlab.{home}"), name)

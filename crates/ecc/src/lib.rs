@@ -10,6 +10,7 @@
 //! A new code is one file in [`codes`] and one row in its `mod.rs`.
 
 pub mod bch;
+mod beta_binomial;
 pub mod bits;
 pub mod channel;
 pub mod codes;
@@ -18,6 +19,7 @@ pub mod monte_carlo;
 mod page;
 mod tail;
 
+pub use beta_binomial::{BetaBinomial, SpreadError};
 pub use codes::{Bch, Code, CodeError, Uncoded};
 pub use page::PageCode;
 pub use tail::binomial_tail;

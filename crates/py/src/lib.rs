@@ -5,11 +5,13 @@
 
 mod doorway;
 mod ecc;
+mod reliability;
 mod trace;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opennandlab_sim::device::{DeviceConfig, Simulation as Drive};
+use opennandlab_sim::device::{DeviceConfig, Observation, Simulation as Drive};
+use opennandlab_sim::units::Ns;
 use opennandlab_sim::workload::{ReplayConfig, WorkloadConfig};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -18,7 +20,7 @@ use serde_json::Value;
 use doorway::{doorway, Failure};
 
 /// Results are comparable only within one version of the model; whatever changes numbers raises it.
-const MODEL_VERSION: u32 = 1;
+const MODEL_VERSION: u32 = 2;
 
 /// Version of the package.
 #[pyfunction]
@@ -173,6 +175,27 @@ impl Simulation {
         })
     }
 
+    /// Watches the measured part of later jobs: the parts of every command, and spans of activity
+    /// between two points of its time, in nanoseconds. No metric depends on it.
+    #[pyo3(signature = (breakdown, timeline_ns=None))]
+    fn observe(
+        &self,
+        py: Python<'_>,
+        breakdown: bool,
+        timeline_ns: Option<(u64, u64)>,
+    ) -> PyResult<()> {
+        let timeline = timeline_ns.map(|(from, to)| (Ns(from), Ns(to)));
+        self.with(py, |drive| {
+            drive.observe(Observation { breakdown, timeline });
+            Ok(())
+        })
+    }
+
+    /// The spans recorded in the measured part, as a Trace Event document, when they were asked for.
+    fn timeline(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.with(py, |drive| Ok(drive.timeline().map(|document| document.to_string())))
+    }
+
     /// Runs about `ops` operations further; the progress as JSON.
     fn advance(&self, py: Python<'_>, ops: u64) -> PyResult<String> {
         self.with(py, |drive| {
@@ -198,6 +221,11 @@ mod _core {
     use super::ecc::ldpc::{ecc_ldpc_names, EccLdpc};
     #[pymodule_export]
     use super::ecc::monte_carlo::{EccCodec, EccTask};
+    #[pymodule_export]
+    use super::reliability::{
+        arrhenius, beta_binomial_tail, device_reliability, layer_factors, llr_table, page_code,
+        page_types, rber, resolve_reliability, retry_steps, states,
+    };
     #[pymodule_export]
     use super::{
         commit, device_schema, effective, model_version, replay_schema, resolve_device,

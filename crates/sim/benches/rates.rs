@@ -126,3 +126,42 @@ fn timed_in_gc(bencher: Bencher, (channels, dies_per_channel): (u64, u64)) {
     let flash_ops = run(&mut drive, &workload);
     bencher.counter(ItemsCount::new(flash_ops)).bench_local(|| run(&mut drive, &workload));
 }
+
+/// A device of 8 channels x 4 dies on the full back end: host reads before writes before
+/// collection, out of order across dies.
+fn full(pages: u64) -> Value {
+    let mut shape = device(pages, 8, 4);
+    shape["controller"]["scheduler"] = json!("priority");
+    shape
+}
+
+/// I/O per second at queue depth 256 on 32 dies without GC on the full back end, read percentage
+/// given.
+#[divan::bench(args = [0, 50, 100], sample_count = 5, sample_size = 1)]
+fn full_without_gc(bencher: Bencher, read_pct: u64) {
+    let mut shape = full(8 << 20);
+    shape["ftl"]["over_provisioning_pct"] = json!(3.0);
+    let ios: u64 = 1_000_000;
+    let workload = json!({"name": "timed", "pattern": "random", "read_pct": read_pct,
+                          "queue_depth": 256, "total": {"ios": ios}});
+    bencher
+        .counter(ItemsCount::new(ios))
+        .with_inputs(|| {
+            let mut drive = simulation(&shape);
+            run(&mut drive, &fill());
+            drive
+        })
+        .bench_local_values(|mut drive| run(&mut drive, &workload));
+}
+
+/// Flash operations per second in GC, queue depth 256, on 32 dies of the full back end.
+#[divan::bench(sample_count = 5, sample_size = 1)]
+fn full_in_gc(bencher: Bencher) {
+    let mut drive = simulation(&full(8 << 20));
+    run(&mut drive, &fill());
+    run(&mut drive, &random_writes(12 << 20));
+    let workload = json!({"name": "timed", "pattern": "random", "queue_depth": 256,
+                          "total": {"ios": 1_000_000}});
+    let flash_ops = run(&mut drive, &workload);
+    bencher.counter(ItemsCount::new(flash_ops)).bench_local(|| run(&mut drive, &workload));
+}

@@ -4,16 +4,72 @@
 //! Ppn (32 bits) = block << page_bits | page       page_bits = log2 of pages per block, rounded up
 //! block         = die * blocks_per_die + block of the die
 //! die           = channel + channels * die of the channel
+//! page          = row * planes + plane            planes = 1 unless multi-plane commands are on
 //! ```
 //! Consecutive die numbers sit on different channels, so that striping over dies stripes over
 //! channels first. The packed page number makes block and page a shift and a mask; arrays that are
 //! indexed by page use [`Geometry::page_slot`], which has no holes when pages per block is no power
 //! of two.
+//!
+//! With multi-plane commands a block of the FTL spans the planes of its die: the same block number
+//! and the same page number in each plane, as those commands demand. With compression a block takes
+//! more logical pages than it has physical ones; [`Geometry::physical_index`] says which physical
+//! page a slot ends up in.
 
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 /// Marks a logical page that maps to nothing, and an out-of-band area that holds no logical page.
 pub const UNMAPPED: u32 = u32::MAX;
+
+/// One of the places that consecutive logical pages take turns on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// The channels of the drive.
+    Channel,
+    /// The dies of a channel.
+    Die,
+    /// The planes that a block spans.
+    Plane,
+}
+
+/// How consecutive logical pages go round the dies: `lpn / stride mod size` on each axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Striping {
+    channel_stride: u32,
+    die_stride: u32,
+    plane_stride: u32,
+    /// Logical pages after which the order repeats.
+    period: u32,
+    /// Whether the die is simply `lpn mod dies`.
+    is_plain: bool,
+}
+
+impl Striping {
+    /// Whether the die is simply `lpn mod dies`.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.is_plain
+    }
+
+    /// The same, for dies that are chosen otherwise.
+    #[must_use]
+    pub(crate) fn overruled(self) -> Self {
+        Self { is_plain: false, ..self }
+    }
+
+    /// The first axis of `order` varies fastest.
+    fn new(order: [Axis; 3], [channels, dies_per_channel, planes]: [u32; 3]) -> Self {
+        let mut strides = [1; 3];
+        let mut stride = 1;
+        for axis in order {
+            strides[axis as usize] = stride;
+            stride *= [channels, dies_per_channel, planes][axis as usize];
+        }
+        let [channel_stride, die_stride, plane_stride] = strides;
+        let is_plain = channel_stride == 1 && die_stride == channels;
+        Self { channel_stride, die_stride, plane_stride, period: stride, is_plain }
+    }
+}
 
 /// The shape of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,23 +78,61 @@ pub struct Geometry {
     pub channel_count: u32,
     /// Dies of the drive.
     pub die_count: u32,
-    /// Blocks of one die, all planes together.
+    /// Planes of a die.
+    pub planes_per_die: u32,
+    /// Pages of a row, which one multi-plane command carries; 1 when planes only multiply blocks.
+    pub plane_count: u32,
+    /// Blocks of one die: of all its planes, or each across all planes.
     pub blocks_per_die: u32,
-    /// Pages of one block.
+    /// Logical pages that a block takes.
     pub pages_per_block: u32,
+    /// Pages that a block has; differs from `pages_per_block` under compression only.
+    pub physical_pages_per_block: u32,
     /// Bits of a page index inside a [`Ppn`].
     pub page_bits: u32,
     /// Data bytes of a page.
     pub page_bytes: u64,
+    /// How logical pages go round the dies.
+    pub striping: Striping,
 }
 
 impl Geometry {
+    /// A drive whose blocks lie in one plane each, with pages striped over channels first.
+    pub fn new(
+        [channel_count, die_count]: [u32; 2],
+        [blocks_per_die, pages_per_block]: [u32; 2],
+        page_bytes: u64,
+    ) -> Self {
+        Self {
+            channel_count,
+            die_count,
+            planes_per_die: 1,
+            plane_count: 1,
+            blocks_per_die,
+            pages_per_block,
+            physical_pages_per_block: pages_per_block,
+            page_bits: pages_per_block.next_power_of_two().trailing_zeros(),
+            page_bytes,
+            striping: Striping::new(
+                [Axis::Channel, Axis::Die, Axis::Plane],
+                [channel_count, die_count / channel_count, 1],
+            ),
+        }
+    }
+
+    /// The same drive with logical pages striped in this order, the first axis varying fastest.
+    #[must_use]
+    pub fn striped(self, order: [Axis; 3]) -> Self {
+        let sizes = [self.channel_count, self.die_count / self.channel_count, self.plane_count];
+        Self { striping: Striping::new(order, sizes), ..self }
+    }
+
     /// Blocks of the drive.
     pub fn block_count(&self) -> u32 {
         self.die_count * self.blocks_per_die
     }
 
-    /// Pages of the drive.
+    /// Logical pages that all blocks take.
     pub fn page_count(&self) -> usize {
         self.block_count() as usize * self.pages_per_block as usize
     }
@@ -79,10 +173,64 @@ impl Geometry {
         DieId(block.0 / self.blocks_per_die)
     }
 
-    /// The die that holds a logical page: static striping.
+    /// The physical page, counted in its block, in which the data of a page index begins; the index
+    /// itself without compression.
+    #[inline]
+    pub fn physical_index(&self, page_index: u32) -> u32 {
+        if self.physical_pages_per_block == self.pages_per_block {
+            page_index
+        } else {
+            // Exact: both factors are below 2^16.
+            page_index * self.physical_pages_per_block / self.pages_per_block
+        }
+    }
+
+    /// Physical pages that so many programmed slots fill, a partly filled one counted.
+    pub fn physical_pages_of(&self, slots: u64) -> u64 {
+        let pages = u128::from(slots) * u128::from(self.physical_pages_per_block);
+        pages.div_ceil(u128::from(self.pages_per_block)) as u64
+    }
+
+    /// The row of a page index: the page number that the planes of its block share.
+    #[inline]
+    pub fn row_of(&self, page_index: u32) -> u32 {
+        let page = self.physical_index(page_index);
+        if self.plane_count == 1 {
+            page
+        } else {
+            page / self.plane_count
+        }
+    }
+
+    /// The plane that a page lies in: by its index in blocks that span the planes, else by its
+    /// block.
+    #[inline]
+    pub fn plane_of(&self, ppn: Ppn) -> u32 {
+        if self.plane_count > 1 {
+            self.physical_index(self.page_index(ppn)) % self.plane_count
+        } else if self.planes_per_die > 1 {
+            self.block_of(ppn).0 % self.blocks_per_die % self.planes_per_die
+        } else {
+            0
+        }
+    }
+
+    /// The die that holds a logical page under static striping.
     #[inline]
     pub fn die_of(&self, lpn: Lpn) -> DieId {
-        DieId(if self.die_count == 1 { 0 } else { lpn.0 % self.die_count })
+        if self.die_count == 1 {
+            DieId(0)
+        } else if self.striping.is_plain {
+            DieId(lpn.0 % self.die_count)
+        } else {
+            self.die_in_order(lpn)
+        }
+    }
+
+    fn die_in_order(&self, lpn: Lpn) -> DieId {
+        let channel = lpn.0 / self.striping.channel_stride % self.channel_count;
+        let die = lpn.0 / self.striping.die_stride % (self.die_count / self.channel_count);
+        DieId(channel + self.channel_count * die)
     }
 
     /// The channel of a die.
@@ -92,7 +240,18 @@ impl Geometry {
 
     /// Logical pages of a die when `logical_pages` are striped over all dies.
     pub fn logical_pages_of(&self, die: DieId, logical_pages: u32) -> u32 {
-        logical_pages / self.die_count + u32::from(die.0 < logical_pages % self.die_count)
+        let striping = self.striping;
+        if striping.is_plain {
+            return logical_pages / self.die_count
+                + u32::from(die.0 < logical_pages % self.die_count);
+        }
+        // In each turn a die takes a page for each plane.
+        let rest = logical_pages % striping.period;
+        let first = die.0 % self.channel_count * striping.channel_stride
+            + die.0 / self.channel_count * striping.die_stride;
+        let planes = 0..self.plane_count;
+        let partial = planes.filter(|plane| first + plane * striping.plane_stride < rest).count();
+        logical_pages / striping.period * self.plane_count + partial as u32
     }
 }
 
@@ -102,14 +261,8 @@ mod tests {
 
     #[test]
     fn page_numbers_pack_and_unpack() {
-        let geometry = Geometry {
-            channel_count: 2,
-            die_count: 4,
-            blocks_per_die: 10,
-            pages_per_block: 48,
-            page_bits: 6,
-            page_bytes: 4096,
-        };
+        let geometry = Geometry::new([2, 4], [10, 48], 4096);
+        assert_eq!(geometry.page_bits, 6);
         let ppn = Ppn(geometry.first_page(BlockId(13)).0 + 47);
         assert_eq!(geometry.block_of(ppn), BlockId(13));
         assert_eq!(geometry.page_index(ppn), 47);
@@ -120,5 +273,54 @@ mod tests {
         for lpn in 0..1003 {
             assert_eq!(geometry.channel_of(geometry.die_of(Lpn(lpn))), lpn % 2);
         }
+    }
+
+    #[test]
+    fn every_order_spreads_the_pages_as_its_letters_say() {
+        use Axis::{Channel, Die, Plane};
+        let orders = [
+            [Channel, Die, Plane],
+            [Channel, Plane, Die],
+            [Die, Channel, Plane],
+            [Die, Plane, Channel],
+            [Plane, Channel, Die],
+            [Plane, Die, Channel],
+        ];
+        for order in orders {
+            let base = Geometry::new([3, 6], [10, 8], 4096);
+            let geometry = Geometry { planes_per_die: 2, plane_count: 2, ..base }.striped(order);
+            let sizes = [3, 2, 2];
+            for pages in [0, 5, 12, 100, 997] {
+                let mut counted = [0; 6];
+                for lpn in 0..pages {
+                    // The digits of the page number, the first axis lowest.
+                    let (mut rest, mut place) = (lpn, [0; 3]);
+                    for axis in order {
+                        place[axis as usize] = rest % sizes[axis as usize];
+                        rest /= sizes[axis as usize];
+                    }
+                    let die = geometry.die_of(Lpn(lpn));
+                    assert_eq!(die, DieId(place[0] + 3 * place[1]), "{order:?}, page {lpn}");
+                    counted[die.0 as usize] += 1;
+                }
+                for (die, count) in (0..).zip(counted) {
+                    assert_eq!(geometry.logical_pages_of(DieId(die), pages), count, "{order:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_planes_and_physical_pages_follow_the_index() {
+        let base = Geometry::new([1, 1], [6, 16], 4096);
+        let wide = Geometry { planes_per_die: 4, plane_count: 4, ..base };
+        assert_eq!((wide.row_of(13), wide.plane_of(Ppn(13))), (3, 1));
+        let apart = Geometry { planes_per_die: 4, ..base };
+        assert_eq!((apart.row_of(13), apart.plane_of(apart.first_page(BlockId(5)))), (13, 1));
+        // Sixteen slots in six pages: 2.67 slots a page.
+        let packed = Geometry { physical_pages_per_block: 6, ..base };
+        let pages: Vec<u32> = (0..16).map(|slot| packed.physical_index(slot)).collect();
+        assert_eq!(pages, [0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5]);
+        assert_eq!((packed.physical_pages_of(16), packed.physical_pages_of(17)), (6, 7));
     }
 }

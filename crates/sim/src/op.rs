@@ -1,5 +1,6 @@
 //! The words spoken between the rooms: what the host asks, what the flash does, and for whom.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::Ns;
@@ -17,6 +18,42 @@ pub enum HostOp {
     /// As `Trim`, but aimed at mapped data: the device redraws the address until a mapped page is
     /// hit.
     TrimMapped,
+    /// Everything that was written before must be on the flash when this completes. It has no
+    /// sectors.
+    Flush,
+}
+
+/// Kinds of commands that are counted apart: read, write, trim, flush.
+pub const HOST_OP_KINDS: usize = 4;
+
+impl HostOp {
+    /// Index of the kind in counters; both trims are one kind.
+    #[inline]
+    pub fn index(self) -> usize {
+        match self {
+            Self::Read => 0,
+            Self::Write => 1,
+            Self::Trim | Self::TrimMapped => 2,
+            Self::Flush => 3,
+        }
+    }
+}
+
+/// How urgent a host's commands are, for arbitration between submission queues.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    /// Before all others, always.
+    Urgent,
+    /// The largest share of a round.
+    High,
+    /// A middle share.
+    #[default]
+    Medium,
+    /// The smallest share.
+    Low,
 }
 
 /// One command of the host, in 512-byte sectors of the logical address space.
@@ -26,10 +63,21 @@ pub struct HostCommand {
     pub arrival: Ns,
     /// First sector.
     pub sector: u64,
-    /// Sectors, at least 1.
+    /// Sectors, at least 1; 0 for a flush.
     pub sector_count: u32,
     /// What to do with them.
     pub op: HostOp,
+    /// Which of the hosts that share the drive asks, from 0.
+    pub tenant: u8,
+    /// Force unit access: a write that completes only when the flash holds it.
+    pub is_fua: bool,
+}
+
+impl HostCommand {
+    /// A command of a single host in a closed loop.
+    pub fn new(op: HostOp, sector: u64, sector_count: u32) -> Self {
+        Self { arrival: Ns(0), sector, sector_count, op, tenant: 0, is_fua: false }
+    }
 }
 
 /// Why the flash does something. The columns of every counter.
@@ -45,7 +93,19 @@ pub enum Source {
     Wear = 2,
     /// Read to complete a host write smaller than a page.
     Merge = 3,
+    /// Moved from single-bit blocks to blocks of full density.
+    Fold = 4,
+    /// Parity over the pages of a stripe.
+    Parity = 5,
+    /// Filling, so that a program unit is complete.
+    Pad = 6,
+    /// Read to rebuild an uncorrectable page from its stripe.
+    Rebuild = 7,
 }
 
 /// Number of [`Source`] values.
-pub const SOURCE_COUNT: usize = 4;
+pub const SOURCE_COUNT: usize = 8;
+
+/// The names of the sources, in the order of [`Source`].
+pub const SOURCE_NAMES: [&str; SOURCE_COUNT] =
+    ["host", "gc", "wear", "merge", "fold", "parity", "pad", "rebuild"];

@@ -4,9 +4,13 @@
 //! drawn from it, then commands. A failure prints the case; `CASE=<number> cargo test -p
 //! opennandlab-sim --features testing --test ftl_oracle` runs it alone.
 
+mod drawn;
+
+use drawn::draw_device;
 use opennandlab_sim::device::DeviceConfig;
-use opennandlab_sim::ftl::{FlashSink, Ftl};
-use opennandlab_sim::nand::Media;
+use opennandlab_sim::ftl::{FlashSink, Ftl, FtlSnapshot};
+use opennandlab_sim::nand::{CellMode, Media};
+use opennandlab_sim::op::Source;
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::testing::{CheckedFlash, Oracle};
 use opennandlab_sim::units::{BlockId, Lpn};
@@ -15,56 +19,24 @@ use serde_json::{json, Value};
 const CASES: u64 = 400;
 const COMMANDS: u32 = 4000;
 
-/// A device of up to four dies, drawn until it is one that can work.
-fn draw_device(rng: &mut Rng) -> DeviceConfig {
-    loop {
-        let policies = [
-            json!("greedy"),
-            json!("cost_benefit"),
-            json!({"kind": "cost_benefit", "age": "since_invalidation"}),
-            json!("fifo"),
-            json!("random"),
-            json!({"kind": "d_choices", "d": 1 + rng.below(12)}),
-            json!({"kind": "windowed_greedy", "window_blocks": 1 + rng.below(40)}),
-        ];
-        let frontiers =
-            [json!("single"), json!("host_gc"), json!({"kind": "hot_cold", "fraction": 0.3})];
-        let wear = [
-            json!("none"),
-            json!("dynamic"),
-            json!({"kind": "static", "threshold": 1 + rng.below(8)}),
-        ];
-        let pages = [4, 7, 16, 64, 100][rng.below(5) as usize];
-        let device = json!({
-            "nand": {
-                "channels": 1 + rng.below(2), "dies_per_channel": 1 + rng.below(2),
-                "planes_per_die": 1,
-                "blocks_per_plane": 8 + rng.below(24), "pages_per_block": pages,
-                "max_pe_cycles": if rng.below(3) == 0 { 4 + rng.below(12) } else { 3000 },
-                "factory_bad_block_ratio": ([0.0, 0.1][rng.below(2) as usize]),
-            },
-            "ftl": {
-                "over_provisioning_pct": 0.1 + rng.unit(),
-                "gc_policy": (policies[rng.below(7) as usize].clone()),
-                "write_frontiers": (frontiers[rng.below(3) as usize].clone()),
-                "wear_leveling": (wear[rng.below(3) as usize].clone()),
-                "gc_reserve_blocks": 1 + rng.below(8),
-            },
-        });
-        if let Ok(config) = DeviceConfig::resolve(&device.to_string()) {
-            return config;
-        }
-    }
+/// What the cases have met.
+#[derive(Default)]
+struct Met {
+    worn_out: u64,
+    copies: u64,
+    folds: u64,
+    parities: u64,
+    retired_caches: u64,
 }
 
-/// Runs one case; returns whether the drive wore out.
-fn run_case(case: u64) -> bool {
+/// Runs one case, and adds what it has met.
+fn run_case(case: u64, options: bool, met: &mut Met) {
     let mut rng = Rng::stream(case, "case");
-    let config = draw_device(&mut rng);
+    let config = draw_device(&mut rng, options, false);
     let setup = config.pool_setup(case);
     let media = Media::new(setup.geometry, &config.nand.bad_blocks_per_die(&setup.geometry), case);
     let mut ftl = Ftl::new(&config.ftl, &setup, &media);
-    let mut flash = CheckedFlash::new(setup.geometry, media);
+    let mut flash = CheckedFlash::of_device(&config, media);
     let mut oracle = Oracle::default();
     let pages = u64::from(ftl.logical_pages());
     // Some cases leave most of the space alone after a fill, so that static data meets wear
@@ -83,28 +55,72 @@ fn run_case(case: u64) -> bool {
         }
     }
     oracle.check(&ftl, &flash);
-    let limit = config.nand.max_pe_cycles.expect("resolved");
-    let blocks = (0..setup.geometry.block_count()).map(BlockId);
-    let most_worn = blocks.map(|block| flash.media().erase_count(block)).max();
-    assert!(most_worn <= Some(limit), "a block was erased {most_worn:?} times, rated {limit}");
-    is_worn_out
+    for block in (0..setup.geometry.block_count()).map(BlockId) {
+        let erases = flash.media().erase_count(block);
+        let is_cache = flash.media().mode(block) == CellMode::Slc;
+        let limit = if is_cache { setup.slc_worn_limit } else { setup.worn_limit };
+        assert!(erases <= limit, "{block:?} was erased {erases} times, rated {limit}");
+    }
+    check_snapshot(&config, case, &ftl, &flash, &oracle);
+    assert!(!is_worn_out || setup.worn_limit < 100, "no room in a drive that is not worn");
+    let counters = ftl.counters();
+    met.worn_out += u64::from(is_worn_out);
+    met.copies += counters.copyback_pages;
+    met.folds += counters.programs[Source::Fold as usize];
+    met.parities += counters.programs[Source::Parity as usize];
+    met.retired_caches += u64::from(setup.worn_limit > 100) * counters.retired_blocks;
+}
+
+/// The state of a drive as plain numbers gives the drive back.
+fn check_snapshot(
+    config: &DeviceConfig,
+    seed: u64,
+    ftl: &Ftl,
+    flash: &CheckedFlash,
+    oracle: &Oracle,
+) {
+    let text = serde_json::to_string(&ftl.snapshot()).expect("plain numbers");
+    let snapshot: FtlSnapshot = serde_json::from_str(&text).expect("what was just written");
+    let setup = config.pool_setup(seed);
+    let restored = Ftl::restore(&config.ftl, &setup, flash.media(), &snapshot)
+        .expect("a snapshot that was just taken");
+    oracle.check(&restored, flash);
+    let again = serde_json::to_string(&restored.snapshot()).expect("plain numbers");
+    assert_eq!(again, text, "the snapshot of a restored drive differs");
+}
+
+/// Runs all cases, or the one that is asked for; `None` then.
+fn run_cases(options: bool) -> Option<Met> {
+    let only: Option<u64> = std::env::var("CASE").ok().and_then(|case| case.parse().ok());
+    let mut met = Met::default();
+    for case in only.map_or(0..CASES, |case| case..case + 1) {
+        let run = std::panic::AssertUnwindSafe(|| run_case(case, options, &mut met));
+        let outcome = std::panic::catch_unwind(run);
+        outcome.unwrap_or_else(|_| panic!("case {case}: repeat it with CASE={case}"));
+    }
+    // The draw must reach the end of life in some cases and not in others.
+    assert!(
+        only.is_some() || (10..CASES / 2).contains(&met.worn_out),
+        "{} of {CASES} wore out",
+        met.worn_out
+    );
+    only.is_none().then_some(met)
 }
 
 #[test]
 fn random_commands_agree_with_a_plain_map() {
-    let only: Option<u64> = std::env::var("CASE").ok().and_then(|case| case.parse().ok());
-    let mut worn_out = 0;
-    for case in only.map_or(0..CASES, |case| case..case + 1) {
-        let outcome = std::panic::catch_unwind(|| run_case(case));
-        let is_worn_out =
-            outcome.unwrap_or_else(|_| panic!("case {case}: repeat it with CASE={case}"));
-        worn_out += u64::from(is_worn_out);
+    run_cases(false);
+}
+
+#[test]
+fn drives_of_every_make_agree_with_a_plain_map() {
+    if let Some(met) = run_cases(true) {
+        let counts = [met.copies, met.folds, met.parities, met.retired_caches];
+        assert!(
+            counts.iter().zip([100_000, 100_000, 20_000, 20]).all(|(&count, least)| count > least),
+            "copies, folds, parities, retired caches: {counts:?}"
+        );
     }
-    // The draw must reach the end of life in some cases and not in others.
-    assert!(
-        only.is_some() || (10..CASES / 2).contains(&worn_out),
-        "{worn_out} of {CASES} wore out"
-    );
 }
 
 /// What a drive must hold when it has worn out: the old data, and no write.

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use opennandlab_sim::op::{HostCommand, HostOp};
-use opennandlab_sim::units::Ns;
 use opennandlab_sim::workload::trace::{Trace, TraceOptions};
 use opennandlab_sim::workload::{Admission, Job, Limit, ReplayConfig, Space};
 use proptest::prelude::*;
@@ -28,7 +27,7 @@ fn job(text: &str, json: &str) -> Result<Job, String> {
 /// Commands of a replay drawn in batches of 2, and its warnings.
 fn replay(text: &str, json: &str) -> (Vec<HostCommand>, Vec<String>) {
     let job = job(text, json).unwrap_or_else(|error| panic!("{json}: {error}"));
-    let mut generator = job.measured.unwrap().generator;
+    let mut generator = job.measured.unwrap().loads.remove(0).generator;
     let mut commands = Vec::new();
     loop {
         let before = commands.len();
@@ -103,7 +102,7 @@ fn stages_say_how_they_run_and_end() {
     assert_eq!(whole.precondition.len(), 1, "one sequential fill by default");
     assert_eq!(whole.precondition[0].limit, Limit::WrittenBytes(SPACE.logical_bytes));
     let stage = whole.measured.unwrap();
-    assert_eq!((stage.admission, stage.limit), (Admission::Open, Limit::Exhausted));
+    assert_eq!((stage.loads[0].admission, stage.limit), (Admission::Open, Limit::Exhausted));
     assert!(stage.timed && stage.until.is_none());
     let cut = r#"{"beyond": "wrap", "loop": {"kind": "closed", "queue_depth": 8}, "timed": false,
                   "precondition": [], "total": {"ios": 2}, "format": "mqsim"}"#;
@@ -111,7 +110,7 @@ fn stages_say_how_they_run_and_end() {
     assert!(cut.precondition.is_empty());
     let stage = cut.measured.unwrap();
     assert_eq!(
-        (stage.admission, stage.limit),
+        (stage.loads[0].admission, stage.limit),
         (Admission::Closed { queue_depth: 8 }, Limit::Ios(2))
     );
     assert!(!stage.timed);
@@ -122,7 +121,7 @@ fn stages_say_how_they_run_and_end() {
 fn discards_of_a_trace_are_plain_trims() {
     let text = "fio version 2 iolog\nf trim 4096 8192\n";
     let (commands, _) = replay(text, "{}");
-    let expected = HostCommand { arrival: Ns(0), sector: 8, sector_count: 16, op: HostOp::Trim };
+    let expected = HostCommand::new(HostOp::Trim, 8, 16);
     assert_eq!(commands, [expected]);
 }
 
@@ -188,7 +187,7 @@ proptest! {
             return Ok(());
         };
         let mut commands = Vec::new();
-        job.measured.unwrap().generator.fill(&mut commands, 100);
+        job.measured.unwrap().loads.remove(0).generator.fill(&mut commands, 100);
         if volumes != "0" {
             prop_assert_eq!(commands.len(), requests.len());
         }

@@ -231,9 +231,9 @@ fn preconditioning_is_compiled_in_order() {
     assert_eq!(job.precondition[1].until, Some(rule));
     assert_eq!(job.precondition.iter().map(|s| s.timed).collect::<Vec<_>>(), [false, false, true]);
     let closed = Admission::Closed { queue_depth: 32 };
-    assert!(job.precondition.iter().all(|stage| stage.admission == closed));
+    assert!(job.precondition.iter().all(|stage| stage.loads[0].admission == closed));
     let measured = job.measured.unwrap();
-    assert_eq!((measured.admission, measured.limit), (Admission::Open, Limit::Ios(7)));
+    assert_eq!((measured.loads[0].admission, measured.limit), (Admission::Open, Limit::Ios(7)));
     assert_eq!((job.sample_count, job.warnings.len()), (100, 0));
 }
 

@@ -183,7 +183,7 @@ fn preconditioning_writes_the_same_hot_places_in_another_order() {
     let job = config.job(SPACE, 42);
     let mut drawn: Vec<Vec<HostCommand>> = Vec::new();
     for mut stage in job.precondition.into_iter().chain(job.measured) {
-        drawn.push(draw(stage.generator.as_mut(), &[20_000]));
+        drawn.push(draw(stage.loads[0].generator.as_mut(), &[20_000]));
     }
     assert!(drawn[0].iter().chain(&drawn[1]).all(|command| command.op == HostOp::Write));
     let hottest = |commands: &[HostCommand]| {
@@ -223,6 +223,7 @@ fn first_commands_are_golden() {
             HostOp::Write => 'W',
             HostOp::Trim => 'T',
             HostOp::TrimMapped => 'M',
+            HostOp::Flush => 'F',
         };
         for c in first(pattern, SHAPES[shape], 5) {
             let (op, at) = (letter(c.op), c.arrival.0);

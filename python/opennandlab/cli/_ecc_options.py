@@ -51,7 +51,11 @@ Iterations = Annotated[int, typer.Option("--iterations", help="Iterations, at mo
 Scale = Annotated[float, typer.Option("--scale", help="Factor of normalised min-sum.")]
 Offset = Annotated[float, typer.Option("--offset", help="Offset of offset min-sum, LLR.")]
 ArithmeticOf = Annotated[
-    Arithmetic, typer.Option("--arithmetic", help="auto: int8 for min-sum, float32 for others.")
+    Arithmetic,
+    typer.Option(
+        "--arithmetic",
+        help="float32, or int8 as in controllers; auto: int8 for min-sum in `speed` and `decode`.",
+    ),
 ]
 Fixed = Annotated[bool, typer.Option("--fixed-iterations", help="Do not stop at a zero syndrome.")]
 Thresholds = Annotated[

@@ -94,7 +94,7 @@ def curve(
         from opennandlab.ecc.curves import CurveInterrupted
         from opennandlab.ecc.curves import curve as measure
 
-        settings = _decoder(decoder, iterations, scale, offset, arithmetic, fixed_iterations)
+        settings = _decoder(decoder, iterations, scale, offset, arithmetic, fixed=fixed_iterations)
         where = _channel(channel, thresholds, spacing, sigma_ratio, llr_rber)
         _check_outputs(output, plot)
         interrupted = False
@@ -164,7 +164,7 @@ def compare(
         from opennandlab.ecc.comparing import compare as measure
         from opennandlab.files import write_atomically
 
-        settings = _decoder(decoder, iterations, scale, offset, arithmetic, fixed_iterations)
+        settings = _decoder(decoder, iterations, scale, offset, arithmetic, fixed=fixed_iterations)
         where = _channel(channel, thresholds, spacing, sigma_ratio, llr_rber)
         _check_outputs(output, plot)
         interrupted = False
@@ -231,7 +231,9 @@ def speed(
     with terminal.guard(as_json=as_json):
         from opennandlab.ecc.timing import speed as measure
 
-        settings = _decoder(decoder, iterations, scale, offset, arithmetic, fixed_iterations)
+        settings = _decoder(
+            decoder, iterations, scale, offset, arithmetic, fixed=fixed_iterations, is_fast=True
+        )
         where = _channel(channel, thresholds, spacing, 1.0, None)
         document = measure(
             code,
@@ -370,7 +372,7 @@ def decode(
     with terminal.guard(as_json=as_json), _unwritable(as_json=as_json):
         from opennandlab.ecc.container import UncorrectableError, decode_file
 
-        settings = _decoder(decoder, iterations, scale, offset, Arithmetic.AUTO, fixed=False)
+        settings = _decoder(decoder, iterations, scale, offset, Arithmetic.AUTO, is_fast=True)
         try:
             document = decode_file(
                 source,
@@ -381,7 +383,7 @@ def decode(
                 rber=rber,
             )
         except UncorrectableError as failure:
-            terminal.stop(terminal.FAILED, str(failure), as_json=as_json, **failure.document)
+            terminal.stop(terminal.FAILED, str(failure), as_json=as_json, counts=failure.document)
         if as_json:
             terminal.emit_json(document)
         elif not quiet:
@@ -400,11 +402,17 @@ def _decoder(
     scale: float,
     offset: float,
     arithmetic: Arithmetic,
-    fixed: bool,
+    *,
+    fixed: bool = False,
+    is_fast: bool = False,
 ) -> "DecoderOf":
+    """Return the decoder; where speed is meant, `auto` is the arithmetic of controllers."""
     from opennandlab.ecc.codes import Decoder
 
-    number = None if arithmetic is Arithmetic.AUTO else arithmetic.value
+    number = arithmetic.value
+    if arithmetic is Arithmetic.AUTO:
+        is_min_sum = algorithm.endswith(("-nms", "-oms"))
+        number = "int8" if is_fast and is_min_sum else "float32"
     return Decoder(algorithm, iterations, scale, offset, number, stop=not fixed)
 
 

@@ -1,8 +1,9 @@
-"""`theory`: closed forms alone, nothing is simulated."""
+"""`theory`: closed forms alone; only `bandwidth --measure` simulates, to stand beside them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
 
 app = typer.Typer(
-    help="Evaluate closed forms: write amplification, bandwidth, queueing, endurance.",
+    help="Evaluate closed forms: write amplification, bandwidth, scaling, queueing, endurance.",
     epilog="Example: opennandlab theory waf --policy greedy --pages-per-block 256 "
     "--spare-factor 0.0654",
     no_args_is_help=True,
@@ -39,7 +40,12 @@ class Link(str, Enum):
 
     IDEAL = "ideal"
     SATA2 = "sata2"
+    PCIE1X4 = "pcie1x4"
     PCIE4X4 = "pcie4x4"
+
+
+# An earlier name of the same link: four lanes of revision 1.1.
+LINK_ALIASES = {"pcie4x4": "pcie1x4"}
 
 
 class Target(str, Enum):
@@ -102,42 +108,90 @@ def waf(
 
 
 @app.command(
-    epilog="Example: opennandlab theory bandwidth --cell slc --dies 8 --read-pct 50 --link sata2"
+    epilog="Example: opennandlab theory bandwidth --measure --plot bandwidth.html; one point: "
+    "opennandlab theory bandwidth --cell slc --dies 8 --read-pct 50 --link sata2"
 )
 def bandwidth(
-    cell: Annotated[Cell, typer.Option(help="Die of the 2009 SNIA tutorial.")] = Cell.SLC,
-    dies: Annotated[int, typer.Option(min=1, help="Dies of the device.")] = 1,
-    read_pct: Annotated[float, typer.Option(min=0, max=100, help="Bytes that are read, %.")] = 100,
-    link: Annotated[Link, typer.Option(help="Host link.")] = Link.IDEAL,
+    cell: Annotated[
+        Cell | None, typer.Option(help="Die of the 2009 SNIA tutorial; default both, or slc.")
+    ] = None,
+    dies: Annotated[
+        int | None, typer.Option(min=1, help="One point: dies of the device; default 1.")
+    ] = None,
+    read_pct: Annotated[
+        float | None,
+        typer.Option(min=0, max=100, help="One point: bytes that are read, %; default 100."),
+    ] = None,
+    link: Annotated[
+        Link, typer.Option(help="One point: host link. A sweep shows sata2 and pcie1x4.")
+    ] = Link.IDEAL,
     pages_per_block: Annotated[
         int | None, typer.Option(min=1, help="Pages in a block; default as in the tutorial.")
     ] = None,
+    cached: Annotated[
+        bool, typer.Option("--cached", help="Cache register: array and bus work at once.")
+    ] = False,
+    channels: Annotated[
+        int | None, typer.Option(min=1, help="Buses that the dies share; default one each.")
+    ] = None,
+    duplex: Annotated[
+        bool, typer.Option("--duplex", help="PCIe carries reads and writes apart.")
+    ] = False,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Simulate it too, up to 32 dies.")
+    ] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw the sweep: an HTML page, or .svg."),
+    ] = None,
+    seed: terminal.Seed = 42,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Bandwidth of dies behind a link, in MB/s of 10^6 bytes (SNIA tutorial device)."""
+    """Bandwidth against die count, in MB/s of 10^6 bytes (SNIA NAND performance tutorial, 2009).
+
+    Without --dies and --read-pct: the sweep over 1 to 128 dies, five mixes, both links, root mean
+    squares, and the dies that fill each link.
+    """
     with terminal.guard(as_json=as_json), _usage():
-        import math
-        from dataclasses import replace
+        from opennandlab.cli import _bandwidth as tables
 
-        from opennandlab.theory.bandwidth import LINK_MB_S, TUTORIAL_DIES
+        if cached and measure:
+            raise ValueError("the simulator has no cache register: give --cached or --measure")
+        registers = "cache" if cached else "single"
+        directions = "apart" if duplex else "shared"
+        is_point = dies is not None or read_pct is not None or link is not Link.IDEAL
+        if is_point:
+            if plot is not None:
+                raise ValueError("--plot draws the sweep: leave out --dies, --read-pct and --link")
+            name = (cell or Cell.SLC).value
+            die = next(iter(tables.chosen_variants(name, pages_per_block, registers).values()))
+            given = tables.PointOptions(
+                cell=name,
+                dies=dies or 1,
+                read_pct=100.0 if read_pct is None else read_pct,
+                link=LINK_ALIASES.get(link.value, link.value),
+                channels=channels,
+                directions=directions,
+            )
+            parameters, rows = tables.point_rows(die, given, seed if measure else None)
+            _answer(parameters, rows, as_json=as_json, quiet=quiet)
+            return
+        terminal.check_outputs({"--plot": plot})
+        variants = tables.chosen_variants(cell and cell.value, pages_per_block, registers)
+        document = tables.sweep_document(variants, channels, directions)
+        if measure:
+            tables.measure_sweep(document, variants, seed)
+        if as_json:
+            terminal.emit_json(document)
+        elif not quiet:
+            tables.show_sweep(document)
+        if plot is not None:
+            from opennandlab.reports.bandwidth import write
 
-        die = TUTORIAL_DIES[cell.value]
-        if pages_per_block is not None:
-            die = replace(die, pages_per_block=pages_per_block)
-        cap = math.inf if link is Link.IDEAL else LINK_MB_S[link.value]
-        share = read_pct / 100
-        parameters = {"cell": cell.value, "dies": dies, "read_pct": read_pct, "link": link.value}
-        rows: list[Row] = [
-            ("device_mb_s", die.device_mb_s(share, dies, cap), "MB/s"),
-            ("die_mb_s", die.mb_s(share), "MB/s"),
-            ("link_mb_s", None if cap == math.inf else cap, "MB/s"),
-            ("bus_mb_s", die.bus_mb_s, "MB/s"),
-            ("dies_to_fill_bus", die.dies_to_fill(share, die.bus_mb_s), "dies"),
-        ]
-        if cap != math.inf:
-            rows.append(("dies_to_fill_link", die.dies_to_fill(share, cap), "dies"))
-        _answer(parameters, rows, as_json=as_json, quiet=quiet)
+            write(document, plot)
+            if not quiet:
+                terminal.note(f"drawn in {plot}")
 
 
 @app.command(
@@ -221,6 +275,55 @@ def endurance(
             parameters |= {"user_tb": user_tb, "years": years}
             rows.append(("dwpd", drive_writes_per_day(written, user_tb * 1e12, years), "per day"))
         _answer(parameters, rows, as_json=as_json, quiet=quiet)
+
+
+@app.command(
+    epilog="Example: opennandlab theory scaling --cell slc --dies 8 --units 1,2,4,8 --link sata2; "
+    "measured: --rates 1:530,310,260,240,230 --rates 2:1010,560,470,440,430 --watts 6"
+)
+def scaling(
+    rates: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rates",
+            metavar="UNITS:R1,R2,R3,R4,R5",
+            help="Measured rates of so many units at 100/0, 75/25, 50/50, 25/75 and 0/100, "
+            "MB/s or IOPS. May be repeated; the fewest units are the base.",
+        ),
+    ] = None,
+    cell: Annotated[Cell, typer.Option(help="Without --rates: die of the tutorial.")] = Cell.SLC,
+    dies: Annotated[int, typer.Option(min=1, help="Without --rates: dies of a unit.")] = 8,
+    units: Annotated[
+        str, typer.Option("--units", help="Without --rates: units, comma-separated.")
+    ] = "1,2,4,8,16",
+    link: Annotated[
+        Link, typer.Option(help="Without --rates: one link that all units share.")
+    ] = Link.IDEAL,
+    watts: Annotated[
+        float | None, typer.Option(help="Mean power of one unit; gives RMS per watt.")
+    ] = None,
+    page_bytes: Annotated[
+        int, typer.Option(min=1, help="Page, for rates against block size.")
+    ] = 4000,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Root mean square of five mixes: how it scales, collisions, block sizes at 75/25."""
+    with terminal.guard(as_json=as_json), _usage():
+        from opennandlab.cli import _scaling as tables
+
+        limits = None
+        if rates:
+            measured = tables.parse_rates(rates)
+        else:
+            chosen = LINK_ALIASES.get(link.value, link.value)
+            measured, page_mb_s, cap = tables.tutorial_rates(cell.value, dies, units, chosen)
+            limits = (page_mb_s, cap)
+        document = tables.scaling_document(measured, watts, page_bytes, limits)
+        if as_json:
+            terminal.emit_json(document)
+        elif not quiet:
+            tables.show_scaling(document)
 
 
 @contextmanager

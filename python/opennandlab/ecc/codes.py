@@ -45,19 +45,19 @@ class Decoder:
         iterations: The most that are made.
         scale: Factor of normalised min-sum, above 0 and at most 1.
         offset: Offset of offset min-sum, in units of LLR, 0 to 10.
-        arithmetic: `int8`: LLRs rounded to quarters and saturated, as in a controller; `float32`;
-            default int8 for min-sum and float32 for the others.
+        arithmetic: `float32`, or `int8`: LLRs rounded to quarters and saturated, as in a
+            controller; only min-sum computes in 8 bits throughout.
         stop: Whether a zero syndrome ends the iterations; False makes all of them.
 
     >>> Decoder("layered-oms", offset=0.5).as_dict()
-    {'algorithm': 'layered-oms', 'iterations': 20, 'arithmetic': 'int8', 'offset': 0.5}
+    {'algorithm': 'layered-oms', 'iterations': 20, 'arithmetic': 'float32', 'offset': 0.5}
     """
 
     algorithm: str = "layered-nms"
     iterations: int = 20
     scale: float = 0.75
     offset: float = 0.5
-    arithmetic: str | None = None
+    arithmetic: str = "float32"
     stop: bool = True
 
     def __post_init__(self) -> None:
@@ -74,18 +74,17 @@ class Decoder:
             raise ConfigError("scale", f"{self.scale} is refused; accepted: above 0, up to 1")
         if not 0.0 <= self.offset <= 10.0:
             raise ConfigError("offset", f"{self.offset} is refused; accepted: 0 to 10")
-        if self.arithmetic not in {None, *ARITHMETICS}:
+        if self.arithmetic not in ARITHMETICS:
             raise ConfigError(
                 "arithmetic", f"`{self.arithmetic}` is refused; accepted: {', '.join(ARITHMETICS)}"
             )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings that have an effect."""
-        is_min_sum = self.algorithm.endswith(("-nms", "-oms"))
         settings: dict[str, Any] = {
             "algorithm": self.algorithm,
             "iterations": self.iterations,
-            "arithmetic": self.arithmetic or ("int8" if is_min_sum else "float32"),
+            "arithmetic": self.arithmetic,
         }
         if not self.stop:
             settings["stop"] = False

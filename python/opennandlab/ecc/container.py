@@ -21,6 +21,8 @@ took a wrong word for right is found out here.
 from __future__ import annotations
 
 import json
+import os
+import stat
 import struct
 import zlib
 from dataclasses import dataclass
@@ -205,21 +207,33 @@ def _word_count(code: Code, data_bytes: int) -> int:
     return -(-data_bytes * 8 // code.info_bits)
 
 
-def _read_bytes(path: Path) -> bytes:
+def _read_whole(path: Path, bytes_max: int) -> bytes:
+    """Read a regular file; what is wrong with another one comes as the text of an `OSError`."""
     try:
         with path.open("rb") as stream:
-            raw = stream.read(FILE_BYTES_MAX + 1)
+            mode = os.fstat(stream.fileno())
+            if not stat.S_ISREG(mode.st_mode):
+                raise OSError("no regular file")
+            if mode.st_size > bytes_max:
+                raise OSError(f"{mode.st_size} bytes; accepted: up to {bytes_max}")
+            return stream.read()
+    except ValueError as error:  # such as a null character in the name
+        raise OSError(str(error)) from error
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return _read_whole(path, FILE_BYTES_MAX)
     except OSError as error:
         raise ConfigError("input", f"{path}: {error.strerror or error}") from error
-    except ValueError as error:  # such as a null character in the name
-        raise ConfigError("input", f"{path!r}: {error}") from error
-    if len(raw) > FILE_BYTES_MAX:
-        raise ConfigError("input", f"{path}: larger than 1 GiB; accepted: up to that")
-    return raw
 
 
 def _read_container(path: Path) -> tuple[dict[str, Any], bytes]:
-    raw = _read_bytes_of_container(path)
+    try:
+        # A container is larger than its data by the rate of the code.
+        raw = _read_whole(path, 64 * FILE_BYTES_MAX)
+    except OSError as error:
+        raise ResultError(f"{path}: {error.strerror or error}") from error
     if len(raw) < _HEAD.size or not raw.startswith(MAGIC):
         raise ResultError(f"{path}: no file of `ecc encode`: it does not begin with its magic")
     _, version, length, crc = _HEAD.unpack_from(raw)
@@ -240,18 +254,6 @@ def _read_container(path: Path) -> tuple[dict[str, Any], bytes]:
     if not 0 <= header["data_bytes"] <= FILE_BYTES_MAX:
         raise ResultError(f"{path}: damaged: {header['data_bytes']} bytes of data")
     return header, raw[_HEAD.size + length :]
-
-
-def _read_bytes_of_container(path: Path) -> bytes:
-    # A container is larger than its data by the rate of the code.
-    try:
-        with path.open("rb") as stream:
-            raw = stream.read(64 * FILE_BYTES_MAX if path.is_file() else FILE_BYTES_MAX)
-    except OSError as error:
-        raise ResultError(f"{path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise ResultError(f"{path!r}: {error}") from error
-    return raw
 
 
 def _code_of(

@@ -350,6 +350,8 @@ class _Job:
         found = estimate(point.strata, code.code_bits, code.info_bits, rber)
         if found.fer == 0.0:
             return False
+        if point.tally.frame_errors == 0:
+            return found.fer_high < _core.ecc_interval(0, point.tally.frames)[1]
         return found.relative_error**2 * max(point.tally.frame_errors, 1) < 1.0
 
     def document(self, *, partial: bool) -> dict[str, Any]:

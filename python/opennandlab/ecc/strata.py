@@ -21,6 +21,7 @@ invisible, as to every method that does not know where to look.
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -118,16 +119,26 @@ def estimate(strata: Mapping[int, Tally], code_bits: int, info_bits: int, rber: 
 
 @dataclass(frozen=True)
 class _Model:
-    """Rate of a stratum by a power of w: `exp(level + power ln(w / w0))`."""
+    """Rate of a stratum by a power of w, `exp(level + power ln(w / w0))`.
+
+    Between strata that were tried it is at least what lies between their rates, in logarithms: a
+    step that the power does not know must not be stepped over.
+    """
 
     level: float
     power: float
     origin: float
+    tried: tuple[tuple[int, float], ...] = ()
 
     def rate(self, w: int) -> float:
         if w == 0:
             return 0.0
-        return math.exp(min(0.0, self.level + self.power * (math.log(w) - self.origin)))
+        fitted = math.exp(min(0.0, self.level + self.power * (math.log(w) - self.origin)))
+        place = bisect.bisect_left(self.tried, (w, -math.inf))
+        if 0 < place < len(self.tried) and self.tried[place][0] != w:
+            (low, below), (high, above) = self.tried[place - 1], self.tried[place]
+            fitted = max(fitted, math.exp(below + (above - below) * (w - low) / (high - low)))
+        return fitted
 
     def missing(self, counts: Tally | None, w: int) -> float:
         """Return the rate of a stratum that showed no error in the frames tried."""
@@ -142,6 +153,10 @@ class _Model:
             # Nothing known: as if the next frame of the highest stratum were lost.
             frames = tried[-1][1].frames if tried else 0
             return cls(-math.log(frames + 1.0), 0.0, 0.0)
+        known = tuple(
+            (w, math.log((counts.frame_errors + 0.5) / (counts.frames + 1.0)))
+            for w, counts in tried
+        )
         rows: list[tuple[float, int, int]] = []
         # Where many words are lost the curve bends, and what matters is below: as low as there are
         # errors enough to tell a slope.
@@ -155,37 +170,36 @@ class _Model:
             ]
             if sum(errors for _, _, errors in rows) >= FIT_ERRORS:
                 break
-        return cls._regressed(rows)
+        return cls(*_regressed(rows), known)
 
-    @classmethod
-    def _regressed(cls, rows: list[tuple[float, int, int]]) -> _Model:
-        origin = rows[-1][0]
-        total = sum(frames for _, frames, _ in rows)
-        level = math.log(max(sum(errors for _, _, errors in rows), 1) / total)
-        power = POWER_MIN
-        for _ in range(60):
-            means = [
-                frames * math.exp(min(0.0, level + power * (x - origin))) for x, frames, _ in rows
-            ]
-            rests = [errors - mean for (_, _, errors), mean in zip(rows, means, strict=True)]
-            xs = [x - origin for x, _, _ in rows]
-            score = math.fsum(rests)
-            tilt = math.fsum(rest * x for rest, x in zip(rests, xs, strict=True))
-            s0 = math.fsum(means)
-            s1 = math.fsum(mean * x for mean, x in zip(means, xs, strict=True))
-            s2 = math.fsum(mean * x * x for mean, x in zip(means, xs, strict=True))
-            # A touch of ridge: with errors in one stratum alone the slope has no end.
-            s2 += 1e-4
-            determinant = s0 * s2 - s1 * s1
-            if determinant <= 0.0:
-                break
-            up = (s2 * score - s1 * tilt) / determinant
-            turn = (s0 * tilt - s1 * score) / determinant
-            level = min(0.0, level + max(-2.0, min(2.0, up)))
-            power = max(POWER_MIN, min(POWER_MAX, power + max(-20.0, min(20.0, turn))))
-            if abs(up) < 1e-6 and abs(turn) < 1e-4:
-                break
-        return cls(level, power, origin)
+
+def _regressed(rows: list[tuple[float, int, int]]) -> tuple[float, float, float]:
+    """Fit errors by a power of w: rows of ln w, frames and errors; level, power and origin."""
+    origin = rows[-1][0]
+    total = sum(frames for _, frames, _ in rows)
+    level = math.log(max(sum(errors for _, _, errors in rows), 1) / total)
+    power = POWER_MIN
+    for _ in range(60):
+        means = [frames * math.exp(min(0.0, level + power * (x - origin))) for x, frames, _ in rows]
+        rests = [errors - mean for (_, _, errors), mean in zip(rows, means, strict=True)]
+        xs = [x - origin for x, _, _ in rows]
+        score = math.fsum(rests)
+        tilt = math.fsum(rest * x for rest, x in zip(rests, xs, strict=True))
+        s0 = math.fsum(means)
+        s1 = math.fsum(mean * x for mean, x in zip(means, xs, strict=True))
+        s2 = math.fsum(mean * x * x for mean, x in zip(means, xs, strict=True))
+        # A touch of ridge: with errors in one stratum alone the slope has no end.
+        s2 += 1e-4
+        determinant = s0 * s2 - s1 * s1
+        if determinant <= 0.0:
+            break
+        up = (s2 * score - s1 * tilt) / determinant
+        turn = (s0 * tilt - s1 * score) / determinant
+        level = min(0.0, level + max(-2.0, min(2.0, up)))
+        power = max(POWER_MIN, min(POWER_MAX, power + max(-20.0, min(20.0, turn))))
+        if abs(up) < 1e-6 and abs(turn) < 1e-4:
+            break
+    return level, power, origin
 
 
 def next_round(

@@ -46,29 +46,49 @@ class Line:
     """One line; points without a value are gaps.
 
     Args:
-        name: For the legend.
+        name: For tables and the legend.
         x: Positions.
         y: Values, as many as positions.
         dots: Mark the points.
-        dash: Draw a broken line, such as a limit.
+        stroke: `solid`, `dashed`, or `none` for points alone.
+        colour: Index into `COLOURS`, so that lines can share one; by default each has its own.
+        legend: What the legend says instead of the name; empty to leave the line out of it.
     """
 
     name: str
     x: Sequence[Number]
     y: Sequence[Number]
     dots: bool = False
-    dash: bool = False
+    stroke: str = "solid"
+    colour: int | None = None
+    legend: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Text in the legend; empty for none."""
+        return self.name if self.legend is None else self.legend
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over a common x axis."""
+    """Lines over a common x axis.
+
+    Args:
+        title: What it shows.
+        x: The common axis.
+        y: The axis of values.
+        lines: At least one.
+        note: A sentence below the title.
+        legend: Where names stand in the drawing: `upper left`, or `lower right` for curves that
+            rise from the left.
+    """
 
     title: str
     x: Axis
     y: Axis
     lines: tuple[Line, ...]
     note: str = ""
+    legend: str = "upper left"
     anchor: str = field(default="", compare=False)
 
 
@@ -79,16 +99,15 @@ def figure(chart: Chart) -> dict[str, Any]:
         "data": [
             {
                 "type": "scatter",
-                "mode": "lines+markers" if line.dots else "lines",
-                "name": line.name,
+                "mode": _mode(line),
+                "name": line.label,
                 "x": list(line.x),
                 "y": list(line.y),
-                "line": {
-                    "color": COLOURS[index % len(COLOURS)],
-                    "width": 2,
-                    **({"dash": "dash"} if line.dash else {}),
-                },
+                "line": {"color": _colour(line, index), "width": 2}
+                | ({"dash": "dash"} if line.stroke == "dashed" else {}),
             }
+            | ({"marker": {"size": 9, "symbol": "circle-open"}} if line.stroke == "none" else {})
+            | ({} if line.label else {"showlegend": False})
             for index, line in enumerate(chart.lines)
         ],
         "layout": {
@@ -141,15 +160,61 @@ def svg(chart: Chart) -> str:
         f"{escape(chart.y.label)}</text>"
     )
     for index, line in enumerate(chart.lines):
-        parts.append(_drawn(line, chart, xs, ys, COLOURS[index % len(COLOURS)]))
-        if len(chart.lines) > 1:
-            top = TOP + 16 + 16 * index
-            parts.append(
-                f'<line x1="{LEFT + 10}" x2="{LEFT + 30}" y1="{top - 4}" y2="{top - 4}" '
-                f'stroke="{COLOURS[index % len(COLOURS)]}" stroke-width="2"/>'
-                f'<text x="{LEFT + 36}" y="{top}">{escape(line.name)}</text>'
-            )
+        parts.append(_drawn(line, chart, xs, ys, _colour(line, index)))
+    if sum(bool(line.label) for line in chart.lines) > 1:
+        parts.extend(_legend(chart))
     return "".join([*parts, "</svg>"])
+
+
+def _legend(chart: Chart) -> Iterable[str]:
+    """Yield the names of the lines, below one another."""
+    named = [(index, line) for index, line in enumerate(chart.lines) if line.label]
+    left, first = LEFT + 10, TOP + 16
+    if chart.legend == "lower right":
+        # Seven units of the drawing are a wide letter of its font.
+        width = 40 + 7 * max(len(line.label) for _, line in named)
+        left = WIDTH - RIGHT - width
+        first = HEIGHT - BOTTOM - 16 * len(named) + 6
+        yield (
+            f'<rect x="{left - 4}" y="{first - 15}" width="{width}" '
+            f'height="{16 * len(named) + 6}" fill="#fff" fill-opacity="0.8"/>'
+        )
+    for place, (index, line) in enumerate(named):
+        top = first + 16 * place
+        yield (
+            f"{_sample(line, left, top - 4, _colour(line, index))}"
+            f'<text x="{left + 26}" y="{top}">{escape(line.label)}</text>'
+        )
+
+
+def _colour(line: Line, index: int) -> str:
+    return COLOURS[(index if line.colour is None else line.colour) % len(COLOURS)]
+
+
+def _mode(line: Line) -> str:
+    if line.stroke == "none":
+        return "markers"
+    return "lines+markers" if line.dots else "lines"
+
+
+def _dash(line: Line) -> str:
+    return ' stroke-dasharray="7 4"' if line.stroke == "dashed" else ""
+
+
+def _sample(line: Line, left: int, middle: int, colour: str) -> str:
+    """Return what stands for the line in the legend."""
+    if line.stroke == "none":
+        return _ring(left + 10, middle, colour)
+    return (
+        f'<line x1="{left}" x2="{left + 20}" y1="{middle}" y2="{middle}" '
+        f'stroke="{colour}" stroke-width="2"{_dash(line)}/>'
+    )
+
+
+def _ring(across: float, up: float, colour: str) -> str:
+    return (
+        f'<circle cx="{across}" cy="{up}" r="4" fill="none" stroke="{colour}" stroke-width="1.6"/>'
+    )
 
 
 def _plotly_axis(axis: Axis, decades: float) -> dict[str, Any]:
@@ -194,14 +259,15 @@ def _drawn(
             continue
         across, up = _across(x or 0.0, xs, chart.x), _up(y or 0.0, ys, chart.y)
         runs[-1].append(f"{across},{up}")
-        if line.dots:
+        if line.stroke == "none":
+            dots.append(_ring(across, up, colour))
+        elif line.dots:
             dots.append(f'<circle cx="{across}" cy="{up}" r="3" fill="{colour}"/>')
-    dash = ' stroke-dasharray="6 4"' if line.dash else ""
     strokes = [
         f'<polyline points="{" ".join(run)}" fill="none" stroke="{colour}" stroke-width="1.6"'
-        f"{dash}/>"
+        f"{_dash(line)}/>"
         for run in runs
-        if run
+        if run and line.stroke != "none"
     ]
     return "".join(strokes + dots)
 

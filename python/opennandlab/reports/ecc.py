@@ -55,14 +55,14 @@ def write(document: Mapping[str, Any], path: str | Path) -> None:
 def chart(document: Mapping[str, Any]) -> Chart:
     """Return the chart of a curve or of a comparison."""
     curves: Sequence[Mapping[str, Any]] = document.get("curves", [document])
-    lines = [_line(curve) for curve in curves]
+    lines = [_line(curve, str(document["channel"])) for curve in curves]
     seen = [value for line in lines for value in line.y if value is not None and value > 0.0]
     bottom = min(seen, default=1e-3)
     if "limits" in document:
         key = "limits" if document["x"] == "rber" else "limits_ebn0_db"
         shown = {"1", "unquantised"} if document["x"] != "rber" else set(LIMIT_NAMES)
         lines += [
-            Line(f"limit, {LIMIT_NAMES[name]}", [value, value], [bottom, 1.0], dash=True)
+            Line(f"limit, {LIMIT_NAMES[name]}", [value, value], [bottom, 1.0], stroke="dashed")
             for name, value in document[key].items()
             if name in shown
         ]
@@ -70,7 +70,8 @@ def chart(document: Mapping[str, Any]) -> Chart:
     title = f"Frame error rate over {document['channel']}"
     xs = [value for line in lines for value in line.x if value is not None]
     axis = Axis(x, "log", _ticks(xs)) if document["x"] == "rber" else Axis(x)
-    return Chart(title, axis, Axis("frame error rate", "log"), tuple(lines))
+    rate = Axis("frame error rate", "log")
+    return Chart(title, axis, rate, tuple(lines), legend="lower right")
 
 
 def _ticks(values: Sequence[float]) -> tuple[tuple[float, str], ...]:
@@ -82,12 +83,14 @@ def _ticks(values: Sequence[float]) -> tuple[tuple[float, str], ...]:
     return tuple((mark, f"{mark:g}") for mark in marks if low <= mark <= high)
 
 
-def _line(curve: Mapping[str, Any]) -> Line:
+def _line(curve: Mapping[str, Any], channel: str) -> Line:
     points = curve["points"]
     name = str(curve["code"])
     kind, _, rest = name.partition(":")
     short = Path(rest).name if kind == "ldpc" else name
     if curve["decoder"] != "bounded-distance":
         short += f", {curve['decoder']}"
+    if curve["channel"] != channel:
+        short += f", {curve['channel']}"
     values = [point["fer"] if point["fer"] >= FER_SHOWN_MIN else None for point in points]
     return Line(short, [point["x"] for point in points], values, dots=True)

@@ -16,7 +16,14 @@ from typing import Any
 from opennandlab.files import write_atomically
 from opennandlab.reports.chart import Axis, Chart, Line, figure, svg
 from opennandlab.result import Result
-from opennandlab.summary import latency_table, metric_rows, number, size, state_text
+from opennandlab.summary import (
+    latency_table,
+    metric_rows,
+    number,
+    size,
+    state_text,
+    tenant_table,
+)
 
 # As HdrHistogram plots percentiles: x = 1/(1-p), so that each further nine has equal width.
 PERCENTILES = (
@@ -121,11 +128,24 @@ def write(result: Result, path: str | Path) -> None:
 
 def page(document: dict[str, Any]) -> str:
     """Return the HTML page of a result document."""
-    from plotly.offline import get_plotlyjs
-
-    drawn = list(charts(document))
     name = (document.get("run") or {}).get("device_name", "device")
     title = f"{document['workload'].get('name', 'workload')} on {name}"
+    head = f"{_lead(document)}{_warnings(document)}"
+    head += f"<h2>Metrics</h2>{_metrics(document)}{_latency(document)}"
+    return chart_page(title, head, list(charts(document)), _footer(document))
+
+
+def chart_page(title: str, head: str, drawn: Sequence[Chart], foot: str = "") -> str:
+    """Return a page of charts that opens offline.
+
+    Args:
+        title: Heading, as text.
+        head: HTML between the heading and the charts.
+        drawn: The charts.
+        foot: HTML after them.
+    """
+    from plotly.offline import get_plotlyjs
+
     sections = "".join(_section(index, chart) for index, chart in enumerate(drawn))
     # `</` would end the script element early; inside a string `<\\/` is the same.
     script = get_plotlyjs().replace("</script", "<\\/script") if drawn else ""
@@ -133,8 +153,7 @@ def page(document: dict[str, Any]) -> str:
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>"
-        f"<h1>{escape(title)}</h1>{_lead(document)}{_warnings(document)}"
-        f"<h2>Metrics</h2>{_metrics(document)}{_latency(document)}{sections}{_footer(document)}"
+        f"<h1>{escape(title)}</h1>{head}{sections}{foot}"
         + (f"<script>{script}</script><script>{SCRIPT}</script>" if drawn else "")
         + "</body></html>\n"
     )
@@ -284,7 +303,9 @@ def _metrics(document: dict[str, Any]) -> str:
 
 def _latency(document: dict[str, Any]) -> str:
     head, rows = latency_table(document)
-    return f"<h2>Latency</h2>{_table(head, rows)}" if rows else ""
+    latency = f"<h2>Latency</h2>{_table(head, rows)}" if rows else ""
+    head, rows = tenant_table(document)
+    return latency + (f"<h2>Tenants</h2>{_table(head, rows)}" if rows else "")
 
 
 def _footer(document: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
     uniform, hot_cold, mean_field, trim, waf    write amplification; `predict_waf` picks the formula
     wear, endurance, reliability                erase counts, life, bit errors
     queueing, closed_loop, bandwidth            time: Poisson reads, fixed queue depth, saturation
+    scaling                                     five mixes in one figure, units added, block sizes
 
 Each function checks its arguments and names its source; none knows the simulator. Numbers are
 floats of Python and numpy, the same on every machine to about twelve digits.
@@ -10,9 +11,14 @@ floats of Python and numpy, the same on every machine to about twelve digits.
 
 from opennandlab.theory.bandwidth import (
     LINK_MB_S,
+    MIXES,
     TUTORIAL_DIES,
+    TUTORIAL_VARIANTS,
+    DieCountRow,
     FlashChannel,
     TutorialDie,
+    die_count_sweep,
+    link_cap_mb_s,
     serial_read_ns,
     striped_program_ns,
     striped_read_ns,
@@ -50,6 +56,17 @@ from opennandlab.theory.reliability import (
     rber_for_failure,
     uber,
 )
+from opennandlab.theory.scaling import (
+    BLOCK_SIZES,
+    block_size_iops,
+    block_size_mb_s,
+    mixed_efficiency,
+    mixed_rate,
+    normalised_rms,
+    rms,
+    rms_per_watt,
+    scaling_efficiency,
+)
 from opennandlab.theory.trim import mapped_share, spare_factor_with_trim
 from opennandlab.theory.uniform import (
     d_choices,
@@ -76,11 +93,15 @@ from opennandlab.theory.wear import (
 )
 
 __all__ = [
+    "BLOCK_SIZES",
     "DRIVE_CLASSES",
     "LINK_MB_S",
+    "MIXES",
     "POLICIES",
     "TUTORIAL_DIES",
+    "TUTORIAL_VARIANTS",
     "DeterministicQueue",
+    "DieCountRow",
     "DriveClass",
     "FlashChannel",
     "PageCode",
@@ -89,11 +110,14 @@ __all__ = [
     "Traffic",
     "TutorialDie",
     "WeibullRber",
+    "block_size_iops",
+    "block_size_mb_s",
     "busy_dies",
     "codeword_failure",
     "corrected_bits_mean",
     "d_choices",
     "d_choices_hot_cold",
+    "die_count_sweep",
     "drive_writes_per_day",
     "exponential_busy_dies",
     "fifo",
@@ -104,18 +128,25 @@ __all__ = [
     "independent_dies",
     "lambert_w0",
     "lifetime_days",
+    "link_cap_mb_s",
     "little_error",
     "log_codeword_failure",
     "mapped_share",
     "mean_erases",
     "meets_class",
     "missing_shares",
+    "mixed_efficiency",
+    "mixed_rate",
+    "normalised_rms",
     "op_ratio_from_spare_factor",
     "page_failure",
     "partition_count",
     "predict_waf",
     "random_victim",
     "rber_for_failure",
+    "rms",
+    "rms_per_watt",
+    "scaling_efficiency",
     "serial_read_ns",
     "spare_factor_effective",
     "spare_factor_with_static",

@@ -2,12 +2,12 @@
 //!
 //! An error at place e (the power of x it belongs to) is a root alpha^-e. One and two errors have
 //! closed forms. More are found with vectors by trying every place of the shortened word, as Chien
-//! does, each term of the polynomial going on by a multiplication with a constant power; without
-//! vectors by [`super::trace`].
+//! does, each term of the polynomial going on by a multiplication with a constant power, until two
+//! are left, which have a closed form again; without vectors by [`super::trace`].
 //!
 //! The error pattern is accepted only when the polynomial has as many roots within the word as its
-//! degree says. That makes the decoder a bounded-distance one: roots outside, or missing, or double,
-//! mean that no codeword is within t errors.
+//! degree says. That makes the decoder a bounded-distance one: roots outside, or missing, or
+//! double, mean that no codeword is within t errors.
 //!
 //! Source: R. T. Chien, IEEE Trans. Information Theory 10(4), 1964; Lin & Costello, "Error Control
 //! Coding", 2nd edition, section 6.2.
@@ -136,9 +136,41 @@ impl Locator {
             state: &mut scratch.state,
             positions_end: self.code_bits,
         };
-        if !simd::scan(self.path, &mut job, positions) {
+        if simd::scan(self.path, &mut job, positions) {
+            self.complete(field, locator, positions);
+        } else {
             self.split(field, locator, &mut scratch.splitter, positions);
         }
+    }
+
+    /// Appends the last one or two roots, which follow from the sum and the product of all.
+    ///
+    /// In `l_0 (1 - X_1 x) ... (1 - X_e x)` the sum of the places is `l_1 / l_0` and their product
+    /// `l_e / l_0`.
+    fn complete(&self, field: &Field, locator: &[u16], positions: &mut Vec<u32>) {
+        let degree = locator.len() - 1;
+        if positions.len() >= degree || positions.len() + 2 < degree {
+            return;
+        }
+        let mut sum = field.div(locator[1], locator[0]);
+        let mut exponents = 0;
+        for &position in &*positions {
+            let exponent = self.code_bits - 1 - position as usize;
+            sum ^= field.alpha(exponent);
+            exponents += exponent;
+        }
+        if positions.len() + 1 == degree {
+            if sum != 0 {
+                self.push_root(field, field.div(1, sum), positions);
+            }
+        } else {
+            let all = field.div(locator[degree], locator[0]);
+            let product = field.div(all, field.alpha(exponents));
+            self.solve_quadratic(field, [1, sum, product], positions);
+        }
+        positions.sort_unstable();
+        // A root found twice is a double one.
+        positions.dedup();
     }
 
     fn split(

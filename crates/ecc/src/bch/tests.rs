@@ -277,24 +277,26 @@ fn paths_agree_on_random_words() {
 
 #[test]
 fn words_beyond_t_are_miscorrected_at_the_theoretical_rate() {
-    // 27 bytes with t = 4: C(248, 4) / 2^32 and the smaller terms, 3.65 %. Of 40000 words some 1460
-    // are expected, give or take 38.
-    let code = BchCode::new(8, 4, Some(216)).unwrap();
-    let theory = code.miscorrection_probability();
-    assert!((theory / 0.0365 - 1.0).abs() < 0.01, "{theory}");
+    // 27 bytes with t = 4: C(248, 4) / 2^32 and the smaller terms, 3.65 %. 512 bytes with t = 3:
+    // C(4135, 3) / 2^39, 2.14 %. The tolerance is five standard deviations of the count.
     let mut random = Random(23);
-    let mut decoder = code.decoder();
-    for count in [5, 6, 9] {
-        let sent = word(&code, &mut random);
-        let words = 40_000;
-        let wrong = (0..words)
-            .filter(|_| {
-                let errors = random.positions(count, code.code_bits());
-                expect_codeword_or_refusal(&mut decoder, &code, &sent, &errors)
-            })
-            .count();
-        let ratio = wrong as f64 / f64::from(words) / theory;
-        assert!((0.8..1.25).contains(&ratio), "{count} errors: {wrong} of {words}");
+    for (m, t, data_bits, theory) in [(8, 4, 216, 0.0365), (13, 3, 4096, 0.0214)] {
+        let code = BchCode::new(m, t, Some(data_bits)).unwrap();
+        assert!((code.miscorrection_probability() / theory - 1.0).abs() < 0.01);
+        let mut decoder = code.decoder();
+        for count in [t as usize + 1, t as usize + 2, 2 * t as usize + 3] {
+            let sent = word(&code, &mut random);
+            let words = 20_000;
+            let wrong = (0..words)
+                .filter(|_| {
+                    let errors = random.positions(count, code.code_bits());
+                    expect_codeword_or_refusal(&mut decoder, &code, &sent, &errors)
+                })
+                .count() as f64;
+            let expected = f64::from(words) * code.miscorrection_probability();
+            let tolerance = 5.0 * expected.sqrt();
+            assert!((wrong - expected).abs() < tolerance, "m={m}, {count} errors: {wrong}");
+        }
     }
 }
 
@@ -349,7 +351,9 @@ fn the_largest_codes_can_be_built() {
 #[ignore = "minutes without optimisation"]
 fn a_hundred_thousand_patterns_of_each_code() {
     for (m, t, data_bits) in [
+        (8, 2, 232),
         (8, 4, 216),
+        (10, 4, 976),
         (13, 4, 4096),
         (13, 8, 4096),
         (13, 16, 4096),
@@ -359,18 +363,21 @@ fn a_hundred_thousand_patterns_of_each_code() {
         (15, 72, 16384),
         (16, 64, 32768),
     ] {
-        let code = BchCode::new(m, t, Some(data_bits)).unwrap();
-        let mut random = Random(u64::from(m * t));
-        let mut decoder = code.decoder();
-        let mut sent = word(&code, &mut random);
-        for pattern in 0..100_000 {
-            if pattern % 100 == 0 {
-                sent = word(&code, &mut random);
+        for path in Path::all() {
+            let code = BchCode::with_path(path, m, t, Some(data_bits)).unwrap();
+            let mut random = Random(u64::from(m * t));
+            let mut decoder = code.decoder();
+            let mut sent = word(&code, &mut random);
+            for pattern in 0..100_000 {
+                if pattern % 100 == 0 {
+                    sent = word(&code, &mut random);
+                }
+                // Half of the patterns at the limit, where it is hardest.
+                let any = random.below(t as usize + 1);
+                let count = if pattern % 2 == 0 { t as usize } else { any };
+                let errors = random.positions(count, code.code_bits());
+                expect_corrected(&mut decoder, &code, &sent, &errors);
             }
-            // Half of the patterns at the limit, where it is hardest.
-            let count = if pattern % 2 == 0 { t as usize } else { random.below(t as usize + 1) };
-            let errors = random.positions(count, code.code_bits());
-            expect_corrected(&mut decoder, &code, &sent, &errors);
         }
     }
 }

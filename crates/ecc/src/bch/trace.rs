@@ -1,10 +1,10 @@
 //! Roots of a polynomial by traces: the portable search, in place of trying every position.
 //!
-//! The trace `Tr(x) = x + x^2 + x^4 + ... + x^(2^(m-1))` is 0 for half of the elements of GF(2^m) and
-//! 1 for the others. So `gcd(f, Tr(b x))` takes, for almost any b, some of the roots of f and leaves
-//! the rest; with b = alpha^0, ..., alpha^(m-1) in turn any two roots are told apart at last, since
-//! these b are a basis. Factors of degree 1 and 2 have closed forms. The work grows with the square
-//! of the number of roots and not with the length of the word.
+//! The trace `Tr(x) = x + x^2 + x^4 + ... + x^(2^(m-1))` is 0 for half of the elements of GF(2^m)
+//! and 1 for the others. So `gcd(f, Tr(b x))` takes, for almost any b, some of the roots of f and
+//! leaves the rest; with b = alpha^0, ..., alpha^(m-1) in turn any two roots are told apart at
+//! last, since these b are a basis. Factors of degree 1 and 2 have closed forms. The work grows
+//! with the square of the number of roots and not with the length of the word.
 //!
 //! Source: E. R. Berlekamp, "Factoring polynomials over large finite fields", Mathematics of
 //! Computation 24, 1970.
@@ -127,8 +127,8 @@ impl Splitter {
     }
 }
 
-/// Reduces a polynomial modulo the monic one whose other coefficients have these logarithms; terms of
-/// its degree and above become 0.
+/// Reduces a polynomial modulo the monic one whose other coefficients have these logarithms; terms
+/// of its degree and above become 0.
 fn reduce(field: &Field, polynomial: &mut [u16], logarithms: &[Option<u32>]) {
     let degree = logarithms.len();
     for place in (degree..polynomial.len()).rev() {

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! A [`Channel`] is one point of a curve. It is *discrete* (a table of bins) or *Gaussian*; `bsc`
-//! is sensing with one read. Bit 0 is at +1, so an LLR is positive for it. [`Channel::draw`] gives the
-//! LLRs of a codeword; it can also fix how many hard decisions are wrong, which is what stratified
-//! sampling (`monte_carlo`) needs.
+//! is sensing with one read. Bit 0 is at +1, so an LLR is positive for it. [`Channel::draw`] gives
+//! the LLRs of a codeword; it can also fix how many hard decisions are wrong, which is what
+//! stratified sampling (`monte_carlo`) needs.
 //!
 //! Left out: interference between cells, and states of cells with more than one bit.
 

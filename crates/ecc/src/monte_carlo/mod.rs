@@ -11,8 +11,8 @@
 //!
 //! Codewords are random; [`CODEWORD_FRAMES`] consecutive frames share one, because the noise is
 //! what varies and encoding a long code costs more than decoding it. For error rates beyond reach
-//! a task can fix the number of wrong hard decisions ([`Task::errors`]): `FER = sum_w P(w) FER_w` with
-//! `w` binomial, a stratified estimate without bias; `binomial_weights` gives the `P(w)`.
+//! a task can fix the number of wrong hard decisions ([`Task::errors`]): `FER = sum_w P(w) FER_w`
+//! with `w` binomial, a stratified estimate without bias; `binomial_weights` gives the `P(w)`.
 
 mod codes;
 mod hard;

@@ -10,10 +10,13 @@ use opennandlab_ecc::{Bch, PageCode, Uncoded};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::retry::Retry;
 use crate::config::ConfigError;
+use crate::nand::Media;
 use crate::op::{Source, SOURCE_COUNT};
 use crate::reliability::{RberModel, Stress};
 use crate::rng::Rng;
+use crate::units::BlockId;
 
 /// The code that protects a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -78,9 +81,13 @@ impl EccConfig {
 #[derive(Clone, Copy, Debug)]
 struct Outcome {
     rber: f64,
-    /// Probability that the page is uncorrectable.
+    /// Probability that the page is uncorrectable, after all retries.
     failure: f64,
-    /// `-ln(1 - failure)`.
+    /// Probability that its data is lost, after rebuilding.
+    loss: f64,
+    /// Probability that the first read does not correct it.
+    first_failure: f64,
+    /// `-ln(1 - first_failure)`.
     hazard: f64,
     /// Mean bits corrected.
     corrected_bits: f64,
@@ -92,7 +99,14 @@ struct Outcome {
 pub struct ReadErrors {
     model: Box<dyn RberModel>,
     code: PageCode,
-    /// By erase count, grown as blocks wear.
+    retry: Retry,
+    /// Classes of stress per erase count: one more than the copybacks that a page may have behind
+    /// it.
+    stride: usize,
+    /// Pages of a parity stripe; 0 without.
+    stripe: u32,
+    is_lost: bool,
+    /// By erase count and copybacks, grown as blocks wear.
     outcomes: Vec<Outcome>,
     tally: ReadTally,
     rng: Rng,
@@ -103,8 +117,12 @@ pub struct ReadErrors {
 /// Counts that can be subtracted from later ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadTally {
-    /// Page reads by erase count of their block.
+    /// Page reads by erase count of their block, and copybacks.
     pub reads_at: Vec<u64>,
+    /// Page reads that were corrected after so many retries; the first entry is not counted.
+    pub retried: Vec<u64>,
+    /// Pages that were rebuilt from their stripe.
+    pub rebuilt: u64,
     /// Uncorrectable page reads by source.
     pub uncorrectable: [u64; SOURCE_COUNT],
 }
@@ -132,49 +150,161 @@ impl ReadErrors {
     pub fn new(model: Box<dyn RberModel>, code: PageCode, seed: u64) -> Self {
         let mut rng = Rng::stream(seed, "ecc.uncorrectable");
         let hazard_left = rng.exponential();
-        Self { model, code, outcomes: Vec::new(), tally: ReadTally::default(), rng, hazard_left }
+        Self {
+            model,
+            code,
+            retry: Retry::default(),
+            stride: 1,
+            stripe: 0,
+            is_lost: false,
+            outcomes: Vec::new(),
+            tally: ReadTally::default(),
+            rng,
+            hazard_left,
+        }
     }
 
-    /// `page_count` pages of a block with this erase count were read.
+    /// Adds read retry, and pages that carry the errors of copybacks.
+    #[must_use]
+    pub fn with(mut self, retry: Retry, copyback_limit: u32) -> Self {
+        self.tally.retried = vec![0; retry.step_count() + 1];
+        self.retry = retry;
+        self.stride = copyback_limit as usize + 1;
+        self
+    }
+
+    /// Adds parity over stripes of pages, from which a lost one is rebuilt; 0 for none.
+    #[must_use]
+    pub fn with_stripe(mut self, stripe: u32) -> Self {
+        self.stripe = stripe;
+        self
+    }
+
+    /// Pages of a stripe; 0 without parity.
+    pub fn stripe(&self) -> u32 {
+        self.stripe
+    }
+
+    /// Whether the last page read was lost and has a stripe to be rebuilt from.
     #[inline]
-    pub fn record(&mut self, erase_count: u32, page_count: u32, source: Source) {
-        let index = erase_count as usize;
+    pub fn take_lost(&mut self) -> bool {
+        std::mem::take(&mut self.is_lost)
+    }
+
+    /// `page_count` pages of a block were read; returns the retry steps that they took together.
+    #[inline]
+    pub fn record_in(
+        &mut self,
+        media: &Media,
+        block: BlockId,
+        page_count: u32,
+        source: Source,
+    ) -> u32 {
+        let copybacks = if self.stride == 1 { 0 } else { media.copyback_depth(block) };
+        self.record_stressed(media.erase_count(block), copybacks.into(), page_count, source)
+    }
+
+    /// As [`ReadErrors::record_stressed`], for pages without copybacks.
+    #[inline]
+    pub fn record(&mut self, erase_count: u32, page_count: u32, source: Source) -> u32 {
+        self.record_stressed(erase_count, 0, page_count, source)
+    }
+
+    /// `page_count` pages of a block with this erase count were read, which `copybacks` moves
+    /// without correction lie behind; returns the retry steps that they took together.
+    #[inline]
+    pub fn record_stressed(
+        &mut self,
+        erase_count: u32,
+        copybacks: u32,
+        page_count: u32,
+        source: Source,
+    ) -> u32 {
+        let index = erase_count as usize * self.stride + copybacks as usize;
         if index >= self.outcomes.len() {
             self.grow(index);
         }
         self.tally.reads_at[index] += u64::from(page_count);
         let outcome = &self.outcomes[index];
-        if outcome.failure <= DRAW_EACH_ABOVE {
+        if outcome.first_failure <= DRAW_EACH_ABOVE {
             self.hazard_left -= f64::from(page_count) * outcome.hazard;
             if self.hazard_left < 0.0 {
-                self.fail(source);
+                return self.fail(index, source);
             }
+            0
         } else {
-            let failure = outcome.failure;
+            let failure = outcome.first_failure;
             let failed = (0..page_count).filter(|_| self.rng.unit() < failure).count();
-            self.tally.uncorrectable[source as usize] += failed as u64;
+            (0..failed).map(|_| self.recover(index, source)).sum()
         }
     }
 
     #[cold]
-    fn fail(&mut self, source: Source) {
+    fn fail(&mut self, index: usize, source: Source) -> u32 {
+        let mut steps = 0;
         while self.hazard_left < 0.0 {
-            self.tally.uncorrectable[source as usize] += 1;
+            steps += self.recover(index, source);
             self.hazard_left += self.rng.exponential();
         }
+        steps
+    }
+
+    /// The first read of a page did not correct it: the retry steps that it takes, successful or
+    /// not.
+    fn recover(&mut self, index: usize, source: Source) -> u32 {
+        let outcome = self.outcomes[index];
+        if self.retry.step_count() == 0 {
+            self.lose(&outcome, source);
+            return 0;
+        }
+        // One number stands for how bad the page is, so that steps only ever help.
+        let rank = self.rng.unit() * outcome.first_failure;
+        let steps = self.retry.steps(outcome.rber, rank, &self.code);
+        if rank < outcome.failure {
+            self.lose(&outcome, source);
+        } else {
+            self.tally.retried[steps as usize] += 1;
+        }
+        steps
+    }
+
+    /// No read corrects the page: its stripe gives it back, unless another page of it is lost too.
+    fn lose(&mut self, outcome: &Outcome, source: Source) {
+        self.is_lost = self.stripe > 0;
+        if self.is_lost && self.rng.unit() < libm::pow(1.0 - outcome.failure, self.others()) {
+            self.tally.rebuilt += 1;
+        } else {
+            self.tally.uncorrectable[source as usize] += 1;
+        }
+    }
+
+    /// Pages of a stripe beside one.
+    fn others(&self) -> f64 {
+        f64::from(self.stripe.saturating_sub(1))
     }
 
     #[cold]
     fn grow(&mut self, index: usize) {
-        for erase_count in self.outcomes.len()..=index {
-            let rber = self.rber(erase_count as f64);
-            let failure = self.code.page_failure_probability(rber);
+        // Whole rows, so that the length stays a multiple of the stride.
+        let row_limit = (index / self.stride + 1) * self.stride;
+        for index in self.outcomes.len()..row_limit {
+            // A page that was copied without correction carries the errors of each of its lives.
+            let lives = (index % self.stride + 1) as f64;
+            let rber = (self.rber((index / self.stride) as f64) * lives).min(0.5);
+            let first_failure = self.code.page_failure_probability(rber);
+            let last_rber = rber * self.retry.last_factor();
+            let failure = self.code.page_failure_probability(last_rber);
+            // With parity, data is lost only when another page of the stripe is lost as well.
+            let survives =
+                if self.stripe > 0 { 1.0 - libm::pow(1.0 - failure, self.others()) } else { 1.0 };
             self.outcomes.push(Outcome {
                 rber,
                 failure,
-                hazard: -libm::log1p(-failure),
+                loss: failure * survives,
+                first_failure,
+                hazard: -libm::log1p(-first_failure),
                 corrected_bits: self.code.corrected_bits_mean(rber),
-                uber: self.code.uber(rber),
+                uber: self.code.uber(last_rber) * survives,
             });
         }
         self.tally.reads_at.resize(self.outcomes.len(), 0);
@@ -182,17 +312,18 @@ impl ReadErrors {
 
     /// Raw bit error rate after so many program/erase cycles.
     pub fn rber(&self, pe_cycles: f64) -> f64 {
-        self.model.rber(&Stress { pe_cycles })
+        self.model.rber(&Stress { pe_cycles, ..Stress::default() })
     }
 
     /// Mean raw bit error rate over blocks with these erase counts.
     pub fn rber_mean(&mut self, erase_counts: impl Iterator<Item = u32>) -> f64 {
         let (mut sum, mut blocks) = (0.0, 0_u64);
         for erase_count in erase_counts {
-            if erase_count as usize >= self.outcomes.len() {
-                self.grow(erase_count as usize);
+            let index = erase_count as usize * self.stride;
+            if index >= self.outcomes.len() {
+                self.grow(index);
             }
-            sum += self.outcomes[erase_count as usize].rber;
+            sum += self.outcomes[index].rber;
             blocks += 1;
         }
         if blocks == 0 {
@@ -214,7 +345,7 @@ impl ReadErrors {
             let reads = now - earlier.reads_at.get(index).copied().unwrap_or(0);
             figures.reads += reads;
             figures.corrected_bits += reads as f64 * outcome.corrected_bits;
-            figures.uncorrectable_mean += reads as f64 * outcome.failure;
+            figures.uncorrectable_mean += reads as f64 * outcome.loss;
             figures.uber += reads as f64 * outcome.uber;
         }
         if figures.reads > 0 {
@@ -244,7 +375,9 @@ mod tests {
         // almost always.
         for (bch_t, batch, batches) in [(4, 200, 20_000), (3, 50, 20_000), (1, 50, 2000)] {
             let mut errors = accounting(bch_t, 3000.0);
-            (0..batches).for_each(|_| errors.record(3000, batch, Source::Gc));
+            (0..batches).for_each(|_| {
+                errors.record(3000, batch, Source::Gc);
+            });
             let figures = errors.figures_since(&ReadTally::default());
             let p = figures.uncorrectable_mean / figures.reads as f64;
             let deviation = (figures.reads as f64 * p * (1.0 - p)).sqrt();

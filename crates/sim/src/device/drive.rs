@@ -5,22 +5,24 @@
 //! trims take effect on whole pages only. The text is generic over the sink, so both executors do
 //! the same.
 
+use super::backend::Observation;
 use super::config::DeviceConfig;
 use crate::controller::ecc::ReadErrors;
-use crate::ftl::buffer::{Offer, WriteBuffer};
-use crate::ftl::{FlashSink, Ftl, WornOut};
+use crate::ftl::{FlashSink, Ftl, NoRoom};
 use crate::geometry::Geometry;
+use crate::host::cache::{Offer, ReadCache, WriteCache};
+use crate::host::HostConfig;
 use crate::nand::Media;
-use crate::op::{HostCommand, HostOp, Source};
-use crate::units::{Lpn, SECTOR_BYTES};
+use crate::op::{HostCommand, HostOp, Source, HOST_OP_KINDS};
+use crate::units::{DieId, Lpn, SECTOR_BYTES};
 
 /// What the host asked for so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostCounters {
-    /// Commands started, by read, write, trim.
-    pub commands: [u64; 3],
+    /// Commands started, by [`HostOp::index`]: read, write, trim, flush.
+    pub commands: [u64; HOST_OP_KINDS],
     /// Sectors read, written and trimmed.
-    pub sectors: [u64; 3],
+    pub sectors: [u64; HOST_OP_KINDS],
     /// Pages that writes touched.
     pub page_writes: u64,
     /// Page writes that the write buffer absorbed.
@@ -29,6 +31,12 @@ pub struct HostCounters {
     pub buffer_trimmed_pages: u64,
     /// Page reads served by the write buffer.
     pub buffer_read_pages: u64,
+    /// Page reads served by the read cache.
+    pub read_cache_hits: u64,
+    /// Pages that flush commands took out of the write buffer.
+    pub flushed_pages: u64,
+    /// Writes that asked for force unit access.
+    pub fua_writes: u64,
     /// Page reads of logical pages that hold nothing.
     pub unmapped_read_pages: u64,
     /// Trims that never found a mapped page.
@@ -37,34 +45,68 @@ pub struct HostCounters {
     pub rejected_pages: u64,
 }
 
-/// Index of an operation in [`HostCounters`].
-pub fn op_index(op: HostOp) -> usize {
-    match op {
-        HostOp::Read => 0,
-        HostOp::Write => 1,
-        HostOp::Trim | HostOp::TrimMapped => 2,
-    }
-}
-
 /// What a sink learns beside flash operations, for commands that wait.
 pub trait CommandSink: FlashSink {
     /// The next program empties a slot of the write buffer, and no command waits for it.
     fn flush_next(&mut self);
     /// A page was taken by the write buffer, in which `waiting` pages wait now.
     fn buffered(&mut self, waiting: usize);
+    /// A page write found no room and waits for an erase; only with collections in steps.
+    fn stalled(&mut self, die: DieId, lpn: Lpn);
+    /// The command waits until every page that left the write buffer so far is on the flash.
+    fn fence(&mut self);
+}
+
+/// Clean copies of pages in the memory of the drive.
+#[derive(Default)]
+pub(crate) struct CleanCaches {
+    /// Pages that were written through.
+    written: Option<ReadCache>,
+    /// Pages that were read.
+    read: Option<ReadCache>,
+}
+
+impl CleanCaches {
+    /// The caches of a device, if it has any.
+    fn of(host: &HostConfig) -> Option<Box<Self>> {
+        let (written, read) = (host.build_through_cache(), host.build_read_cache());
+        (written.is_some() || read.is_some()).then(|| Box::new(Self { written, read }))
+    }
+
+    /// The page has new data, on their way to the flash or to the write buffer.
+    fn note_write(&mut self, lpn: Lpn) {
+        if let Some(written) = &mut self.written {
+            written.keep(lpn);
+        }
+        if let Some(read) = &mut self.read {
+            read.forget(lpn);
+        }
+    }
+
+    /// The page holds nothing any more.
+    fn note_trim(&mut self, lpn: Lpn) {
+        for cache in [&mut self.written, &mut self.read].into_iter().flatten() {
+            cache.forget(lpn);
+        }
+    }
 }
 
 /// A drive at rest.
 pub struct Drive {
     pub(crate) config: DeviceConfig,
+    /// The seed that it was made with.
+    pub(crate) seed: u64,
     pub(crate) geometry: Geometry,
     pub(crate) media: Media,
     pub(crate) ftl: Ftl,
     pub(crate) errors: ReadErrors,
-    pub(crate) buffer: Option<WriteBuffer>,
+    pub(crate) buffer: Option<WriteCache>,
+    pub(crate) clean: Option<Box<CleanCaches>>,
     pub(crate) host: HostCounters,
     /// A write failed because a pool is worn out.
     pub(crate) is_worn_out: bool,
+    /// What the measured stage watches.
+    pub(crate) observation: Observation,
 }
 
 impl Drive {
@@ -79,13 +121,15 @@ impl Drive {
 
     /// A drive of its parts.
     pub(crate) fn assemble(config: DeviceConfig, media: Media, ftl: Ftl, seed: u64) -> Self {
-        let pages = config.ftl.write_buffer_pages;
         Self {
             geometry: config.geometry(),
             errors: config.read_errors(seed).expect("resolve has checked the code"),
-            buffer: (pages > 0).then(|| WriteBuffer::new(pages)),
+            buffer: config.host.build_write_cache(config.ftl.write_buffer_pages),
+            clean: CleanCaches::of(&config.host),
             host: HostCounters::default(),
             is_worn_out: false,
+            observation: Observation::default(),
+            seed,
             config,
             media,
             ftl,
@@ -96,7 +140,9 @@ impl Drive {
     pub(crate) fn split(&mut self) -> (Front<'_>, &mut Media, &mut ReadErrors) {
         let front = Front {
             ftl: &mut self.ftl,
+            is_plain: self.buffer.is_none() && self.clean.is_none(),
             buffer: self.buffer.as_mut(),
+            clean: self.clean.as_deref_mut(),
             host: &mut self.host,
             sectors_per_page: self.geometry.page_bytes / SECTOR_BYTES,
         };
@@ -122,14 +168,22 @@ impl Drive {
 
     /// Pages that wait in the write buffer.
     pub fn buffered_pages(&self) -> usize {
-        self.buffer.as_ref().map_or(0, WriteBuffer::len)
+        self.buffer.as_ref().map_or(0, WriteCache::len)
+    }
+
+    /// Pages of the write buffer, waiting and in flight.
+    pub(crate) fn buffer_capacity(&self) -> usize {
+        self.buffer.as_ref().map_or(0, |buffer| buffer.page_count() as usize)
     }
 }
 
 /// The volatile half of a drive, for the length of a slice.
 pub(crate) struct Front<'a> {
     pub(crate) ftl: &'a mut Ftl,
-    pub(crate) buffer: Option<&'a mut WriteBuffer>,
+    pub(crate) buffer: Option<&'a mut WriteCache>,
+    clean: Option<&'a mut CleanCaches>,
+    /// Whether there is neither write buffer nor cache.
+    is_plain: bool,
     pub(crate) host: &'a mut HostCounters,
     sectors_per_page: u64,
 }
@@ -162,21 +216,26 @@ impl Front<'_> {
     /// Carries out a command.
     ///
     /// # Errors
-    /// [`WornOut`] when a write found no room; the pages before it are written.
+    /// [`NoRoom::WornOut`] when a write found no room; the pages before it are written.
     #[inline]
     pub(crate) fn apply<S: CommandSink>(
         &mut self,
         sink: &mut S,
         command: &HostCommand,
-    ) -> Result<(), WornOut> {
-        let index = op_index(command.op);
+    ) -> Result<(), NoRoom> {
+        let index = command.op.index();
         self.host.commands[index] += 1;
         self.host.sectors[index] += u64::from(command.sector_count);
+        if command.op == HostOp::Flush {
+            return self.flush(sink);
+        }
+        self.host.fua_writes += u64::from(command.is_fua && command.op == HostOp::Write);
         for page in self.pages(command) {
             match command.op {
                 HostOp::Write => self.write_page(sink, command, page)?,
                 HostOp::Read => self.read_page(sink, Lpn(page)),
                 HostOp::Trim | HostOp::TrimMapped => self.trim_page(command, page),
+                HostOp::Flush => {}
             }
         }
         Ok(())
@@ -187,7 +246,7 @@ impl Front<'_> {
     #[inline]
     pub(crate) fn single_pages(&self, commands: &[HostCommand], lpns: &mut Vec<u32>) {
         lpns.clear();
-        if self.buffer.is_some() {
+        if !self.is_plain {
             return;
         }
         let shift = self.sectors_per_page.trailing_zeros();
@@ -196,6 +255,7 @@ impl Front<'_> {
             let is_single = command.op == HostOp::Write
                 && u64::from(command.sector_count) == self.sectors_per_page
                 && command.sector & (self.sectors_per_page - 1) == 0
+                && !command.is_fua
                 && command.sector != follower;
             if !is_single {
                 return;
@@ -224,7 +284,8 @@ impl Front<'_> {
                 && command.sector == first + sectors
                 && command.sector.is_multiple_of(self.sectors_per_page)
                 && u64::from(command.sector_count).is_multiple_of(self.sectors_per_page)
-                && self.buffer.is_none();
+                && !command.is_fua
+                && self.is_plain;
             if !fits {
                 break;
             }
@@ -238,13 +299,13 @@ impl Front<'_> {
     /// Carries out writes that [`Front::run_length`] found to be a run, for sinks without time.
     ///
     /// # Errors
-    /// [`WornOut`] when a pool found no room.
+    /// [`NoRoom::WornOut`] when a pool found no room.
     pub(crate) fn apply_run<S: CommandSink>(
         &mut self,
         sink: &mut S,
         commands: &[HostCommand],
         page_count: u32,
-    ) -> Result<(), WornOut> {
+    ) -> Result<(), NoRoom> {
         let first = Lpn((commands[0].sector / self.sectors_per_page) as u32);
         let written = self.ftl.counters().programs[Source::Host as usize];
         let outcome = self.ftl.write_run(sink, first, page_count);
@@ -262,21 +323,42 @@ impl Front<'_> {
         sink: &mut S,
         command: &HostCommand,
         page: u32,
-    ) -> Result<(), WornOut> {
+    ) -> Result<(), NoRoom> {
         let lpn = Lpn(page);
         self.host.page_writes += 1;
-        let Some(buffer) = self.buffer.as_deref_mut() else {
+        if self.is_plain {
             if !self.covers(command, page) {
                 self.ftl.read(sink, lpn, Source::Merge);
             }
             return self.program_page(sink, lpn);
+        }
+        self.write_cached_page(sink, command, lpn)
+    }
+
+    /// Writes a page of a drive with a write buffer or a cache.
+    fn write_cached_page<S: CommandSink>(
+        &mut self,
+        sink: &mut S,
+        command: &HostCommand,
+        lpn: Lpn,
+    ) -> Result<(), NoRoom> {
+        let needs_merge = !self.covers(command, lpn.0) && !self.holds(lpn);
+        let offer = match self.buffer.as_deref_mut() {
+            Some(buffer) if command.is_fua => {
+                // The copy that waited is superseded: it never costs a program of its own.
+                self.host.absorbed_pages += u64::from(buffer.trim(lpn));
+                None
+            }
+            Some(buffer) => Some((buffer.offer(lpn), buffer.len())),
+            None => None,
         };
-        let is_here = buffer.contains(lpn);
-        let offer = buffer.offer(lpn);
-        let waiting = buffer.len();
-        if !is_here && !self.covers(command, page) {
+        if let Some(clean) = self.clean.as_deref_mut() {
+            clean.note_write(lpn);
+        }
+        if needs_merge {
             self.ftl.read(sink, lpn, Source::Merge);
         }
+        let Some((offer, waiting)) = offer else { return self.program_page(sink, lpn) };
         match offer {
             Offer::Absorbed => self.host.absorbed_pages += 1,
             Offer::Kept => {}
@@ -289,26 +371,72 @@ impl Front<'_> {
         Ok(())
     }
 
+    /// Whether the memory of the drive holds the newest data of a page.
+    fn holds(&self, lpn: Lpn) -> bool {
+        let clean = self.clean.as_deref();
+        self.buffer.as_deref().is_some_and(|buffer| buffer.contains(lpn))
+            || clean.is_some_and(|clean| {
+                [&clean.written, &clean.read].into_iter().flatten().any(|cache| cache.holds(lpn))
+            })
+    }
+
+    /// Puts every page of the write buffer on the flash.
+    fn flush<S: CommandSink>(&mut self, sink: &mut S) -> Result<(), NoRoom> {
+        while let Some(oldest) = self.buffer.as_deref_mut().and_then(WriteCache::take_oldest) {
+            self.host.flushed_pages += 1;
+            sink.flush_next();
+            self.program_page(sink, oldest)?;
+        }
+        sink.fence();
+        Ok(())
+    }
+
     #[inline]
-    fn program_page<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn) -> Result<(), WornOut> {
+    fn program_page<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn) -> Result<(), NoRoom> {
         let outcome = self.ftl.write(sink, lpn);
-        self.host.rejected_pages += u64::from(outcome.is_err());
+        match outcome {
+            Ok(()) => {}
+            Err(NoRoom::Stalled) => {
+                sink.stalled(self.ftl.stalled_die(), lpn);
+                return Ok(());
+            }
+            Err(NoRoom::WornOut) => self.host.rejected_pages += 1,
+        }
         outcome
     }
 
     #[inline]
     fn read_page<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn) {
-        if self.buffer.as_deref().is_some_and(|buffer| buffer.contains(lpn)) {
-            self.host.buffer_read_pages += 1;
-        } else if !self.ftl.read(sink, lpn, Source::Host) {
-            self.host.unmapped_read_pages += 1;
+        if !self.is_plain && self.read_cached_page(lpn) {
+            return;
         }
+        if !self.ftl.read(sink, lpn, Source::Host) {
+            self.host.unmapped_read_pages += 1;
+        } else if let Some(read) = self.clean.as_deref_mut().and_then(|clean| clean.read.as_mut()) {
+            read.keep(lpn);
+        }
+    }
+
+    /// Whether the memory of the drive served a read.
+    fn read_cached_page(&mut self, lpn: Lpn) -> bool {
+        let is_waiting = self.buffer.as_deref().is_some_and(|buffer| buffer.contains(lpn));
+        let (mut is_written, mut is_read) = (false, false);
+        if let (Some(clean), false) = (self.clean.as_deref_mut(), is_waiting) {
+            is_written = clean.written.as_mut().is_some_and(|cache| cache.read(lpn));
+            is_read = !is_written && clean.read.as_mut().is_some_and(|cache| cache.read(lpn));
+        }
+        self.host.buffer_read_pages += u64::from(is_waiting || is_written);
+        self.host.read_cache_hits += u64::from(is_read);
+        is_waiting || is_written || is_read
     }
 
     fn trim_page(&mut self, command: &HostCommand, page: u32) {
         if self.covers(command, page) {
             if self.buffer.as_deref_mut().is_some_and(|buffer| buffer.trim(Lpn(page))) {
                 self.host.buffer_trimmed_pages += 1;
+            }
+            if let Some(clean) = self.clean.as_deref_mut() {
+                clean.note_trim(Lpn(page));
             }
             self.ftl.trim(Lpn(page));
         }

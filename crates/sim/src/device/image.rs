@@ -8,19 +8,19 @@
 //!     20      4  CRC-32 of the body, little endian
 //!     24      …  body (postcard): device config as JSON text, media, FTL tables
 //! ```
-//! Stored are the media (out-of-band areas, erase counts, bad blocks) and the order of things in
-//! the FTL; the map is rebuilt from them and audited. Not stored: the write buffer (volatile),
-//! random streams (they belong to the run), counters.
+//! Stored are the media (out-of-band areas, erase counts, bad blocks, cell modes, copyback depths)
+//! and the order of things in the FTL; the map is rebuilt from them and audited. Not stored: the
+//! write buffer (volatile), random streams (they belong to the run), counters.
 
 use serde::{Deserialize, Serialize};
 
 use super::config::DeviceConfig;
 use super::drive::Drive;
 use crate::ftl::{Ftl, FtlSnapshot};
-use crate::nand::Media;
+use crate::nand::{CellMode, Media};
 
 const MAGIC: &[u8; 8] = b"ONLIMAGE";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEADER_BYTES: usize = 24;
 
 /// Why bytes are no usable device image.
@@ -32,6 +32,14 @@ pub enum ImageError {
     /// Written by a newer version.
     #[error("image format {found} is newer than this version reads (up to {VERSION})")]
     Newer {
+        /// Format of the file.
+        found: u32,
+    },
+    /// Written by an older version, whose tables lack what drives hold now.
+    #[error(
+        "image format {found} is older than this version reads ({VERSION}): make the image anew"
+    )]
+    Older {
         /// Format of the file.
         found: u32,
     },
@@ -64,6 +72,8 @@ struct Body {
     oob: Vec<u32>,
     erase_counts: Vec<u32>,
     bad: Vec<bool>,
+    modes: Vec<CellMode>,
+    copyback_depths: Vec<u8>,
     ftl: FtlSnapshot,
 }
 
@@ -73,6 +83,8 @@ pub(super) fn save(drive: &Drive) -> Vec<u8> {
         oob: drive.media.oob.clone(),
         erase_counts: drive.media.erase_counts.clone(),
         bad: drive.media.bad.clone(),
+        modes: drive.media.modes.clone(),
+        copyback_depths: drive.media.copyback_depths.clone(),
         ftl: drive.ftl.snapshot(),
     };
     let body = postcard::to_allocvec(&body).expect("plain numbers always serialise");
@@ -94,6 +106,9 @@ pub(super) fn load(bytes: &[u8], seed: u64) -> Result<(Drive, u32), ImageError> 
         |first: usize| u32::from_le_bytes(std::array::from_fn(|index| bytes[first + index]));
     if number(8) > VERSION {
         return Err(ImageError::Newer { found: number(8) });
+    }
+    if number(8) < VERSION {
+        return Err(ImageError::Older { found: number(8) });
     }
     let body = &bytes[HEADER_BYTES..];
     let expected = u64::from(number(12)) | u64::from(number(16)) << 32;
@@ -117,12 +132,16 @@ fn assemble(body: Body, seed: u64) -> Result<Drive, String> {
     if body.oob.len() != media.oob.len()
         || body.erase_counts.len() != media.erase_counts.len()
         || body.bad.len() != media.bad.len()
+        || body.modes.len() != media.modes.len()
+        || body.copyback_depths.len() != media.copyback_depths.len()
     {
         return Err("the media tables are of another geometry".into());
     }
     media.oob.copy_from_slice(&body.oob);
     media.erase_counts = body.erase_counts;
     media.bad = body.bad;
+    media.modes = body.modes;
+    media.copyback_depths = body.copyback_depths;
     let ftl = Ftl::restore(&config.ftl, &setup, &media, &body.ftl)?;
     Ok(Drive::assemble(config, media, ftl, seed))
 }

@@ -7,10 +7,10 @@
 
 use super::drive::{CommandSink, Drive, Front};
 use crate::controller::ecc::ReadErrors;
-use crate::ftl::{FlashSink, WornOut};
-use crate::nand::Media;
+use crate::ftl::{FlashSink, NoRoom};
+use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
-use crate::units::{BlockId, Lpn, Ppn};
+use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 /// Commands ahead at which the L2P entry is prefetched.
 const ENTRY_AHEAD: usize = 48;
@@ -39,7 +39,7 @@ impl FlashSink for Instant<'_> {
 
     #[inline]
     fn read_live(&mut self, block: BlockId, page_count: u32, source: Source) {
-        self.errors.record(self.media.erase_count(block), page_count, source);
+        self.errors.record_in(self.media, block, page_count, source);
     }
 
     #[inline]
@@ -59,6 +59,16 @@ impl FlashSink for Instant<'_> {
     fn retire(&mut self, block: BlockId) {
         self.media.retire(block);
     }
+
+    fn copy_run(&mut self, victim: BlockId, first: Ppn, lpns: &[u32], _source: Source) {
+        // The decoder does not see these pages.
+        self.media.program_run(first, lpns);
+        self.media.note_copyback(victim, self.media.block_of(first));
+    }
+
+    fn set_mode(&mut self, block: BlockId, mode: CellMode) {
+        self.media.set_mode(block, mode);
+    }
 }
 
 impl CommandSink for Instant<'_> {
@@ -67,18 +77,25 @@ impl CommandSink for Instant<'_> {
 
     #[inline]
     fn buffered(&mut self, _waiting: usize) {}
+
+    fn stalled(&mut self, _die: DieId, _lpn: Lpn) {
+        unreachable!("without time, a collection is one piece");
+    }
+
+    #[inline]
+    fn fence(&mut self) {}
 }
 
 impl Drive {
     /// Carries out commands in order, without time; `retarget` redraws trims that hit nothing.
     ///
     /// # Errors
-    /// [`WornOut`] at the first write without room.
+    /// [`NoRoom::WornOut`] at the first write without room.
     pub(crate) fn run_instant(
         &mut self,
         commands: &mut [HostCommand],
         mut retarget: impl FnMut(&mut HostCommand),
-    ) -> Result<(), WornOut> {
+    ) -> Result<(), NoRoom> {
         let (mut front, media, errors) = self.split();
         let mut sink = Instant { media, errors };
         let mut lpns = Vec::with_capacity(commands.len());
@@ -119,7 +136,7 @@ fn write_singles(
     front: &mut Front<'_>,
     sink: &mut Instant<'_>,
     lpns: &[u32],
-) -> Result<(), WornOut> {
+) -> Result<(), NoRoom> {
     for (index, &lpn) in lpns.iter().enumerate() {
         if let Some(&coming) = lpns.get(index + ENTRY_AHEAD) {
             front.ftl.prefetch_entry(Lpn(coming));

@@ -1,17 +1,23 @@
 //! The device as users meet it: configuration, a simulation that runs in slices, its outcome and
 //! its image.
 
+mod backend;
+mod capacity;
+mod collector;
 mod config;
 mod drive;
+mod feed;
 mod image;
 mod instant;
 mod outcome;
 mod run;
 mod series;
 mod simulation;
+mod sink;
 mod steady;
 mod timed;
 
+pub use backend::Observation;
 pub use config::DeviceConfig;
 pub use drive::{Drive, HostCounters};
 pub use image::ImageError;

@@ -10,11 +10,9 @@ use super::run::{Baseline, Run};
 use super::series::{Series, Wear};
 use super::timed::TimedStage;
 use crate::controller::ecc::ErrorFigures;
-use crate::op::SOURCE_COUNT;
+use crate::host::arbitration::ArbitrationConfig;
+use crate::op::{HostOp, HOST_OP_KINDS, SOURCE_COUNT, SOURCE_NAMES};
 use crate::units::SECTOR_BYTES;
-
-/// Names of the sources in counters, by `Source`.
-const SOURCE_NAMES: [&str; SOURCE_COUNT] = ["host", "gc", "wear", "merge"];
 
 /// Little's law must hold to this, relative.
 const LITTLES_LAW_TOLERANCE: f64 = 1e-3;
@@ -76,13 +74,14 @@ impl Measured<'_> {
     }
 
     /// Bytes that the host read, wrote, trimmed.
-    fn host_bytes(&self) -> [u64; 3] {
+    fn host_bytes(&self) -> [u64; HOST_OP_KINDS] {
         difference(&self.drive.host.sectors, &self.start.host.sectors)
             .map(|count| count * SECTOR_BYTES)
     }
 
     fn nand_bytes_written(&self) -> u64 {
-        self.programs().iter().sum::<u64>() * self.drive.geometry.page_bytes
+        let geometry = &self.drive.geometry;
+        geometry.physical_pages_of(self.programs().iter().sum()) * geometry.page_bytes
     }
 
     fn seconds(&self) -> Option<f64> {
@@ -92,7 +91,7 @@ impl Measured<'_> {
     }
 
     fn metrics(&self) -> Value {
-        let [read_bytes, written_bytes, trimmed_bytes] = self.host_bytes();
+        let [read_bytes, written_bytes, trimmed_bytes, _] = self.host_bytes();
         let wear = Wear::of(self.drive);
         let (counters, start) = (self.drive.ftl.counters(), &self.start.ftl);
         let waf =
@@ -105,11 +104,12 @@ impl Measured<'_> {
             "host_bytes_read": read_bytes,
             "host_bytes_trimmed": trimmed_bytes,
             "host_pages": self.host_pages(),
-            "programs": counts(&self.programs(), &["map", "refresh", "parity", "pad"], &["merge"]),
-            "reads": counts(&self.reads(), &["map", "refresh"], &[]),
-            "erases": counts(&erases, &[], &["host", "merge"]),
+            "programs": counts(&self.programs(), &["map", "refresh"], &["merge", "rebuild"]),
+            "reads": counts(&self.reads(), &["map", "refresh"], &["pad"]),
+            "erases": counts(&erases, &[], &["host", "merge", "parity", "pad", "rebuild"]),
             "gc_cycles": erases[1],
             "gc_pages_moved": self.programs()[1],
+            "copyback_pages": counters.copyback_pages - start.copyback_pages,
             "retired_blocks": counters.retired_blocks - start.retired_blocks,
             "free_blocks": self.drive.ftl.erased_blocks(),
             "wear": { "min": wear.min, "max": wear.max, "mean": wear.mean, "stddev": wear.stddev },
@@ -120,19 +120,50 @@ impl Measured<'_> {
         let section = metrics.as_object_mut().expect("an object was built");
         section.extend(self.error_metrics());
         section.extend(self.timed_metrics());
+        section.extend(self.tenant_metrics());
         metrics
     }
 
     fn host_pages(&self) -> Value {
         let (now, then) = (&self.drive.host, &self.start.host);
-        json!({
+        let mut pages = json!({
             "written": now.page_writes - then.page_writes,
             "absorbed": now.absorbed_pages - then.absorbed_pages,
             "buffer_trimmed": now.buffer_trimmed_pages - then.buffer_trimmed_pages,
             "buffer_read": now.buffer_read_pages - then.buffer_read_pages,
             "unmapped_read": now.unmapped_read_pages - then.unmapped_read_pages,
             "rejected": now.rejected_pages - then.rejected_pages,
-        })
+        });
+        // What only some devices and workloads have is there only with them.
+        if self.drive.config.host.read_cache.is_some() {
+            pages["read_cache_hits"] = json!(now.read_cache_hits - then.read_cache_hits);
+        }
+        let [flushes, fua_writes] = self.durable_commands();
+        if flushes > 0 {
+            pages["flushed"] = json!(now.flushed_pages - then.flushed_pages);
+            pages["flush_commands"] = json!(flushes);
+        }
+        if fua_writes > 0 {
+            pages["fua_commands"] = json!(fua_writes);
+        }
+        pages
+    }
+
+    /// Flush commands, and writes with force unit access.
+    fn durable_commands(&self) -> [u64; 2] {
+        let (now, then) = (&self.drive.host, &self.start.host);
+        let flush = HostOp::Flush.index();
+        [now.commands[flush] - then.commands[flush], now.fua_writes - then.fua_writes]
+    }
+
+    /// What each host got, when several share the drive.
+    fn tenant_metrics(&self) -> Map<String, Value> {
+        let mut section = Map::new();
+        if let Some(tenants) = self.timed.and_then(|stage| stage.tenants.as_deref()) {
+            section.insert("tenants".into(), tenants.to_json(self.seconds()));
+            section.insert("fairness".into(), tenants.fairness());
+        }
+        section
     }
 
     fn error_metrics(&self) -> Map<String, Value> {
@@ -157,20 +188,22 @@ impl Measured<'_> {
     fn timed_metrics(&self) -> Map<String, Value> {
         let mut section = Map::new();
         let seconds = self.seconds();
-        let [read, written, _] = self.timed.map_or([0; 3], |stage| stage.tally.served_bytes);
+        let [read, written, ..] =
+            self.timed.map_or([0; HOST_OP_KINDS], |stage| stage.tally.served_bytes);
         let megabytes = |bytes: u64| seconds.map(|seconds| bytes as f64 * 1e-6 / seconds);
         section.insert(
             "throughput_mb_s".into(),
             json!({"read": megabytes(read), "write": megabytes(written),
                    "total": megabytes(read + written)}),
         );
-        let commands = self.timed.map_or([0; 3], |stage| stage.tally.served_commands);
+        let commands = self.timed.map_or([0; HOST_OP_KINDS], |stage| stage.tally.served_commands);
         let rate = |count: u64| seconds.map(|seconds| count as f64 / seconds);
-        section.insert(
-            "iops".into(),
-            json!({"read": rate(commands[0]), "write": rate(commands[1]),
-                   "trim": rate(commands[2]), "total": rate(commands.iter().sum())}),
-        );
+        let mut iops = json!({"read": rate(commands[0]), "write": rate(commands[1]),
+                              "trim": rate(commands[2]), "total": rate(commands.iter().sum())});
+        if commands[3] > 0 {
+            iops["flush"] = json!(rate(commands[3]));
+        }
+        section.insert("iops".into(), iops);
         section.insert("duration_s".into(), json!(seconds));
         section
             .insert("latency_us".into(), json!(self.timed.map(|stage| stage.latencies.to_json())));
@@ -178,6 +211,13 @@ impl Measured<'_> {
             "outstanding_mean".into(),
             json!(self.timed.and_then(TimedStage::outstanding_mean)),
         );
+        // Keys of drives with the full back end, and of runs that are watched.
+        if let Some(activity) = self.timed.and_then(TimedStage::activity) {
+            section.insert("activity".into(), activity);
+        }
+        if let Some(breakdown) = self.timed.and_then(TimedStage::breakdown) {
+            section.insert("breakdown".into(), breakdown);
+        }
         section
     }
 
@@ -224,9 +264,12 @@ impl Measured<'_> {
         // An interrupted run must answer at once; the audit looks at every page.
         let audit = if is_complete { self.drive.ftl.audit(&self.drive.media) } else { Ok(()) };
         let audited = if is_complete { "passed" } else { "not run: the result is partial" };
-        let moved = self.programs()[1..3] == self.reads()[1..3];
+        let moved = [1, 2, 4].iter().all(|&source| self.programs()[source] == self.reads()[source]);
+        let (violations, unaccounted) = self.timed.map_or((0, 0), TimedStage::violations);
         let littles_law_holds =
             !is_complete || littles_law_error.is_none_or(|error| error <= LITTLES_LAW_TOLERANCE);
+        let tenants = self.timed.and_then(|stage| stage.tenants.as_deref());
+        let accounts_agree = tenants.is_none_or(|book| book.served() == served);
         let all_served = !is_complete || (issued == served && pending == 0);
         let program_identity = accepted == offered && moved;
         json!({
@@ -235,11 +278,20 @@ impl Measured<'_> {
             "littles_law_error": littles_law_error,
             "program_identity": program_identity,
             "map_audit": audit.as_ref().map_or_else(Clone::clone, |()| audited.into()),
-            "passed": all_served && littles_law_holds && program_identity && audit.is_ok(),
+            "flash_violations": violations,
+            "passed": all_served
+                && accounts_agree
+                && littles_law_holds
+                && program_identity
+                && audit.is_ok()
+                && violations == 0 && unaccounted == 0,
             "failures": failures([
                 (!all_served, format!("{issued} issued, {served} served, {pending} left over")),
+                (!accounts_agree, "the tenants' commands are not those of the drive".into()),
                 (!littles_law_holds, format!("Little's law is off by {littles_law_error:?}")),
                 (accepted != offered, format!("{offered} pages offered, {accepted} accounted for")),
+                (violations > 0, format!("{violations} operations broke the rules of the flash")),
+                (unaccounted > 0, format!("the time of {unaccounted} commands is not accounted")),
                 (!moved, "pages read and programmed by collections differ".into()),
                 (audit.is_err(), format!("map audit: {}", audit.err().unwrap_or_default())),
             ]),
@@ -248,7 +300,7 @@ impl Measured<'_> {
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        let [read_bytes, written_bytes, _] = self.host_bytes();
+        let [read_bytes, written_bytes, ..] = self.host_bytes();
         if written_bytes > 0 && self.erases()[1] == 0 {
             warnings.push(
                 "GC did not run in the measured part: its effect on latency was not measured"
@@ -261,11 +313,52 @@ impl Measured<'_> {
                 "{waiting} pages still wait in the write buffer: their programs are not counted"
             ));
         }
+        warnings.extend(self.sharing_warnings());
+        let has_write_back = self.drive.buffer_capacity() > 0;
+        let kinds = ["flush commands", "writes with force unit access"];
+        for (kind, count) in kinds.into_iter().zip(self.durable_commands()) {
+            if count > 0 && !has_write_back {
+                warnings.push(format!(
+                    "{count} {kind} had no effect: without a write-back cache every write \
+                     completes in the flash"
+                ));
+            }
+        }
         let unmapped = self.drive.host.unmapped_read_pages - self.start.host.unmapped_read_pages;
         if unmapped > 0 && read_bytes > 0 {
             warnings.push(format!(
                 "{unmapped} page reads hit pages that were never written: they took no flash time"
             ));
+        }
+        warnings
+    }
+}
+
+impl Measured<'_> {
+    /// What was asked of arbitration and could not matter.
+    fn sharing_warnings(&self) -> Vec<String> {
+        let Some((stage, tenants)) =
+            self.timed.and_then(|stage| Some((stage, stage.tenants.as_ref()?)))
+        else {
+            return Vec::new();
+        };
+        let mut warnings = Vec::new();
+        let arbitration = self.drive.config.host.arbitration();
+        if stage.outside.is_idle() {
+            warnings.push(
+                "arbitration had no effect: the drive accepted every command at once; lower \
+                 host.queue_depth_max"
+                    .into(),
+            );
+        }
+        if tenants.has_priorities()
+            && !matches!(arbitration, Some(ArbitrationConfig::WeightedRoundRobin(_)))
+        {
+            warnings.push(
+                "the priorities of the tenants had no effect: they belong to \
+                 host.protocol {kind: nvme, arbitration: weighted_round_robin}"
+                    .into(),
+            );
         }
         warnings
     }

@@ -8,7 +8,9 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
+use super::backend::Observation;
 use super::drive::{Drive, HostCounters};
+use super::feed::Feed;
 use super::series::Series;
 use super::steady::SteadyWatch;
 use super::timed::{Step, TimedStage};
@@ -17,9 +19,6 @@ use crate::ftl::FtlCounters;
 use crate::op::{HostCommand, HostOp};
 use crate::units::{Ns, SECTOR_BYTES};
 use crate::workload::{Admission, Job, Limit, Stage};
-
-/// Commands that an untimed stage takes at once, and that are drawn ahead.
-const CHUNK: usize = 1024;
 
 /// A timed stage limited by time ends when so many commands complete without time passing.
 const STANDSTILL_COMMANDS: u64 = 4_000_000;
@@ -90,13 +89,11 @@ struct Sampling {
 /// The stage under way.
 struct Current {
     stage: Stage,
-    /// Commands drawn ahead, and the first that was not used yet.
-    batch: Vec<HostCommand>,
-    batch_next: usize,
-    /// The command of an open loop whose arrival is scheduled.
-    arriving: Option<HostCommand>,
+    /// The hosts, by the number of their tenant; one in untimed stages.
+    feeds: Vec<Feed>,
     is_begun: bool,
-    is_exhausted: bool,
+    /// No host may issue another command.
+    is_closed: bool,
     issued: u64,
     issued_bytes: u64,
     written_bytes: u64,
@@ -179,9 +176,14 @@ impl Run {
         self.current.is_some()
     }
 
-    fn begin_stage(&mut self, drive: &mut Drive, stage: Stage, measured: bool) {
+    fn begin_stage(&mut self, drive: &mut Drive, mut stage: Stage, measured: bool) {
         self.is_measuring = measured;
-        let timed = stage.timed.then(|| Box::new(TimedStage::new(drive)));
+        let feeds: Vec<_> = stage.loads.drain(..).map(Feed::new).collect();
+        let observation = if measured { drive.observation.clone() } else { Observation::default() };
+        let timed = stage.timed.then(|| {
+            let hosts: Vec<_> = feeds.iter().map(|feed| &feed.load.host).collect();
+            Box::new(TimedStage::new(drive, &observation, &hosts))
+        });
         let start = Baseline::of(drive);
         let sampling = measured.then(|| Sampling {
             series: Series::new(drive, timed.as_deref()),
@@ -195,11 +197,9 @@ impl Run {
         self.current = Some(Current {
             watch: stage.until.map(|rule| SteadyWatch::new(rule, totals.0, totals.1)),
             stage,
-            batch: Vec::with_capacity(CHUNK),
-            batch_next: 0,
-            arriving: None,
+            feeds,
             is_begun: false,
-            is_exhausted: false,
+            is_closed: false,
             issued: 0,
             issued_bytes: 0,
             written_bytes: 0,
@@ -213,6 +213,7 @@ impl Run {
 
     fn end_stage(&mut self, drive: &mut Drive) {
         let Some(mut current) = self.current.take() else { return };
+        drive.ftl.settle();
         if drive.is_worn_out {
             self.stages.clear();
         }
@@ -227,7 +228,9 @@ impl Run {
         }
         let written = (drive.host.sectors[1] - current.start.host.sectors[1]) * SECTOR_BYTES;
         let page_bytes = drive.geometry.page_bytes as f64;
-        let programs = total(&drive.ftl.counters().programs) - total(&current.start.ftl.programs);
+        let programs = drive.geometry.physical_pages_of(
+            total(&drive.ftl.counters().programs) - total(&current.start.ftl.programs),
+        );
         let is_steady = current.watch.as_ref().map(|_| current.is_steady);
         if is_steady == Some(false) {
             self.warnings.push(format!(
@@ -241,6 +244,11 @@ impl Run {
             waf: (written > 0).then(|| programs as f64 * page_bytes / written as f64),
             steady: is_steady,
         });
+    }
+
+    /// The measured stage, done or under way, if it is timed.
+    pub(crate) fn timed_stage(&self) -> Option<&TimedStage> {
+        self.timed.as_deref().or_else(|| self.partial()?.1)
     }
 
     /// The measured stage while it is under way, for a partial outcome.
@@ -291,18 +299,7 @@ impl Current {
     fn is_open(&self, now: Ns) -> bool {
         let (done, total) = self.extent(now);
         let is_over = !matches!(self.stage.limit, Limit::Exhausted) && done >= total;
-        !(is_over || self.is_exhausted || self.is_steady)
-    }
-
-    /// Draws commands ahead when none is left; false when the generator is exhausted.
-    fn refill(&mut self) -> bool {
-        if self.batch_next == self.batch.len() {
-            self.batch.clear();
-            self.batch_next = 0;
-            self.stage.generator.fill(&mut self.batch, CHUNK);
-            self.is_exhausted |= self.batch.is_empty();
-        }
-        !self.is_exhausted
+        !(is_over || self.is_closed || self.is_steady)
     }
 
     #[inline]
@@ -313,50 +310,51 @@ impl Current {
         self.written_bytes += if command.op == HostOp::Write { bytes } else { 0 };
     }
 
-    /// The next command within the limit.
+    /// The next command of a host within the limit.
     #[inline]
-    fn next_command(&mut self, now: Ns) -> Option<HostCommand> {
-        if !self.is_open(now) || !self.refill() {
+    fn next_command(&mut self, tenant: usize, now: Ns) -> Option<HostCommand> {
+        if !self.is_open(now) || !self.feeds[tenant].refill() {
             return None;
         }
-        let command = self.batch[self.batch_next];
-        self.batch_next += 1;
+        let command = self.feeds[tenant].take();
         self.count(&command);
         Some(command)
     }
 
     /// Asks for what the next commands of a timed stage will touch.
     #[inline]
-    fn prefetch_ahead(&self, drive: &Drive) {
-        if let Some(coming) = self.batch.get(self.batch_next + 8) {
+    fn prefetch_ahead(&self, tenant: usize, drive: &Drive) {
+        let feed = &self.feeds[tenant];
+        if let Some(coming) = feed.batch.get(feed.batch_next + 8) {
             drive.prefetch_entry(coming);
         }
-        if let Some(coming) = self.batch.get(self.batch_next + 4) {
+        if let Some(coming) = feed.batch.get(feed.batch_next + 4) {
             drive.prefetch_page(coming);
         }
     }
 
     /// One chunk of commands without time; true when the stage is over.
     fn advance_instant(&mut self, drive: &mut Drive) -> bool {
-        if !self.is_open(Ns(0)) || !self.refill() {
+        if !self.is_open(Ns(0)) || !self.feeds[0].refill() {
             return true;
         }
-        let first = self.batch_next;
+        let first = self.feeds[0].batch_next;
         if let Limit::Ios(ios) = self.stage.limit {
             // The common case without a look at each command.
-            let count = (self.batch.len() - first).min((ios - self.issued) as usize);
-            self.batch_next += count;
+            let feed = &mut self.feeds[0];
+            let count = (feed.batch.len() - first).min((ios - self.issued) as usize);
+            feed.batch_next += count;
             self.issued += count as u64;
         } else {
-            while self.batch_next < self.batch.len() && self.is_open(Ns(0)) {
-                let command = self.batch[self.batch_next];
-                self.batch_next += 1;
+            while self.feeds[0].batch_next < self.feeds[0].batch.len() && self.is_open(Ns(0)) {
+                let command = self.feeds[0].take();
                 self.count(&command);
             }
         }
-        let chunk = &mut self.batch[first..self.batch_next];
-        let generator = &mut self.stage.generator;
-        let outcome = drive.run_instant(chunk, |command| generator.retarget(command));
+        let Feed { load, batch, batch_next, .. } = &mut self.feeds[0];
+        let generator = &mut load.generator;
+        let outcome = drive
+            .run_instant(&mut batch[first..*batch_next], |command| generator.retarget(command));
         drive.is_worn_out |= outcome.is_err();
         self.note(drive, None);
         outcome.is_err()
@@ -381,43 +379,88 @@ impl Current {
         is_over
     }
 
-    /// Fills the closed loop, or schedules the first arrival.
+    /// Fills the closed loops, and schedules the first arrivals.
     fn begin_timed(&mut self, drive: &mut Drive, timed: &mut TimedStage) {
         self.is_begun = true;
-        match self.stage.admission {
-            Admission::Closed { queue_depth } => {
-                (0..queue_depth).for_each(|_| self.issue(drive, timed));
-            }
-            Admission::Open => self.await_next(timed),
+        for tenant in 0..self.feeds.len() {
+            self.begin_burst(drive, timed, tenant);
         }
     }
 
-    /// Draws and submits the next command of a closed loop, if the limit allows one.
+    /// Fills the closed loop of a host, or schedules its first arrival.
+    fn begin_burst(&mut self, drive: &mut Drive, timed: &mut TimedStage, tenant: usize) {
+        match self.feeds[tenant].load.admission {
+            Admission::Closed { queue_depth } => {
+                (0..queue_depth).for_each(|_| self.issue(drive, timed, tenant));
+            }
+            Admission::Open => self.await_next(timed, tenant),
+        }
+    }
+
+    /// Draws and submits the next command of a closed loop, if its burst and the limit allow one.
     #[inline]
-    fn issue(&mut self, drive: &mut Drive, timed: &mut TimedStage) {
-        if let Some(command) = self.next_command(timed.now()) {
-            self.prefetch_ahead(drive);
+    fn issue(&mut self, drive: &mut Drive, timed: &mut TimedStage, tenant: usize) {
+        if self.feeds[tenant].load.bursts.is_some() && self.pauses(timed, tenant) {
+            return;
+        }
+        if let Some(command) = self.next_command(tenant, timed.now()) {
+            self.prefetch_ahead(tenant, drive);
+            let feed = &mut self.feeds[tenant];
+            if let Some(bursts) = &mut feed.load.bursts {
+                bursts.count(&command);
+                feed.outstanding += 1;
+            }
             self.submit(drive, timed, command);
         }
     }
 
+    /// Whether the burst of a closed loop is over; schedules the next when nothing is outstanding.
+    fn pauses(&mut self, timed: &mut TimedStage, tenant: usize) -> bool {
+        let is_open = self.is_open(timed.now());
+        let feed = &mut self.feeds[tenant];
+        let Some(bursts) = &mut feed.load.bursts else { return false };
+        if bursts.is_busy(timed.now()) {
+            return false;
+        }
+        if feed.outstanding == 0 && is_open {
+            let at = bursts.pause(timed.now());
+            timed.await_arrival(tenant as u8, at);
+        }
+        true
+    }
+
     #[inline]
     fn submit(&mut self, drive: &mut Drive, timed: &mut TimedStage, mut command: HostCommand) {
-        let generator = &mut self.stage.generator;
+        let generator = &mut self.feeds[usize::from(command.tenant)].load.generator;
         TimedStage::aim(drive, &mut command, &mut |command| generator.retarget(command));
         timed.submit(drive, command);
-        self.is_exhausted |= timed.is_worn_out;
+        self.is_closed |= timed.is_worn_out;
     }
 
     /// Schedules the arrival of the next command of an open loop.
-    fn await_next(&mut self, timed: &mut TimedStage) {
-        let Some(command) = self.next_command(timed.now()) else { return };
+    fn await_next(&mut self, timed: &mut TimedStage, tenant: usize) {
+        let Some(mut command) = self.next_command(tenant, timed.now()) else { return };
+        let feed = &mut self.feeds[tenant];
+        if let Some(bursts) = &mut feed.load.bursts {
+            command.arrival = bursts.arrival(&command);
+        }
         if matches!(self.stage.limit, Limit::Time(span) if command.arrival > span) {
-            self.is_exhausted = true;
+            feed.is_exhausted = true;
             return;
         }
-        self.arriving = Some(command);
-        timed.await_arrival(command.arrival);
+        feed.arriving = Some(command);
+        timed.await_arrival(tenant as u8, command.arrival);
+    }
+
+    /// A host's next command has arrived, or its pause is over.
+    fn arrived(&mut self, drive: &mut Drive, timed: &mut TimedStage, tenant: usize) {
+        match self.feeds[tenant].arriving.take() {
+            Some(command) => {
+                self.submit(drive, timed, command);
+                self.await_next(timed, tenant);
+            }
+            None => self.begin_burst(drive, timed, tenant),
+        }
     }
 
     #[inline]
@@ -425,17 +468,15 @@ impl Current {
         let step = timed.step(drive);
         match step {
             Step::Internal | Step::Idle => return step,
-            Step::Completed => {
-                if matches!(self.stage.admission, Admission::Closed { .. }) {
-                    self.issue(drive, timed);
+            Step::Completed(tenant) => {
+                let feed = &mut self.feeds[usize::from(tenant)];
+                if feed.is_closed_loop() {
+                    feed.outstanding -= u32::from(feed.load.bursts.is_some());
+                    self.issue(drive, timed, usize::from(tenant));
                 }
                 self.watch_standstill(timed);
             }
-            Step::Arrived => {
-                let command = self.arriving.take().expect("an arrival was scheduled for a command");
-                self.submit(drive, timed, command);
-                self.await_next(timed);
-            }
+            Step::Arrived(tenant) => self.arrived(drive, timed, usize::from(tenant)),
         }
         self.note(drive, Some(timed));
         step
@@ -474,7 +515,7 @@ impl Current {
             self.standstill = (timed.now(), 0);
         } else if matches!(self.stage.limit, Limit::Time(_)) {
             self.standstill.1 = commands + 1;
-            self.is_exhausted |= commands >= STANDSTILL_COMMANDS;
+            self.is_closed |= commands >= STANDSTILL_COMMANDS;
         }
     }
 }
@@ -499,5 +540,6 @@ fn written_bytes(drive: &Drive) -> u64 {
 }
 
 fn programmed_bytes(drive: &Drive) -> u64 {
-    total(&drive.ftl.counters().programs) * drive.geometry.page_bytes
+    let programs = total(&drive.ftl.counters().programs);
+    drive.geometry.physical_pages_of(programs) * drive.geometry.page_bytes
 }

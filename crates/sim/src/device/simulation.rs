@@ -2,6 +2,7 @@
 
 use serde_json::{json, Value};
 
+use super::backend::Observation;
 use super::config::DeviceConfig;
 use super::drive::Drive;
 use super::image::{self, ImageError};
@@ -65,6 +66,11 @@ impl Simulation {
         self.drive.config.space()
     }
 
+    /// Watches the measured stage of later jobs; no metric depends on it.
+    pub fn observe(&mut self, observation: Observation) {
+        self.drive.observation = observation;
+    }
+
     /// Begins a job; one that was under way is dropped.
     pub fn begin(&mut self, job: Job) {
         self.run = Some(Run::new(job, &self.drive));
@@ -86,6 +92,11 @@ impl Simulation {
         }
         let effective = self.drive.config.effective();
         json!({ "effective": effective, "state": { "origin": self.origin } })
+    }
+
+    /// The spans recorded in the measured part, when they were asked for.
+    pub fn timeline(&self) -> Option<Value> {
+        self.run.as_ref()?.timed_stage()?.timeline()
     }
 
     /// Checks that all tables of the drive agree.

@@ -1,63 +1,114 @@
 //! The timed executor: commands, dies and channels in simulated time.
 //!
 //! ```text
-//! admit (closed loop: at once; open: at arrival) ► overhead ► FTL decides ► operations queue
-//!      ▲                                                                            │
-//!      └──────────────── completion: latency, next command ◄── last operation done ─┘
+//! submit ► queue slot ► controller ► throttle ► link in ► FTL decides ► operations queue
+//!    ▲                                                                        │
+//!    └─ completion: latency, next command ◄─ link out ◄─ decode ◄─ last operation done
 //! ```
-//! The FTL decides when a command is admitted; a collection that it needs is queued on the same die
-//! before the command's own operations, and so delays them. State lives in [`TimedStage`], so a run
-//! can be cut into slices anywhere.
+//! Each stage that the device does not have is skipped at once. The FTL decides when a command
+//! reaches it; a collection that it needs is queued on the same die before the command's own
+//! operations, and so delays them. State lives in [`TimedStage`], so a run can be cut into slices
+//! anywhere.
 
-use std::collections::VecDeque;
+use serde_json::{json, Value};
 
-use super::drive::{CommandSink, Drive};
-use crate::controller::ecc::ReadErrors;
-use crate::controller::timed::{Backend, FlashOp, OpKind, HOST_EVENT, NO_COMMAND};
+use super::backend::{Backend, Observation};
+use super::collector::{Collector, Room, Stalled};
+use super::drive::{Drive, Front};
+use super::sink::{CacheSlots, TimedSink};
+use crate::controller::breakdown::{Breakdown, Part, Parts};
+use crate::controller::full::Urgency;
+use crate::controller::plain::HOST_EVENT;
+use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::engine::Engine;
-use crate::ftl::FlashSink;
-use crate::geometry::Geometry;
+use crate::ftl::{NoRoom, StepOutcome};
 use crate::host::latency::LatencyBook;
-use crate::nand::Media;
-use crate::op::{HostCommand, HostOp, Source};
-use crate::units::{BlockId, Lpn, Ns, Ppn};
+use crate::host::link::{Direction, Link};
+use crate::host::processor::Processor;
+use crate::host::tenants::{Outside, TenantBook};
+use crate::host::throttle::Throttle;
+use crate::op::{HostCommand, HostOp, Source, HOST_OP_KINDS};
+use crate::units::{DieId, Lpn, Ns, SECTOR_BYTES};
+use crate::workload::Host;
 
-/// Host event: the arrival of the next command of an open loop.
+/// Host events from here on: the arrival of the next command of tenant `code - ARRIVAL`, or the end
+/// of its pause.
 const ARRIVAL: u32 = HOST_EVENT;
-/// Host events from here on: the controller is done with the command of slot `code - STARTED`.
-const STARTED: u32 = HOST_EVENT + 1;
+/// Host events from here on: die `code - IDLE` has been idle for a while.
+const IDLE: u32 = HOST_EVENT + 1024;
+/// Host events from here on: the command of slot `code - SLOT` goes on.
+const SLOT: u32 = HOST_EVENT + (1 << 21);
+
+/// What a command does when its event comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The controller is done with it.
+    Processed,
+    /// The throttle lets it go.
+    Released,
+    /// Its data is in the drive.
+    Arrived,
+    /// It waited for no flash operation, or all are done.
+    Served,
+    /// Its data is decoded.
+    Decoded,
+    /// Its data has left the drive.
+    Sent,
+}
 
 /// A command under way.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     command: HostCommand,
     submitted: Ns,
-    /// Operations and buffer slots that it still waits for.
+    /// Until when its parts are accounted for.
+    accounted: Ns,
+    /// Operations and cache slots that it still waits for.
     waits: u32,
+    phase: Phase,
+    /// Whether it read flash pages.
+    has_read: bool,
+}
+
+/// What the device puts between host and flash.
+struct HostPath {
+    link: Option<Link>,
+    processor: Option<Processor>,
+    throttle: Option<Throttle>,
+    overhead: Ns,
+    decode: Ns,
 }
 
 /// The clock, the servers and the commands of a timed stage.
 pub(crate) struct TimedStage {
     pub(crate) engine: Engine,
     backend: Backend,
+    path: HostPath,
     slots: Vec<Slot>,
     free_slots: Vec<u32>,
-    overhead: Ns,
     depth_max: u32,
-    buffer_pages: usize,
-    flushes_in_flight: usize,
-    /// Commands that wait for a slot of the write buffer, once per page.
-    buffer_waiters: VecDeque<u32>,
-    /// Arrived commands beyond the drive's queue depth.
-    outside: VecDeque<HostCommand>,
+    cache: CacheSlots,
+    /// Commands beyond the drive's queue depth.
+    pub(crate) outside: Outside<HostCommand>,
     outstanding: u64,
     /// Integral of outstanding commands over time, in command nanoseconds.
     area: u128,
     area_until: Ns,
     pub(crate) latencies: LatencyBook,
     pub(crate) tally: TimedTally,
+    /// What each host got, when they have names.
+    pub(crate) tenants: Option<Box<TenantBook>>,
     /// A write found no room: its command completes as failed, and no further one should come.
     pub(crate) is_worn_out: bool,
+    collector: Option<Box<Collector>>,
+    /// Room for what a sink reports, kept between commands.
+    stalled: Vec<Stalled>,
+    touched: Vec<u32>,
+    /// Arrivals of open loops that are scheduled.
+    arrivals: u32,
+    breakdown: Option<Box<Breakdown>>,
+    /// Parts of the commands under way, by slot, when they are observed.
+    parts: Vec<Parts>,
 }
 
 /// What a timed stage has done.
@@ -65,8 +116,8 @@ pub(crate) struct TimedStage {
 pub(crate) struct TimedTally {
     pub(crate) issued: u64,
     pub(crate) served: u64,
-    pub(crate) served_bytes: [u64; 3],
-    pub(crate) served_commands: [u64; 3],
+    pub(crate) served_bytes: [u64; HOST_OP_KINDS],
+    pub(crate) served_commands: [u64; HOST_OP_KINDS],
     pub(crate) flash_ops: u64,
     /// When the last command completed.
     pub(crate) last_completion: Ns,
@@ -75,130 +126,48 @@ pub(crate) struct TimedTally {
 /// What happened in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A command completed: a closed loop may issue the next.
-    Completed,
-    /// The next command of an open loop has arrived.
-    Arrived,
+    /// A command of this tenant completed: its closed loop may issue the next.
+    Completed(u8),
+    /// The next command of this tenant's open loop has arrived.
+    Arrived(u8),
     /// Something inside the drive.
     Internal,
     /// Nothing is left to happen.
     Idle,
 }
 
-struct TimedSink<'a> {
-    media: &'a mut Media,
-    errors: &'a mut ReadErrors,
-    engine: &'a mut Engine,
-    backend: &'a mut Backend,
-    geometry: Geometry,
-    page_types: u32,
-    slot: u32,
-    waits: u32,
-    is_flush: bool,
-    buffer_pages: usize,
-    flushes_in_flight: &'a mut usize,
-    buffer_waiters: &'a mut VecDeque<u32>,
-    flash_ops: u64,
-}
-
-impl TimedSink<'_> {
-    #[inline]
-    fn push(&mut self, first: Ppn, count: u32, kind: OpKind, source: Source) {
-        let waits = matches!(source, Source::Host | Source::Merge) && !self.is_flush;
-        self.waits += u32::from(waits);
-        self.flash_ops += u64::from(count);
-        let page_index = self.geometry.page_index(first);
-        let op = FlashOp {
-            count,
-            command: if waits { self.slot } else { NO_COMMAND },
-            kind,
-            page_type: if self.page_types == 1 { 0 } else { (page_index % self.page_types) as u8 },
-            frees_buffer: self.is_flush && source == Source::Host,
-        };
-        if op.frees_buffer {
-            self.is_flush = false;
-            *self.flushes_in_flight += 1;
-        }
-        let die = self.geometry.die_of_block(self.geometry.block_of(first));
-        self.backend.enqueue(self.engine, die, op);
-    }
-}
-
-impl FlashSink for TimedSink<'_> {
-    #[inline]
-    fn media(&self) -> &Media {
-        self.media
-    }
-
-    #[inline]
-    fn read(&mut self, ppn: Ppn, source: Source) {
-        self.push(ppn, 1, OpKind::Read, source);
-        self.errors.record(self.media.erase_count(self.geometry.block_of(ppn)), 1, source);
-    }
-
-    fn read_live(&mut self, block: BlockId, page_count: u32, source: Source) {
-        if page_count > 0 {
-            self.push(self.geometry.first_page(block), page_count, OpKind::Read, source);
-        }
-        self.errors.record(self.media.erase_count(block), page_count, source);
-    }
-
-    #[inline]
-    fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source) {
-        self.media.program(ppn, lpn);
-        self.push(ppn, 1, OpKind::Program, source);
-    }
-
-    fn program_run(&mut self, first: Ppn, lpns: &[u32], source: Source) {
-        self.media.program_run(first, lpns);
-        self.push(first, lpns.len() as u32, OpKind::Program, source);
-    }
-
-    fn erase(&mut self, block: BlockId, source: Source) -> u32 {
-        self.push(self.geometry.first_page(block), 1, OpKind::Erase, source);
-        self.media.erase(block)
-    }
-
-    fn retire(&mut self, block: BlockId) {
-        self.media.retire(block);
-    }
-}
-
-impl CommandSink for TimedSink<'_> {
-    #[inline]
-    fn flush_next(&mut self) {
-        self.is_flush = true;
-    }
-
-    fn buffered(&mut self, waiting: usize) {
-        if waiting + *self.flushes_in_flight > self.buffer_pages + self.buffer_waiters.len() {
-            self.waits += 1;
-            self.buffer_waiters.push_back(self.slot);
-        }
-    }
-}
-
 impl TimedStage {
-    /// An idle drive at time zero.
-    pub(crate) fn new(drive: &Drive) -> Self {
+    /// An idle drive at time zero, shared by `hosts`.
+    pub(crate) fn new(drive: &Drive, observation: &Observation, hosts: &[&Host]) -> Self {
         let config = &drive.config;
         Self {
             engine: Engine::default(),
-            backend: Backend::new(drive.geometry, config.nand.timing()),
+            backend: Backend::new(drive, observation),
+            path: HostPath {
+                link: config.host.build_link(),
+                processor: config.host.build_processor(),
+                throttle: config.host.build_throttle(),
+                overhead: Ns::from_us(config.host.command_overhead_us),
+                decode: Ns::from_us(config.controller.ecc_decode_us),
+            },
             slots: Vec::new(),
             free_slots: Vec::new(),
-            overhead: Ns::from_us(config.host.command_overhead_us),
-            depth_max: config.host.queue_depth_max,
-            buffer_pages: config.ftl.write_buffer_pages as usize,
-            flushes_in_flight: 0,
-            buffer_waiters: VecDeque::new(),
-            outside: VecDeque::new(),
+            depth_max: config.host.depth_max(),
+            cache: CacheSlots { capacity: drive.buffer_capacity(), ..CacheSlots::default() },
+            outside: Outside::new(&config.host, hosts),
             outstanding: 0,
             area: 0,
             area_until: Ns(0),
             latencies: LatencyBook::default(),
             tally: TimedTally::default(),
+            tenants: TenantBook::of(hosts),
             is_worn_out: false,
+            collector: Collector::new(&config.ftl, drive.geometry.die_count).map(Box::new),
+            stalled: Vec::new(),
+            touched: Vec::new(),
+            arrivals: 0,
+            breakdown: observation.breakdown.then(Box::default),
+            parts: Vec::new(),
         }
     }
 
@@ -207,11 +176,12 @@ impl TimedStage {
         self.engine.now()
     }
 
-    /// Schedules the arrival of the next command of an open loop.
-    pub(crate) fn await_arrival(&mut self, at: Ns) {
+    /// Schedules the arrival of a tenant's next command, or the end of its pause.
+    pub(crate) fn await_arrival(&mut self, tenant: u8, at: Ns) {
         // A generator's arrivals never decrease; a late one arrives now.
         let after = Ns(at.0.saturating_sub(self.now().0));
-        self.engine.schedule(after, ARRIVAL);
+        self.arrivals += 1;
+        self.engine.schedule(after, ARRIVAL + u32::from(tenant));
     }
 
     /// A command reaches the drive now, or waits outside while the drive is full.
@@ -220,14 +190,23 @@ impl TimedStage {
         self.outstanding += 1;
         self.tally.issued += 1;
         if self.slots.len() - self.free_slots.len() >= self.depth_max as usize {
-            self.outside.push_back(HostCommand { arrival: self.now(), ..command });
+            let queue = usize::from(command.tenant);
+            self.outside.push(queue, HostCommand { arrival: self.now(), ..command });
         } else {
             self.admit(drive, command, self.now());
         }
     }
 
+    /// Gives a command a slot; it was submitted at `submitted`.
     fn admit(&mut self, drive: &mut Drive, command: HostCommand, submitted: Ns) {
-        let slot = Slot { command, submitted, waits: 0 };
+        let slot = Slot {
+            command,
+            submitted,
+            accounted: submitted,
+            waits: 0,
+            phase: Phase::Processed,
+            has_read: false,
+        };
         let index = if let Some(index) = self.free_slots.pop() {
             self.slots[index as usize] = slot;
             index
@@ -235,81 +214,233 @@ impl TimedStage {
             self.slots.push(slot);
             self.slots.len() as u32 - 1
         };
-        if self.overhead > Ns(0) {
-            self.engine.schedule(self.overhead, STARTED + index);
-        } else {
-            self.start(drive, index);
+        if self.breakdown.is_some() {
+            self.parts.resize(self.slots.len(), Parts::default());
+            self.parts[index as usize] = Parts::default();
+            self.account(index, Part::Submission);
         }
+        let now = self.now();
+        let done = match &mut self.path.processor {
+            Some(processor) => processor.reserve(now, command.op),
+            None => now,
+        };
+        self.go_on(drive, index, done - now + self.path.overhead, Phase::Processed);
+    }
+
+    /// Lets a command go on after some time, at once if that is none.
+    #[inline]
+    fn go_on(&mut self, drive: &mut Drive, index: u32, after: Ns, phase: Phase) {
+        if after > Ns(0) {
+            self.slots[index as usize].phase = phase;
+            self.engine.schedule(after, SLOT + index);
+            return;
+        }
+        match phase {
+            Phase::Processed => self.processed(drive, index),
+            Phase::Released => self.released(drive, index),
+            Phase::Arrived => self.start(drive, index),
+            Phase::Served | Phase::Decoded | Phase::Sent => {
+                unreachable!("completions come by events")
+            }
+        }
+    }
+
+    fn processed(&mut self, drive: &mut Drive, index: u32) {
+        self.account(index, Part::Controller);
+        let (now, command) = (self.now(), self.slots[index as usize].command);
+        let wait = match &mut self.path.throttle {
+            Some(throttle) => throttle.delay(now, command.op, bytes_of(&command)),
+            None => Ns(0),
+        };
+        self.go_on(drive, index, wait, Phase::Released);
+    }
+
+    fn released(&mut self, drive: &mut Drive, index: u32) {
+        self.account(index, Part::Throttle);
+        let (now, command) = (self.now(), self.slots[index as usize].command);
+        let arrived = match &mut self.path.link {
+            // The command of a read travels with its data.
+            Some(link) if command.op != HostOp::Read => {
+                let bytes = if command.op == HostOp::Write { bytes_of(&command) } else { 0 };
+                link.reserve(now, Direction::ToDrive, bytes)
+            }
+            _ => now,
+        };
+        self.go_on(drive, index, arrived - now, Phase::Arrived);
     }
 
     /// The FTL decides; operations are queued. A command that waits for nothing completes by an
     /// event at this instant, so that completions never nest.
     fn start(&mut self, drive: &mut Drive, index: u32) {
+        self.account(index, Part::Link);
+        let command = self.slots[index as usize].command;
+        if self.collector.is_some() && command.op == HostOp::Trim {
+            self.forget_stalled(drive, &command);
+        }
+        let (is_worn_out, waits) = self.with_sink(drive, index, |front, sink| {
+            let is_worn_out = front.apply(sink, &command).is_err();
+            (is_worn_out, sink.waits)
+        });
+        self.is_worn_out |= is_worn_out;
+        let slot = &mut self.slots[index as usize];
+        slot.waits = waits;
+        slot.has_read = command.op == HostOp::Read && waits > 0;
+        if waits == 0 {
+            slot.phase = Phase::Served;
+            self.engine.schedule(Ns(0), SLOT + index);
+        }
+    }
+
+    /// Lets the FTL work for a command (or for none) and keeps account of it.
+    #[inline]
+    fn with_sink<T>(
+        &mut self,
+        drive: &mut Drive,
+        slot: u32,
+        work: impl FnOnce(&mut Front, &mut TimedSink) -> T,
+    ) -> T {
         let geometry = drive.geometry;
         let (mut front, media, errors) = drive.split();
         let mut sink = TimedSink {
             media,
             errors,
             geometry,
-            page_types: self.backend.page_types(),
             engine: &mut self.engine,
             backend: &mut self.backend,
-            slot: index,
+            cache: &mut self.cache,
+            slot,
             waits: 0,
             is_flush: false,
-            buffer_pages: self.buffer_pages,
-            flushes_in_flight: &mut self.flushes_in_flight,
-            buffer_waiters: &mut self.buffer_waiters,
+            in_steps: self.collector.is_some(),
+            epoch: None,
+            stalled: &mut self.stalled,
+            touched: &mut self.touched,
             flash_ops: 0,
+            programmed_pages: 0,
         };
-        let command = self.slots[index as usize].command;
-        self.is_worn_out |= front.apply(&mut sink, &command).is_err();
-        let (waits, flash_ops) = (sink.waits, sink.flash_ops);
+        let outcome = work(&mut front, &mut sink);
+        let (flash_ops, programmed) = (sink.flash_ops, sink.programmed_pages);
         self.tally.flash_ops += flash_ops;
-        self.slots[index as usize].waits = waits;
-        if waits == 0 {
-            self.slots[index as usize].waits = u32::MAX;
-            self.engine.schedule(Ns(0), STARTED + index);
+        if let Some(throttle) = &mut self.path.throttle {
+            throttle.note_programmed(self.engine.now(), programmed * geometry.page_bytes);
         }
+        if slot != NO_COMMAND && self.collector.is_some() {
+            self.note_touched(drive);
+        }
+        outcome
     }
 
     /// Lets the next event happen.
     #[inline]
     pub(crate) fn step(&mut self, drive: &mut Drive) -> Step {
+        if let Some(done) = self.backend.take_completed() {
+            return self.operation_done(drive, done);
+        }
         let Some(code) = self.engine.take() else { return Step::Idle };
-        if code >= STARTED {
-            let index = code - STARTED;
-            if self.slots[index as usize].waits == u32::MAX {
-                return self.complete(drive, index);
-            }
-            self.start(drive, index);
+        if code >= SLOT {
+            return self.slot_event(drive, code - SLOT);
+        }
+        if code >= IDLE {
+            self.idle_timer(drive, code - IDLE);
             return Step::Internal;
         }
-        if code == ARRIVAL {
-            return Step::Arrived;
+        if code >= ARRIVAL {
+            self.arrivals -= 1;
+            return Step::Arrived((code - ARRIVAL) as u8);
         }
-        let Some(done) = self.backend.handle(&mut self.engine, code) else { return Step::Internal };
+        match self.backend.handle(&mut self.engine, code) {
+            Some(done) => self.operation_done(drive, done),
+            None => Step::Internal,
+        }
+    }
+
+    fn slot_event(&mut self, drive: &mut Drive, index: u32) -> Step {
+        match self.slots[index as usize].phase {
+            Phase::Processed => self.processed(drive, index),
+            Phase::Released => self.released(drive, index),
+            Phase::Arrived => self.start(drive, index),
+            Phase::Served => return self.served(drive, index, None),
+            Phase::Decoded => return self.decoded(drive, index),
+            Phase::Sent => {
+                self.account(index, Part::Link);
+                return self.complete(drive, index);
+            }
+        }
+        Step::Internal
+    }
+
+    /// An operation is over: whoever waited for it goes on.
+    #[inline]
+    fn operation_done(&mut self, drive: &mut Drive, done: FlashOp) -> Step {
+        if self.collector.is_some() {
+            self.note_done(drive, &done);
+        }
         if done.frees_buffer {
-            self.flushes_in_flight -= 1;
-            return match self.buffer_waiters.pop_front() {
-                Some(index) => self.satisfy(drive, index),
-                None => Step::Internal,
-            };
+            return self.cache_slot_free(drive, done.command);
         }
         if done.command == NO_COMMAND {
             return Step::Internal;
         }
-        self.satisfy(drive, done.command)
+        self.satisfy(drive, done.command, Some(&done))
+    }
+
+    /// A program of the write cache is done, of this epoch.
+    fn cache_slot_free(&mut self, drive: &mut Drive, epoch: u32) -> Step {
+        self.cache.in_flight -= 1;
+        self.cache.fence.end(epoch);
+        while let Some(index) = self.cache.fence.released() {
+            // By an event at this instant, so that completions never nest.
+            let slot = &mut self.slots[index as usize];
+            slot.waits = 0;
+            slot.phase = Phase::Served;
+            self.engine.schedule(Ns(0), SLOT + index);
+        }
+        match self.cache.waiters.pop_front() {
+            Some(index) => self.satisfy(drive, index, None),
+            None => Step::Internal,
+        }
     }
 
     #[inline]
-    fn satisfy(&mut self, drive: &mut Drive, index: u32) -> Step {
+    fn satisfy(&mut self, drive: &mut Drive, index: u32, last: Option<&FlashOp>) -> Step {
         let slot = &mut self.slots[index as usize];
         slot.waits -= 1;
         if slot.waits == 0 {
-            self.complete(drive, index)
+            self.served(drive, index, last)
         } else {
             Step::Internal
+        }
+    }
+
+    /// Nothing is left to wait for in the drive; `last` was the last operation, if it was one.
+    #[inline]
+    fn served(&mut self, drive: &mut Drive, index: u32, last: Option<&FlashOp>) -> Step {
+        if self.breakdown.is_some() {
+            self.account_flash(index, last);
+        }
+        let slot = &mut self.slots[index as usize];
+        if slot.has_read && self.path.decode > Ns(0) {
+            slot.phase = Phase::Decoded;
+            self.engine.schedule(self.path.decode, SLOT + index);
+            return Step::Internal;
+        }
+        self.decoded(drive, index)
+    }
+
+    #[inline]
+    fn decoded(&mut self, drive: &mut Drive, index: u32) -> Step {
+        self.account(index, Part::Ecc);
+        let now = self.engine.now();
+        let slot = &mut self.slots[index as usize];
+        let command = slot.command;
+        match &mut self.path.link {
+            Some(link) if command.op == HostOp::Read => {
+                slot.phase = Phase::Sent;
+                let sent = link.reserve(now, Direction::ToHost, bytes_of(&command));
+                self.engine.schedule(sent - now, SLOT + index);
+                Step::Internal
+            }
+            _ => self.complete(drive, index),
         }
     }
 
@@ -319,17 +450,201 @@ impl TimedStage {
         let now = self.now();
         let Slot { command, submitted, .. } = self.slots[index as usize];
         self.free_slots.push(index);
-        self.latencies.record(command.op, now - submitted);
-        let kind = super::drive::op_index(command.op);
+        let latency = now - submitted;
+        self.latencies.record(command.op, latency);
+        if let Some(breakdown) = &mut self.breakdown {
+            breakdown.record(command.op, latency, &self.parts[index as usize]);
+        }
+        let (kind, bytes) = (command.op.index(), bytes_of(&command));
         self.tally.served += 1;
         self.tally.served_commands[kind] += 1;
-        self.tally.served_bytes[kind] +=
-            u64::from(command.sector_count) * crate::units::SECTOR_BYTES;
+        self.tally.served_bytes[kind] += bytes;
         self.tally.last_completion = now;
-        if let Some(next) = self.outside.pop_front() {
+        if let Some(tenants) = &mut self.tenants {
+            tenants.record(&command, latency);
+        }
+        if let Some(next) = self.outside.pop() {
             self.admit(drive, next, next.arrival);
         }
-        Step::Completed
+        Step::Completed(command.tenant)
+    }
+
+    /// What a command asked of the dies: writes without room stall there, and those that have
+    /// little room left collect.
+    #[cold]
+    fn note_touched(&mut self, drive: &mut Drive) {
+        let Some(collector) = &mut self.collector else { return };
+        for stalled in self.stalled.drain(..) {
+            self.touched.push(stalled.die);
+            collector.stall(stalled);
+        }
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.sort_unstable();
+        touched.dedup();
+        for &die in &touched {
+            if let Some(collector) = &mut self.collector {
+                collector.host_came(die);
+            }
+            self.collect(drive, die);
+        }
+        touched.clear();
+        self.touched = touched;
+    }
+
+    /// An operation of a die is over, with collections in steps.
+    #[cold]
+    fn note_done(&mut self, drive: &mut Drive, done: &FlashOp) {
+        let block = drive.geometry.block_of(done.first);
+        let die = drive.geometry.die_of_block(block);
+        if done.kind == OpKind::Erase && drive.ftl.collection_of(die) == Some(block) {
+            drive.ftl.finish_collection(die, block);
+            self.admit_stalled(drive, die.0);
+        }
+        self.collect(drive, die.0);
+        if self.backend.is_idle(die) {
+            let now = self.engine.now();
+            let after = self.collector.as_mut().and_then(|it| it.became_idle(die.0, now));
+            if let Some(after) = after {
+                self.engine.schedule(after, IDLE + die.0);
+            }
+        }
+    }
+
+    /// A block of a die was erased: writes that waited for it go on.
+    fn admit_stalled(&mut self, drive: &mut Drive, die: u32) {
+        while let Some(stalled) = self.collector.as_ref().and_then(|it| it.front(die)) {
+            let written = self.with_sink(drive, NO_COMMAND, |front, sink| {
+                sink.slot = stalled.slot;
+                if stalled.epoch.is_some() {
+                    sink.is_flush = true;
+                    sink.epoch = stalled.epoch;
+                    sink.cache.in_flight -= 1;
+                }
+                let written = front.ftl.write(sink, stalled.lpn);
+                if written.is_err() && stalled.epoch.is_some() {
+                    sink.cache.in_flight += 1;
+                }
+                written
+            });
+            self.touched.clear();
+            match written {
+                Ok(()) => {}
+                Err(NoRoom::Stalled) => return,
+                Err(NoRoom::WornOut) => return self.reject_stalled(drive, die),
+            }
+            if let Some(collector) = &mut self.collector {
+                collector.pop(die);
+            }
+        }
+    }
+
+    /// Queues the next step of a die's collection, if one is due and none is queued.
+    fn collect(&mut self, drive: &mut Drive, die: u32) {
+        let id = DieId(die);
+        // When the host is done and nothing waits, nothing is collected any more.
+        let is_over = self.outstanding == 0
+            && self.arrivals == 0
+            && self.collector.as_ref().is_none_or(|collector| !collector.has_waiting());
+        while !is_over && !self.backend.collection_waits(id) {
+            let Some(collector) = &self.collector else { return };
+            let room = Room {
+                spare_blocks: drive.ftl.spare_blocks_of(id),
+                is_under_way: drive.ftl.collection_of(id).is_some(),
+                cached_blocks: drive.ftl.cached_blocks_of(id),
+            };
+            let Some(urgency) = collector.urgency(die, room) else { return };
+            let (step_pages, is_resting) = (collector.step_pages, collector.is_resting(die));
+            self.backend.set_urgency(id, urgency);
+            let begun = room.is_under_way
+                || is_resting && drive.ftl.begin_fold(&drive.media, id)
+                || drive.ftl.begin_collection(&drive.media, id)
+                || drive.ftl.begin_fold(&drive.media, id);
+            if !begun {
+                if urgency == Urgency::Urgent && self.backend.is_idle(id) {
+                    self.reject_stalled(drive, die);
+                }
+                return;
+            }
+            let outcome = self.with_sink(drive, NO_COMMAND, |front, sink| {
+                front.ftl.step_collection(sink, id, step_pages)
+            });
+            match outcome {
+                StepOutcome::Retired(_) => self.admit_stalled(drive, die),
+                StepOutcome::Moved(_) | StepOutcome::Emptied(_) | StepOutcome::Stuck => return,
+            }
+        }
+    }
+
+    /// There is no room and there will be none: the drive is worn out.
+    fn reject_stalled(&mut self, drive: &mut Drive, die: u32) {
+        self.is_worn_out = true;
+        while let Some(stalled) = self.collector.as_mut().and_then(|it| it.pop(die)) {
+            drive.host.rejected_pages += 1;
+            if let Some(epoch) = stalled.epoch {
+                // Whoever waits for its cache slot goes on by the event of another.
+                self.cache.in_flight -= 1;
+                self.cache.fence.end(epoch);
+                continue;
+            }
+            let slot = &mut self.slots[stalled.slot as usize];
+            slot.waits -= 1;
+            if slot.waits == 0 {
+                slot.phase = Phase::Served;
+                self.engine.schedule(Ns(0), SLOT + stalled.slot);
+            }
+        }
+    }
+
+    /// Pages of the write cache that wait for room are trimmed.
+    fn forget_stalled(&mut self, drive: &mut Drive, command: &HostCommand) {
+        let sectors = drive.geometry.page_bytes / SECTOR_BYTES;
+        let pages = command.sector.div_ceil(sectors)
+            ..(command.sector + u64::from(command.sector_count)) / sectors;
+        for page in pages {
+            let lpn = Lpn(page as u32);
+            let epoch = self.collector.as_mut().and_then(|it| it.forget(lpn));
+            if let Some(epoch) = epoch {
+                drive.host.buffer_trimmed_pages += 1;
+                self.cache.in_flight -= 1;
+                self.cache.fence.end(epoch);
+            }
+        }
+    }
+
+    fn idle_timer(&mut self, drive: &mut Drive, die: u32) {
+        let now = self.engine.now();
+        if self.collector.as_mut().is_some_and(|it| it.is_rested(die, now)) {
+            self.collect(drive, die);
+        }
+    }
+
+    /// Credits the time since the last call to a part of a command.
+    #[inline]
+    fn account(&mut self, index: u32, part: Part) {
+        if self.breakdown.is_some() {
+            let now = self.engine.now();
+            let slot = &mut self.slots[index as usize];
+            self.parts[index as usize].add(part, now - slot.accounted);
+            slot.accounted = now;
+        }
+    }
+
+    /// Credits the time since the command reached the FTL to what its last operation met.
+    fn account_flash(&mut self, index: u32, last: Option<&FlashOp>) {
+        let Some(op) = last else { return self.account(index, Part::Cache) };
+        if op.source == Source::Rebuild {
+            return self.account(index, Part::Rebuild);
+        }
+        let met = self.backend.parts();
+        let slot = &mut self.slots[index as usize];
+        let span = self.engine.now() - slot.accounted;
+        let parts = &mut self.parts[index as usize];
+        for (part, spent) in parts.0.iter_mut().zip(&met.0) {
+            *part += spent;
+        }
+        // An operation that was queued later than its command: there was no erased block.
+        parts.add(Part::Room, Ns(span.0.saturating_sub(met.total().0)));
+        slot.accounted = self.engine.now();
     }
 
     #[inline]
@@ -362,6 +677,36 @@ impl TimedStage {
         self.backend.pending()
     }
 
+    /// Operations against the rules of the flash, and commands whose parts do not sum to their
+    /// latency: zero, or the simulator is wrong.
+    pub(crate) fn violations(&self) -> (u64, u64) {
+        let mismatches = self.breakdown.as_ref().map_or(0, |breakdown| breakdown.mismatches());
+        (self.backend.violations(), mismatches)
+    }
+
+    /// Where the time went, by class and percentile band, when observed.
+    pub(crate) fn breakdown(&self) -> Option<Value> {
+        self.breakdown.as_ref().map(|breakdown| breakdown.to_json())
+    }
+
+    /// Spans of activity, when recorded.
+    pub(crate) fn timeline(&self) -> Option<Value> {
+        self.backend.timeline()
+    }
+
+    /// What the full back end did and how busy dies, channels and link were; `None` on the plain
+    /// one.
+    pub(crate) fn activity(&self) -> Option<Value> {
+        let mut activity = self.backend.activity(self.tally.last_completion)?;
+        let span = (self.tally.last_completion.0 as f64).max(1.0);
+        if let Some(link) = &self.path.link {
+            let [to_drive, to_host] = link.busy();
+            activity["link_busy_ratio"] =
+                json!({"to_drive": to_drive.0 as f64 / span, "to_host": to_host.0 as f64 / span});
+        }
+        Some(activity)
+    }
+
     /// Aims a trim at mapped data.
     pub(crate) fn aim(
         drive: &mut Drive,
@@ -375,4 +720,9 @@ impl TimedStage {
             }
         }
     }
+}
+
+#[inline]
+fn bytes_of(command: &HostCommand) -> u64 {
+    u64::from(command.sector_count) * SECTOR_BYTES
 }

@@ -6,7 +6,7 @@
 //! lie side by side die together. The mapping that results is the one that as many calls of
 //! [`Ftl::write`] leave, since pools share nothing; a test holds it to that.
 
-use super::{FlashSink, Ftl, WornOut};
+use super::{FlashSink, Ftl, NoRoom};
 use crate::geometry::UNMAPPED;
 use crate::op::Source;
 use crate::units::{Lpn, Ppn};
@@ -15,14 +15,15 @@ impl Ftl {
     /// Writes `count` whole logical pages from `first` on.
     ///
     /// # Errors
-    /// [`WornOut`] when a pool has no room left; which pages of the run were written is then open.
+    /// [`NoRoom`] when a pool has no room left; which pages of the run were written is then open.
     pub fn write_run<S: FlashSink>(
         &mut self,
         sink: &mut S,
         first: Lpn,
         count: u32,
-    ) -> Result<(), WornOut> {
-        if self.placement.splits(Source::Host) {
+    ) -> Result<(), NoRoom> {
+        let is_plain = self.geometry.die_count == 1 || self.geometry.striping.is_plain();
+        if self.placement.splits(Source::Host) || !is_plain {
             return (first.0..first.0 + count).try_for_each(|lpn| self.write(sink, Lpn(lpn)));
         }
         let start_clock = self.host_clock;
@@ -40,7 +41,7 @@ impl Ftl {
         first: u32,
         offsets: std::ops::Range<u32>,
         start_clock: u64,
-    ) -> Result<(), WornOut> {
+    ) -> Result<(), NoRoom> {
         let step = self.geometry.die_count;
         let die = self.geometry.die_of(Lpn(first + offsets.start)).0 as usize;
         let stream = self.placement.stream(Lpn(first + offsets.start), Source::Host);

@@ -11,6 +11,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::gc::GcConfig;
+use super::options::none_or::{self, NoneOr};
+use super::options::{
+    Allocation, CollectionConfig, Compression, Copyback, IdleCollection, Parity, SlcCacheConfig,
+};
 use crate::config::{name_or_mapping, ConfigError};
 
 /// Which writes share an open block.
@@ -116,6 +120,31 @@ pub struct FtlConfig {
     pub wear_leveling: WearConfig,
     /// Pages of the volatile write buffer; 0 writes through.
     pub write_buffer_pages: u32,
+    /// Which die a logical page goes to: an order of the letters C (channel), D (die of the
+    /// channel) and P (plane), the first varying fastest, or `dynamic`.
+    pub allocation: Allocation,
+    /// Whether a collection is one piece (`whole`), or goes in `steps` that give way to the host.
+    #[serde(deserialize_with = "name_or_mapping")]
+    pub collection: CollectionConfig,
+    /// Collecting ahead of need while nothing is asked; needs collections in steps.
+    #[serde(with = "none_or")]
+    #[schemars(with = "NoneOr<IdleCollection>")]
+    pub idle_collection: Option<IdleCollection>,
+    /// Moving collected pages inside the die, where source and target lie in one plane.
+    #[serde(with = "none_or")]
+    #[schemars(with = "NoneOr<Copyback>")]
+    pub copyback: Option<Copyback>,
+    /// Host writes to blocks of one bit per cell first.
+    #[serde(deserialize_with = "name_or_mapping")]
+    pub slc_cache: SlcCacheConfig,
+    /// Parity pages, which protect the pages of their block.
+    #[serde(with = "none_or")]
+    #[schemars(with = "NoneOr<Parity>")]
+    pub parity: Option<Parity>,
+    /// Compression of host data. The host sees the same capacity; what is saved becomes spare area.
+    #[serde(with = "none_or")]
+    #[schemars(with = "NoneOr<Compression>")]
+    pub compression: Option<Compression>,
 }
 
 impl Default for FtlConfig {
@@ -128,6 +157,13 @@ impl Default for FtlConfig {
             write_frontiers: WriteFrontiers::default(),
             wear_leveling: WearConfig::default(),
             write_buffer_pages: 0,
+            allocation: Allocation::default(),
+            collection: CollectionConfig::default(),
+            idle_collection: None,
+            copyback: None,
+            slc_cache: SlcCacheConfig::default(),
+            parity: None,
+            compression: None,
         }
     }
 }
@@ -180,7 +216,18 @@ impl FtlConfig {
             let message = "0 is out of range; accepted: 1 or more erases";
             return Err(ConfigError::new("wear_leveling.threshold", message));
         }
+        self.check_options()?;
         self.gc_policy.check().map_err(|error| error.under("gc_policy"))
+    }
+
+    /// Steps.
+    pub fn collects_in_steps(&self) -> bool {
+        false
+    }
+
+    /// Full.
+    pub fn needs_full(&self) -> bool {
+        false
     }
 
     /// Open blocks that a pool can hold besides the first.

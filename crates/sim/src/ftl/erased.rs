@@ -29,14 +29,25 @@ impl ErasedBlocks {
     }
 
     pub(crate) fn push(&mut self, block: u32, erase_count: u32) {
-        let key = if self.order == OpenOrder::LeastWorn { erase_count } else { 0 };
-        self.blocks.insert((key, self.arrivals, block, erase_count));
+        self.blocks.insert((self.key_of(erase_count), self.arrivals, block, erase_count));
         self.arrivals += 1;
     }
 
     /// The next block to open.
     pub(crate) fn pop(&mut self) -> Option<u32> {
         self.blocks.pop_first().map(|entry| entry.2)
+    }
+
+    /// The next block to open of those that are wanted, or of all if none is.
+    pub(crate) fn pop_preferring(&mut self, is_wanted: impl Fn(u32) -> bool) -> Option<u32> {
+        let wanted = self.blocks.iter().find(|entry| is_wanted(entry.2)).copied();
+        match wanted {
+            Some(entry) => {
+                self.blocks.remove(&entry);
+                Some(entry.2)
+            }
+            None => self.pop(),
+        }
     }
 
     /// The most worn block: for data that will rest.
@@ -50,9 +61,22 @@ impl ErasedBlocks {
         Some(entry.2)
     }
 
-    /// The blocks in their order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.blocks.iter().map(|entry| entry.2)
+    /// The blocks in their order, with one more (and its erase count) where it would join them.
+    pub(crate) fn list_with(&self, joining: Option<(u32, u32)>) -> Vec<u32> {
+        let mut list: Vec<u32> = self.blocks.iter().map(|entry| entry.2).collect();
+        if let Some((block, erase_count)) = joining {
+            let key = self.key_of(erase_count);
+            list.insert(self.blocks.iter().filter(|entry| entry.0 <= key).count(), block);
+        }
+        list
+    }
+
+    fn key_of(&self, erase_count: u32) -> u32 {
+        if self.order == OpenOrder::LeastWorn {
+            erase_count
+        } else {
+            0
+        }
     }
 }
 
@@ -69,10 +93,14 @@ mod tests {
                 erased.push(block, count);
             }
             assert_eq!(erased.len(), 4);
-            std::iter::from_fn(|| erased.pop()).collect::<Vec<_>>()
+            let listed = erased.list_with(Some((14, 5)));
+            erased.push(14, 5);
+            let popped = std::iter::from_fn(|| erased.pop()).collect::<Vec<_>>();
+            assert_eq!(listed, popped);
+            popped
         };
-        assert_eq!(order_of(OpenOrder::FirstErased), [10, 11, 12, 13]);
-        assert_eq!(order_of(OpenOrder::LeastWorn), [11, 13, 10, 12]);
+        assert_eq!(order_of(OpenOrder::FirstErased), [10, 11, 12, 13, 14]);
+        assert_eq!(order_of(OpenOrder::LeastWorn), [11, 13, 10, 14, 12]);
     }
 
     #[test]
@@ -82,6 +110,6 @@ mod tests {
             erased.push(block, count);
         }
         assert_eq!(erased.pop_most_worn(), Some(12));
-        assert_eq!(erased.iter().collect::<Vec<_>>(), [10, 13]);
+        assert_eq!(erased.list_with(None), [10, 13]);
     }
 }

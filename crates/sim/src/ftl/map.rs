@@ -100,6 +100,11 @@ impl Map {
         }
     }
 
+    /// The first page of a block.
+    pub(crate) fn first_page(&self, block: BlockId) -> Ppn {
+        self.geometry.first_page(block)
+    }
+
     /// Words of 64 pages that cover a block.
     pub(crate) fn words_per_block(&self) -> usize {
         (self.geometry.pages_per_block as usize).div_ceil(64)
@@ -149,15 +154,7 @@ mod tests {
     #[test]
     fn blocks_of_any_size_keep_their_bits_apart() {
         for pages_per_block in [1, 2, 12, 16, 48, 64, 65, 200, 256] {
-            let page_bits = u32::next_power_of_two(pages_per_block).trailing_zeros();
-            let geometry = Geometry {
-                channel_count: 1,
-                die_count: 1,
-                blocks_per_die: 9,
-                pages_per_block,
-                page_bits,
-                page_bytes: 4096,
-            };
+            let geometry = Geometry::new([1, 1], [9, pages_per_block], 4096);
             let mut map = Map::new(geometry, 1);
             let live = |map: &Map, block| -> u32 {
                 (0..map.words_per_block())

@@ -11,34 +11,46 @@
 //!     ▼
 //! bind L2P ► kill the old page ► tell the policy ► sink.program
 //! ```
-//! Collection is as late as possible: a victim is taken when the open block is full and only the
-//! reserve is erased. A new copy is placed before the old one is given up, so that a power cut
-//! between the two loses nothing.
+//! A collection is one piece where time does not count; a sink that has a clock may ask for it in
+//! steps (`steps`), and then decides when they are taken.
 //!
-//! Left out: map pages in flash (the whole map is in RAM, as in drives with 1 GB of DRAM per TB),
-//! and partial collection.
+//! Left out: map pages in flash (the whole map is in RAM, as in drives with 1 GB of DRAM per TB).
 
-pub mod buffer;
+mod audit;
 mod bulk;
+mod collect;
 mod config;
+mod copyback;
+mod dynamic;
 mod erased;
 pub mod gc;
+mod layout;
 mod map;
+mod options;
 mod pool;
+mod room;
+mod slc;
 mod snapshot;
+mod steps;
 mod wear;
 
 pub use config::{FtlConfig, WearConfig, WriteFrontiers};
+pub use layout::Layout;
+pub use options::{
+    Allocation, CollectionConfig, Compression, Copyback, DataKind, DynamicSlcCache, IdleCollection,
+    Parity, SlcCacheConfig, StaticSlcCache, SteppedCollection, WhenFull,
+};
 pub use pool::PoolSetup;
 pub use snapshot::FtlSnapshot;
+pub use steps::StepOutcome;
 
-use gc::BlockView;
+use dynamic::Balance;
 use map::Map;
-use pool::{BlockState, Frontier, Placement, Pool};
+use pool::{BlockState, Placement, Pool};
 
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::memory::prefetch;
-use crate::nand::Media;
+use crate::nand::{CellMode, Media};
 use crate::op::{Source, SOURCE_COUNT};
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
@@ -64,12 +76,49 @@ pub trait FlashSink {
     fn erase(&mut self, block: BlockId, source: Source) -> u32;
     /// A worn block is taken out of use.
     fn retire(&mut self, block: BlockId);
+    /// An erased block will be written so densely from now on.
+    fn set_mode(&mut self, block: BlockId, mode: CellMode);
+
+    /// Whether the owner of the sink schedules collections itself, in steps: then a write without
+    /// room is refused as [`NoRoom::Stalled`] instead of collecting on the spot.
+    #[inline]
+    fn collects_in_steps(&self) -> bool {
+        false
+    }
+
+    /// Work that waits for a die, in any unit; the allocation that is `dynamic` prefers the least.
+    #[inline]
+    fn load(&self, _die: DieId) -> u32 {
+        0
+    }
+
+    /// As `read_live`, for some of the live pages, by their index in the block.
+    fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source) {
+        self.read_live(block, page_indices.len() as u32, source);
+    }
+
+    /// Pages of `victim` are copied to consecutive pages of another block inside the die, without
+    /// passing bus and decoder.
+    fn copy_run(&mut self, victim: BlockId, first: Ppn, lpns: &[u32], source: Source) {
+        self.read_live(victim, lpns.len() as u32, source);
+        self.program_run(first, lpns, source);
+    }
+
+    /// A page that holds no logical page is programmed: parity or filling.
+    fn program_filler(&mut self, ppn: Ppn, source: Source) {
+        self.program(ppn, Lpn(UNMAPPED), source);
+    }
 }
 
-/// A pool has no block left to write to: the drive takes no more writes. A modelled failure, not a
-/// bug.
+/// Why a write found no room. A modelled condition, not a bug; nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WornOut;
+pub enum NoRoom {
+    /// A collection that is under way will make room: the write is to be tried again when a block
+    /// of its die was erased. Only with sinks that collect in steps.
+    Stalled,
+    /// The pool has no block left to write to: the drive takes no more writes.
+    WornOut,
+}
 
 /// Flash operations by [`Source`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +131,8 @@ pub struct FtlCounters {
     pub erases: [u64; SOURCE_COUNT],
     /// Blocks taken out of use at their rated endurance.
     pub retired_blocks: u64,
+    /// Pages moved inside their die; they are counted among reads and programs too.
+    pub copyback_pages: u64,
 }
 
 /// The volatile state of the drive's firmware.
@@ -94,8 +145,21 @@ pub struct Ftl {
     /// Host page writes so far: the clock of block ages.
     host_clock: u64,
     counters: FtlCounters,
+    /// The die of the last write that stalled.
+    stalled_die: DieId,
     /// Live pages of the victim being moved.
     moving: Vec<u32>,
+    /// Where they are in their block; filled by collections in steps only.
+    moving_from: Vec<u32>,
+    layout: Layout,
+    /// Whether some pages of a block take no data, or not in every mode.
+    is_shaped: bool,
+    /// Copies in a row that data may make inside its die.
+    copyback_limit: Option<u8>,
+    /// Plane in which the next block of moved pages is best opened.
+    wanted_plane: Option<u32>,
+    /// Present when the die of a write is chosen by load.
+    balance: Option<Balance>,
 }
 
 impl Ftl {
@@ -117,12 +181,19 @@ impl Ftl {
             map: Map::new(geometry, setup.logical_pages),
             states,
             pools: (0..geometry.die_count)
-                .map(|die| Pool::new(DieId(die), config, setup, media))
+                .map(|die| Pool::new(DieId(die), config, setup, media, None))
                 .collect(),
             placement: Placement::new(&config.write_frontiers, setup.logical_pages),
             host_clock: 0,
             counters: FtlCounters::default(),
-            moving: Vec::with_capacity(geometry.pages_per_block as usize),
+            stalled_die: DieId(0),
+            moving: Vec::with_capacity(geometry.pages_per_block as usize + 1),
+            moving_from: Vec::new(),
+            layout: setup.layout,
+            is_shaped: setup.layout != Layout::plain(&geometry),
+            copyback_limit: config.copyback.as_ref().map(|copyback| copyback.limit),
+            wanted_plane: None,
+            balance: Balance::new(config, setup),
         }
     }
 
@@ -146,9 +217,12 @@ impl Ftl {
         self.pools.iter().map(|pool| u64::from(pool.erased.len())).sum()
     }
 
-    /// Good blocks of the drive.
+    /// Good blocks of the drive, those of a cache included.
     pub fn good_blocks(&self) -> u64 {
-        self.pools.iter().map(|pool| u64::from(pool.good_blocks)).sum()
+        let blocks = |pool: &Pool| {
+            pool.good_blocks + pool.slc.as_ref().map_or(0, |cache| cache.members.len() as u32)
+        };
+        self.pools.iter().map(|pool| u64::from(blocks(pool))).sum()
     }
 
     /// The page that holds `lpn`.
@@ -184,10 +258,23 @@ impl Ftl {
     /// Writes a page of the host.
     ///
     /// # Errors
-    /// [`WornOut`] when the pool has no room left; nothing was written then.
+    /// [`NoRoom`] when the pool has no room left; nothing was written then.
     #[inline]
-    pub fn write<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn) -> Result<(), WornOut> {
-        let die = self.geometry.die_of(lpn).0 as usize;
+    pub fn write<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn) -> Result<(), NoRoom> {
+        let die = if self.geometry.die_count == 1 {
+            0
+        } else if self.geometry.striping.is_plain() {
+            lpn.0 % self.geometry.die_count
+        } else {
+            return self.write_in_order(sink, lpn);
+        };
+        self.write_to(sink, die as usize, lpn)
+    }
+
+    /// Writes a page of the host to its die.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // it is the whole of `write`: a call costs a tenth of it
+    fn write_to<S: FlashSink>(&mut self, sink: &mut S, die: usize, lpn: Lpn) -> Result<(), NoRoom> {
         let stream = self.placement.stream(lpn, Source::Host);
         if self.pools[die].frontiers[stream].is_full() {
             self.make_room(sink, die, stream)?;
@@ -202,11 +289,33 @@ impl Ftl {
         Ok(())
     }
 
+    /// The die of the last write that [`NoRoom::Stalled`].
+    pub fn stalled_die(&self) -> DieId {
+        self.stalled_die
+    }
+
     /// The page of `lpn` holds nothing of value any more; false if it held nothing.
     pub fn trim(&mut self, lpn: Lpn) -> bool {
         let Some(old) = self.map.unbind(lpn) else { return false };
-        self.kill(self.geometry.die_of(lpn).0 as usize, old);
+        let die = self.die_holding(lpn, old);
+        self.kill(die, old);
         true
+    }
+
+    /// Pages of a native block that take data.
+    fn data_pages_of(&self, block: u32) -> u16 {
+        let die = self.geometry.die_of_block(BlockId(block));
+        self.layout.data_pages(die, CellMode::Native) as u16
+    }
+
+    /// The pages that a page can be rebuilt from, their parity last, as numbers of which one is its
+    /// own; `None` without parity.
+    pub fn stripe_of(&self, media: &Media, ppn: Ppn) -> Option<std::ops::Range<u32>> {
+        let block = self.geometry.block_of(ppn);
+        let (die, mode) = (self.geometry.die_of_block(block), media.mode(block));
+        let stripe = self.layout.stripe_of(die, mode, self.geometry.page_index(ppn))?;
+        let first = self.geometry.first_page(block).0;
+        Some(first + stripe.start..first + stripe.end)
     }
 
     #[inline]
@@ -222,289 +331,5 @@ impl Ftl {
         let (block, live_count) = self.map.kill(ppn);
         let pool = &mut self.pools[die];
         pool.policy.invalidated(block.0 - pool.first_block, live_count, 1, self.host_clock);
-    }
-
-    /// Makes the stream's open block able to take a page.
-    ///
-    /// A victim at its rated endurance is not erased again: its pages move once the pool has a
-    /// block to spare for that, and then it is taken out of use.
-    #[inline(never)]
-    fn make_room<S: FlashSink>(
-        &mut self,
-        sink: &mut S,
-        die: usize,
-        stream: usize,
-    ) -> Result<(), WornOut> {
-        let mut worn = Vec::new();
-        let outcome = self.make_room_beside(sink, die, stream, &mut worn);
-        for block in worn {
-            // The pool could not do without them: they stay as they are.
-            let pool = &mut self.pools[die];
-            let live_count = self.map.live_counts[block as usize];
-            pool.policy.closed(block - pool.first_block, live_count, self.host_clock);
-        }
-        outcome
-    }
-
-    /// As [`Ftl::make_room`]; `worn` holds the victims that wait to be taken out of use.
-    fn make_room_beside<S: FlashSink>(
-        &mut self,
-        sink: &mut S,
-        die: usize,
-        stream: usize,
-        worn: &mut Vec<u32>,
-    ) -> Result<(), WornOut> {
-        // Policies that look at few blocks may pick full ones for a while; for ever means there is
-        // no room.
-        let mut tries_left = 1000 + 64 * u64::from(self.pools[die].block_count);
-        loop {
-            // Collected pages may have filled a shared open block to its end.
-            self.close_full(die, stream);
-            let pool = &self.pools[die];
-            let spare = pool.erased.len() > pool.reserve;
-            let is_full = pool.frontiers[stream].is_full();
-            if spare && !worn.is_empty() {
-                self.retire(sink, die, worn.pop().expect("it is not empty"));
-            } else if is_full && spare {
-                self.open(die, stream, Source::Host);
-            } else if is_full || !worn.is_empty() {
-                let victim = if tries_left > 0 { self.choose(die) } else { None };
-                let Some(victim) = victim else {
-                    return if is_full { Err(WornOut) } else { Ok(()) };
-                };
-                tries_left -= 1;
-                let pool = &self.pools[die];
-                if sink.media().erase_count(BlockId(victim)) < pool.worn_limit {
-                    self.collect(sink, die, victim, Source::Gc);
-                    self.level_wear(sink, die);
-                } else {
-                    worn.push(victim);
-                    if pool.good_blocks < pool.good_blocks_min + worn.len() as u32 {
-                        return if is_full { Err(WornOut) } else { Ok(()) };
-                    }
-                }
-            } else {
-                return Ok(());
-            }
-        }
-    }
-
-    fn close_full(&mut self, die: usize, stream: usize) {
-        let pool = &mut self.pools[die];
-        let frontier = pool.frontiers[stream];
-        if frontier.exists() && frontier.is_full() {
-            pool.frontiers[stream] = Frontier::NONE;
-            let block = (frontier.limit - 1) >> self.geometry.page_bits;
-            self.states[block as usize] = BlockState::Closed;
-            let live_count = self.map.live_counts[block as usize];
-            pool.policy.closed(block - pool.first_block, live_count, self.host_clock);
-        }
-    }
-
-    fn open(&mut self, die: usize, stream: usize, source: Source) {
-        let pool = &mut self.pools[die];
-        let popped =
-            if source == Source::Wear { pool.erased.pop_most_worn() } else { pool.erased.pop() };
-        let block = BlockId(
-            popped.expect("the reserve holds a block for every open block of a collection"),
-        );
-        self.states[block.0 as usize] = BlockState::Open;
-        self.map.fill(block);
-        let next = self.geometry.first_page(block).0;
-        pool.frontiers[stream] = Frontier { next, limit: next + self.geometry.pages_per_block };
-    }
-
-    fn choose(&mut self, die: usize) -> Option<u32> {
-        let pool = &mut self.pools[die];
-        let first = pool.first_block as usize;
-        let view = BlockView {
-            live_counts: &self.map.live_counts[first..first + pool.block_count as usize],
-            pages_per_block: self.geometry.pages_per_block as u16,
-            now: self.host_clock,
-        };
-        pool.policy.choose(&view).map(|block| block + pool.first_block)
-    }
-
-    /// Moves the live pages of a block that is no candidate any more, and erases it.
-    fn collect<S: FlashSink>(&mut self, sink: &mut S, die: usize, victim: u32, source: Source) {
-        let victim = BlockId(victim);
-        self.evacuate(sink, die, victim, source);
-        let erase_count = sink.erase(victim, source);
-        self.counters.erases[source as usize] += 1;
-        self.states[victim.0 as usize] = BlockState::Erased;
-        let pool = &mut self.pools[die];
-        pool.erased.push(victim.0, erase_count);
-        if let Some(gauge) = &mut pool.gauge {
-            gauge.erased(erase_count);
-        }
-    }
-
-    /// Moves the live pages of a worn block, and takes it out of use.
-    fn retire<S: FlashSink>(&mut self, sink: &mut S, die: usize, worn: u32) {
-        let worn = BlockId(worn);
-        self.evacuate(sink, die, worn, Source::Gc);
-        let pool = &mut self.pools[die];
-        pool.good_blocks -= 1;
-        if let Some(gauge) = &mut pool.gauge {
-            gauge.retired(sink.media().erase_count(worn));
-        }
-        self.states[worn.0 as usize] = BlockState::Bad;
-        self.counters.retired_blocks += 1;
-        sink.retire(worn);
-    }
-
-    /// Moves the live pages of a block to open blocks.
-    fn evacuate<S: FlashSink>(
-        &mut self,
-        sink: &mut S,
-        die: usize,
-        victim: BlockId,
-        source: Source,
-    ) {
-        self.gather(sink.media(), victim);
-        let moved = self.moving.len() as u32;
-        self.counters.reads[source as usize] += u64::from(moved);
-        self.counters.programs[source as usize] += u64::from(moved);
-        sink.read_live(victim, moved, source);
-        self.map.clear(victim);
-        let lpns = std::mem::take(&mut self.moving);
-        if self.placement.splits(source) {
-            for lpn in &lpns {
-                self.place_run(sink, die, std::slice::from_ref(lpn), source);
-            }
-        } else {
-            self.place_run(sink, die, &lpns, source);
-        }
-        self.moving = lpns;
-    }
-
-    /// Lists the logical pages that live in the victim, in page order.
-    fn gather(&mut self, media: &Media, victim: BlockId) {
-        let oob = media.oob_of_block(victim);
-        // Every page is stored and the place moves on only if it lives: no branch to mispredict.
-        self.moving.resize(oob.len() + 1, 0);
-        let mut count = 0;
-        for (word, pages) in oob.chunks(64).enumerate() {
-            let live = self.map.live_word(victim, word);
-            for (bit, &lpn) in pages.iter().enumerate() {
-                self.moving[count] = lpn;
-                count += (live >> bit & 1) as usize;
-            }
-        }
-        self.moving.truncate(count);
-    }
-
-    /// Programs moved pages, all of one stream, into its open block, opening others as needed.
-    fn place_run<S: FlashSink>(&mut self, sink: &mut S, die: usize, lpns: &[u32], source: Source) {
-        let mut left = lpns;
-        while let Some(&first) = left.first() {
-            let stream = self.placement.stream(Lpn(first), source);
-            if self.pools[die].frontiers[stream].is_full() {
-                self.close_full(die, stream);
-                self.open(die, stream, source);
-            }
-            let frontier = &mut self.pools[die].frontiers[stream];
-            let start = frontier.next;
-            let count = left.len().min((frontier.limit - start) as usize);
-            frontier.next += count as u32;
-            let (now, later) = left.split_at(count);
-            for (index, (ppn, &lpn)) in (start..).zip(now).enumerate() {
-                if let Some(&coming) = now.get(index + MOVES_AHEAD) {
-                    prefetch(&self.map.l2p, coming as usize);
-                }
-                self.map.l2p[lpn as usize] = ppn;
-            }
-            sink.program_run(Ppn(start), now, source);
-            left = later;
-        }
-    }
-
-    /// Static wear leveling: moves the data of one closed block that lags too far behind.
-    fn level_wear<S: FlashSink>(&mut self, sink: &mut S, die: usize) {
-        let pool = &mut self.pools[die];
-        let Some(limit) = pool.gauge.as_mut().and_then(wear::WearGauge::lagging_below) else {
-            return;
-        };
-        let blocks = pool.first_block..pool.first_block + pool.block_count;
-        let lagging = blocks
-            .filter(|&block| self.states[block as usize] == BlockState::Closed)
-            .min_by_key(|&block| sink.media().erase_count(BlockId(block)));
-        if let Some(block) = lagging {
-            if f64::from(sink.media().erase_count(BlockId(block))) < limit {
-                pool.policy.remove(block - pool.first_block, self.map.live_counts[block as usize]);
-                self.collect(sink, die, block, Source::Wear);
-            }
-        }
-    }
-
-    /// Checks that L2P, live bits, live counts and the media's reverse map tell one story.
-    ///
-    /// # Errors
-    /// The first contradiction, with its numbers.
-    pub fn audit(&self, media: &Media) -> Result<(), String> {
-        let mut live_total = 0_u64;
-        for block in 0..self.geometry.block_count() {
-            live_total += self.audit_block(BlockId(block), media)?;
-        }
-        let mapped = self.map.l2p.iter().filter(|&&ppn| ppn != UNMAPPED).count() as u64;
-        if live_total != mapped || mapped != u64::from(self.map.mapped_count) {
-            let counted = self.map.mapped_count;
-            return Err(format!(
-                "{live_total} live pages, {mapped} mapped logical pages, {counted} counted"
-            ));
-        }
-        let open = self.states.iter().filter(|&&state| state == BlockState::Open).count();
-        let frontiers = self.pools.iter().flat_map(|pool| &pool.frontiers);
-        let written_to = frontiers.filter(|frontier| frontier.exists()).count();
-        if open != written_to {
-            return Err(format!("{open} blocks are open, {written_to} are written to"));
-        }
-        Ok(())
-    }
-
-    /// Live, written pages of a block, each checked against the L2P.
-    fn audit_block(&self, block: BlockId, media: &Media) -> Result<u64, String> {
-        let first = self.geometry.first_page(block).0;
-        let written = self.written_limit(block) - first;
-        let (mut bits, mut live) = (0, 0);
-        for word in 0..self.map.words_per_block() {
-            let mut rest = self.map.live_word(block, word);
-            bits += rest.count_ones();
-            while rest != 0 {
-                let page = 64 * word as u32 + rest.trailing_zeros();
-                rest &= rest - 1;
-                if page < written {
-                    let lpn = media.oob_of_block(block)[page as usize];
-                    let mapped = self.map.l2p.get(lpn as usize).copied();
-                    if mapped != Some(first + page) {
-                        return Err(format!(
-                            "page {} holds logical page {lpn}, which maps to {mapped:?}",
-                            first + page
-                        ));
-                    }
-                    live += 1;
-                }
-            }
-        }
-        let counted = u32::from(self.map.live_counts[block.0 as usize]);
-        if bits != counted {
-            return Err(format!("block {} has {bits} live bits, {counted} counted", block.0));
-        }
-        Ok(live)
-    }
-
-    /// One past the last written page of a block.
-    fn written_limit(&self, block: BlockId) -> u32 {
-        let first = self.geometry.first_page(block).0;
-        match self.states[block.0 as usize] {
-            BlockState::Erased | BlockState::Bad => first,
-            BlockState::Closed => first + self.geometry.pages_per_block,
-            BlockState::Open => {
-                let pool = &self.pools[self.geometry.die_of_block(block).0 as usize];
-                let limit = first + self.geometry.pages_per_block;
-                let open = pool.frontiers.iter().find(|frontier| frontier.limit == limit);
-                open.map_or(limit, |frontier| frontier.next)
-            }
-        }
     }
 }

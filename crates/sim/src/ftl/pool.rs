@@ -6,9 +6,12 @@
 use super::config::{FtlConfig, WearConfig, WriteFrontiers};
 use super::erased::{ErasedBlocks, OpenOrder};
 use super::gc::{BuildContext, GcPolicy};
+use super::layout::Layout;
+use super::slc::SlcCache;
+use super::steps::Collection;
 use super::wear::WearGauge;
 use crate::geometry::{Geometry, UNMAPPED};
-use crate::nand::Media;
+use crate::nand::{CellMode, Media};
 use crate::op::Source;
 use crate::rng::Rng;
 use crate::units::{BlockId, DieId, Lpn};
@@ -21,10 +24,16 @@ pub(crate) enum BlockState {
     Open = 1,
     Closed = 2,
     Bad = 3,
+    /// Under collection in steps: no candidate any more.
+    Victim = 4,
+    /// Its erase was emitted and is not over.
+    Erasing = 5,
+    /// Written to its end at one bit per cell, and waiting to be folded.
+    Cached = 6,
 }
 
-/// An open block and the next page to program; `next == limit` when it is full, or when there is
-/// none.
+/// An open block and the next page to program; `next == limit` when there is no room before the
+/// next parity page or the end of the block, or when there is no open block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frontier {
     pub(crate) next: u32,
@@ -42,10 +51,18 @@ impl Frontier {
     pub(crate) fn exists(self) -> bool {
         self.limit != UNMAPPED
     }
+
+    /// The open block, if there is one.
+    pub(crate) fn block(self, geometry: &Geometry) -> Option<BlockId> {
+        // Data never ends at the first page of a block, so the page before the limit is in it.
+        self.exists().then(|| geometry.block_of(crate::units::Ppn(self.limit - 1)))
+    }
 }
 
 /// Index of an open block of a pool: up to two by stream, and the one of wear leveling.
 pub(crate) const FRONTIER_COUNT: usize = 3;
+/// The open block of host writes.
+pub(crate) const HOST_FRONTIER: usize = 0;
 const WEAR_FRONTIER: usize = 2;
 
 /// Which open block a page goes to.
@@ -95,20 +112,42 @@ pub(crate) struct Pool {
     pub(crate) policy: Box<dyn GcPolicy>,
     /// Present with static wear leveling only.
     pub(crate) gauge: Option<WearGauge>,
+    /// Good blocks beside those that are cache for good.
     pub(crate) good_blocks: u32,
     /// Erase count at which a block is not erased again but taken out of use.
     pub(crate) worn_limit: u32,
     /// Good blocks below which the pool cannot hold its logical pages and collect.
     pub(crate) good_blocks_min: u32,
+    /// A collection in steps.
+    pub(crate) collection: Option<Collection>,
+    /// Collections in steps since the host opened a block last.
+    pub(crate) begun_in_vain: u32,
+    /// Wear leveling is to be asked before the next collection in steps.
+    pub(crate) level_due: bool,
+    /// A worn block waits for a spare block to move to.
+    pub(crate) retire_due: bool,
+    /// Blocks of one bit per cell.
+    pub(crate) slc: Option<SlcCache>,
 }
 
 impl Pool {
     /// The pool of a die, with every good block of the media erased and none open.
-    pub(crate) fn new(die: DieId, config: &FtlConfig, setup: &PoolSetup, media: &Media) -> Self {
+    /// `cache` names the blocks that are cache for good, where that was decided before.
+    pub(crate) fn new(
+        die: DieId,
+        config: &FtlConfig,
+        setup: &PoolSetup,
+        media: &Media,
+        cache: Option<&[u32]>,
+    ) -> Self {
         let geometry = setup.geometry;
         let first_block = die.0 * geometry.blocks_per_die;
         let blocks = first_block..first_block + geometry.blocks_per_die;
-        let good = || blocks.clone().filter(|&block| !media.is_bad(BlockId(block)));
+        let all_good = || blocks.clone().filter(|&block| !media.is_bad(BlockId(block)));
+        let slc = SlcCache::new(&config.slc_cache, setup, all_good(), cache);
+        let is_cache =
+            |block: u32| slc.as_ref().is_some_and(|cache| cache.members.contains(&block));
+        let good = || all_good().filter(|&block| !is_cache(block));
         let order = match config.wear_leveling {
             WearConfig::None(_) => OpenOrder::FirstErased,
             WearConfig::Dynamic(_) | WearConfig::Static(_) => OpenOrder::LeastWorn,
@@ -122,7 +161,7 @@ impl Pool {
         };
         let policy = config.gc_policy.build(BuildContext {
             block_count: geometry.blocks_per_die,
-            pages_per_block: geometry.pages_per_block as u16,
+            pages_per_block: setup.layout.data_pages(die, CellMode::Native) as u16,
             rng: Rng::stream(setup.seed, &format!("gc.{}", die.0)),
         });
         let reserve = setup.reserve_of(die);
@@ -137,6 +176,11 @@ impl Pool {
             reserve,
             policy,
             gauge,
+            collection: None,
+            begun_in_vain: 0,
+            level_due: false,
+            retire_due: false,
+            slc,
         }
     }
 }
@@ -152,6 +196,10 @@ pub struct PoolSetup {
     pub reserve_blocks: u32,
     /// Erase count at which a block is taken out of use; `u32::MAX` for never.
     pub worn_limit: u32,
+    /// The same for blocks that are cache for good.
+    pub slc_worn_limit: u32,
+    /// Which pages of a block take data.
+    pub layout: Layout,
     /// The run's seed.
     pub seed: u64,
 }
@@ -167,7 +215,7 @@ impl PoolSetup {
     /// blocks, and one block of slack for collection to win.
     pub fn good_blocks_min(&self, die: DieId, config: &FtlConfig) -> u32 {
         let logical = self.geometry.logical_pages_of(die, self.logical_pages);
-        let data_blocks = logical.div_ceil(self.geometry.pages_per_block);
+        let data_blocks = logical.div_ceil(self.layout.data_pages(die, CellMode::Native));
         self.reserve_of(die) + config.extra_frontiers() + data_blocks + 1
     }
 }

@@ -124,6 +124,7 @@ pub struct LatencyBook {
     read: Latencies,
     write: Latencies,
     trim: Latencies,
+    flush: Latencies,
     /// All commands since the last sample of the series; two digits, since it is read and cleared
     /// often.
     pub interval: Latencies,
@@ -131,8 +132,8 @@ pub struct LatencyBook {
 
 impl Default for LatencyBook {
     fn default() -> Self {
-        let [read, write, trim] = std::array::from_fn(|_| Latencies::default());
-        Self { read, write, trim, interval: Latencies::with_digits(2) }
+        let [read, write, trim, flush] = std::array::from_fn(|_| Latencies::default());
+        Self { read, write, trim, flush, interval: Latencies::with_digits(2) }
     }
 }
 
@@ -144,15 +145,20 @@ impl LatencyBook {
             HostOp::Read => &mut self.read,
             HostOp::Write => &mut self.write,
             HostOp::Trim | HostOp::TrimMapped => &mut self.trim,
+            HostOp::Flush => &mut self.flush,
         };
         kind.record(latency);
         self.interval.record(latency);
     }
 
+    fn kinds(&self) -> [(&'static str, &Latencies); 4] {
+        [("read", &self.read), ("write", &self.write), ("trim", &self.trim), ("flush", &self.flush)]
+    }
+
     /// All commands together.
     pub fn all(&self) -> Latencies {
         let mut all = Latencies::default();
-        for kind in [&self.read, &self.write, &self.trim] {
+        for (_, kind) in self.kinds() {
             all.merge(kind);
         }
         all
@@ -161,7 +167,7 @@ impl LatencyBook {
     /// The `latency_us` section of the result file; kinds without samples are left out.
     pub fn to_json(&self) -> Value {
         let mut section = Map::new();
-        for (name, kind) in [("read", &self.read), ("write", &self.write), ("trim", &self.trim)] {
+        for (name, kind) in self.kinds() {
             if kind.count() > 0 {
                 section.insert(name.into(), kind.to_json());
             }

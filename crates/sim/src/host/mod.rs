@@ -1,53 +1,299 @@
 //! The host side: how deep it queues, what a command costs, how long it took.
+//!
+//! ```text
+//! hosts ─► submission queues ─► arbitration ─► throttle ─► processor ─► link ─► caches ─► FTL
+//! ```
+//! Each box is a component of its own that knows no event queue: it is asked with the time and
+//! answers with a time. What is not configured is not there.
 
+pub mod arbitration;
+pub mod cache;
 pub mod latency;
+pub mod link;
+pub mod processor;
+pub mod protocol;
+pub mod tenants;
+pub mod throttle;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
-use crate::config::ConfigError;
+use crate::config::{name_or_mapping, ConfigError};
+use arbitration::{Arbiter, ArbitrationConfig};
+use cache::{Policy, ReadCache, ReadCacheConfig, WriteCache, WriteCacheConfig, WriteMode};
+use link::{Link, LinkConfig};
+use processor::{CommandCost, Processor};
+use protocol::ProtocolConfig;
+use throttle::{Throttle, ThrottleConfig};
 
-/// The interface between host and drive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Link {
-    /// Infinitely fast.
-    #[default]
-    Ideal,
-}
+use crate::op::Priority;
 
 /// The host interface of the drive.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostConfig {
-    /// The link; only `ideal` so far.
-    pub link: Link,
-    /// Commands that the drive accepts at once, 1 to 1048576; further ones wait outside, in order.
-    pub queue_depth_max: u32,
+    /// The link: a name such as `sata3`, `sas12`, `pcie4x4`, `emmc51_hs400` or `ufs31`, or a
+    /// mapping `{kind: custom, mb_s: 500, duplex: half, command_us: 1}`; default `ideal`,
+    /// infinitely fast.
+    pub link: LinkConfig,
+    /// What is spoken: `ideal`, `nvme`, `sata_ncq`, `sas`, `emmc` or `ufs`, or a mapping with
+    /// parameters such as `{kind: nvme, queues: 4}`; default what the link speaks.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_protocol")]
+    #[schemars(schema_with = "protocol_schema")]
+    pub protocol: Option<ProtocolConfig>,
+    /// Commands that the drive accepts at once, 1 to 1048576 or what the protocol allows; further
+    /// ones wait outside, in order. Default what the protocol allows, 65536 for `ideal`.
+    pub queue_depth_max: Option<u32>,
     /// Time that each command spends in the controller before its first flash operation, in
-    /// microseconds.
+    /// microseconds; commands pass it side by side.
     pub command_overhead_us: f64,
+    /// Time for which a command takes one of the controller's cores, in microseconds: a number, or
+    /// `{read, write, trim, flush}`; default 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command_cost_us: Option<CommandCost>,
+    /// Cores of the controller, 1 to 1024; default 1. Needs `command_cost_us`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cores: Option<u32>,
+    /// What slows the drive down on purpose: a wear budget, heat; default nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throttle: Option<ThrottleConfig>,
+    /// A cache of pages that were read, `{pages: 1024, policy: lru}`; default `none`.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "none_or_mapping")]
+    #[schemars(schema_with = "read_cache_schema")]
+    pub read_cache: Option<ReadCacheConfig>,
+    /// A write cache with a policy, `{pages: 1024, policy: lru, mode: write_back}`, instead of
+    /// `ftl.write_buffer_pages`; default none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_cache: Option<WriteCacheConfig>,
 }
 
-impl Default for HostConfig {
-    fn default() -> Self {
-        Self { link: Link::Ideal, queue_depth_max: 65_536, command_overhead_us: 0.0 }
+fn optional_protocol<'de, D>(deserializer: D) -> Result<Option<ProtocolConfig>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let value: Option<Value> = Option::deserialize(deserializer)?;
+    value.map(name_or_mapping).transpose().map_err(serde::de::Error::custom)
+}
+
+fn none_or_mapping<'de, D>(deserializer: D) -> Result<Option<ReadCacheConfig>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    match Value::deserialize(deserializer)? {
+        Value::Null => Ok(None),
+        Value::String(name) if name == "none" => Ok(None),
+        value @ Value::Object(_) => {
+            serde_json::from_value(value).map(Some).map_err(serde::de::Error::custom)
+        }
+        other => Err(serde::de::Error::custom(format!(
+            "`{other}` is no read cache; accepted: none, or {{pages: 1024, policy: lru}}"
+        ))),
     }
 }
 
+fn protocol_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    crate::workload::check::name_or_mapping_schema::<ProtocolConfig>(generator)
+}
+
+fn read_cache_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let mapping = ReadCacheConfig::json_schema(generator);
+    schemars::json_schema!({ "anyOf": [{ "const": "none" }, mapping] })
+}
+
 impl HostConfig {
-    /// Ranges of single keys.
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        if !(1..=1 << 20).contains(&self.queue_depth_max) {
-            let message =
-                format!("{} is out of range; accepted: 1 to 1048576", self.queue_depth_max);
-            return Err(ConfigError::new("queue_depth_max", message));
+    /// Fills in what follows from other keys, and refuses what cannot be.
+    pub(crate) fn check(&mut self) -> Result<(), ConfigError> {
+        self.link.resolve()?;
+        if !self.link.is_ideal() && self.protocol.is_none() {
+            self.protocol = Some(ProtocolConfig::of(&self.link));
         }
+        let protocol = self.protocol();
+        protocol.check(&self.link, self.queue_depth_max)?;
+        self.queue_depth_max.get_or_insert(protocol.depth_default());
         if !(0.0..=1e7).contains(&self.command_overhead_us) {
             let message =
                 format!("{} is out of range; accepted: 0 to 1e7", self.command_overhead_us);
             return Err(ConfigError::new("command_overhead_us", message));
         }
+        self.check_cores()?;
+        if let Some(throttle) = &self.throttle {
+            throttle.check().map_err(|error| error.under("throttle"))?;
+        }
+        if let Some(cache) = &self.read_cache {
+            cache::check_pages("read_cache", cache.pages)?;
+        }
+        if let Some(cache) = &self.write_cache {
+            cache::check_pages("write_cache", cache.pages)?;
+        }
         Ok(())
+    }
+
+    fn check_cores(&self) -> Result<(), ConfigError> {
+        let Some(cost) = &self.command_cost_us else {
+            let message = "has no effect without command_cost_us; accepted: both or neither";
+            return if self.cores.is_some() {
+                Err(ConfigError::new("cores", message))
+            } else {
+                Ok(())
+            };
+        };
+        cost.check("command_cost_us")?;
+        match self.cores {
+            Some(cores) if !(1..=1024).contains(&cores) => {
+                let message = format!("{cores} is out of range; accepted: 1 to 1024");
+                Err(ConfigError::new("cores", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a write cache beside the write buffer of the FTL.
+    pub(crate) fn check_beside(&self, write_buffer_pages: u32) -> Result<(), ConfigError> {
+        if self.write_cache.is_some() && write_buffer_pages > 0 {
+            let message = format!(
+                "there is a write buffer already (ftl.write_buffer_pages: {write_buffer_pages}); \
+                 accepted: one of the two"
+            );
+            return Err(ConfigError::new("host.write_cache", message));
+        }
+        Ok(())
+    }
+
+    fn protocol(&self) -> ProtocolConfig {
+        self.protocol.clone().unwrap_or_else(|| ProtocolConfig::of(&self.link))
+    }
+
+    /// Commands that the drive accepts at once.
+    pub fn depth_max(&self) -> u32 {
+        self.queue_depth_max.unwrap_or_else(|| self.protocol().depth_default())
+    }
+
+    /// The wires, unless the link is ideal.
+    pub fn build_link(&self) -> Option<Link> {
+        self.link.build()
+    }
+
+    /// The cores of the controller, unless commands cost nothing.
+    pub fn build_processor(&self) -> Option<Processor> {
+        let cost = self.command_cost_us.as_ref().filter(|cost| !cost.is_free())?;
+        Some(Processor::new(cost, self.cores.unwrap_or(1)))
+    }
+
+    /// The throttles, if there are any.
+    pub fn build_throttle(&self) -> Option<Throttle> {
+        Throttle::new(self.throttle.as_ref()?)
+    }
+
+    /// Submission queues with arbitration for these hosts (priority and weight), if the protocol
+    /// has them; otherwise commands are taken in order of arrival. With fewer queues than hosts,
+    /// some share one, which then has the priority and weight of its first host.
+    pub fn build_arbiter<T>(&self, hosts: &[(Priority, u32)]) -> Option<Arbiter<T>> {
+        let ProtocolConfig::Nvme(nvme) = self.protocol.as_ref()? else { return None };
+        let queues = hosts.len().min(nvme.queues as usize);
+        (queues > 1).then(|| Arbiter::new(&nvme.arbitration, &hosts[..queues]))
+    }
+
+    /// How submission queues take turns, if the protocol has them.
+    pub fn arbitration(&self) -> Option<&ArbitrationConfig> {
+        match self.protocol.as_ref()? {
+            ProtocolConfig::Nvme(nvme) => Some(&nvme.arbitration),
+            _ => None,
+        }
+    }
+
+    /// The cache in which writes wait, if there is one; `write_buffer_pages` is the FTL's key.
+    pub fn build_write_cache(&self, write_buffer_pages: u32) -> Option<WriteCache> {
+        match &self.write_cache {
+            Some(cache) if cache.enabled && cache.mode == WriteMode::WriteBack => {
+                Some(WriteCache::new(cache.pages, cache.policy))
+            }
+            Some(_) => None,
+            None => {
+                (write_buffer_pages > 0).then(|| WriteCache::new(write_buffer_pages, Policy::Fifo))
+            }
+        }
+    }
+
+    /// The cache of pages that were written through, if there is one.
+    pub fn build_through_cache(&self) -> Option<ReadCache> {
+        let cache = self.write_cache.as_ref().filter(|cache| cache.enabled)?;
+        (cache.mode == WriteMode::WriteThrough).then(|| ReadCache::new(cache.pages, cache.policy))
+    }
+
+    /// The cache of pages that were read, if there is one.
+    pub fn build_read_cache(&self) -> Option<ReadCache> {
+        self.read_cache.as_ref().map(|cache| ReadCache::new(cache.pages, cache.policy))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(json: &str) -> Result<HostConfig, ConfigError> {
+        let mut config: HostConfig = crate::config::parse(json)?;
+        config.check().map(|()| config)
+    }
+
+    #[test]
+    fn the_default_interface_is_ideal_and_says_no_more_than_before() {
+        let config = resolve("{}").expect("defaults are an interface");
+        let text = serde_json::to_string(&config).expect("plain data");
+        assert_eq!(text, r#"{"link":"ideal","queue_depth_max":65536,"command_overhead_us":0.0}"#);
+        assert!(config.build_link().is_none() && config.build_arbiter::<u32>(&[]).is_none());
+    }
+
+    #[test]
+    fn the_protocol_follows_the_link_and_the_depth_the_protocol() {
+        for (json, depth) in [
+            (r#"{"link": "sata2"}"#, 32),
+            (r#"{"link": "sas12"}"#, 254),
+            (r#"{"link": "pcie3x4"}"#, 16 * 65_535),
+            (r#"{"link": "pcie3x4", "protocol": {"kind": "nvme", "queues": 1}}"#, 65_535),
+            (r#"{"link": "emmc51_hs400"}"#, 1),
+            (r#"{"protocol": {"kind": "emmc", "command_queue": true}}"#, 32),
+            (r#"{"link": "ufs31", "queue_depth_max": 8}"#, 8),
+            (r#"{"protocol": "nvme", "queue_depth_max": 64}"#, 64),
+            (r#"{"link": "sata2", "protocol": "ideal"}"#, 65_536),
+        ] {
+            let config = resolve(json).expect(json);
+            assert_eq!(config.depth_max(), depth, "{json}");
+            let again = resolve(&serde_json::to_string(&config).expect("plain data"));
+            assert_eq!(again.as_ref(), Ok(&config), "{json}");
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused_with_path_and_reason() {
+        for (json, path, words) in [
+            (r#"{"link": "sata9"}"#, "link", "sata3"),
+            (r#"{"link": "sata2", "queue_depth_max": 64}"#, "queue_depth_max", "32 tags"),
+            (r#"{"protocol": "emmc", "queue_depth_max": 2}"#, "queue_depth_max", "one command"),
+            (r#"{"link": "sata2", "protocol": "nvme"}"#, "protocol", "sata_ncq"),
+            (r#"{"protocol": {"kind": "nvme", "queues": 0}}"#, "protocol.queues", "1 to 65535"),
+            (
+                r#"{"protocol": {"kind": "nvme", "arbitration": {"kind": "round_robin",
+                    "burst": 0}}}"#,
+                "protocol.arbitration.burst",
+                "1 to 65536",
+            ),
+            (r#"{"protocol": {"kind": "ufs", "queues": 2}}"#, "protocol", "queues"),
+            (r#"{"protocol": "scsi"}"#, "protocol", "scsi"),
+            (r#"{"cores": 2}"#, "cores", "command_cost_us"),
+            (r#"{"cores": 0, "command_cost_us": 1}"#, "cores", "1 to 1024"),
+            (r#"{"command_cost_us": {"read": -1}}"#, "command_cost_us.read", "0 to 1e6"),
+            (r#"{"read_cache": {"pages": 0}}"#, "read_cache.pages", "1 to"),
+            (r#"{"read_cache": "big"}"#, "read_cache", "accepted: none"),
+            (r#"{"write_cache": {"pages": 4, "policy": "mru"}}"#, "write_cache.policy", "mru"),
+            (r#"{"write_cache": {"policy": "lru"}}"#, "write_cache", "pages"),
+            (r#"{"throttle": {"wear": {"tbw_tb": 1, "years": 0}}}"#, "throttle.wear.years", "0"),
+        ] {
+            let error = resolve(json).expect_err(json);
+            assert_eq!(error.path, path, "{error}");
+            assert!(error.message.contains(words), "{error}");
+        }
+        let config = resolve(r#"{"write_cache": {"pages": 4}}"#).expect("an interface");
+        assert!(config.check_beside(0).is_ok() && config.check_beside(8).is_err());
     }
 }

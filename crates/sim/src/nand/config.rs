@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{bytes_or_text, ConfigError};
+use crate::config::{bytes_or_text, name_or_mapping, ConfigError};
 use crate::geometry::Geometry;
 use crate::units::Ns;
 
@@ -36,6 +36,16 @@ struct CellDefaults {
 }
 
 impl CellType {
+    /// Bits in a cell, so pages on a wordline.
+    pub fn bits(self) -> u32 {
+        match self {
+            Self::Slc => 1,
+            Self::Mlc => 2,
+            Self::Tlc => 3,
+            Self::Qlc => 4,
+        }
+    }
+
     fn defaults(self) -> CellDefaults {
         match self {
             Self::Slc => CellDefaults {
@@ -80,23 +90,24 @@ impl CellType {
     }
 }
 
-/// Program time: one number, or one per page type (page index modulo the list's length).
+/// Time of a page operation: one number, or one per page type (row of the page modulo the list's
+/// length).
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(into = "serde_json::Value")]
-#[schemars(with = "ProgramTimesSchema")]
-pub struct ProgramTimes(pub Vec<f64>);
+#[schemars(with = "PageTimesSchema")]
+pub struct PageTimes(pub Vec<f64>);
 
-/// Documentation only: the two spellings of [`ProgramTimes`].
+/// Documentation only: the two spellings of [`PageTimes`].
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[allow(dead_code)]
-enum ProgramTimesSchema {
+enum PageTimesSchema {
     One(f64),
     PerPageType(Vec<f64>),
 }
 
-impl From<ProgramTimes> for serde_json::Value {
-    fn from(times: ProgramTimes) -> Self {
+impl From<PageTimes> for serde_json::Value {
+    fn from(times: PageTimes) -> Self {
         match times.0.as_slice() {
             [one] => serde_json::json!(one),
             many => serde_json::json!(many),
@@ -104,7 +115,7 @@ impl From<ProgramTimes> for serde_json::Value {
     }
 }
 
-impl<'de> Deserialize<'de> for ProgramTimes {
+impl<'de> Deserialize<'de> for PageTimes {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;
         let list = match &value {
@@ -114,7 +125,7 @@ impl<'de> Deserialize<'de> for ProgramTimes {
         list.iter().map(serde_json::Value::as_f64).collect::<Option<Vec<_>>>().map(Self).ok_or_else(
             || {
                 serde::de::Error::custom(format!(
-                    "`{value}` is no program time; accepted: microseconds as a number, or a \
+                    "`{value}` is no page time; accepted: microseconds as a number, or a \
                      list with one number per page type"
                 ))
             },
@@ -126,15 +137,95 @@ impl<'de> Deserialize<'de> for ProgramTimes {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimingConfig {
-    /// tR: time to sense a page into the page register, in microseconds.
-    pub t_read_us: Option<f64>,
+    /// tR: time to sense a page into the page register, in microseconds; one number or one per page
+    /// type.
+    pub t_read_us: Option<PageTimes>,
     /// tPROG: time to program a page from the register, in microseconds; one number or one per page
     /// type.
-    pub t_program_us: Option<ProgramTimes>,
+    pub t_program_us: Option<PageTimes>,
     /// tBERS: time to erase a block, in microseconds.
     pub t_erase_us: Option<f64>,
     /// Rate of the 8-bit channel bus in megatransfers (so megabytes) per second.
     pub bus_mt_s: Option<f64>,
+    /// Bus time of the command and address cycles of an operation, in microseconds. Default 0: no
+    /// such cycles. ONFI takes about seven cycles, 0.2 to 0.4 us at legacy rates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command_us: Option<f64>,
+}
+
+/// Overlapping transfers with the array.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CacheCommands {
+    /// Cache read: the next page is sensed while the last one leaves the register.
+    pub read: bool,
+    /// Cache program: the next page enters the register while the last one is programmed.
+    pub program: bool,
+}
+
+/// Which pages are programmed together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ProgramMode {
+    /// Each page by itself.
+    Page(PageMode),
+    /// All pages of a wordline at once, in all planes of a row.
+    OneShot(OneShotMode),
+    /// All pages of a wordline in several passes, the data sent anew for each.
+    MultiPass(MultiPassMode),
+}
+
+impl Default for ProgramMode {
+    fn default() -> Self {
+        Self::Page(PageMode {})
+    }
+}
+
+/// No parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PageMode {}
+
+/// Parameters of one-shot programs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OneShotMode {
+    /// tPROG of a wordline, in microseconds.
+    pub t_wordline_us: f64,
+}
+
+/// Parameters of programs in passes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MultiPassMode {
+    /// tPROG of each pass over a wordline, in microseconds, such as foggy and fine.
+    pub passes_us: Vec<f64>,
+}
+
+/// Process variation: how much the times of dies and blocks differ.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Variation {
+    /// Standard deviation between dies, as a ratio of the nominal time, 0 to 0.3.
+    pub die_stddev: f64,
+    /// Standard deviation between blocks of a die, 0 to 0.3.
+    pub block_stddev: f64,
+}
+
+/// How times move with wear, linearly.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WearTiming {
+    /// Relative change of tPROG at `max_pe_cycles`, -0.9 to 9. Default -0.2 (assumed).
+    pub program_slope: f64,
+    /// Relative change of tBERS at `max_pe_cycles`, -0.9 to 9. Default 1.0 (assumed).
+    pub erase_slope: f64,
+}
+
+impl Default for WearTiming {
+    fn default() -> Self {
+        Self { program_slope: -0.2, erase_slope: 1.0 }
+    }
 }
 
 /// What becomes of a block at its rated endurance.
@@ -158,8 +249,12 @@ pub struct NandConfig {
     pub channels: u32,
     /// Dies on each channel.
     pub dies_per_channel: u32,
-    /// Planes of each die. One pool of blocks per die; planes only multiply the blocks.
+    /// Planes of each die. One pool of blocks per die; planes only multiply the blocks, unless
+    /// `multi_plane` joins them.
     pub planes_per_die: u32,
+    /// Whether the planes of a die work together: blocks of the same number join into one
+    /// superblock, and one command carries a page of each plane. Needs 2 planes or more.
+    pub multi_plane: bool,
     /// Erase blocks of each plane.
     pub blocks_per_plane: u32,
     /// Pages of each block, 1 to 65535.
@@ -181,6 +276,22 @@ pub struct NandConfig {
     pub wear_out: WearOut,
     /// Times and bus rate. Defaults by cell type.
     pub timing: TimingConfig,
+    /// Times of blocks that hold one bit per cell for the time being; what is left out follows
+    /// SLC flash. Used with `ftl.slc_cache`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slc_timing: Option<TimingConfig>,
+    /// `page` (the default), `one_shot` or `multi_pass`.
+    #[serde(deserialize_with = "name_or_mapping")]
+    pub program: ProgramMode,
+    /// Cache read and cache program; left out: neither.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_commands: Option<CacheCommands>,
+    /// Process variation; left out: all dies and blocks alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variation: Option<Variation>,
+    /// Times that move with wear; left out: they do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wear_timing: Option<WearTiming>,
 }
 
 impl Default for NandConfig {
@@ -190,6 +301,7 @@ impl Default for NandConfig {
             channels: 8,
             dies_per_channel: 2,
             planes_per_die: 2,
+            multi_plane: false,
             blocks_per_plane: 1024,
             pages_per_block: 256,
             page_size_bytes: 4096,
@@ -200,6 +312,11 @@ impl Default for NandConfig {
             factory_bad_block_ratio: 0.0,
             wear_out: WearOut::Retire,
             timing: TimingConfig::default(),
+            slc_timing: None,
+            program: ProgramMode::default(),
+            cache_commands: None,
+            variation: None,
+            wear_timing: None,
         }
     }
 }
@@ -207,9 +324,9 @@ impl Default for NandConfig {
 /// Timing in the simulator's own unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// tR.
-    pub read: Ns,
-    /// tPROG by page type.
+    /// tR by page type.
+    pub read: Vec<Ns>,
+    /// tPROG by page type; as many as there are of `read`.
     pub program: Vec<Ns>,
     /// tBERS.
     pub erase: Ns,
@@ -223,10 +340,17 @@ impl NandConfig {
     pub(crate) fn fill_defaults(&mut self) {
         let cell = self.cell_type.defaults();
         let timing = &mut self.timing;
-        timing.t_read_us.get_or_insert(cell.t_read_us);
-        timing.t_program_us.get_or_insert(ProgramTimes(vec![cell.t_program_us]));
+        timing.t_read_us.get_or_insert(PageTimes(vec![cell.t_read_us]));
+        timing.t_program_us.get_or_insert(PageTimes(vec![cell.t_program_us]));
         timing.t_erase_us.get_or_insert(cell.t_erase_us);
         timing.bus_mt_s.get_or_insert(cell.bus_mt_s);
+        if let Some(slc) = &mut self.slc_timing {
+            let cell = CellType::Slc.defaults();
+            slc.t_read_us.get_or_insert(PageTimes(vec![cell.t_read_us]));
+            slc.t_program_us.get_or_insert(PageTimes(vec![cell.t_program_us]));
+            slc.t_erase_us.get_or_insert(cell.t_erase_us);
+            slc.bus_mt_s = timing.bus_mt_s;
+        }
         self.max_pe_cycles.get_or_insert(cell.max_pe_cycles);
         self.oob_size_bytes.get_or_insert(self.page_size_bytes / 32 * 5);
     }
@@ -288,39 +412,61 @@ impl NandConfig {
                 ));
             }
         }
-        self.check_timing().map_err(|error| error.under("timing"))
+        check_timing(&self.timing).map_err(|error| error.under("timing"))?;
+        if let Some(slc) = &self.slc_timing {
+            check_timing(slc).map_err(|error| error.under("slc_timing"))?;
+        }
+        self.check_mechanisms()
     }
 
-    fn check_timing(&self) -> Result<(), ConfigError> {
-        // Ten seconds: far beyond any flash, and it keeps sums of times inside 64 bits.
-        let time = |key: &str, us: f64| {
-            if us > 0.0 && us <= 1e7 {
-                Ok(())
-            } else {
-                Err(ConfigError::new(
-                    key,
-                    format!("{us} us is out of range; accepted: above 0, at most 1e7"),
-                ))
+    /// Ranges and relations of the keys that need the full back end.
+    fn check_mechanisms(&self) -> Result<(), ConfigError> {
+        match &self.program {
+            ProgramMode::Page(_) => {}
+            ProgramMode::OneShot(mode) => check_time("program.t_wordline_us", mode.t_wordline_us)?,
+            ProgramMode::MultiPass(mode) => {
+                if !(2..=8).contains(&mode.passes_us.len()) {
+                    let message = format!("{} passes; accepted: 2 to 8", mode.passes_us.len());
+                    return Err(ConfigError::new("program.passes_us", message));
+                }
+                mode.passes_us.iter().try_for_each(|&us| check_time("program.passes_us", us))?;
             }
-        };
-        time("t_read_us", self.timing.t_read_us.unwrap_or(1.0))?;
-        time("t_erase_us", self.timing.t_erase_us.unwrap_or(1.0))?;
-        let program = self.timing.t_program_us.as_ref().map_or(&[1.0][..], |times| &times.0);
-        if program.is_empty() || program.len() > 16 {
-            return Err(ConfigError::new(
-                "t_program_us",
-                "accepted: one number, or 1 to 16 numbers, one per page type",
-            ));
         }
-        program.iter().try_for_each(|&us| time("t_program_us", us))?;
-        let rate = self.timing.bus_mt_s.unwrap_or(1.0);
-        if !(rate > 0.0 && rate <= 1e6) {
-            return Err(ConfigError::new(
-                "bus_mt_s",
-                format!("{rate} is out of range; accepted: above 0, at most 1e6"),
-            ));
+        if !matches!(self.program, ProgramMode::Page(_)) && self.cell_type == CellType::Slc {
+            let message = "a wordline of SLC flash is one page; accepted: page";
+            return Err(ConfigError::new("program", message));
+        }
+        if let Some(variation) = &self.variation {
+            for (key, stddev) in
+                [("die_stddev", variation.die_stddev), ("block_stddev", variation.block_stddev)]
+            {
+                if !(0.0..=0.3).contains(&stddev) {
+                    let message = format!("{stddev} is out of range; accepted: 0 to 0.3");
+                    return Err(ConfigError::new(format!("variation.{key}"), message));
+                }
+            }
+        }
+        if let Some(wear) = &self.wear_timing {
+            for (key, slope) in
+                [("program_slope", wear.program_slope), ("erase_slope", wear.erase_slope)]
+            {
+                if !(-0.9..=9.0).contains(&slope) {
+                    let message = format!("{slope} is out of range; accepted: -0.9 to 9");
+                    return Err(ConfigError::new(format!("wear_timing.{key}"), message));
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Whether the plain back end cannot carry these keys out.
+    pub(crate) fn needs_full(&self) -> bool {
+        let cache = self.cache_commands.as_ref();
+        self.timing.command_us.unwrap_or(0.0) > 0.0
+            || !matches!(self.program, ProgramMode::Page(_))
+            || cache.is_some_and(|cache| cache.read || cache.program)
+            || self.variation.is_some()
+            || self.wear_timing.is_some()
     }
 
     /// The shape of the drive.
@@ -328,36 +474,43 @@ impl NandConfig {
     /// # Errors
     /// When page numbers do not fit 32 bits.
     pub fn geometry(&self) -> Result<Geometry, ConfigError> {
-        let page_bits = self.pages_per_block.next_power_of_two().trailing_zeros();
-        let dies = u64::from(self.channels) * u64::from(self.dies_per_channel);
-        let blocks_per_die = u64::from(self.planes_per_die) * u64::from(self.blocks_per_plane);
-        let blocks = dies * blocks_per_die;
-        // One number is kept back for "unmapped".
-        if blocks > (u64::from(u32::MAX) >> page_bits) {
+        let plane_count = if self.multi_plane { self.planes_per_die } else { 1 };
+        if self.multi_plane && plane_count == 1 {
             return Err(ConfigError::new(
-                "blocks_per_plane",
+                "multi_plane",
+                "true with planes_per_die 1: a multi-plane command needs two planes; accepted: \
+                 false, or planes_per_die from 2 on",
+            ));
+        }
+        let pages_per_block = self.pages_per_block * plane_count;
+        if pages_per_block > 65_535 {
+            return Err(ConfigError::new(
+                "pages_per_block",
                 format!(
-                    "{blocks} blocks of {} pages do not fit 32-bit page numbers; accepted: at \
-                     most {} blocks",
-                    self.pages_per_block,
-                    u64::from(u32::MAX) >> page_bits
+                    "{} pages in each of {plane_count} planes are {pages_per_block} pages in a \
+                     superblock; accepted: at most 65535",
+                    self.pages_per_block
                 ),
             ));
         }
-        Ok(Geometry {
-            channel_count: self.channels,
-            die_count: dies as u32,
-            blocks_per_die: blocks_per_die as u32,
-            pages_per_block: self.pages_per_block,
-            page_bits,
-            page_bytes: self.page_size_bytes,
-        })
+        let dies = u64::from(self.channels) * u64::from(self.dies_per_channel);
+        let planes_apart = u64::from(self.planes_per_die / plane_count);
+        let blocks_per_die = planes_apart * u64::from(self.blocks_per_plane);
+        check_page_numbers(dies * blocks_per_die, pages_per_block)?;
+        let counts = [self.channels, dies as u32];
+        let block = [blocks_per_die as u32, pages_per_block];
+        let geometry = Geometry::new(counts, block, self.page_size_bytes);
+        Ok(Geometry { planes_per_die: self.planes_per_die, plane_count, ..geometry })
     }
 
     /// Factory bad blocks of each die: the ratio of all blocks, spread evenly, rounded down in
-    /// total.
+    /// total. A superblock is bad if any of its blocks is: `1 - (1 - ratio)^planes` of them are.
     pub fn bad_blocks_per_die(&self, geometry: &Geometry) -> Vec<u32> {
-        let total = (f64::from(geometry.block_count()) * self.factory_bad_block_ratio) as u32;
+        let good = (0..geometry.plane_count)
+            .fold(1.0, |good, _| good * (1.0 - self.factory_bad_block_ratio));
+        let ratio =
+            if geometry.plane_count == 1 { self.factory_bad_block_ratio } else { 1.0 - good };
+        let total = (f64::from(geometry.block_count()) * ratio) as u32;
         (0..geometry.die_count)
             .map(|die| total / geometry.die_count + u32::from(die < total % geometry.die_count))
             .collect()
@@ -365,14 +518,108 @@ impl NandConfig {
 
     /// Timing of the resolved section; a transfer moves the page's data bytes.
     pub fn timing(&self) -> Timing {
-        let us = |time: Option<f64>| Ns::from_us(time.expect("resolved configs have every time"));
-        let program = self.timing.t_program_us.as_ref().expect("resolved configs have every time");
-        let bus_mt_s = self.timing.bus_mt_s.expect("resolved configs have the bus rate");
+        self.timing_of(&self.timing)
+    }
+
+    /// Timing of blocks in single-bit mode: that of SLC flash unless the file says otherwise.
+    pub fn slc_timing(&self) -> Timing {
+        let mut slc = Self {
+            cell_type: CellType::Slc,
+            timing: self.slc_timing.clone().unwrap_or_default(),
+            slc_timing: None,
+            ..self.clone()
+        };
+        slc.timing.bus_mt_s = self.timing.bus_mt_s;
+        slc.fill_defaults();
+        slc.timing_of(&slc.timing)
+    }
+
+    fn timing_of(&self, timing: &TimingConfig) -> Timing {
+        let pages = |times: &Option<PageTimes>| {
+            let times = times.as_ref().expect("resolved configs have every time");
+            times.0.iter().map(|&time| Ns::from_us(time)).collect::<Vec<_>>()
+        };
+        let (mut read, mut program) = (pages(&timing.t_read_us), pages(&timing.t_program_us));
+        // Both lists as long as the longer one; `check_timing` has seen that this is exact.
+        let types = read.len().max(program.len());
+        read = read.iter().copied().cycle().take(types).collect();
+        program = program.iter().copied().cycle().take(types).collect();
         Timing {
-            read: us(self.timing.t_read_us),
-            program: program.0.iter().map(|&time| Ns::from_us(time)).collect(),
-            erase: us(self.timing.t_erase_us),
-            transfer: Ns::from_us(self.page_size_bytes as f64 / bus_mt_s),
+            read,
+            program,
+            erase: Ns::from_us(timing.t_erase_us.expect("resolved configs have every time")),
+            transfer: Ns::from_us(self.page_size_bytes as f64 / self.bus_mt_s()),
         }
     }
+
+    /// Rate of the channel bus, in bytes per microsecond.
+    pub fn bus_mt_s(&self) -> f64 {
+        self.timing.bus_mt_s.expect("resolved configs have the bus rate")
+    }
+
+    /// Bus time of command and address cycles.
+    pub fn command_time(&self) -> Ns {
+        Ns::from_us(self.timing.command_us.unwrap_or(0.0))
+    }
+}
+
+// Ten seconds: far beyond any flash, and it keeps sums of times inside 64 bits.
+fn check_time(key: &str, us: f64) -> Result<(), ConfigError> {
+    if us > 0.0 && us <= 1e7 {
+        Ok(())
+    } else {
+        let message = format!("{us} us is out of range; accepted: above 0, at most 1e7");
+        Err(ConfigError::new(key, message))
+    }
+}
+
+fn check_timing(timing: &TimingConfig) -> Result<(), ConfigError> {
+    check_time("t_erase_us", timing.t_erase_us.unwrap_or(1.0))?;
+    let mut counts = Vec::new();
+    for (key, times) in [("t_read_us", &timing.t_read_us), ("t_program_us", &timing.t_program_us)] {
+        let times = times.as_ref().map_or(&[1.0][..], |times| &times.0);
+        if times.is_empty() || times.len() > 16 {
+            let message = "accepted: one number, or 1 to 16 numbers, one per page type";
+            return Err(ConfigError::new(key, message));
+        }
+        times.iter().try_for_each(|&us| check_time(key, us))?;
+        counts.push(times.len());
+    }
+    if counts[0] != counts[1] && !counts.contains(&1) {
+        let message = format!(
+            "{} page types, but t_read_us has {}; accepted: equally many, or one number for all",
+            counts[1], counts[0]
+        );
+        return Err(ConfigError::new("t_program_us", message));
+    }
+    let rate = timing.bus_mt_s.unwrap_or(1.0);
+    if !(rate > 0.0 && rate <= 1e6) {
+        let message = format!("{rate} is out of range; accepted: above 0, at most 1e6");
+        return Err(ConfigError::new("bus_mt_s", message));
+    }
+    let command = timing.command_us.unwrap_or(0.0);
+    if !(0.0..=1e3).contains(&command) {
+        let message = format!("{command} us is out of range; accepted: 0 to 1000");
+        return Err(ConfigError::new("command_us", message));
+    }
+    Ok(())
+}
+
+/// Whether every page has a number: one of 32 bits is kept back for "unmapped".
+///
+/// # Errors
+/// [`ConfigError`] relative to `nand`, with the numbers.
+fn check_page_numbers(blocks: u64, pages_per_block: u32) -> Result<(), ConfigError> {
+    let page_bits = pages_per_block.next_power_of_two().trailing_zeros();
+    let limit = u64::from(u32::MAX) >> page_bits;
+    if blocks <= limit {
+        return Ok(());
+    }
+    Err(ConfigError::new(
+        "blocks_per_plane",
+        format!(
+            "{blocks} blocks of {pages_per_block} pages do not fit 32-bit page numbers; accepted: \
+             at most {limit} blocks"
+        ),
+    ))
 }

@@ -1,21 +1,36 @@
 //! The NAND: all that survives a power cut, and nothing else.
 //!
 //! [`Media`] holds for each page the logical page number that was written into its out-of-band area
-//! (the only reverse map of the drive), and for each block its erase count and whether it is bad. A
-//! page is programmed once between two erases, in order; `testing::checked` holds the FTL to that
-//! rule. Cell contents are not kept: the simulator knows which data a page holds, not the bytes.
+//! (the only reverse map of the drive), and for each block its erase count, whether it is bad, how
+//! many bits its cells hold, and how often its data was copied without passing the decoder. A page
+//! is programmed once between two erases, in order; `testing::checked` holds the FTL to that rule.
+//! Cell contents are not kept: the simulator knows which data a page holds, not the bytes.
 //!
 //! Left out here: the moment at which an operation becomes durable. Both executors commit when the
 //! FTL decides.
 
 mod config;
 
-pub use config::{CellType, NandConfig, ProgramTimes, Timing, TimingConfig, WearOut};
+pub use config::{CellType, NandConfig, PageTimes, ProgramMode, Timing, TimingConfig, WearOut};
+
+use serde::{Deserialize, Serialize};
 
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::memory::huge_vec;
 use crate::rng::Rng;
 use crate::units::{BlockId, Lpn, Ppn};
+
+/// How densely a block is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum CellMode {
+    /// As many bits per cell as the flash is made for.
+    #[default]
+    Native,
+    /// One bit per cell: faster, and fewer pages.
+    Slc,
+}
 
 /// What the flash remembers without power.
 #[derive(Clone, Debug)]
@@ -25,6 +40,10 @@ pub struct Media {
     pub(crate) oob: Vec<u32>,
     pub(crate) erase_counts: Vec<u32>,
     pub(crate) bad: Vec<bool>,
+    pub(crate) modes: Vec<CellMode>,
+    /// Copies in a row, at most 255, that the most travelled page of the block has made inside its
+    /// die.
+    pub(crate) copyback_depths: Vec<u8>,
 }
 
 impl Media {
@@ -45,6 +64,8 @@ impl Media {
             oob: huge_vec(geometry.page_count(), UNMAPPED),
             erase_counts: vec![0; geometry.block_count() as usize],
             bad,
+            modes: vec![CellMode::Native; geometry.block_count() as usize],
+            copyback_depths: vec![0; geometry.block_count() as usize],
         }
     }
 
@@ -77,6 +98,7 @@ impl Media {
 
     /// Erases a block and returns its erase count, this one included.
     pub fn erase(&mut self, block: BlockId) -> u32 {
+        self.copyback_depths[block.0 as usize] = 0;
         let count = &mut self.erase_counts[block.0 as usize];
         *count += 1;
         *count
@@ -86,6 +108,30 @@ impl Media {
     #[inline]
     pub fn erase_count(&self, block: BlockId) -> u32 {
         self.erase_counts[block.0 as usize]
+    }
+
+    /// How densely the block is written.
+    #[inline]
+    pub fn mode(&self, block: BlockId) -> CellMode {
+        self.modes[block.0 as usize]
+    }
+
+    /// Decides how densely an erased block will be written.
+    pub fn set_mode(&mut self, block: BlockId, mode: CellMode) {
+        self.modes[block.0 as usize] = mode;
+    }
+
+    /// Copies in a row that data of the block has made inside its die, errors and all.
+    #[inline]
+    pub fn copyback_depth(&self, block: BlockId) -> u8 {
+        self.copyback_depths[block.0 as usize]
+    }
+
+    /// Notes that data of `source` was copied to `target` inside the die.
+    pub fn note_copyback(&mut self, source: BlockId, target: BlockId) {
+        let depth = self.copyback_depths[source.0 as usize].saturating_add(1);
+        let known = &mut self.copyback_depths[target.0 as usize];
+        *known = depth.max(*known);
     }
 
     /// Whether the block must not be used: bad from the factory, or worn out.

@@ -7,11 +7,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::ftl::{FlashSink, Ftl, WornOut};
-use crate::geometry::Geometry;
-use crate::nand::Media;
+use crate::device::DeviceConfig;
+use crate::ftl::{FlashSink, Ftl, Layout, NoRoom};
+use crate::geometry::{Geometry, UNMAPPED};
+use crate::nand::{CellMode, Media};
 use crate::op::Source;
-use crate::units::{BlockId, Lpn, Ppn};
+use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 /// Flash that asserts the rules of NAND and remembers contents.
 pub struct CheckedFlash {
@@ -25,6 +26,15 @@ pub struct CheckedFlash {
     newest: BTreeMap<Lpn, Ppn>,
     /// Version that the next host program stores.
     version: u64,
+    layout: Layout,
+    /// Copies in a row that data may make inside its die.
+    copyback_limit: u8,
+    /// Work that is said to wait for each die.
+    loads: Vec<u32>,
+    /// Whether collections are asked for in steps.
+    in_steps: bool,
+    /// Blocks whose erase was emitted and is not over yet; in steps only.
+    erasing: Vec<bool>,
 }
 
 impl CheckedFlash {
@@ -36,8 +46,56 @@ impl CheckedFlash {
             contents: vec![0; geometry.page_count()],
             newest: BTreeMap::new(),
             version: 0,
+            layout: Layout::plain(&geometry),
+            copyback_limit: 0,
+            loads: vec![0; geometry.die_count as usize],
+            in_steps: false,
+            erasing: vec![false; geometry.block_count() as usize],
             media,
         }
+    }
+
+    /// Fresh flash of a device, with its rules for parity, cell modes and copies inside a die.
+    pub fn of_device(config: &DeviceConfig, media: Media) -> Self {
+        let copyback_limit = config.ftl.copyback.as_ref().map_or(0, |copyback| copyback.limit);
+        Self { layout: config.layout(), copyback_limit, ..Self::new(config.geometry(), media) }
+    }
+
+    /// Says how much work waits for a die.
+    pub fn set_load(&mut self, die: DieId, load: u32) {
+        self.loads[die.0 as usize] = load;
+    }
+
+    /// Whether a page is the last of its stripe, and so parity.
+    fn is_parity(&self, ppn: Ppn) -> bool {
+        let block = self.geometry.block_of(ppn);
+        let (die, mode) = (self.geometry.die_of_block(block), self.media.mode(block));
+        let index = self.geometry.page_index(ppn);
+        self.layout.stripe_of(die, mode, index).is_some_and(|stripe| index + 1 == stripe.end)
+    }
+
+    /// Checks that a page may be programmed, and counts it as programmed.
+    fn take_page(&mut self, ppn: Ppn) {
+        let block = self.geometry.block_of(ppn);
+        assert!(!self.media.is_bad(block), "page {ppn:?} lies in a bad block");
+        assert!(!self.erasing[block.0 as usize], "page {ppn:?} lies in a block being erased");
+        let next = &mut self.next_page[block.0 as usize];
+        let index = self.geometry.page_index(ppn);
+        assert_eq!(index, *next, "pages of block {block:?} are programmed out of order, or twice");
+        *next += 1;
+        let pages = self.layout.pages(self.media.mode(block));
+        assert!(index < pages, "page {ppn:?} of a block of {pages} pages");
+    }
+
+    /// Decides whether the FTL is to leave collections to [`Ftl::step_collection`].
+    pub fn collect_in_steps(&mut self, in_steps: bool) {
+        assert!(!self.erasing.contains(&true), "an erase is not over");
+        self.in_steps = in_steps;
+    }
+
+    /// The erase of a block is over: it may be written from now on.
+    pub fn erase_is_over(&mut self, block: BlockId) {
+        assert!(std::mem::take(&mut self.erasing[block.0 as usize]), "no erase of {block:?}");
     }
 
     /// The version in a page.
@@ -68,12 +126,8 @@ impl FlashSink for CheckedFlash {
     }
 
     fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source) {
-        let block = self.geometry.block_of(ppn);
-        assert!(!self.media.is_bad(block), "page {ppn:?} lies in a bad block");
-        let next = &mut self.next_page[block.0 as usize];
-        let index = self.geometry.page_index(ppn);
-        assert_eq!(index, *next, "pages of block {block:?} are programmed out of order, or twice");
-        *next += 1;
+        self.take_page(ppn);
+        assert!(!self.is_parity(ppn), "data in the parity page {ppn:?}");
         let version = if source == Source::Host {
             self.version += 1;
             self.version
@@ -92,16 +146,56 @@ impl FlashSink for CheckedFlash {
 
     fn erase(&mut self, block: BlockId, _source: Source) -> u32 {
         assert!(!self.media.is_bad(block), "block {block:?} is bad");
-        assert_eq!(
-            self.next_page[block.0 as usize], self.geometry.pages_per_block,
-            "erased half full"
-        );
+        let pages = self.layout.pages(self.media.mode(block));
+        assert_eq!(self.next_page[block.0 as usize], pages, "erased half full");
         self.next_page[block.0 as usize] = 0;
+        self.erasing[block.0 as usize] = self.in_steps;
         self.media.erase(block)
     }
 
     fn retire(&mut self, block: BlockId) {
         self.media.retire(block);
+    }
+
+    fn collects_in_steps(&self) -> bool {
+        self.in_steps
+    }
+
+    fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source) {
+        let first = self.geometry.first_page(block).0;
+        for index in page_indices {
+            self.read(Ppn(first + index), source);
+        }
+    }
+
+    fn load(&self, die: DieId) -> u32 {
+        self.loads[die.0 as usize]
+    }
+
+    fn copy_run(&mut self, victim: BlockId, first: Ppn, lpns: &[u32], source: Source) {
+        let target = self.geometry.block_of(first);
+        let depth = self.media.copyback_depth(victim);
+        assert!(depth < self.copyback_limit, "{depth} copies of {victim:?} without correction");
+        for (ppn, &lpn) in (first.0..).map(Ppn).zip(lpns) {
+            let old = self.newest[&Lpn(lpn)];
+            assert_eq!(self.geometry.block_of(old), victim, "the page to copy lies elsewhere");
+            let planes = [old, ppn].map(|page| self.geometry.plane_of(page));
+            assert_eq!(planes[0], planes[1], "a copy from {old:?} to {ppn:?}, another plane");
+            self.program(ppn, Lpn(lpn), source);
+        }
+        self.media.note_copyback(victim, target);
+        assert!(self.media.copyback_depth(target) > depth);
+    }
+
+    fn program_filler(&mut self, ppn: Ppn, source: Source) {
+        self.take_page(ppn);
+        assert!(source != Source::Parity || self.is_parity(ppn), "parity in a data page {ppn:?}");
+        self.media.program(ppn, Lpn(UNMAPPED));
+    }
+
+    fn set_mode(&mut self, block: BlockId, mode: CellMode) {
+        assert_eq!(self.next_page[block.0 as usize], 0, "block {block:?} is not erased");
+        self.media.set_mode(block, mode);
     }
 }
 
@@ -116,13 +210,13 @@ impl Oracle {
     /// Writes a page through both.
     ///
     /// # Errors
-    /// [`WornOut`] when the FTL has no room; the oracle keeps the old page then.
+    /// [`NoRoom`] when the FTL has no room; the oracle keeps the old page then.
     pub fn write(
         &mut self,
         ftl: &mut Ftl,
         flash: &mut CheckedFlash,
         lpn: Lpn,
-    ) -> Result<(), WornOut> {
+    ) -> Result<(), NoRoom> {
         ftl.write(flash, lpn)?;
         self.version += 1;
         self.pages.insert(lpn, self.version);

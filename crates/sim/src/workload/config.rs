@@ -8,23 +8,30 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::check::{
-    name_or_mapping_schema, optional_bytes, refuse, size_schema, whole, whole_sectors,
+    name_or_mapping_schema, optional_bytes, optional_whole, refuse, size_schema, whole,
+    whole_sectors,
 };
-use super::load::{Arrivals, LoadConfig};
+use super::idle::IdleConfig;
+use super::load::LoadConfig;
 use super::pattern::random::RandomConfig;
-use super::pattern::{Extent, PatternConfig};
+use super::pattern::PatternConfig;
 use super::precondition::{PreconditionStep, StepContext};
-use super::size::{BlockSizes, SizeMix};
+use super::size::BlockSizes;
 use super::synthetic::{OpMix, SyntheticParts};
+use super::tenant::{check_names, TenantConfig, TENANTS_MAX};
 use super::total::TotalConfig;
-use super::{Admission, Generator, Job, Space, Stage};
+use super::traffic::Traffic;
+use super::{Admission, Generator, Job, Load, Space, Stage};
 use crate::config::{name_or_mapping, parse, ConfigError};
-use crate::op::HostOp;
-use crate::rng::Rng;
-use crate::units::SECTOR_BYTES;
 
 /// Queue depth of timed preconditioning when the workload itself is an open loop.
 const PRECONDITION_QUEUE_DEPTH: u32 = 32;
+
+/// Serde helper: keys that are zero unless asked for.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+pub(super) fn is_zero(value: &f64) -> bool {
+    value.to_bits() == 0
+}
 
 /// What a trim aims at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -77,6 +84,23 @@ pub struct WorkloadConfig {
     /// default 100.
     #[schemars(range(min = 0, max = 100))]
     pub active_range_pct: f64,
+    /// A flush command after so many requests; at least 1; default none. It counts as a request of
+    /// `total`.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_whole")]
+    #[schemars(range(min = 1))]
+    pub flush_every: Option<u64>,
+    /// Share of the writes with force unit access (complete only in the flash), in percent; 0 to
+    /// 100; default 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0, max = 100))]
+    pub fua_pct: f64,
+    /// Bursts with pauses between them, `{busy: {seconds: 5}, idle_ms: 5000}`; default none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<IdleConfig>,
+    /// Hosts that share the drive, at most 64, each with requests of its own; the keys above then
+    /// only describe what preconditioning writes. Default none: one host.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tenants: Vec<TenantConfig>,
     /// Steps to run before measuring; nothing of them enters the metrics. Default none.
     pub precondition: Vec<PreconditionStep>,
     /// Points of each series of the result; 1 to 100000; default 100.
@@ -99,6 +123,10 @@ impl Default for WorkloadConfig {
             timed: true,
             total: TotalConfig::default(),
             active_range_pct: 100.0,
+            flush_every: None,
+            fua_pct: 0.0,
+            idle: None,
+            tenants: Vec::new(),
             precondition: Vec::new(),
             samples: 100,
         }
@@ -115,7 +143,8 @@ impl WorkloadConfig {
         config.check_values()?;
         let align_bytes = *config.align_bytes.get_or_insert(config.block_size_bytes.bytes_min());
         whole_sectors("align_bytes", align_bytes)?;
-        config.check_space(space)?;
+        config.traffic().check_space(space)?;
+        config.resolve_tenants(space)?;
         config.check_total()?;
         for (index, step) in config.precondition.iter_mut().enumerate() {
             step.resolve(&format!("precondition[{index}]"))?;
@@ -140,7 +169,7 @@ impl WorkloadConfig {
     pub fn job(&self, space: Space, seed: u64) -> Job {
         let admission = self.queue_depth.admission();
         let pattern = |index| {
-            let parts = self.parts(space, seed, &format!("precondition.{index}"));
+            let parts = self.traffic().parts(space, seed, &format!("precondition.{index}"));
             let writes = SyntheticParts { operations: OpMix::writes(), arrivals: None, ..parts };
             self.pattern.generator(writes, seed)
         };
@@ -148,8 +177,7 @@ impl WorkloadConfig {
         let steps = self.precondition.iter().enumerate();
         let measured = Stage {
             label: self.name.clone(),
-            generator: self.generator(space, seed),
-            admission,
+            loads: self.loads(space, seed),
             timed: self.timed,
             limit: self.total.limit(space),
             until: None,
@@ -163,42 +191,25 @@ impl WorkloadConfig {
         }
     }
 
-    /// The commands of the measured part alone.
+    /// The commands of the measured part alone, of a workload without tenants.
     pub fn generator(&self, space: Space, seed: u64) -> Box<dyn Generator> {
-        self.pattern.generator(self.parts(space, seed, "workload"), seed)
+        self.traffic().generator(space, seed, "workload", seed)
     }
 
-    fn parts(&self, space: Space, seed: u64, streams: &str) -> SyntheticParts {
-        let stream = |name: &str| Rng::stream(seed, &format!("{streams}.{name}"));
-        SyntheticParts {
-            extent: self.extent(space),
-            sizes: SizeMix::new(&self.block_size_bytes, stream("size")),
-            operations: OpMix {
-                read_share: self.read_pct / 100.0,
-                read_trim_share: (self.read_pct + self.trim_pct) / 100.0,
-                trim: match self.trim_target {
-                    TrimTarget::Any => HostOp::Trim,
-                    TrimTarget::Mapped => HostOp::TrimMapped,
-                },
-                rng: stream("op"),
-            },
-            arrivals: Arrivals::of(&self.queue_depth, stream("arrival")),
-            address_rng: stream("address"),
-            retarget_rng: stream("retarget"),
-        }
-    }
-
-    fn extent(&self, space: Space) -> Extent {
-        let align_bytes = self.align_bytes.unwrap_or(self.block_size_bytes.bytes_min());
-        // 100 % is exact at any capacity; otherwise rounded down to a sector.
-        let active_bytes = if self.active_range_pct >= 100.0 {
-            space.logical_bytes
-        } else {
-            (space.logical_bytes as f64 * self.active_range_pct / 100.0) as u64
-        };
-        Extent {
-            sector_count: active_bytes / SECTOR_BYTES,
-            align_sectors: align_bytes / SECTOR_BYTES,
+    fn traffic(&self) -> Traffic<'_> {
+        Traffic {
+            pattern: &self.pattern,
+            read_pct: self.read_pct,
+            trim_pct: self.trim_pct,
+            trim_target: self.trim_target,
+            block_size_bytes: &self.block_size_bytes,
+            align_bytes: self.align_bytes,
+            queue_depth: &self.queue_depth,
+            flush_every: self.flush_every,
+            fua_pct: self.fua_pct,
+            idle: self.idle.as_ref(),
+            range_pct: [0.0, self.active_range_pct],
+            has_whole_pages: false,
         }
     }
 
@@ -206,47 +217,70 @@ impl WorkloadConfig {
         if self.name.trim().is_empty() {
             return Err(refuse("name", &self.name, "text that is not blank"));
         }
-        for (path, share) in [("read_pct", self.read_pct), ("trim_pct", self.trim_pct)] {
-            if !(0.0..=100.0).contains(&share) {
-                return Err(refuse(path, share, "0 to 100"));
-            }
-        }
-        if self.read_pct + self.trim_pct > 100.0 {
-            let accepted =
-                format!("0 to {} beside read_pct {}", 100.0 - self.read_pct, self.read_pct);
-            return Err(refuse("trim_pct", self.trim_pct, &accepted));
-        }
+        self.traffic().check_values()?;
         if !(self.active_range_pct > 0.0 && self.active_range_pct <= 100.0) {
             return Err(refuse("active_range_pct", self.active_range_pct, "above 0, at most 100"));
         }
         if !(1..=100_000).contains(&self.samples) {
             return Err(refuse("samples", self.samples, "1 to 100000"));
         }
-        self.block_size_bytes.check("block_size_bytes")?;
-        self.queue_depth.check("queue_depth")?;
         self.total.check("total")
     }
 
-    fn check_space(&self, space: Space) -> Result<(), ConfigError> {
-        let extent = self.extent(space);
-        let largest = self.block_size_bytes.bytes_max();
-        let sectors_max = (largest / SECTOR_BYTES) as u32;
-        if extent.starts(sectors_max) == 0 {
-            let accepted = format!(
-                "at most {} B, the active range ({} % of {} B)",
-                extent.sector_count * SECTOR_BYTES,
-                self.active_range_pct,
-                space.logical_bytes
-            );
-            return Err(refuse("block_size_bytes", largest, &accepted));
+    /// Resolves the tenants, and refuses keys that belong to them.
+    fn resolve_tenants(&mut self, space: Space) -> Result<(), ConfigError> {
+        if self.tenants.is_empty() {
+            return Ok(());
         }
-        self.pattern
-            .check(extent, &self.block_size_bytes.sector_counts())
-            .map_err(|error| error.under("pattern"))
+        if self.tenants.len() > TENANTS_MAX {
+            return Err(refuse("tenants", self.tenants.len(), "at most 64 tenants"));
+        }
+        let plain = Self::default();
+        let given = [
+            ("read_pct", self.read_pct > 0.0),
+            ("trim_pct", self.trim_pct > 0.0),
+            ("trim_target", self.trim_target != plain.trim_target),
+            ("queue_depth", self.queue_depth != plain.queue_depth),
+            ("flush_every", self.flush_every.is_some()),
+            ("fua_pct", self.fua_pct > 0.0),
+            ("idle", self.idle.is_some()),
+        ];
+        if let Some((key, _)) = given.iter().find(|(_, is_given)| *is_given) {
+            let message = "each tenant has its own; accepted here beside `tenants`: what \
+                           preconditioning writes (pattern, block_size_bytes, align_bytes, \
+                           active_range_pct)";
+            return Err(ConfigError::new(*key, message));
+        }
+        if !self.timed {
+            let message = "how hosts share a drive is a matter of time; accepted: `timed: true`";
+            return Err(ConfigError::new("timed", message));
+        }
+        for (index, tenant) in self.tenants.iter_mut().enumerate() {
+            let under = |error: ConfigError| error.under(&format!("tenants[{index}]"));
+            tenant.resolve(index, space).map_err(under)?;
+        }
+        check_names(&self.tenants)
+    }
+
+    /// Whether some requests of the measured part write.
+    fn writes(&self) -> bool {
+        if self.tenants.is_empty() {
+            self.traffic().writes()
+        } else {
+            self.tenants.iter().any(|tenant| tenant.traffic().writes())
+        }
+    }
+
+    fn loads(&self, space: Space, seed: u64) -> Vec<Load> {
+        if self.tenants.is_empty() {
+            return vec![self.traffic().load(self.generator(space, seed))];
+        }
+        let tenants = self.tenants.iter().enumerate();
+        tenants.map(|(index, tenant)| tenant.load(index, space, seed)).collect()
     }
 
     fn check_total(&self) -> Result<(), ConfigError> {
-        if self.total.drive_writes.is_some() && self.read_pct + self.trim_pct >= 100.0 {
+        if self.total.drive_writes.is_some() && !self.writes() {
             let message =
                 "nothing is written with read_pct and trim_pct at 100 together; accepted: \
                            bytes, ios or seconds";
@@ -265,6 +299,10 @@ impl WorkloadConfig {
             let message =
                 "an untimed run has no arrival times; accepted: `timed: true`, or a number";
             return Err(ConfigError::new("queue_depth", message));
+        }
+        if self.idle.is_some() {
+            let message = "an untimed run has no pauses; accepted: `timed: true`, or none";
+            return Err(ConfigError::new("idle", message));
         }
         Ok(())
     }

@@ -4,8 +4,10 @@
 //! ([`Generator`]): *describe, compile, use*. A generator knows addresses and arrival times; it
 //! knows neither pages nor time passing in the drive.
 
-mod check;
+pub(crate) mod check;
 pub mod config;
+mod durability;
+pub mod idle;
 pub mod load;
 pub mod pattern;
 pub mod precondition;
@@ -13,13 +15,16 @@ pub mod replay;
 mod sequential_fill;
 pub mod size;
 mod synthetic;
+pub mod tenant;
 pub mod total;
 pub mod trace;
+mod traffic;
 
-use crate::op::HostCommand;
+use crate::op::{HostCommand, Priority};
 use crate::units::Ns;
 
 pub use config::WorkloadConfig;
+pub use idle::Bursts;
 pub use replay::ReplayConfig;
 
 /// The address space that a workload is compiled for.
@@ -85,14 +90,42 @@ pub struct SteadyRule {
     pub tolerance_ratio: f64,
 }
 
-/// One stretch of commands: a preconditioning step, or the measured part.
-pub struct Stage {
-    /// Shown beside progress, such as `sequential fill`.
-    pub label: String,
+/// Who asks: a host among others that share the drive.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Host {
+    /// Shown in tables and result files; empty when there is only one.
+    pub name: String,
+    /// Share beside the others, at least 1.
+    pub weight: u32,
+    /// Class in arbitration.
+    pub priority: Priority,
+}
+
+/// The commands of one host. Those of load `i` of a stage carry `tenant: i`.
+pub struct Load {
+    /// Who asks.
+    pub host: Host,
     /// Where the commands come from.
     pub generator: Box<dyn Generator>,
     /// When they may start.
     pub admission: Admission,
+    /// Bursts with pauses between them.
+    pub bursts: Option<Bursts>,
+}
+
+impl Load {
+    /// The commands of a host that has the drive for itself.
+    pub fn new(generator: Box<dyn Generator>, admission: Admission) -> Self {
+        Self { host: Host::default(), generator, admission, bursts: None }
+    }
+}
+
+/// One stretch of commands: a preconditioning step, or the measured part.
+pub struct Stage {
+    /// Shown beside progress, such as `sequential fill`.
+    pub label: String,
+    /// The hosts, at least one; exactly one without time.
+    pub loads: Vec<Load>,
     /// False: the untimed executor, at memory speed.
     pub timed: bool,
     /// When the stage ends.

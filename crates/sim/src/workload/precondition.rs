@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::check::{optional_whole, refuse, whole};
 use super::sequential_fill::SequentialFill;
 use super::total::{bytes_of, check_drive_writes};
-use super::{Admission, Generator, Limit, Space, Stage, SteadyRule};
+use super::{Admission, Generator, Limit, Load, Space, Stage, SteadyRule};
 use crate::config::ConfigError;
 
 /// One step of preconditioning.
@@ -104,8 +104,10 @@ impl PreconditionStep {
         match self {
             Self::SequentialFill(step) => Stage {
                 label: "sequential fill".to_owned(),
-                generator: Box::new(SequentialFill::new(context.space)),
-                admission: context.admission,
+                loads: vec![Load::new(
+                    Box::new(SequentialFill::new(context.space)),
+                    context.admission,
+                )],
                 timed: step.timed,
                 limit: Limit::WrittenBytes(
                     context.space.logical_bytes.saturating_mul(u64::from(step.fills)),
@@ -116,8 +118,7 @@ impl PreconditionStep {
                 let (label, limit, until) = step.end(context.space);
                 Stage {
                     label,
-                    generator: (context.pattern)(index),
-                    admission: context.admission,
+                    loads: vec![Load::new((context.pattern)(index), context.admission)],
                     timed: step.timed,
                     limit: Limit::WrittenBytes(limit),
                     until,

@@ -7,7 +7,7 @@
 
 use super::{Generator, Space};
 use crate::op::{HostCommand, HostOp};
-use crate::units::{Ns, SECTOR_BYTES};
+use crate::units::SECTOR_BYTES;
 
 /// SNIA PTS 2.0, workload-independent preconditioning: sequential writes of 128 KiB.
 const REQUEST_BYTES: u64 = 128 << 10;
@@ -43,7 +43,7 @@ impl Generator for SequentialFill {
                 self.cursor = 0;
             }
             let sector_count = sector_count as u32;
-            HostCommand { arrival: Ns(0), sector, sector_count, op: HostOp::Write }
+            HostCommand::new(HostOp::Write, sector, sector_count)
         }));
     }
 

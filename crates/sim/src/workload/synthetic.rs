@@ -96,7 +96,7 @@ impl<A: Addresses> Synthetic<A> {
         let sector_count = self.parts.sizes.sector_counts[0];
         batch.extend((0..count).map(|_| {
             let sector = addresses.next(span, &mut rng);
-            HostCommand { arrival: Ns(0), sector, sector_count, op }
+            HostCommand::new(op, sector, sector_count)
         }));
         self.parts.address_rng = rng;
         self.addresses = addresses;
@@ -111,6 +111,8 @@ impl<A: Addresses> Synthetic<A> {
                 sector: self.addresses.next(&self.spans[size], &mut parts.address_rng),
                 sector_count: parts.sizes.sector_counts[size],
                 op: parts.operations.draw(),
+                tenant: 0,
+                is_fua: false,
             }
         }));
     }

@@ -10,7 +10,9 @@ from collections.abc import Callable
 
 from opennandlab.validation.case import Case, Effort
 from opennandlab.validation.suites import (
+    bandwidth,
     cost_benefit,
+    ecc,
     reliability,
     timing,
     trim,
@@ -26,6 +28,8 @@ SUITES: dict[str, Callable[[Effort], list[Case]]] = {
     "trim": trim.cases,
     "wear": wear.cases,
     "timing": timing.cases,
+    "bandwidth": bandwidth.cases,
     "reliability": reliability.cases,
+    "ecc": ecc.cases,
 }
 """Suites in the order of the report."""

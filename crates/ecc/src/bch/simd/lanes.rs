@@ -208,7 +208,7 @@ unsafe fn scan<L: Lanes>(job: &mut Scan<'_>, positions: &mut Vec<u32>) {
                 }
             }
         }
-        if positions.len() >= terms {
+        if positions.len() + 2 >= terms {
             return;
         }
     }

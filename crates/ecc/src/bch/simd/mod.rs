@@ -166,8 +166,8 @@ pub(super) fn key_equation(
     }
 }
 
-/// Appends the positions at which the polynomial is 0, and stops when it has all its roots; `false`
-/// when the path has no vectors.
+/// Appends the positions at which the polynomial is 0, in ascending order, and stops when it lacks
+/// no more than two roots; `false` when the path has no vectors.
 pub(super) fn scan(path: Path, job: &mut Scan<'_>, positions: &mut Vec<u32>) -> bool {
     let terms = job.coefficients.len();
     assert!(job.powers.len() >= 2 * terms * path.lanes());

@@ -16,7 +16,7 @@ use super::config::closed;
 use super::precondition::{PreconditionStep, StepContext};
 use super::total::TotalConfig;
 use super::trace::{BadLines, FormatConfig, Trace, TraceOptions};
-use super::{Admission, Generator, Job, Limit, Space, Stage};
+use super::{Admission, Generator, Job, Limit, Load, Space, Stage};
 use crate::config::{name_or_mapping, parse, ConfigError};
 
 mod layout;
@@ -219,8 +219,7 @@ impl ReplayConfig {
             precondition: steps.map(|(index, step)| step.stage(index, &context)).collect(),
             measured: Some(Stage {
                 label: self.name.clone(),
-                generator: Box::new(Replay::new(trace, layout, time_scale)),
-                admission,
+                loads: vec![Load::new(Box::new(Replay::new(trace, layout, time_scale)), admission)],
                 timed: self.timed,
                 limit: self.total.map_or(Limit::Exhausted, |total| total.limit(space)),
                 until: None,

@@ -41,7 +41,10 @@ impl Generator for Replay {
             self.next_index += 1;
             let Some((sector, sector_count)) = self.layout.place(record) else { continue };
             let arrival = scaled(record.arrival - self.start, self.time_scale);
-            batch.push(HostCommand { arrival, sector, sector_count, op: record.op() });
+            batch.push(HostCommand {
+                arrival,
+                ..HostCommand::new(record.op(), sector, sector_count)
+            });
         }
     }
 

@@ -24,12 +24,7 @@ pub struct TraceRecord {
 impl TraceRecord {
     pub(crate) fn new(arrival: Ns, span: (u64, u32), volume_index: usize, op: HostOp) -> Self {
         debug_assert!(volume_index < VOLUME_COUNT_MAX, "{volume_index} volumes");
-        let code = match op {
-            HostOp::Read => 0,
-            HostOp::Write => 1,
-            HostOp::Trim | HostOp::TrimMapped => 2,
-        };
-        let tag = (volume_index as u32) << 8 | code;
+        let tag = (volume_index as u32) << 8 | op.index() as u32;
         Self { arrival, sector: span.0, sector_count: span.1, tag }
     }
 
@@ -38,7 +33,8 @@ impl TraceRecord {
         match self.tag & 0xff {
             0 => HostOp::Read,
             1 => HostOp::Write,
-            _ => HostOp::Trim,
+            2 => HostOp::Trim,
+            _ => HostOp::Flush,
         }
     }
 
@@ -120,6 +116,8 @@ impl Trace {
                 HostOp::Read => summary.read_count += 1,
                 HostOp::Write => summary.write_count += 1,
                 HostOp::Trim | HostOp::TrimMapped => summary.trim_count += 1,
+                // Readers pass flushes over: they name no sectors.
+                HostOp::Flush => {}
             }
             summary.bytes = summary.bytes.saturating_add(u64::from(record.sector_count) * 512);
             summary.span = summary.span.max(record.arrival);

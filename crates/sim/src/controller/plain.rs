@@ -1,4 +1,4 @@
-//! The timed back end: dies and channels as servers with queues.
+//! The plain back end: dies and channels as servers with queues.
 //!
 //! ```text
 //! read     die: sense tR ──► channel: transfer x ──► done    held until its transfer ends
@@ -9,45 +9,15 @@
 //! A die that has its channel to itself never waits for it, so a whole run of operations is one
 //! event.
 //!
-//! Left out: command and address cycles, planes, cache operations, reordering, suspension.
+//! What it leaves out, `full` has.
 
 use std::collections::VecDeque;
 
+use super::{FlashOp, OpKind};
 use crate::engine::Engine;
 use crate::geometry::Geometry;
 use crate::nand::Timing;
 use crate::units::{DieId, Ns};
-
-/// What a die is to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum OpKind {
-    /// Sense a page and transfer it out.
-    Read,
-    /// Transfer a page in and program it.
-    Program,
-    /// Erase a block.
-    Erase,
-}
-
-/// Marks operations that no command waits for.
-pub const NO_COMMAND: u32 = u32::MAX;
-
-/// One entry of a die's queue: an operation, or a run of them that follow each other.
-#[derive(Clone, Copy, Debug)]
-pub struct FlashOp {
-    /// Operations of the run, at least 1. Only runs of one have a command that waits, or a buffer
-    /// slot.
-    pub count: u32,
-    /// The command slot that waits for it, or [`NO_COMMAND`].
-    pub command: u32,
-    /// What to do.
-    pub kind: OpKind,
-    /// Index of the (first) program time; those of a run follow in turn.
-    pub page_type: u8,
-    /// Whether a slot of the write buffer is free when it is done.
-    pub frees_buffer: bool,
-}
 
 /// Bits of an event code that name the die.
 const DIE_BITS: u32 = 21;
@@ -74,7 +44,7 @@ struct Channel {
 }
 
 /// Dies and channels of a drive.
-pub struct Backend {
+pub struct Plain {
     geometry: Geometry,
     timing: Timing,
     dies: Vec<Die>,
@@ -82,7 +52,7 @@ pub struct Backend {
     queued: u64,
 }
 
-impl Backend {
+impl Plain {
     /// All dies and channels idle.
     pub fn new(geometry: Geometry, timing: Timing) -> Self {
         let is_private = geometry.die_count <= geometry.channel_count;
@@ -104,6 +74,13 @@ impl Backend {
     /// Operations that are queued or under way.
     pub fn pending(&self) -> u64 {
         self.queued
+    }
+
+    /// Operations that wait on a die.
+    pub fn load(&self, die: DieId) -> u32 {
+        let die = &self.dies[die.0 as usize];
+        let current = die.current.iter().map(|op| op.count).sum::<u32>();
+        current + die.queue.iter().map(|op| op.count).sum::<u32>()
     }
 
     /// Puts an operation at the end of a die's queue.
@@ -148,7 +125,7 @@ impl Backend {
         if self.channels[(die % self.geometry.channel_count) as usize].is_private {
             engine.schedule(self.run_time(&op), event(DONE, die));
         } else {
-            self.start_one(engine, die, op.kind);
+            self.start_one(engine, die, &op);
         }
     }
 
@@ -158,25 +135,22 @@ impl Backend {
         let timing = &self.timing;
         let count = u64::from(op.count);
         match op.kind {
-            OpKind::Read => Ns(count * (timing.read + timing.transfer).0),
             OpKind::Erase => Ns(count * timing.erase.0),
-            OpKind::Program => {
-                let types = timing.program.len();
-                let first = usize::from(op.page_type);
-                // Whole turns through the page types, then the rest of a turn.
-                let turn: u64 = timing.program.iter().map(|time| time.0).sum();
-                let rest = (0..op.count as usize % types)
-                    .map(|step| timing.program[(first + step) % types].0);
-                Ns(count * timing.transfer.0 + count / types as u64 * turn + rest.sum::<u64>())
+            OpKind::Read => in_turn(&timing.read, op) + Ns(count * timing.transfer.0),
+            OpKind::Program | OpKind::Copyback => {
+                in_turn(&timing.program, op) + Ns(count * timing.transfer.0)
             }
         }
     }
 
     #[inline]
-    fn start_one(&mut self, engine: &mut Engine, die: u32, kind: OpKind) {
-        match kind {
-            OpKind::Read => engine.schedule(self.timing.read, event(SENSED, die)),
-            OpKind::Program => self.request_channel(engine, die),
+    fn start_one(&mut self, engine: &mut Engine, die: u32, op: &FlashOp) {
+        match op.kind {
+            OpKind::Read => {
+                let sense = self.timing.read[usize::from(op.page_type)];
+                engine.schedule(sense, event(SENSED, die));
+            }
+            OpKind::Program | OpKind::Copyback => self.request_channel(engine, die),
             OpKind::Erase => engine.schedule(self.timing.erase, event(DONE, die)),
         }
     }
@@ -193,8 +167,8 @@ impl Backend {
             current.count -= 1;
             current.page_type = ((u32::from(current.page_type) + 1) % page_types) as u8;
             self.queued -= 1;
-            let kind = current.kind;
-            self.start_one(engine, die, kind);
+            let op = *current;
+            self.start_one(engine, die, &op);
             return None;
         }
         let done = *current;
@@ -230,4 +204,16 @@ impl Backend {
 #[inline]
 fn event(kind: u32, die: u32) -> u32 {
     kind << DIE_BITS | die
+}
+
+/// Time of a run whose pages take the page types in turn: whole turns, then the rest of one.
+#[inline]
+fn in_turn(times: &[Ns], op: &FlashOp) -> Ns {
+    if let [time] = times {
+        return Ns(u64::from(op.count) * time.0);
+    }
+    let turn: u64 = times.iter().map(|time| time.0).sum();
+    let rest = (0..op.count as usize % times.len())
+        .map(|step| times[(usize::from(op.page_type) + step) % times.len()].0);
+    Ns(u64::from(op.count) / times.len() as u64 * turn + rest.sum::<u64>())
 }

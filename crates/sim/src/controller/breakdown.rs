@@ -1,0 +1,255 @@
+//! Where did the time go: what each command's latency was spent on.
+//!
+//! The parts of a command are those of the operation that finished last, plus what the command
+//! spent outside the flash; they sum to its latency to the nanosecond, which every run checks.
+//! Commands are kept by latency in buckets of an eighth of an octave, each with the sums of its
+//! parts, so that any band of percentiles can be asked for afterwards without keeping commands.
+//!
+//! ```text
+//! submitted ─ submission ─ controller ─ link in ─ cache, room ─ die queue (behind host, collection,
+//!     erases) ─ sense, retries ─ bus wait ─ bus ─ program ─ suspended ─ ecc ─ link out ─ completed
+//! ```
+
+use serde_json::{json, Value};
+
+use crate::op::HostOp;
+use crate::units::Ns;
+
+/// Something that a command spends time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Part {
+    /// Outside the drive: no slot free, or another queue was served first.
+    Submission,
+    /// Command processing in the controller.
+    Controller,
+    /// Data and commands on the host link, waiting for it included.
+    Link,
+    /// Held back by a throttle.
+    Throttle,
+    /// Waiting for room in the write cache.
+    Cache,
+    /// Waiting for an erased block.
+    Room,
+    /// Waiting on a die behind other host operations.
+    Queue,
+    /// Waiting on a die behind pages that are moved.
+    Gc,
+    /// Waiting on a die behind an erase.
+    Erase,
+    /// Waiting for the channel.
+    BusWait,
+    /// Transfer over the channel.
+    Bus,
+    /// Sensing the page, once.
+    Sense,
+    /// Sensing it again.
+    Retry,
+    /// Programming.
+    Program,
+    /// Being suspended for reads.
+    Suspended,
+    /// Decoding.
+    Ecc,
+    /// Reading the rest of the stripe.
+    Rebuild,
+    /// What no other part accounts for: zero unless a command waited for several operations.
+    Other,
+}
+
+/// Number of [`Part`]s.
+pub const PART_COUNT: usize = 18;
+
+/// Their names in results.
+pub const PART_NAMES: [&str; PART_COUNT] = [
+    "submission",
+    "controller",
+    "link",
+    "throttle",
+    "cache",
+    "room",
+    "queue",
+    "gc",
+    "erase",
+    "bus_wait",
+    "bus",
+    "sense",
+    "retry",
+    "program",
+    "suspended",
+    "ecc",
+    "rebuild",
+    "other",
+];
+
+/// Nanoseconds by part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts(pub [u64; PART_COUNT]);
+
+impl Parts {
+    /// Adds time to a part.
+    #[inline]
+    pub fn add(&mut self, part: Part, span: Ns) {
+        self.0[part as usize] += span.0;
+    }
+
+    /// All of them together.
+    pub fn total(&self) -> Ns {
+        Ns(self.0.iter().sum())
+    }
+}
+
+/// Percentile bands of a report: from, to.
+const BANDS: [(&str, f64, f64); 6] = [
+    ("all", 0.0, 1.0),
+    ("p0-p50", 0.0, 0.5),
+    ("p50-p90", 0.5, 0.9),
+    ("p90-p99", 0.9, 0.99),
+    ("p99-p99.9", 0.99, 0.999),
+    ("p99.9-max", 0.999, 1.0),
+];
+
+/// Buckets: 64 octaves of 8.
+const BUCKET_COUNT: usize = 512;
+
+#[derive(Clone)]
+struct Bucket {
+    count: u64,
+    latency: u128,
+    parts: [u128; PART_COUNT],
+}
+
+/// Commands of one class by latency.
+struct Class {
+    buckets: Vec<Option<Box<Bucket>>>,
+    count: u64,
+}
+
+/// The parts of all commands of a stage.
+pub struct Breakdown {
+    classes: [Class; 3],
+    /// Commands whose parts did not sum to their latency.
+    mismatches: u64,
+}
+
+impl Default for Breakdown {
+    fn default() -> Self {
+        let class = || Class { buckets: vec![None; BUCKET_COUNT], count: 0 };
+        Self { classes: [class(), class(), class()], mismatches: 0 }
+    }
+}
+
+/// Octave and eighth of a latency.
+fn bucket_of(latency: Ns) -> usize {
+    let value = latency.0.max(8);
+    let octave = 63 - value.leading_zeros() as usize;
+    octave * 8 + (value >> (octave - 3) & 7) as usize
+}
+
+impl Breakdown {
+    /// A command is done.
+    pub fn record(&mut self, op: HostOp, latency: Ns, parts: &Parts) {
+        let class = match op {
+            HostOp::Read => 0,
+            HostOp::Write => 1,
+            _ => 2,
+        };
+        self.mismatches += u64::from(parts.total() != latency);
+        let class = &mut self.classes[class];
+        class.count += 1;
+        let bucket = class.buckets[bucket_of(latency)].get_or_insert_with(|| {
+            Box::new(Bucket { count: 0, latency: 0, parts: [0; PART_COUNT] })
+        });
+        bucket.count += 1;
+        bucket.latency += u128::from(latency.0);
+        for (sum, &part) in bucket.parts.iter_mut().zip(&parts.0) {
+            *sum += u128::from(part);
+        }
+    }
+
+    /// Commands whose parts did not sum to their latency: zero, or the accounting is wrong.
+    pub fn mismatches(&self) -> u64 {
+        self.mismatches
+    }
+
+    /// `{read: {count, bands: [{band, count, latency_us_mean, parts_us: {…}}]}, …}`, classes without
+    /// commands left out.
+    ///
+    /// Bands are cut at whole buckets: a bucket belongs to the band in which its middle command
+    /// lies, so a band's edge is off by at most an eighth of an octave.
+    pub fn to_json(&self) -> Value {
+        let mut document = serde_json::Map::new();
+        for (name, class) in ["read", "write", "trim"].iter().zip(&self.classes) {
+            if class.count > 0 {
+                let bands: Vec<Value> = BANDS
+                    .iter()
+                    .filter_map(|&(band, from, to)| class.band(band, from, to))
+                    .collect();
+                document.insert((*name).into(), json!({ "count": class.count, "bands": bands }));
+            }
+        }
+        Value::Object(document)
+    }
+}
+
+impl Class {
+    fn band(&self, name: &str, from: f64, to: f64) -> Option<Value> {
+        let mut sum = Bucket { count: 0, latency: 0, parts: [0; PART_COUNT] };
+        let mut below = 0;
+        for bucket in self.buckets.iter().flatten() {
+            let middle = (below as f64 + bucket.count as f64 / 2.0) / self.count as f64;
+            below += bucket.count;
+            if middle >= from && (middle < to || to >= 1.0) {
+                sum.count += bucket.count;
+                sum.latency += bucket.latency;
+                sum.parts.iter_mut().zip(&bucket.parts).for_each(|(sum, part)| *sum += part);
+            }
+        }
+        let mean = |total: u128| total as f64 * 1e-3 / sum.count as f64;
+        let parts: serde_json::Map<String, Value> = PART_NAMES
+            .iter()
+            .zip(&sum.parts)
+            .filter(|(_, &total)| total > 0)
+            .map(|(name, &total)| ((*name).to_owned(), json!(mean(total))))
+            .collect();
+        (sum.count > 0).then(|| {
+            json!({"band": name, "count": sum.count, "latency_us_mean": mean(sum.latency),
+                   "parts_us": parts})
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bands_hold_what_was_recorded() {
+        let mut breakdown = Breakdown::default();
+        for index in 0..1000_u64 {
+            // Every hundredth command waited behind an erase.
+            let slow = index % 100 == 0;
+            let mut parts = Parts::default();
+            parts.add(Part::Sense, Ns(60_000));
+            parts.add(Part::Erase, Ns(if slow { 3_000_000 } else { 0 }));
+            breakdown.record(HostOp::Read, parts.total(), &parts);
+        }
+        assert_eq!(breakdown.mismatches(), 0);
+        let json = breakdown.to_json();
+        let bands = json["read"]["bands"].as_array().expect("bands");
+        let find = |name: &str| bands.iter().find(|band| band["band"] == name);
+        assert_eq!(find("all").expect("a band")["count"], 1000);
+        let fast = find("p0-p50").expect("a band");
+        assert_eq!(fast["parts_us"], json!({"sense": 60.0}));
+        let tail = find("p99-p99.9").expect("a band");
+        assert_eq!(tail["count"], 10);
+        assert_eq!(tail["parts_us"], json!({"sense": 60.0, "erase": 3000.0}));
+    }
+
+    #[test]
+    fn a_gap_in_the_accounting_is_noticed() {
+        let mut breakdown = Breakdown::default();
+        breakdown.record(HostOp::Write, Ns(5), &Parts::default());
+        assert_eq!(breakdown.mismatches(), 1);
+    }
+}

@@ -1,0 +1,188 @@
+//! The `controller` section of a device file: scheduling, suspension, read retry.
+//!
+//! Every key is off by default; a device without any of them runs on the plain back end.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::{name_or_mapping, ConfigError};
+
+/// Which operation a die does next.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum SchedulerConfig {
+    /// One queue for the whole drive: an operation starts only when all earlier ones have started.
+    InOrder(InOrder),
+    /// A queue per die, each in order: a busy die does not hold up the others.
+    OutOfOrder(OutOfOrder),
+    /// Per die, host reads go before host writes, and those before collection.
+    Priority(Priority),
+}
+
+impl Default for SchedulerConfig {
+    fn default() -> Self {
+        Self::OutOfOrder(OutOfOrder {})
+    }
+}
+
+/// No parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InOrder {}
+
+/// No parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutOfOrder {}
+
+/// Parameters of the priority scheduler.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Priority {
+    /// A host write that waits longer goes before host reads, in microseconds. Default 10 ms
+    /// (assumed).
+    pub write_starvation_us: f64,
+    /// Collection that waits longer goes before the host, in microseconds. Default 100 ms
+    /// (assumed).
+    pub gc_starvation_us: f64,
+}
+
+impl Default for Priority {
+    fn default() -> Self {
+        Self { write_starvation_us: 10_000.0, gc_starvation_us: 100_000.0 }
+    }
+}
+
+/// Interrupting programs and erases for host reads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SuspendConfig {
+    /// Whether programs can be suspended.
+    pub program: bool,
+    /// Whether erases can be suspended.
+    pub erase: bool,
+    /// Time until the array is free for the read, in microseconds. Default 20 (assumed).
+    pub suspend_us: f64,
+    /// Time lost when the operation goes on, in microseconds. Default 20 (assumed).
+    pub resume_us: f64,
+    /// How often one operation may be suspended. Default 8 (assumed).
+    pub suspend_count_max: u32,
+    /// Host reads served in one suspension. Default 16 (assumed).
+    pub reads_per_suspend_max: u32,
+}
+
+impl Default for SuspendConfig {
+    fn default() -> Self {
+        Self {
+            program: true,
+            erase: true,
+            suspend_us: 20.0,
+            resume_us: 20.0,
+            suspend_count_max: 8,
+            reads_per_suspend_max: 16,
+        }
+    }
+}
+
+/// Reading again with shifted voltages when the code cannot correct a page.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RetryConfig {
+    /// Steps after the first read, at most; then the page is uncorrectable. Default 5 (assumed).
+    pub step_count_max: u8,
+    /// Factor by which each step lowers the raw bit error rate. Default 0.6 (assumed).
+    pub rber_factor: f64,
+    /// Time to set the voltages of a step, on top of another tR, in microseconds. Default 2
+    /// (assumed).
+    pub setup_us: f64,
+}
+
+impl Default for RetryConfig {
+    fn default() -> Self {
+        Self { step_count_max: 5, rber_factor: 0.6, setup_us: 2.0 }
+    }
+}
+
+/// The flash controller of a drive.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ControllerConfig {
+    /// `in_order`, `out_of_order` (the default) or `priority`.
+    #[serde(deserialize_with = "name_or_mapping")]
+    pub scheduler: SchedulerConfig,
+    /// Suspending programs and erases for host reads; left out: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspend: Option<SuspendConfig>,
+    /// Read retry; left out: a page that the code cannot correct at once is uncorrectable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_retry: Option<RetryConfig>,
+    /// Time to decode a page after its transfer, in microseconds; adds to latency, occupies no die.
+    pub ecc_decode_us: f64,
+}
+
+impl ControllerConfig {
+    /// Ranges and relations of the keys.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let time = |key: &str, us: f64| {
+            if (0.0..=1e7).contains(&us) {
+                Ok(())
+            } else {
+                let message = format!("{us} us is out of range; accepted: 0 to 1e7");
+                Err(ConfigError::new(key, message))
+            }
+        };
+        time("ecc_decode_us", self.ecc_decode_us)?;
+        if let SchedulerConfig::Priority(priority) = &self.scheduler {
+            time("scheduler.write_starvation_us", priority.write_starvation_us)?;
+            time("scheduler.gc_starvation_us", priority.gc_starvation_us)?;
+        }
+        if let Some(suspend) = &self.suspend {
+            time("suspend.suspend_us", suspend.suspend_us)?;
+            time("suspend.resume_us", suspend.resume_us)?;
+            if !matches!(self.scheduler, SchedulerConfig::Priority(_)) {
+                return Err(ConfigError::new(
+                    "suspend",
+                    "a read cannot interrupt what it may not overtake; accepted: scheduler = \
+                     priority, or no suspension",
+                ));
+            }
+            if !suspend.program && !suspend.erase {
+                return Err(ConfigError::new(
+                    "suspend",
+                    "neither programs nor erases are to be suspended; accepted: program or erase \
+                     = true, or no `suspend`",
+                ));
+            }
+            for (key, count) in [
+                ("suspend.suspend_count_max", suspend.suspend_count_max),
+                ("suspend.reads_per_suspend_max", suspend.reads_per_suspend_max),
+            ] {
+                if !(1..=1_000_000).contains(&count) {
+                    let message = format!("{count} is out of range; accepted: 1 to 1000000");
+                    return Err(ConfigError::new(key, message));
+                }
+            }
+        }
+        if let Some(retry) = &self.read_retry {
+            time("read_retry.setup_us", retry.setup_us)?;
+            if !(1..=64).contains(&retry.step_count_max) {
+                let message =
+                    format!("{} is out of range; accepted: 1 to 64", retry.step_count_max);
+                return Err(ConfigError::new("read_retry.step_count_max", message));
+            }
+            if !(retry.rber_factor > 0.0 && retry.rber_factor < 1.0) {
+                let message =
+                    format!("{} is out of range; accepted: between 0 and 1", retry.rber_factor);
+                return Err(ConfigError::new("read_retry.rber_factor", message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the plain back end cannot carry this out.
+    pub(crate) fn needs_full(&self) -> bool {
+        self.scheduler != SchedulerConfig::default()
+            || self.suspend.is_some()
+            || self.read_retry.is_some()
+    }
+}

@@ -1,0 +1,244 @@
+//! One die: what its array does, what its register holds, who waits.
+//!
+//! ```text
+//!  queues by class ──► array (sense, program, erase) ──► output register ──► bus
+//!                 └──► bus ──► input register ──► array
+//! ```
+//! Without cache commands only one of array, input and output is in use at a time; with them the
+//! next operation may use the array while data crosses the bus.
+
+use std::collections::VecDeque;
+
+use crate::controller::breakdown::{Part, Parts};
+use crate::controller::{FlashOp, OpKind};
+use crate::op::Source;
+use crate::units::Ns;
+
+/// Queues of a die, in falling priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Class {
+    HostRead = 0,
+    HostWrite = 1,
+    Collect = 2,
+}
+
+pub(super) const CLASS_COUNT: usize = 3;
+
+/// Whom a die works for, as those who wait see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Cause {
+    Idle = 0,
+    Host = 1,
+    Moves = 2,
+    Erase = 3,
+}
+
+/// Busy time by [`Cause`].
+pub(super) type BusyTimes = [u64; 4];
+
+/// An operation that waits, with the die's busy times when it came.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queued {
+    pub(super) op: FlashOp,
+    pub(super) since: Ns,
+    pub(super) busy: BusyTimes,
+}
+
+/// An operation on the array of a die: one command of the flash, over one or more planes.
+#[derive(Debug)]
+pub(super) struct Transaction {
+    pub(super) kind: OpKind,
+    pub(super) source: Source,
+    pub(super) block: u32,
+    pub(super) is_slc: bool,
+    pub(super) page_type: u8,
+    pub(super) cycles: u32,
+    pub(super) retries: u32,
+    /// Slots that cross the bus.
+    pub(super) slots: u32,
+    /// Page index after the last one programmed.
+    pub(super) programmed_limit: u32,
+    /// Programs of the block that this one settles.
+    pub(super) settled: u32,
+    /// Operations that are done with it.
+    pub(super) ops: Vec<Queued>,
+    pub(super) is_sensed: bool,
+    pub(super) suspend_count: u32,
+    pub(super) started: Ns,
+    pub(super) busy_at_start: BusyTimes,
+    pub(super) array_from: Ns,
+    pub(super) array_time: Ns,
+    pub(super) retry_time: Ns,
+    pub(super) bus_wait: Ns,
+    pub(super) bus_time: Ns,
+}
+
+impl Default for Transaction {
+    fn default() -> Self {
+        Self {
+            kind: OpKind::Read,
+            source: Source::Host,
+            block: 0,
+            is_slc: false,
+            page_type: 0,
+            cycles: 0,
+            retries: 0,
+            slots: 0,
+            programmed_limit: 0,
+            settled: 0,
+            ops: Vec::new(),
+            is_sensed: false,
+            suspend_count: 0,
+            started: Ns(0),
+            busy_at_start: BusyTimes::default(),
+            array_from: Ns(0),
+            array_time: Ns(0),
+            retry_time: Ns(0),
+            bus_wait: Ns(0),
+            bus_time: Ns(0),
+        }
+    }
+}
+
+impl Transaction {
+    pub(super) fn cause(&self) -> Cause {
+        match (self.kind, self.source) {
+            (OpKind::Erase, _) => Cause::Erase,
+            (_, Source::Host | Source::Merge | Source::Rebuild) => Cause::Host,
+            _ => Cause::Moves,
+        }
+    }
+
+    /// Shown in timelines.
+    pub(super) fn name(&self) -> &'static str {
+        let moved = self.cause() == Cause::Moves;
+        match self.kind {
+            OpKind::Read if moved => "read (moved)",
+            OpKind::Read => "read",
+            OpKind::Program if moved => "program (moved)",
+            OpKind::Program => "program",
+            OpKind::Erase => "erase",
+            OpKind::Copyback => "copyback",
+        }
+    }
+
+    /// What one of its operations spent its time on, until now.
+    pub(super) fn parts(&self, queued: &Queued, now: Ns) -> Parts {
+        let mut parts = waiting_parts(queued, &self.busy_at_start, self.started);
+        parts.add(Part::BusWait, self.bus_wait);
+        parts.add(Part::Bus, self.bus_time);
+        parts.add(Part::Retry, self.retry_time);
+        let array = match self.kind {
+            OpKind::Read => Part::Sense,
+            OpKind::Erase => Part::Erase,
+            OpKind::Program | OpKind::Copyback => Part::Program,
+        };
+        parts.add(array, self.array_time - self.retry_time);
+        // What is left of the span was spent suspended, or waiting for the register or the array.
+        let left = Ns((now - queued.since).0.saturating_sub(parts.total().0));
+        let rest = match self.kind {
+            OpKind::Read => Part::BusWait,
+            _ if self.suspend_count > 0 => Part::Suspended,
+            _ => Part::Queue,
+        };
+        parts.add(rest, left);
+        parts
+    }
+}
+
+/// What an operation waited for until `until`, when its die's busy times were `busy`.
+pub(super) fn waiting_parts(queued: &Queued, busy: &BusyTimes, until: Ns) -> Parts {
+    let mut parts = Parts::default();
+    let behind = |cause: Cause| Ns(busy[cause as usize] - queued.busy[cause as usize]);
+    let (moves, erase) = (behind(Cause::Moves), behind(Cause::Erase));
+    parts.add(Part::Gc, moves);
+    parts.add(Part::Erase, erase);
+    // Behind the host, and for a turn while the die was idle.
+    let waited = until - queued.since;
+    parts.add(Part::Queue, Ns(waited.0.saturating_sub(moves.0 + erase.0)));
+    parts
+}
+
+/// A program or an erase that was interrupted.
+#[derive(Debug)]
+pub(super) struct Suspended {
+    pub(super) transaction: Box<Transaction>,
+    pub(super) left: Ns,
+    pub(super) reads: u32,
+}
+
+/// What the array is busy with.
+#[derive(Debug, Default)]
+pub(super) enum Array {
+    #[default]
+    Free,
+    Busy(Box<Transaction>),
+    /// On the way to being free for reads.
+    Suspending,
+}
+
+/// How much a die's collection presses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// When the die has nothing else to do.
+    #[default]
+    Background,
+    /// In turn with host writes.
+    Shared,
+    /// Before host writes: they wait for it.
+    Urgent,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Die {
+    pub(super) queues: [VecDeque<Queued>; CLASS_COUNT],
+    pub(super) array: Array,
+    pub(super) array_until: Ns,
+    /// A program whose data is on its way into the register, or waits there.
+    pub(super) input: Option<Box<Transaction>>,
+    pub(super) is_loaded: bool,
+    /// A read whose data is on its way out.
+    pub(super) output: Option<Box<Transaction>>,
+    pub(super) suspended: Option<Suspended>,
+    pub(super) urgency: Urgency,
+    /// Whether the last turn under [`Urgency::Shared`] went to the host.
+    pub(super) host_had_turn: bool,
+    occupant_since: Ns,
+    occupant: u8,
+    pub(super) busy: BusyTimes,
+    /// Time for which the array worked.
+    pub(super) working: Ns,
+}
+
+impl Die {
+    /// Whether nothing is under way or waits.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.array, Array::Free)
+            && self.input.is_none()
+            && self.output.is_none()
+            && self.suspended.is_none()
+            && self.queues.iter().all(VecDeque::is_empty)
+    }
+
+    /// Credits the time since the last change to whom the die worked for.
+    #[inline]
+    pub(super) fn settle(&mut self, now: Ns) {
+        self.busy[usize::from(self.occupant)] += (now - self.occupant_since).0;
+        self.occupant_since = now;
+    }
+
+    /// Notes whom the die works for from now on.
+    #[inline]
+    pub(super) fn note_occupant(&mut self) {
+        self.occupant = match (&self.array, &self.output, &self.input) {
+            (Array::Busy(transaction), ..)
+            | (_, Some(transaction), _)
+            | (_, _, Some(transaction)) => transaction.cause(),
+            (Array::Suspending, ..) => Cause::Host,
+            _ => Cause::Idle,
+        } as u8;
+    }
+}

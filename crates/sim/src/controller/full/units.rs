@@ -1,0 +1,71 @@
+//! Program units: which pages must be programmed together.
+//!
+//! A slot of the FTL is a mapping unit. A flash page may hold several (a page larger than the
+//! mapping unit, or compressed data), and a one-shot program takes a whole wordline of all planes.
+//! Until a unit is complete its slots stay in the controller's memory, where reads find them; the
+//! drive is taken to have the capacitors for that.
+//!
+//! ```text
+//! slot ─ physical page = slot * physical pages / slots ─ unit = physical page / unit pages
+//! ```
+
+use crate::geometry::Geometry;
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Units {
+    geometry: Geometry,
+    /// Physical pages of a unit.
+    unit_pages: u32,
+    /// Whether a slot alone never completes its unit.
+    pub(super) is_staged: bool,
+}
+
+impl Units {
+    pub(super) fn new(geometry: Geometry, wordline_pages: u32) -> Self {
+        let unit_pages = if wordline_pages > 1 { wordline_pages * geometry.plane_count } else { 1 };
+        let is_staged =
+            unit_pages > 1 || geometry.physical_pages_per_block != geometry.pages_per_block;
+        Self { geometry, unit_pages, is_staged }
+    }
+
+    /// Whether blocks of this mode program in units.
+    #[inline]
+    pub(super) fn stages(&self, is_slc: bool) -> bool {
+        self.is_staged
+            && (!is_slc || self.geometry.physical_pages_per_block != self.geometry.pages_per_block)
+    }
+
+    #[inline]
+    fn unit_of(&self, slot: u32, is_slc: bool) -> u32 {
+        self.geometry.physical_index(slot) / if is_slc { 1 } else { self.unit_pages }
+    }
+
+    /// First slot of the unit of a slot, and the slot after its last.
+    pub(super) fn span(&self, slot: u32, is_slc: bool, slot_limit: u32) -> (u32, u32) {
+        let unit = self.unit_of(slot, is_slc);
+        let mut first = slot;
+        while first > 0 && self.unit_of(first - 1, is_slc) == unit {
+            first -= 1;
+        }
+        let mut limit = slot + 1;
+        while limit < slot_limit && self.unit_of(limit, is_slc) == unit {
+            limit += 1;
+        }
+        (first, limit)
+    }
+
+    /// How many of `written` slots of a block are on the flash: all but those of the unit under
+    /// way.
+    pub(super) fn programmed(&self, written: u32, is_slc: bool) -> u32 {
+        if written == 0 || !self.stages(is_slc) {
+            return written;
+        }
+        let (first, limit) = self.span(written - 1, is_slc, self.geometry.pages_per_block);
+        if limit > written {
+            first
+        } else {
+            written
+        }
+    }
+}

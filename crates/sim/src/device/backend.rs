@@ -1,0 +1,171 @@
+//! The back end of a timed stage: the plain one, or the full one when the device needs it.
+//!
+//! One branch per call, always taken the same way; a type parameter would double the text of the
+//! stage in the binary for nothing that could be measured.
+
+use serde_json::{json, Value};
+
+use super::drive::Drive;
+use crate::controller::breakdown::Parts;
+use crate::controller::full::{Full, Urgency};
+use crate::controller::plain::Plain;
+use crate::controller::timeline::Timeline;
+use crate::controller::FlashOp;
+use crate::engine::Engine;
+use crate::units::{DieId, Ns};
+
+/// What is watched beside the metrics. Watching changes no result.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observation {
+    /// Accounts for the time of every command.
+    pub breakdown: bool,
+    /// Records spans of activity from a point of the measured stage's time to another.
+    pub timeline: Option<(Ns, Ns)>,
+}
+
+/// See the module.
+pub(crate) enum Backend {
+    /// Dies in order, nothing else.
+    Plain(Plain),
+    /// Every mechanism.
+    Full(Box<Full>),
+}
+
+impl Backend {
+    /// The back end that the device needs, all idle.
+    pub(crate) fn new(drive: &Drive, observation: &Observation) -> Self {
+        if !Full::is_needed(&drive.config) && *observation == Observation::default() {
+            return Self::Plain(Plain::new(drive.geometry, drive.config.nand.timing()));
+        }
+        let written = |block| drive.ftl.written_pages(block);
+        let mut full = Full::new(&drive.config, drive.seed, &drive.media, written);
+        if observation.breakdown {
+            full.observe();
+        }
+        full.timeline = observation.timeline.map(|(from, to)| Box::new(Timeline::new(from, to)));
+        Self::Full(Box::new(full))
+    }
+
+    /// Whether every mechanism is there.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, Self::Full(_))
+    }
+
+    /// Number of page types.
+    pub(crate) fn page_types(&self) -> u32 {
+        match self {
+            Self::Plain(plain) => plain.page_types(),
+            Self::Full(full) => full.page_types(),
+        }
+    }
+
+    /// Operations that are queued or under way.
+    pub(crate) fn pending(&self) -> u64 {
+        match self {
+            Self::Plain(plain) => plain.pending(),
+            Self::Full(full) => full.pending(),
+        }
+    }
+
+    /// Puts an operation at the end of a die's queue.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, engine: &mut Engine, die: DieId, op: FlashOp) {
+        match self {
+            Self::Plain(plain) => plain.enqueue(engine, die, op),
+            Self::Full(full) => full.enqueue(engine, die, op),
+        }
+    }
+
+    /// Handles one event; returns an operation that it completed, if it did.
+    #[inline]
+    pub(crate) fn handle(&mut self, engine: &mut Engine, code: u32) -> Option<FlashOp> {
+        match self {
+            Self::Plain(plain) => plain.handle(engine, code),
+            Self::Full(full) => {
+                full.handle(engine, code);
+                full.take_completed()
+            }
+        }
+    }
+
+    /// A further operation that is done already.
+    #[inline]
+    pub(crate) fn take_completed(&mut self) -> Option<FlashOp> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Full(full) => full.take_completed(),
+        }
+    }
+
+    /// What the operation taken last spent its time on, when observed.
+    pub(crate) fn parts(&self) -> Parts {
+        match self {
+            Self::Plain(_) => Parts::default(),
+            Self::Full(full) => *full.parts(),
+        }
+    }
+
+    /// Operations that wait on a die.
+    pub(crate) fn load(&self, die: DieId) -> u32 {
+        match self {
+            Self::Plain(plain) => plain.load(die),
+            Self::Full(full) => full.load(die),
+        }
+    }
+
+    /// Whether a die has nothing to do; collections in steps run on the full back end only.
+    pub(crate) fn is_idle(&self, die: DieId) -> bool {
+        match self {
+            Self::Plain(plain) => plain.load(die) == 0,
+            Self::Full(full) => full.is_idle(die),
+        }
+    }
+
+    /// Whether operations of a collection wait on a die.
+    pub(crate) fn collection_waits(&self, die: DieId) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Full(full) => full.collection_waits(die),
+        }
+    }
+
+    /// How much a die's collection presses from now on.
+    pub(crate) fn set_urgency(&mut self, die: DieId, urgency: Urgency) {
+        if let Self::Full(full) = self {
+            full.set_urgency(die, urgency);
+        }
+    }
+
+    /// Spans of activity, when recorded.
+    pub(crate) fn timeline(&self) -> Option<Value> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Full(full) => Some(full.timeline.as_ref()?.to_json()),
+        }
+    }
+
+    /// What the full back end did until `until`.
+    pub(crate) fn activity(&self, until: Ns) -> Option<Value> {
+        let Self::Full(full) = self else { return None };
+        let tally = full.tally();
+        let (dies, channels) = full.utilization(until);
+        Some(json!({
+            "die_busy_ratio": dies,
+            "channel_busy_ratio": channels,
+            "multi_plane_ops": tally.multi_plane_ops,
+            "suspensions": tally.suspensions,
+            "memory_reads": tally.memory_reads,
+            "copybacks": tally.copybacks,
+            "retry_steps": tally.retry_steps,
+        }))
+    }
+
+    /// Operations against the rules of the flash.
+    pub(crate) fn violations(&self) -> u64 {
+        match self {
+            Self::Plain(_) => 0,
+            Self::Full(full) => full.tally().violations,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Collection in steps: when the next few pages of a victim are moved.
+//!
+//! ```text
+//! spare blocks of a die   none left, writes wait   below hard   below soft    above
+//! its collection is       urgent                   in turn      when idle     not, or ahead of
+//!                         before host writes       with writes  of the host   need when idle
+//! ```
+//! One step is queued at a time, so what the host asks next waits for at most one step, and with
+//! the priority scheduler for at most one operation of it. A write that finds no erased block above
+//! the reserve stalls here, in order, until an erase is over.
+
+use std::collections::VecDeque;
+
+use crate::controller::full::Urgency;
+use crate::ftl::{CollectionConfig, FtlConfig};
+use crate::units::{Lpn, Ns};
+
+/// A page write that found no room.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stalled {
+    pub(super) die: u32,
+    pub(super) lpn: Lpn,
+    /// The command that waits for it.
+    pub(super) slot: u32,
+    /// Of a page that leaves the write cache: its epoch.
+    pub(super) epoch: Option<u32>,
+}
+
+/// How much room a die has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    pub(super) spare_blocks: u32,
+    pub(super) is_under_way: bool,
+    pub(super) cached_blocks: u32,
+}
+
+/// What the collector knows of a die.
+#[derive(Clone, Debug, Default)]
+struct DieState {
+    stalled: VecDeque<Stalled>,
+    /// The host was away for long enough: collect ahead of need.
+    is_resting: bool,
+    /// When the die became idle, while a timer runs.
+    idle_since: Option<Ns>,
+}
+
+/// See the module.
+pub(super) struct Collector {
+    pub(super) step_pages: u32,
+    soft_spare_blocks: u32,
+    hard_spare_blocks: u32,
+    /// Idle time after which a die collects ahead, and up to how many spare blocks.
+    ahead: Option<(Ns, u32)>,
+    dies: Vec<DieState>,
+    /// Page writes that stalled so far, and those that wait now.
+    pub(super) stalled_count: u64,
+    waiting_count: u64,
+}
+
+impl Collector {
+    /// The collector of a device whose collections go in steps.
+    pub(super) fn new(config: &FtlConfig, die_count: u32) -> Option<Self> {
+        let CollectionConfig::Steps(steps) = &config.collection else { return None };
+        let ahead = config.idle_collection.as_ref();
+        Some(Self {
+            step_pages: steps.step_pages,
+            soft_spare_blocks: steps.soft_spare_blocks,
+            hard_spare_blocks: steps.hard_spare_blocks,
+            ahead: ahead.map(|idle| (Ns::from_us(idle.after_us), idle.spare_blocks_goal)),
+            dies: vec![DieState::default(); die_count as usize],
+            stalled_count: 0,
+            waiting_count: 0,
+        })
+    }
+
+    /// How much a die's collection presses with so many spare blocks; `None`: not at all.
+    pub(super) fn urgency(&self, die: u32, room: Room) -> Option<Urgency> {
+        let state = &self.dies[die as usize];
+        let goal = self.ahead.map_or(0, |(_, goal)| goal);
+        let Room { spare_blocks, is_under_way, cached_blocks } = room;
+        if !state.stalled.is_empty() {
+            Some(Urgency::Urgent)
+        } else if spare_blocks < self.hard_spare_blocks {
+            Some(Urgency::Shared)
+        } else if spare_blocks < self.soft_spare_blocks
+            || is_under_way
+            || state.is_resting && (spare_blocks < goal || cached_blocks > 0)
+        {
+            Some(Urgency::Background)
+        } else {
+            None
+        }
+    }
+
+    /// Whether a die works ahead of need.
+    pub(super) fn is_resting(&self, die: u32) -> bool {
+        self.dies[die as usize].is_resting
+    }
+
+    /// Whether any page write waits for room.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.waiting_count > 0
+    }
+
+    /// A page write waits for room.
+    pub(super) fn stall(&mut self, stalled: Stalled) {
+        self.stalled_count += 1;
+        self.waiting_count += 1;
+        self.dies[stalled.die as usize].stalled.push_back(stalled);
+    }
+
+    /// The page write of a die that waits longest.
+    pub(super) fn front(&self, die: u32) -> Option<Stalled> {
+        self.dies[die as usize].stalled.front().copied()
+    }
+
+    /// It waits no more.
+    pub(super) fn pop(&mut self, die: u32) -> Option<Stalled> {
+        let first = self.dies[die as usize].stalled.pop_front();
+        self.waiting_count -= u64::from(first.is_some());
+        first
+    }
+
+    /// Forgets a page of the write cache that was trimmed while it waited; gives its epoch.
+    pub(super) fn forget(&mut self, lpn: Lpn) -> Option<u32> {
+        if self.waiting_count == 0 {
+            return None;
+        }
+        for state in &mut self.dies {
+            let is_it = |page: &Stalled| page.lpn == lpn && page.epoch.is_some();
+            if let Some(place) = state.stalled.iter().position(is_it) {
+                self.waiting_count -= 1;
+                return state.stalled.remove(place)?.epoch;
+            }
+        }
+        None
+    }
+
+    /// The host asks something of a die.
+    pub(super) fn host_came(&mut self, die: u32) {
+        let state = &mut self.dies[die as usize];
+        state.is_resting = false;
+        state.idle_since = None;
+    }
+
+    /// A die has become idle: the time until it may collect ahead, if a timer is to be set.
+    pub(super) fn became_idle(&mut self, die: u32, now: Ns) -> Option<Ns> {
+        let (after, _) = self.ahead?;
+        let state = &mut self.dies[die as usize];
+        if state.idle_since.is_some() || state.is_resting {
+            return None;
+        }
+        state.idle_since = Some(now);
+        Some(after)
+    }
+
+    /// A timer of a die is over: whether the host was away all the time.
+    pub(super) fn is_rested(&mut self, die: u32, now: Ns) -> bool {
+        let Some((after, _)) = self.ahead else { return false };
+        let state = &mut self.dies[die as usize];
+        if state.idle_since.is_some_and(|since| since + after == now) {
+            state.is_resting = true;
+            state.idle_since = None;
+            return true;
+        }
+        false
+    }
+}

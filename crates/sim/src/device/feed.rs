@@ -1,0 +1,60 @@
+//! One host of a stage under way: its commands drawn ahead, its next arrival, its bursts.
+
+use crate::op::HostCommand;
+use crate::workload::{Admission, Load};
+
+/// Commands that an untimed stage takes at once, and that are drawn ahead.
+pub(crate) const CHUNK: usize = 1024;
+
+/// See the module.
+pub(crate) struct Feed {
+    pub(crate) load: Load,
+    /// Commands drawn ahead, and the first that was not used yet.
+    pub(crate) batch: Vec<HostCommand>,
+    pub(crate) batch_next: usize,
+    /// The command of an open loop whose arrival is scheduled.
+    pub(crate) arriving: Option<HostCommand>,
+    /// Nothing further comes.
+    pub(crate) is_exhausted: bool,
+    /// Commands of a closed loop with bursts that are not complete.
+    pub(crate) outstanding: u32,
+}
+
+impl Feed {
+    pub(crate) fn new(load: Load) -> Self {
+        Self {
+            load,
+            batch: Vec::with_capacity(CHUNK),
+            batch_next: 0,
+            arriving: None,
+            is_exhausted: false,
+            outstanding: 0,
+        }
+    }
+
+    /// Whether a completion issues the next command.
+    #[inline]
+    pub(crate) fn is_closed_loop(&self) -> bool {
+        matches!(self.load.admission, Admission::Closed { .. })
+    }
+
+    /// Draws commands ahead when none is left; false when the generator is exhausted.
+    #[inline]
+    pub(crate) fn refill(&mut self) -> bool {
+        if self.batch_next == self.batch.len() {
+            self.batch.clear();
+            self.batch_next = 0;
+            self.load.generator.fill(&mut self.batch, CHUNK);
+            self.is_exhausted |= self.batch.is_empty();
+        }
+        !self.is_exhausted
+    }
+
+    /// The next command; there is one after [`Feed::refill`] said so.
+    #[inline]
+    pub(crate) fn take(&mut self) -> HostCommand {
+        let command = self.batch[self.batch_next];
+        self.batch_next += 1;
+        command
+    }
+}

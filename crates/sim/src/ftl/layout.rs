@@ -1,0 +1,206 @@
+//! Which pages of a block take data, and which hold parity.
+//!
+//! ```text
+//! stripe 4, die 0    d d d P d d d P d d d P …         the last page is parity in any case; a last
+//! stripe 4, die 1    d d P d d d P d d d P d … P       stripe without data joins the one before
+//! ```
+//! Parity follows the pages that it protects, since a block is programmed in order. Its place is
+//! shifted from die to die, so that dies that are written alike do not all program parity at once.
+//! A block of one bit per cell ends earlier.
+
+use std::ops::Range;
+
+use crate::config::ConfigError;
+use crate::geometry::Geometry;
+use crate::nand::CellMode;
+use crate::units::DieId;
+
+/// See the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Pages of a block at full density, and at one bit per cell.
+    page_counts: [u32; 2],
+    /// Pages of a stripe; 0 without parity.
+    stripe: u32,
+}
+
+impl Layout {
+    /// Blocks without parity, of which all pages take data in either mode.
+    pub fn plain(geometry: &Geometry) -> Self {
+        Self { page_counts: [geometry.pages_per_block; 2], stripe: 0 }
+    }
+
+    /// Pages of a block in this mode, parity included.
+    #[inline]
+    pub fn pages(&self, mode: CellMode) -> u32 {
+        self.page_counts[mode as usize]
+    }
+
+    /// Whether some pages hold parity.
+    pub fn is_striped(&self) -> bool {
+        self.stripe != 0
+    }
+
+    /// Pages of a block that take data.
+    pub fn data_pages(&self, die: DieId, mode: CellMode) -> u32 {
+        let pages = self.pages(mode);
+        if self.stripe == 0 {
+            return pages;
+        }
+        let after_first = pages.saturating_sub(2 + self.first_parity(die));
+        pages - 1 - after_first.div_ceil(self.stripe)
+    }
+
+    /// Where data that begins at a page has to stop: at the parity page of its stripe, or at the
+    /// end of the block.
+    pub(crate) fn data_limit(&self, die: DieId, mode: CellMode, start: u32) -> u32 {
+        let pages = self.pages(mode);
+        if self.stripe == 0 {
+            return pages;
+        }
+        let parity =
+            if start == 0 { self.first_parity(die) } else { start.saturating_add(self.stripe - 1) };
+        if parity.saturating_add(2) >= pages {
+            pages - 1
+        } else {
+            parity
+        }
+    }
+
+    /// The stripe that a page belongs to, its parity page last; `None` without parity.
+    pub fn stripe_of(&self, die: DieId, mode: CellMode, page_index: u32) -> Option<Range<u32>> {
+        if self.stripe == 0 {
+            return None;
+        }
+        let first = self.first_parity(die);
+        let mut start = match page_index.checked_sub(first + 1) {
+            None => 0,
+            Some(behind) => first + 1 + behind / self.stripe * self.stripe,
+        };
+        if start > 0 && start == self.pages(mode) - 1 {
+            // No data is left for it: the last page closes the stripe before.
+            start = if start == first + 1 { 0 } else { start - self.stripe };
+        }
+        Some(start..self.data_limit(die, mode, start) + 1)
+    }
+
+    fn first_parity(&self, die: DieId) -> u32 {
+        self.stripe - 1 - die.0 % (self.stripe - 1)
+    }
+}
+
+impl super::FtlConfig {
+    /// What this section makes of the shape of the flash: the order of striping, and blocks that
+    /// take more logical pages under compression.
+    ///
+    /// # Errors
+    /// [`ConfigError`] relative to `ftl`, when blocks or page numbers become too large.
+    pub fn shape(&self, geometry: Geometry) -> Result<Geometry, ConfigError> {
+        let mut geometry = geometry.striped(self.allocation.order());
+        if self.allocation == super::Allocation::Dynamic {
+            geometry.striping = geometry.striping.overruled();
+        }
+        let ratio = self.compression.as_ref().map_or(1.0, super::Compression::ratio);
+        // 1e-12 keeps exact quotients from falling short of themselves.
+        let slots = f64::from(geometry.pages_per_block) / ratio * (1.0 + 1e-12);
+        let pages_per_block = slots.min(f64::from(u32::MAX)) as u32;
+        let page_bits = pages_per_block.next_power_of_two().trailing_zeros();
+        if pages_per_block > 65_535 || geometry.block_count() > u32::MAX >> page_bits {
+            return Err(ConfigError::new(
+                "compression.ratio",
+                format!(
+                    "{ratio} makes {pages_per_block} logical pages of a block of {}, in {} \
+                     blocks; accepted: at most 65535 in a block, and page numbers of 32 bits",
+                    geometry.pages_per_block,
+                    geometry.block_count()
+                ),
+            ));
+        }
+        Ok(Geometry { pages_per_block, page_bits, ..geometry })
+    }
+
+    /// The pages of a block that take data, on flash of `bits_per_cell`.
+    ///
+    /// # Errors
+    /// [`ConfigError`] relative to `ftl`, when a block is too small for what is asked.
+    pub fn layout(&self, geometry: &Geometry, bits_per_cell: u32) -> Result<Layout, ConfigError> {
+        let rows = geometry.physical_pages_per_block / geometry.plane_count;
+        let slc_physical = u64::from(rows / bits_per_cell * geometry.plane_count);
+        let slots = u64::from(geometry.pages_per_block);
+        let slc = (slc_physical * slots / u64::from(geometry.physical_pages_per_block)) as u32;
+        let stripe = self.parity.as_ref().map_or(0, |parity| parity.stripe);
+        if stripe == 0 && matches!(self.slc_cache, super::SlcCacheConfig::None(_)) {
+            return Ok(Layout::plain(geometry));
+        }
+        let uses_slc = !matches!(self.slc_cache, super::SlcCacheConfig::None(_));
+        if uses_slc && bits_per_cell == 1 {
+            return Err(ConfigError::new(
+                "slc_cache",
+                "nand.cell_type SLC has one bit per cell everywhere; accepted: none",
+            ));
+        }
+        let smallest = if uses_slc { slc } else { geometry.pages_per_block };
+        if uses_slc && slc == 0 {
+            let message = format!(
+                "{rows} rows at {bits_per_cell} bits per cell leave no page at one bit; accepted: \
+                 none, or larger nand.pages_per_block"
+            );
+            return Err(ConfigError::new("slc_cache", message));
+        }
+        if stripe > smallest {
+            let message = format!(
+                "a stripe of {stripe} pages in a block of {smallest}; accepted: 2 to {smallest}"
+            );
+            return Err(ConfigError::new("parity.stripe", message));
+        }
+        Ok(Layout { page_counts: [geometry.pages_per_block, slc], stripe })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Data limits walked one by one, against the closed forms.
+    #[test]
+    fn every_page_is_data_or_parity_and_lies_in_one_stripe() {
+        for stripe in 2..9 {
+            for pages in stripe..40 {
+                for die in (0..5).map(DieId) {
+                    let layout = Layout { page_counts: [pages, 2], stripe };
+                    let (mut start, mut data) = (0, 0);
+                    while start < pages {
+                        let parity = layout.data_limit(die, CellMode::Native, start);
+                        assert!(parity > start && parity < pages, "a stripe without data");
+                        assert!(parity - start <= stripe, "{stripe} {pages}: {start}..{parity}");
+                        data += parity - start;
+                        for page in start..=parity {
+                            let found = layout.stripe_of(die, CellMode::Native, page);
+                            assert_eq!(found, Some(start..parity + 1), "{stripe} {pages} {page}");
+                        }
+                        start = parity + 1;
+                    }
+                    assert_eq!(start, pages, "the last page is parity");
+                    assert_eq!(data, layout.data_pages(die, CellMode::Native));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn dies_shift_their_parity() {
+        let layout = Layout { page_counts: [12, 4], stripe: 4 };
+        let parities = |die| {
+            let stripes = (0..12).filter_map(|page| {
+                layout.stripe_of(DieId(die), CellMode::Native, page).map(|stripe| stripe.end - 1)
+            });
+            let mut parities: Vec<u32> = stripes.collect();
+            parities.dedup();
+            parities
+        };
+        assert_eq!(parities(0), [3, 7, 11]);
+        // Page 11 would be alone: it closes the stripe that page 7 begins.
+        assert_eq!(parities(1), [2, 6, 11]);
+        assert_eq!(parities(2), [1, 5, 9, 11]);
+    }
+}

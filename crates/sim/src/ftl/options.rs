@@ -1,0 +1,409 @@
+//! What an FTL can do beyond the plain log, each off unless a device file asks for it.
+//!
+//! | key | off | what it changes |
+//! |---|---|---|
+//! | `allocation` | `CDP` | which die a logical page goes to |
+//! | `collection` | `whole` | whether a collection is one piece, or steps that the host can pass |
+//! | `idle_collection` | `none` | collecting ahead of need while nothing is asked |
+//! | `copyback` | `none` | moving pages inside the die |
+//! | `slc_cache` | `none` | host writes to blocks of one bit per cell first |
+//! | `parity` | `none` | pages that protect their block |
+//! | `compression` | `none` | logical pages smaller than physical ones |
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::ConfigError;
+use crate::geometry::Axis;
+
+/// Which die a logical page goes to: an order of letters, or `dynamic`.
+///
+/// The letters are C (channel), D (die of the channel) and P (plane); the first varies fastest for
+/// consecutive logical pages. P counts only where `nand.multi_plane` joins planes. Names of four
+/// letters with W (way) are understood too: W is our die of a channel, and their D has one value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Allocation {
+    /// Channels first, then dies, then planes.
+    #[default]
+    #[serde(rename = "CDP", alias = "CWDP", alias = "CWPD", alias = "CDWP", alias = "DCWP")]
+    ChannelDiePlane,
+    /// Channels first, then planes, then dies.
+    #[serde(rename = "CPD", alias = "CPWD", alias = "CPDW", alias = "CDPW", alias = "DCPW")]
+    ChannelPlaneDie,
+    /// Dies first, then channels, then planes.
+    #[serde(rename = "DCP", alias = "WCPD", alias = "WCDP", alias = "WDCP", alias = "DWCP")]
+    DieChannelPlane,
+    /// Dies first, then planes, then channels.
+    #[serde(rename = "DPC", alias = "WPCD", alias = "WPDC", alias = "WDPC", alias = "DWPC")]
+    DiePlaneChannel,
+    /// Planes first, then channels, then dies.
+    #[serde(rename = "PCD", alias = "PCWD", alias = "PCDW", alias = "PDCW", alias = "DPCW")]
+    PlaneChannelDie,
+    /// Planes first, then dies, then channels.
+    #[serde(rename = "PDC", alias = "PWCD", alias = "PWDC", alias = "PDWC", alias = "DPWC")]
+    PlaneDieChannel,
+    /// The die with the least work waiting among those that have room; equal ones take turns.
+    #[serde(rename = "dynamic")]
+    Dynamic,
+}
+
+impl Allocation {
+    /// The axes, fastest first; those of `CDP` for `dynamic`.
+    pub fn order(self) -> [Axis; 3] {
+        use Axis::{Channel, Die, Plane};
+        match self {
+            Self::ChannelDiePlane | Self::Dynamic => [Channel, Die, Plane],
+            Self::ChannelPlaneDie => [Channel, Plane, Die],
+            Self::DieChannelPlane => [Die, Channel, Plane],
+            Self::DiePlaneChannel => [Die, Plane, Channel],
+            Self::PlaneChannelDie => [Plane, Channel, Die],
+            Self::PlaneDieChannel => [Plane, Die, Channel],
+        }
+    }
+}
+
+/// Whether a collection is one piece.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum CollectionConfig {
+    /// A write that needs room waits for a whole collection; nothing is collected before.
+    Whole(WholeCollection),
+    /// A collection goes in steps of a few pages, and starts before room runs out.
+    Steps(SteppedCollection),
+}
+
+impl Default for CollectionConfig {
+    fn default() -> Self {
+        Self::Whole(WholeCollection {})
+    }
+}
+
+/// No parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WholeCollection {}
+
+/// When collections in steps are taken, by the spare blocks of a die: those erased beyond the
+/// reserve.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SteppedCollection {
+    /// Pages that a step moves; 1 to 65535.
+    pub step_pages: u32,
+    /// Spare blocks of a die from which on nothing is collected but in idle time; below, steps run
+    /// where nothing else waits.
+    pub soft_spare_blocks: u32,
+    /// Spare blocks of a die below which steps take turns with commands of the host; at most
+    /// `soft_spare_blocks`. With none left, writes wait.
+    pub hard_spare_blocks: u32,
+}
+
+impl Default for SteppedCollection {
+    fn default() -> Self {
+        Self { step_pages: 8, soft_spare_blocks: 3, hard_spare_blocks: 1 }
+    }
+}
+
+/// Collecting ahead of need while nothing is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IdleCollection {
+    /// Time without a command after which a die counts as idle, in microseconds.
+    pub after_us: f64,
+    /// Spare blocks of a die at which idle collection stops.
+    pub spare_blocks_goal: u32,
+}
+
+/// Moving pages inside the die.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Copyback {
+    /// Copies in a row that data may make without passing the decoder; 1 to 255. Then it moves
+    /// over the bus once and is corrected.
+    #[serde(default = "default_copyback_limit")]
+    pub limit: u8,
+}
+
+fn default_copyback_limit() -> u8 {
+    3
+}
+
+/// What a host write does when no block of the cache is free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WhenFull {
+    /// It goes to a block of full density.
+    #[default]
+    Direct,
+    /// The oldest block of the cache is folded into blocks of full density first.
+    Fold,
+}
+
+/// Host writes to blocks of one bit per cell first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum SlcCacheConfig {
+    /// None: all blocks are written at full density.
+    None(NoSlcCache),
+    /// Some blocks of each die are the cache for good. They come out of the spare area.
+    Static(StaticSlcCache),
+    /// Erased blocks serve as cache while there are enough of them.
+    Dynamic(DynamicSlcCache),
+}
+
+impl Default for SlcCacheConfig {
+    fn default() -> Self {
+        Self::None(NoSlcCache {})
+    }
+}
+
+/// No parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoSlcCache {}
+
+/// A cache of fixed size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StaticSlcCache {
+    /// Blocks of each die that are the cache; at least 2.
+    pub blocks_per_die: u32,
+    /// What a write does when none is free: `direct` or `fold`.
+    #[serde(default)]
+    pub when_full: WhenFull,
+    /// Rated program/erase cycles of these blocks. Default: ten times those of the flash (assumed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_pe_cycles: Option<u32>,
+}
+
+/// A cache as large as the erased blocks allow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DynamicSlcCache {
+    /// Spare blocks of a die, erased beyond the reserve, that the cache leaves alone.
+    #[serde(default = "default_min_erased")]
+    pub min_erased_blocks: u32,
+    /// What a write does when no more may be taken: `direct` or `fold`.
+    #[serde(default)]
+    pub when_full: WhenFull,
+}
+
+fn default_min_erased() -> u32 {
+    2
+}
+
+/// Pages that protect their block.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Parity {
+    /// Pages of a stripe, the last of which is parity over the others; 2 to 65535.
+    pub stripe: u32,
+}
+
+/// What the data of the host is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DataKind {
+    /// It does not compress.
+    Random,
+    /// It compresses to `ratio`.
+    File,
+}
+
+/// Logical pages smaller than physical ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Compression {
+    /// What the host writes: `random` (incompressible) or `file`.
+    pub data: DataKind,
+    /// Size of compressed `file` data over its own; above 0, at most 1. `random` data is 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+}
+
+impl Compression {
+    /// Compressed size over size.
+    pub fn ratio(&self) -> f64 {
+        match self.data {
+            DataKind::Random => 1.0,
+            DataKind::File => self.ratio.unwrap_or(1.0),
+        }
+    }
+}
+
+/// A section that the word `none` switches off.
+pub(super) mod none_or {
+    use schemars::JsonSchema;
+    use serde::de::{DeserializeOwned, Error};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    /// Documentation only: what such a key accepts.
+    #[derive(JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code)]
+    pub enum NoneOr<T> {
+        /// Off.
+        Off(NoneWord),
+        /// On.
+        On(T),
+    }
+
+    /// The word.
+    #[derive(JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[allow(dead_code)]
+    pub enum NoneWord {
+        /// Off.
+        None,
+    }
+
+    // Serde hands over the field itself.
+    #[allow(clippy::ref_option)]
+    pub fn serialize<S: Serializer, T: Serialize>(
+        value: &Option<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match value {
+            None => serializer.serialize_str("none"),
+            Some(value) => value.serialize(serializer),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+        deserializer: D,
+    ) -> Result<Option<T>, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Null => Ok(None),
+            Value::String(word) if word == "none" => Ok(None),
+            Value::String(word) => Err(D::Error::custom(format!(
+                "`{word}` is no setting; accepted: none, or a mapping with its parameters"
+            ))),
+            other => serde_json::from_value(other).map(Some).map_err(D::Error::custom),
+        }
+    }
+}
+
+/// A count outside its range.
+fn out_of_range(key: &str, value: impl std::fmt::Display, accepted: &str) -> ConfigError {
+    ConfigError::new(key, format!("{value} is out of range; accepted: {accepted}"))
+}
+
+impl super::FtlConfig {
+    /// Ranges of the options, and contradictions among the keys of this section.
+    pub(super) fn check_options(&self) -> Result<(), ConfigError> {
+        self.check_collection()?;
+        if self.copyback == Some(Copyback { limit: 0 }) {
+            return Err(out_of_range("copyback.limit", 0, "1 to 255"));
+        }
+        if self.copyback.is_some()
+            && matches!(self.write_frontiers, super::WriteFrontiers::HotCold(_))
+        {
+            return Err(ConfigError::new(
+                "copyback",
+                "hot_cold sends pages of one victim to two blocks, which leaves no order that \
+                 keeps planes; accepted: none with ftl.write_frontiers hot_cold",
+            ));
+        }
+        self.check_slc_cache()?;
+        if let Some(Parity { stripe }) = self.parity {
+            if !(2..=65_535).contains(&stripe) {
+                return Err(out_of_range("parity.stripe", stripe, "2 to 65535"));
+            }
+            if self.copyback.is_some() {
+                return Err(ConfigError::new(
+                    "copyback",
+                    "parity is computed from data that passes the controller, and pages copied \
+                     inside the die do not; accepted: none with ftl.parity",
+                ));
+            }
+        }
+        self.check_compression()
+    }
+
+    fn check_collection(&self) -> Result<(), ConfigError> {
+        if let CollectionConfig::Steps(steps) = &self.collection {
+            if !(1..=65_535).contains(&steps.step_pages) {
+                return Err(out_of_range("collection.step_pages", steps.step_pages, "1 to 65535"));
+            }
+            if steps.hard_spare_blocks > steps.soft_spare_blocks {
+                return Err(ConfigError::new(
+                    "collection.hard_spare_blocks",
+                    format!(
+                        "{} is above soft_spare_blocks {}; accepted: at most that",
+                        steps.hard_spare_blocks, steps.soft_spare_blocks
+                    ),
+                ));
+            }
+            self.needs_own_blocks("collection", "writes of the host would queue behind a step")?;
+        }
+        if let Some(idle) = &self.idle_collection {
+            if !(idle.after_us >= 0.0 && idle.after_us <= 1e9) {
+                return Err(out_of_range("idle_collection.after_us", idle.after_us, "0 to 1e9"));
+            }
+            if !matches!(self.collection, CollectionConfig::Steps(_)) {
+                return Err(ConfigError::new(
+                    "idle_collection",
+                    "a whole collection cannot give way to a command; accepted: none, or \
+                     ftl.collection steps",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_slc_cache(&self) -> Result<(), ConfigError> {
+        match &self.slc_cache {
+            SlcCacheConfig::None(_) => return Ok(()),
+            SlcCacheConfig::Static(cache) => {
+                if cache.blocks_per_die < 2 {
+                    let value = cache.blocks_per_die;
+                    return Err(out_of_range("slc_cache.blocks_per_die", value, "2 or more"));
+                }
+                if cache.max_pe_cycles == Some(0) {
+                    return Err(out_of_range("slc_cache.max_pe_cycles", 0, "1 or more"));
+                }
+            }
+            SlcCacheConfig::Dynamic(_) => {}
+        }
+        self.needs_own_blocks("slc_cache", "moved pages would fill the cache")
+    }
+
+    /// Refuses open blocks that host and moved pages share.
+    fn needs_own_blocks(&self, key: &str, reason: &str) -> Result<(), ConfigError> {
+        if matches!(self.write_frontiers, super::WriteFrontiers::HostGc(_)) {
+            return Ok(());
+        }
+        Err(ConfigError::new(
+            "write_frontiers",
+            format!(
+                "with ftl.{key} pages of host and collection need open blocks of their own, \
+                     or {reason}; accepted: host_gc"
+            ),
+        ))
+    }
+
+    fn check_compression(&self) -> Result<(), ConfigError> {
+        let Some(compression) = &self.compression else { return Ok(()) };
+        let ratio = compression.ratio.unwrap_or(1.0);
+        match compression.data {
+            DataKind::File if compression.ratio.is_none() => Err(ConfigError::new(
+                "compression.ratio",
+                "missing; accepted with data file: above 0, at most 1",
+            )),
+            DataKind::Random if ratio < 1.0 => Err(ConfigError::new(
+                "compression.ratio",
+                format!("{ratio} for random data, which does not compress; accepted: 1"),
+            )),
+            _ if !(ratio > 0.0 && ratio <= 1.0) => {
+                Err(out_of_range("compression.ratio", ratio, "above 0, at most 1"))
+            }
+            _ if ratio < 1.0 && self.parity.is_some() => Err(ConfigError::new(
+                "compression",
+                "parity protects whole pages, and compressed data shares them; accepted: none \
+                 with ftl.parity",
+            )),
+            _ => Ok(()),
+        }
+    }
+}

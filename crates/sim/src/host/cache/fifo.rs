@@ -1,0 +1,46 @@
+//! First in, first out: use does not matter. The smallest policy.
+
+use super::list::Lists;
+use super::Replacement;
+use crate::units::Lpn;
+
+/// See the module.
+pub(super) struct Fifo {
+    pages: Lists<1>,
+    capacity: usize,
+}
+
+impl Fifo {
+    /// Room for `capacity` pages, at least 1.
+    pub fn new(capacity: usize) -> Self {
+        Self { pages: Lists::new(capacity), capacity }
+    }
+}
+
+impl Replacement for Fifo {
+    fn len(&self) -> usize {
+        self.pages.len(0)
+    }
+
+    fn contains(&self, lpn: Lpn) -> bool {
+        self.pages.list_of(lpn).is_some()
+    }
+
+    fn touch(&mut self, _: Lpn) {}
+
+    fn insert(&mut self, lpn: Lpn) -> Option<Lpn> {
+        let victim = if self.len() == self.capacity { self.take_victim() } else { None };
+        self.pages.add(0, lpn);
+        victim
+    }
+
+    fn remove(&mut self, lpn: Lpn) -> bool {
+        self.pages.remove(lpn)
+    }
+
+    fn take_victim(&mut self) -> Option<Lpn> {
+        let victim = self.pages.oldest(0)?;
+        self.pages.remove(victim);
+        Some(victim)
+    }
+}

@@ -1,0 +1,135 @@
+//! Pages in lists: every page in at most one of `N` lists, each ordered from oldest to newest.
+//!
+//! Slots are allocated once; finding, adding, moving and removing take constant time and no memory.
+
+use super::index::Index;
+use crate::units::Lpn;
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy)]
+struct Node {
+    lpn: Lpn,
+    older: u32,
+    newer: u32,
+    list: u8,
+    is_marked: bool,
+}
+
+/// See the module.
+pub(super) struct Lists<const N: usize> {
+    nodes: Vec<Node>,
+    free: Vec<u32>,
+    index: Index,
+    oldest: [u32; N],
+    newest: [u32; N],
+    lengths: [usize; N],
+}
+
+impl<const N: usize> Lists<N> {
+    /// Empty lists with room for so many pages in all.
+    pub fn new(page_count: usize) -> Self {
+        Self {
+            nodes: Vec::with_capacity(page_count),
+            free: Vec::new(),
+            index: Index::new(page_count),
+            oldest: [NONE; N],
+            newest: [NONE; N],
+            lengths: [0; N],
+        }
+    }
+
+    /// Pages in a list.
+    #[inline]
+    pub fn len(&self, list: usize) -> usize {
+        self.lengths[list]
+    }
+
+    /// The list of a page.
+    #[inline]
+    pub fn list_of(&self, lpn: Lpn) -> Option<usize> {
+        self.index.get(lpn).map(|slot| usize::from(self.nodes[slot as usize].list))
+    }
+
+    /// The oldest page of a list.
+    pub fn oldest(&self, list: usize) -> Option<Lpn> {
+        self.nodes.get(self.oldest[list] as usize).map(|node| node.lpn)
+    }
+
+    /// Adds a page that is in no list, as the newest.
+    pub fn add(&mut self, list: usize, lpn: Lpn) {
+        let node = Node { lpn, older: NONE, newer: NONE, list: list as u8, is_marked: false };
+        let slot = if let Some(slot) = self.free.pop() {
+            self.nodes[slot as usize] = node;
+            slot
+        } else {
+            self.nodes.push(node);
+            self.nodes.len() as u32 - 1
+        };
+        self.index.insert(lpn, slot);
+        self.attach(slot, list);
+    }
+
+    /// Makes a page the newest of a list, which may be another than its own.
+    pub fn renew(&mut self, list: usize, lpn: Lpn) {
+        if let Some(slot) = self.index.get(lpn) {
+            self.detach(slot);
+            self.attach(slot, list);
+        }
+    }
+
+    /// Takes a page out; false if it is in no list.
+    pub fn remove(&mut self, lpn: Lpn) -> bool {
+        let Some(slot) = self.index.get(lpn) else { return false };
+        self.detach(slot);
+        self.index.remove(lpn);
+        self.free.push(slot);
+        true
+    }
+
+    /// Marks a page.
+    pub fn mark(&mut self, lpn: Lpn) {
+        if let Some(slot) = self.index.get(lpn) {
+            self.nodes[slot as usize].is_marked = true;
+        }
+    }
+
+    /// Takes the mark off the oldest page of a list and makes it the newest; false without a mark.
+    pub fn spare_oldest(&mut self, list: usize) -> bool {
+        let slot = self.oldest[list];
+        let Some(node) = self.nodes.get_mut(slot as usize) else { return false };
+        if !std::mem::take(&mut node.is_marked) {
+            return false;
+        }
+        self.detach(slot);
+        self.attach(slot, list);
+        true
+    }
+
+    fn attach(&mut self, slot: u32, list: usize) {
+        let older = self.newest[list];
+        let node = &mut self.nodes[slot as usize];
+        (node.older, node.newer, node.list) = (older, NONE, list as u8);
+        match self.nodes.get_mut(older as usize) {
+            Some(neighbour) => neighbour.newer = slot,
+            None => self.oldest[list] = slot,
+        }
+        self.newest[list] = slot;
+        self.lengths[list] += 1;
+    }
+
+    fn detach(&mut self, slot: u32) {
+        let Node { older, newer, list, .. } = self.nodes[slot as usize];
+        let list = usize::from(list);
+        match self.nodes.get_mut(older as usize) {
+            Some(neighbour) => neighbour.newer = newer,
+            None => self.oldest[list] = newer,
+        }
+        match self.nodes.get_mut(newer as usize) {
+            Some(neighbour) => neighbour.older = older,
+            None => self.newest[list] = older,
+        }
+        self.lengths[list] -= 1;
+    }
+}

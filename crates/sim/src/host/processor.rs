@@ -1,0 +1,188 @@
+//! The processors of the controller: each command takes one of them for a while.
+//!
+//! Commands are served in order by as many cores as there are; a core takes a fixed time for each
+//! kind of command. With one core and cost `c` the drive does at most `1 / c` commands a second,
+//! whatever its flash could do. (The key `command_overhead_us` is another thing: a delay that
+//! commands pass side by side.)
+
+use schemars::generate::SchemaGenerator;
+use schemars::{json_schema, JsonSchema, Schema};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use crate::config::ConfigError;
+use crate::op::HostOp;
+use crate::units::Ns;
+
+/// Time that a core takes for a command, in microseconds, 0 to 1e6: one number for all, or one for
+/// each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CommandCost {
+    /// Reads; default 0.
+    pub read: f64,
+    /// Writes; default 0.
+    pub write: f64,
+    /// Trims; default 0.
+    pub trim: f64,
+    /// Flushes of the cache; default 0.
+    pub flush: f64,
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct CostKeys {
+    /// Reads; default 0.
+    read: f64,
+    /// Writes; default 0.
+    write: f64,
+    /// Trims; default 0.
+    trim: f64,
+    /// Flushes of the cache; default 0.
+    flush: f64,
+}
+
+impl CommandCost {
+    /// Whether no command takes time.
+    pub fn is_free(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn of(&self, op: HostOp) -> f64 {
+        match op {
+            HostOp::Read => self.read,
+            HostOp::Write => self.write,
+            HostOp::Trim | HostOp::TrimMapped => self.trim,
+            HostOp::Flush => self.flush,
+        }
+    }
+
+    pub(super) fn check(&self, path: &str) -> Result<(), ConfigError> {
+        let keys = [
+            ("read", self.read),
+            ("write", self.write),
+            ("trim", self.trim),
+            ("flush", self.flush),
+        ];
+        match keys.into_iter().find(|(_, cost)| !(0.0..=1e6).contains(cost)) {
+            None => Ok(()),
+            Some((key, cost)) => {
+                let message = format!("{cost} is out of range; accepted: 0 to 1e6");
+                Err(ConfigError::new(format!("{path}.{key}"), message))
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for CommandCost {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        if let Some(cost) = value.as_f64() {
+            return Ok(Self { read: cost, write: cost, trim: cost, flush: cost });
+        }
+        if !value.is_object() {
+            let message = format!(
+                "`{value}` is no cost; accepted: microseconds, or {{read: 2, write: 3, trim: 1, \
+                 flush: 1}}"
+            );
+            return Err(D::Error::custom(message));
+        }
+        let CostKeys { read, write, trim, flush } =
+            serde_json::from_value(value).map_err(D::Error::custom)?;
+        Ok(Self { read, write, trim, flush })
+    }
+}
+
+impl JsonSchema for CommandCost {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "CommandCost".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mapping = CostKeys::json_schema(generator);
+        json_schema!({ "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1e6 }, mapping] })
+    }
+}
+
+/// Cores, and until when each is busy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Processor {
+    free_at: Vec<Ns>,
+    /// By read, write, trim, flush.
+    costs: [Ns; 4],
+    busy: Ns,
+}
+
+impl Processor {
+    /// So many idle cores, at least 1.
+    pub fn new(cost: &CommandCost, cores: u32) -> Self {
+        let ops = [HostOp::Read, HostOp::Write, HostOp::Trim, HostOp::Flush];
+        Self {
+            free_at: vec![Ns(0); cores.max(1) as usize],
+            costs: ops.map(|op| Ns::from_us(cost.of(op))),
+            busy: Ns(0),
+        }
+    }
+
+    /// Gives a command to the core that is free first; returns when it is done. Callers come in
+    /// order of time.
+    #[inline]
+    pub fn reserve(&mut self, now: Ns, op: HostOp) -> Ns {
+        let cost = self.costs[op.index()];
+        let mut first = 0;
+        for core in 1..self.free_at.len() {
+            if self.free_at[core] < self.free_at[first] {
+                first = core;
+            }
+        }
+        let done = now.max(self.free_at[first]) + cost;
+        self.free_at[first] = done;
+        self.busy = self.busy + cost;
+        done
+    }
+
+    /// When the next core is free, or has been since.
+    pub fn free_at(&self) -> Ns {
+        self.free_at.iter().copied().min().unwrap_or(Ns(0))
+    }
+
+    /// Time that all cores together spent on commands.
+    pub fn busy(&self) -> Ns {
+        self.busy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_serve_in_order_and_side_by_side() {
+        let cost: CommandCost = serde_json::from_str(r#"{"read": 2, "write": 3}"#).expect("a cost");
+        let mut one = Processor::new(&cost, 1);
+        assert_eq!(one.reserve(Ns(0), HostOp::Read), Ns(2000));
+        assert_eq!(one.reserve(Ns(500), HostOp::Write), Ns(5000));
+        assert_eq!(one.reserve(Ns(9000), HostOp::Read), Ns(11_000));
+        assert_eq!(one.reserve(Ns(9000), HostOp::Flush), Ns(11_000));
+        assert_eq!(one.busy(), Ns(7000));
+        let mut two = Processor::new(&cost, 2);
+        assert_eq!(two.reserve(Ns(0), HostOp::Write), Ns(3000));
+        assert_eq!(two.reserve(Ns(0), HostOp::Read), Ns(2000));
+        assert_eq!(two.free_at(), Ns(2000));
+        assert_eq!(two.reserve(Ns(0), HostOp::Read), Ns(4000));
+    }
+
+    #[test]
+    fn a_cost_is_a_number_or_a_mapping() {
+        let cost: CommandCost = serde_json::from_str("1.5").expect("a cost");
+        assert_eq!(cost.of(HostOp::TrimMapped).to_bits(), 1.5_f64.to_bits());
+        for bad in [r#""fast""#, r#"{"reed": 1}"#, "[1]"] {
+            assert!(serde_json::from_str::<CommandCost>(bad).is_err(), "{bad}");
+        }
+        let cost: CommandCost = serde_json::from_str(r#"{"trim": -1}"#).expect("well formed");
+        assert_eq!(
+            cost.check("command_cost_us").expect_err("negative").path,
+            "command_cost_us.trim"
+        );
+    }
+}

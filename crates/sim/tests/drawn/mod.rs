@@ -1,0 +1,91 @@
+//! Draws small devices of every make, for the tests that run beside a plain map.
+
+use opennandlab_sim::device::DeviceConfig;
+use opennandlab_sim::rng::Rng;
+use serde_json::{json, Value};
+
+fn one_of(rng: &mut Rng, values: &[Value]) -> Value {
+    values[rng.below(values.len() as u64) as usize].clone()
+}
+
+/// A device of up to four dies that can work; with `options`, of every make, and with `in_steps`,
+/// one that can collect in steps.
+pub fn draw_device(rng: &mut Rng, options: bool, in_steps: bool) -> DeviceConfig {
+    loop {
+        let mut device = draw_plain(rng, in_steps);
+        if options {
+            draw_options(rng, &mut device);
+        }
+        if let Ok(config) = DeviceConfig::resolve(&device.to_string()) {
+            return config;
+        }
+    }
+}
+
+fn draw_plain(rng: &mut Rng, in_steps: bool) -> Value {
+    let policies = [
+        json!("greedy"),
+        json!("cost_benefit"),
+        json!({"kind": "cost_benefit", "age": "since_invalidation"}),
+        json!("fifo"),
+        json!("random"),
+        json!({"kind": "d_choices", "d": 1 + rng.below(12)}),
+        json!({"kind": "windowed_greedy", "window_blocks": 1 + rng.below(40)}),
+    ];
+    let wear =
+        [json!("none"), json!("dynamic"), json!({"kind": "static", "threshold": 1 + rng.below(8)})];
+    let frontiers =
+        [json!("host_gc"), json!("single"), json!({"kind": "hot_cold", "fraction": 0.3})];
+    json!({
+        "nand": {
+            "channels": 1 + rng.below(2), "dies_per_channel": 1 + rng.below(2),
+            "planes_per_die": 1, "blocks_per_plane": 8 + rng.below(24),
+            "pages_per_block": (one_of(rng, &[4, 7, 16, 64, 100].map(Value::from))),
+            "max_pe_cycles": if rng.below(3) == 0 { 4 + rng.below(12) } else { 3000 },
+            "factory_bad_block_ratio": (one_of(rng, &[0.0, 0.1].map(Value::from))),
+        },
+        "ftl": {
+            "over_provisioning_pct": 0.1 + rng.unit(),
+            "gc_policy": (one_of(rng, &policies)),
+            "write_frontiers": (one_of(rng, &frontiers[..if in_steps { 1 } else { 3 }])),
+            "wear_leveling": (one_of(rng, &wear)),
+            "gc_reserve_blocks": 1 + rng.below(8),
+        },
+    })
+}
+
+/// Planes, striping, copyback, caches, parity and compression, in any combination.
+fn draw_options(rng: &mut Rng, device: &mut Value) {
+    let orders = ["CDP", "CPD", "DCP", "DPC", "PCD", "PDC", "dynamic", "dynamic"];
+    device["ftl"]["allocation"] = json!(orders[rng.below(8) as usize]);
+    let planes = 1 + rng.below(3);
+    device["nand"]["planes_per_die"] = json!(planes);
+    device["nand"]["multi_plane"] = json!(planes > 1 && rng.below(2) == 0);
+    device["nand"]["cell_type"] = one_of(rng, &["MLC", "TLC", "QLC"].map(Value::from));
+    if rng.below(3) == 0 {
+        device["ftl"]["copyback"] = json!({"limit": 1 + rng.below(3)});
+    } else if rng.below(2) == 0 {
+        device["ftl"]["parity"] = json!({"stripe": 2 + rng.below(9)});
+    }
+    if rng.below(3) == 0 {
+        let ratio = 0.2 + 0.8 * rng.unit();
+        device["ftl"]["compression"] = json!({"data": "file", "ratio": ratio});
+    }
+    let when_full = one_of(rng, &["direct", "fold"].map(Value::from));
+    match rng.below(3) {
+        0 => {
+            device["ftl"]["write_frontiers"] = json!("host_gc");
+            device["ftl"]["slc_cache"] = json!({
+                "kind": "static", "blocks_per_die": 2 + rng.below(5), "when_full": when_full,
+                "max_pe_cycles": 3 + rng.below(40),
+            });
+        }
+        1 => {
+            device["ftl"]["write_frontiers"] = json!("host_gc");
+            device["ftl"]["slc_cache"] = json!({
+                "kind": "dynamic", "min_erased_blocks": rng.below(5), "when_full": when_full,
+            });
+        }
+        _ => {}
+    }
+}

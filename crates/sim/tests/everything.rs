@@ -1,0 +1,143 @@
+//! All mechanisms at once, under random commands: every check of the run must pass.
+//!
+//! The run itself counts operations against the rules of the flash (order of programs, erases under
+//! pending operations), sums the parts of every command, applies Little's law, and audits map, live
+//! bits and out-of-band areas. `cargo test -- --ignored` runs 1 M commands on each of 20 seeds.
+
+use opennandlab_sim::device::{DeviceConfig, Observation, Simulation};
+use opennandlab_sim::units::Ns;
+use opennandlab_sim::workload::WorkloadConfig;
+use serde_json::{json, Value};
+
+/// Devices that together switch on every mechanism; contradictory ones are on different devices.
+fn devices() -> Vec<(&'static str, Value)> {
+    let nand = json!({
+        "cell_type": "TLC", "channels": 2, "dies_per_channel": 2, "planes_per_die": 2,
+        "blocks_per_plane": 48, "pages_per_block": 48, "multi_plane": true,
+        "cache_commands": {"read": true, "program": true}, "max_pe_cycles": 3000,
+        "timing": {"t_read_us": [50, 60, 75], "t_program_us": [400, 700, 1300],
+                   "t_erase_us": 3000, "bus_mt_s": 800, "command_us": 0.3},
+        "variation": {"die_stddev": 0.03, "block_stddev": 0.05},
+        "wear_timing": {"program_slope": -0.2, "erase_slope": 1.0},
+        "factory_bad_block_ratio": 0.01,
+    });
+    let controller = json!({
+        "scheduler": "priority", "suspend": {"program": true, "erase": true},
+        "read_retry": {"step_count_max": 5, "rber_factor": 0.6}, "ecc_decode_us": 5,
+    });
+    let host = json!({
+        "link": "pcie3x4", "protocol": {"kind": "nvme", "queues": 4}, "queue_depth_max": 64,
+        "command_cost_us": {"read": 0.5, "write": 0.7, "trim": 0.4, "flush": 1.0}, "cores": 2,
+        "write_cache": {"pages": 64, "policy": "two_q"}, "read_cache": {"pages": 64, "policy": "clock"},
+    });
+    let steps = json!({"kind": "steps", "step_pages": 6, "soft_spare_blocks": 4,
+                       "hard_spare_blocks": 2});
+    let ftl = json!({
+        "over_provisioning_pct": 0.6, "gc_reserve_blocks": 8, "write_frontiers": "host_gc",
+        "collection": steps, "idle_collection": {"after_us": 200, "spare_blocks_goal": 5},
+        "allocation": "dynamic", "slc_cache": {"kind": "dynamic", "min_erased_blocks": 3},
+        "parity": {"stripe": 8}, "wear_leveling": {"kind": "static", "threshold": 5},
+    });
+    let all = json!({"nand": nand, "controller": controller, "host": host, "ftl": ftl});
+    let mut one_shot = all.clone();
+    one_shot["nand"]["program"] = json!({"kind": "one_shot", "t_wordline_us": 1500});
+    one_shot["ftl"]["slc_cache"] =
+        json!({"kind": "static", "blocks_per_die": 4, "when_full": "fold"});
+    one_shot["ftl"]["allocation"] = json!("PCD");
+    let mut passes = all.clone();
+    passes["nand"]["program"] = json!({"kind": "multi_pass", "passes_us": [600, 1200]});
+    passes["ftl"]["slc_cache"] = json!("none");
+    passes["ftl"]["compression"] = json!({"data": "file", "ratio": 0.55});
+    passes["ftl"]["parity"] = json!("none");
+    passes["host"]["write_cache"] = json!({"pages": 64, "policy": "lru", "mode": "write_through"});
+    let mut copyback = all.clone();
+    copyback["ftl"]["parity"] = json!("none");
+    copyback["ftl"]["copyback"] = json!({"limit": 3});
+    copyback["ftl"]["allocation"] = json!("DCP");
+    copyback["host"]["link"] = json!("sata3");
+    copyback["host"]["protocol"] = json!("sata_ncq");
+    copyback["host"]["queue_depth_max"] = json!(32);
+    let mut in_order = all.clone();
+    in_order["controller"] = json!({"scheduler": "in_order", "ecc_decode_us": 2});
+    in_order["ftl"] = json!({"over_provisioning_pct": 0.4, "gc_reserve_blocks": 8,
+                             "allocation": "CPD", "parity": {"stripe": 5}});
+    let mut whole = all.clone();
+    whole["ftl"]["collection"] = json!("whole");
+    whole["ftl"]["idle_collection"] = json!("none");
+    vec![
+        ("all", all),
+        ("one_shot", one_shot),
+        ("passes", passes),
+        ("copyback", copyback),
+        ("in_order", in_order),
+        ("whole", whole),
+    ]
+}
+
+fn commands(ios: u64) -> Value {
+    json!({
+        "name": "torture", "pattern": {"kind": "hot_cold", "fraction": 0.2, "share": 0.8},
+        "read_pct": 40, "trim_pct": 5, "flush_every": 500, "fua_pct": 3,
+        "block_size_bytes": {"512": 1, "4096": 6, "16384": 2, "131072": 1},
+        "queue_depth": 48, "total": {"ios": ios},
+        "precondition": [{"kind": "sequential_fill", "fills": 1}],
+    })
+}
+
+fn run(name: &str, device: &Value, ios: u64, seed: u64) -> Value {
+    let resolved = DeviceConfig::resolve(&device.to_string())
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    let mut simulation = Simulation::new(resolved, seed);
+    let space = simulation.space();
+    let workload = WorkloadConfig::resolve(&commands(ios).to_string(), space);
+    let workload = workload.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let timeline = Some((Ns(1_000_000), Ns(2_000_000)));
+    simulation.observe(Observation { breakdown: true, timeline });
+    simulation.begin(workload.job(space, seed));
+    while !simulation.advance(1 << 40).finished {}
+    let outcome = simulation.outcome();
+    assert_eq!(outcome["checks"]["passed"], true, "{name}, seed {seed}: {}", outcome["checks"]);
+    assert_eq!(outcome["metrics"]["uncorrectable_reads"], 0, "{name}, seed {seed}");
+    outcome
+}
+
+#[test]
+fn every_mechanism_at_once_passes_every_check() {
+    for (name, device) in devices() {
+        let activity = run(name, &device, 20_000, 1)["metrics"]["activity"].clone();
+        if name != "in_order" {
+            assert!(activity["suspensions"].as_u64() > Some(0), "{name}: {activity}");
+        }
+        assert!(activity["multi_plane_ops"].as_u64() > Some(0), "{name}: {activity}");
+    }
+}
+
+#[test]
+fn watching_changes_nothing_and_slices_change_nothing() {
+    for (name, device) in devices() {
+        let resolved = DeviceConfig::resolve(&device.to_string()).expect("a device");
+        let outcome = |slice: u64| {
+            let mut simulation = Simulation::new(resolved.clone(), 3);
+            let space = simulation.space();
+            let workload = WorkloadConfig::resolve(&commands(3000).to_string(), space);
+            simulation.begin(workload.expect("a workload").job(space, 3));
+            while !simulation.advance(slice).finished {}
+            (simulation.outcome(), simulation.image())
+        };
+        assert!(outcome(1 << 40) == outcome(97), "{name}");
+    }
+}
+
+#[test]
+#[ignore = "twenty million commands; a few minutes"]
+fn a_million_commands_on_twenty_seeds() {
+    for (name, device) in devices() {
+        for seed in 0..20 {
+            run(name, &device, 1_000_000 / 6 + 1, seed);
+        }
+    }
+    let (name, device) = &devices()[0];
+    for seed in 100..120 {
+        run(name, device, 1_000_000, seed);
+    }
+}

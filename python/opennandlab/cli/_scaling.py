@@ -1,0 +1,150 @@
+"""What `theory scaling` computes and prints: a document first, then its tables."""
+
+from typing import Any
+
+from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._bandwidth import mix_name, numbers_table
+
+# Read share of the rates against block size: the tutorial's 75/25.
+BLOCK_SIZE_MIX = 0.75
+
+
+def parse_rates(texts: list[str]) -> dict[int, list[float]]:
+    """Return units and their five rates, of texts such as `2:1010,560,470,440,430`."""
+    measured: dict[int, list[float]] = {}
+    for text in texts:
+        head, _, tail = text.partition(":")
+        try:
+            units, values = int(head), [float(part) for part in tail.split(",")]
+        except ValueError:
+            units, values = 0, []
+        if units < 1 or len(values) != 5 or not all(0 < value < float("inf") for value in values):
+            raise ValueError(
+                f"--rates is `{text}`; accepted: units, a colon and five positive rates, such as "
+                "2:1010,560,470,440,430"
+            )
+        if units in measured:
+            raise ValueError(f"--rates gives {units} units twice")
+        measured[units] = values
+    return dict(sorted(measured.items()))
+
+
+def tutorial_rates(
+    cell: str, dies: int, units_text: str, link: str
+) -> tuple[dict[int, list[float]], float, float]:
+    """Return the rates of units of so many dies that share one link, by the tutorial's formula.
+
+    With them, of the fewest units at 75/25: the rate in whole pages before the link, and its cap.
+    """
+    from opennandlab.theory.bandwidth import MIXES, TUTORIAL_DIES, link_cap_mb_s
+
+    try:
+        counts = sorted({int(part) for part in units_text.split(",")})
+    except ValueError:
+        counts = [0]
+    if counts[0] < 1:
+        raise ValueError(f"--units is `{units_text}`; accepted: whole numbers from 1, as in 1,2,4")
+    die = TUTORIAL_DIES[cell]
+    caps = [float("inf") if link == "ideal" else link_cap_mb_s(link, share) for share in MIXES]
+    rates = {
+        count: [
+            die.device_mb_s(share, dies * count, cap)
+            for share, cap in zip(MIXES, caps, strict=True)
+        ]
+        for count in counts
+    }
+    page_mb_s = die.device_mb_s(BLOCK_SIZE_MIX, dies * counts[0])
+    return rates, page_mb_s, caps[MIXES.index(BLOCK_SIZE_MIX)]
+
+
+def scaling_document(
+    measured: dict[int, list[float]],
+    watts: float | None,
+    page_bytes: int,
+    limits: tuple[float, float] | None = None,
+) -> dict[str, Any]:
+    """Return the scaling of rates as a document; the fewest units are the base.
+
+    `limits` is what whole pages give at 75/25 before a link, and the cap of the link, which counts
+    useful bytes; by default the base's own rate, and none.
+    """
+    from opennandlab.theory import scaling
+    from opennandlab.theory.bandwidth import MIXES
+
+    base_units, base = next(iter(measured.items()))
+    rows = []
+    for units, rates in measured.items():
+        normalised = scaling.normalised_rms(rates, base)
+        rows.append(
+            {
+                "units": units,
+                "rates": {mix_name(r): rate for r, rate in zip(MIXES, rates, strict=True)},
+                "rms": scaling.rms(rates),
+                "normalised_rms": normalised,
+                "scaling_efficiency": normalised * base_units / units,
+                "rms_per_watt": None
+                if watts is None
+                else scaling.rms_per_watt(rates, watts * units),
+                "mixed_efficiency": {
+                    mix_name(r): scaling.mixed_efficiency(rate, r, rates[0], rates[-1])
+                    for r, rate in zip(MIXES[1:-1], rates[1:-1], strict=True)
+                },
+            }
+        )
+    page_mb_s, cap = limits or (base[MIXES.index(BLOCK_SIZE_MIX)], float("inf"))
+    sizes = {
+        size: min(scaling.block_size_mb_s(page_mb_s, size, page_bytes), cap)
+        for size in scaling.BLOCK_SIZES
+    }
+    return {
+        "mixes": [mix_name(share) for share in MIXES],
+        "watts": watts,
+        "page_bytes": page_bytes,
+        "rows": rows,
+        "block_sizes": [
+            {"block_bytes": size, "mb_s": rate, "iops": rate * 1e6 / size}
+            for size, rate in sizes.items()
+        ],
+    }
+
+
+def show_scaling(document: dict[str, Any]) -> None:
+    """Print the tables of a scaling document."""
+    console = terminal.stdout()
+    rates = numbers_table("units", [*document["mixes"], "RMS"])
+    power = ["RMS / W"] if document["watts"] is not None else []
+    inner = list(document["rows"][0]["mixed_efficiency"])
+    scale = numbers_table(
+        "units", ["normalised", "efficiency", *power, *(f"mixed at {mix}" for mix in inner)]
+    )
+    for row in document["rows"]:
+        units = str(row["units"])
+        rates.add_row(units, *(f"{rate:.5g}" for rate in row["rates"].values()), _short(row["rms"]))
+        scale.add_row(
+            units,
+            f"{row['normalised_rms']:.3f}",
+            f"{row['scaling_efficiency']:.3f}",
+            *([f"{row['rms_per_watt']:.4g}"] if power else []),
+            *(f"{value:.3f}" for value in row["mixed_efficiency"].values()),
+        )
+    blocks = numbers_table("block, B", ["MB/s", "IOPS"])
+    for line in document["block_sizes"]:
+        blocks.add_row(str(line["block_bytes"]), _short(line["mb_s"]), _short(line["iops"]))
+    for title, shown in (
+        ("rates, MB/s or as given", rates),
+        ("root mean square over the fewest units, per unit, and mixes over taking turns", scale),
+        (f"75/25 against block size: whole pages of {document['page_bytes']} B move", blocks),
+    ):
+        console.print(title, style="bold", markup=False)
+        console.print(shown)
+        console.print()
+    console.print(
+        "mixed: below 1 where reads and writes collide; above 1 where they overlap, or where a "
+        "link holds 100/0 back more than the mix",
+        style="dim",
+        markup=False,
+    )
+
+
+def _short(value: float) -> str:
+    return f"{value:.5g}" if value < 1e5 else f"{value:.0f}"

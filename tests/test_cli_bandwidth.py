@@ -1,0 +1,204 @@
+"""`theory bandwidth` and `theory scaling` as commands: tables, documents, figures, refusals."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from conftest import Cli
+from opennandlab.reports.chart import Axis, Chart, Line, figure, svg
+
+
+def test_the_sweep_is_one_document(cli: Cli) -> None:
+    document = json.loads(cli("theory", "bandwidth", "--json").stdout)
+    assert list(document["variants"]) == ["SLC n=64", "MLC n=64", "MLC n=128"]
+    assert document["mixes"] == ["100/0", "75/25", "50/50", "25/75", "0/100"]
+    slc = document["variants"]["SLC n=64"]
+    eight = next(row for row in slc["rows"] if row["dies"] == 8)
+    assert eight["mb_s"]["75/25"] == pytest.approx(353.71, abs=5.01e-3)
+    assert eight["capped"]["sata2"]["mb_s"]["75/25"] == 300.0
+    assert eight["capped"]["sata2"]["rms_mb_s"] == pytest.approx(231.9, abs=0.0501)
+    assert list(slc["dies_to_fill"]["pcie1x4"].values()) == [9, 23, 37, 51, 65]
+    assert "measured" not in slc
+
+
+def test_the_sweep_as_tables(cli: Cli) -> None:
+    text = cli("theory", "bandwidth", "--cell", "mlc").stdout
+    for shown in ("MLC n=64", "MLC n=128", "1828.57 SP", "fill S", "behind PCIe x4 1.1", "10.9"):
+        assert shown in text
+    assert "SLC" not in text
+    assert cli("theory", "bandwidth", "--cell", "mlc", "--quiet").stdout == ""
+    other = cli("theory", "bandwidth", "--cell", "slc", "--pages-per-block", "128").stdout
+    assert other.startswith("SLC n=128: page read 35 µs, write 233.438 µs")
+
+
+def test_options_of_the_sweep(cli: Cli) -> None:
+    def rates(*options: str) -> dict[str, float]:
+        shown = cli("theory", "bandwidth", "--cell", "slc", *options, "--json").stdout
+        row = json.loads(shown)["variants"]["SLC n=64"]["rows"][-1]
+        return {mix: row["capped"]["pcie1x4"]["mb_s"][mix] for mix in ("75/25", "50/50")} | {
+            "free": row["mb_s"]["100/0"]
+        }
+
+    assert rates() == {"75/25": 1000.0, "50/50": 1000.0, "free": pytest.approx(14628.57)}
+    assert rates("--channels", "10")["free"] == 4000.0
+    assert rates("--cached")["free"] == 128 * 160.0
+    assert rates("--duplex")["75/25"] == pytest.approx(4000 / 3)
+    assert rates("--duplex")["50/50"] == 2000.0
+
+
+def test_a_measured_sweep_agrees_and_is_drawn(cli: Cli, tmp_path: Path) -> None:
+    page = tmp_path / "sweep.html"
+    shown = cli(
+        *("theory", "bandwidth", "--cell", "slc", "--measure", "--channels", "8", "--json"),
+        *("--plot", str(page)),
+    )
+    document = json.loads(shown.stdout)
+    points = document["variants"]["SLC n=64"]["measured"]
+    assert {point["dies"] for point in points} == {1, 2, 4, 8, 16, 32}
+    for point in points:
+        if point["dies"] <= 8:
+            assert abs(point["error"]) < 0.02
+            assert point["mix"] == "100/0" or point["blocks_erased_per_written"] == pytest.approx(
+                1.0, abs=0.01
+            )
+        elif point["mix"] in {"100/0", "0/100"}:
+            assert abs(point["error"]) < 0.02
+        else:
+            assert point["error"] < 0.02  # dies wait for their channel
+    assert document["formula_only"]["dies"] == [64, 128]
+    text = page.read_text(encoding="utf-8")
+    assert "simulated 25/75" in text
+    assert not re.search(r'<(script|link|img)[^>]+(src|href)="', text)
+    again = cli("theory", "bandwidth", "--cell", "slc", "--measure", "--channels", "8", "--json")
+    assert again.stdout == shown.stdout
+
+
+def test_a_drawing_is_one_svg_document(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "sweep.svg"
+    cli("theory", "bandwidth", "--plot", str(path), "--quiet")
+    root = ET.fromstring(path.read_text(encoding="utf-8"))
+    # Three dies and the root mean squares.
+    assert len(root.findall("{http://www.w3.org/2000/svg}svg")) == 4
+    text = "".join(root.itertext())
+    for shown in ("SATA-II, 300 MB/s", "MLC n=128: MB/s against dies", "75/25 read/write"):
+        assert shown in text
+
+
+def test_one_point(cli: Cli) -> None:
+    def point(*options: str) -> dict[str, float]:
+        shown = cli("theory", "bandwidth", *options, "--json").stdout
+        document: dict[str, float] = json.loads(shown)
+        return document
+
+    assert point("--dies", "8")["device_mb_s"] == pytest.approx(914.286, abs=5e-4)
+    assert point("--dies", "40", "--channels", "2")["device_mb_s"] == 800.0
+    old, new = (point("--dies", "9", "--link", link) for link in ("pcie4x4", "pcie1x4"))
+    assert old == new
+    assert new["device_mb_s"] == 1000.0
+    measured = point("--dies", "4", "--read-pct", "0", "--measure")
+    assert measured["simulated_mb_s"] == pytest.approx(62.29, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--cached", "--measure"), "no cache register"),
+        (("--dies", "8", "--plot", "x.html"), "--plot draws the sweep"),
+        (("--dies", "9", "--channels", "2", "--measure"), "a multiple of the 2 channels"),
+        (("--dies", "64", "--measure"), "at most 32 dies"),
+        (("--plot", "no/such/folder/x.html"), "cannot write"),
+    ],
+)
+def test_refusals(cli: Cli, options: tuple[str, ...], said: str) -> None:
+    shown = cli("theory", "bandwidth", *options)
+    assert shown.returncode == 2
+    assert said in shown.stderr
+    assert shown.stdout == ""
+
+
+def test_scaling_of_measured_rates(cli: Cli) -> None:
+    rates = ("--rates", "2:900,540,450,380,340", "--rates", "1:500,300,250,220,200")
+    document = json.loads(cli("theory", "scaling", *rates, "--watts", "5", "--json").stdout)
+    one, two = document["rows"]
+    assert (one["units"], two["units"]) == (1, 2)
+    assert one["rms"] == pytest.approx(98_180**0.5)
+    assert two["normalised_rms"] == pytest.approx(two["rms"] / one["rms"])
+    assert two["scaling_efficiency"] == pytest.approx(two["normalised_rms"] / 2)
+    assert one["rms_per_watt"] == pytest.approx(one["rms"] / 5)
+    assert two["rms_per_watt"] == pytest.approx(two["rms"] / 10)
+    # 50/50 of 500 and 200 in turns is 285.7.
+    assert one["mixed_efficiency"]["50/50"] == pytest.approx(250 / 285.714, rel=1e-4)
+    sizes = {line["block_bytes"]: line for line in document["block_sizes"]}
+    assert sizes[512]["mb_s"] == pytest.approx(300 * 512 / 4000)
+    assert sizes[512]["iops"] == pytest.approx(75_000)
+    assert len(sizes) == 12
+
+
+def test_scaling_of_the_tutorial_die(cli: Cli) -> None:
+    free = json.loads(cli("theory", "scaling", "--units", "1,4", "--json").stdout)
+    assert free["rows"][1]["normalised_rms"] == pytest.approx(4.0)
+    assert free["rows"][1]["scaling_efficiency"] == pytest.approx(1.0)
+    assert free["rows"][0]["mixed_efficiency"]["75/25"] == pytest.approx(1.0)
+    shared = json.loads(
+        cli("theory", "scaling", "--units", "1,4", "--link", "sata2", "--json").stdout
+    )
+    assert shared["rows"][1]["rms"] == 300.0
+    assert shared["block_sizes"][0]["mb_s"] == pytest.approx(353.714 * 512 / 4000, rel=1e-4)
+    assert shared["block_sizes"][-1]["mb_s"] == 300.0
+    text = cli("theory", "scaling", "--watts", "2.5").stdout
+    for shown in ("RMS / W", "mixed at 75/25", "block, B", "1048576"):
+        assert shown in text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--rates", "1:5,4,3,2"),
+        ("--rates", "0:5,4,3,2,1"),
+        ("--rates", "1:5,4,3,2,-1"),
+        ("--rates", "1:5,4,3,2,nan"),
+        ("--rates", "five"),
+        ("--rates", "1:5,4,3,2,1", "--rates", "1:5,4,3,2,1"),
+        ("--units", "1,x"),
+        ("--units", "0"),
+        ("--watts", "0"),
+    ],
+)
+def test_scaling_refusals(cli: Cli, options: tuple[str, ...]) -> None:
+    shown = cli("theory", "scaling", *options)
+    assert shown.returncode == 2
+    assert "error: " in shown.stderr
+    assert shown.stdout == ""
+
+
+def test_lines_may_be_dashed_bare_or_share_a_colour() -> None:
+    chart = Chart(
+        "t",
+        Axis("x", "log"),
+        Axis("y", "log"),
+        (
+            Line("rate", [1, 10], [1, 10], colour=2),
+            Line("cap", [1, 10], [5, 5], stroke="dashed"),
+            Line("points 1", [1, 10], [1, 9], stroke="none", colour=2, legend="points"),
+            Line("points 2", [1, 10], [2, 8], stroke="none", colour=3, legend=""),
+        ),
+    )
+    rate, cap, first, second = figure(chart)["data"]
+    assert [trace["mode"] for trace in (rate, cap, first)] == ["lines", "lines", "markers"]
+    assert rate["line"]["color"] == first["line"]["color"] != second["line"]["color"]
+    assert cap["line"]["dash"] == "dash"
+    assert first["name"] == "points"
+    assert second["showlegend"] is False
+    root = ET.fromstring(svg(chart))
+    space = "{http://www.w3.org/2000/svg}"
+    assert len(root.findall(f"{space}polyline")) == 2
+    # Two points of two lines, and one ring in the legend.
+    assert len(root.findall(f"{space}circle")) == 5
+    text = "".join(root.itertext())
+    assert "points" in text
+    assert "points 1" not in text
