@@ -10,6 +10,7 @@ use super::run::{Baseline, Run};
 use super::series::{Series, Wear};
 use super::timed::TimedStage;
 use crate::controller::ecc::ErrorFigures;
+use crate::controller::full::Full;
 use crate::host::arbitration::ArbitrationConfig;
 use crate::op::{HostOp, HOST_OP_KINDS, SOURCE_COUNT, SOURCE_NAMES};
 use crate::units::SECTOR_BYTES;
@@ -210,7 +211,10 @@ impl Measured<'_> {
             json!(self.timed.and_then(TimedStage::outstanding_mean)),
         );
         // Keys of drives with the full back end, and of runs that are watched.
-        if let Some(activity) = self.timed.and_then(TimedStage::activity) {
+        // A drive that has it only because it is watched keeps the figures of one that is not.
+        let is_watched_only = !Full::is_needed(&self.drive.config);
+        let activity = self.timed.and_then(TimedStage::activity);
+        if let Some(activity) = activity.filter(|_| !is_watched_only) {
             section.insert("activity".into(), activity);
         }
         if let Some(breakdown) = self.timed.and_then(TimedStage::breakdown) {
