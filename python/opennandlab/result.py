@@ -236,7 +236,7 @@ def load(path: str | Path) -> Result:
     return Result.load(path)
 
 
-def assemble(
+def assemble(  # noqa: PLR0913 (sections of a document, by name)
     outcome: Mapping[str, Any],
     *,
     device: dict[str, Any],

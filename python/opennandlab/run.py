@@ -8,8 +8,6 @@ numbers.
 from __future__ import annotations
 
 import json
-import re
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,10 +26,10 @@ from opennandlab.config import (
 from opennandlab.errors import ConfigError, ImageError, Interrupted, TraceError
 from opennandlab.files import write_atomically
 from opennandlab.history import History
+from opennandlab.memory import check_memory, peak_rss_bytes
 from opennandlab.observation import Observation, Timeline, window_of
 from opennandlab.prediction import fills, predicted_waf
 from opennandlab.result import Result, assemble
-from opennandlab.summary import size
 
 SEED = 42
 # Ctrl-C must be felt within 0.2 s. A slice that runs from an untimed into a timed stage takes up to
@@ -520,49 +518,6 @@ def iter_run(core: _core.Simulation, slice_ops: int | None = None) -> Iterator[P
             return
 
 
-def check_memory(device: DeviceConfig) -> None:
-    """Refuse a device that does not fit the memory of this machine, before allocating it.
-
-    Raises:
-        ConfigError: with the memory needed and the memory available.
-    """
-    needs = int(device.effective["memory_bytes"])
-    available = available_bytes()
-    if available is not None and needs > available:
-        pages = device.effective["physical_pages"]
-        raise ConfigError(
-            "nand",
-            f"this device has {pages} pages and needs {size(needs)} of memory ({needs} bytes); "
-            f"{size(available)} are available here: use fewer blocks, or larger pages",
-        )
-
-
-def available_bytes() -> int | None:
-    """Return the memory that this process may still take, or None where it cannot be known."""
-    found = [amount for amount in (_free_memory(), _free_share()) if amount is not None]
-    return max(0, min(found)) if found else None
-
-
-def _free_memory() -> int | None:
-    """Return what the machine has left."""
-    try:
-        text = Path("/proc/meminfo").read_text(encoding="ascii")
-    except OSError:
-        return None
-    line = re.search(r"^MemAvailable: *(\d+) kB$", text, re.MULTILINE)
-    return int(line.group(1)) * 1024 if line else None
-
-
-def _free_share() -> int | None:
-    """Return what a container has left of its share (cgroup version 2)."""
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
-        used = Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii")
-        return None if limit == "max" else int(limit) - int(used)
-    except (OSError, ValueError):
-        return None
-
-
 def parse_state(state: str | None) -> Path | None:
     """Return the path in `image:FILE`; None for the other states.
 
@@ -635,17 +590,8 @@ class _Clock:
             "measured_wall_s": round(measured_s, 6),
             "host_ios_per_s": round(ios / measured_s) if measured_s > 0 else None,
             "flash_ops_per_s": round(ops / measured_s) if measured_s > 0 else None,
-            "peak_rss_bytes": _peak_rss_bytes(),
+            "peak_rss_bytes": peak_rss_bytes(),
         }
-
-
-def _peak_rss_bytes() -> int | None:
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _checked_seed(seed: int) -> int:

@@ -208,10 +208,11 @@ def svg(bars: Bars) -> str:
     """Return the bars as one SVG element."""
     bottom = TOP + ROW * len(bars.bands)
     longest = max(bars.totals) or 1.0
-    parts = [
+    head = (
         f'<svg viewBox="0 0 {WIDTH} {bars.height}" role="img" class="static" '
         f'aria-label="{escape(bars.title)}" xmlns="http://www.w3.org/2000/svg">'
-    ]
+    )
+    parts = [head]
     wide = SPLIT - LEFT - LABEL
     parts += _axis(LEFT, wide, longest, bottom, "mean latency, µs")
     parts += _axis(SPLIT, WIDTH - RIGHT - SPLIT, 100.0, bottom, "share of the latency, %")
