@@ -12,6 +12,7 @@ import pytest
 
 import opennandlab as onl
 from conftest import SHORT, SMALL, Cli
+from documents import run_page
 from opennandlab.observation import parse_window
 from opennandlab.reports import breakdown as report
 from opennandlab.summary import PARTS, breakdown_tables
@@ -230,3 +231,22 @@ def test_the_plot_is_a_page_or_a_drawing(watched: onl.Result) -> None:
             us = sum(piece["x"][row] for piece in drawn if piece["xaxis"] == "x")
             share = sum(piece["x"][row] for piece in drawn if piece["xaxis"] == "x2")
             assert (us, share) == (pytest.approx(bars.totals[row]), pytest.approx(100))
+
+
+def test_the_page_shows_what_its_commands_print_and_draw(tmp_path: Path) -> None:
+    docs = Path(__file__).resolve().parent.parent / "docs"
+    text = (docs / "where-time-goes.md").read_text(encoding="utf-8")
+    found = [outcome.complaint for outcome in run_page(text, tmp_path)]
+    assert len(found) > 4
+    wrong = "\n\n".join(complaint for complaint in found if complaint)
+    assert not wrong, f"{wrong}\n\nto write it anew: python tests/documents.py docs/<the page>"
+    for name in ("where-time-goes-before.svg", "where-time-goes-after.svg"):
+        drawn = (tmp_path / name).read_text(encoding="utf-8")
+        committed = (docs / "resources" / name).read_text(encoding="utf-8")
+        assert drawn == committed, f"{name} is not what the page's command draws"
+
+
+def test_the_page_names_every_part() -> None:
+    page = Path(__file__).resolve().parent.parent / "docs" / "where-time-goes.md"
+    table = page.read_text(encoding="utf-8").partition("## The parts")[2]
+    assert [part for part in PARTS if f"`{part}`" not in table] == []
