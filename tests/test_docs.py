@@ -14,8 +14,14 @@ from documents import agrees, blocks, commands, run_page
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
-    *("README.md", "docs/tutorial.md", "docs/theory.md", "docs/benchmark-page.md"),
+    "README.md",
+    "docs/tutorial.md",
+    "docs/theory.md",
+    "docs/benchmark-page.md",
+    "docs/reliability.md",
     "docs/presets.md",
+    "docs/bch.md",
+    "docs/ecc.md",
 ]
 
 NAMES = [

@@ -45,6 +45,8 @@ PYTHON_ROOMS = [
     "history",
     "result",
     "reports",
+    "reliability",
+    "ecc",
     "run",
     "comparison",
     "verification",

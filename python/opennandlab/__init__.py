@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from opennandlab import ecc as ecc
+    from opennandlab import reliability as reliability
     from opennandlab._core import version as version
     from opennandlab.comparison import compare
     from opennandlab.config import DeviceConfig, WorkloadConfig, load_device, load_workload
@@ -55,6 +57,9 @@ _HOMES = {
     "version": "_core",
 }
 
+# Rooms that are names themselves: `onl.reliability`.
+_ROOMS = {"ecc", "reliability"}
+
 __all__ = [
     "ConfigError",
     "DeviceConfig",
@@ -71,6 +76,7 @@ __all__ = [
     "WorkloadConfig",
     "benchmark",
     "compare",
+    "ecc",
     "load",
     "load_device",
     "load_workload",
@@ -82,6 +88,8 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Load a public name from its module."""
+    if name in _ROOMS:
+        return import_module(f"opennandlab.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module `opennandlab` has no `{name}`")

@@ -48,7 +48,8 @@ def _thin_tail(document: dict[str, Any]) -> Iterator[str]:
 
 def _part_pages(document: dict[str, Any]) -> Iterator[str]:
     """Requests that program more than they write."""
-    sizes = document["workload"].get("block_size_bytes")
+    tenants = document["workload"].get("tenants")
+    sizes = None if tenants else document["workload"].get("block_size_bytes")
     page_bytes = document["device"].get("nand", {}).get("page_size_bytes")
     if sizes is None or page_bytes is None or not document["metrics"].get("host_bytes_written"):
         return

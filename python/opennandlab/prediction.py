@@ -27,7 +27,9 @@ def predicted_waf(
     from opennandlab.theory.waf import POLICIES, Traffic, predict_waf
 
     page_bytes = device["nand"]["page_size_bytes"]
-    if "trace" in workload or not _is_whole_pages(workload, page_bytes):
+    # Tenants mix patterns and ranges: no closed form is known for that.
+    is_mixed = "trace" in workload or bool(workload.get("tenants"))
+    if is_mixed or not _is_whole_pages(workload, page_bytes):
         return None
     kind, pattern = _kind(workload.get("pattern", "random"))
     if kind == "sequential":
@@ -36,7 +38,7 @@ def predicted_waf(
     spare = float(effective["spare_factor_effective"])
     aligned = workload.get("block_size_bytes", page_bytes) == page_bytes
     whole = workload.get("active_range_pct", 100) == 100
-    buffered = device["ftl"].get("write_buffer_pages", 0)
+    buffered = device["ftl"].get("write_buffer_pages", 0) or _has_write_back(device)
     known = policy in POLICIES and kind in {"random", "hot_cold"}
     if not (known and aligned and whole and not buffered and 0.0 < spare < 1.0):
         return None
@@ -61,6 +63,12 @@ def predicted_waf(
 def fills(workload: Mapping[str, Any]) -> bool:
     """Tell whether the preconditioning of a workload writes the whole space."""
     return any(_kind(step)[0] == "sequential_fill" for step in workload.get("precondition", ()))
+
+
+def _has_write_back(device: Mapping[str, Any]) -> bool:
+    """Tell whether a write cache of the host interface absorbs rewrites."""
+    cache = (device.get("host") or {}).get("write_cache") or {}
+    return bool(cache.get("enabled", True) and cache.get("mode") == "write_back")
 
 
 def _is_whole_pages(workload: Mapping[str, Any], page_bytes: int) -> bool:

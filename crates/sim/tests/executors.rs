@@ -52,7 +52,32 @@ fn every_device() -> Vec<Value> {
         devices.push(device(policy, "single", &json!({"kind": "static", "threshold": 3}), 0));
         devices.push(device(policy, "single", &json!("none"), 100));
     }
+    devices.extend(devices_with_options());
     devices
+}
+
+/// Drives of the makes whose decisions do not depend on time.
+fn devices_with_options() -> impl Iterator<Item = Value> {
+    let cache = json!({"slc_cache": {"kind": "static", "blocks_per_die": 3, "when_full": "fold"}});
+    let options = [
+        json!({"allocation": "DCP"}),
+        json!({"allocation": "PCD", "copyback": {"limit": 2}}),
+        json!({"parity": {"stripe": 7}}),
+        json!({"compression": {"data": "file", "ratio": 0.6}}),
+        cache,
+        json!({"slc_cache": {"kind": "dynamic"}, "parity": {"stripe": 5}}),
+    ];
+    let makes = options.into_iter().flat_map(|option| [(option.clone(), false), (option, true)]);
+    makes.map(|(option, multi_plane)| {
+        let mut device = device(&json!("greedy"), "host_gc", &json!("dynamic"), 0);
+        for (key, value) in option.as_object().expect("a mapping") {
+            device["ftl"][key] = value.clone();
+        }
+        device["nand"]["planes_per_die"] = json!(2);
+        device["nand"]["multi_plane"] = json!(multi_plane);
+        device["nand"]["blocks_per_plane"] = json!(if multi_plane { 40 } else { 20 });
+        device
+    })
 }
 
 #[test]

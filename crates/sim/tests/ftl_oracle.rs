@@ -10,6 +10,7 @@ use drawn::draw_device;
 use opennandlab_sim::device::DeviceConfig;
 use opennandlab_sim::ftl::{FlashSink, Ftl, FtlSnapshot};
 use opennandlab_sim::nand::{CellMode, Media};
+use opennandlab_sim::op::Source;
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::testing::{CheckedFlash, Oracle};
 use opennandlab_sim::units::{BlockId, Lpn};
@@ -18,8 +19,18 @@ use serde_json::{json, Value};
 const CASES: u64 = 400;
 const COMMANDS: u32 = 4000;
 
-/// Runs one case; returns whether the drive wore out.
-fn run_case(case: u64, options: bool) -> bool {
+/// What the cases have met.
+#[derive(Default)]
+struct Met {
+    worn_out: u64,
+    copies: u64,
+    folds: u64,
+    parities: u64,
+    retired_caches: u64,
+}
+
+/// Runs one case, and adds what it has met.
+fn run_case(case: u64, options: bool, met: &mut Met) {
     let mut rng = Rng::stream(case, "case");
     let config = draw_device(&mut rng, options, false);
     let setup = config.pool_setup(case);
@@ -51,7 +62,13 @@ fn run_case(case: u64, options: bool) -> bool {
         assert!(erases <= limit, "{block:?} was erased {erases} times, rated {limit}");
     }
     check_snapshot(&config, case, &ftl, &flash, &oracle);
-    is_worn_out
+    assert!(!is_worn_out || setup.worn_limit < 100, "no room in a drive that is not worn");
+    let counters = ftl.counters();
+    met.worn_out += u64::from(is_worn_out);
+    met.copies += counters.copyback_pages;
+    met.folds += counters.programs[Source::Fold as usize];
+    met.parities += counters.programs[Source::Parity as usize];
+    met.retired_caches += u64::from(setup.worn_limit > 100) * counters.retired_blocks;
 }
 
 /// The state of a drive as plain numbers gives the drive back.
@@ -72,34 +89,38 @@ fn check_snapshot(
     assert_eq!(again, text, "the snapshot of a restored drive differs");
 }
 
-/// Runs all cases, or the one that is asked for; returns how many wore out.
-fn run_cases(options: bool) -> Option<u64> {
+/// Runs all cases, or the one that is asked for; `None` then.
+fn run_cases(options: bool) -> Option<Met> {
     let only: Option<u64> = std::env::var("CASE").ok().and_then(|case| case.parse().ok());
-    let mut worn_out = 0;
+    let mut met = Met::default();
     for case in only.map_or(0..CASES, |case| case..case + 1) {
-        let outcome = std::panic::catch_unwind(|| run_case(case, options));
-        let is_worn_out =
-            outcome.unwrap_or_else(|_| panic!("case {case}: repeat it with CASE={case}"));
-        worn_out += u64::from(is_worn_out);
+        let run = std::panic::AssertUnwindSafe(|| run_case(case, options, &mut met));
+        let outcome = std::panic::catch_unwind(run);
+        outcome.unwrap_or_else(|_| panic!("case {case}: repeat it with CASE={case}"));
     }
-    only.is_none().then_some(worn_out)
-}
-
-/// The draw must reach the end of life in some cases and not in others.
-fn check_ends(worn_out: Option<u64>) {
-    if let Some(worn_out) = worn_out {
-        assert!((10..CASES / 2).contains(&worn_out), "{worn_out} of {CASES} wore out");
-    }
+    // The draw must reach the end of life in some cases and not in others.
+    assert!(
+        only.is_some() || (10..CASES / 2).contains(&met.worn_out),
+        "{} of {CASES} wore out",
+        met.worn_out
+    );
+    only.is_none().then_some(met)
 }
 
 #[test]
 fn random_commands_agree_with_a_plain_map() {
-    check_ends(run_cases(false));
+    run_cases(false);
 }
 
 #[test]
 fn drives_of_every_make_agree_with_a_plain_map() {
-    check_ends(run_cases(true));
+    if let Some(met) = run_cases(true) {
+        let counts = [met.copies, met.folds, met.parities, met.retired_caches];
+        assert!(
+            counts.iter().zip([100_000, 100_000, 20_000, 20]).all(|(&count, least)| count > least),
+            "copies, folds, parities, retired caches: {counts:?}"
+        );
+    }
 }
 
 /// What a drive must hold when it has worn out: the old data, and no write.

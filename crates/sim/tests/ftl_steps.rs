@@ -160,6 +160,7 @@ fn run_case(case: u64, options: bool) -> (u64, bool) {
         let limit = if is_cache { setup.slc_worn_limit } else { setup.worn_limit };
         assert!(erases <= limit, "{block:?} was erased {erases} times, rated {limit}");
     }
+    assert!(!bench.is_worn_out || setup.worn_limit < 100, "no room in a drive that is not worn");
     (bench.stalls, bench.is_worn_out)
 }
 

@@ -312,7 +312,7 @@ impl ReadErrors {
 
     /// Raw bit error rate after so many program/erase cycles.
     pub fn rber(&self, pe_cycles: f64) -> f64 {
-        self.model.rber(&Stress { pe_cycles })
+        self.model.rber(&Stress { pe_cycles, ..Stress::default() })
     }
 
     /// Mean raw bit error rate over blocks with these erase counts.

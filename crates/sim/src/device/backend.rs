@@ -46,6 +46,12 @@ impl Backend {
         Self::Full(Box::new(full))
     }
 
+    /// Whether every mechanism is there.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, Self::Full(_))
+    }
+
     /// Number of page types.
     pub(crate) fn page_types(&self) -> u32 {
         match self {
@@ -128,6 +134,16 @@ impl Backend {
     pub(crate) fn set_urgency(&mut self, die: DieId, urgency: Urgency) {
         if let Self::Full(full) = self {
             full.set_urgency(die, urgency);
+        }
+    }
+
+    /// A level for the timeline, when one is recorded.
+    #[inline]
+    pub(crate) fn level(&mut self, name: &'static str, at: Ns, value: u64) {
+        if let Self::Full(full) = self {
+            if let Some(timeline) = &mut full.timeline {
+                timeline.level(name, at, value);
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 //! its image.
 
 mod backend;
+mod capacity;
 mod collector;
 mod config;
 mod drive;

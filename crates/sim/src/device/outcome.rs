@@ -81,7 +81,8 @@ impl Measured<'_> {
     }
 
     fn nand_bytes_written(&self) -> u64 {
-        self.programs().iter().sum::<u64>() * self.drive.geometry.page_bytes
+        let geometry = &self.drive.geometry;
+        geometry.physical_pages_of(self.programs().iter().sum()) * geometry.page_bytes
     }
 
     fn seconds(&self) -> Option<f64> {
@@ -109,6 +110,7 @@ impl Measured<'_> {
             "erases": counts(&erases, &[], &["host", "merge", "parity", "pad", "rebuild"]),
             "gc_cycles": erases[1],
             "gc_pages_moved": self.programs()[1],
+            "copyback_pages": counters.copyback_pages - start.copyback_pages,
             "retired_blocks": counters.retired_blocks - start.retired_blocks,
             "free_blocks": self.drive.ftl.erased_blocks(),
             "wear": { "min": wear.min, "max": wear.max, "mean": wear.mean, "stddev": wear.stddev },
@@ -266,7 +268,7 @@ impl Measured<'_> {
         // An interrupted run must answer at once; the audit looks at every page.
         let audit = if is_complete { self.drive.ftl.audit(&self.drive.media) } else { Ok(()) };
         let audited = if is_complete { "passed" } else { "not run: the result is partial" };
-        let moved = self.programs()[1..3] == self.reads()[1..3];
+        let moved = [1, 2, 4].iter().all(|&source| self.programs()[source] == self.reads()[source]);
         let (violations, unaccounted) = self.timed.map_or((0, 0), TimedStage::violations);
         let littles_law_holds =
             !is_complete || littles_law_error.is_none_or(|error| error <= LITTLES_LAW_TOLERANCE);
@@ -281,7 +283,11 @@ impl Measured<'_> {
             "program_identity": program_identity,
             "map_audit": audit.as_ref().map_or_else(Clone::clone, |()| audited.into()),
             "flash_violations": violations,
-            "passed": all_served && accounts_agree && littles_law_holds && program_identity && audit.is_ok()
+            "passed": all_served
+                && accounts_agree
+                && littles_law_holds
+                && program_identity
+                && audit.is_ok()
                 && violations == 0 && unaccounted == 0,
             "failures": failures([
                 (!all_served, format!("{issued} issued, {served} served, {pending} left over")),

@@ -213,6 +213,7 @@ impl Run {
 
     fn end_stage(&mut self, drive: &mut Drive) {
         let Some(mut current) = self.current.take() else { return };
+        drive.ftl.settle();
         if drive.is_worn_out {
             self.stages.clear();
         }
@@ -227,7 +228,9 @@ impl Run {
         }
         let written = (drive.host.sectors[1] - current.start.host.sectors[1]) * SECTOR_BYTES;
         let page_bytes = drive.geometry.page_bytes as f64;
-        let programs = total(&drive.ftl.counters().programs) - total(&current.start.ftl.programs);
+        let programs = drive.geometry.physical_pages_of(
+            total(&drive.ftl.counters().programs) - total(&current.start.ftl.programs),
+        );
         let is_steady = current.watch.as_ref().map(|_| current.is_steady);
         if is_steady == Some(false) {
             self.warnings.push(format!(
@@ -537,5 +540,6 @@ fn written_bytes(drive: &Drive) -> u64 {
 }
 
 fn programmed_bytes(drive: &Drive) -> u64 {
-    total(&drive.ftl.counters().programs) * drive.geometry.page_bytes
+    let programs = total(&drive.ftl.counters().programs);
+    drive.geometry.physical_pages_of(programs) * drive.geometry.page_bytes
 }

@@ -27,7 +27,7 @@ impl Totals {
             served: timed.map_or(0, |stage| stage.tally.served),
             served_bytes: timed.map_or(0, |stage| stage.tally.served_bytes.iter().take(2).sum()),
             written_bytes: drive.host.sectors[1] * SECTOR_BYTES,
-            programs: drive.ftl.counters().programs.iter().sum(),
+            programs: drive.geometry.physical_pages_of(drive.ftl.counters().programs.iter().sum()),
         }
     }
 }

@@ -188,6 +188,7 @@ impl TimedStage {
     pub(crate) fn submit(&mut self, drive: &mut Drive, command: HostCommand) {
         self.note_area();
         self.outstanding += 1;
+        self.note_depth();
         self.tally.issued += 1;
         if self.slots.len() - self.free_slots.len() >= self.depth_max as usize {
             let queue = usize::from(command.tenant);
@@ -447,6 +448,7 @@ impl TimedStage {
     fn complete(&mut self, drive: &mut Drive, index: u32) -> Step {
         self.note_area();
         self.outstanding -= 1;
+        self.note_depth();
         let now = self.now();
         let Slot { command, submitted, .. } = self.slots[index as usize];
         self.free_slots.push(index);
@@ -645,6 +647,13 @@ impl TimedStage {
         // An operation that was queued later than its command: there was no erased block.
         parts.add(Part::Room, Ns(span.0.saturating_sub(met.total().0)));
         slot.accounted = self.engine.now();
+    }
+
+    /// The number of outstanding commands changed.
+    #[inline]
+    fn note_depth(&mut self) {
+        let now = self.now();
+        self.backend.level("queue_depth", now, u64::from(self.outstanding));
     }
 
     #[inline]

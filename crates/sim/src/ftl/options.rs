@@ -258,6 +258,8 @@ pub(super) mod none_or {
         None,
     }
 
+    // Serde hands over the field itself.
+    #[allow(clippy::ref_option)]
     pub fn serialize<S: Serializer, T: Serialize>(
         value: &Option<T>,
         serializer: S,

@@ -22,9 +22,11 @@ impl Ftl {
         die: usize,
         stream: usize,
     ) -> Result<(), NoRoom> {
-        self.close_full(sink, die, stream);
-        if !self.pools[die].frontiers[stream].is_full() {
-            return Ok(());
+        if self.is_shaped || sink.collects_in_steps() {
+            self.close_full(sink, die, stream);
+            if !self.pools[die].frontiers[stream].is_full() {
+                return Ok(());
+            }
         }
         let is_cached = stream == HOST_FRONTIER && self.pools[die].slc.is_some();
         if sink.collects_in_steps() {
@@ -96,7 +98,9 @@ impl Ftl {
                 let pool = &self.pools[die];
                 if sink.media().erase_count(BlockId(victim)) < pool.worn_limit {
                     self.collect(sink, die, victim, Source::Gc);
-                    self.level_wear(sink, die);
+                    if self.pools[die].gauge.is_some() {
+                        self.level_wear(sink, die);
+                    }
                 } else {
                     worn.push(victim);
                     let needed = self.good_blocks_needed(die) + worn.len() as u32;
@@ -121,18 +125,20 @@ impl Ftl {
             return self.close_shaped(sink, die, stream);
         }
         self.pools[die].frontiers[stream] = Frontier::NONE;
-        self.close((frontier.limit - 1) >> self.geometry.page_bits);
+        self.close(die, (frontier.limit - 1) >> self.geometry.page_bits);
     }
 
     /// A block was written to its end: it is a candidate from now on.
-    fn close(&mut self, block: u32) {
+    #[inline]
+    fn close(&mut self, die: usize, block: u32) {
         self.states[block as usize] = BlockState::Closed;
         let live_count = self.map.live_counts[block as usize];
-        let pool = &mut self.pools[self.geometry.die_of_block(BlockId(block)).0 as usize];
+        let pool = &mut self.pools[die];
         pool.policy.closed(block - pool.first_block, live_count, self.host_clock);
     }
 
     /// As `close_full`, where not all pages take data.
+    #[inline(never)]
     fn close_shaped<S: FlashSink>(&mut self, sink: &mut S, die: usize, stream: usize) {
         let frontier = self.pools[die].frontiers[stream];
         let block = frontier.block(&self.geometry).expect("the caller has found it");
@@ -154,7 +160,7 @@ impl Ftl {
         if mode == CellMode::Slc {
             self.close_cached(die, block.0);
         } else {
-            self.close(block.0);
+            self.close(die, block.0);
         }
     }
 
@@ -183,6 +189,7 @@ impl Ftl {
     }
 
     /// Opens an erased block that was taken out of its list.
+    #[inline]
     pub(super) fn open_block<S: FlashSink>(
         &mut self,
         sink: &mut S,
@@ -204,6 +211,7 @@ impl Ftl {
 
     /// Marks the pages of an opened block that take no data as dead; returns where its first
     /// stretch of data ends.
+    #[inline(never)]
     fn shape(&mut self, block: BlockId, mode: CellMode) -> u32 {
         let first = self.geometry.first_page(block).0;
         let die = self.geometry.die_of_block(block);

@@ -1,8 +1,8 @@
 //! The cache of blocks with one bit per cell, and folding its data into blocks of full density.
 //!
 //! ```text
-//! host ──► open block, one bit per cell ──► cached blocks, oldest first ──fold──► open native block
-//!    └── when full, and `direct`: open native block                          (of collected pages)
+//! host ──► open block, one bit per cell ──► cached, oldest first ──fold──► open native block
+//!    └── when full, and `direct`: open native block                  (of collected pages)
 //! ```
 //! `static`: some blocks of a pool are the cache for good and lie outside its arithmetic; folding
 //! one takes room in native blocks and gives none back, so it starts with a block to spare.
@@ -157,6 +157,7 @@ impl Ftl {
     }
 
     /// As `make_room` for the host, in a pool with a cache.
+    #[cold]
     pub(super) fn make_room_cached<S: FlashSink>(
         &mut self,
         sink: &mut S,

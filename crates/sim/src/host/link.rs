@@ -23,7 +23,7 @@ use crate::units::Ns;
 
 /// Bytes of frames and handshakes that a command costs beside its data, assumed: a command frame,
 /// its answer, the set-up of the data and the completion are 130 to 160 bytes with their headers on
-/// SATA, SAS, PCI Express and UFS; the rest is the ready and OK primitives, doorbells and interrupts.
+/// SATA, SAS, PCI Express and UFS; the rest is ready and OK primitives, doorbells and interrupts.
 const COMMAND_BYTES: f64 = 256.0;
 
 /// Clocks of an eMMC command line for one transfer, assumed: two commands (count of blocks, then

@@ -270,7 +270,7 @@ mod tests {
             (r#"{"link": "sata9"}"#, "link", "sata3"),
             (r#"{"link": "sata2", "queue_depth_max": 64}"#, "queue_depth_max", "32 tags"),
             (r#"{"protocol": "emmc", "queue_depth_max": 2}"#, "queue_depth_max", "one command"),
-            (r#"{"link": "sata2", "protocol": "nvme"}"#, "protocol", "SataNcq"),
+            (r#"{"link": "sata2", "protocol": "nvme"}"#, "protocol", "sata_ncq"),
             (r#"{"protocol": {"kind": "nvme", "queues": 0}}"#, "protocol.queues", "1 to 65535"),
             (
                 r#"{"protocol": {"kind": "nvme", "arbitration": {"kind": "round_robin",

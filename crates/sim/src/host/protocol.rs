@@ -3,7 +3,7 @@
 //! | kind | commands at once | source |
 //! |---|---|---|
 //! | `ideal` | 1048576 | none: no interface limits it |
-//! | `nvme` | 65535 per queue | `NVMe` base specification: a queue has at most 65536 entries, one of which stays empty |
+//! | `nvme` | 65535 per queue | `NVMe` base specification: 65536 entries, one stays empty |
 //! | `sata_ncq` | 32 | Serial ATA: tags of native command queueing |
 //! | `sas` | 254 | assumed: what a device commonly grants an initiator |
 //! | `emmc` | 1; with `command_queue` 32 | eMMC 5.1 (JESD84-B51): tasks of the command queue |
@@ -37,6 +37,20 @@ pub enum Interface {
     Emmc,
     /// Universal flash storage.
     Ufs,
+}
+
+impl Interface {
+    /// The name of the protocol in a device file.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ideal => "ideal",
+            Self::Nvme => "nvme",
+            Self::SataNcq => "sata_ncq",
+            Self::Sas => "sas",
+            Self::Emmc => "emmc",
+            Self::Ufs => "ufs",
+        }
+    }
 }
 
 /// What host and drive speak.
@@ -140,7 +154,11 @@ impl ProtocolConfig {
     pub(super) fn check(&self, link: &LinkConfig, depth: Option<u32>) -> Result<(), ConfigError> {
         let (spoken, own) = (link.interface(), self.interface());
         if spoken != Interface::Ideal && own != Interface::Ideal && spoken != own {
-            let message = format!("{own:?} is not spoken over this link; accepted: {spoken:?}");
+            let message = format!(
+                "`{}` is not spoken over this link; accepted: {}, ideal",
+                own.name(),
+                spoken.name()
+            );
             return Err(ConfigError::new("protocol", message));
         }
         if let Self::Nvme(nvme) = self {

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn at(model: &Weibull, pe_cycles: f64) -> f64 {
-        model.rber(&Stress { pe_cycles })
+        model.rber(&Stress { pe_cycles, ..Stress::default() })
     }
 
     #[test]

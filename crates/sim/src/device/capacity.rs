@@ -1,0 +1,325 @@
+//! How many pages a device has, and what is left over when the host has its share.
+//!
+//! ```text
+//! raw blocks ─ factory bad ─► good blocks: T = good * data pages per block
+//! U = floor(T / (1 + OP))     spare factor (T - U) / T     S_eff = 1 - U / (T - reserve pages)
+//! ```
+//! T leaves out parity pages. Blocks of a cache of single-bit cells come out of the spare area, and
+//! so out of `S_eff`; what compression saves goes into it, since U follows the uncompressed T. The
+//! reserve is what GC keeps erased. A device whose reserve, open blocks and bad blocks leave no
+//! block of slack in some die is refused with these numbers.
+
+use serde_json::{json, Value};
+
+use super::config::DeviceConfig;
+use crate::config::ConfigError;
+use crate::ftl::{CollectionConfig, PoolSetup, SlcCacheConfig};
+use crate::nand::{CellMode, WearOut};
+use crate::units::DieId;
+use crate::workload::Space;
+
+impl DeviceConfig {
+    /// Blocks of each die that are cache for good.
+    fn cache_blocks_per_die(&self) -> u32 {
+        match &self.ftl.slc_cache {
+            SlcCacheConfig::Static(cache) => cache.blocks_per_die,
+            _ => 0,
+        }
+    }
+
+    /// Good data pages: T.
+    pub fn physical_pages(&self) -> u64 {
+        let geometry = self.geometry();
+        if geometry.physical_pages_per_block == geometry.pages_per_block {
+            return self.data_pages();
+        }
+        u64::from(self.good_blocks()) * u64::from(geometry.physical_pages_per_block)
+    }
+
+    /// Logical pages that all good blocks take: T, unless data is compressed.
+    pub fn data_pages(&self) -> u64 {
+        let (geometry, layout) = (self.geometry(), self.layout());
+        let bad = self.nand.bad_blocks_per_die(&geometry);
+        let pages = (0..).zip(bad).map(|(die, bad)| {
+            let good = geometry.blocks_per_die.saturating_sub(bad);
+            u64::from(good) * u64::from(layout.data_pages(DieId(die), CellMode::Native))
+        });
+        pages.sum()
+    }
+
+    fn good_blocks(&self) -> u32 {
+        let geometry = self.geometry();
+        geometry.block_count() - self.nand.bad_blocks_per_die(&geometry).iter().sum::<u32>()
+    }
+
+    /// Data pages of a block; the mean, where dies differ.
+    fn data_pages_per_block(&self) -> f64 {
+        self.data_pages() as f64 / f64::from(self.good_blocks())
+    }
+
+    /// Pages that the host can address: U.
+    pub fn logical_pages(&self) -> u32 {
+        // Rounded down, since a partial page is no page; 1e-12 keeps exact quotients from falling
+        // short of themselves. Below 2^32 by the geometry.
+        (self.physical_pages() as f64 / (1.0 + self.ftl.over_provisioning_pct) * (1.0 + 1e-12))
+            as u32
+    }
+
+    /// The address space that the host sees.
+    pub fn space(&self) -> Space {
+        let page_bytes = self.nand.page_size_bytes;
+        Space { logical_bytes: u64::from(self.logical_pages()) * page_bytes, page_bytes }
+    }
+
+    /// Spare blocks of the drive, `(T - U) / pages per block`, as a float.
+    fn spare_blocks(&self) -> f64 {
+        let spare_pages = self.data_pages() - u64::from(self.logical_pages());
+        spare_pages as f64 / self.data_pages_per_block()
+    }
+
+    /// Erased blocks that GC keeps in the whole drive.
+    pub fn reserve_blocks(&self) -> u32 {
+        let asked = self
+            .ftl
+            .gc_reserve_blocks
+            .unwrap_or_else(|| (self.spare_blocks() * self.ftl.gc_trigger_free_pct) as u32);
+        asked.max(self.geometry().die_count * self.ftl.reserve_min())
+    }
+
+    /// Where the reserve comes from, with its arithmetic.
+    fn reserve_text(&self) -> String {
+        let reserve = self.reserve_blocks();
+        let floor = self.geometry().die_count * self.ftl.reserve_min();
+        let asked = match self.ftl.gc_reserve_blocks {
+            Some(blocks) => format!("gc_reserve_blocks = {blocks}"),
+            None => format!(
+                "gc_trigger_free_pct {} x {:.1} spare blocks = {:.1}, rounded down",
+                self.ftl.gc_trigger_free_pct,
+                self.spare_blocks(),
+                self.spare_blocks() * self.ftl.gc_trigger_free_pct
+            ),
+        };
+        format!("{asked}; at least {floor} (dies x {}): {reserve} blocks", self.ftl.reserve_min())
+    }
+
+    /// What the pools of the drive are built with.
+    pub fn pool_setup(&self, seed: u64) -> PoolSetup {
+        let worn_limit = match self.nand.wear_out {
+            WearOut::Retire => self.nand.max_pe_cycles.unwrap_or(u32::MAX),
+            WearOut::Ignore => u32::MAX,
+        };
+        PoolSetup {
+            geometry: self.geometry(),
+            logical_pages: self.logical_pages(),
+            reserve_blocks: self.reserve_blocks(),
+            worn_limit,
+            slc_worn_limit: self.slc_worn_limit(worn_limit),
+            layout: self.layout(),
+            seed,
+        }
+    }
+
+    /// Erase count at which a block leaves a cache of fixed size.
+    fn slc_worn_limit(&self, worn_limit: u32) -> u32 {
+        match &self.ftl.slc_cache {
+            SlcCacheConfig::Static(cache) if worn_limit != u32::MAX => {
+                // Ten times: assumed, the order of published ratings of flash run at one bit.
+                cache.max_pe_cycles.unwrap_or_else(|| worn_limit.saturating_mul(10))
+            }
+            _ => worn_limit,
+        }
+    }
+
+    pub(super) fn check_spare(&self) -> Result<(), ConfigError> {
+        let setup = self.pool_setup(0);
+        let geometry = setup.geometry;
+        if self.logical_pages() < geometry.die_count {
+            let message =
+                format!("{} logical pages for {} dies", self.logical_pages(), geometry.die_count);
+            return Err(ConfigError::new("ftl.over_provisioning_pct", message));
+        }
+        let cache = self.cache_blocks_per_die();
+        for (die, bad) in self.nand.bad_blocks_per_die(&geometry).into_iter().enumerate() {
+            let die = DieId(die as u32);
+            let good = geometry.blocks_per_die.saturating_sub(bad);
+            let needed = setup.good_blocks_min(die, &self.ftl);
+            if good < needed + cache {
+                return Err(self.no_spare_block(&setup, die, bad));
+            }
+            self.check_goals(die, good - cache - needed)?;
+        }
+        Ok(())
+    }
+
+    /// What a die has and needs, when that does not fit.
+    fn no_spare_block(&self, setup: &PoolSetup, die: DieId, bad: u32) -> ConfigError {
+        let geometry = setup.geometry;
+        let good = geometry.blocks_per_die.saturating_sub(bad);
+        let needed = setup.good_blocks_min(die, &self.ftl);
+        let pages = geometry.logical_pages_of(die, setup.logical_pages);
+        let data_pages = setup.layout.data_pages(die, CellMode::Native);
+        let cache = self.cache_blocks_per_die();
+        let cached = match (cache, good.checked_sub(needed)) {
+            (0, _) => String::new(),
+            (_, Some(room)) => format!(" + {cache} cache, which may have {room}"),
+            (_, None) => format!(" + {cache} cache"),
+        };
+        let is_cache = cache > 0 && good >= needed;
+        let path = if is_cache { "slc_cache.blocks_per_die" } else { "over_provisioning_pct" };
+        ConfigError::new(
+            format!("ftl.{path}"),
+            format!(
+                "no spare block is left: die {} has {good} good blocks ({bad} bad) and needs {} = \
+                 {} for {pages} logical pages + {} reserve + {} further open + 1 to \
+                 collect{cached}; \
+                 raise over_provisioning_pct (now {}) or lower \
+                 gc_reserve_blocks (now {} per device)",
+                die.0,
+                needed + cache,
+                pages.div_ceil(data_pages),
+                setup.reserve_of(die),
+                self.ftl.extra_frontiers(),
+                self.ftl.over_provisioning_pct,
+                setup.reserve_blocks,
+            ),
+        )
+    }
+
+    /// Refuses spare blocks that a die can never have; `slack` are its good blocks beyond the least
+    /// that it needs.
+    fn check_goals(&self, die: DieId, slack: u32) -> Result<(), ConfigError> {
+        // One block of slack is among the blocks needed.
+        let reachable = slack + 1;
+        let mut goals = Vec::new();
+        if let CollectionConfig::Steps(steps) = &self.ftl.collection {
+            goals.push(("ftl.collection.soft_spare_blocks", steps.soft_spare_blocks));
+        }
+        if let Some(idle) = &self.ftl.idle_collection {
+            goals.push(("ftl.idle_collection.spare_blocks_goal", idle.spare_blocks_goal));
+        }
+        for (path, goal) in goals {
+            if goal >= reachable {
+                return Err(ConfigError::new(
+                    path,
+                    format!(
+                        "{goal} spare blocks: die {} has {reachable} blocks beyond its logical \
+                         pages, its reserve and its open blocks, and collecting down to the last \
+                         would never end; accepted: less than {reachable}",
+                        die.0
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of memory that a simulation of this device takes: arrays per page and per block.
+    pub fn memory_bytes(&self) -> u64 {
+        let geometry = self.geometry();
+        let slots = u64::from(geometry.block_count()) << geometry.page_bits;
+        let per_page =
+            4 * geometry.page_count() as u64 + 4 * u64::from(self.logical_pages()) + slots / 8;
+        // Counts, states, candidates and erased lists: measured 60 bytes per block while most are
+        // erased.
+        per_page + 60 * u64::from(geometry.block_count())
+    }
+
+    /// What follows from the device file, as the result file states it.
+    pub fn effective(&self) -> Value {
+        let geometry = self.geometry();
+        let layout = self.layout();
+        let data_pages = self.data_pages() as f64;
+        let logical = f64::from(self.logical_pages());
+        let cache_blocks = self.cache_blocks_per_die() * geometry.die_count;
+        let idle_blocks = f64::from(self.reserve_blocks() + cache_blocks);
+        let idle_pages = idle_blocks * self.data_pages_per_block();
+        let block_pages = f64::from(geometry.pages_per_block);
+        let page_bytes = self.nand.page_size_bytes;
+        let code = self.ecc.page_code(page_bytes, u64::MAX).expect("resolve has checked the code");
+        let timing = self.nand.timing();
+        json!({
+            "raw_bytes": u64::from(geometry.block_count())
+                * u64::from(geometry.physical_pages_per_block)
+                * page_bytes,
+            "logical_bytes": u64::from(self.logical_pages()) * page_bytes,
+            "physical_pages": self.physical_pages(),
+            "logical_pages": self.logical_pages(),
+            "bad_blocks": self.nand.bad_blocks_per_die(&geometry).iter().sum::<u32>(),
+            "die_count": geometry.die_count,
+            "blocks_per_die": geometry.blocks_per_die,
+            "pages_per_block": geometry.pages_per_block,
+            "planes_per_row": geometry.plane_count,
+            "physical_pages_per_block": geometry.physical_pages_per_block,
+            "parity_share": 1.0 - self.data_pages_per_block() / block_pages,
+            "slc_cache_blocks": cache_blocks,
+            "slc_pages_per_block": layout.pages(CellMode::Slc),
+            "spare_factor": 1.0 - logical / data_pages,
+            "spare_factor_effective": 1.0 - logical / (data_pages - idle_pages),
+            "reserve_blocks": self.reserve_blocks(),
+            "reserve_text": self.reserve_text(),
+            "transfer_us": timing.transfer.0 as f64 * 1e-3,
+            "codewords_per_page": code.codewords_per_page(),
+            "parity_bytes_per_page": code.parity_bytes_per_page(),
+            "memory_bytes": self.memory_bytes(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ftl::Allocation;
+
+    #[test]
+    fn the_tlc_standard_device_has_the_numbers_of_its_page() {
+        let config = DeviceConfig::resolve("{}").expect("defaults are a device");
+        assert_eq!(config.effective()["raw_bytes"], 32_u64 << 30);
+        assert_eq!(config.logical_pages(), 7_839_820);
+        // 0.10 of 2144.0 spare blocks.
+        assert_eq!(config.reserve_blocks(), 214);
+    }
+
+    #[test]
+    fn logical_pages_and_effective_spare_follow_the_definitions() {
+        // 1024 x 256 pages at OP 7 %: U = 244994; one reserve block gives S_eff 0.0645.
+        let json = r#"{"nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1},
+                       "ftl": {"gc_reserve_blocks": 1}}"#;
+        let config = DeviceConfig::resolve(json).expect("a device");
+        assert_eq!(config.logical_pages(), 244_994);
+        let effective = config.effective()["spare_factor_effective"].as_f64().expect("a number");
+        assert!((effective - (1.0 - 244_994.0 / (1023.0 * 256.0))).abs() < 1e-12);
+    }
+
+    #[test]
+    fn options_show_in_what_follows_from_the_file() {
+        let json = r#"{"nand": {"multi_plane": true, "factory_bad_block_ratio": 0.01},
+                       "ftl": {"parity": {"stripe": 16}, "write_frontiers": "host_gc",
+                               "over_provisioning_pct": 0.15, "allocation": "PDCW",
+                               "slc_cache": {"kind": "static", "blocks_per_die": 8}}}"#;
+        let config = DeviceConfig::resolve(json).expect("a device");
+        assert_eq!(config.ftl.allocation, Allocation::PlaneChannelDie);
+        let effective = config.effective();
+        assert_eq!(effective["pages_per_block"], 512);
+        assert_eq!(effective["planes_per_row"], 2);
+        // A third of 256 rows, in two planes.
+        assert_eq!(effective["slc_pages_per_block"], 170);
+        assert_eq!(effective["slc_cache_blocks"], 128);
+        // 1 - 0.99^2 of 16384 superblocks.
+        assert_eq!(effective["bad_blocks"], 326);
+        // 512 pages are 32 stripes where they start with the block; shifted ones end with a 33rd.
+        let share = effective["parity_share"].as_f64().expect("a number");
+        assert!(share > 32.0 / 512.0 && share < 33.0 / 512.0, "{share}");
+        assert_eq!(effective["raw_bytes"], 32_u64 << 30);
+    }
+
+    #[test]
+    fn compression_leaves_the_capacity_and_grows_the_spare_area() {
+        let plain = DeviceConfig::resolve("{}").expect("a device");
+        let json = r#"{"ftl": {"compression": {"data": "file", "ratio": 0.5}}}"#;
+        let packed = DeviceConfig::resolve(json).expect("a device");
+        assert_eq!(packed.logical_pages(), plain.logical_pages());
+        assert_eq!(packed.effective()["raw_bytes"], plain.effective()["raw_bytes"]);
+        let spare = packed.effective()["spare_factor"].as_f64().expect("a number");
+        assert!((spare - (1.0 - 1.0 / 2.0 / 1.07)).abs() < 1e-6, "{spare}");
+    }
+}

@@ -1,0 +1,311 @@
+//! One object for wear, retention, temperature and reads: the threshold-voltage states of a cell.
+//!
+//! ```text
+//!   density                                      voltages in gaps: the distance between
+//!     E        P1    P2    P3   ...   P7         neighbouring programmed states; P1 stands at 0
+//!    __        _     _     _          _
+//!   /  \      / \   / \   / \        / \         wear       widens all states
+//!  /    \____/   \_/   \_/   \_ ... /   \_       retention  moves the high states down
+//!         |->   |     |     |      <-|           reads      move the low states up
+//!            read levels, set for fresh flash
+//! ```
+//!
+//! A cell of `b` bits has `2^b` states, each normal with a mean and a width:
+//!
+//! ```text
+//!   width_i  = w_i sqrt(sigma^2 + (interference sd)^2) sqrt(1 + (PE / C)^k)
+//!   down_i   = A h_i ln(1 + AF t / t0)                   h_i = ((i - d + 1) / (2^b - d))^profile
+//!   up_i     = B 2^-i (1 + PE / C)^p (reads / 1000)^q    for the d lowest states, d = 2^b / 4
+//! ```
+//!
+//! `w` is the erased ratio for the erased state and 1 for the others, `AF` the Arrhenius
+//! acceleration, `sd` the standard deviation of a neighbour's programmed voltage. The low quarter
+//! of the states only gains charge, the others only lose it: that keeps the error rates of the
+//! presets from falling under any more stress, up to ten years at the reference temperature
+//! (tested). Beyond, a state may have sunk past its read level, and wear that widens it brings some
+//! cells back.
+//!
+//! Lifting ends when the first state has reached the read level above it, where half of it is read
+//! wrong; sinking ends at a whole gap, widths at half a gap. No code reads such a page.
+//!
+//! Error rates ([`super::levels`]), LLRs ([`super::llr`]) and read-retry offsets
+//! ([`super::retry`]) follow from these states. The constants come from [`super::state_presets`].
+//!
+//! Left out: tails heavier than a normal one, wear that moves means, loss that widens states,
+//! temperature at the time of reading.
+
+use super::arrhenius::acceleration;
+use super::gray::GrayCode;
+use super::levels::{level_between, page_rber, ReadLevels};
+use super::state_presets::{CellPreset, StatesKeys};
+use super::{require, RberModel, Stress, RBER_MAX};
+use crate::config::ConfigError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// States that a cell has at most: QLC.
+pub const STATE_COUNT_MAX: usize = 16;
+
+/// Shift at which charge loss ends, gaps: the highest state then stands where its neighbour did.
+const DOWN_MAX: f64 = 1.0;
+
+/// Width at which wear ends, gaps: states a gap apart then overlap by a third of their cells.
+const SIGMA_MAX: f64 = 0.5;
+
+/// Normal threshold-voltage states, lowest first; voltages in gaps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct States {
+    count: usize,
+    mean: [f64; STATE_COUNT_MAX],
+    sigma: [f64; STATE_COUNT_MAX],
+}
+
+impl States {
+    /// States of given means, in rising order, and widths above 0.
+    ///
+    /// # Panics
+    /// When there are fewer than 2 or more than 16, or as many widths as means are not given.
+    pub fn new(mean: &[f64], sigma: &[f64]) -> Self {
+        let count = mean.len();
+        assert!((2..=STATE_COUNT_MAX).contains(&count), "a cell has 2 to 16 states, not {count}");
+        let mut states =
+            Self { count, mean: [0.0; STATE_COUNT_MAX], sigma: [1.0; STATE_COUNT_MAX] };
+        states.mean[..count].copy_from_slice(mean);
+        states.sigma[..count].copy_from_slice(sigma);
+        states
+    }
+
+    /// Means, lowest state first.
+    pub fn mean(&self) -> &[f64] {
+        &self.mean[..self.count]
+    }
+
+    /// Standard deviations, lowest state first.
+    pub fn sigma(&self) -> &[f64] {
+        &self.sigma[..self.count]
+    }
+
+    /// Level `j` stands where states `j` and `j + 1` are equally dense: fewest errors between them.
+    pub fn best_levels(&self) -> ReadLevels {
+        let levels: Vec<f64> = (1..self.count)
+            .map(|j| {
+                level_between((self.mean[j - 1], self.sigma[j - 1]), (self.mean[j], self.sigma[j]))
+            })
+            .collect();
+        ReadLevels::new(&levels)
+    }
+}
+
+/// Threshold-voltage states of a cell under wear, retention, temperature and reads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "StatesKeys")]
+pub struct StateModel {
+    /// Constants that were not given come from this preset.
+    pub preset: CellPreset,
+    /// Bits that the states stand for.
+    pub gray_code: GrayCode,
+    /// Mean of the erased state, gaps, below 0.
+    pub erased_mean: f64,
+    /// Width of the erased state over that of a programmed one, 1 to 10.
+    pub erased_sigma_ratio: f64,
+    /// Width of a programmed state without interference, gaps, above 0.
+    pub sigma: f64,
+    /// Share of a neighbour's programmed voltage that couples into a cell, 0 to 0.5.
+    pub interference_ratio: f64,
+    /// P/E cycles at which the variance has doubled, above 0.
+    pub wear_cycles: f64,
+    /// Power of the P/E cycles in the variance, above 0.
+    pub wear_exponent: f64,
+    /// Downward shift of the highest state per e-fold of time, gaps, 0 or more.
+    pub retention_shift: f64,
+    /// Time after which the shift goes with the logarithm, hours, above 0.
+    pub retention_time_h: f64,
+    /// How steeply the shift rises with the state, above 0; 1 is in proportion.
+    pub retention_profile: f64,
+    /// Activation energy of charge loss, eV, 0 or more.
+    pub activation_energy_ev: f64,
+    /// Temperature at which time runs as stated, degrees Celsius, -55 to 200.
+    pub reference_c: f64,
+    /// Upward shift of the erased state after 1000 reads per page of the block, gaps, 0 or more.
+    pub read_shift: f64,
+    /// Power of the reads, above 0.
+    pub read_exponent: f64,
+    /// Power of the wear `1 + PE / wear_cycles` in the shift by reads, 0 or more.
+    pub read_wear_exponent: f64,
+}
+
+impl Default for StateModel {
+    fn default() -> Self {
+        Self::preset(CellPreset::Tlc)
+    }
+}
+
+impl StateModel {
+    /// The model with the constants of a preset.
+    pub fn preset(preset: CellPreset) -> Self {
+        StatesKeys { preset, ..StatesKeys::default() }.into()
+    }
+
+    /// Bits of a cell.
+    pub fn bits(&self) -> usize {
+        self.gray_code.bits()
+    }
+
+    /// Whether the parameters make a model.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the key, the value and what is accepted.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if self.bits() != self.preset.bits() {
+            let message = format!(
+                "a code of {} bits does not fit the preset of {} bits per cell; accepted: {}",
+                self.bits(),
+                self.preset.bits(),
+                self.preset.codes()
+            );
+            return Err(ConfigError::new("gray_code", message));
+        }
+        let within = |path: &str, value: f64, low: f64, high: f64| {
+            let accepted = format!("{low} to {high}");
+            require((low..=high).contains(&value), path, value, &accepted)
+        };
+        let positive = |path: &str, value: f64| {
+            require(value > 0.0 && value.is_finite(), path, value, "a number above 0")
+        };
+        within("erased_mean", self.erased_mean, -100.0, -0.1)?;
+        within("erased_sigma_ratio", self.erased_sigma_ratio, 1.0, 10.0)?;
+        within("sigma", self.sigma, 1e-3, 10.0)?;
+        within("interference_ratio", self.interference_ratio, 0.0, 0.5)?;
+        positive("wear_cycles", self.wear_cycles)?;
+        within("wear_exponent", self.wear_exponent, 0.01, 10.0)?;
+        within("retention_shift", self.retention_shift, 0.0, 10.0)?;
+        positive("retention_time_h", self.retention_time_h)?;
+        within("retention_profile", self.retention_profile, 0.0, 10.0)?;
+        within("activation_energy_ev", self.activation_energy_ev, 0.0, 3.0)?;
+        within("reference_c", self.reference_c, -55.0, 200.0)?;
+        within("read_shift", self.read_shift, 0.0, 10.0)?;
+        within("read_exponent", self.read_exponent, 0.01, 10.0)?;
+        within("read_wear_exponent", self.read_wear_exponent, 0.0, 10.0)?;
+        // The crossing of two states must lie between them, also beside the wide erased one.
+        let fresh = self.states_at_rest(0.0);
+        let between = fresh
+            .best_levels()
+            .at()
+            .iter()
+            .enumerate()
+            .all(|(level, &at)| fresh.mean()[level] < at && at < fresh.mean()[level + 1]);
+        require(between, "sigma", self.sigma, "a width at which the states stand apart")
+    }
+
+    /// Where the states stand and how wide they are, under stress.
+    pub fn states(&self, stress: &Stress) -> States {
+        self.states_behind(stress, &self.default_levels())
+    }
+
+    /// Read levels set for fresh flash: the ones that a read without retry uses.
+    pub fn default_levels(&self) -> ReadLevels {
+        self.states_at_rest(0.0).best_levels()
+    }
+
+    /// Error rate of a page type at given read levels.
+    pub fn rber_at(&self, stress: &Stress, page_type: usize, levels: &ReadLevels) -> f64 {
+        page_rber(&self.states(stress), self.gray_code, page_type, levels).min(RBER_MAX)
+    }
+
+    /// States under stress, read at `levels` unless retried.
+    fn states_behind(&self, stress: &Stress, levels: &ReadLevels) -> States {
+        let mut states = self.states_at_rest(stress.pe_cycles);
+        let at = levels.at();
+        let disturbed = self.disturbed();
+        let down = self.down(stress).min(DOWN_MAX);
+        // The shifts by reads end together, when the first state has reached its level.
+        let room = |state: usize| (at[state] - states.mean[state]) / read_weight(state);
+        let up = self.up(stress).min((0..disturbed).map(room).fold(f64::INFINITY, f64::min));
+        for state in 0..states.count {
+            states.mean[state] += if state < disturbed {
+                up * read_weight(state)
+            } else {
+                let height = (state - disturbed + 1) as f64 / (states.count - disturbed) as f64;
+                -down * libm::pow(height, self.retention_profile)
+            };
+        }
+        states
+    }
+
+    /// States widened by wear, where they were programmed to.
+    fn states_at_rest(&self, pe_cycles: f64) -> States {
+        let count = self.gray_code.states();
+        let wear = libm::pow(pe_cycles / self.wear_cycles, self.wear_exponent);
+        let fresh = self.fresh_sigma();
+        let sigma = (fresh * libm::sqrt(1.0 + wear)).min(fresh.max(SIGMA_MAX));
+        let mut states =
+            States { count, mean: [0.0; STATE_COUNT_MAX], sigma: [sigma; STATE_COUNT_MAX] };
+        states.sigma[0] = sigma * self.erased_sigma_ratio;
+        for (state, mean) in states.mean[..count].iter_mut().enumerate() {
+            *mean = self.target(state);
+        }
+        states
+    }
+
+    /// Where a state is programmed to.
+    fn target(&self, state: usize) -> f64 {
+        if state == 0 {
+            self.erased_mean
+        } else {
+            (state - 1) as f64
+        }
+    }
+
+    /// How many states gain charge by reads; the others lose it by time.
+    fn disturbed(&self) -> usize {
+        (self.gray_code.states() / 4).max(1)
+    }
+
+    /// How far reads have lifted the erased state.
+    fn up(&self, stress: &Stress) -> f64 {
+        let wear = libm::pow(1.0 + stress.pe_cycles / self.wear_cycles, self.read_wear_exponent);
+        self.read_shift * wear * libm::pow(stress.reads * 1e-3, self.read_exponent)
+    }
+
+    /// How far the highest state has sunk.
+    fn down(&self, stress: &Stress) -> f64 {
+        let hours = stress.retention_h
+            * acceleration(self.activation_energy_ev, self.reference_c, stress.temperature_c);
+        self.retention_shift * libm::log1p(hours / self.retention_time_h)
+    }
+
+    /// Width of a programmed state of fresh flash: the programming step and the coupling of a
+    /// neighbour whose states are equally likely, as independent contributions.
+    fn fresh_sigma(&self) -> f64 {
+        let count = self.gray_code.states();
+        let means = (0..count).map(|state| self.target(state));
+        let centre = means.clone().sum::<f64>() / count as f64;
+        let variance =
+            means.map(|mean| (mean - centre) * (mean - centre)).sum::<f64>() / count as f64;
+        let coupled = self.interference_ratio * self.interference_ratio * variance;
+        libm::sqrt(self.sigma * self.sigma + coupled)
+    }
+}
+
+/// How far a state is lifted by reads, over the erased one: by halves. Assumed; a weaker field
+/// programs less the more charge a cell already holds.
+fn read_weight(state: usize) -> f64 {
+    1.0 / f64::from(1_u32 << state)
+}
+
+impl RberModel for StateModel {
+    fn rber(&self, stress: &Stress) -> f64 {
+        let levels = self.default_levels();
+        let states = self.states_behind(stress, &levels);
+        let of = |page_type| page_rber(&states, self.gray_code, page_type, &levels);
+        let rber = match stress.page_type {
+            Some(page_type) if usize::from(page_type) < self.bits() => of(usize::from(page_type)),
+            _ => (0..self.bits()).map(of).sum::<f64>() / self.bits() as f64,
+        };
+        rber.min(RBER_MAX)
+    }
+
+    fn page_types(&self) -> &'static [&'static str] {
+        self.gray_code.page_types()
+    }
+}

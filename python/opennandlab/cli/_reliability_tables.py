@@ -1,0 +1,135 @@
+"""The tables of `reliability`: what its commands found, for a person.
+
+One function for each command; nothing is computed here.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from opennandlab.cli import _terminal as terminal
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def dim(text: str) -> None:
+    terminal.stdout().print(text, style="dim", markup=False, soft_wrap=True)
+
+
+def made_grid(head: list[str]) -> "Table":
+    from rich.table import Table
+
+    grid = Table(show_edge=False, pad_edge=False)
+    grid.add_column(head[0], no_wrap=True)
+    for cell in head[1:]:
+        grid.add_column(cell, justify="right", no_wrap=True)
+    return grid
+
+
+def print_rows(rows: list[dict[str, Any]], names: list[str]) -> None:
+    from opennandlab.summary import number
+
+    grid = made_grid(names)
+    for row in rows:
+        cells = [f"{row[name]:.4e}" if name == "rber" else number(row[name]) for name in names]
+        grid.add_row(*cells)
+    terminal.stdout().print(grid)
+
+
+def print_states(found: Any) -> None:  # noqa: ANN401 - StatesUnderStress
+    """Each state beside the level above it."""
+    grid = made_grid(["state", "mean", "width", "level above", "default", "best", "page"])
+    for state, (mean, sigma) in enumerate(zip(found.mean, found.sigma, strict=True)):
+        name = "E" if state == 0 else f"P{state}"
+        cells = ["", "", "", ""]
+        if state < len(found.best_levels):
+            page = found.page_types[found.page_of_level[state]]
+            levels = (found.default_levels[state], found.best_levels[state])
+            cells = [str(state + 1), *(f"{level:+.3f}" for level in levels), page]
+        grid.add_row(name, f"{mean:+.3f}", f"{sigma:.3f}", *cells)
+    terminal.stdout().print(grid)
+
+
+def print_llr(table: Any) -> None:  # noqa: ANN401 - an LlrTable; importing it would slow --help
+    console = terminal.stdout()
+    offsets = ", ".join(f"{offset:+.4f}" for offset in table.offsets)
+    console.print(
+        f"{table.page_type} page: offsets {offsets} gaps; RBER {table.rber:.4e}, information "
+        f"{table.mutual_information:.5f} of 1 bit",
+        markup=False,
+        soft_wrap=True,
+    )
+    grid = made_grid(["sensed", "LLR", "P if 0", "P if 1"])
+    for sensed, value, zero, one in zip(
+        table.sensed, table.llr, table.p_if_0, table.p_if_1, strict=True
+    ):
+        grid.add_row(sensed, f"{value:+.3f}", f"{zero:.4e}", f"{one:.4e}")
+    console.print(grid)
+
+
+def print_retry(rows: list[dict[str, Any]], table: Any) -> None:  # noqa: ANN401 - a RetryTable
+    from opennandlab.summary import number
+
+    levels = [f"{index + 1}" for index in range(table.offsets.shape[1])]
+    grid = made_grid(["step", "hours", *(f"RBER {name}" for name in table.page_types), *levels])
+    for row in rows:
+        grid.add_row(
+            str(row["step"]),
+            number(row["retention_h"]),
+            *(f"{rate:.2e}" for rate in row["rber"]),
+            *(f"{offset:+.2f}" for offset in row["offsets"]),
+        )
+    grid.add_row(
+        "best",
+        "",
+        *(f"{rate:.2e}" for rate in table.best_rber),
+        *(f"{offset:+.2f}" for offset in table.best_offsets),
+    )
+    terminal.stdout().print(grid)
+    dim("columns 1 to n: offset of each read level, gaps; step 0: the default levels")
+
+
+def print_pairs(document: dict[str, Any]) -> None:
+    from opennandlab.summary import number
+
+    width = max(len(name) for name in document)
+    for name, value in document.items():
+        terminal.stdout().print(f"{name:{width}}  {number(value)}", markup=False)
+
+
+def print_life(test: dict[str, Any]) -> None:
+    from opennandlab.summary import number
+
+    pages = ", ".join(f"{name} {rate:.2e}" for name, rate in test["rber_by_page"].items())
+    low, high = number(test["uber_low"]), number(test["uber_high"])
+    rows = [
+        ("written", f"{number(test['tbw_tb'])} TB x WAF {number(test['waf'])}", test["waf_source"]),
+        ("wear", f"{number(test['pe_cycles'])} P/E", f"rated {number(test['pe_cycles_rated'])}"),
+        (
+            "retention",
+            f"{number(test['retention_h'])} h at {number(test['retention_c'])} °C",
+            f"as {number(test['bake_h'])} h at {number(test['bake_c'])} °C",
+        ),
+        ("RBER", f"{test['rber']:.3e}", pages or f"model {test['model']}"),
+        ("codeword fails", f"{test['codeword_failure']:.3e}", "analytic"),
+        ("UBER", f"{test['uber']:.3e}", f"analytic; limit {test['uber_max']:.0e}"),
+        (
+            "drawn",
+            f"{number(test['errors_drawn'])} errors in {test['bits_read']:.3g} bits",
+            f"UBER {low} to {high} (95 %)",
+        ),
+        ("to show it", f"{test['bits_to_show']:.3g} bits", "read without an error, 95 %"),
+    ]
+    console = terminal.stdout()
+    console.print(
+        f"JESD218 {test['drive_class']}, model {test['model']}"
+        + (", read at the best levels" if test["retry"] else ""),
+        style="bold",
+        markup=False,
+    )
+    grid = made_grid(["", "value"])
+    grid.add_column("")
+    for row in rows:
+        grid.add_row(*row)
+    console.print(grid)
+    verdict = "passed" if test["passed"] else "not passed"
+    console.print(f"{verdict}: UBER {test['uber']:.3e}, accepted {test['uber_max']:.0e}")

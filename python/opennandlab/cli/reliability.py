@@ -1,0 +1,487 @@
+"""`reliability`: error rates, LLRs, retry tables and life tests from models alone."""
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from opennandlab.cli import _reliability_tables as show
+from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._terminal import Json, Quiet
+
+if TYPE_CHECKING:
+    from opennandlab.reports.chart import Chart
+
+RBER_EXAMPLE = (
+    "opennandlab reliability rber --model tlc --pe 0:5000:11 --retention-h 0,720,8760 --json"
+)
+STATES_EXAMPLE = "opennandlab reliability states --pe 3000 --retention-h 8760 --plot states.html"
+LLR_EXAMPLE = (
+    "opennandlab reliability llr --model tlc --page-type upper --reads-per-bit 3 --pe 3000"
+)
+RETRY_EXAMPLE = "opennandlab reliability retry --pe 3000 --retention-h 8760 --steps 6"
+ARRHENIUS_EXAMPLE = "opennandlab reliability arrhenius --from 40 --to 85 --ea 1.1"
+LIFE_EXAMPLE = "opennandlab reliability life --config tlc_standard --class client"
+TABLE_EXAMPLE = "opennandlab reliability table"
+
+app = typer.Typer(
+    help="Raw bit errors against wear, retention, temperature and reads; LLRs, retry, life tests.",
+    epilog=f"Example: {RBER_EXAMPLE}",
+    no_args_is_help=True,
+)
+
+# More points than a person reads or a page draws.
+POINTS_MAX = 100_000
+
+
+class Class(str, Enum):
+    """Application classes of JESD218."""
+
+    CLIENT = "client"
+    ENTERPRISE = "enterprise"
+
+
+class Around(str, Enum):
+    """Read levels around which a page is sensed."""
+
+    DEFAULT = "default"
+    BEST = "best"
+
+
+ModelName = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="NAME|FILE",
+        help="tlc, slc, mlc, qlc, kim, weibull, power_law, exponential, read_disturb, a device "
+        "preset, or a YAML file with a `reliability` section.",
+    ),
+]
+Cycles = Annotated[float, typer.Option("--pe", help="Program/erase cycles of the block.")]
+Hours = Annotated[float, typer.Option("--retention-h", help="Hours since programming.")]
+Celsius = Annotated[
+    float, typer.Option("--temperature-c", help="Temperature during these hours, °C.")
+]
+Reads = Annotated[
+    float, typer.Option("--reads", help="Reads of the block since programming, per page of it.")
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot", help="Write the curves as an HTML page; a drawing where it ends in .svg."
+    ),
+]
+
+
+@app.command(epilog=f"Example: {RBER_EXAMPLE}")
+def rber(
+    model: ModelName = "tlc",
+    pe: Annotated[
+        str, typer.Option("--pe", help="Program/erase cycles: a list, or FROM:TO:COUNT.")
+    ] = "0:5000:11",
+    retention_h: Annotated[
+        str, typer.Option("--retention-h", help="Hours since programming: list or FROM:TO:COUNT.")
+    ] = "0",
+    temperature_c: Annotated[
+        str, typer.Option("--temperature-c", help="Temperature, °C: list or FROM:TO:COUNT.")
+    ] = "40",
+    reads: Annotated[
+        str, typer.Option("--reads", help="Reads per page of the block: list or FROM:TO:COUNT.")
+    ] = "0",
+    page_type: Annotated[
+        str | None, typer.Option(help="lower, middle, upper, top; `all` for each; default mean.")
+    ] = None,
+    plot: Plot = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Raw bit error rate of a model, at every combination of the given stresses."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.reliability import load_model
+
+        terminal.check_outputs({"--plot": plot})
+        chosen = load_model(model)
+        axes = {
+            "pe_cycles": _numbers("pe", pe),
+            "retention_h": _numbers("retention-h", retention_h),
+            "temperature_c": _numbers("temperature-c", temperature_c),
+            "reads": _numbers("reads", reads),
+        }
+        pages: list[str | None] = [page_type]
+        if page_type == "all":
+            pages = list(chosen.page_types) or [None]
+        points = _points(axes, len(pages))
+        columns = {name: [point[name] for point in points] for name in axes}
+        rows = []
+        for page in pages:
+            values = chosen.rber(**columns, page_type=page).tolist()
+            rows += [
+                {**point, "page_type": page or "mean", "rber": value}
+                for point, value in zip(points, values, strict=True)
+            ]
+        if plot is not None:
+            from opennandlab.reliability.charts import rber_chart
+
+            chart = rber_chart(rows)
+            _draw(plot, f"RBER of {chosen.name}", _words(chosen.parameters), chart, as_json=as_json)
+        if as_json:
+            terminal.emit_json(
+                {"model": chosen.name, "parameters": chosen.parameters, "points": rows}
+            )
+        elif not quiet:
+            varying = [name for name in axes if len(axes[name]) > 1] or ["pe_cycles"]
+            if len(pages) > 1 or page_type not in {None, "all"}:
+                varying.append("page_type")
+            fixed = {name: values[0] for name, values in axes.items() if name not in varying}
+            show.dim(f"{chosen.name}: " + _words(fixed))
+            show.print_rows(rows, [*varying, "rber"])
+
+
+@app.command(epilog=f"Example: {STATES_EXAMPLE}")
+def states(
+    model: ModelName = "tlc",
+    pe: Cycles = 3000.0,
+    retention_h: Hours = 8760.0,
+    temperature_c: Celsius = 40.0,
+    reads: Reads = 0.0,
+    plot: Plot = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Threshold-voltage states of a cell under stress, and the read levels; voltages in gaps."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.reliability import load_model
+
+        terminal.check_outputs({"--plot": plot})
+        chosen = load_model(model)
+        stress = _stress(pe, retention_h, temperature_c, reads)
+        found = chosen.states(**stress)
+        if plot is not None:
+            from opennandlab.reliability.charts import states_chart
+
+            title = f"States of {chosen.name}"
+            read = f", {reads:g} reads" if reads else ""
+            stresses = {
+                "fresh": {},
+                f"{pe:g} P/E": _stress(pe, 0, temperature_c, 0),
+                f"and {retention_h:g} h at {temperature_c:g} °C{read}": stress,
+            }
+            chart = states_chart(chosen, stresses, title)
+            _draw(plot, title, _words(stress), chart, as_json=as_json)
+        if as_json:
+            document = {
+                "mean": found.mean.tolist(),
+                "sigma": found.sigma.tolist(),
+                "default_levels": found.default_levels.tolist(),
+                "best_levels": found.best_levels.tolist(),
+                "page_of_level": [found.page_types[page] for page in found.page_of_level],
+            }
+            terminal.emit_json({"model": chosen.name, "stress": stress, **document})
+        elif not quiet:
+            show.dim(f"{chosen.name}: " + _words(stress))
+            show.print_states(found)
+
+
+@app.command(epilog=f"Example: {LLR_EXAMPLE}")
+def llr(
+    model: ModelName = "tlc",
+    page_type: Annotated[
+        str, typer.Option(help="lower, middle, upper, top; `all` for each.")
+    ] = "all",
+    reads_per_bit: Annotated[
+        int, typer.Option("--reads-per-bit", help="How often the page is read: 1, 3 or 7.")
+    ] = 3,
+    offsets: Annotated[
+        str | None,
+        typer.Option(
+            help="Level offsets of the reads, gaps, rising; default: those that tell most."
+        ),
+    ] = None,
+    levels: Annotated[Around, typer.Option(help="Levels to read around.")] = Around.DEFAULT,
+    pe: Cycles = 0.0,
+    retention_h: Hours = 0.0,
+    temperature_c: Celsius = 40.0,
+    reads: Reads = 0.0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Log-likelihood ratios of a bit after 1, 3 or 7 reads, by page type; positive means 0."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.reliability import load_model
+
+        chosen = load_model(model)
+        stress = _stress(pe, retention_h, temperature_c, reads)
+        names = list(chosen.page_types) if page_type == "all" else [page_type]
+        tables = [
+            chosen.llr_table(
+                name,
+                reads_per_bit,
+                **stress,
+                offsets=None if offsets is None else _numbers("offsets", offsets),
+                levels=levels.value,
+            )
+            # A model without states says so itself.
+            for name in names or ["lower"]
+        ]
+        if as_json:
+            rows = [
+                {
+                    "page_type": table.page_type,
+                    "offsets": table.offsets.tolist(),
+                    "rber": table.rber,
+                    "mutual_information": table.mutual_information,
+                    "bins": [
+                        {"sensed": sensed, "llr": value, "p_if_0": zero, "p_if_1": one}
+                        for sensed, value, zero, one in zip(
+                            table.sensed,
+                            table.llr.tolist(),
+                            table.p_if_0.tolist(),
+                            table.p_if_1.tolist(),
+                            strict=True,
+                        )
+                    ],
+                }
+                for table in tables
+            ]
+            terminal.emit_json({"model": chosen.name, "stress": stress, "tables": rows})
+        elif not quiet:
+            show.dim(f"{chosen.name}: " + _words(stress))
+            for table in tables:
+                show.print_llr(table)
+
+
+@app.command(epilog=f"Example: {RETRY_EXAMPLE}")
+def retry(
+    model: ModelName = "tlc",
+    steps: Annotated[int, typer.Option(help="Entries of the table, 1 to 64.")] = 8,
+    horizon_h: Annotated[
+        float, typer.Option("--horizon-h", help="Retention that the last entry is made for, hours.")
+    ] = 8760.0,
+    pe: Cycles = 3000.0,
+    retention_h: Hours = 8760.0,
+    temperature_c: Celsius = 40.0,
+    reads: Reads = 0.0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Read-retry offsets that follow from charge loss, and what a stressed page reads with each."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.reliability import load_model
+
+        chosen = load_model(model)
+        stress = _stress(pe, retention_h, temperature_c, reads)
+        table = chosen.retry_table(steps, horizon_h, **stress)
+        rows = [
+            {"step": 0, "retention_h": 0.0, "rber": table.default_rber.tolist()}
+            | {"offsets": [0.0] * table.offsets.shape[1]}
+        ]
+        rows += [
+            {"step": index, "retention_h": hours, "rber": rates, "offsets": offsets}
+            for index, (hours, rates, offsets) in enumerate(
+                zip(
+                    table.retention_h.tolist(),
+                    table.rber.tolist(),
+                    table.offsets.tolist(),
+                    strict=True,
+                ),
+                1,
+            )
+        ]
+        if as_json:
+            best = {"rber": table.best_rber.tolist(), "offsets": table.best_offsets.tolist()}
+            terminal.emit_json(
+                {
+                    "model": chosen.name,
+                    "stress": stress,
+                    "horizon_h": horizon_h,
+                    "page_types": list(table.page_types),
+                    "steps": rows,
+                    "best": best,
+                }
+            )
+        elif not quiet:
+            show.dim(f"{chosen.name}: " + _words(stress))
+            show.print_retry(rows, table)
+
+
+@app.command(epilog=f"Example: {ARRHENIUS_EXAMPLE}")
+def arrhenius(
+    from_c: Annotated[float, typer.Option("--from", help="Temperature asked about, °C.")],
+    to_c: Annotated[float, typer.Option("--to", help="Temperature of the bake, °C.")],
+    ea: Annotated[float, typer.Option("--ea", help="Activation energy, eV.")] = 1.1,
+    hours: Annotated[
+        float | None,
+        typer.Option("--hours", help="Hours at the first temperature; gives the bake."),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """How many hours at one temperature an hour at another stands for."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.reliability import arrhenius as factor
+
+        value = factor(ea, from_c, to_c)
+        document: dict[str, Any] = {"ea_ev": ea, "from_c": from_c, "to_c": to_c}
+        document["acceleration"] = value
+        if hours is not None:
+            document |= {"hours": hours, "hours_at_to": hours / value}
+        if as_json:
+            terminal.emit_json(document)
+        elif not quiet:
+            show.print_pairs(document)
+
+
+@app.command(epilog=f"Example: {LIFE_EXAMPLE}")
+def life(
+    config: Annotated[
+        str, typer.Option("--config", "-c", metavar="PRESET|FILE", help="The device.")
+    ] = "config",
+    drive_class: Annotated[Class, typer.Option("--class", help="Class of JESD218.")] = Class.CLIENT,
+    tbw: Annotated[
+        float | None,
+        typer.Option("--tbw", help="TB that the host writes; default: rated cycles used up."),
+    ] = None,
+    waf: Annotated[
+        float | None,
+        typer.Option("--waf", help="Write amplification; default: closed form, random writes."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", "-m", metavar="NAME|FILE", help="Error model; default the device's."
+        ),
+    ] = None,
+    reads: Reads = 0.0,
+    spread: Annotated[
+        float, typer.Option(help="Relative standard deviation of the error rates of pages.")
+    ] = 0.0,
+    layers: Annotated[int, typer.Option(help="Layers of the 3D stack.")] = 1,
+    layer_swing: Annotated[
+        float, typer.Option(help="How much more than the mean the outermost layers err, 0 to 2.")
+    ] = 0.0,
+    retry_reads: Annotated[
+        bool, typer.Option("--retry", help="Read at the best levels, as retry ends up doing.")
+    ] = False,
+    passes: Annotated[float, typer.Option(help="How often the whole drive is read back.")] = 1.0,
+    seed: terminal.Seed = 42,
+    sets: terminal.Sets = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Life test after JESD218: write to TBW, keep without power, read back, UBER against the limit.
+
+    Exit code 1 when the limit is not met.
+    """
+    with terminal.guard(as_json=as_json):
+        from opennandlab.config import load_device, parse_overrides
+        from opennandlab.reliability import life_test
+
+        test = life_test(
+            load_device(config, parse_overrides(sets or [])),
+            drive_class.value,
+            tbw_tb=tbw,
+            waf=waf,
+            model=model,
+            reads=reads,
+            cv=spread,
+            layers=layers,
+            layer_swing=layer_swing,
+            retry=retry_reads,
+            passes=passes,
+            seed=seed,
+        )
+        if as_json:
+            terminal.emit_json(test.to_dict())
+        elif not quiet:
+            show.print_life(test.to_dict())
+    if not test.passed:
+        raise typer.Exit(terminal.FAILED)
+
+
+@app.command(epilog=f"Example: {TABLE_EXAMPLE}")
+def table(plot: Plot = None, as_json: Json = False, quiet: Quiet = False) -> None:
+    """The RBER table of the OpenNANDLab 2.0 page beside every model, and why they differ."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.reliability import page_table
+        from opennandlab.summary import number
+
+        terminal.check_outputs({"--plot": plot})
+        rows = page_table()
+        if plot is not None:
+            from opennandlab.reliability.charts import page_chart
+
+            title = "RBER against P/E cycles: the OpenNANDLab 2.0 page and published flash"
+            _draw(plot, title, "TLC, without retention and reads.", page_chart(), as_json=as_json)
+        if as_json:
+            terminal.emit_json({"rows": rows})
+        elif not quiet:
+            cycles = [f"{point['pe_cycles']} P/E" for point in rows[0]["points"]]
+            grid = show.made_grid(["model", *cycles])
+            grid.add_row("the page", *(f"{point['page']:.2e}" for point in rows[0]["points"]))
+            for row in rows:
+                cells = [
+                    f"{point['here']:.2e} (x {number(round(point['ratio'], 3))})"
+                    for point in row["points"]
+                ]
+                grid.add_row(row["model"], *cells)
+            console = terminal.stdout()
+            console.print(grid)
+            for row in rows:
+                console.print(f"{row['model']}: {row['reason']}", markup=False, style="dim")
+
+
+def _draw(plot: Path, title: str, lead: str, chart: "Chart", *, as_json: bool) -> None:
+    """Write a chart; a disk that refuses is no mistake of the user."""
+    from opennandlab.errors import OutputError
+    from opennandlab.reports.chart_page import write_charts
+
+    try:
+        write_charts(title, lead, [chart], plot)
+    except OutputError as error:
+        terminal.stop(terminal.BROKEN, str(error), as_json=as_json)
+
+
+def _numbers(option: str, text: str) -> list[float]:
+    """Read `1,2,3` or `from:to:count`, evenly spaced.
+
+    >>> _numbers("pe", "0:1000:3"), _numbers("pe", "0,720")
+    ([0.0, 500.0, 1000.0], [0.0, 720.0])
+    """
+    from opennandlab.errors import ConfigError
+
+    accepted = "accepted: numbers with commas between them, or FROM:TO:COUNT"
+    try:
+        if ":" in text:
+            first, last, count_text = text.split(":")
+            count = int(count_text)
+            if not 2 <= count <= POINTS_MAX:
+                raise ConfigError(option, f"{count} points; accepted: 2 to {POINTS_MAX}")
+            low, high = float(first), float(last)
+            return [low + (high - low) * index / (count - 1) for index in range(count)]
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise ConfigError(option, f"`{text}` is no list of numbers; {accepted}") from error
+
+
+def _points(axes: dict[str, list[float]], pages: int) -> list[dict[str, float]]:
+    from itertools import product
+    from math import prod
+
+    from opennandlab.errors import ConfigError
+
+    count = prod(len(values) for values in axes.values()) * pages
+    if count > POINTS_MAX:
+        raise ConfigError(".", f"{count} combinations; accepted: at most {POINTS_MAX}")
+    return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+
+
+def _stress(pe: float, hours: float, celsius: float, reads: float) -> dict[str, float]:
+    return {"pe_cycles": pe, "retention_h": hours, "temperature_c": celsius, "reads": reads}
+
+
+def _words(values: dict[str, Any]) -> str:
+    from opennandlab.summary import number
+
+    return ", ".join(f"{name} {number(value)}" for name, value in values.items())

@@ -1,0 +1,42 @@
+"""What wear, time, temperature and reads do to a bit: error rates, LLRs, retry tables, life tests.
+
+    from opennandlab import reliability
+    model = reliability.load_model("tlc")
+    model.rber([0, 1500, 3000], retention_h=720)
+
+Models are those of the `reliability` section of a device file, by the same names; the arithmetic
+is the core's. Voltages are in gaps: distances between neighbouring programmed states.
+"""
+
+from __future__ import annotations
+
+from opennandlab.reliability.jedec import CLASSES, DriveClass, arrhenius
+from opennandlab.reliability.life import LifeTest, life_test
+from opennandlab.reliability.model import (
+    MODELS,
+    LlrTable,
+    Model,
+    RetryTable,
+    StatesUnderStress,
+    layer_factors,
+    load_model,
+)
+from opennandlab.reliability.page_table import page_table
+from opennandlab.reliability.spread import codeword_failure
+
+__all__ = [
+    "CLASSES",
+    "MODELS",
+    "DriveClass",
+    "LifeTest",
+    "LlrTable",
+    "Model",
+    "RetryTable",
+    "StatesUnderStress",
+    "arrhenius",
+    "codeword_failure",
+    "layer_factors",
+    "life_test",
+    "load_model",
+    "page_table",
+]

@@ -1,0 +1,292 @@
+"""A life test after JESD218: write to the rated amount, keep without power, read everything back.
+
+```text
+write TBW ──► P/E cycles = TBW x WAF / capacity ──► retention of the class ──► read back ──► UBER
+```
+
+Nothing is simulated write by write: wear is the mean over the drive, retention is the class's own
+(a bake of equal effect is printed beside it), and UBER follows from the error model and the code
+as `P(codeword fails) / data bits`, averaged over page types and layers. What a test of this size
+would *see* is then drawn once from that rate, with its interval: a drive is read a few times, and
+1e-15 is shown only by 3e15 bits without an error.
+
+Left out: wear that differs between blocks, early failures, the temperature of writing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from dataclasses import asdict, dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opennandlab import _core
+from opennandlab.config import DeviceConfig, load_device
+from opennandlab.config import Source as DeviceSource
+from opennandlab.errors import ConfigError
+from opennandlab.prediction import predicted_waf
+from opennandlab.reliability.jedec import BAKE_C, CLASSES
+from opennandlab.reliability.model import Model, Source, layer_factors, load_model
+from opennandlab.reliability.spread import codeword_failure
+
+# Two-sided, as everywhere in this package.
+CONFIDENCE = 0.95
+# Above so many events the approximation of Wilson and Hilferty has five digits.
+EXACT_EVENTS_MAX = 200
+
+
+@dataclass(frozen=True)
+class LifeTest:
+    """The outcome of a life test."""
+
+    drive_class: str
+    """`client` or `enterprise`."""
+    model: str
+    """Name of the error model."""
+    tbw_tb: float
+    """Bytes that the host wrote, TB of 10^12."""
+    waf: float
+    """NAND bytes programmed per host byte."""
+    waf_source: str
+    """Where the WAF comes from."""
+    pe_cycles: float
+    """Mean program/erase cycles at the end."""
+    pe_cycles_rated: float
+    """What the flash is rated for."""
+    retention_h: float
+    """Hours without power."""
+    retention_c: float
+    """Temperature of these hours, degrees Celsius."""
+    bake_c: float
+    """Temperature of a bake, degrees Celsius."""
+    bake_h: float
+    """Hours there of equal effect, at 1.1 eV."""
+    rber: float
+    """Raw bit error rate when read back: mean over page types."""
+    rber_by_page: dict[str, float]
+    """The same for each page type that the model tells apart."""
+    retry: bool
+    """Whether pages were read at the best levels."""
+    codeword_failure: float
+    """Probability that a codeword of the page cannot be decoded, mean."""
+    uber: float
+    """Data errors per bit read, analytic."""
+    uber_max: float
+    """The limit of the class."""
+    bits_read: float
+    """Data bits read back."""
+    errors_expected: float
+    """Mean number of data errors among them."""
+    errors_drawn: int
+    """Number drawn with the seed."""
+    uber_drawn: float
+    """Drawn errors per bit read."""
+    uber_low: float
+    """Lower end of the 95 % interval of the drawn rate (exact Poisson)."""
+    uber_high: float
+    """Its upper end."""
+    bits_to_show: float
+    """Bits without an error that would show the limit at 95 %."""
+    seed: int
+    """Of the draw."""
+    passed: bool
+    """Whether the analytic UBER is within the limit."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return asdict(self)
+
+
+def life_test(  # noqa: PLR0913 - what a test plan states
+    device: DeviceSource,
+    drive_class: str = "client",
+    *,
+    tbw_tb: float | None = None,
+    waf: float | None = None,
+    model: Source | None = None,
+    reads: float = 0.0,
+    cv: float = 0.0,
+    layers: int = 1,
+    layer_swing: float = 0.0,
+    retry: bool = False,
+    passes: float = 1.0,
+    seed: int = 42,
+) -> LifeTest:
+    """Run a life test after JESD218 on a device.
+
+    Args:
+        device: Preset, file, mapping or device.
+        drive_class: `client` or `enterprise`.
+        tbw_tb: Bytes that the host writes, TB; by default what wears the flash to its rated cycles.
+        waf: Write amplification; by default the closed form for uniform random writes.
+        model: Error model; by default the device's own.
+        reads: Reads per page of the block before the final one.
+        cv: Relative standard deviation of the error rates of pages.
+        layers: Layers of the stack.
+        layer_swing: How much more than the mean the outermost layers err, 0 to 2.
+        retry: Read at the best levels, as a drive ends up doing; needs a model with states.
+        passes: How often the whole drive is read back.
+        seed: Of the drawn outcome.
+
+    Returns:
+        The outcome.
+
+    Raises:
+        ConfigError: for an unknown class, a code without a bound, or a value out of range.
+
+    Source:
+        JEDEC JESD218 (recalled, unverified); UBER as in N. Mielke et al., IRPS 2008.
+
+    >>> test = life_test("tlc_standard", "client")
+    >>> test.pe_cycles, test.passed
+    (3000.0, False)
+    """
+    drive = load_device(device)
+    if drive_class not in CLASSES:
+        accepted = ", ".join(CLASSES)
+        raise ConfigError("class", f"`{drive_class}` is unknown; accepted: {accepted}")
+    asked = CLASSES[drive_class]
+    for name, value in (("tbw", tbw_tb), ("passes", passes)):
+        if value is not None and not 0.0 < value < math.inf:
+            raise ConfigError(name, f"{value} is not usable; accepted: a number above 0")
+    factor, factor_source = _waf(drive, waf)
+    raw_bytes = drive.effective["physical_pages"] * drive["nand.page_size_bytes"]
+    rated = float(drive["nand.max_pe_cycles"])
+    written = rated * raw_bytes / factor if tbw_tb is None else tbw_tb * 1e12
+    cycles = rated if tbw_tb is None else written * factor / raw_bytes
+    chosen = load_model(drive if model is None else model)
+    stress = (cycles, asked.retention_h, asked.retention_c, reads)
+    rates, names = _rates(chosen, stress, retry=retry)
+    spread = np.outer(rates, layer_factors(layers, layer_swing)).clip(0.0, 0.5)
+    failure, uber = _failure(drive, spread, cv)
+    bits = float(drive.effective["logical_bytes"]) * 8.0 * passes
+    drawn = _drawn(uber * bits, seed)
+    low, high = poisson_interval(drawn)
+    return LifeTest(
+        drive_class=drive_class,
+        model=chosen.name,
+        tbw_tb=written / 1e12,
+        waf=factor,
+        waf_source=factor_source,
+        pe_cycles=cycles,
+        pe_cycles_rated=rated,
+        retention_h=asked.retention_h,
+        retention_c=asked.retention_c,
+        bake_c=BAKE_C,
+        bake_h=asked.bake_h(BAKE_C),
+        rber=float(rates.mean()),
+        rber_by_page=dict(zip(names, rates.tolist(), strict=False)),
+        retry=retry,
+        codeword_failure=failure,
+        uber=uber,
+        uber_max=asked.uber_max,
+        bits_read=bits,
+        errors_expected=uber * bits,
+        errors_drawn=drawn,
+        uber_drawn=drawn / bits,
+        uber_low=low / bits,
+        uber_high=high / bits,
+        bits_to_show=-math.log((1.0 - CONFIDENCE) / 2.0) / asked.uber_max,
+        seed=seed,
+        passed=uber <= asked.uber_max,
+    )
+
+
+def poisson_interval(events: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return the exact interval of the mean of a Poisson variable of which one value was seen.
+
+    Args:
+        events: The value.
+        confidence: Two-sided, 0 to 1.
+
+    Returns:
+        Lower and upper end; above 200 events to five digits.
+
+    Source:
+        F. Garwood, "Fiducial limits for the Poisson distribution", Biometrika 28, 1936; E. Wilson
+        and M. Hilferty, "The distribution of chi-square", PNAS 17, 1931.
+
+    >>> [round(end, 3) for end in poisson_interval(0)], [round(e, 3) for e in poisson_interval(10)]
+    ([0.0, 3.689], [4.795, 18.39])
+    """
+    tail = (1.0 - confidence) / 2.0
+    if events > EXACT_EVENTS_MAX:
+        score = NormalDist().inv_cdf(1.0 - tail)
+
+        def root(count: float, sign: float) -> float:
+            base = 1.0 - 1.0 / (9.0 * count) + sign * score / (3.0 * math.sqrt(count))
+            return count * base * base * base
+
+        return root(float(events), -1.0), root(events + 1.0, 1.0)
+    low = 0.0 if events == 0 else _mean_where(events - 1, 1.0 - tail)
+    return low, _mean_where(events, tail)
+
+
+def _mean_where(count: int, probability: float) -> float:
+    """Return the mean at which `P(X <= count)`, which falls with it, has a given value."""
+    low, high = 0.0, 10.0 * (count + 5.0)
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        log_terms = [k * math.log(middle) - math.lgamma(k + 1) - middle for k in range(count + 1)]
+        if math.fsum(map(math.exp, log_terms)) > probability:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)
+
+
+def _waf(device: DeviceConfig, waf: float | None) -> tuple[float, str]:
+    if waf is not None:
+        if not 1.0 <= waf < math.inf:
+            raise ConfigError("waf", f"{waf} is not usable; accepted: 1 or more")
+        return waf, "given"
+    value = predicted_waf(device.to_dict(), device.effective)
+    if value is None:
+        policy = device["ftl.gc_policy.kind"]
+        raise ConfigError("waf", f"no closed form for `{policy}` on this device; give --waf")
+    return value, "closed form, uniform random writes"
+
+
+def _rates(
+    model: Model, stress: tuple[float, float, float, float], *, retry: bool
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Return the error rate of each page type, and their names."""
+    names = model.page_types
+    cycles, hours, temperature, reads = stress
+    if retry:
+        table = model.retry_table(
+            pe_cycles=cycles, retention_h=hours, temperature_c=temperature, reads=reads
+        )
+        return table.best_rber, names
+    if not names:
+        return np.atleast_1d(model.rber(*stress)), names
+    return np.array([model.rber(*stress, page_type=name) for name in names]).ravel(), names
+
+
+def _failure(device: DeviceConfig, rates: NDArray[np.float64], cv: float) -> tuple[float, float]:
+    """Return the mean failure probability of a full codeword, and the UBER of a page."""
+    code = json.loads(_core.page_code(device.json))
+    parity, full, last = (code[key] for key in ("parity_bits", "data_bits", "last_data_bits"))
+    mends = code["correctable"]
+    whole = float(codeword_failure(full + parity, mends, rates, cv).mean())
+    short = float(codeword_failure(last + parity, mends, rates, cv).mean())
+    failed = (code["codewords"] - 1) * whole + short
+    return whole if code["codewords"] > 1 else short, failed / code["page_bits"]
+
+
+def _drawn(mean: float, seed: int) -> int:
+    """Draw a Poisson variable; only `Random.random` is the same in every version of Python."""
+    stream = random.Random(f"{seed}/reliability.life")  # noqa: S311 - a simulation, not a secret
+    if mean > EXACT_EVENTS_MAX:
+        share = min(max(stream.random(), 1e-15), 1.0 - 1e-15)
+        return max(0, round(mean + math.sqrt(mean) * NormalDist().inv_cdf(share)))
+    count, passed = 0, -math.log1p(-stream.random())
+    while passed < mean:
+        count += 1
+        passed -= math.log1p(-stream.random())
+    return count
