@@ -106,6 +106,12 @@ def check_trace(document: dict[str, Any], from_us: float, to_us: float) -> None:
     spans = [event for event in events if event["ph"] == "X"]
     assert len(spans) > 20
     assert {event["ph"] for event in events} <= {"X", "M", "C"}
+    levels = [event for event in events if event["ph"] == "C"]
+    assert {level["name"] for level in levels} == {"queue_depth"}
+    for level in levels:
+        assert {"name", "ph", "ts", "pid", "args"} <= set(level)
+        assert from_us <= level["ts"] < to_us
+        assert 0 <= level["args"]["queue_depth"] <= SHORT["queue_depth"]
     lanes: dict[tuple[int, int], list[tuple[float, float]]] = {}
     for span in spans:
         assert {"name", "ph", "ts", "dur", "pid", "tid"} <= set(span)
@@ -244,6 +250,24 @@ def test_the_page_shows_what_its_commands_print_and_draw(tmp_path: Path) -> None
         drawn = (tmp_path / name).read_text(encoding="utf-8")
         committed = (docs / "resources" / name).read_text(encoding="utf-8")
         assert drawn == committed, f"{name} is not what the page's command draws"
+
+
+def test_what_is_on_is_shown_and_what_is_off_is_named(cli: Cli, folder: Path) -> None:
+    (folder / "device.yaml").write_text(json.dumps(SUSPENDS), encoding="utf-8")
+    shown = cli("config", "show", "device.yaml").stdout
+    rows = {line.split("│")[0].strip(): line.split("│")[1:] for line in shown.splitlines()}
+    value, unit, source = rows["controller.suspend.suspend_us"]
+    assert (value.strip(), unit.strip(), source.strip()) == ("20.0", "µs", "default")
+    kind = [cell.strip() for cell in rows["controller.scheduler.kind"]]
+    assert kind == ["priority", "", "given: device.yaml"]
+    assert "ftl.copyback" not in rows
+    off = shown.partition("off: ")[2]
+    for name in ("ftl.copyback", "ftl.slc_cache", "nand.multi_plane"):
+        assert name in off
+    # What was written down is shown, even where it switches something off.
+    given = cli("config", "show", "device.yaml", "--set", "nand.multi_plane=false").stdout
+    assert "nand.multi_plane" not in given.partition("off: ")[2]
+    assert "given: --set" in given
 
 
 def test_the_page_names_every_part() -> None:
