@@ -6,7 +6,7 @@
 //! parts, so that any band of percentiles can be asked for afterwards without keeping commands.
 //!
 //! ```text
-//! submitted ─ submission ─ controller ─ link in ─ cache, room ─ die queue (behind host, collection,
+//! submitted ─ submission ─ controller ─ link in ─ cache, room ─ die queue (host, collection, erases) ─
 //!     erases) ─ sense, retries ─ bus wait ─ bus ─ program ─ suspended ─ ecc ─ link out ─ completed
 //! ```
 
