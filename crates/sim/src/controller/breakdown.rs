@@ -6,8 +6,8 @@
 //! parts, so that any band of percentiles can be asked for afterwards without keeping commands.
 //!
 //! ```text
-//! submitted ─ submission ─ controller ─ link in ─ cache, room ─ die queue (host, collection, erases) ─
-//!     erases) ─ sense, retries ─ bus wait ─ bus ─ program ─ suspended ─ ecc ─ link out ─ completed
+//! submitted ─ submission ─ controller ─ link in ─ cache, room ─ die queue (host,
+//!     collection, erases) ─ sense, retries ─ bus wait ─ bus ─ program ─ suspended ─ ecc ─ link out ─ completed
 //! ```
 
 use serde_json::{json, Value};
@@ -170,8 +170,8 @@ impl Breakdown {
         self.mismatches
     }
 
-    /// `{read: {count, bands: [{band, count, latency_us_mean, parts_us: {…}}]}, …}`, classes without
-    /// commands left out.
+    /// `{read: {count, bands: [{band, count, latency_us_mean, parts_us: {…}}]}, …}`, without the
+    /// classes that have no commands.
     ///
     /// A band holds exactly its share of the commands. A bucket that lies across an edge gives each
     /// side as many of its commands as belong there, each with the bucket's mean parts.
