@@ -7,7 +7,8 @@
 //!
 //! ```text
 //! submitted ─ submission ─ controller ─ link in ─ cache, room ─ die queue (host,
-//!     collection, erases) ─ sense, retries ─ bus wait ─ bus ─ program ─ suspended ─ ecc ─ link out ─ completed
+//!     collection, erases) ─ sense, retries ─ bus wait ─ bus ─ program ─ suspended ─ ecc ─ link out ─
+//!     completed
 //! ```
 
 use serde_json::{json, Value};
