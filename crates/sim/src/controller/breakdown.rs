@@ -203,12 +203,13 @@ impl Class {
             let end = below + bucket.count;
             let inside = end.min(limit).saturating_sub(below.max(first));
             below = end;
-            let share = inside as f64 / bucket.count as f64;
-            latency += bucket.latency as f64 * share;
-            sums.iter_mut().zip(&bucket.parts).for_each(|(sum, &part)| *sum += part as f64 * share);
+            // Multiplied first: exact as long as the products are below 2^53 ns.
+            let share = |total: u128| total as f64 * inside as f64 / bucket.count as f64;
+            latency += share(bucket.latency);
+            sums.iter_mut().zip(&bucket.parts).for_each(|(sum, &part)| *sum += share(part));
         }
         let count = limit - first;
-        let mean = |total: f64| total * 1e-3 / count as f64;
+        let mean = |total: f64| total / (1e3 * count as f64);
         let parts: serde_json::Map<String, Value> = PART_NAMES
             .iter()
             .zip(&sums)
