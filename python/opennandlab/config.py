@@ -153,8 +153,12 @@ class DeviceConfig(Document):
         """Return the source of a key: its comment in the file, document, assumption, or default."""
         around = path
         while around:
+            if self.given.get(around):
+                return self.given[around]
+            # Of what was given by its name alone, the kind was given and the rest follows.
             if around in self.given:
-                return self.given[around] or f"given: {self.name}"
+                is_named = path in {around, f"{around}.kind"}
+                return f"given: {self.name}" if is_named else "default"
             if around in self.sources:
                 return self.sources[around]
             around = around.rpartition(".")[0]
@@ -172,7 +176,12 @@ class DeviceConfig(Document):
         document = self.to_dict()
         for path, value in changes.items():
             set_path(document, path, value)
-        given = {**self.given, **dict.fromkeys(changes, "")}
+        paths = [
+            f"{path}.{leaf}" if leaf else path
+            for path, value in changes.items()
+            for leaf in ([leaf for leaf, _ in leaves(value)] if isinstance(value, dict) else [""])
+        ]
+        given = {**self.given, **dict.fromkeys(paths, "")}
         return DeviceConfig(_resolve_device(document), self.name, given)
 
 

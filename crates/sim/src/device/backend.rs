@@ -35,9 +35,7 @@ impl Backend {
     /// The back end that the device needs, all idle.
     pub(crate) fn new(drive: &Drive, observation: &Observation) -> Self {
         let config = &drive.config;
-        let is_needed =
-            config.controller.needs_full() || config.nand.needs_full() || config.ftl.needs_full();
-        if !is_needed && *observation == Observation::default() {
+        if !config.needs_full() && *observation == Observation::default() {
             return Self::Plain(Plain::new(drive.geometry, drive.config.nand.timing()));
         }
         let written = |block| drive.ftl.written_pages(block);
@@ -144,6 +142,16 @@ impl Backend {
     pub(crate) fn set_urgency(&mut self, die: DieId, urgency: Urgency) {
         if let Self::Full(full) = self {
             full.set_urgency(die, urgency);
+        }
+    }
+
+    /// A level for the timeline, when one is recorded.
+    #[inline]
+    pub(crate) fn level(&mut self, name: &'static str, at: Ns, value: u64) {
+        if let Self::Full(full) = self {
+            if let Some(timeline) = &mut full.timeline {
+                timeline.level(name, at, value);
+            }
         }
     }
 

@@ -186,6 +186,7 @@ impl TimedStage {
     pub(crate) fn submit(&mut self, drive: &mut Drive, command: HostCommand) {
         self.note_area();
         self.outstanding += 1;
+        self.note_depth();
         self.tally.issued += 1;
         if self.slots.len() - self.free_slots.len() >= self.depth_max as usize {
             let queue = usize::from(command.tenant);
@@ -445,6 +446,7 @@ impl TimedStage {
     fn complete(&mut self, drive: &mut Drive, index: u32) -> Step {
         self.note_area();
         self.outstanding -= 1;
+        self.note_depth();
         let now = self.now();
         let Slot { command, submitted, .. } = self.slots[index as usize];
         self.free_slots.push(index);
@@ -465,6 +467,13 @@ impl TimedStage {
             self.admit(drive, next, next.arrival);
         }
         Step::Completed(command.tenant)
+    }
+
+    /// The number of outstanding commands changed.
+    #[inline]
+    fn note_depth(&mut self) {
+        let now = self.now();
+        self.backend.level("queue_depth", now, u64::from(self.outstanding));
     }
 
     #[inline]

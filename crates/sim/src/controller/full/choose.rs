@@ -67,18 +67,24 @@ impl Full {
         let starves = |queued: Option<&Queued>, bound: Ns| {
             queued.is_some_and(|queued| now.0.saturating_sub(queued.since.0) > bound.0)
         };
-        if starves(collect, gc_starvation) {
-            return Some(Class::Collect);
-        }
         let write = waiting(Class::HostWrite).filter(|queued| self.may_go(index, &queued.op));
-        if starves(write, write_starvation) {
-            return Some(Class::HostWrite);
+        let starving = if starves(collect, gc_starvation) {
+            Some(Class::Collect)
+        } else {
+            starves(write, write_starvation).then_some(Class::HostWrite)
+        };
+        let reads_wait = waiting(Class::HostRead).is_some();
+        // What starves has every other turn: a backlog behind it must not hold up reads for long.
+        if starving.is_some() && !(reads_wait && die.last_turn != Class::HostRead) {
+            return starving;
         }
-        if waiting(Class::HostRead).is_some() {
+        if reads_wait {
             return Some(Class::HostRead);
         }
         match (write, collect, die.urgency) {
-            (Some(_), Some(_), Urgency::Shared) if die.host_had_turn => Some(Class::Collect),
+            (Some(_), Some(_), Urgency::Shared) if die.last_turn != Class::Collect => {
+                Some(Class::Collect)
+            }
             (_, Some(_), Urgency::Urgent) | (None, Some(_), _) => Some(Class::Collect),
             (Some(_), ..) => Some(Class::HostWrite),
             (None, None, _) => None,

@@ -15,7 +15,7 @@ impl Full {
     /// Takes operations from a queue and sets them going.
     pub(super) fn start(&mut self, engine: &mut Engine, index: u32, class: Class) {
         let die = &mut self.dies[index as usize];
-        die.host_had_turn = class != Class::Collect;
+        die.last_turn = class;
         let queued = *die.queues[class as usize].front().expect("the class was chosen");
         match queued.op.kind {
             OpKind::Read => self.start_read(engine, index, class, &queued),
