@@ -142,6 +142,11 @@ def _numbers(metrics: object, path: str = "") -> Iterator[tuple[str, float | Non
     if isinstance(metrics, dict):
         for key, value in metrics.items():
             yield from _numbers(value, f"{path}.{key}" if path else str(key))
+    elif isinstance(metrics, list):
+        # Tenants: by name, so that their order does not matter.
+        for row in metrics:
+            if isinstance(row, dict) and "name" in row:
+                yield from _numbers(row, f"{path}.{row['name']}")
     elif metrics is None or (isinstance(metrics, int | float) and not isinstance(metrics, bool)):
         yield path, metrics
 

@@ -160,21 +160,28 @@ class Result:
     def _repr_html_(self) -> str:
         from html import escape
 
-        from opennandlab.summary import latency_table, metric_rows
+        from opennandlab.summary import latency_table, metric_rows, tenant_table
 
         rows = "".join(
             f"<tr><th style='text-align:left'>{escape(label)}</th><td>{escape(value)}</td>"
             f"<td style='text-align:left'>{escape(unit)}</td></tr>"
             for label, value, unit in metric_rows(self.document)
         )
-        head, body = latency_table(self.document)
-        latency = "".join(f"<th>{escape(cell)}</th>" for cell in head) + "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body
+        tables = "".join(
+            "<table><tr>"
+            + "".join(f"<th>{escape(cell)}</th>" for cell in head)
+            + "".join(
+                "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+                for row in body
+            )
+            + "</table>"
+            for head, body in (latency_table(self.document), tenant_table(self.document))
+            if body
         )
         notes = "".join(f"<li>{escape(text)}</li>" for text in self.warnings)
         return (
             f"<b>{escape(repr(self))}</b><table>{rows}</table>"
-            + (f"<table><tr>{latency}</table>" if body else "")
+            + tables
             + (f"<ul>{notes}</ul>" if notes else "")
         )
 

@@ -18,7 +18,7 @@ LATENCY_COLUMNS = (
     ("p9999", "p99.99"),
     ("max", "max"),
 )
-OPERATIONS = ("read", "write", "trim", "all")
+OPERATIONS = ("read", "write", "trim", "flush", "all")
 # Fewer digits than this and the drift of a WAF between runs would not show.
 DIGITS = 4
 NOTHING = "-"
@@ -70,7 +70,21 @@ def metric_rows(document: dict[str, Any]) -> list[tuple[str, str, str]]:
         ("Simulated time", number(metrics.get("duration_s")), "s"),
     ]
     has_read = bool(metrics.get("host_bytes_read"))
-    return [row for row in rows if has_read or row[0] != "Throughput, read"]
+    shown = [row for row in rows if has_read or row[0] != "Throughput, read"]
+    return [*shown, *_host_rows(metrics)]
+
+
+def _host_rows(metrics: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return the lines that only drives with caches and workloads with tenants have."""
+    pages = metrics.get("host_pages") or {}
+    fairness = metrics.get("fairness") or {}
+    rows = [
+        ("Read cache hits", number(pages.get("read_cache_hits")), "pages"),
+        ("Flush commands", number(pages.get("flush_commands")), ""),
+        ("Fairness", number(fairness.get("jain_index")), "Jain's index, 1 = by weight"),
+        ("Largest / smallest share", number(fairness.get("max_min_ratio")), "by weight"),
+    ]
+    return [row for row in rows if row[1] != NOTHING]
 
 
 def footnotes(document: dict[str, Any]) -> list[str]:
@@ -93,6 +107,19 @@ def latency_table(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]
         if row and row.get("count") and not (op == "all" and _single(latency))
     ]
     return ["latency, µs", *(label for _, label in LATENCY_COLUMNS)], rows
+
+
+def tenant_table(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the table of tenants; no rows when one host has the drive alone."""
+    head = ["tenant", "weight", "priority", "IOPS", "MB/s", "mean, µs", "p99, µs", "p99.9, µs"]
+    rows = []
+    for tenant in document["metrics"].get("tenants") or []:
+        latency = tenant["latency_us"]["all"]
+        rates = (tenant["iops"]["total"], tenant["throughput_mb_s"]["total"])
+        figures = (*rates, *(latency[key] for key in ("mean", "p99", "p999")))
+        labels = [tenant["name"], str(tenant["weight"]), tenant["priority"]]
+        rows.append([*labels, *(number(figure) for figure in figures)])
+    return head, rows
 
 
 def main_latency(metrics: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -73,6 +73,12 @@ fn flushes_come_between_and_marks_leave_the_commands_alone() {
     let durable = json!({"total": {"ios": 1}, "read_pct": 50, "flush_every": 10, "fua_pct": 25});
     let expected = commands(&plain, 0, 4000);
     let drawn = commands(&durable, 0, 4400);
+    let config = WorkloadConfig::resolve(&durable.to_string(), SPACE).expect("a workload");
+    let (mut generator, mut pieces) = (config.generator(SPACE, 7), Vec::new());
+    for cut in [1, 9, 1, 389, 4000] {
+        generator.fill(&mut pieces, cut);
+    }
+    assert!(pieces == drawn, "commands depend on how calls are cut");
     let flushes: Vec<_> = (0..drawn.len()).filter(|&at| drawn[at].op == HostOp::Flush).collect();
     assert!(flushes.iter().enumerate().all(|(count, &at)| at == 10 + 11 * count), "{flushes:?}");
     let others = drawn.iter().filter(|command| command.op != HostOp::Flush);

@@ -350,9 +350,18 @@ def _rescue(result: "Result") -> Path | None:
 
 def show_result(result: "Result") -> None:
     """Print the tables of a result on stdout."""
+    from rich.markup import escape
     from rich.table import Table
 
-    from opennandlab.summary import footnotes, latency_table, metric_rows, number, size, state_text
+    from opennandlab.summary import (
+        footnotes,
+        latency_table,
+        metric_rows,
+        number,
+        size,
+        state_text,
+        tenant_table,
+    )
 
     document = result.document
     console = stdout()
@@ -379,16 +388,17 @@ def show_result(result: "Result") -> None:
     console.print(metrics)
     for text in footnotes(document):
         console.print(text, markup=False, style="dim")
-    head, lines = latency_table(document)
-    if lines:
-        latency = Table(show_edge=False, pad_edge=False)
-        latency.add_column(head[0], no_wrap=True, min_width=len(head[0]))
+    for head, lines in (latency_table(document), tenant_table(document)):
+        if not lines:
+            continue
+        table = Table(show_edge=False, pad_edge=False)
+        table.add_column(head[0], no_wrap=True, min_width=len(head[0]))
         for cell in head[1:]:
-            latency.add_column(cell, justify="right", no_wrap=True)
+            table.add_column(cell, justify="right", no_wrap=True)
         for cells in lines:
-            latency.add_row(*cells)
+            table.add_row(*map(escape, cells))
         console.print()
-        console.print(latency)
+        console.print(table)
     console.print(f"\ndigest {result.digest}", markup=False)
 
 

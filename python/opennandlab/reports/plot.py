@@ -16,7 +16,14 @@ from typing import Any
 from opennandlab.files import write_atomically
 from opennandlab.reports.chart import Axis, Chart, Line, figure, svg
 from opennandlab.result import Result
-from opennandlab.summary import latency_table, metric_rows, number, size, state_text
+from opennandlab.summary import (
+    latency_table,
+    metric_rows,
+    number,
+    size,
+    state_text,
+    tenant_table,
+)
 
 # As HdrHistogram plots percentiles: x = 1/(1-p), so that each further nine has equal width.
 PERCENTILES = (
@@ -296,7 +303,9 @@ def _metrics(document: dict[str, Any]) -> str:
 
 def _latency(document: dict[str, Any]) -> str:
     head, rows = latency_table(document)
-    return f"<h2>Latency</h2>{_table(head, rows)}" if rows else ""
+    latency = f"<h2>Latency</h2>{_table(head, rows)}" if rows else ""
+    head, rows = tenant_table(document)
+    return latency + (f"<h2>Tenants</h2>{_table(head, rows)}" if rows else "")
 
 
 def _footer(document: dict[str, Any]) -> str:

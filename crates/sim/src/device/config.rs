@@ -88,7 +88,8 @@ impl DeviceConfig {
     /// Dotted path and source of the constants that the device uses.
     pub fn sources(&self) -> Vec<(String, String)> {
         let pairs = self.nand.sources().into_iter();
-        pairs.map(|(path, source)| (path.to_owned(), source.to_owned())).collect()
+        let link = self.host.link.source().map(|source| ("host.link.mb_s", source));
+        pairs.chain(link).map(|(path, source)| (path.to_owned(), source.to_owned())).collect()
     }
 
     /// The shape of the drive.

@@ -10,6 +10,7 @@ use super::run::{Baseline, Run};
 use super::series::{Series, Wear};
 use super::timed::TimedStage;
 use crate::controller::ecc::ErrorFigures;
+use crate::host::arbitration::ArbitrationConfig;
 use crate::op::{HostOp, HOST_OP_KINDS, SOURCE_COUNT, SOURCE_NAMES};
 use crate::units::SECTOR_BYTES;
 
@@ -306,6 +307,7 @@ impl Measured<'_> {
                 "{waiting} pages still wait in the write buffer: their programs are not counted"
             ));
         }
+        warnings.extend(self.sharing_warnings());
         let has_write_back = self.drive.buffer_capacity() > 0;
         let kinds = ["flush commands", "writes with force unit access"];
         for (kind, count) in kinds.into_iter().zip(self.durable_commands()) {
@@ -321,6 +323,36 @@ impl Measured<'_> {
             warnings.push(format!(
                 "{unmapped} page reads hit pages that were never written: they took no flash time"
             ));
+        }
+        warnings
+    }
+}
+
+impl Measured<'_> {
+    /// What was asked of arbitration and could not matter.
+    fn sharing_warnings(&self) -> Vec<String> {
+        let Some((stage, tenants)) =
+            self.timed.and_then(|stage| Some((stage, stage.tenants.as_ref()?)))
+        else {
+            return Vec::new();
+        };
+        let mut warnings = Vec::new();
+        let arbitration = self.drive.config.host.arbitration();
+        if stage.outside.is_idle() {
+            warnings.push(
+                "arbitration had no effect: the drive accepted every command at once; lower \
+                 host.queue_depth_max"
+                    .into(),
+            );
+        }
+        if tenants.has_priorities()
+            && !matches!(arbitration, Some(ArbitrationConfig::WeightedRoundRobin(_)))
+        {
+            warnings.push(
+                "the priorities of the tenants had no effect: they belong to \
+                 host.protocol {kind: nvme, arbitration: weighted_round_robin}"
+                    .into(),
+            );
         }
         warnings
     }

@@ -89,7 +89,7 @@ pub(crate) struct TimedStage {
     depth_max: u32,
     cache: CacheSlots,
     /// Commands beyond the drive's queue depth.
-    outside: Outside<HostCommand>,
+    pub(crate) outside: Outside<HostCommand>,
     outstanding: u64,
     /// Integral of outstanding commands over time, in command nanoseconds.
     area: u128,

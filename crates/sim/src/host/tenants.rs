@@ -22,11 +22,13 @@ pub struct Outside<T> {
     /// In order of arrival, unless there is arbitration.
     arrived: VecDeque<T>,
     queues: Option<Box<Arbiter<T>>>,
+    /// Commands that arbitration chose.
+    chosen: u64,
 }
 
 impl<T> Default for Outside<T> {
     fn default() -> Self {
-        Self { arrived: VecDeque::new(), queues: None }
+        Self { arrived: VecDeque::new(), queues: None, chosen: 0 }
     }
 }
 
@@ -35,7 +37,8 @@ impl<T> Outside<T> {
     pub fn new(config: &HostConfig, hosts: &[&Host]) -> Self {
         let shares: Vec<(Priority, u32)> =
             hosts.iter().map(|host| (host.priority, host.weight)).collect();
-        Self { arrived: VecDeque::new(), queues: config.build_arbiter(&shares).map(Box::new) }
+        let queues = config.build_arbiter(&shares).map(Box::new);
+        Self { queues, ..Self::default() }
     }
 
     /// A command of the host of this number comes.
@@ -50,9 +53,18 @@ impl<T> Outside<T> {
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         match &mut self.queues {
-            Some(queues) => queues.pop(),
+            Some(queues) => {
+                let item = queues.pop();
+                self.chosen += u64::from(item.is_some());
+                item
+            }
             None => self.arrived.pop_front(),
         }
+    }
+
+    /// Whether there are queues between which nothing ever had to be chosen.
+    pub fn is_idle(&self) -> bool {
+        self.queues.is_some() && self.chosen == 0
     }
 }
 
@@ -89,6 +101,11 @@ impl TenantBook {
         account.commands[kind] += 1;
         account.bytes[kind] += u64::from(command.sector_count) * SECTOR_BYTES;
         account.latencies.record(command.op, latency);
+    }
+
+    /// Whether some host has another priority than `medium`.
+    pub fn has_priorities(&self) -> bool {
+        self.accounts.iter().any(|account| account.host.priority != Priority::Medium)
     }
 
     /// Commands of all hosts.
@@ -195,7 +212,9 @@ mod tests {
             let mut config: HostConfig = serde_json::from_str(json).expect("an interface");
             config.check().expect("possible");
             let mut outside = Outside::new(&config, &[&a, &b]);
-            [0, 0, 0, 1, 1].into_iter().for_each(|host: usize| outside.push(host, host));
+            for host in [0, 0, 0, 1, 1_usize] {
+                outside.push(host, host);
+            }
             std::iter::from_fn(|| outside.pop()).map(|host| host.to_string()).collect()
         };
         assert_eq!(order("{}"), "00011");

@@ -119,7 +119,7 @@ impl TenantConfig {
             return Err(refuse("weight", self.weight, "1 to 1000"));
         }
         let [from, to] = self.range_pct;
-        if !(0.0..=100.0).contains(&from) || !(from < to && to <= 100.0) {
+        if !(from >= 0.0 && from < to && to <= 100.0) {
             let accepted = "[from, to] with 0 <= from < to <= 100";
             return Err(refuse("range_pct", format!("[{from}, {to}]"), accepted));
         }
