@@ -12,6 +12,7 @@ from opennandlab.validation.case import Case, Effort
 from opennandlab.validation.suites import (
     bandwidth,
     cost_benefit,
+    published,
     reliability,
     timing,
     trim,
@@ -29,5 +30,6 @@ SUITES: dict[str, Callable[[Effort], list[Case]]] = {
     "timing": timing.cases,
     "bandwidth": bandwidth.cases,
     "reliability": reliability.cases,
+    "published": published.cases,
 }
 """Suites in the order of the report."""
