@@ -31,13 +31,60 @@ pub struct CommandCost {
     /// Flushes of the cache; default 0.
     pub flush: f64,
     /// For each KiB that a read or write moves, beside the above; default 0.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub per_kib: f64,
+    #[serde(skip_serializing_if = "PerKib::is_free")]
+    pub per_kib: PerKib,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-fn is_zero(value: &f64) -> bool {
-    value.to_bits() == 0
+/// Time of a core for each KiB, in microseconds, 0 to 1e6: one number for both, or one each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct PerKib {
+    /// Reads; default 0.
+    pub read: f64,
+    /// Writes; default 0.
+    pub write: f64,
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct PerKibKeys {
+    /// Reads; default 0.
+    read: f64,
+    /// Writes; default 0.
+    write: f64,
+}
+
+impl PerKib {
+    fn is_free(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl<'de> Deserialize<'de> for PerKib {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        if let Some(cost) = value.as_f64() {
+            return Ok(Self { read: cost, write: cost });
+        }
+        if !value.is_object() {
+            let message = format!(
+                "`{value}` is no cost per KiB; accepted: microseconds, or {{read: 2, write: 3}}"
+            );
+            return Err(D::Error::custom(message));
+        }
+        let PerKibKeys { read, write } = serde_json::from_value(value).map_err(D::Error::custom)?;
+        Ok(Self { read, write })
+    }
+}
+
+impl JsonSchema for PerKib {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "PerKib".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mapping = PerKibKeys::json_schema(generator);
+        json_schema!({ "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1e6 }, mapping] })
+    }
 }
 
 #[derive(Default, Deserialize, JsonSchema)]
@@ -51,8 +98,9 @@ struct CostKeys {
     trim: f64,
     /// Flushes of the cache; default 0.
     flush: f64,
-    /// For each KiB that a read or write moves, beside the above; default 0.
-    per_kib: f64,
+    /// For each KiB that a read or write moves, beside the above: a number, or `{read, write}`;
+    /// default 0.
+    per_kib: PerKib,
 }
 
 impl CommandCost {
@@ -76,7 +124,8 @@ impl CommandCost {
             ("write", self.write),
             ("trim", self.trim),
             ("flush", self.flush),
-            ("per_kib", self.per_kib),
+            ("per_kib.read", self.per_kib.read),
+            ("per_kib.write", self.per_kib.write),
         ];
         match keys.into_iter().find(|(_, cost)| !(0.0..=1e6).contains(cost)) {
             None => Ok(()),
@@ -92,7 +141,13 @@ impl<'de> Deserialize<'de> for CommandCost {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
         if let Some(cost) = value.as_f64() {
-            return Ok(Self { read: cost, write: cost, trim: cost, flush: cost, per_kib: 0.0 });
+            return Ok(Self {
+                read: cost,
+                write: cost,
+                trim: cost,
+                flush: cost,
+                per_kib: PerKib::default(),
+            });
         }
         if !value.is_object() {
             let message = format!(
@@ -124,7 +179,8 @@ pub struct Processor {
     free_at: Vec<Ns>,
     /// By read, write, trim, flush.
     costs: [Ns; 4],
-    us_per_byte: f64,
+    /// Microseconds for each byte of reads and of writes.
+    us_per_byte: [f64; 2],
     turnaround: Option<Turnaround>,
     busy: Ns,
 }
@@ -136,7 +192,7 @@ impl Processor {
         Self {
             free_at: vec![Ns(0); cores.max(1) as usize],
             costs: ops.map(|op| Ns::from_us(cost.of(op))),
-            us_per_byte: cost.per_kib / 1024.0,
+            us_per_byte: [cost.per_kib.read, cost.per_kib.write].map(|time| time / 1024.0),
             turnaround: turnaround.map(Turnaround::new),
             busy: Ns(0),
         }
@@ -147,8 +203,8 @@ impl Processor {
     #[inline]
     pub fn reserve(&mut self, now: Ns, op: HostOp, bytes: u64) -> Ns {
         let mut cost = self.costs[op.index()];
-        if self.us_per_byte > 0.0 && matches!(op, HostOp::Read | HostOp::Write) {
-            cost = cost + Ns::from_us(self.us_per_byte * bytes as f64);
+        if let Some(&time) = self.us_per_byte.get(op.index()) {
+            cost = cost + Ns::from_us(time * bytes as f64);
         }
         let mut first = 0;
         for core in 1..self.free_at.len() {
@@ -199,11 +255,15 @@ mod tests {
     #[test]
     fn data_cost_by_the_kib() {
         let cost: CommandCost =
-            serde_json::from_str(r#"{"read": 2, "per_kib": 0.5}"#).expect("a cost");
+            serde_json::from_str(r#"{"read": 2, "per_kib": {"read": 0.5, "write": 1}}"#)
+                .expect("a cost");
         let mut one = Processor::new(&cost, 1, None);
         assert_eq!(one.reserve(Ns(0), HostOp::Read, 4096), Ns(4000));
-        assert_eq!(one.reserve(Ns(0), HostOp::Write, 512), Ns(4250));
-        assert_eq!(one.reserve(Ns(0), HostOp::Trim, 1 << 20), Ns(4250));
+        assert_eq!(one.reserve(Ns(0), HostOp::Write, 512), Ns(4500));
+        assert_eq!(one.reserve(Ns(0), HostOp::Trim, 1 << 20), Ns(4500));
+        let both: PerKib = serde_json::from_str("0.5").expect("a cost");
+        assert_eq!(both, PerKib { read: 0.5, write: 0.5 });
+        assert!(serde_json::from_str::<PerKib>(r#""slow""#).is_err());
     }
 
     #[test]

@@ -44,9 +44,9 @@ SUITE = "published"
 CLIENT = "client_sata_2013"
 KIB = 1024
 # 250 GB are simulated as a 32nd of that; of 2009's drives a 32nd, too.
-SHRINKS = {CLIENT: 35, "sata_a_2009": 32, "sata_b_2009": 32, "pci_c_2009": 32}
+SHRINKS = {CLIENT: 52, "sata_a_2009": 32, "sata_b_2009": 32, "pci_c_2009": 32}
 # 8 of 250 GB.
-ACTIVE_RANGE_PCT = 3.4
+ACTIVE_RANGE_PCT = 2.0
 # Root mean square over the IOPS table that is accepted; cells by themselves may be further off.
 RMS_MAX = 0.25
 CELL_TOLERANCE = 0.40
@@ -109,7 +109,7 @@ def client_cell(kib: float, read_pct: int, drive: dict[str, Any] | None = None) 
     Returns:
         The run: random, 32 outstanding, on a range that has been overwritten.
     """
-    ios = int(max(1500, min(16_000, 256 * KIB / kib)))
+    ios = int(max(1000, min(12_000, 192 * KIB / kib)))
     return Run(drive or device(CLIENT), _random(kib, read_pct, 32, ios))
 
 
@@ -123,7 +123,7 @@ def _random(kib: float, read_pct: int, depth: int, ios: int) -> dict[str, Any]:
         "total": {"ios": ios},
         "precondition": [
             {"kind": "sequential_fill"},
-            {"kind": "workload", "drive_writes": 0.15},
+            {"kind": "workload", "drive_writes": 0.06},
         ],
     }
 
