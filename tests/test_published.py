@@ -34,9 +34,7 @@ CAPACITIES = {
 
 
 @pytest.mark.parametrize(("name", "raw_gib", "promised"), [(k, *v) for k, v in CAPACITIES.items()])
-def test_drives_have_the_capacity_of_their_model(
-    name: str, raw_gib: int, promised: float
-) -> None:
+def test_drives_have_the_capacity_of_their_model(name: str, raw_gib: int, promised: float) -> None:
     effective = onl.load_device(name).effective
     assert effective["raw_bytes"] == pytest.approx(raw_gib * GIB, rel=0.001)
     assert effective["logical_bytes"] == pytest.approx(promised, rel=0.02)
@@ -45,9 +43,18 @@ def test_drives_have_the_capacity_of_their_model(
 @pytest.mark.parametrize("name", CAPACITIES)
 def test_every_number_of_a_preset_is_shown_with_its_source(name: str) -> None:
     device = onl.load_device(name)
-    numbers = [key for key in device.given if isinstance(device[key], (int, float))]
+    numbers = {key: device.origin(key) for key in device.given if is_number(device, key)}
     assert numbers
-    assert [key for key in numbers if not device.given[key] and not device.sources.get(key)] == []
+    assert [key for key, origin in numbers.items() if origin.startswith("given")] == []
+
+
+def is_number(device: onl.DeviceConfig, key: str) -> bool:
+    try:
+        value = device[key]
+    except KeyError:
+        # A short form: `per_kib: 2` became a mapping.
+        return False
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def test_the_table_is_in_order() -> None:
@@ -60,7 +67,7 @@ def test_the_table_is_in_order() -> None:
 
 def test_errors_are_relative_and_keep_their_sign() -> None:
     errors = Errors.between([100.0, 200.0], [110.0, 140.0])
-    assert (errors.mean, errors.worst) == (-0.1, -0.3)
+    assert (errors.mean, errors.worst) == pytest.approx((-0.1, -0.3))
     assert errors.rms == pytest.approx(math.sqrt(0.05))
     with pytest.raises(ValueError, match="1 and 0"):
         Errors.between([1.0], [])
@@ -107,3 +114,17 @@ def test_a_smaller_drive_keeps_its_shape() -> None:
         for key in ("channels", "dies_per_channel", "planes_per_die", "pages_per_block"):
             assert whole[f"nand.{key}"] == small[f"nand.{key}"]
         assert whole["nand.timing"] == small["nand.timing"]
+
+
+def test_without_turnaround_mixes_are_those_of_turns() -> None:
+    def iops(read_pct: int, changes: dict[str, Any]) -> float:
+        run = published.client_cell(4, read_pct, published.device(published.CLIENT, changes))
+        workload = {**run.workload, "total": {"ios": 4000}}
+        return float(onl.benchmark(run.device, workload).document["metrics"]["iops"]["total"])
+
+    whole: dict[str, Any] = {}
+    with_it, without = iops(50, whole), iops(50, {"turnaround_us": None})
+    # Ten requests after each change pay 40.5 us: nearly all of them do.
+    assert 1e6 / with_it - 1e6 / without == pytest.approx(40.5, rel=0.1)
+    turns = 2 / (1 / iops(0, whole) + 1 / iops(100, whole))
+    assert without == pytest.approx(turns, rel=0.1)

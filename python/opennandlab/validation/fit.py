@@ -58,11 +58,11 @@ def descend(
     best, least = dict(start), loss(start)
     while step >= step_min:
         has_moved = False
-        for name in best:
+        for name in start:
             if name in fixed:
                 continue
             for factor in (1.0 + step, 1.0 / (1.0 + step)):
-                trial = {**best, name: best[name] * factor}
+                trial = best | {name: best[name] * factor}
                 found = loss(trial)
                 if found < least:
                     best, least, has_moved = trial, found, True
