@@ -151,18 +151,18 @@ class DeviceConfig(Document):
 
     def origin(self, path: str) -> str:
         """Return the source of a key: its comment in the file, document, assumption, or default."""
-        around = path
+        around, is_given = path, path in self.given
         while around:
+            # A comment above a mapping in braces speaks for all that is in it.
             if self.given.get(around):
                 return self.given[around]
             # Of what was given by its name alone, the kind was given and the rest follows.
-            if around in self.given:
-                is_named = path in {around, f"{around}.kind"}
-                return f"given: {self.name}" if is_named else "default"
-            if around in self.sources:
+            if not is_given and around in self.given:
+                return f"given: {self.name}" if path == f"{around}.kind" else "default"
+            if not is_given and around in self.sources:
                 return self.sources[around]
             around = around.rpartition(".")[0]
-        return "default"
+        return f"given: {self.name}" if is_given else "default"
 
     def replace(self, changes: Mapping[str, Any]) -> DeviceConfig:
         """Return another device with some keys changed.

@@ -220,7 +220,7 @@ impl TimedStage {
         }
         let now = self.now();
         let done = match &mut self.path.processor {
-            Some(processor) => processor.reserve(now, command.op),
+            Some(processor) => processor.reserve(now, command.op, bytes_of(&command)),
             None => now,
         };
         self.go_on(drive, index, done - now + self.path.overhead, Phase::Processed);

@@ -220,14 +220,16 @@ impl FtlConfig {
         self.gc_policy.check().map_err(|error| error.under("gc_policy"))
     }
 
-    /// Steps.
+    /// Whether collections go in steps, which are operations of their own.
     pub fn collects_in_steps(&self) -> bool {
-        false
+        matches!(self.collection, CollectionConfig::Steps(_))
     }
 
-    /// Full.
+    /// Whether the plain back end cannot carry these keys out.
     pub fn needs_full(&self) -> bool {
-        false
+        self.collects_in_steps()
+            || self.copyback.is_some()
+            || !matches!(self.slc_cache, SlcCacheConfig::None(_))
     }
 
     /// Open blocks that a pool can hold besides the first.

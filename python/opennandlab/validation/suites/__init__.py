@@ -13,6 +13,7 @@ from opennandlab.validation.suites import (
     bandwidth,
     cost_benefit,
     ecc,
+    published,
     reliability,
     timing,
     trim,
@@ -31,5 +32,6 @@ SUITES: dict[str, Callable[[Effort], list[Case]]] = {
     "bandwidth": bandwidth.cases,
     "reliability": reliability.cases,
     "ecc": ecc.cases,
+    "published": published.cases,
 }
 """Suites in the order of the report."""
