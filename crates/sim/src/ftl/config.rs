@@ -220,14 +220,19 @@ impl FtlConfig {
         self.gc_policy.check().map_err(|error| error.under("gc_policy"))
     }
 
-    /// Steps.
+    /// Whether a collection goes in steps that the host can pass.
     pub fn collects_in_steps(&self) -> bool {
-        false
+        matches!(self.collection, CollectionConfig::Steps(_))
     }
 
-    /// Full.
+    /// Whether the plain back end cannot carry these keys out: it knows neither steps, nor moves
+    /// inside a die, nor blocks and pages of another size. Allocation orders are nothing to it.
     pub fn needs_full(&self) -> bool {
-        false
+        self.collects_in_steps()
+            || self.copyback.is_some()
+            || !matches!(self.slc_cache, SlcCacheConfig::None(_))
+            || self.parity.is_some()
+            || self.compression.is_some()
     }
 
     /// Open blocks that a pool can hold besides the first.

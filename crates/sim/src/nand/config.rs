@@ -462,7 +462,8 @@ impl NandConfig {
     /// Whether the plain back end cannot carry these keys out.
     pub(crate) fn needs_full(&self) -> bool {
         let cache = self.cache_commands.as_ref();
-        self.timing.command_us.unwrap_or(0.0) > 0.0
+        self.multi_plane
+            || self.timing.command_us.unwrap_or(0.0) > 0.0
             || !matches!(self.program, ProgramMode::Page(_))
             || cache.is_some_and(|cache| cache.read || cache.program)
             || self.variation.is_some()

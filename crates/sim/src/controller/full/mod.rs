@@ -664,7 +664,9 @@ impl Full {
             }
         };
         transaction.array_time = time;
+        let started = transaction.started;
         self.run_array(engine, index, transaction, time);
+        self.suspend_for_waiting(engine, index, started);
     }
 
     fn run_array(
@@ -824,6 +826,21 @@ impl Full {
             parts = die::waiting_parts(&queued, &die.busy, now);
         }
         self.completed.push_back(Completed { op: queued.op, parts });
+    }
+
+    /// Interrupts a program or an erase that begins, for a host read that came while its data or
+    /// its command crossed the bus. Reads that it went before are left to wait.
+    fn suspend_for_waiting(&mut self, engine: &mut Engine, index: u32, started: Ns) {
+        if self.suspend.is_none() {
+            return;
+        }
+        let waiting = self.dies[index as usize].queues[Class::HostRead as usize].front();
+        let is_new = waiting.is_some_and(|read| {
+            read.since.0 >= started.0 && self.is_programmed(&read.op)
+        });
+        if is_new {
+            self.consider_suspending(engine, index);
+        }
     }
 
     /// Interrupts a program or an erase for the host read that came.
