@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from opennandlab.validation.case import Case, Effort
 from opennandlab.validation.suites import (
+    ablation,
     bandwidth,
     cost_benefit,
     reliability,
@@ -29,5 +30,6 @@ SUITES: dict[str, Callable[[Effort], list[Case]]] = {
     "timing": timing.cases,
     "bandwidth": bandwidth.cases,
     "reliability": reliability.cases,
+    "ablation": ablation.cases,
 }
 """Suites in the order of the report."""
