@@ -20,6 +20,8 @@ PAGES = [
     "docs/benchmark-page.md",
     "docs/reliability.md",
     "docs/presets.md",
+    "docs/bch.md",
+    "docs/ecc.md",
 ]
 
 NAMES = [

@@ -44,6 +44,7 @@ PYTHON_ROOMS = [
     "result",
     "reports",
     "reliability",
+    "ecc",
     "run",
     "comparison",
     "verification",

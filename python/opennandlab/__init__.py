@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from opennandlab import ecc as ecc
     from opennandlab import reliability as reliability
     from opennandlab._core import version as version
     from opennandlab.comparison import compare
@@ -57,7 +58,7 @@ _HOMES = {
 }
 
 # Rooms that are names themselves: `onl.reliability`.
-_ROOMS = {"reliability"}
+_ROOMS = {"ecc", "reliability"}
 
 __all__ = [
     "ConfigError",
@@ -75,6 +76,7 @@ __all__ = [
     "WorkloadConfig",
     "benchmark",
     "compare",
+    "ecc",
     "load",
     "load_device",
     "load_workload",

@@ -9,8 +9,13 @@
 //! probability that a bounded-distance decoder fails. Encoding and decoding of data are left out.
 //! A new code is one file in [`codes`] and one row in its `mod.rs`.
 
+pub mod bch;
 mod beta_binomial;
+pub mod bits;
+pub mod channel;
 pub mod codes;
+pub mod ldpc;
+pub mod monte_carlo;
 mod page;
 mod tail;
 

@@ -4,6 +4,7 @@
 //! holds a pointer into the core; what it says about keys, defaults and units, it got from here.
 
 mod doorway;
+mod ecc;
 mod reliability;
 mod trace;
 
@@ -212,6 +213,14 @@ impl Simulation {
 /// The compiled core of opennandlab.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::ecc::bch::{ecc_bch_paths, EccBch};
+    #[pymodule_export]
+    use super::ecc::channel::{ecc_interval, ecc_limits, ecc_llr_table, ecc_tail, ecc_weights};
+    #[pymodule_export]
+    use super::ecc::ldpc::{ecc_ldpc_names, EccLdpc};
+    #[pymodule_export]
+    use super::ecc::monte_carlo::{EccCodec, EccTask};
     #[pymodule_export]
     use super::reliability::{
         arrhenius, beta_binomial_tail, device_reliability, layer_factors, llr_table, page_code,

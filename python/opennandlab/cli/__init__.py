@@ -14,6 +14,7 @@ from opennandlab.cli import (
     benchmark,
     compare,
     config,
+    ecc,
     reliability,
     replay,
     theory,
@@ -45,7 +46,12 @@ VERBS: dict[str, tuple[Callable[..., None], str]] = {
     "replay": (replay.replay, "opennandlab replay msr.csv.gz -c tlc_standard --wrap"),
     "validate": (validate.validate, "opennandlab validate --quick"),
 }
-GROUPS = {"config": config.app, "theory": theory.app, "reliability": reliability.app}
+GROUPS = {
+    "config": config.app,
+    "theory": theory.app,
+    "ecc": ecc.app,
+    "reliability": reliability.app,
+}
 
 for _name, (_function, _example) in VERBS.items():
     app.command(_name, epilog=f"Example: {_example}")(_function)

@@ -185,6 +185,10 @@ def _run(cases: list["Case"], threads: int | None, *, quiet: bool) -> tuple[list
             raise RuntimeError("interrupted")
 
     def simulate(device: dict[str, Any], workload: dict[str, Any], seed: int) -> dict[str, Any]:
+        if "ecc_lab" in device:
+            from opennandlab.ecc.requests import answer
+
+            return answer(device["ecc_lab"], seed)
         return benchmark(device, workload, seed=seed, progress=watch).document
 
     rows: list[Row] = []

@@ -71,13 +71,24 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over a common x axis."""
+    """Lines over a common x axis.
+
+    Args:
+        title: What it shows.
+        x: The common axis.
+        y: The axis of values.
+        lines: At least one.
+        note: A sentence below the title.
+        legend: Where names stand in the drawing: `upper left`, or `lower right` for curves that
+            rise from the left.
+    """
 
     title: str
     x: Axis
     y: Axis
     lines: tuple[Line, ...]
     note: str = ""
+    legend: str = "upper left"
     anchor: str = field(default="", compare=False)
 
 
@@ -148,16 +159,32 @@ def svg(chart: Chart) -> str:
         f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle">'
         f"{escape(chart.y.label)}</text>"
     )
-    top = TOP
     for index, line in enumerate(chart.lines):
         parts.append(_drawn(line, chart, xs, ys, _colour(line, index)))
-        if len(chart.lines) > 1 and line.label:
-            top += 16
-            parts.append(
-                f"{_sample(line, top - 4, _colour(line, index))}"
-                f'<text x="{LEFT + 36}" y="{top}">{escape(line.label)}</text>'
-            )
+    if sum(bool(line.label) for line in chart.lines) > 1:
+        parts.extend(_legend(chart))
     return "".join([*parts, "</svg>"])
+
+
+def _legend(chart: Chart) -> Iterable[str]:
+    """Yield the names of the lines, below one another."""
+    named = [(index, line) for index, line in enumerate(chart.lines) if line.label]
+    left, first = LEFT + 10, TOP + 16
+    if chart.legend == "lower right":
+        # Seven units of the drawing are a wide letter of its font.
+        width = 40 + 7 * max(len(line.label) for _, line in named)
+        left = WIDTH - RIGHT - width
+        first = HEIGHT - BOTTOM - 16 * len(named) + 6
+        yield (
+            f'<rect x="{left - 4}" y="{first - 15}" width="{width}" '
+            f'height="{16 * len(named) + 6}" fill="#fff" fill-opacity="0.8"/>'
+        )
+    for place, (index, line) in enumerate(named):
+        top = first + 16 * place
+        yield (
+            f"{_sample(line, left, top - 4, _colour(line, index))}"
+            f'<text x="{left + 26}" y="{top}">{escape(line.label)}</text>'
+        )
 
 
 def _colour(line: Line, index: int) -> str:
@@ -174,12 +201,12 @@ def _dash(line: Line) -> str:
     return ' stroke-dasharray="7 4"' if line.stroke == "dashed" else ""
 
 
-def _sample(line: Line, middle: int, colour: str) -> str:
+def _sample(line: Line, left: int, middle: int, colour: str) -> str:
     """Return what stands for the line in the legend."""
     if line.stroke == "none":
-        return _ring(LEFT + 20, middle, colour)
+        return _ring(left + 10, middle, colour)
     return (
-        f'<line x1="{LEFT + 10}" x2="{LEFT + 30}" y1="{middle}" y2="{middle}" '
+        f'<line x1="{left}" x2="{left + 20}" y1="{middle}" y2="{middle}" '
         f'stroke="{colour}" stroke-width="2"{_dash(line)}/>'
     )
 

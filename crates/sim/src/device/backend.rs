@@ -46,6 +46,12 @@ impl Backend {
         Self::Full(Box::new(full))
     }
 
+    /// Whether every mechanism is there.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, Self::Full(_))
+    }
+
     /// Number of page types.
     pub(crate) fn page_types(&self) -> u32 {
         match self {
@@ -68,6 +74,14 @@ impl Backend {
         match self {
             Self::Plain(plain) => plain.enqueue(engine, die, op),
             Self::Full(full) => full.enqueue(engine, die, op),
+        }
+    }
+
+    /// All operations of a command are queued.
+    #[inline]
+    pub(crate) fn release(&mut self, engine: &mut Engine) {
+        if let Self::Full(full) = self {
+            full.release(engine);
         }
     }
 

@@ -159,18 +159,20 @@ impl DeviceConfig {
         let pages = geometry.logical_pages_of(die, setup.logical_pages);
         let data_pages = setup.layout.data_pages(die, CellMode::Native);
         let cache = self.cache_blocks_per_die();
-        let (path, cached) = if cache > 0 && good >= needed {
-            let room = good - needed;
-            ("ftl.slc_cache.blocks_per_die", format!(", of which the cache may have {room}"))
-        } else {
-            ("ftl.over_provisioning_pct", String::new())
+        let cached = match (cache, good.checked_sub(needed)) {
+            (0, _) => String::new(),
+            (_, Some(room)) => format!(" + {cache} cache, which may have {room}"),
+            (_, None) => format!(" + {cache} cache"),
         };
+        let is_cache = cache > 0 && good >= needed;
+        let path = if is_cache { "slc_cache.blocks_per_die" } else { "over_provisioning_pct" };
         ConfigError::new(
-            path,
+            format!("ftl.{path}"),
             format!(
                 "no spare block is left: die {} has {good} good blocks ({bad} bad) and needs {} = \
-                 {} for {pages} logical pages + {} reserve + {} further open + 1 to collect + \
-                 {cache} cache{cached}; raise over_provisioning_pct (now {}) or lower \
+                 {} for {pages} logical pages + {} reserve + {} further open + 1 to \
+                 collect{cached}; \
+                 raise over_provisioning_pct (now {}) or lower \
                  gc_reserve_blocks (now {} per device)",
                 die.0,
                 needed + cache,

@@ -271,7 +271,7 @@ mod tests {
                 r#"{"slc_cache": {"kind": "static", "blocks_per_die": 500},
                     "write_frontiers": "host_gc"}"#,
                 "ftl.slc_cache.blocks_per_die",
-                "500 cache, of which the cache may have",
+                "500 cache, which may have",
             ),
             (r#"{"compression": {"data": "file"}}"#, "ftl.compression.ratio", "missing"),
             (

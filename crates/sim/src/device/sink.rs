@@ -90,17 +90,23 @@ impl TimedSink<'_> {
         } else {
             self.geometry.row_of(self.geometry.page_index(first)) % page_types
         };
+        // Only the full back end asks what the block has been through.
+        let (erase_count, is_slc) = if self.backend.is_full() {
+            (self.media.erase_count(block), self.media.mode(block) == CellMode::Slc)
+        } else {
+            (0, false)
+        };
         let op = FlashOp {
             first,
             count,
             sense_count,
             command,
-            erase_count: self.media.erase_count(block),
+            erase_count,
             kind,
             source,
             page_type: page_type as u8,
             retries: retries.min(255) as u8,
-            is_slc: self.media.mode(block) == CellMode::Slc,
+            is_slc,
             frees_buffer,
         };
         let die = self.geometry.die_of_block(block);

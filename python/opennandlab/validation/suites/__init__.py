@@ -13,6 +13,7 @@ from opennandlab.validation.suites import (
     ablation,
     bandwidth,
     cost_benefit,
+    ecc,
     reliability,
     timing,
     trim,
@@ -31,5 +32,6 @@ SUITES: dict[str, Callable[[Effort], list[Case]]] = {
     "bandwidth": bandwidth.cases,
     "reliability": reliability.cases,
     "ablation": ablation.cases,
+    "ecc": ecc.cases,
 }
 """Suites in the order of the report."""

@@ -103,6 +103,8 @@ pub struct Full {
     dies: Vec<Die>,
     channels: Vec<Channel>,
     blocks: Vec<Progress>,
+    /// Dies with operations of a command that is still being taken apart, where planes join.
+    held: Vec<u32>,
     /// Dies in the order of arrival of their operations, under [`Order::InOrder`].
     arrivals: VecDeque<u32>,
     pending: u64,
@@ -163,6 +165,7 @@ impl Full {
             dies: (0..geometry.die_count).map(|_| Die::default()).collect(),
             channels: (0..geometry.channel_count).map(|_| Channel::default()).collect(),
             blocks: (0..geometry.block_count()).map(progress).collect(),
+            held: Vec::new(),
             arrivals: VecDeque::new(),
             pending: 0,
             completed: VecDeque::new(),
@@ -246,7 +249,7 @@ impl Full {
         &self.parts
     }
 
-    /// Puts an operation at the end of its queue.
+    /// Puts an operation at the end of its queue; it may start with [`Full::release`] only.
     #[inline]
     pub fn enqueue(&mut self, engine: &mut Engine, die: DieId, op: FlashOp) {
         self.pending += u64::from(op.count);
@@ -266,7 +269,18 @@ impl Full {
         if class == Class::HostRead && self.suspend.is_some() && self.is_programmed(&op) {
             self.consider_suspending(engine, die.0);
         }
-        self.pump(engine, die.0);
+        if self.geometry.plane_count == 1 {
+            self.pump(engine, die.0);
+        } else if self.held.last() != Some(&die.0) {
+            self.held.push(die.0);
+        }
+    }
+
+    /// Starts what a command queued: planes join only operations that are there together.
+    pub fn release(&mut self, engine: &mut Engine) {
+        let mut held = std::mem::take(&mut self.held);
+        held.drain(..).for_each(|die| self.pump(engine, die));
+        self.held = held;
     }
 
     /// Handles one event of the back end.

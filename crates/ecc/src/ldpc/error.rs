@@ -1,0 +1,84 @@
+//! What can be wrong with a parity-check matrix, a code's name or a decoder's settings.
+//!
+//! Every refusal says what was wrong, on which line where there is one, and what is accepted. A
+//! frame that cannot be decoded is no error: it is a flag in the decoder's answer.
+
+/// Why there is no such LDPC code. Nothing was built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MatrixError {
+    /// The text of a matrix is not as its format says.
+    #[error("line {line}: {message}")]
+    Line {
+        /// Line of the text, from 1.
+        line: usize,
+        /// What was found, and what is accepted.
+        message: String,
+    },
+    /// The matrix as a whole cannot be used.
+    #[error("{message}")]
+    Matrix {
+        /// What was found, and what is accepted.
+        message: String,
+    },
+    /// No built-in code has this name.
+    #[error("no code is named `{name}`; accepted: {accepted}")]
+    Name {
+        /// The name asked for.
+        name: String,
+        /// All names, separated by commas.
+        accepted: String,
+    },
+}
+
+impl MatrixError {
+    pub(crate) fn line(line: usize, message: impl Into<String>) -> Self {
+        Self::Line { line, message: message.into() }
+    }
+
+    pub(crate) fn matrix(message: impl Into<String>) -> Self {
+        Self::Matrix { message: message.into() }
+    }
+}
+
+/// Why a decoder cannot be set up like this.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum DecoderError {
+    /// No decoder has this name.
+    #[error("no decoder is named `{name}`; accepted: {accepted}")]
+    Name {
+        /// The name asked for.
+        name: String,
+        /// All names, separated by commas.
+        accepted: String,
+    },
+    /// No iteration, or more than anybody waits for.
+    #[error("{iterations} iterations; accepted: 1 to {iterations_max}")]
+    Iterations {
+        /// The refused number.
+        iterations: u32,
+        /// The most.
+        iterations_max: u32,
+    },
+    /// A factor that does not weaken messages.
+    #[error("scale {scale} of min-sum; accepted: above 0, at most 1")]
+    Scale {
+        /// The refused factor.
+        scale: f32,
+    },
+    /// An offset that does not weaken messages.
+    #[error("offset {offset} of min-sum; accepted: 0 to {offset_max}, in units of LLR")]
+    Offset {
+        /// The refused offset.
+        offset: f32,
+        /// The largest.
+        offset_max: f32,
+    },
+    /// The processor lacks the instructions that were asked for.
+    #[error("this processor has no {path}; accepted: {accepted}")]
+    Path {
+        /// The path asked for.
+        path: &'static str,
+        /// The paths of this processor.
+        accepted: String,
+    },
+}

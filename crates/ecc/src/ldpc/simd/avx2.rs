@@ -1,0 +1,138 @@
+//! 64 lanes as two registers of 256 bits.
+//!
+//! Every intrinsic here needs AVX2; `super::run` is the only way in, and asks the processor first.
+
+use super::{Bytes, Hidden, Kernel, Row, Weaken};
+use core::arch::x86_64::{
+    __m256i, _mm256_add_epi16, _mm256_adds_epi8, _mm256_and_si256, _mm256_blendv_epi8,
+    _mm256_cmpeq_epi8, _mm256_cmpgt_epi8, _mm256_load_si256, _mm256_max_epu8, _mm256_min_epu8,
+    _mm256_movemask_epi8, _mm256_mullo_epi16, _mm256_or_si256, _mm256_set1_epi16, _mm256_set1_epi8,
+    _mm256_slli_epi16, _mm256_srli_epi16, _mm256_store_si256, _mm256_sub_epi8, _mm256_subs_epi8,
+    _mm256_subs_epu8, _mm256_xor_si256, _mm_prefetch, _MM_HINT_T0,
+};
+
+/// Compiles a kernel for AVX2.
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
+pub fn run(kernel: impl Kernel) {
+    kernel.run::<Lanes>();
+}
+
+/// Made only inside kernels that `super::run` has started on a processor with AVX2, so every
+/// intrinsic below may be executed.
+#[derive(Clone, Copy)]
+pub struct Lanes(__m256i, __m256i);
+
+macro_rules! lanewise {
+    ($intrinsic:ident, $a:expr, $b:expr) => {{
+        let (a, b) = ($a, $b);
+        // SAFETY: see `Lanes`.
+        unsafe { Lanes($intrinsic(a.0, b.0), $intrinsic(a.1, b.1)) }
+    }};
+}
+
+#[inline(always)]
+fn scale_half(a: __m256i, scale: u16) -> __m256i {
+    // SAFETY: see `Lanes`.
+    unsafe {
+        let factor = _mm256_set1_epi16((2 * scale) as i16);
+        let round = _mm256_set1_epi16((scale + 255) as i16);
+        let even = _mm256_and_si256(a, _mm256_set1_epi16(0xff));
+        let odd = _mm256_srli_epi16::<8>(a);
+        let even = _mm256_add_epi16(_mm256_mullo_epi16(even, factor), round);
+        let odd = _mm256_add_epi16(_mm256_mullo_epi16(odd, factor), round);
+        let odd = _mm256_slli_epi16::<8>(_mm256_srli_epi16::<9>(odd));
+        _mm256_or_si256(_mm256_srli_epi16::<9>(even), odd)
+    }
+}
+
+impl Bytes for Lanes {
+    /// 0 or -1 per lane.
+    type Mask = Lanes;
+
+    #[inline(always)]
+    fn load(row: &Row) -> Self {
+        let start = (&raw const *row).cast::<__m256i>();
+        // SAFETY: see `Lanes`; a row is 64 bytes, aligned to 64.
+        unsafe { Self(_mm256_load_si256(start), _mm256_load_si256(start.add(1))) }
+    }
+    #[inline(always)]
+    fn store(self, row: &mut Row) {
+        let start = (&raw mut *row).cast::<__m256i>();
+        // SAFETY: see `Lanes`; a row is 64 bytes, aligned to 64.
+        unsafe {
+            _mm256_store_si256(start, self.0);
+            _mm256_store_si256(start.add(1), self.1);
+        }
+    }
+    #[inline(always)]
+    fn splat(value: i8) -> Self {
+        // SAFETY: see `Lanes`.
+        unsafe { Self(_mm256_set1_epi8(value), _mm256_set1_epi8(value)) }
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        lanewise!(_mm256_adds_epi8, self, other)
+    }
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        lanewise!(_mm256_subs_epi8, self, other)
+    }
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        lanewise!(_mm256_xor_si256, self, other)
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        lanewise!(_mm256_min_epu8, self, other)
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        lanewise!(_mm256_max_epu8, self, other)
+    }
+    #[inline(always)]
+    fn negative(self, hidden: Hidden<Self>) -> Self::Mask {
+        lanewise!(_mm256_cmpgt_epi8, hidden.zero, self)
+    }
+    #[inline(always)]
+    fn magnitude(self, negative: Self::Mask, _: Hidden<Self>) -> Self {
+        self.xor(negative)
+    }
+    #[inline(always)]
+    fn equal(self, other: Self) -> Self::Mask {
+        lanewise!(_mm256_cmpeq_epi8, self, other)
+    }
+    #[inline(always)]
+    fn or_else(self, mask: Self::Mask, other: Self) -> Self {
+        // SAFETY: see `Lanes`.
+        unsafe {
+            Self(
+                _mm256_blendv_epi8(other.0, self.0, mask.0),
+                _mm256_blendv_epi8(other.1, self.1, mask.1),
+            )
+        }
+    }
+    #[inline(always)]
+    fn negate_if(self, mask: Self::Mask) -> Self {
+        lanewise!(_mm256_sub_epi8, self.xor(mask), mask)
+    }
+    #[inline(always)]
+    fn weaken(self, by: Weaken) -> Self {
+        match by {
+            Weaken::Scale(scale) => Self(scale_half(self.0, scale), scale_half(self.1, scale)),
+            Weaken::Offset(offset) => {
+                lanewise!(_mm256_subs_epu8, self, Self::splat(offset as i8))
+            }
+        }
+    }
+    #[inline(always)]
+    fn word(mask: Self::Mask) -> u64 {
+        // SAFETY: see `Lanes`.
+        let (low, high) = unsafe { (_mm256_movemask_epi8(mask.0), _mm256_movemask_epi8(mask.1)) };
+        u64::from(low as u32) | u64::from(high as u32) << 32
+    }
+    #[inline(always)]
+    fn prefetch(row: &Row) {
+        // SAFETY: a prefetch of a live row reads no value and cannot fault.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>((&raw const row.0).cast()) }
+    }
+}

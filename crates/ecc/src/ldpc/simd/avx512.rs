@@ -1,0 +1,125 @@
+//! 64 lanes as one register of 512 bits, masks in mask registers.
+//!
+//! Every intrinsic here needs AVX-512; `super::run` is the only way in, and asks the processor first.
+
+use super::{Bytes, Hidden, Kernel, Row, Weaken};
+use core::arch::x86_64::{
+    __m512i, __mmask64, _mm512_add_epi16, _mm512_adds_epi8, _mm512_and_si512,
+    _mm512_cmpeq_epi8_mask, _mm512_cmpgt_epi8_mask, _mm512_load_si512, _mm512_mask_blend_epi8,
+    _mm512_mask_sub_epi8, _mm512_max_epu8, _mm512_min_epu8, _mm512_mullo_epi16, _mm512_or_si512,
+    _mm512_set1_epi16, _mm512_set1_epi8, _mm512_setzero_si512, _mm512_slli_epi16,
+    _mm512_srli_epi16, _mm512_store_si512, _mm512_subs_epi8, _mm512_subs_epu8, _mm512_xor_si512,
+    _mm_prefetch, _MM_HINT_T0,
+};
+
+/// Compiles a kernel for AVX-512.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,bmi1,bmi2,popcnt,lzcnt")]
+pub fn run(kernel: impl Kernel) {
+    kernel.run::<Lanes>();
+}
+
+/// Made only inside kernels that `super::run` has started on a processor with AVX-512, so
+/// every intrinsic below may be executed.
+#[derive(Clone, Copy)]
+pub struct Lanes(__m512i);
+
+impl Bytes for Lanes {
+    type Mask = __mmask64;
+
+    #[inline(always)]
+    fn load(row: &Row) -> Self {
+        // SAFETY: see `Lanes`; a row is 64 bytes, aligned to 64.
+        unsafe { Self(_mm512_load_si512((&raw const row.0).cast())) }
+    }
+    #[inline(always)]
+    fn store(self, row: &mut Row) {
+        // SAFETY: see `Lanes`; a row is 64 bytes, aligned to 64.
+        unsafe { _mm512_store_si512((&raw mut row.0).cast(), self.0) }
+    }
+    #[inline(always)]
+    fn splat(value: i8) -> Self {
+        // SAFETY: see `Lanes`.
+        unsafe { Self(_mm512_set1_epi8(value)) }
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        // SAFETY: see `Lanes`.
+        unsafe { Self(_mm512_adds_epi8(self.0, other.0)) }
+    }
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        // SAFETY: see `Lanes`.
+        unsafe { Self(_mm512_subs_epi8(self.0, other.0)) }
+    }
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        // SAFETY: see `Lanes`.
+        unsafe { Self(_mm512_xor_si512(self.0, other.0)) }
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        // SAFETY: see `Lanes`.
+        unsafe { Self(_mm512_min_epu8(self.0, other.0)) }
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        // SAFETY: see `Lanes`.
+        unsafe { Self(_mm512_max_epu8(self.0, other.0)) }
+    }
+    #[inline(always)]
+    fn negative(self, hidden: Hidden<Self>) -> Self::Mask {
+        // SAFETY: see `Lanes`.
+        unsafe { _mm512_cmpgt_epi8_mask(hidden.zero.0, self.0) }
+    }
+    #[inline(always)]
+    fn magnitude(self, negative: Self::Mask, hidden: Hidden<Self>) -> Self {
+        // -1 - x is the complement of x.
+        // SAFETY: see `Lanes`.
+        unsafe { Self(_mm512_mask_sub_epi8(self.0, negative, hidden.minus_one.0, self.0)) }
+    }
+    #[inline(always)]
+    fn equal(self, other: Self) -> Self::Mask {
+        // SAFETY: see `Lanes`.
+        unsafe { _mm512_cmpeq_epi8_mask(self.0, other.0) }
+    }
+    #[inline(always)]
+    fn or_else(self, mask: Self::Mask, other: Self) -> Self {
+        // SAFETY: see `Lanes`.
+        unsafe { Self(_mm512_mask_blend_epi8(mask, other.0, self.0)) }
+    }
+    #[inline(always)]
+    fn negate_if(self, mask: Self::Mask) -> Self {
+        // SAFETY: see `Lanes`.
+        unsafe { Self(_mm512_mask_sub_epi8(self.0, mask, _mm512_setzero_si512(), self.0)) }
+    }
+    #[inline(always)]
+    fn weaken(self, by: Weaken) -> Self {
+        // SAFETY: see `Lanes`.
+        unsafe {
+            match by {
+                Weaken::Scale(scale) => {
+                    let factor = _mm512_set1_epi16((2 * scale) as i16);
+                    let round = _mm512_set1_epi16((scale + 255) as i16);
+                    let even = _mm512_and_si512(self.0, _mm512_set1_epi16(0xff));
+                    let odd = _mm512_srli_epi16::<8>(self.0);
+                    let even = _mm512_add_epi16(_mm512_mullo_epi16(even, factor), round);
+                    let odd = _mm512_add_epi16(_mm512_mullo_epi16(odd, factor), round);
+                    let odd = _mm512_slli_epi16::<8>(_mm512_srli_epi16::<9>(odd));
+                    Self(_mm512_or_si512(_mm512_srli_epi16::<9>(even), odd))
+                }
+                Weaken::Offset(offset) => {
+                    Self(_mm512_subs_epu8(self.0, _mm512_set1_epi8(offset as i8)))
+                }
+            }
+        }
+    }
+    #[inline(always)]
+    fn word(mask: Self::Mask) -> u64 {
+        mask
+    }
+    #[inline(always)]
+    fn prefetch(row: &Row) {
+        // SAFETY: a prefetch of a live row reads no value and cannot fault.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>((&raw const row.0).cast()) }
+    }
+}

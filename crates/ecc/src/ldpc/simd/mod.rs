@@ -1,0 +1,261 @@
+//! The only folder of the LDPC part with `unsafe`: 64 lanes of 8 bits, and who may use them.
+//!
+//! ```text
+//!   lane      0   1   2  ...  63         a lane is a frame; a Row holds one bit's (or one edge's)
+//!   Row      -3  17  -1  ...  40         value in 64 frames, and is one cache line
+//! ```
+//!
+//! A [`Kernel`] is written once over the trait [`Bytes`]. [`run`] compiles it three times, for
+//! AVX-512, for AVX2 and for any machine, and calls the one that its [`Path`] names; kernels that
+//! use plain arrays only profit too, since the compiler vectorises them with the wider registers.
+//! All three give the same bits: the operations are exact on integers, and floating-point code is
+//! compiled without fused or reordered operations everywhere.
+//!
+//! A value `x` in a lane stands for the half-integer x + 1/2 where [`Bytes::magnitude`] says so:
+//! such numbers have a symmetric range (-127.5 to 127.5) in which saturation treats 0 and 1 alike,
+//! and none is zero, so no decision is ever a tie.
+#![allow(unsafe_code)]
+// A call per operation would undo the reason for this file.
+#![allow(clippy::inline_always, clippy::needless_range_loop, clippy::cast_possible_wrap)]
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod portable;
+
+/// Frames that one pass decodes.
+pub(crate) const LANES: usize = 64;
+
+/// One 8-bit value for each of 64 frames.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Row(pub [i8; LANES]);
+
+/// How min-sum weakens a minimum before it is sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Weaken {
+    /// Times a factor in units of 1/256, at most 256.
+    Scale(u16),
+    /// Less a whole number, not below zero.
+    Offset(u8),
+}
+
+/// 64 lanes of 8 bits and the few operations of min-sum.
+pub(crate) trait Bytes: Copy {
+    /// One yes or no per lane.
+    type Mask: Copy;
+    /// Reads a row.
+    fn load(row: &Row) -> Self;
+    /// Writes a row.
+    fn store(self, row: &mut Row);
+    /// The same value in all lanes.
+    fn splat(value: i8) -> Self;
+    /// Signed saturating sum.
+    fn add(self, other: Self) -> Self;
+    /// Signed saturating difference.
+    fn sub(self, other: Self) -> Self;
+    /// Bitwise exclusive or.
+    fn xor(self, other: Self) -> Self;
+    /// Smaller of two magnitudes.
+    fn min(self, other: Self) -> Self;
+    /// Larger of two magnitudes.
+    fn max(self, other: Self) -> Self;
+    /// Lanes below zero.
+    fn negative(self, hidden: Hidden<Self>) -> Self::Mask;
+    /// |x + 1/2| - 1/2, which is x or its complement; `negative` is that of `self`.
+    fn magnitude(self, negative: Self::Mask, hidden: Hidden<Self>) -> Self;
+    /// Lanes that are equal.
+    fn equal(self, other: Self) -> Self::Mask;
+    /// `self` where the mask says yes, else `other`.
+    fn or_else(self, mask: Self::Mask, other: Self) -> Self;
+    /// `-x` where the mask says yes; `x` is not -128.
+    fn negate_if(self, mask: Self::Mask) -> Self;
+    /// The message of a minimum that stands for x + 1/2, rounded to a whole number, halves down.
+    fn weaken(self, by: Weaken) -> Self;
+    /// Bit `i` is the yes of lane `i`.
+    fn word(mask: Self::Mask) -> u64;
+    /// Asks for a row that will be needed soon.
+    fn prefetch(row: &Row);
+}
+
+/// Constants whose values the compiler does not know.
+///
+/// A comparison with a known zero becomes a move of sign bits, and -1 - x becomes a mask spread to
+/// a vector: both are right and slow on AVX-512, where they take the port of the minima (the second
+/// form doubled the time of a check). With these the operations stay as they are written.
+#[derive(Clone, Copy)]
+pub(crate) struct Hidden<V> {
+    /// 0 in all lanes.
+    zero: V,
+    /// -1 in all lanes.
+    minus_one: V,
+}
+
+impl<V: Bytes> Hidden<V> {
+    #[inline(always)]
+    pub fn new() -> Self {
+        let [zero, minus_one] = std::hint::black_box([Row([0; LANES]), Row([-1; LANES])]);
+        Self { zero: V::load(&zero), minus_one: V::load(&minus_one) }
+    }
+}
+
+/// A computation that [`run`] compiles for each instruction set.
+pub(crate) trait Kernel {
+    /// Does the work. Must be `#[inline(always)]`, and so must all that is worth it below.
+    fn run<V: Bytes>(self);
+}
+
+/// The instruction set that a decoder uses; the results are the same bit for bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// No more than the compiler's target.
+    Portable,
+    /// 256-bit vectors.
+    Avx2,
+    /// 512-bit vectors.
+    Avx512,
+}
+
+impl Path {
+    /// The paths of this processor, slowest first.
+    pub fn available() -> Vec<Self> {
+        [Self::Portable, Self::Avx2, Self::Avx512]
+            .into_iter()
+            .filter(|path| path.is_available())
+            .collect()
+    }
+
+    /// The fastest path of this processor.
+    pub fn best() -> Self {
+        Self::available().last().copied().unwrap_or(Self::Portable)
+    }
+
+    /// `portable`, `avx2` or `avx512`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn is_available(self) -> bool {
+        match self {
+            Self::Portable => true,
+            Self::Avx2 => is_x86_feature_detected!("avx2"),
+            Self::Avx512 => {
+                is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512vl")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx2")
+            }
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(crate) fn is_available(self) -> bool {
+        self == Self::Portable
+    }
+}
+
+/// Runs a kernel on the instruction set of a path.
+///
+/// # Panics
+/// When the processor lacks the path; decoders refuse that when they are made.
+pub(crate) fn run(path: Path, kernel: impl Kernel) {
+    assert!(path.is_available(), "{path:?} on a processor without it");
+    match path {
+        Path::Portable => kernel.run::<portable::Lanes>(),
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the assertion above has asked the processor for the features of this function.
+        Path::Avx2 => unsafe { avx2::run(kernel) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Path::Avx512 => unsafe { avx512::run(kernel) },
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => kernel.run::<portable::Lanes>(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every operation on every pair of values, folded into rows that paths must agree on.
+    struct AllPairs<'a>(&'a mut Vec<Row>);
+
+    impl Kernel for AllPairs<'_> {
+        #[inline(always)]
+        fn run<V: Bytes>(self) {
+            let hidden = Hidden::<V>::new();
+            let ramp = Row(std::array::from_fn(|lane| lane as i8));
+            for offset in (0..256).step_by(64) {
+                let a = Row(ramp.0.map(|lane| lane.wrapping_add(offset as u8 as i8)));
+                let a = V::load(&a);
+                for value in i8::MIN..=i8::MAX {
+                    let b = V::splat(value);
+                    let (low, high) = (
+                        a.magnitude(a.negative(hidden), hidden),
+                        b.magnitude(b.negative(hidden), hidden),
+                    );
+                    let mask = low.equal(high);
+                    let outs = [
+                        a.add(b),
+                        a.sub(b),
+                        a.xor(b),
+                        low.min(high),
+                        low.max(high),
+                        a.or_else(mask, b),
+                        low.negate_if(a.negative(hidden)),
+                        low.weaken(Weaken::Scale(value as u8 as u16 + 1)),
+                        low.weaken(Weaken::Offset(value as u8)),
+                    ];
+                    for out in outs {
+                        let mut row = Row([0; LANES]);
+                        out.store(&mut row);
+                        self.0.push(row);
+                    }
+                    let words = [V::word(mask), V::word(a.negative(hidden))];
+                    let bytes = words.map(|word| word.to_le_bytes().map(|byte| byte as i8));
+                    self.0.push(Row(std::array::from_fn(|lane| bytes[lane / 8 % 2][lane % 8])));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_path_does_the_same_to_every_pair() {
+        let outputs: Vec<Vec<Row>> = Path::available()
+            .into_iter()
+            .map(|path| {
+                let mut rows = Vec::new();
+                run(path, AllPairs(&mut rows));
+                rows
+            })
+            .collect();
+        assert_eq!(outputs[0].len(), 4 * 256 * 10);
+        assert!(outputs.iter().all(|rows| *rows == outputs[0]));
+    }
+
+    #[test]
+    fn weakening_rounds_half_integers() {
+        struct Weakened<'a>(Weaken, &'a mut Row);
+        impl Kernel for Weakened<'_> {
+            fn run<V: Bytes>(self) {
+                let magnitudes = Row(std::array::from_fn(|lane| lane as i8));
+                V::load(&magnitudes).weaken(self.0).store(self.1);
+            }
+        }
+        let mut row = Row([0; LANES]);
+        // 0.75 times 0.5, 1.5, 2.5, 3.5, 4.5, 5.5 is 0.375, 1.125, 1.875, 2.625, 3.375, 4.125.
+        run(Path::Portable, Weakened(Weaken::Scale(192), &mut row));
+        assert_eq!(row.0[..6], [0, 1, 2, 3, 3, 4]);
+        run(Path::Portable, Weakened(Weaken::Scale(256), &mut row));
+        assert_eq!(row.0[..4], [0, 1, 2, 3]);
+        run(Path::Portable, Weakened(Weaken::Offset(2), &mut row));
+        assert_eq!(row.0[..5], [0, 0, 0, 1, 2]);
+    }
+}

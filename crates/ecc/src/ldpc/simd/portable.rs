@@ -1,0 +1,103 @@
+//! 64 lanes as a plain array. The compiler makes of it what the target has.
+
+use super::{Bytes, Hidden, Row, Weaken, LANES};
+
+#[derive(Clone, Copy)]
+pub struct Lanes([i8; LANES]);
+
+#[inline(always)]
+fn map(a: [i8; LANES], b: [i8; LANES], f: impl Fn(i8, i8) -> i8) -> Lanes {
+    let mut out = [0; LANES];
+    // By index: the compiler makes vectors of this, and not of iterators over arrays.
+    for lane in 0..LANES {
+        out[lane] = f(a[lane], b[lane]);
+    }
+    Lanes(out)
+}
+
+impl Bytes for Lanes {
+    /// 0 or -1 per lane.
+    type Mask = [i8; LANES];
+
+    #[inline(always)]
+    fn load(row: &Row) -> Self {
+        Self(row.0)
+    }
+    #[inline(always)]
+    fn store(self, row: &mut Row) {
+        row.0 = self.0;
+    }
+    #[inline(always)]
+    fn splat(value: i8) -> Self {
+        Self([value; LANES])
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        map(self.0, other.0, i8::saturating_add)
+    }
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        map(self.0, other.0, i8::saturating_sub)
+    }
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        map(self.0, other.0, |a, b| a ^ b)
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        map(self.0, other.0, Ord::min)
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        map(self.0, other.0, Ord::max)
+    }
+    #[inline(always)]
+    fn negative(self, _: Hidden<Self>) -> Self::Mask {
+        map(self.0, self.0, |a, _| a >> 7).0
+    }
+    #[inline(always)]
+    fn magnitude(self, negative: Self::Mask, _: Hidden<Self>) -> Self {
+        map(self.0, negative, |a, mask| a ^ mask)
+    }
+    #[inline(always)]
+    fn equal(self, other: Self) -> Self::Mask {
+        map(self.0, other.0, |a, b| -i8::from(a == b)).0
+    }
+    #[inline(always)]
+    fn or_else(self, mask: Self::Mask, other: Self) -> Self {
+        let kept = map(self.0, mask, |a, mask| a & mask);
+        let taken = map(other.0, mask, |b, mask| b & !mask);
+        map(kept.0, taken.0, |a, b| a | b)
+    }
+    #[inline(always)]
+    fn negate_if(self, mask: Self::Mask) -> Self {
+        map(self.0, mask, |a, mask| (a ^ mask).wrapping_sub(mask))
+    }
+    #[inline(always)]
+    fn weaken(self, by: Weaken) -> Self {
+        match by {
+            Weaken::Scale(scale) => map(self.0, self.0, |a, _| {
+                let doubled = 2 * u16::from(a as u8) + 1;
+                ((doubled * scale + 255) >> 9) as i8
+            }),
+            Weaken::Offset(offset) => {
+                map(self.0, self.0, |a, _| (a as u8).saturating_sub(offset) as i8)
+            }
+        }
+    }
+    #[inline(always)]
+    fn word(mask: Self::Mask) -> u64 {
+        // Eight bytes at a time: their lowest bits are gathered by a product.
+        let mut word = 0;
+        for (index, bytes) in mask.chunks_exact(8).enumerate() {
+            let mut packed = 0_u64;
+            for (shift, &byte) in bytes.iter().enumerate() {
+                packed |= u64::from(byte as u8 & 1) << (8 * shift);
+            }
+            word |= (packed.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * index);
+        }
+        word
+    }
+    #[inline(always)]
+    fn prefetch(_: &Row) {}
+}

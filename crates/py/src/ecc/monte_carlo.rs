@@ -1,0 +1,192 @@
+//! Codes and tasks for Python: frames go through in bulk, without the GIL.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use opennandlab_ecc::channel::{BitErrors, Channel, Rng};
+use opennandlab_ecc::monte_carlo::{run_chunk, Codec, Codewords, Prepared, Task};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde_json::Value;
+
+use super::channel::Spec;
+use super::{codecs, refused};
+use crate::doorway::{doorway, Failure};
+
+/// A code with its decoder.
+#[pyclass(frozen)]
+pub(crate) struct EccCodec {
+    codec: Arc<Codec>,
+}
+
+#[pymethods]
+impl EccCodec {
+    /// From `{kind, ...}` as JSON: `bch` (m, t, `data_bits`), `alist` or `qc` (text), `nand`
+    /// (name); the last three with algorithm, iterations, scale and offset of the decoder.
+    #[new]
+    fn new(py: Python<'_>, spec: &str) -> PyResult<Self> {
+        doorway(py, || {
+            let spec: Value = serde_json::from_str(spec).map_err(|error| refused("code", error))?;
+            Ok(Self { codec: Arc::new(codecs::build(&spec)?) })
+        })
+    }
+
+    /// Sent bits, information bits, and frames of a chunk.
+    fn shape(&self) -> (usize, usize, u64) {
+        (self.codec.code_bits(), self.codec.info_bits(), self.codec.chunk_frames())
+    }
+
+    /// Codewords of packed data, each padded to whole bytes; the last data word is filled with
+    /// zeros.
+    fn encode<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        let words = doorway(py, || Ok(codecs::encode(&self.codec, data)))?;
+        Ok(PyBytes::new(py, &words))
+    }
+
+    /// Packed data of codewords, wrong bits corrected in each, and the first word given up.
+    ///
+    /// LLRs of a soft decoder are those of a binary symmetric channel with `rber`.
+    fn decode<'py>(
+        &self,
+        py: Python<'py>,
+        words: &[u8],
+        rber: f64,
+    ) -> PyResult<(Bound<'py, PyBytes>, Vec<u64>, Vec<u64>)> {
+        let decoded = doorway(py, || codecs::decode(&self.codec, words, rber))?;
+        Ok((PyBytes::new(py, &decoded.data), decoded.corrected, decoded.failed))
+    }
+
+    /// The words with wrong bits: at a rate, or `count` in each word. Also how many.
+    #[pyo3(signature = (words, seed, rber=None, count=None))]
+    fn inject<'py>(
+        &self,
+        py: Python<'py>,
+        words: &[u8],
+        seed: u64,
+        rber: Option<f64>,
+        count: Option<u32>,
+    ) -> PyResult<(Bound<'py, PyBytes>, u64)> {
+        let (bytes, wrong) = doorway(py, || {
+            let bits = self.codec.code_bits();
+            if count.is_some_and(|count| count as usize > bits) {
+                let text = format!("there are {bits} bits in a codeword");
+                return Err(refused("inject_errors", text));
+            }
+            let rate = rber.unwrap_or(0.25);
+            let channel = Channel::bsc(rate).map_err(|error| refused("inject_ber", error))?;
+            let errors = count.map_or(BitErrors::Natural, BitErrors::Exactly);
+            let mut bytes = words.to_vec();
+            let (mut wrong, mut positions) = (0, Vec::new());
+            for (number, word) in bytes.chunks_mut(bits.div_ceil(8)).enumerate() {
+                let rng = &mut Rng::frame(seed, 0x696e_6a65_6374, number as u64);
+                channel.wrong_positions(bits, errors, rng, |_| 0, &mut positions);
+                for &position in &positions {
+                    word[position as usize >> 3] ^= 0x80 >> (position & 7);
+                }
+                wrong += positions.len() as u64;
+            }
+            Ok((bytes, wrong))
+        })?;
+        Ok((PyBytes::new(py, &bytes), wrong))
+    }
+}
+
+/// One point of a curve: a code on a channel.
+#[pyclass(frozen)]
+pub(crate) struct EccTask {
+    codec: Arc<Codec>,
+    task: Task,
+}
+
+/// Frames, frame errors, undetected ones, bit errors, failures, channel errors, iterations.
+type Counts = (u64, u64, u64, u64, u64, u64, u64);
+
+/// Frames and seconds of each round, words decoded of a pass, mean iterations.
+type Speed = (Vec<(u64, f64)>, usize, Option<f64>);
+
+#[pymethods]
+impl EccTask {
+    /// A code on a channel (as JSON) at the point `x`; with `errors`, so many wrong hard decisions
+    /// in each frame.
+    #[new]
+    #[pyo3(signature = (codec, channel, x, seed, zero_codeword, errors=None))]
+    fn new(
+        py: Python<'_>,
+        codec: &EccCodec,
+        channel: &str,
+        x: f64,
+        seed: u64,
+        zero_codeword: bool,
+        errors: Option<u32>,
+    ) -> PyResult<Self> {
+        let codec = Arc::clone(&codec.codec);
+        doorway(py, || {
+            let channel = Spec::parse(channel)?.at(x, codec.rate())?;
+            check_errors(&codec, &channel, errors)?;
+            let task = Task {
+                channel,
+                codewords: if zero_codeword { Codewords::Zero } else { Codewords::Random },
+                errors: errors.map_or(BitErrors::Natural, BitErrors::Exactly),
+                seed,
+                point: x.to_bits(),
+            };
+            Ok(Self { codec, task })
+        })
+    }
+
+    /// Probability of a wrong hard decision, and whether it is the same for both bits.
+    fn hard_decision(&self) -> (f64, bool) {
+        (self.task.channel.rber(), self.task.channel.is_symmetric())
+    }
+
+    /// The tally of the frames `first..limit`.
+    fn run(&self, py: Python<'_>, first: u64, limit: u64) -> PyResult<Counts> {
+        doorway(py, || {
+            let tally = run_chunk(&self.codec, &self.task, first..limit);
+            Ok((
+                tally.frames,
+                tally.frame_errors,
+                tally.undetected,
+                tally.bit_errors,
+                tally.failures,
+                tally.channel_errors,
+                tally.iterations,
+            ))
+        })
+    }
+
+    /// Decodes `frames` prepared frames over and over, for `seconds` in each of `rounds`; frames
+    /// and seconds of each round, words decoded of a pass, and mean iterations.
+    fn speed(&self, py: Python<'_>, frames: usize, seconds: f64, rounds: usize) -> PyResult<Speed> {
+        doorway(py, || {
+            let mut prepared = Prepared::new(&self.codec, &self.task, frames);
+            let decoded = prepared.decode();
+            let times = (0..rounds).map(|_| {
+                let (began, mut done) = (Instant::now(), 0);
+                loop {
+                    prepared.decode();
+                    done += prepared.frames() as u64;
+                    let elapsed = began.elapsed().as_secs_f64();
+                    if elapsed >= seconds {
+                        return (done, elapsed);
+                    }
+                }
+            });
+            Ok((times.collect(), decoded, prepared.iterations_mean()))
+        })
+    }
+}
+
+fn check_errors(codec: &Codec, channel: &Channel, errors: Option<u32>) -> Result<(), Failure> {
+    let Some(count) = errors else { return Ok(()) };
+    let bits = codec.code_bits();
+    if count as usize > bits {
+        return Err(refused("bit_errors", format!("{count} errors do not fit {bits} sent bits")));
+    }
+    if channel.is_symmetric() {
+        Ok(())
+    } else {
+        let text = "a fixed number of errors needs states of equal width (sigma ratio 1)";
+        Err(refused("sigma_ratio", text))
+    }
+}

@@ -1,0 +1,103 @@
+"""The options that the commands of `ecc` share, each described once."""
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Method(str, Enum):
+    """Where a rate comes from."""
+
+    AUTO = "auto"
+    MONTE_CARLO = "monte_carlo"
+    IMPORTANCE_SAMPLING = "importance_sampling"
+    ANALYTIC = "analytic"
+
+
+class Arithmetic(str, Enum):
+    """In what numbers a decoder computes."""
+
+    AUTO = "auto"
+    INT8 = "int8"
+    FLOAT32 = "float32"
+
+
+CODE_HELP = (
+    "bch:m=M,t=T[,data_bits=N], ldpc:FILE.alist, ldpc:FILE.qc, or a name such as nand-4k-r090."
+)
+CodeText = Annotated[str, typer.Option("--code", help=CODE_HELP)]
+ChannelText = Annotated[
+    str, typer.Option("--channel", help="bsc, awgn, sensing:N (N reads) or unquantised.")
+]
+Points = Annotated[
+    str,
+    typer.Option(
+        "--points",
+        help="A list, or from:to:count: RBER (even in the logarithm); for awgn Eb/N0 in dB per "
+        "information bit.",
+    ),
+]
+Algorithm = Annotated[
+    str,
+    typer.Option(
+        "--decoder",
+        help="Of LDPC codes: layered-spa, flooding-spa, layered-nms, flooding-nms, layered-oms, "
+        "flooding-oms, gallager-b, weighted-bit-flip.",
+    ),
+]
+Iterations = Annotated[int, typer.Option("--iterations", help="Iterations, at most.")]
+Scale = Annotated[float, typer.Option("--scale", help="Factor of normalised min-sum.")]
+Offset = Annotated[float, typer.Option("--offset", help="Offset of offset min-sum, LLR.")]
+ArithmeticOf = Annotated[
+    Arithmetic,
+    typer.Option(
+        "--arithmetic",
+        help="float32, or int8 as in controllers; auto: int8 for min-sum in `speed` and `decode`.",
+    ),
+]
+Fixed = Annotated[bool, typer.Option("--fixed-iterations", help="Do not stop at a zero syndrome.")]
+Thresholds = Annotated[
+    str | None,
+    typer.Option(
+        "--thresholds",
+        metavar="A,B,...",
+        help="Voltages of the reads, ascending, in units of half the distance of the states; "
+        "default where they keep the most information (1, 3, 7 reads).",
+    ),
+]
+Spacing = Annotated[
+    float | None, typer.Option("--spacing", help="Distance of evenly spaced reads, same unit.")
+]
+SigmaRatio = Annotated[
+    float, typer.Option("--sigma-ratio", help="Width of the lower state (bit 1) over the upper's.")
+]
+LlrRber = Annotated[
+    float | None, typer.Option("--llr-rber", help="RBER that LLRs are computed for, if another.")
+]
+Errors = Annotated[int, typer.Option("--errors", help="Frame errors that end a point.")]
+MaxFrames = Annotated[
+    float, typer.Option("--max-frames", help="The most frames of a point, such as 1e6.")
+]
+MethodOf = Annotated[Method, typer.Option("--method", help="Where a rate comes from.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of all randomness.")]
+Zero = Annotated[
+    bool,
+    typer.Option(
+        "--zero-codeword",
+        help="Send zeros, not random words: faster; flatters decoders that favour zeros.",
+    ),
+]
+Threads = Annotated[
+    int | None, typer.Option("--threads", help="Default one per core; no result depends on it.")
+]
+Plot = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Draw into FILE.svg or FILE.html.")
+]
+InjectBer = Annotated[
+    float | None, typer.Option("--inject-ber", help="Flip this share of the sent bits.")
+]
+InjectErrors = Annotated[
+    int | None, typer.Option("--inject-errors", help="Flip so many bits of each codeword.")
+]

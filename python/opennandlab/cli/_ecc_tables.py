@@ -1,0 +1,94 @@
+"""What the commands of `ecc` print for a person."""
+
+from typing import Any
+
+from opennandlab.cli import _terminal as terminal
+
+
+def table(head: list[str], body: list[list[str]]) -> None:
+    """Print a table on stdout, the first column to the left."""
+    from rich.table import Table
+
+    shown = Table(show_edge=False, pad_edge=False)
+    for place, text in enumerate(head):
+        shown.add_column(text, justify="left" if place == 0 else "right", no_wrap=True)
+    for row in body:
+        shown.add_row(*row)
+    terminal.stdout().print(shown)
+
+
+def show_curve(document: dict[str, Any]) -> None:
+    """Print the points of a curve."""
+    from opennandlab.ecc.curves import table_head, table_rows
+
+    console = terminal.stdout()
+    settings = document["decoder_settings"] or {}
+    words = [f"{key} {value}" for key, value in settings.items() if key != "algorithm"]
+    console.print(
+        f"{document['code']} ({document['code_bits']}, {document['info_bits']}), rate "
+        f"{document['rate']:.4f}, on {document['channel']}; "
+        f"{', '.join([document['decoder'], *words])}; seed {document['seed']}",
+        markup=False,
+        soft_wrap=True,
+    )
+    table(table_head(document), table_rows(document))
+    for point in document["points"]:
+        error, unseen = point.get("relative_error"), point.get("unseen_share")
+        if error is not None and unseen is not None:
+            console.print(
+                f"{point['x']:g}: standard error {error:.0%}, worth "
+                f"{point['effective_frames'] or 0:.2g} frames; strata without errors may add "
+                f"{unseen:.0%}",
+                style="dim",
+                markup=False,
+                soft_wrap=True,
+            )
+
+
+def show_comparison(document: dict[str, Any]) -> None:
+    """Print curves side by side, and the limits."""
+    curves = document["curves"]
+    head = ["RBER" if document["x"] == "rber" else "Eb/N0, dB"]
+    head += [f"{curve['code'].rpartition('/')[2]}" for curve in curves]
+    xs = sorted({point["x"] for curve in curves for point in curve["points"]})
+    body = []
+    for x in xs:
+        row = [f"{x:g}"]
+        for curve in curves:
+            point = next((point for point in curve["points"] if point["x"] == x), None)
+            row.append("-" if point is None else f"{point['fer']:.3g} ({point['method'][:5]})")
+        body.append(row)
+    table(head, body)
+    name = "limits" if document["x"] == "rber" else "limits_ebn0_db"
+    shown = ", ".join(f"{reads}: {value:.5g}" for reads, value in document[name].items())
+    terminal.stdout().print(
+        f"Shannon limits at rate {document['rate']:.4f} by reads: {shown}",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def show_speed(document: dict[str, Any]) -> None:
+    """Print rates of decoding."""
+    terminal.stdout().print(
+        f"{document['code']} ({document['code_bits']}, {document['info_bits']}), "
+        f"{document['decoder']}, one thread, median of five rounds",
+        markup=False,
+        soft_wrap=True,
+    )
+    head = ["point", "information, Mb/s", "coded, Mb/s", "spread", "iterations", "decoded"]
+    body = []
+    for row in document["rows"]:
+        what = f"{row['bit_errors']} bit errors" if "bit_errors" in row else f"{row['x']:g}"
+        iterations = row["iterations_mean"]
+        body.append(
+            [
+                what,
+                f"{row['information_mbit_s']:.1f}",
+                f"{row['coded_mbit_s']:.1f}",
+                f"{row['spread']:.0%}",
+                "-" if iterations is None else f"{iterations:.2f}",
+                f"{row['decoded_share']:.1%}",
+            ]
+        )
+    table(head, body)

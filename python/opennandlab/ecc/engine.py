@@ -1,0 +1,130 @@
+"""Frames over threads: the same counts at any number of threads, and wherever a run was cut.
+
+Chunks are worked off ahead by all threads and *counted in their order*; a point ends with the first
+chunk at which enough errors are counted, and what ran ahead of that is dropped. So the frames of a
+result are always the first so many frames of the task.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+
+from opennandlab import _core
+from opennandlab.ecc.channels import Channel
+from opennandlab.ecc.codes import Code
+from opennandlab.ecc.strata import estimate, is_enough, next_round
+from opennandlab.ecc.tally import Point, Tally
+
+Report = Callable[[], None]
+"""Called whenever counts were added."""
+
+
+class Engine:
+    """Simulates the frames of points.
+
+    Args:
+        code: The code.
+        channel: The channel.
+        seed: Of all randomness.
+        zero_codeword: Send zeros instead of random codewords.
+        threads: Chunks at a time; default one per core.
+    """
+
+    def __init__(
+        self,
+        code: Code,
+        channel: Channel,
+        *,
+        seed: int,
+        zero_codeword: bool = False,
+        threads: int | None = None,
+    ) -> None:
+        """Keep what all points share."""
+        self.code = code
+        self.channel = channel
+        self.seed = seed
+        self.zero_codeword = zero_codeword
+        self.threads = threads or os.cpu_count() or 1
+
+    def task(self, x: float, errors: int | None = None) -> _core.EccTask:
+        """Return the task of a point, or of a stratum of it."""
+        return _core.EccTask(
+            self.code.core, self.channel.spec, x, self.seed, self.zero_codeword, errors
+        )
+
+    def monte_carlo(
+        self,
+        point: Point,
+        errors: int,
+        frames_max: int,
+        report: Report,
+        patience: int | None = None,
+    ) -> None:
+        """Add frames until there are `errors` frame errors or `frames_max` frames.
+
+        With `patience`, so many frames without any error end it too.
+        """
+        task, chunk = self.task(point.x), self.code.chunk_frames
+        with self._pool() as pool:
+            running: deque[Future[Tally]] = deque()
+            submitted = point.tally.frames
+            while point.tally.frame_errors < errors and point.tally.frames < frames_max:
+                if patience and point.tally.frame_errors == 0 and point.tally.frames >= patience:
+                    return
+                while len(running) <= self.threads and submitted < frames_max:
+                    # Chunks end at fixed frames, also where an earlier run stopped inside one.
+                    limit = min(frames_max, (submitted // chunk + 1) * chunk)
+                    running.append(pool.submit(_run, task, submitted, limit))
+                    submitted = limit
+                point.tally += _await(running.popleft())
+                report()
+
+    def strata(self, point: Point, errors: int, frames_max: int, report: Report) -> None:
+        """Add rounds of strata until the estimate is as good as `errors` errors would make it."""
+        chunk, bits = self.code.chunk_frames, self.code.code_bits
+        rber, _ = self.task(point.x).hard_decision()
+        tasks: dict[int, _core.EccTask] = {}
+        with self._pool() as pool:
+            while sum(counts.frames for counts in point.strata.values()) < frames_max:
+                if point.strata and is_enough(
+                    estimate(point.strata, bits, self.code.info_bits, rber), errors
+                ):
+                    return
+                chosen = next_round(point.strata, bits, rber, chunk)
+                done = dict(point.strata)
+                running: list[tuple[int, Future[Tally]]] = []
+                nexts = {w: counts.frames for w, counts in done.items()}
+                for w in chosen:
+                    tasks[w] = tasks.get(w) or self.task(point.x, w)
+                    first = nexts.get(w, 0)
+                    nexts[w] = first + chunk
+                    running.append((w, pool.submit(_run, tasks[w], first, nexts[w])))
+                for w, future in running:
+                    done[w] = done.get(w, Tally()) + _await(future)
+                # A round counts as a whole, or the next choice would depend on where it was cut.
+                point.strata = done
+                report()
+
+    @contextmanager
+    def _pool(self) -> Iterator[ThreadPoolExecutor]:
+        pool = ThreadPoolExecutor(self.threads)
+        try:
+            yield pool
+        finally:
+            # Also on Ctrl-C: what was not begun never is, and nobody waits for the rest.
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _run(task: _core.EccTask, first: int, limit: int) -> Tally:
+    return Tally(*task.run(first, limit))
+
+
+def _await(future: Future[Tally]) -> Tally:
+    """Wait so that Ctrl-C is heard at once."""
+    while not future.done():
+        wait([future], timeout=0.1)
+    return future.result()
