@@ -7,10 +7,10 @@ cache is to hide it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opennandlab.theory.closed_loop import busy_dies
-from opennandlab.validation.case import Case, Relation, lookup
+from opennandlab.validation.case import Case, Document, Relation, lookup
 from opennandlab.validation.devices import PAGE_BYTES, bench, timed
 from opennandlab.validation.suites.ablation.row import (
     READ,
@@ -29,6 +29,10 @@ from opennandlab.validation.suites.ablation.row import (
 YEAR_S = 365.25 * 86_400
 FRAMES = 256
 LARGE = 131_072
+# Of one die: 64 blocks of 64 pages, over-provisioned by a quarter.
+LOGICAL_PAGES = math.floor(64 * 64 / 1.25)
+# Heat: share of the rate when hot; degrees Celsius; kelvin per watt; watts.
+SLOW, AMBIENT, RESISTANCE, IDLE_W, ACTIVE_W = 0.3, 35.0, 10.0, 1.0, 6.0
 
 
 def cases() -> list[Case]:
@@ -137,8 +141,8 @@ def _arbitration() -> Iterator[Case]:
     on = drive({"kind": "weighted_round_robin", "high": 5, "low": 2})
     runs = ((off, _sharing()), (on, _sharing()))
 
-    def share(documents: object) -> float:
-        rows = documents[1]["metrics"]["tenants"]  # type: ignore[index]
+    def share(documents: Sequence[Document]) -> float:
+        rows = documents[1]["metrics"]["tenants"]
         first, second = (float(each["iops"]["total"]) for each in rows)
         return first / second
 
@@ -228,9 +232,7 @@ def _read_cache() -> Iterator[Case]:
     reads["pattern"] = {"kind": "zipf", "theta": theta}
 
     def expected() -> float:
-        # Pages of the drive: 64 blocks of 64 pages over 1.25.
-        logical = math.floor(64 * 64 / 1.25)
-        return che_hit_ratio([rank**-theta for rank in range(1, logical + 1)], pages)
+        return che_hit_ratio([rank**-theta for rank in range(1, LOGICAL_PAGES + 1)], pages)
 
     yield row(
         "read-cache",
@@ -293,33 +295,46 @@ def _throttles() -> Iterator[Case]:
         0.01,
         "TBW / years",
     )
-    rate = PAGE_BYTES / READ_US
-    slow, ambient, resistance, idle_w, active_w = 0.3, 35.0, 10.0, 1.0, 6.0
-    thermal = {
-        "ambient_c": ambient,
-        "c_per_w": resistance,
-        "time_constant_s": 0.2,
-        "idle_w": idle_w,
-        "active_w": active_w,
-        "active_mb_s": rate,
-        "throttle_c": 75.0,
-        "resume_c": 70.0,
-        "throttle_ratio": slow,
-        "start_c": 70.0,
-    }
-    hot = ambient + resistance * active_w
-    cool = ambient + resistance * (idle_w + slow * (active_w - idle_w))
+    off, on, reads = heated()
+    hot = AMBIENT + RESISTANCE * ACTIVE_W
+    cool = AMBIENT + RESISTANCE * (IDLE_W + SLOW * (ACTIVE_W - IDLE_W))
     heating, cooling = math.log((hot - 70) / (hot - 75)), math.log((75 - cool) / (70 - cool))
-    reads = timed("sequential", 4, 1)
-    reads["total"] = {"seconds": 5.0}
     yield row(
         "thermal",
         "A hot drive goes to and fro between its two rates",
-        ((off, reads), (vary(off, {"host.throttle.thermal": thermal}), reads)),
+        ((off, reads), (on, reads)),
         "read throughput on / off",
         ratio(READ_RATE),
-        (heating + slow * cooling) / (heating + cooling),
+        (heating + SLOW * cooling) / (heating + cooling),
         0.03,
         "(a + r b) / (a + b): a, b = ln of the temperature ratios of heating and cooling",
         source="one thermal resistance and time constant",
     )
+
+
+def heated() -> tuple[Device, Device, Workload]:
+    """Return a die, the same with a thermal throttle, and reads that heat it.
+
+    Returns:
+        Without, with, and the workload.
+
+    Example:
+        >>> heated()[1]["host"]["throttle"]["thermal"]["resume_c"]
+        70.0
+    """
+    thermal = {
+        "ambient_c": AMBIENT,
+        "c_per_w": RESISTANCE,
+        "time_constant_s": 0.2,
+        "idle_w": IDLE_W,
+        "active_w": ACTIVE_W,
+        "active_mb_s": PAGE_BYTES / READ_US,
+        "throttle_c": 75.0,
+        "resume_c": 70.0,
+        "throttle_ratio": SLOW,
+        "start_c": 70.0,
+    }
+    reads = timed("sequential", 4, 1)
+    reads["total"] = {"seconds": 5.0}
+    off = one_die()
+    return off, vary(off, {"host.throttle.thermal": thermal}), reads

@@ -128,7 +128,7 @@ def mixed(reader: Mapping[str, Any], writer: Mapping[str, Any], seconds: float) 
     }
 
 
-def row(  # noqa: PLR0913 - the columns of a table
+def row(  # noqa: PLR0913, PLR0917 - the columns of a table
     name: str,
     claim: str,
     runs: Sequence[tuple[Device, Workload]],

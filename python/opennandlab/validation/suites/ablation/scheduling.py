@@ -56,23 +56,40 @@ def _order() -> Iterator[Case]:
     dies, depth = 8, 32
     free = bench(dies, 1)
     reads = timed("random", depth, 60_000)
-    # The mean length of a run of draws without a repeat: a repeat has to wait a service time.
-    strict = 0.0
-    chance = 1.0
-    for drawn in range(dies):
-        strict += chance
-        chance *= 1.0 - (drawn + 1) / dies
     yield row(
         "in-order",
         "In one queue for all dies, a busy die holds up the others",
         ((vary(free, {"controller.scheduler": "in_order"}), reads), (free, reads)),
         f"read throughput out of order / in order, {dies} dies, depth {depth}",
         ratio(READ_RATE),
-        lambda: busy_dies(dies, depth) / strict,
+        lambda: busy_dies(dies, depth) / strict_busy_dies(dies),
         0.02,
         "B(D, q) / Q(D), Q(D) = sum over k of D! / ((D - k)! D^k)",
         source="exact Markov chain; birthday problem",
     )
+
+
+def strict_busy_dies(dies: int) -> float:
+    """Return the mean number of busy dies when one queue serves all of them in order.
+
+    With a fixed service time, operations start in groups: draws of a die until one repeats, which
+    must wait for the end of the service and then begins the next group.
+
+    Args:
+        dies: dies with a channel each, drawn with equal chance.
+
+    Returns:
+        Q(D), the mean number of draws before the first repeat.
+
+    Example:
+        >>> strict_busy_dies(2)
+        1.5
+    """
+    mean, chance = 0.0, 1.0
+    for drawn in range(dies):
+        mean += chance
+        chance *= 1.0 - (drawn + 1) / dies
+    return mean
 
 
 def _rounds(keys: dict[str, object] | None = None, erase_us: float = 1.0) -> Device:
@@ -170,8 +187,19 @@ def _suspend() -> Iterator[Case]:
     )
 
 
-def _stepped(keys: dict[str, object] | None = None) -> Device:
-    """Return a die that collects in steps of one page."""
+def stepped(keys: dict[str, object] | None = None) -> Device:
+    """Return a die that collects in steps of one page.
+
+    Args:
+        keys: dotted path and value of keys that differ.
+
+    Returns:
+        The device.
+
+    Example:
+        >>> stepped()["ftl"]["collection"]["step_pages"]
+        1
+    """
     return vary(
         one_die(),
         {
@@ -186,7 +214,7 @@ def _stepped(keys: dict[str, object] | None = None) -> Device:
 
 def _steps() -> Iterator[Case]:
     """Collect a page at a time between the writes of the host."""
-    on = _stepped()
+    on = stepped()
     off = vary(on, {"ftl.collection": "whole"})
     writes = steady_writes(30_000, poisson(150.0))
 
@@ -212,7 +240,7 @@ def _steps() -> Iterator[Case]:
 
 def _idle() -> Iterator[Case]:
     """Pauses are used to erase ahead."""
-    off = _stepped()
+    off = stepped()
     on = vary(off, {"ftl.idle_collection": {"after_us": 1000, "spare_blocks_goal": 8}})
     # Eight blocks of 64 pages: a burst of four fits them and leaves what starts no step. Nothing
     # was collected ahead of the first one.

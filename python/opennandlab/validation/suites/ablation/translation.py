@@ -83,7 +83,19 @@ def _dynamic() -> Iterator[Case]:
     )
 
 
-def _cached(when_full: str) -> Device:
+def cached(when_full: str) -> Device:
+    """Return a die with a single-bit cache of 200 pages.
+
+    Args:
+        when_full: `fold` or `direct`.
+
+    Returns:
+        The device.
+
+    Example:
+        >>> cached("fold")["ftl"]["slc_cache"]["blocks_per_die"]
+        10
+    """
     device = vary(
         one_die(),
         {
@@ -108,7 +120,7 @@ def _cached(when_full: str) -> Device:
 
 def _slc_cache() -> Iterator[Case]:
     """Write into single-bit blocks, and past their end."""
-    fold, direct = _cached("fold"), _cached("direct")
+    fold, direct = cached("fold"), cached("direct")
     off = vary(fold, {"ftl.slc_cache": "none"})
     burst = timed("sequential", 4, CACHE - SLC_PAGES, 0.0)
     yield row(
