@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from opennandlab.validation.case import Case, Effort
+from opennandlab.validation.gallery import Plot
 from opennandlab.validation.suites import (
     ablation,
     bandwidth,
@@ -35,3 +36,6 @@ SUITES: dict[str, Callable[[Effort], list[Case]]] = {
     "ecc": ecc.cases,
 }
 """Suites in the order of the report."""
+
+PLOTS: dict[str, Callable[[], list[Plot]]] = {"ablation": ablation.plots}
+"""Suites that have drawings."""
