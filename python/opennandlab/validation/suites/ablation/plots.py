@@ -70,7 +70,7 @@ def _planes() -> Plot:
     runs = {}
     for die_count in dies:
         for planes in counts:
-            device = bench(1, die_count, blocks_per_die=64 // planes)
+            device = bench(1, die_count, blocks_per_die=32)
             device["nand"]["planes_per_die"] = planes
             device["nand"]["multi_plane"] = planes > 1
             work = timed("sequential", 4 * planes * die_count, 2000 * die_count, 0.0)
