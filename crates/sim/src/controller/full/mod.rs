@@ -217,7 +217,12 @@ impl Full {
 
     /// Whether operations of a collection wait on a die.
     pub fn collection_waits(&self, die: DieId) -> bool {
-        !self.dies[die.0 as usize].queues[Class::Collect as usize].is_empty()
+        let queues = &self.dies[die.0 as usize].queues;
+        if matches!(self.order, Order::Priority { .. }) {
+            return !queues[Class::Collect as usize].is_empty();
+        }
+        // One queue for all classes.
+        queues[Class::HostWrite as usize].iter().any(|queued| !is_host(queued.op.source))
     }
 
     /// How much a die's collection presses from now on.
@@ -849,9 +854,8 @@ impl Full {
             return;
         }
         let waiting = self.dies[index as usize].queues[Class::HostRead as usize].front();
-        let is_new = waiting.is_some_and(|read| {
-            read.since.0 >= started.0 && self.is_programmed(&read.op)
-        });
+        let is_new =
+            waiting.is_some_and(|read| read.since.0 >= started.0 && self.is_programmed(&read.op));
         if is_new {
             self.consider_suspending(engine, index);
         }

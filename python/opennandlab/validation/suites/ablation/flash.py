@@ -226,7 +226,7 @@ def _read_retry() -> Iterator[Case]:
     off = vary(one_die(), {"nand.rber_floor": RETRY_RBER, "nand.rber_ceil": RETRY_RBER, "ecc": bch})
     retry = {"step_count_max": 5, "rber_factor": RETRY_FACTOR, "setup_us": 2.0}
     on = vary(off, {"controller.read_retry": retry})
-    reads = timed("random", 1, 50_000)
+    reads = timed("random", 1, 200_000)
     yield row(
         "retry-latency",
         "A page takes one more sense for each step at which the code still fails",
@@ -234,8 +234,8 @@ def _read_retry() -> Iterator[Case]:
         "mean read latency on - off, us",
         difference(f"{READ}.mean"),
         steps * (SENSE + 2.0),
-        0.02,
-        "(tR + setup) sum over steps of P(page fails at rber * 0.6^k)",
+        0.04,
+        "(tR + setup) sum over steps of P(page fails at rber * 0.6^k); five standard errors",
         source="tail of the binomial distribution",
     )
 
