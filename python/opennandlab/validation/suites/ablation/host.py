@@ -42,7 +42,7 @@ def cases() -> list[Case]:
         The cases.
 
     Example:
-        >>> {"link", "queues-sata_ncq", "thermal"} <= {case.name for case in cases()}
+        >>> {"link-sata2", "queues-sata_ncq", "thermal"} <= {case.name for case in cases()}
         True
     """
     return [

@@ -331,15 +331,15 @@ def _compression() -> Plot:
         runs[f"random {share}"] = Run(device, {**steady_writes(12_000), "timed": False})
 
     def draw(results: Results) -> Chart:
-        names = ("random", "sequential")
         lines = [
             Line(
                 f"{name} writes",
                 ratios,
                 [lookup(results[f"{name} {share}"], "metrics.waf") for share in ratios],
                 dots=True,
+                stroke=stroke,
             )
-            for name in names
+            for name, stroke in (("random", "solid"), ("sequential", "none"))
         ]
         lines.append(Line("ratio", ratios, ratios, stroke="dashed", colour=1))
         return Chart(
