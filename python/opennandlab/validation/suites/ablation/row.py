@@ -174,7 +174,7 @@ def row(  # noqa: PLR0913, PLR0917 - the columns of a table
     )
 
 
-def ratio(path: str, inverse: bool = False) -> Measure:  # noqa: FBT001, FBT002 - on a line of its own
+def ratio(path: str, *, inverse: bool = False) -> Measure:
     """Return a measure: a number with the mechanism over the same without it.
 
     Args:
