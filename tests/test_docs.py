@@ -20,6 +20,7 @@ PAGES = [
     "docs/benchmark-page.md",
     "docs/reliability.md",
     "docs/presets.md",
+    "docs/mechanisms.md",
     "docs/bch.md",
     "docs/ecc.md",
 ]

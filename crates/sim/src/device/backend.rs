@@ -85,6 +85,14 @@ impl Backend {
         }
     }
 
+    /// All operations of a command are queued.
+    #[inline]
+    pub(crate) fn release(&mut self, engine: &mut Engine) {
+        if let Self::Full(full) = self {
+            full.release(engine);
+        }
+    }
+
     /// Handles one event; returns an operation that it completed, if it did.
     #[inline]
     pub(crate) fn handle(&mut self, engine: &mut Engine, code: u32) -> Option<FlashOp> {

@@ -320,6 +320,7 @@ impl TimedStage {
         let outcome = work(&mut front, &mut sink);
         let (flash_ops, programmed) = (sink.flash_ops, sink.programmed_pages);
         self.tally.flash_ops += flash_ops;
+        self.backend.release(&mut self.engine);
         if let Some(throttle) = &mut self.path.throttle {
             throttle.note_programmed(self.engine.now(), programmed * geometry.page_bytes);
         }

@@ -220,16 +220,19 @@ impl FtlConfig {
         self.gc_policy.check().map_err(|error| error.under("gc_policy"))
     }
 
-    /// Whether collections go in steps, which are operations of their own.
+    /// Whether a collection goes in steps that the host can pass.
     pub fn collects_in_steps(&self) -> bool {
         matches!(self.collection, CollectionConfig::Steps(_))
     }
 
-    /// Whether the plain back end cannot carry these keys out.
+    /// Whether the plain back end cannot carry these keys out: it knows neither steps, nor moves
+    /// inside a die, nor blocks and pages of another size. Allocation orders are nothing to it.
     pub fn needs_full(&self) -> bool {
         self.collects_in_steps()
             || self.copyback.is_some()
             || !matches!(self.slc_cache, SlcCacheConfig::None(_))
+            || self.parity.is_some()
+            || self.compression.is_some()
     }
 
     /// Open blocks that a pool can hold besides the first.

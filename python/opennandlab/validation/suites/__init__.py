@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from opennandlab.validation.case import Case, Effort
+from opennandlab.validation.gallery import Plot
 from opennandlab.validation.suites import (
+    ablation,
     bandwidth,
     cost_benefit,
     ecc,
@@ -31,7 +33,11 @@ SUITES: dict[str, Callable[[Effort], list[Case]]] = {
     "timing": timing.cases,
     "bandwidth": bandwidth.cases,
     "reliability": reliability.cases,
+    "ablation": ablation.cases,
     "ecc": ecc.cases,
     "published": published.cases,
 }
 """Suites in the order of the report."""
+
+PLOTS: dict[str, Callable[[], list[Plot]]] = {"ablation": ablation.plots}
+"""Suites that have drawings."""

@@ -123,6 +123,8 @@ pub struct Full {
     dies: Vec<Die>,
     channels: Vec<Channel>,
     blocks: Vec<Progress>,
+    /// Dies with operations of a command that is still being taken apart, where planes join.
+    held: Vec<u32>,
     /// Dies in the order of arrival of their operations, under [`Order::WholeDrive`].
     arrivals: VecDeque<u32>,
     pending: u64,
@@ -177,6 +179,7 @@ impl Full {
             dies: (0..geometry.die_count).map(|_| Die::default()).collect(),
             channels: (0..geometry.channel_count).map(|_| Channel::default()).collect(),
             blocks: (0..geometry.block_count()).map(progress).collect(),
+            held: Vec::new(),
             arrivals: VecDeque::new(),
             pending: 0,
             completed: VecDeque::new(),
@@ -223,7 +226,12 @@ impl Full {
 
     /// Whether operations of a collection wait on a die.
     pub fn collection_waits(&self, die: DieId) -> bool {
-        !self.dies[die.0 as usize].queues[Class::Collect as usize].is_empty()
+        let queues = &self.dies[die.0 as usize].queues;
+        if matches!(self.order, Order::Priority { .. }) {
+            return !queues[Class::Collect as usize].is_empty();
+        }
+        // One queue for all classes.
+        queues[Class::HostWrite as usize].iter().any(|queued| !is_host(queued.op.source))
     }
 
     /// How much a die's collection presses from now on.
@@ -255,7 +263,7 @@ impl Full {
         &self.parts
     }
 
-    /// Puts an operation at the end of its queue.
+    /// Puts an operation at the end of its queue; it may start with [`Full::release`] only.
     #[inline]
     pub fn enqueue(&mut self, engine: &mut Engine, die: DieId, op: FlashOp) {
         self.pending += u64::from(op.count);
@@ -275,7 +283,18 @@ impl Full {
         if class == Class::HostRead && self.suspend.is_some() && self.is_programmed(&op) {
             self.consider_suspending(engine, die.0);
         }
-        self.pump(engine, die.0);
+        if self.geometry.plane_count == 1 {
+            self.pump(engine, die.0);
+        } else if self.held.last() != Some(&die.0) {
+            self.held.push(die.0);
+        }
+    }
+
+    /// Starts what a command queued: planes join only operations that are there together.
+    pub fn release(&mut self, engine: &mut Engine) {
+        let mut held = std::mem::take(&mut self.held);
+        held.drain(..).for_each(|die| self.pump(engine, die));
+        self.held = held;
     }
 
     /// Handles one event of the back end.

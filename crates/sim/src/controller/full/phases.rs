@@ -51,7 +51,9 @@ impl Full {
             }
         };
         transaction.array_time = time;
+        let started = transaction.started;
         self.run_array(engine, index, transaction, time);
+        self.suspend_for_waiting(engine, index, started);
     }
 
     pub(super) fn run_array(

@@ -6,7 +6,7 @@
 //! Worth it only while more is left than suspending and resuming take. How often one operation may
 //! be suspended, and how many reads go by meanwhile, is bounded, so every operation ends.
 
-use super::die::{Array, Suspended};
+use super::die::{Array, Class, Suspended};
 use super::{event, Full, ARRAY};
 use crate::controller::timeline::Lane;
 use crate::controller::OpKind;
@@ -14,6 +14,20 @@ use crate::engine::Engine;
 use crate::units::Ns;
 
 impl Full {
+    /// Interrupts a program or an erase that begins, for a host read that came while its data or
+    /// its command crossed the bus. Reads that it went before are left to wait.
+    pub(super) fn suspend_for_waiting(&mut self, engine: &mut Engine, index: u32, started: Ns) {
+        if self.suspend.is_none() {
+            return;
+        }
+        let waiting = self.dies[index as usize].queues[Class::HostRead as usize].front();
+        let is_new =
+            waiting.is_some_and(|read| read.since.0 >= started.0 && self.is_programmed(&read.op));
+        if is_new {
+            self.consider_suspending(engine, index);
+        }
+    }
+
     /// Interrupts a program or an erase for the host read that came.
     pub(super) fn consider_suspending(&mut self, engine: &mut Engine, index: u32) {
         let now = engine.now();

@@ -1,0 +1,39 @@
+"""Mechanisms: each switched on beside the same drive without it, and what that must change.
+
+    flash        planes, registers, wordlines, times that differ        `flash`
+    scheduling   who goes first on a die, suspension, collection         `scheduling`
+    translation  where pages go and how often they are written           `translation`
+    host         link, queues, arbitration, caches, throttles            `host`
+    gallery      the same over ranges of settings, and over time         `plots`
+
+Every row names two devices that differ in the keys of one mechanism, and what the difference must
+be, computed from their configuration. The drives are small and their times round, so that the
+reader can do the sum.
+"""
+
+from __future__ import annotations
+
+from opennandlab.validation.case import Case, Effort, quick
+from opennandlab.validation.suites.ablation import flash, host, scheduling, translation
+from opennandlab.validation.suites.ablation.plots import plots
+
+__all__ = ["PARTS", "cases", "plots"]
+
+PARTS = (flash, scheduling, translation, host)
+
+
+def cases(effort: Effort) -> list[Case]:
+    """Return the cases of the suite.
+
+    Args:
+        effort: quick (one seed) or full (three); the drives are small in both.
+
+    Returns:
+        The cases.
+
+    Example:
+        >>> len({case.name for case in cases(Effort.QUICK)}) > 40
+        True
+    """
+    chosen = [case for part in PARTS for case in part.cases()]
+    return [quick(case) for case in chosen] if effort is Effort.QUICK else chosen
