@@ -15,10 +15,11 @@ use crate::op::Source;
 use crate::units::Ns;
 
 /// Queues of a die, in falling priority.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Class {
     HostRead = 0,
+    #[default]
     HostWrite = 1,
     Collect = 2,
 }
