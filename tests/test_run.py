@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import opennandlab as onl
-from opennandlab import _core, run
+from opennandlab import _core, memory, run
 from opennandlab.history import History
 
 
@@ -247,11 +247,11 @@ def test_a_device_beyond_memory_is_refused_with_what_it_needs(
     small: Any, short: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needs = onl.load_device(small).effective["memory_bytes"]
-    monkeypatch.setattr(run, "available_bytes", lambda: needs - 1)
+    monkeypatch.setattr(memory, "available_bytes", lambda: needs - 1)
     with pytest.raises(onl.ConfigError, match=f"needs .*{needs} bytes") as refusal:
         onl.benchmark(small, short)
     assert refusal.value.path == "nand"
-    monkeypatch.setattr(run, "available_bytes", lambda: needs)
+    monkeypatch.setattr(memory, "available_bytes", lambda: needs)
     assert onl.benchmark(small, short).passed
 
 
@@ -259,7 +259,7 @@ def test_the_largest_device_is_refused_before_anything_is_allocated(short: Any) 
     """16 TiB of 4 KiB pages take about 36 GB; more than 2^32 pages cannot be addressed at all."""
     huge = {"nand": {"channels": 64, "dies_per_channel": 8, "blocks_per_plane": 16380}}
     huge["nand"]["pages_per_block"] = 256
-    if run.available_bytes() is None or run.available_bytes() > 35e9:
+    if memory.available_bytes() is None or memory.available_bytes() > 35e9:
         pytest.skip("this machine could hold it")
     with pytest.raises(onl.ConfigError, match="of memory"):
         onl.benchmark(huge, short)

@@ -80,8 +80,11 @@ def test_cases_are_complete(effort: Effort) -> None:
         assert case.source
         assert case.formula
         assert case.seeds
-        assert 0.0 <= case.tolerance <= 0.15
-        assert len(case.seeds) == (3 if effort is Effort.FULL else 1) or case.kind is Kind.EXACT
+        # Drives that somebody measured are compared with, not claimed to be met.
+        is_published = case.kind is Kind.PUBLISHED
+        assert 0.0 <= case.tolerance <= (0.8 if is_published else 0.15)
+        seeds = 3 if effort is Effort.FULL and not is_published else 1
+        assert len(case.seeds) == seeds or case.kind is Kind.EXACT
         for run in case.runs:
             json.loads(run.key(1))
 

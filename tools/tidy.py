@@ -39,6 +39,8 @@ PYTHON_ROOMS = [
     "stats",
     "theory",
     "config",
+    "memory",
+    "observation",
     "prediction",
     "history",
     "result",

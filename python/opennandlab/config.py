@@ -151,14 +151,18 @@ class DeviceConfig(Document):
 
     def origin(self, path: str) -> str:
         """Return the source of a key: its comment in the file, document, assumption, or default."""
-        around = path
+        around, is_given = path, path in self.given
         while around:
-            if around in self.given:
-                return self.given[around] or f"given: {self.name}"
-            if around in self.sources:
+            # A comment above a mapping in braces speaks for all that is in it.
+            if self.given.get(around):
+                return self.given[around]
+            # Of what was given by its name alone, the kind was given and the rest follows.
+            if not is_given and around in self.given:
+                return f"given: {self.name}" if path == f"{around}.kind" else "default"
+            if not is_given and around in self.sources:
                 return self.sources[around]
             around = around.rpartition(".")[0]
-        return "default"
+        return f"given: {self.name}" if is_given else "default"
 
     def replace(self, changes: Mapping[str, Any]) -> DeviceConfig:
         """Return another device with some keys changed.
@@ -172,7 +176,12 @@ class DeviceConfig(Document):
         document = self.to_dict()
         for path, value in changes.items():
             set_path(document, path, value)
-        given = {**self.given, **dict.fromkeys(changes, "")}
+        paths = [
+            f"{path}.{leaf}" if leaf else path
+            for path, value in changes.items()
+            for leaf in ([leaf for leaf, _ in leaves(value)] if isinstance(value, dict) else [""])
+        ]
+        given = {**self.given, **dict.fromkeys(paths, "")}
         return DeviceConfig(_resolve_device(document), self.name, given)
 
 

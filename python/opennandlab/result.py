@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from opennandlab.observation import Timeline
+
 SCHEMA = "opennandlab.result/1"
 PERCENTILES = ("p50", "p90", "p99", "p999", "p9999", "p99999")
 # The checks of a run whose measured part never began: there is nothing to trust.
@@ -50,6 +52,8 @@ class Result:
     def __init__(self, document: dict[str, Any]) -> None:
         """Wrap a document."""
         self.document = document
+        # What dies and channels did in the window that was asked for; of this run, not of its file.
+        self.timeline: Timeline | None = None
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -110,6 +114,36 @@ class Result:
         rows = {op: row for op, row in (self.metrics.get("latency_us") or {}).items() if row}
         return pd.DataFrame.from_dict(rows, orient="index")
 
+    @property
+    def breakdown(self) -> dict[str, Any] | None:
+        """Where the time went, by class and percentile band; None unless it was asked for.
+
+        `{class: {"count", "bands": [{"band", "count", "latency_us_mean", "parts_us"}]}}`.
+        """
+        breakdown: dict[str, Any] | None = self.metrics.get("breakdown")
+        return breakdown
+
+    def breakdown_frame(self) -> pd.DataFrame:
+        """Return the breakdown in µs, one row per class and band, one column per part.
+
+        Empty unless the run was asked for it. Needs pandas.
+        """
+        import pandas as pd
+
+        from opennandlab.summary import PARTS
+
+        rows = {
+            (op, band["band"]): {"count": band["count"], "latency": band["latency_us_mean"]}
+            | {part: band["parts_us"].get(part, 0.0) for part in PARTS}
+            for op, section in (self.breakdown or {}).items()
+            for band in section["bands"]
+        }
+        if not rows:
+            return pd.DataFrame()
+        frame = pd.DataFrame.from_dict(rows, orient="index")
+        frame.index = pd.MultiIndex.from_tuples(rows, names=["class", "band"])
+        return frame.loc[:, (frame != 0).any()]
+
     def save(self, path: str | Path) -> None:
         """Write the result file: all of it, or nothing.
 
@@ -160,7 +194,13 @@ class Result:
     def _repr_html_(self) -> str:
         from html import escape
 
-        from opennandlab.summary import latency_table, metric_rows, tenant_table
+        from opennandlab.summary import (
+            activity_table,
+            breakdown_tables,
+            latency_table,
+            metric_rows,
+            tenant_table,
+        )
 
         rows = "".join(
             f"<tr><th style='text-align:left'>{escape(label)}</th><td>{escape(value)}</td>"
@@ -175,7 +215,12 @@ class Result:
                 for row in body
             )
             + "</table>"
-            for head, body in (latency_table(self.document), tenant_table(self.document))
+            for head, body in (
+                latency_table(self.document),
+                tenant_table(self.document),
+                activity_table(self.document),
+                *((part.head, part.rows) for part in breakdown_tables(self.document)),
+            )
             if body
         )
         notes = "".join(f"<li>{escape(text)}</li>" for text in self.warnings)
@@ -191,23 +236,24 @@ def load(path: str | Path) -> Result:
     return Result.load(path)
 
 
-def assemble(
+def assemble(  # noqa: PLR0913 (sections of a document, by name)
     outcome: Mapping[str, Any],
     *,
     device: dict[str, Any],
     seed: int,
     run: dict[str, Any],
+    observed: dict[str, Any] | None = None,
     partial: bool = False,
 ) -> Result:
     """Make the result document of a run.
 
     Args:
         outcome: `effective`, `workload`, `state`, `metrics`, `series`, `checks`, `warnings` as the
-        core
-            gives them; without metrics when the measured part never began.
+            core gives them; without metrics when the measured part never began.
         device: The resolved device.
         seed: The seed of the run.
         run: Facts of this machine, outside the digest.
+        observed: What was watched, where that adds to the metrics.
         partial: The run was interrupted.
     """
     from opennandlab.cautions import cautions
@@ -223,6 +269,7 @@ def assemble(
         "workload": outcome["workload"],
         "seed": seed,
         "state": outcome["state"],
+        **({"observed": observed} if observed else {}),
         "metrics": outcome.get("metrics", {}),
         "series": outcome.get("series", {}),
         "checks": outcome.get("checks", NOT_MEASURED),

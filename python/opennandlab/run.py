@@ -8,8 +8,6 @@ numbers.
 from __future__ import annotations
 
 import json
-import re
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,9 +26,10 @@ from opennandlab.config import (
 from opennandlab.errors import ConfigError, ImageError, Interrupted, TraceError
 from opennandlab.files import write_atomically
 from opennandlab.history import History
+from opennandlab.memory import check_memory, peak_rss_bytes
+from opennandlab.observation import Observation, Timeline, window_of
 from opennandlab.prediction import fills, predicted_waf
 from opennandlab.result import Result, assemble
-from opennandlab.summary import size
 
 SEED = 42
 # Ctrl-C must be felt within 0.2 s. A slice that runs from an untimed into a timed stage takes up to
@@ -40,6 +39,7 @@ SLICE_S = 0.02
 SLICE_OPS_FIRST = 4096
 # Sizes of slices grow by at most this factor, since a drive gets slower when collection starts.
 SLICE_GROWTH = 2.0
+UNWATCHED = Observation()
 
 
 @dataclass(frozen=True)
@@ -164,17 +164,33 @@ class Simulation:
             if progress is not None:
                 progress(state)
 
-    def run(self, workload: Source, *, progress: Watcher | None = None) -> Result:
+    def run(
+        self,
+        workload: Source,
+        *,
+        breakdown: bool = False,
+        timeline: tuple[float, float] | None = None,
+        progress: Watcher | None = None,
+    ) -> Result:
         """Run a workload on the drive as it is now; its own preconditioning is done first.
+
+        Args:
+            workload: `W1` to `W5`, a path, a mapping or a `WorkloadConfig`.
+            breakdown: Account for the time of every command: `Result.breakdown`.
+            timeline: From and to, in seconds of the measured part: `Result.timeline`.
+            progress: Called about 50 times a second.
 
         Raises:
             ConfigError: for a workload that does not fit.
             Interrupted: on Ctrl-C, with the partial result.
         """
         loaded = load_workload(workload, self.device)
+        watch = Observation(breakdown, window_of(timeline))
+        watch.check(loaded.to_dict())
+        self._core.observe(watch.breakdown, watch.timeline_ns)
         self._core.begin(loaded.json, self._history.job_seed(self.seed))
         past = Past({}, self._history.session(), self._history.is_filled)
-        run = Run(self._core, self.device, loaded, seed=self.seed, past=past)
+        run = Run(self._core, self.device, loaded, seed=self.seed, past=past, watch=watch)
         self._history.add(loaded)
         return run.measure(progress=progress)
 
@@ -203,9 +219,10 @@ class Run:
         workload: The resolved workload.
         seed: Recorded in the result.
         past: What is known of the drive.
+        watch: What the core was asked to watch.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (half of them by name)
         self,
         core: _core.Simulation,
         device: DeviceConfig,
@@ -213,9 +230,11 @@ class Run:
         *,
         seed: int,
         past: Past,
+        watch: Observation,
     ) -> None:
         """Keep the parts; see `prepare_benchmark` and `prepare_replay`."""
         self._core = core
+        self._watch = watch
         self.device = device
         self.seed = seed
         self.facts = {"device_name": device.name, "workload_name": workload.name} | past.facts
@@ -261,13 +280,24 @@ class Run:
         outcome["effective"]["predicted_waf"] = self._predicted_waf
         if self._session is not None:
             outcome["state"]["origin"] = {"session": self._session}
-        return assemble(
+        result = assemble(
             outcome,
             device=self.device.to_dict(),
             seed=self.seed,
             run=self.facts | clock.facts(),
+            observed={"breakdown": True} if self._watch.breakdown else None,
             partial=partial,
         )
+        result.timeline = self._timeline(outcome.get("metrics", {}).get("duration_s"))
+        return result
+
+    def _timeline(self, end_s: float | None) -> Timeline | None:
+        if self._watch.timeline_ns is None:
+            return None
+        text = self._core.timeline()
+        if text is None:  # interrupted before the measured part
+            return None
+        return Timeline(text, self._watch.timeline_ns, end_s)
 
 
 @dataclass(frozen=True)
@@ -305,7 +335,10 @@ class Start:
 
 
 def prepare_benchmark(
-    start: Start, workload: Source, overrides: Mapping[str, Any] | None = None
+    start: Start,
+    workload: Source,
+    overrides: Mapping[str, Any] | None = None,
+    watch: Observation = UNWATCHED,
 ) -> Run:
     """Check everything that `benchmark` needs, and build the drive.
 
@@ -313,6 +346,7 @@ def prepare_benchmark(
         start: Device, seed and state.
         workload: `W1` to `W5`, a path, a mapping or a `WorkloadConfig`.
         overrides: Dotted path to value, for the workload.
+        watch: What to watch beside the metrics.
 
     Raises:
         ConfigError: nothing was run.
@@ -320,19 +354,22 @@ def prepare_benchmark(
     """
     device, core, facts = start.open()
     job = load_workload(workload, device, overrides=overrides, fresh=start.is_given)
+    watch.check(job.to_dict())
     if core is None:
         check_memory(device)
         core = _core.Simulation(device.json, start.seed)
+    core.observe(watch.breakdown, watch.timeline_ns)
     core.begin(job.json, start.seed)
     # How an image was made is not known; most hold a drive that was filled.
     past = Past(facts, is_filled="image_path" in facts)
-    return Run(core, device, job, seed=start.seed, past=past)
+    return Run(core, device, job, seed=start.seed, past=past, watch=watch)
 
 
 def prepare_replay(
     start: Start,
     trace: str | Path,
     options: Mapping[str, Any] | None = None,
+    watch: Observation = UNWATCHED,
 ) -> Run:
     """Check everything that `replay` needs, read the trace and build the drive.
 
@@ -342,6 +379,7 @@ def prepare_replay(
         options: How to read and run it: the keys of replay options, such as
             `{"format": "msr", "loop": {"kind": "closed", "queue_depth": 8}, "beyond": "wrap"}`;
             with the `trace` of a result, the file must be that trace, under any name.
+        watch: What to watch beside the metrics.
 
     Raises:
         ConfigError: nothing was run.
@@ -355,6 +393,7 @@ def prepare_replay(
     if start.is_given:
         document["precondition"] = []
     resolved = load_replay(document, device)
+    watch.check(resolved.to_dict())
     if core is None:
         check_memory(device)
     records = _core.Trace(str(trace), resolved.json, device.json)
@@ -366,9 +405,10 @@ def prepare_replay(
     if core is None:
         core = _core.Simulation(device.json, start.seed)
     resolved = load_replay(document, device)
+    core.observe(watch.breakdown, watch.timeline_ns)
     core.begin_replay(resolved.json, records)
     facts["trace_path"] = str(trace)
-    return Run(core, device, resolved, seed=start.seed, past=Past(facts))
+    return Run(core, device, resolved, seed=start.seed, past=Past(facts), watch=watch)
 
 
 def _check_digest(digest: str, recorded: Mapping[str, Any], path: Path) -> None:
@@ -380,12 +420,14 @@ def _check_digest(digest: str, recorded: Mapping[str, Any], path: Path) -> None:
         )
 
 
-def benchmark(
+def benchmark(  # noqa: PLR0913 (options, by name)
     device: Source | None,
     workload: Source,
     *,
     seed: int = SEED,
     state: str | None = None,
+    breakdown: bool = False,
+    timeline: tuple[float, float] | None = None,
     progress: Watcher | None = None,
 ) -> Result:
     """Run one workload on one device: what the command `opennandlab benchmark` does.
@@ -397,6 +439,8 @@ def benchmark(
         seed: Seed of all randomness; recorded in the result.
         state: None for the workload's own preconditioning, `"fresh"` for an empty drive,
             `"image:FILE"` for a saved one.
+        breakdown: Account for the time of every command: `Result.breakdown`.
+        timeline: From and to, in seconds of the measured part: `Result.timeline`.
         progress: Called about 50 times a second with a `Progress`.
 
     Returns:
@@ -414,15 +458,19 @@ def benchmark(
     >>> onl.benchmark(small, work, seed=7).digest == onl.benchmark(small, work, seed=7).digest
     True
     """
-    return prepare_benchmark(Start(device, seed, state), workload).measure(progress=progress)
+    watch = Observation(breakdown, window_of(timeline))
+    run = prepare_benchmark(Start(device, seed, state), workload, watch=watch)
+    return run.measure(progress=progress)
 
 
-def replay(
+def replay(  # noqa: PLR0913 (options, by name)
     device: Source | None,
     trace: str | Path,
     options: Mapping[str, Any] | None = None,
     *,
     seed: int = SEED,
+    breakdown: bool = False,
+    timeline: tuple[float, float] | None = None,
     progress: Watcher | None = None,
 ) -> Result:
     """Replay a recorded block trace on a device: what the command `opennandlab replay` does.
@@ -432,6 +480,8 @@ def replay(
         trace: The trace file; plain, gzip or zstd.
         options: How to read and run it, see `prepare_replay`.
         seed: Seed of the drive.
+        breakdown: Account for the time of every command: `Result.breakdown`.
+        timeline: From and to, in seconds of the measured part: `Result.timeline`.
         progress: Called about 50 times a second.
 
     Raises:
@@ -439,7 +489,9 @@ def replay(
         ConfigError: nothing was run.
         Interrupted: on Ctrl-C, with the partial result.
     """
-    return prepare_replay(Start(device, seed), trace, options).measure(progress=progress)
+    watch = Observation(breakdown, window_of(timeline))
+    run = prepare_replay(Start(device, seed), trace, options, watch)
+    return run.measure(progress=progress)
 
 
 def iter_run(core: _core.Simulation, slice_ops: int | None = None) -> Iterator[Progress]:
@@ -464,49 +516,6 @@ def iter_run(core: _core.Simulation, slice_ops: int | None = None) -> Iterator[P
         yield Progress(**progress, elapsed_s=now - began, stage_elapsed_s=now - stage_began)
         if progress["finished"]:
             return
-
-
-def check_memory(device: DeviceConfig) -> None:
-    """Refuse a device that does not fit the memory of this machine, before allocating it.
-
-    Raises:
-        ConfigError: with the memory needed and the memory available.
-    """
-    needs = int(device.effective["memory_bytes"])
-    available = available_bytes()
-    if available is not None and needs > available:
-        pages = device.effective["physical_pages"]
-        raise ConfigError(
-            "nand",
-            f"this device has {pages} pages and needs {size(needs)} of memory ({needs} bytes); "
-            f"{size(available)} are available here: use fewer blocks, or larger pages",
-        )
-
-
-def available_bytes() -> int | None:
-    """Return the memory that this process may still take, or None where it cannot be known."""
-    found = [amount for amount in (_free_memory(), _free_share()) if amount is not None]
-    return max(0, min(found)) if found else None
-
-
-def _free_memory() -> int | None:
-    """Return what the machine has left."""
-    try:
-        text = Path("/proc/meminfo").read_text(encoding="ascii")
-    except OSError:
-        return None
-    line = re.search(r"^MemAvailable: *(\d+) kB$", text, re.MULTILINE)
-    return int(line.group(1)) * 1024 if line else None
-
-
-def _free_share() -> int | None:
-    """Return what a container has left of its share (cgroup version 2)."""
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
-        used = Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii")
-        return None if limit == "max" else int(limit) - int(used)
-    except (OSError, ValueError):
-        return None
 
 
 def parse_state(state: str | None) -> Path | None:
@@ -581,17 +590,8 @@ class _Clock:
             "measured_wall_s": round(measured_s, 6),
             "host_ios_per_s": round(ios / measured_s) if measured_s > 0 else None,
             "flash_ops_per_s": round(ops / measured_s) if measured_s > 0 else None,
-            "peak_rss_bytes": _peak_rss_bytes(),
+            "peak_rss_bytes": peak_rss_bytes(),
         }
-
-
-def _peak_rss_bytes() -> int | None:
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _checked_seed(seed: int) -> int:

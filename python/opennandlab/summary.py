@@ -6,6 +6,7 @@ tail.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 LATENCY_COLUMNS = (
@@ -22,6 +23,38 @@ OPERATIONS = ("read", "write", "trim", "flush", "all")
 # Fewer digits than this and the drift of a WAF between runs would not show.
 DIGITS = 4
 NOTHING = "-"
+# What a command spends time on, in the order in which it meets it: column, and words.
+PARTS = {
+    "submission": "waiting outside the drive for its turn",
+    "controller": "processing in the controller",
+    "link": "the host link, waiting for it included",
+    "throttle": "being held back by the throttle",
+    "cache": "the write cache, waiting for room included",
+    "room": "waiting for an erased block",
+    "queue": "waiting on a die behind other host operations",
+    "gc": "waiting on a die behind pages that are moved",
+    "erase": "waiting behind erases",
+    "bus_wait": "waiting for the channel",
+    "bus": "transfer over the channel",
+    "sense": "sensing the page",
+    "retry": "sensing the page again",
+    "program": "programming",
+    "suspended": "being suspended for reads",
+    "ecc": "decoding",
+    "rebuild": "reading the rest of the stripe",
+    "other": "what no other part accounts for",
+}
+# Counters of the controller: words, and unit.
+ACTIVITIES = {
+    "multi_plane_ops": ("multi-plane operations", "operations"),
+    "suspensions": ("suspensions", "programs and erases"),
+    "memory_reads": ("reads served from memory", "pages"),
+    "copybacks": ("copybacks", "pages"),
+    "retry_steps": ("read retries", "senses"),
+}
+# More columns than this do not fit a terminal: the smallest parts then share one, `rest`.
+PART_COLUMNS_MAX = 9
+REST = "rest"
 NO_FORMULA = "no formula for this device, workload or state"
 
 
@@ -120,6 +153,96 @@ def tenant_table(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
         labels = [tenant["name"], str(tenant["weight"]), tenant["priority"]]
         rows.append([*labels, *(number(figure) for figure in figures)])
     return head, rows
+
+
+@dataclass(frozen=True)
+class BreakdownTable:
+    """Where the time of one class of commands went.
+
+    Args:
+        op: The class: `read`, `write`, `trim`, `flush`.
+        head: Column heads.
+        rows: A row per percentile band, in µs.
+        answer: One sentence: the largest part of the top band.
+    """
+
+    op: str
+    head: list[str]
+    rows: list[list[str]]
+    answer: str
+
+
+def breakdown_tables(document: dict[str, Any]) -> list[BreakdownTable]:
+    """Return a table per class of commands; none when the run was not asked for them."""
+    tables = []
+    for op, section in (document["metrics"].get("breakdown") or {}).items():
+        bands = section["bands"]
+        shown, folded = shown_parts(bands)
+        head = [f"{op}s, mean µs", "ops", "latency", *shown, *([REST] if folded else [])]
+        rows = []
+        for band in bands:
+            parts = band["parts_us"]
+            cells = [parts.get(part, 0.0) for part in shown]
+            cells += [sum(parts.get(part, 0.0) for part in folded)] if folded else []
+            row = [band["band"], number(band["count"]), number(band["latency_us_mean"])]
+            rows.append(row + [number(cell) if cell else NOTHING for cell in cells])
+        tables.append(BreakdownTable(op, head, rows, _answer(op, bands[-1])))
+    return tables
+
+
+def shown_parts(bands: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
+    """Return the parts with a column of their own, and those that share one, as commands meet them.
+
+    A part is as large as its largest share of a band: what dominates the tail alone is shown.
+    """
+    shares = {
+        part: max(band["parts_us"].get(part, 0.0) / band["latency_us_mean"] for band in bands)
+        for part in PARTS
+        if any(band["parts_us"].get(part, 0.0) > 0 for band in bands)
+    }
+    if len(shares) <= PART_COLUMNS_MAX:
+        return list(shares), []
+    largest = set(sorted(shares, key=lambda part: -shares[part])[: PART_COLUMNS_MAX - 1])
+    return [part for part in shares if part in largest], [
+        part for part in shares if part not in largest
+    ]
+
+
+def _answer(op: str, band: dict[str, Any]) -> str:
+    part, spent = max(band["parts_us"].items(), key=lambda item: item[1], default=("other", 0.0))
+    latency = band["latency_us_mean"]
+    share = 100 * spent / latency if latency else 0.0
+    return f"{band['band']} {op}s: {share:.0f} % of {span(latency)} is {PARTS[part]} ({part})"
+
+
+def span(us: float) -> str:
+    """Write a latency for a sentence.
+
+    >>> span(3212.0), span(64.25)
+    ('3.2 ms', '64 µs')
+    """
+    if us < 1000:
+        return f"{us:.2g} µs" if us < 100 else f"{us:.0f} µs"
+    return f"{us / 1000:.2g} ms" if us < 1e5 else f"{us / 1000:.0f} ms"
+
+
+def activity_table(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of what the controller did; no rows for the plainest drives."""
+    activity = document["metrics"].get("activity") or {}
+    busy = {f"{name}s busy": activity.get(f"{name}_busy_ratio") for name in ("die", "channel")}
+    for name, ratio in (activity.get("link_busy_ratio") or {}).items():
+        busy[f"link busy, {name.replace('_', ' ')}"] = ratio
+    rows = [
+        [label, number(100.0 * ratio), "% of the time"]
+        for label, ratio in busy.items()
+        if ratio is not None
+    ]
+    rows += [
+        [label, number(activity[key]), unit]
+        for key, (label, unit) in ACTIVITIES.items()
+        if activity.get(key)
+    ]
+    return ["activity", "value", "unit"], rows
 
 
 def main_latency(metrics: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 from opennandlab.canonical import deterministic_part, digest, first_difference
 from opennandlab.cautions import is_fresh, is_session
 from opennandlab.errors import ResultError
+from opennandlab.observation import recorded
 from opennandlab.result import Result, model_version
 from opennandlab.run import Run, Start, Watcher, prepare_benchmark, prepare_replay
 
@@ -91,5 +92,5 @@ def _run_again(document: dict[str, Any], state: str | None, trace: str | Path | 
             raise ResultError(
                 "the result replayed a trace and does not say where it is: --trace FILE"
             )
-        return prepare_replay(start, path, document["workload"])
-    return prepare_benchmark(start, document["workload"])
+        return prepare_replay(start, path, document["workload"], recorded(document))
+    return prepare_benchmark(start, document["workload"], watch=recorded(document))

@@ -19,6 +19,7 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from opennandlab.config import DeviceConfig
     from opennandlab.result import Result
@@ -273,11 +274,25 @@ class Outputs:
         result: Result file.
         plot: HTML page.
         image: Device image; not written after an interruption.
+        breakdown_plot: Stacked bars, HTML or SVG.
+        timeline: Trace Event document.
     """
 
     result: Path | None = None
     plot: Path | None = None
     image: Path | None = None
+    breakdown_plot: Path | None = None
+    timeline: Path | None = None
+
+    def by_option(self) -> dict[str, Path | None]:
+        """Return them as `check_outputs` wants them."""
+        return {
+            "--output": self.result,
+            "--save-image": self.image,
+            "--plot": self.plot,
+            "--breakdown-plot": self.breakdown_plot,
+            "--timeline": self.timeline,
+        }
 
 
 def run_and_report(
@@ -309,6 +324,8 @@ def run_and_report(
         show_result(result)
     if not quiet:
         show_notes(result, None if problem else outputs.result)
+    if outputs.timeline is not None and code != INTERRUPTED:
+        problem = problem or _write_timeline(result, outputs.timeline, quiet=quiet)
     raise typer.Exit(_verdict(result, code, problem))
 
 
@@ -331,8 +348,31 @@ def _write(run: "Run", result: "Result", outputs: Outputs, *, interrupted: bool)
         from opennandlab.reports.plot import write
 
         write(result, outputs.plot)
+    if outputs.breakdown_plot is not None and result.breakdown:
+        from opennandlab.reports import breakdown
+
+        breakdown.write(result, outputs.breakdown_plot)
     if outputs.image is not None and not interrupted:
         run.save_image(outputs.image)
+
+
+def _write_timeline(result: "Result", path: Path, *, quiet: bool) -> str | None:
+    """Write the timeline of a run and say where to open it; return what went wrong."""
+    from opennandlab.errors import OutputError
+    from opennandlab.observation import VIEWERS
+
+    timeline = result.timeline
+    if timeline is None:
+        return None
+    try:
+        timeline.save(path)
+    except OutputError as error:
+        return str(error)
+    if not quiet:
+        for text in timeline.notes():
+            note(f"warning: {text}", style="yellow")
+        note(f"timeline saved to {path}: open it in {VIEWERS}")
+    return None
 
 
 def _rescue(result: "Result") -> Path | None:
@@ -350,10 +390,11 @@ def _rescue(result: "Result") -> Path | None:
 
 def show_result(result: "Result") -> None:
     """Print the tables of a result on stdout."""
-    from rich.markup import escape
     from rich.table import Table
 
     from opennandlab.summary import (
+        activity_table,
+        breakdown_tables,
         footnotes,
         latency_table,
         metric_rows,
@@ -388,18 +429,30 @@ def show_result(result: "Result") -> None:
     console.print(metrics)
     for text in footnotes(document):
         console.print(text, markup=False, style="dim")
-    for head, lines in (latency_table(document), tenant_table(document)):
-        if not lines:
-            continue
-        table = Table(show_edge=False, pad_edge=False)
-        table.add_column(head[0], no_wrap=True, min_width=len(head[0]))
-        for cell in head[1:]:
-            table.add_column(cell, justify="right", no_wrap=True)
-        for cells in lines:
-            table.add_row(*map(escape, cells))
+    tables = (latency_table(document), tenant_table(document), activity_table(document))
+    for head, lines in tables:
+        if lines:
+            console.print()
+            console.print(_table(head, lines))
+    for part in breakdown_tables(document):
         console.print()
-        console.print(table)
+        console.print(_table(part.head, part.rows))
+        console.print(part.answer, markup=False, soft_wrap=True)
     console.print(f"\ndigest {result.digest}", markup=False)
+
+
+def _table(head: list[str], lines: list[list[str]]) -> "Table":
+    """Return a table of text on the left and figures on the right."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(show_edge=False, pad_edge=False)
+    table.add_column(head[0], no_wrap=True, min_width=len(head[0]))
+    for cell in head[1:]:
+        table.add_column(cell, justify="left" if cell == "unit" else "right", no_wrap=True)
+    for cells in lines:
+        table.add_row(*map(escape, cells))
+    return table
 
 
 def show_notes(result: "Result", saved: Path | None) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._observe import Breakdown, BreakdownPlot, TimelineFile, watched
 from opennandlab.cli._terminal import Json, Quiet, Seed, Sets, SliceOps
 
 
@@ -42,6 +43,9 @@ def benchmark(
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Plots and tables in one HTML page."),
     ] = None,
+    breakdown: Breakdown = False,
+    breakdown_plot: BreakdownPlot = None,
+    timeline: TimelineFile = None,
     settings: Sets = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -53,14 +57,17 @@ def benchmark(
         from opennandlab.run import Start, prepare_benchmark
 
         device_sets, workload_sets = terminal.split_sets(settings)
+        watch = watched(timeline, breakdown=breakdown, plot=breakdown_plot)
+        outputs = terminal.Outputs(
+            output, plot, save_image, breakdown_plot, timeline[1] if timeline else None
+        )
         terminal.check_outputs(
-            {"--output": output, "--save-image": save_image, "--plot": plot},
+            outputs.by_option(),
             {
                 "the workload": terminal.own_file(workload, workload_presets()),
                 **terminal.read_files(config, state),
             },
         )
         device = terminal.chosen_device(config, state, device_sets)
-        run = prepare_benchmark(Start(device, seed, state), workload, workload_sets)
-        outputs = terminal.Outputs(output, plot, save_image)
+        run = prepare_benchmark(Start(device, seed, state), workload, workload_sets, watch)
         terminal.run_and_report(run, outputs, as_json=as_json, quiet=quiet, slice_ops=slice_ops)

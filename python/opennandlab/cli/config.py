@@ -19,9 +19,53 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
+# Mechanisms that are off, by key and value: named in one line instead of a row each.
+OFF: dict[str, object] = {
+    "nand.multi_plane": False,
+    "nand.program.kind": "page",
+    "nand.factory_bad_block_ratio": 0.0,
+    "controller.ecc_decode_us": 0.0,
+    "ftl.collection.kind": "whole",
+    "ftl.compression": "none",
+    "ftl.copyback": "none",
+    "ftl.idle_collection": "none",
+    "ftl.parity": "none",
+    "ftl.slc_cache.kind": "none",
+    "ftl.write_buffer_pages": 0,
+    "host.command_overhead_us": 0.0,
+    "host.link": "ideal",
+}
+# Facts that say nothing while these hold: fact -> (fact that decides, its value then).
+DULL = {
+    "bad_blocks": ("bad_blocks", 0),
+    "parity_share": ("parity_share", 0),
+    "planes_per_row": ("planes_per_row", 1),
+    "slc_cache_blocks": ("slc_cache_blocks", 0),
+    "slc_pages_per_block": ("slc_cache_blocks", 0),
+}
+# Order of the sections: as a command meets them, from the flash out.
+SECTIONS = ("name", "nand", "controller", "ftl", "ecc", "host")
 # Suffix of a key -> unit shown; `_pct` keys hold ratios, as the benchmark page writes them.
 UNITS = {
     "_us": "µs",
+    ".t_read_us": "µs, by page type",
+    "command_cost_us.flush": "µs",
+    "command_cost_us.read": "µs",
+    "command_cost_us.trim": "µs",
+    "command_cost_us.write": "µs",
+    "mb_s": "MB/s",
+    "_gb_s": "GB/s",
+    "_iops": "commands/s",
+    "_stddev": "of the mean",
+    "_factor": "factor",
+    "_slope": "per life",
+    "_count_max": "times",
+    "blocks_goal": "blocks",
+    "reads_per_suspend_max": "reads",
+    "_cache.pages": "pages",
+    "cores": "cores",
+    "queues": "queues",
+    "stripe": "pages",
     "_bytes": "B",
     "_mt_s": "MT/s",
     "_ratio": "ratio",
@@ -178,6 +222,7 @@ def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
     ]
     known = {"raw_bytes", "logical_bytes", "spare_factor", "spare_factor_effective"}
     known |= {"predicted_waf", "reserve_text", "memory_bytes"}
+    known |= {fact for fact, (key, value) in DULL.items() if effective.get(key) == value}
     facts += [
         (path.replace("_", " "), number(value))
         for path, value in leaves({k: v for k, v in effective.items() if k not in known})
@@ -189,20 +234,47 @@ def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
         table.add_row(*fact)
     console.print(table)
     console.print()
-    keys = Table("key", show_edge=False, pad_edge=False)
+    _show_keys(device)
+
+
+def _show_keys(device: "DeviceConfig") -> None:
+    """Print a row per key that is on, then the names of those that are off."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from opennandlab.config import leaves
+
+    keys = Table(show_edge=False, pad_edge=False)
+    keys.add_column("key", no_wrap=True, min_width=_key_width(device))
     keys.add_column("value", justify="right", overflow="fold")
     keys.add_column("unit")
     keys.add_column("source", overflow="fold")
     sections = device.to_dict()
     # The order of the file, not of the alphabet.
-    first = {
-        key: sections[key] for key in ("name", "nand", "ftl", "ecc", "host") if key in sections
-    }
+    first = {key: sections[key] for key in SECTIONS if key in sections}
+    off, section = [], ""
     for path, value in leaves(first | sections):
-        if value is not None:
-            text = value if isinstance(value, str) else json.dumps(value)
-            keys.add_row(path, text, _unit(path, value), device.origin(path))
-    console.print(keys)
+        origin = device.origin(path)
+        if path in OFF and value == OFF[path] and origin == "default":
+            off.append(path.removesuffix(".kind"))
+        elif value is not None:
+            if section not in {"", path.partition(".")[0]}:
+                keys.add_section()
+            section = path.partition(".")[0]
+            # Ten digits tell all constants apart; a quotient has more than anyone reads.
+            short = float(f"{value:.10g}") if isinstance(value, float) else value
+            text = value if isinstance(value, str) else json.dumps(short)
+            keys.add_row(path, escape(text), _unit(path, value), escape(origin))
+    terminal.stdout().print(keys)
+    if off:
+        terminal.stdout().print(f"\noff: {', '.join(off)}", markup=False, style="dim")
+
+
+def _key_width(device: "DeviceConfig") -> int:
+    """Return the width of the longest key that has a value: a key cut short cannot be used."""
+    from opennandlab.config import leaves
+
+    return max(len(path) for path, value in leaves(device.to_dict()) if value is not None)
 
 
 def _unit(path: str, value: object) -> str:

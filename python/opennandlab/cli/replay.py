@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._observe import Breakdown, BreakdownPlot, TimelineFile, watched
 from opennandlab.cli._terminal import Json, Quiet, Seed, Sets, SliceOps
 
 
@@ -87,6 +88,9 @@ def replay(
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Plots and tables in one HTML page."),
     ] = None,
+    breakdown: Breakdown = False,
+    breakdown_plot: BreakdownPlot = None,
+    timeline: TimelineFile = None,
     settings: Sets = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -114,13 +118,16 @@ def replay(
         if volumes is not None:
             options["volumes"] = volumes
         device_sets, replay_sets = terminal.split_sets(settings)
+        watch = watched(timeline, breakdown=breakdown, plot=breakdown_plot)
+        outputs = terminal.Outputs(
+            output, plot, save_image, breakdown_plot, timeline[1] if timeline else None
+        )
         terminal.check_outputs(
-            {"--output": output, "--save-image": save_image, "--plot": plot},
+            outputs.by_option(),
             {"the trace": trace, **terminal.read_files(config, state)},
         )
         device = terminal.chosen_device(config, state, device_sets)
         for path, value in replay_sets.items():
             set_path(options, path, value)
-        run = prepare_replay(Start(device, seed, state), trace, options)
-        outputs = terminal.Outputs(output, plot, save_image)
+        run = prepare_replay(Start(device, seed, state), trace, options, watch)
         terminal.run_and_report(run, outputs, as_json=as_json, quiet=quiet, slice_ops=slice_ops)

@@ -300,6 +300,11 @@ def _ticks(axis: Axis, ends: tuple[float, float]) -> list[tuple[float, str]]:
         first, last = round(math.log10(low)), round(math.log10(high))
         step = max(1, math.ceil((last - first) / TICKS))
         return [(10.0**power, f"1e{power}") for power in range(first, last + 1, step)]
+    return nice_ticks(low, high)
+
+
+def nice_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Return about six ticks at 1, 2 or 5 times a power of ten, as (value, text)."""
     raw = (high - low) / TICKS
     power = 10 ** math.floor(math.log10(raw))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw)

@@ -13,7 +13,7 @@ from pathlib import Path
 from opennandlab.errors import OutputError
 from opennandlab.files import write_atomically
 from opennandlab.reports.chart import Chart, svg
-from opennandlab.reports.plot import SCRIPT, STYLE, _section
+from opennandlab.reports.plot import chart_page
 
 # What a drawing needs that stands outside a page.
 SVG_STYLE = "font: 12px system-ui, sans-serif"
@@ -39,19 +39,5 @@ def write_charts(title: str, lead: str, charts: Sequence[Chart], path: Path) -> 
         text = f'{head} style="{SVG_STYLE}">{PAPER}{rest}'
         write_atomically(path, f"{text}\n".encode())
         return
-    write_atomically(path, _page(title, lead, charts).encode())
-
-
-def _page(title: str, lead: str, charts: Sequence[Chart]) -> str:
-    from plotly.offline import get_plotlyjs
-
-    sections = "".join(_section(index, chart) for index, chart in enumerate(charts))
-    # `</` would end the script element early; inside a string `<\\/` is the same.
-    script = get_plotlyjs().replace("</script", "<\\/script")
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>"
-        f'<h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>{sections}'
-        f"<script>{script}</script><script>{SCRIPT}</script></body></html>\n"
-    )
+    page = chart_page(title, f'<p class="lead">{escape(lead)}</p>', charts)
+    write_atomically(path, page.encode())

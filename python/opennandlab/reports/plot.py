@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -144,9 +145,37 @@ def chart_page(title: str, head: str, drawn: Sequence[Chart], foot: str = "") ->
         drawn: The charts.
         foot: HTML after them.
     """
+    sections = [
+        Section(chart.title, chart.note, figure(chart), svg(chart), _numbers(chart))
+        for chart in drawn
+    ]
+    return section_page(title, head, sections, foot)
+
+
+@dataclass(frozen=True)
+class Section:
+    """One plot of a page.
+
+    Args:
+        title: Its heading, as text.
+        note: A sentence below, as text; empty for none.
+        figure: What plotly draws.
+        drawing: The same as an SVG element.
+        numbers: The same as a table: HTML, or head and rows.
+    """
+
+    title: str
+    note: str
+    figure: dict[str, Any]
+    drawing: str
+    numbers: str | tuple[list[str], list[list[str]]]
+
+
+def section_page(title: str, head: str, drawn: Sequence[Section], foot: str = "") -> str:
+    """Return a page of plots that opens offline; see `chart_page`."""
     from plotly.offline import get_plotlyjs
 
-    sections = "".join(_section(index, chart) for index, chart in enumerate(drawn))
+    sections = "".join(_section(index, section) for index, section in enumerate(drawn))
     # `</` would end the script element early; inside a string `<\\/` is the same.
     script = get_plotlyjs().replace("</script", "<\\/script") if drawn else ""
     return (
@@ -230,15 +259,16 @@ def _loop(document: dict[str, Any]) -> str:
     return "Open loop: operations arrive whether the drive is ready or not."
 
 
-def _section(index: int, chart: Chart) -> str:
-    data = json.dumps(figure(chart), allow_nan=False).replace("</", "<\\/")
-    note = f'<p class="lead">{escape(chart.note)}</p>' if chart.note else ""
+def _section(index: int, section: Section) -> str:
+    data = json.dumps(section.figure, allow_nan=False).replace("</", "<\\/")
+    note = f'<p class="lead">{escape(section.note)}</p>' if section.note else ""
+    numbers = section.numbers if isinstance(section.numbers, str) else _table(*section.numbers)
     return (
-        f'<section data-figure="figure-{index}"><h2>{escape(chart.title)}</h2>{note}'
+        f'<section data-figure="figure-{index}"><h2>{escape(section.title)}</h2>{note}'
         f'<div class="plot"></div><div class="print"></div>'
-        f"<noscript>{svg(chart)}</noscript>"
+        f"<noscript>{section.drawing}</noscript>"
         f'<script type="application/json" id="figure-{index}">{data}</script>'
-        f"<details><summary>Numbers</summary>{_numbers(chart)}</details></section>"
+        f"<details><summary>Numbers</summary>{numbers}</details></section>"
     )
 
 

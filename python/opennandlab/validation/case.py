@@ -32,6 +32,7 @@ class Kind(str, Enum):
 
     FORMULA = "formula"
     REFERENCE = "simulated reference"
+    PUBLISHED = "published measurement"
     EXACT = "exact"
     ORDER = "order relation"
 

@@ -6,13 +6,13 @@
 //! parts, so that any band of percentiles can be asked for afterwards without keeping commands.
 //!
 //! ```text
-//! submitted ─ submission ─ controller ─ link in ─ cache, room ─ die queue (behind host, collection,
-//!     erases) ─ sense, retries ─ bus wait ─ bus ─ program ─ suspended ─ ecc ─ link out ─ completed
+//! submitted ─ submission ─ controller ─ link in ─ cache, room ─ die queue (behind host,
+//!     collection, erases) ─ sense, retries ─ bus wait ─ bus ─ program ─ suspended ─ ecc ─ link out
 //! ```
 
 use serde_json::{json, Value};
 
-use crate::op::HostOp;
+use crate::op::{HostOp, HOST_OP_KINDS};
 use crate::units::Ns;
 
 /// Something that a command spends time on.
@@ -99,15 +99,18 @@ impl Parts {
     }
 }
 
-/// Percentile bands of a report: from, to.
-const BANDS: [(&str, f64, f64); 6] = [
-    ("all", 0.0, 1.0),
-    ("p0-p50", 0.0, 0.5),
-    ("p50-p90", 0.5, 0.9),
-    ("p90-p99", 0.9, 0.99),
-    ("p99-p99.9", 0.99, 0.999),
-    ("p99.9-max", 0.999, 1.0),
+/// Percentile bands of a report: from, to, in thousandths of the commands.
+const BANDS: [(&str, u64, u64); 6] = [
+    ("all", 0, 1000),
+    ("p0-p50", 0, 500),
+    ("p50-p90", 500, 900),
+    ("p90-p99", 900, 990),
+    ("p99-p99.9", 990, 999),
+    ("p99.9-max", 999, 1000),
 ];
+
+/// Classes of commands, in the order of [`HostOp::index`].
+const CLASSES: [&str; HOST_OP_KINDS] = ["read", "write", "trim", "flush"];
 
 /// Buckets: 64 octaves of 8.
 const BUCKET_COUNT: usize = 512;
@@ -127,7 +130,7 @@ struct Class {
 
 /// The parts of all commands of a stage.
 pub struct Breakdown {
-    classes: [Class; 3],
+    classes: [Class; HOST_OP_KINDS],
     /// Commands whose parts did not sum to their latency.
     mismatches: u64,
 }
@@ -135,7 +138,7 @@ pub struct Breakdown {
 impl Default for Breakdown {
     fn default() -> Self {
         let class = || Class { buckets: vec![None; BUCKET_COUNT], count: 0 };
-        Self { classes: [class(), class(), class()], mismatches: 0 }
+        Self { classes: std::array::from_fn(|_| class()), mismatches: 0 }
     }
 }
 
@@ -149,13 +152,8 @@ fn bucket_of(latency: Ns) -> usize {
 impl Breakdown {
     /// A command is done.
     pub fn record(&mut self, op: HostOp, latency: Ns, parts: &Parts) {
-        let class = match op {
-            HostOp::Read => 0,
-            HostOp::Write => 1,
-            _ => 2,
-        };
         self.mismatches += u64::from(parts.total() != latency);
-        let class = &mut self.classes[class];
+        let class = &mut self.classes[op.index()];
         class.count += 1;
         let bucket = class.buckets[bucket_of(latency)].get_or_insert_with(|| {
             Box::new(Bucket { count: 0, latency: 0, parts: [0; PART_COUNT] })
@@ -172,14 +170,14 @@ impl Breakdown {
         self.mismatches
     }
 
-    /// `{read: {count, bands: [{band, count, latency_us_mean, parts_us: {…}}]}, …}`, classes without
-    /// commands left out.
+    /// `{read: {count, bands: [{band, count, latency_us_mean, parts_us: {…}}]}, …}`; classes
+    /// without commands are left out.
     ///
-    /// Bands are cut at whole buckets: a bucket belongs to the band in which its middle command
-    /// lies, so a band's edge is off by at most an eighth of an octave.
+    /// A band holds exactly its share of the commands. A bucket that lies across an edge gives each
+    /// side as many of its commands as belong there, each with the bucket's mean parts.
     pub fn to_json(&self) -> Value {
         let mut document = serde_json::Map::new();
-        for (name, class) in ["read", "write", "trim"].iter().zip(&self.classes) {
+        for (name, class) in CLASSES.iter().zip(&self.classes) {
             if class.count > 0 {
                 let bands: Vec<Value> = BANDS
                     .iter()
@@ -193,27 +191,32 @@ impl Breakdown {
 }
 
 impl Class {
-    fn band(&self, name: &str, from: f64, to: f64) -> Option<Value> {
-        let mut sum = Bucket { count: 0, latency: 0, parts: [0; PART_COUNT] };
+    fn band(&self, name: &str, from: u64, to: u64) -> Option<Value> {
+        // Rounded down, so that the slowest command is always in the last band.
+        let edge = |thousandths| self.count * thousandths / 1000;
+        let (first, limit) = (edge(from), edge(to));
+        let mut latency = 0.0;
+        let mut sums = [0.0; PART_COUNT];
         let mut below = 0;
         for bucket in self.buckets.iter().flatten() {
-            let middle = (below as f64 + bucket.count as f64 / 2.0) / self.count as f64;
-            below += bucket.count;
-            if middle >= from && (middle < to || to >= 1.0) {
-                sum.count += bucket.count;
-                sum.latency += bucket.latency;
-                sum.parts.iter_mut().zip(&bucket.parts).for_each(|(sum, part)| *sum += part);
-            }
+            let end = below + bucket.count;
+            let inside = end.min(limit).saturating_sub(below.max(first));
+            below = end;
+            // Multiplied first: exact as long as the products are below 2^53 ns.
+            let share = |total: u128| total as f64 * inside as f64 / bucket.count as f64;
+            latency += share(bucket.latency);
+            sums.iter_mut().zip(&bucket.parts).for_each(|(sum, &part)| *sum += share(part));
         }
-        let mean = |total: u128| total as f64 * 1e-3 / sum.count as f64;
+        let count = limit - first;
+        let mean = |total: f64| total / (1e3 * count as f64);
         let parts: serde_json::Map<String, Value> = PART_NAMES
             .iter()
-            .zip(&sum.parts)
-            .filter(|(_, &total)| total > 0)
+            .zip(&sums)
+            .filter(|(_, &total)| total > 0.0)
             .map(|(name, &total)| ((*name).to_owned(), json!(mean(total))))
             .collect();
-        (sum.count > 0).then(|| {
-            json!({"band": name, "count": sum.count, "latency_us_mean": mean(sum.latency),
+        (count > 0).then(|| {
+            json!({"band": name, "count": count, "latency_us_mean": mean(latency),
                    "parts_us": parts})
         })
     }
@@ -242,8 +245,27 @@ mod tests {
         let fast = find("p0-p50").expect("a band");
         assert_eq!(fast["parts_us"], json!({"sense": 60.0}));
         let tail = find("p99-p99.9").expect("a band");
-        assert_eq!(tail["count"], 10);
+        assert_eq!(tail["count"], 9);
         assert_eq!(tail["parts_us"], json!({"sense": 60.0, "erase": 3000.0}));
+        assert_eq!(find("p99.9-max").expect("a band")["count"], 1);
+    }
+
+    #[test]
+    fn a_bucket_across_an_edge_is_shared_out() {
+        let mut breakdown = Breakdown::default();
+        let mut parts = Parts::default();
+        parts.add(Part::Program, Ns(700_000));
+        for _ in 0..200 {
+            breakdown.record(HostOp::Flush, parts.total(), &parts);
+        }
+        let json = breakdown.to_json();
+        let bands = json["flush"]["bands"].as_array().expect("bands");
+        let counts: Vec<_> = bands.iter().map(|band| band["count"].as_u64()).collect();
+        assert_eq!(counts, [200, 100, 80, 18, 1, 1].map(Some));
+        for band in bands {
+            let mean = band["latency_us_mean"].as_f64().expect("a mean");
+            assert!((mean - 700.0).abs() < 1e-9, "{band}");
+        }
     }
 
     #[test]

@@ -39,11 +39,11 @@ pub struct OutOfOrder {}
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Priority {
-    /// A host write that waits longer goes before host reads, in microseconds. Default 10 ms
+    /// A host write that waits longer takes turns with host reads, in microseconds. Default 10 ms
     /// (assumed).
     pub write_starvation_us: f64,
-    /// Collection that waits longer goes before the host, in microseconds. Default 100 ms
-    /// (assumed).
+    /// Collection that waits longer takes turns with host reads, before host writes, in
+    /// microseconds. Default 100 ms (assumed).
     pub gc_starvation_us: f64,
 }
 

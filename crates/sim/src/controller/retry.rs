@@ -1,7 +1,7 @@
 //! Read retry: reading a page again with shifted voltages, until the code corrects it.
 //!
-//! Each step lowers the raw bit error rate by a factor. How many steps a page takes follows from the
-//! code: a page whose first read fails has a rank below the failure probability of that read, and
+//! Each step lowers the raw bit error rate by a factor. How many steps a page takes follows from
+//! the code: a page whose first read fails has a rank below the failure probability of that read, and
 //! step `k` corrects it as soon as the failure probability at the lower rate falls under the rank.
 //! So a step never makes a page worse, and the share of pages that needs more than `k` steps is
 //! exactly the failure probability at step `k`.
@@ -65,9 +65,9 @@ mod tests {
         let failure =
             |step: i32| code().page_failure_probability(rber * libm::pow(0.8, f64::from(step)));
         let tally: &ReadTally = errors.tally();
-        for step in 1..=3 {
-            let expected = failure(step as i32 - 1) - failure(step as i32);
-            let share = tally.retried[step] as f64 / f64::from(reads);
+        for step in 1..=3_u8 {
+            let expected = failure(i32::from(step) - 1) - failure(i32::from(step));
+            let share = tally.retried[usize::from(step)] as f64 / f64::from(reads);
             let deviation = (expected * (1.0 - expected) / f64::from(reads)).sqrt();
             assert!((share - expected).abs() < 4.5 * deviation, "step {step}: {share} {expected}");
         }

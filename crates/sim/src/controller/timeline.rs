@@ -2,7 +2,7 @@
 //!
 //! The document follows the Trace Event Format that Chrome's and Perfetto's viewers open: complete
 //! events (`ph: X`) with microseconds, one process per kind of lane (dies, channels, host), one
-//! thread per lane; counters (`ph: C`) for queue depth and erased blocks. Source: "Trace Event
+//! thread per lane; a counter (`ph: C`) for the queue depth. Source: "Trace Event
 //! Format", Chromium project.
 
 use std::collections::BTreeSet;

@@ -121,6 +121,11 @@ impl DeviceConfig {
         }
     }
 
+    /// Whether the device has a mechanism that only the full back end carries out.
+    pub fn needs_full(&self) -> bool {
+        self.controller.needs_full() || self.nand.needs_full() || self.ftl.needs_full()
+    }
+
     /// Read-error accounting for this device.
     ///
     /// # Errors

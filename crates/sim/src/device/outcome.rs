@@ -212,7 +212,10 @@ impl Measured<'_> {
             json!(self.timed.and_then(TimedStage::outstanding_mean)),
         );
         // Keys of drives with the full back end, and of runs that are watched.
-        if let Some(activity) = self.timed.and_then(TimedStage::activity) {
+        // A drive that has it only because it is watched keeps the figures of one that is not.
+        let is_watched_only = !self.drive.config.needs_full();
+        let activity = self.timed.and_then(TimedStage::activity);
+        if let Some(activity) = activity.filter(|_| !is_watched_only) {
             section.insert("activity".into(), activity);
         }
         if let Some(breakdown) = self.timed.and_then(TimedStage::breakdown) {

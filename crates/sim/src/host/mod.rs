@@ -14,6 +14,7 @@ pub mod processor;
 pub mod protocol;
 pub mod tenants;
 pub mod throttle;
+pub mod turnaround;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -26,6 +27,7 @@ use link::{Link, LinkConfig};
 use processor::{CommandCost, Processor};
 use protocol::ProtocolConfig;
 use throttle::{Throttle, ThrottleConfig};
+use turnaround::TurnaroundConfig;
 
 use crate::op::Priority;
 
@@ -49,12 +51,18 @@ pub struct HostConfig {
     /// microseconds; commands pass it side by side.
     pub command_overhead_us: f64,
     /// Time for which a command takes one of the controller's cores, in microseconds: a number, or
-    /// `{read, write, trim, flush}`; default 0.
+    /// `{read, write, trim, flush, per_kib}`; default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command_cost_us: Option<CommandCost>,
     /// Cores of the controller, 1 to 1024; default 1. Needs `command_cost_us`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cores: Option<u32>,
+    /// Time that the controller loses when commands change between reading and writing, in
+    /// microseconds: a number for each change, or
+    /// `{commands, fixed, per_unit, per_sqrt_unit, unit_bytes}`; default none. An empirical
+    /// constant: no data sheet gives it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turnaround_us: Option<TurnaroundConfig>,
     /// What slows the drive down on purpose: a wear budget, heat; default nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttle: Option<ThrottleConfig>,
@@ -117,6 +125,9 @@ impl HostConfig {
             return Err(ConfigError::new("command_overhead_us", message));
         }
         self.check_cores()?;
+        if let Some(turnaround) = &self.turnaround_us {
+            turnaround.check("turnaround_us")?;
+        }
         if let Some(throttle) = &self.throttle {
             throttle.check().map_err(|error| error.under("throttle"))?;
         }
@@ -174,10 +185,13 @@ impl HostConfig {
         self.link.build()
     }
 
-    /// The cores of the controller, unless commands cost nothing.
+    /// The cores of the controller, unless commands and turnarounds cost nothing.
     pub fn build_processor(&self) -> Option<Processor> {
-        let cost = self.command_cost_us.as_ref().filter(|cost| !cost.is_free())?;
-        Some(Processor::new(cost, self.cores.unwrap_or(1)))
+        let cost = self.command_cost_us.unwrap_or_default();
+        if cost.is_free() && self.turnaround_us.is_none() {
+            return None;
+        }
+        Some(Processor::new(&cost, self.cores.unwrap_or(1), self.turnaround_us.as_ref()))
     }
 
     /// The throttles, if there are any.

@@ -15,6 +15,7 @@ from opennandlab.validation.suites import (
     bandwidth,
     cost_benefit,
     ecc,
+    published,
     reliability,
     timing,
     trim,
@@ -34,6 +35,7 @@ SUITES: dict[str, Callable[[Effort], list[Case]]] = {
     "reliability": reliability.cases,
     "ablation": ablation.cases,
     "ecc": ecc.cases,
+    "published": published.cases,
 }
 """Suites in the order of the report."""
 

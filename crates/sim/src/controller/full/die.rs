@@ -18,6 +18,7 @@ use crate::units::Ns;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Class {
+    #[default]
     HostRead = 0,
     #[default]
     HostWrite = 1,
@@ -205,8 +206,8 @@ pub(super) struct Die {
     pub(super) output: Option<Box<Transaction>>,
     pub(super) suspended: Option<Suspended>,
     pub(super) urgency: Urgency,
-    /// Whether the last turn under [`Urgency::Shared`] went to the host.
-    pub(super) host_had_turn: bool,
+    /// Whose the last turn was.
+    pub(super) last_turn: Class,
     occupant_since: Ns,
     occupant: u8,
     pub(super) busy: BusyTimes,

@@ -1,0 +1,48 @@
+"""The options that watch a run, for the commands that run a workload.
+
+`--breakdown` and `--timeline` change no metric; see `opennandlab.observation`.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from opennandlab.observation import Observation
+
+Breakdown = Annotated[
+    bool,
+    typer.Option("--breakdown", help="Where the time went: parts of latencies, by percentile."),
+]
+BreakdownPlot = Annotated[
+    Path | None,
+    typer.Option(
+        "--breakdown-plot",
+        metavar="FILE",
+        help="The breakdown as stacked bars: an HTML page, or a drawing if FILE ends in .svg.",
+    ),
+]
+TimelineFile = Annotated[
+    tuple[str, Path] | None,
+    typer.Option(
+        "--timeline",
+        metavar="FROM:TO FILE",
+        help="What dies and channels did in a window of the measured part, such as 2.0s:2.1s: "
+        "a file for ui.perfetto.dev or chrome://tracing.",
+    ),
+]
+
+
+def watched(
+    timeline: tuple[str, Path] | None, *, breakdown: bool, plot: Path | None
+) -> "Observation":
+    """Return what the options ask to be watched.
+
+    Raises:
+        ConfigError: for a window that is none.
+    """
+    from opennandlab.observation import Observation, parse_window
+
+    window = None if timeline is None else parse_window(timeline[0])
+    return Observation(breakdown or plot is not None, window)

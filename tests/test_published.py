@@ -1,0 +1,130 @@
+"""Published tables and the presets that are compared with them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+import opennandlab as onl
+from opennandlab.validation import Effort, Kind
+from opennandlab.validation.fit import descend, log_loss
+from opennandlab.validation.published import (
+    CLIENT_IOPS,
+    DRIVES_2009,
+    READ_PCTS,
+    Errors,
+    root_mean_square,
+)
+from opennandlab.validation.suites import published
+
+GIB = 1 << 30
+# Preset: raw GiB (nearly), logical bytes over those that its maker promises.
+CAPACITIES = {
+    "sata_a_2009": (36, 32e9),
+    "sata_b_2009": (40, 32e9),
+    "pci_c_2009": (192, 160e9),
+    "client_sata_2013": (256, 250e9),
+    "emmc_16gb": (16, 16e9),
+    "nvme_gen4_tlc": (1024, 1e12),
+    "qlc_pslc": (1024, 1e12),
+    "mlc_enterprise_plp": (512, 400e9),
+}
+
+
+@pytest.mark.parametrize(("name", "raw_gib", "promised"), [(k, *v) for k, v in CAPACITIES.items()])
+def test_drives_have_the_capacity_of_their_model(name: str, raw_gib: int, promised: float) -> None:
+    effective = onl.load_device(name).effective
+    assert effective["raw_bytes"] == pytest.approx(raw_gib * GIB, rel=0.001)
+    assert effective["logical_bytes"] == pytest.approx(promised, rel=0.02)
+
+
+@pytest.mark.parametrize("name", CAPACITIES)
+def test_every_number_of_a_preset_is_shown_with_its_source(name: str) -> None:
+    device = onl.load_device(name)
+    numbers = {key: device.origin(key) for key in device.given if is_number(device, key)}
+    assert numbers
+    assert [key for key, origin in numbers.items() if origin.startswith("given")] == []
+
+
+def is_number(device: onl.DeviceConfig, key: str) -> bool:
+    try:
+        value = device[key]
+    except KeyError:
+        # A short form: `per_kib: 2` became a mapping.
+        return False
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def test_the_table_is_in_order() -> None:
+    assert all(len(row) == len(READ_PCTS) for row in CLIENT_IOPS.values())
+    # The columns as they must be: of mixes between, more reads are more I/O, in every row.
+    for row in CLIENT_IOPS.values():
+        assert row[2] <= row[4] * 1.001
+        assert row[3] <= row[4] * 1.001
+
+
+def test_errors_are_relative_and_keep_their_sign() -> None:
+    errors = Errors.between([100.0, 200.0], [110.0, 140.0])
+    assert (errors.mean, errors.worst) == pytest.approx((-0.1, -0.3))
+    assert errors.rms == pytest.approx(math.sqrt(0.05))
+    with pytest.raises(ValueError, match="1 and 0"):
+        Errors.between([1.0], [])
+
+
+def test_reads_and_writes_in_turns_give_the_tutorials_bandwidth() -> None:
+    shares = [mix / 100 for mix in (100, 75, 50, 25, 0)]
+    turns = [1 / (share / 250 + (1 - share) / 170) for share in shares]
+    assert root_mean_square(turns) == pytest.approx(DRIVES_2009["sata_b_2009"].mb_s, abs=0.2)
+
+
+def test_a_fit_finds_the_constants_that_made_the_table() -> None:
+    truth = {"fixed": 7.7, "slope": 1.8}
+
+    def table(constants: Any) -> list[float]:
+        return [constants["fixed"] + constants["slope"] * size for size in (0.5, 4, 64, 1024)]
+
+    measured = table(truth)
+    start = {"fixed": 3.0, "slope": 3.0}
+    found, loss = descend(start, lambda it: log_loss(measured, table(it)), step_min=1e-3)
+    assert loss < 1e-5
+    assert found == pytest.approx(truth, rel=0.02)
+    kept, _ = descend(start, lambda it: log_loss(measured, table(it)), fixed=("fixed",))
+    assert kept["fixed"] == 3.0
+
+
+def test_the_suite_compares_every_cell() -> None:
+    cases = published.cases(Effort.FULL)
+    cells = [case for case in cases if case.name.startswith("client-iops-") and "KiB" in case.name]
+    assert len(cells) == 56
+    assert all(case.kind is Kind.PUBLISHED for case in cases)
+    by_name = {case.name: case for case in cases}
+    assert by_name["client-iops-4KiB-r65"].expected_value == 19760.5
+    assert len(by_name["client-iops-rms-error"].runs) == 56
+    # The runs of the errors are those of the cells: nothing is simulated twice.
+    assert {run.key(1) for case in cells for run in case.runs} == {
+        run.key(1) for run in by_name["client-iops-rms-error"].runs
+    }
+
+
+def test_a_smaller_drive_keeps_its_shape() -> None:
+    for name in published.SHRINKS:
+        whole, small = onl.load_device(name), onl.load_device(published.device(name))
+        for key in ("channels", "dies_per_channel", "planes_per_die", "pages_per_block"):
+            assert whole[f"nand.{key}"] == small[f"nand.{key}"]
+        assert whole["nand.timing"] == small["nand.timing"]
+
+
+def test_without_turnaround_mixes_are_those_of_turns() -> None:
+    def iops(read_pct: int, changes: dict[str, Any]) -> float:
+        run = published.client_cell(4, read_pct, published.device(published.CLIENT, changes))
+        workload = {**run.workload, "total": {"ios": 4000}}
+        return float(onl.benchmark(run.device, workload).document["metrics"]["iops"]["total"])
+
+    whole: dict[str, Any] = {}
+    with_it, without = iops(50, whole), iops(50, {"turnaround_us": None})
+    # Ten requests after each change pay 40.5 us: nearly all of them do.
+    assert 1e6 / with_it - 1e6 / without == pytest.approx(40.5, rel=0.1)
+    turns = 2 / (1 / iops(0, whole) + 1 / iops(100, whole))
+    assert without == pytest.approx(turns, rel=0.1)
