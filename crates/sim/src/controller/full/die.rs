@@ -20,7 +20,6 @@ use crate::units::Ns;
 pub(super) enum Class {
     #[default]
     HostRead = 0,
-    #[default]
     HostWrite = 1,
     Collect = 2,
 }

@@ -159,7 +159,12 @@ impl Full {
             let block = BlockId(block);
             let is_slc = media.mode(block) == CellMode::Slc;
             let programmed = units.programmed(written(block), is_slc);
-            Progress { erases: media.erase_count(block), programmed, ..Progress::default() }
+            Progress {
+                erases: media.erase_count(block),
+                programmed,
+                pending: 0,
+                class: Class::HostWrite,
+            }
         };
         let retry_setup =
             controller.read_retry.as_ref().map_or(Ns(0), |retry| Ns::from_us(retry.setup_us));
