@@ -81,6 +81,8 @@ struct Progress {
     programmed: u32,
     /// Programs queued or under way.
     pending: u32,
+    /// The class of its programs: parity and padding follow the pages that they complete.
+    class: Class,
 }
 
 /// Who goes first.
@@ -157,7 +159,12 @@ impl Full {
             let block = BlockId(block);
             let is_slc = media.mode(block) == CellMode::Slc;
             let programmed = units.programmed(written(block), is_slc);
-            Progress { erases: media.erase_count(block), programmed, pending: 0 }
+            Progress {
+                erases: media.erase_count(block),
+                programmed,
+                pending: 0,
+                class: Class::HostWrite,
+            }
         };
         let retry_setup =
             controller.read_retry.as_ref().map_or(Ns(0), |retry| Ns::from_us(retry.setup_us));
@@ -268,10 +275,12 @@ impl Full {
     pub fn enqueue(&mut self, engine: &mut Engine, die: DieId, op: FlashOp) {
         self.pending += u64::from(op.count);
         let now = engine.now();
-        if matches!(op.kind, OpKind::Program | OpKind::Copyback) {
-            self.blocks[self.geometry.block_of(op.first).0 as usize].pending += op.count;
-        }
         let class = self.class_of(&op);
+        if matches!(op.kind, OpKind::Program | OpKind::Copyback) {
+            let progress = &mut self.blocks[self.geometry.block_of(op.first).0 as usize];
+            progress.pending += op.count;
+            progress.class = class;
+        }
         let state = &mut self.dies[die.0 as usize];
         if self.is_observed {
             state.settle(now);
@@ -313,9 +322,19 @@ impl Full {
         }
         match op.kind {
             OpKind::Read if is_host(op.source) => Class::HostRead,
+            OpKind::Program | OpKind::Copyback if self.follows(op) => {
+                self.blocks[self.geometry.block_of(op.first).0 as usize].class
+            }
             _ if is_host(op.source) || !self.splits_collection => Class::HostWrite,
             _ => Class::Collect,
         }
+    }
+
+    /// Whether a program belongs behind those of its block, whoever asks for it: pages of a block
+    /// are programmed in order, so they wait in one queue.
+    fn follows(&self, op: &FlashOp) -> bool {
+        matches!(op.source, Source::Parity | Source::Pad)
+            || self.blocks[self.geometry.block_of(op.first).0 as usize].pending > 0
     }
 
     /// Starts whatever can start on a die, and on those that its operations held up.
