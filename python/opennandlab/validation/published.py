@@ -93,8 +93,8 @@ class Errors:
     """How far a simulated table is from a measured one.
 
     Example:
-        >>> Errors.between([1.0, 2.0], [1.1, 1.8]).worst
-        -0.1
+        >>> Errors.between([1.0, 2.0], [1.1, 1.6]).worst
+        -0.2
     """
 
     mean: float
