@@ -131,8 +131,13 @@ impl Bytes for Lanes {
         u64::from(low as u32) | u64::from(high as u32) << 32
     }
     #[inline(always)]
-    fn prefetch(row: &Row) {
-        // SAFETY: a prefetch of a live row reads no value and cannot fault.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>((&raw const row.0).cast()) }
+    fn mask(word: u64) -> Self::Mask {
+        Self::load(&Row(std::array::from_fn(|lane| -((word >> lane & 1) as i8))))
+    }
+    const MASKS_ARE_WORDS: bool = false;
+    #[inline(always)]
+    fn prefetch(row: *const Row) {
+        // SAFETY: a prefetch reads no value and cannot fault, wherever it points.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(row.cast()) }
     }
 }

@@ -119,8 +119,13 @@ impl Bytes for Lanes {
         mask
     }
     #[inline(always)]
-    fn prefetch(row: &Row) {
-        // SAFETY: a prefetch of a live row reads no value and cannot fault.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>((&raw const row.0).cast()) }
+    fn mask(word: u64) -> Self::Mask {
+        word
+    }
+    const MASKS_ARE_WORDS: bool = true;
+    #[inline(always)]
+    fn prefetch(row: *const Row) {
+        // SAFETY: a prefetch reads no value and cannot fault, wherever it points.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(row.cast()) }
     }
 }
