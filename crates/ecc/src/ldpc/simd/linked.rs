@@ -57,6 +57,11 @@ pub(crate) struct Edges<'a> {
 
 impl Edges<'_> {
     #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.offsets.len()
+    }
+
+    #[inline(always)]
     pub fn load<V: Bytes>(&self, edge: usize) -> V {
         // SAFETY: the offset is that of a row, see `Linked`; rows are 64 bytes each.
         V::load(unsafe { &*self.rows.as_ptr().byte_add(self.offsets[edge] as usize) })
