@@ -10,14 +10,14 @@
 //! is again a half-integer, saturation is symmetric, and a decision is never a tie. An LLR of the
 //! channel is moved by 1/2 away from zero; one of zero, or a punctured bit, becomes +1/2 or -1/2 by
 //! its position, which is too little to leave its checks. Two minima serve all messages of a check:
-//! the edge with the smallest |q| is sent the second. q takes the place of P in between: stores are
-//! dear, and a scratch of q and |q| made a code of 2,048 bits slower by a fifth.
+//! the edge with the smallest |q| is sent the second. q takes the place of P in between.
 //!
 //! A posterior at its limit no longer holds all its messages, so P - R takes off more than was
 //! added. Messages are therefore cut at M, a third of the range, or less where
 //! [`Weaken::steady_max`] asks for it: then a decided frame stays as it is at any number of
-//! iterations, and its posteriors keep two thirds of their range in hand. Of 24, 31 and 42, the last
-//! came closest to floats on the 802.16e code (576,480) at 4.5 dB: 1.7, 1.1, 1.0 times their rate.
+//! iterations, and its posteriors keep two thirds of their range in hand. Of 24, 31 and 42, the
+//! last came closest to floats on the 802.16e code (576,480) at 4.5 dB: 1.7, 1.1, 1.0
+//! times their rate.
 //!
 //! Messages are kept as rows while all of them fit into the second level of cache; beyond, where
 //! masks are words, as both answers of a check and two bits for each edge and frame, a fifth of the

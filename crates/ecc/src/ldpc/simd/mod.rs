@@ -232,7 +232,7 @@ mod tests {
                         low.max(high),
                         a.or_else(mask, b),
                         low.negate_if(a.negative(hidden)),
-                        low.weaken(Weaken::Scale(value as u8 as u16 + 1)),
+                        low.weaken(Weaken::Scale(u16::from(value as u8) + 1)),
                         low.weaken(Weaken::Offset(value as u8)),
                     ];
                     for out in outs {
