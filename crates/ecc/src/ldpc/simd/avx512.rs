@@ -10,7 +10,6 @@ use core::arch::x86_64::{
     _mm512_mask_sub_epi8, _mm512_max_epu8, _mm512_min_epu8, _mm512_mullo_epi16, _mm512_or_si512,
     _mm512_set1_epi16, _mm512_set1_epi8, _mm512_setzero_si512, _mm512_slli_epi16,
     _mm512_srli_epi16, _mm512_store_si512, _mm512_subs_epi8, _mm512_subs_epu8, _mm512_xor_si512,
-    _mm_prefetch, _MM_HINT_T0,
 };
 
 /// Compiles a kernel for AVX-512.
@@ -123,9 +122,4 @@ impl Bytes for Lanes {
         word
     }
     const MASKS_ARE_WORDS: bool = true;
-    #[inline(always)]
-    fn prefetch(row: *const Row) {
-        // SAFETY: a prefetch reads no value and cannot fault, wherever it points.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(row.cast()) }
-    }
 }

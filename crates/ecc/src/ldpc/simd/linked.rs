@@ -39,14 +39,6 @@ impl Linked {
     pub fn edges(&mut self, first: usize, limit: usize) -> Edges<'_> {
         Edges { rows: &mut self.rows, offsets: &self.offsets[first..limit] }
     }
-
-    /// Asks for the rows of edges that will be needed soon; edges beyond the last are left out.
-    #[inline(always)]
-    pub fn prefetch<V: Bytes>(&self, first: usize, limit: usize) {
-        for &offset in self.offsets.get(first..limit).unwrap_or(&[]) {
-            V::prefetch(self.rows.as_ptr().wrapping_byte_add(offset as usize));
-        }
-    }
 }
 
 /// Some edges of a [`Linked`], numbered from 0.

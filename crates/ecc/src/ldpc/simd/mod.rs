@@ -97,8 +97,6 @@ pub(crate) trait Bytes: Copy {
     fn mask(word: u64) -> Self::Mask;
     /// Whether masks are words already, so that [`Bytes::word`] and [`Bytes::mask`] cost nothing.
     const MASKS_ARE_WORDS: bool;
-    /// Asks for a row that will be needed soon; the pointer may be any.
-    fn prefetch(row: *const Row);
 }
 
 /// Constants whose values the compiler does not know.

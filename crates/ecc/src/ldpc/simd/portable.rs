@@ -107,6 +107,4 @@ impl Bytes for Lanes {
         mask
     }
     const MASKS_ARE_WORDS: bool = false;
-    #[inline(always)]
-    fn prefetch(_: *const Row) {}
 }
