@@ -113,6 +113,54 @@ fn the_same_bits_on_every_path() {
     }
 }
 
+/// Many checks: where masks are words, answers and marks are kept instead of messages.
+#[test]
+fn both_forms_of_messages_decode_alike() {
+    let code = LdpcCode::nand("nand-1k-r090").expect("a code of ours");
+    let mut random = Random(11);
+    let frames = 64;
+    let mut bytes = vec![0; frames * code.code_bits()];
+    quantise(&random.llrs(bytes.len(), 0.5), &mut bytes);
+    for algorithm in [Algorithm::LayeredNms, Algorithm::LayeredOms] {
+        let answers: Vec<Answer> = Path::available()
+            .into_iter()
+            .map(|path| {
+                let config = config(algorithm, 4, false);
+                let mut decoder = Decoder::with_path(&code, &config, path).expect("a decoder");
+                // A batch before must leave nothing behind.
+                decode_i8(&mut decoder, &bytes[..3 * code.code_bits()], 3);
+                decode_i8(&mut decoder, &bytes, frames)
+            })
+            .collect();
+        assert!(answers.iter().all(|answer| answer.hard == answers[0].hard), "{algorithm:?}");
+        assert!(answers[0].hard.contains(&1), "noise too weak to test anything");
+    }
+}
+
+#[test]
+fn decided_frames_stay_for_any_number_of_iterations() {
+    let code = short();
+    let frames = 64;
+    let mut random = Random(12);
+    let mut bytes = vec![0; frames * code.code_bits()];
+    quantise(&random.llrs(bytes.len(), 0.36), &mut bytes);
+    for algorithm in [Algorithm::LayeredNms, Algorithm::LayeredOms] {
+        for (scale, offset) in [(0.25, 4.0), (0.75, 0.5), (1.0, 0.0)] {
+            let of = |iterations, stop| {
+                let config = DecoderConfig { scale, offset, ..config(algorithm, iterations, stop) };
+                let mut decoder = Decoder::new(&code, &config).expect("a decoder");
+                decode_i8(&mut decoder, &bytes, frames)
+            };
+            let (stopped, fixed, long) = (of(20, true), of(20, false), of(200, false));
+            let decided = stopped.ok.iter().filter(|&&ok| ok).count();
+            assert!(decided > frames / 2, "{algorithm:?} {scale} {offset}: {decided} decided");
+            for (frame, _) in stopped.ok.iter().enumerate().filter(|(_, &ok)| ok) {
+                assert!(fixed.ok[frame] && long.ok[frame], "{algorithm:?} {scale} {offset}");
+            }
+        }
+    }
+}
+
 #[test]
 fn every_word_is_decoded_like_the_word_of_all_zeros() {
     let code = short();
@@ -328,7 +376,7 @@ proptest! {
                 let mut word = vec![0; code.code_bits()];
                 code.encode(&vec![1; code.info_bits()], &mut word);
                 let mut decoder = Decoder::new(&code, &DecoderConfig::default()).expect("default");
-                let llrs: Vec<i8> = word.iter().map(|&bit| 9 - 18 * bit as i8).collect();
+                let llrs: Vec<i8> = word.iter().map(|&bit| if bit == 1 { -9 } else { 9 }).collect();
                 let answer = decode_i8(&mut decoder, &llrs, 1);
                 prop_assert!(answer.hard.iter().all(|&bit| bit < 2));
             }

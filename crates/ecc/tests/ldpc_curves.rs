@@ -420,3 +420,39 @@ fn every_point_is_met() {
     );
     check(&chosen, &[Form::Float, Form::Bytes], 100);
 }
+
+/// Without the stop, decided frames must outlast all iterations: their posteriors sit at the limit
+/// of 8 bits, where a message must not take off more than it has added.
+fn eight_bits_last(decibel: f64, errors: u64) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/ecc/h/WIMAX_480_576.alist");
+    let Ok(text) = std::fs::read_to_string(path) else {
+        println!("skipped: ../shared/ecc/h/{WIMAX}.alist is not here");
+        return;
+    };
+    let code = LdpcCode::from_alist(&text).expect("a matrix of a standard");
+    let channel = Channel::awgn(decibel, code.rate());
+    for iterations in [10, 50] {
+        let rate = |form, stop| {
+            let config = DecoderConfig { iterations, stop, ..DecoderConfig::default() };
+            let (wrong, frames) = measure(&code, &config, &channel, form, (errors, u64::MAX), 7);
+            let fer = wrong as f64 / frames as f64;
+            println!("{decibel} dB, {iterations} iterations, stop {stop}: {fer:.3e}, {wrong}");
+            fer
+        };
+        let floats = rate(Form::Float, false);
+        let (fixed, stopped) = (rate(Form::Bytes, false), rate(Form::Bytes, true));
+        assert!(fixed / floats < 1.35, "{decibel} dB, {iterations} iterations: {fixed:e}");
+        assert!(fixed / stopped < 1.1, "{fixed:e} without and {stopped:e} with the stop");
+    }
+}
+
+#[test]
+fn eight_bits_need_no_stop() {
+    eight_bits_last(4.0, 60);
+}
+
+#[test]
+#[ignore = "a minute; run in release"]
+fn eight_bits_need_no_stop_at_4_5_db() {
+    eight_bits_last(4.5, 60);
+}

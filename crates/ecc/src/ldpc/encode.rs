@@ -279,7 +279,7 @@ mod tests {
         let dense = Dense::new(&matrix, &[]).expect("small");
         assert_eq!((stairs.info_bits(), dense.rank()), (15, 20));
         for seed in 0..1 << 8 {
-            let info: Vec<u8> = (0..15).map(|bit| (seed * 2_654_435 >> bit & 1) as u8).collect();
+            let info: Vec<u8> = (0..15).map(|bit| ((seed * 2_654_435) >> bit & 1) as u8).collect();
             let (mut word, mut other) = (vec![0; 35], vec![0; 35]);
             stairs.encode(&info, &mut word);
             dense.encode(&info, &mut other);

@@ -187,7 +187,9 @@ mod tests {
                 .map(|bit| (0..64).map(|lane: u64| (lane >> bit & 1) << lane).sum())
                 .collect();
             let mut votes = Votes { planes: [0; PLANES], used: 5 };
-            masks.iter().for_each(|&mask| votes.add(mask));
+            for &mask in &masks {
+                votes.add(mask);
+            }
             for lane in 0..64_u64 {
                 let count = masks.iter().filter(|mask| *mask >> lane & 1 == 1).count() as u32;
                 for limit in 0..12 {

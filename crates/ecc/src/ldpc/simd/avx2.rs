@@ -8,7 +8,7 @@ use core::arch::x86_64::{
     _mm256_cmpeq_epi8, _mm256_cmpgt_epi8, _mm256_load_si256, _mm256_max_epu8, _mm256_min_epu8,
     _mm256_movemask_epi8, _mm256_mullo_epi16, _mm256_or_si256, _mm256_set1_epi16, _mm256_set1_epi8,
     _mm256_slli_epi16, _mm256_srli_epi16, _mm256_store_si256, _mm256_sub_epi8, _mm256_subs_epi8,
-    _mm256_subs_epu8, _mm256_xor_si256, _mm_prefetch, _MM_HINT_T0,
+    _mm256_subs_epu8, _mm256_xor_si256,
 };
 
 /// Compiles a kernel for AVX2.
@@ -131,8 +131,8 @@ impl Bytes for Lanes {
         u64::from(low as u32) | u64::from(high as u32) << 32
     }
     #[inline(always)]
-    fn prefetch(row: &Row) {
-        // SAFETY: a prefetch of a live row reads no value and cannot fault.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>((&raw const row.0).cast()) }
+    fn mask(word: u64) -> Self::Mask {
+        Self::load(&Row(std::array::from_fn(|lane| -((word >> lane & 1) as i8))))
     }
+    const MASKS_ARE_WORDS: bool = false;
 }

@@ -10,7 +10,6 @@ use core::arch::x86_64::{
     _mm512_mask_sub_epi8, _mm512_max_epu8, _mm512_min_epu8, _mm512_mullo_epi16, _mm512_or_si512,
     _mm512_set1_epi16, _mm512_set1_epi8, _mm512_setzero_si512, _mm512_slli_epi16,
     _mm512_srli_epi16, _mm512_store_si512, _mm512_subs_epi8, _mm512_subs_epu8, _mm512_xor_si512,
-    _mm_prefetch, _MM_HINT_T0,
 };
 
 /// Compiles a kernel for AVX-512.
@@ -119,8 +118,8 @@ impl Bytes for Lanes {
         mask
     }
     #[inline(always)]
-    fn prefetch(row: &Row) {
-        // SAFETY: a prefetch of a live row reads no value and cannot fault.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>((&raw const row.0).cast()) }
+    fn mask(word: u64) -> Self::Mask {
+        word
     }
+    const MASKS_ARE_WORDS: bool = true;
 }

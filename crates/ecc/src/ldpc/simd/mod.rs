@@ -22,7 +22,10 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod linked;
 mod portable;
+
+pub(crate) use linked::{Edges, Linked};
 
 /// Frames that one pass decodes.
 pub(crate) const LANES: usize = 64;
@@ -39,6 +42,21 @@ pub(crate) enum Weaken {
     Scale(u16),
     /// Less a whole number, not below zero.
     Offset(u8),
+}
+
+impl Weaken {
+    /// The largest message that a bit whose posterior is at its limit keeps for ever.
+    ///
+    /// With messages of at most M and a posterior cut at L = 127.5, the extrinsic value of such a
+    /// bit is at least L - M. Its checks answer M again, so that nothing moves, while M is no more
+    /// than that value weakened: M <= s (L - M), or M <= L - M - o. Larger messages would be taken
+    /// off a posterior that does not hold them, and turn it over.
+    pub fn steady_max(self) -> u8 {
+        match self {
+            Self::Scale(scale) => (u32::from(scale) * 255 / (2 * (u32::from(scale) + 256))) as u8,
+            Self::Offset(offset) => (255_u8.saturating_sub(offset.saturating_mul(2))) / 4,
+        }
+    }
 }
 
 /// 64 lanes of 8 bits and the few operations of min-sum.
@@ -75,8 +93,10 @@ pub(crate) trait Bytes: Copy {
     fn weaken(self, by: Weaken) -> Self;
     /// Bit `i` is the yes of lane `i`.
     fn word(mask: Self::Mask) -> u64;
-    /// Asks for a row that will be needed soon.
-    fn prefetch(row: &Row);
+    /// Lane `i` says what bit `i` of the word says.
+    fn mask(word: u64) -> Self::Mask;
+    /// Whether masks are words already, so that [`Bytes::word`] and [`Bytes::mask`] cost nothing.
+    const MASKS_ARE_WORDS: bool;
 }
 
 /// Constants whose values the compiler does not know.
@@ -210,7 +230,7 @@ mod tests {
                         low.max(high),
                         a.or_else(mask, b),
                         low.negate_if(a.negative(hidden)),
-                        low.weaken(Weaken::Scale(value as u8 as u16 + 1)),
+                        low.weaken(Weaken::Scale(u16::from(value as u8) + 1)),
                         low.weaken(Weaken::Offset(value as u8)),
                     ];
                     for out in outs {
@@ -218,7 +238,7 @@ mod tests {
                         out.store(&mut row);
                         self.0.push(row);
                     }
-                    let words = [V::word(mask), V::word(a.negative(hidden))];
+                    let words = [V::word(V::mask(V::word(mask))), V::word(a.negative(hidden))];
                     let bytes = words.map(|word| word.to_le_bytes().map(|byte| byte as i8));
                     self.0.push(Row(std::array::from_fn(|lane| bytes[lane / 8 % 2][lane % 8])));
                 }

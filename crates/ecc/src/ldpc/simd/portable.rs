@@ -99,5 +99,12 @@ impl Bytes for Lanes {
         word
     }
     #[inline(always)]
-    fn prefetch(_: &Row) {}
+    fn mask(word: u64) -> Self::Mask {
+        let mut mask = [0; LANES];
+        for lane in 0..LANES {
+            mask[lane] = -((word >> lane & 1) as i8);
+        }
+        mask
+    }
+    const MASKS_ARE_WORDS: bool = false;
 }
