@@ -145,6 +145,10 @@ impl Full {
         };
         let retry_setup =
             controller.read_retry.as_ref().map_or(Ns(0), |retry| Ns::from_us(retry.setup_us));
+        let mut times = PhaseTimes::new(&config.nand, &geometry, retry_setup, seed);
+        if let Some(soft) = &controller.soft_read {
+            times.soft_setup = Ns::from_us(soft.setup_us);
+        }
         let suspend_min = controller
             .suspend
             .as_ref()
@@ -152,7 +156,7 @@ impl Full {
         let cache = config.nand.cache_commands.clone().unwrap_or_default();
         Self {
             geometry,
-            times: PhaseTimes::new(&config.nand, &geometry, retry_setup, seed),
+            times,
             units,
             order,
             suspend: controller.suspend.clone(),
@@ -437,6 +441,7 @@ impl Full {
         transaction.page_type = op.page_type;
         transaction.cycles = op.erase_count;
         transaction.retries = u32::from(op.retries);
+        transaction.soft_reads = u32::from(op.soft_reads);
         transaction.slots = 1;
         transaction.settled = 0;
         transaction.is_sensed = false;
@@ -495,6 +500,7 @@ impl Full {
                 let queued = self.pop(index, class);
                 transaction.slots += 1;
                 transaction.retries = transaction.retries.max(u32::from(next.retries));
+                transaction.soft_reads = transaction.soft_reads.max(u32::from(next.soft_reads));
                 transaction.ops.push(queued);
             }
         }
@@ -513,6 +519,7 @@ impl Full {
         op.sense_count = op.sense_count.saturating_sub(1);
         op.page_type = op.page_type.wrapping_add(1);
         op.retries = 0;
+        op.soft_reads = 0;
         if op.count == 0 {
             op.count = transaction.slots;
             let queued = self.pop(index, class);
@@ -652,8 +659,9 @@ impl Full {
         let time = match transaction.kind {
             OpKind::Read => {
                 let sense = self.times.sense(block, is_slc, page_type);
+                let soft = (sense + self.times.soft_setup).0 * u64::from(transaction.soft_reads);
                 transaction.retry_time =
-                    Ns(self.times.retry(sense).0 * u64::from(transaction.retries));
+                    Ns(self.times.retry(sense).0 * u64::from(transaction.retries) + soft);
                 sense + transaction.retry_time
             }
             OpKind::Program => self.times.program(block, is_slc, page_type, transaction.cycles),
@@ -774,7 +782,8 @@ impl Full {
         }
         match std::mem::take(&mut die.array) {
             Array::Busy(transaction) if transaction.is_sensed => {
-                let time = Ns(self.times.slot.0 * u64::from(transaction.slots));
+                let crossings = transaction.slots + transaction.soft_reads;
+                let time = Ns(self.times.slot.0 * u64::from(crossings));
                 die.output = Some(transaction);
                 self.ask_channel(engine, index, Use::Out, time);
             }
