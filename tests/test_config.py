@@ -231,7 +231,7 @@ def test_a_distribution_of_sizes_may_have_numbers_as_keys(small: Any, short: Any
     [
         ({"nand": {"channels": "x"}}, "expected a whole number from 0"),
         ({"nand": 3}, "expected a mapping of keys"),
-        ({"nand": {"timing": {"t_read_us": [1]}}}, "a list, expected a number"),
+        ({"nand": {"timing": {"t_erase_us": [1]}}}, "a list, expected a number"),
         ({"ftl": {"gc_policy": 3}}, "expected a mapping of keys"),
     ],
 )

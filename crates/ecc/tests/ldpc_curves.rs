@@ -194,7 +194,7 @@ fn awgn(
         scale,
         point: Point::Awgn { decibel, factor_per_tenth },
         fer,
-        quick: fer > 4e-3 && file != ETHERNET,
+        quick: fer > 3e-2,
     };
     points.iter().map(row).collect()
 }
@@ -249,7 +249,7 @@ fn symmetric_rows() -> Vec<Row> {
         scale: 0.825,
         point: Point::Symmetric(p),
         fer,
-        quick: fer > 4e-3,
+        quick: false,
     };
     [(0.06, 1.2e-2), (0.05, 1.1e-3), (0.04, 5.9e-5)].iter().map(row).collect()
 }
@@ -395,7 +395,8 @@ fn check(rows: &[Row], forms: &[Form], errors: u64) {
             println!("{line}");
             let allowed = if form == Form::Bytes { 2.0 } else { row.tolerance() };
             // The record's own 100 errors and ours add up to 20 % at two sigma, within 1.35.
-            if ratio > allowed || ratio < 1.0 / allowed {
+            // With a factor of 1, rounding down in 8 bits acts as an offset and may do better.
+            if ratio > allowed || (form == Form::Float && ratio < 1.0 / allowed) {
                 missed.push(line);
             }
         }

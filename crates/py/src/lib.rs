@@ -191,7 +191,7 @@ impl Simulation {
         })
     }
 
-    /// The spans recorded in the measured part, as a Trace Event document, when they were asked for.
+    /// The spans recorded in the measured part, as a Trace Event document, if asked for.
     fn timeline(&self, py: Python<'_>) -> PyResult<Option<String>> {
         self.with(py, |drive| Ok(drive.timeline().map(|document| document.to_string())))
     }

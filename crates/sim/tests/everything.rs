@@ -28,7 +28,8 @@ fn devices() -> Vec<(&'static str, Value)> {
     let host = json!({
         "link": "pcie3x4", "protocol": {"kind": "nvme", "queues": 4}, "queue_depth_max": 64,
         "command_cost_us": {"read": 0.5, "write": 0.7, "trim": 0.4, "flush": 1.0}, "cores": 2,
-        "write_cache": {"pages": 64, "policy": "two_q"}, "read_cache": {"pages": 64, "policy": "clock"},
+        "write_cache": {"pages": 64, "policy": "two_q"},
+        "read_cache": {"pages": 64, "policy": "clock"},
     });
     let steps = json!({"kind": "steps", "step_pages": 6, "soft_spare_blocks": 4,
                        "hard_spare_blocks": 2});

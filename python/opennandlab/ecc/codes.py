@@ -45,7 +45,7 @@ class Decoder:
         iterations: The most that are made.
         scale: Factor of normalised min-sum, above 0 and at most 1.
         offset: Offset of offset min-sum, in units of LLR, 0 to 10.
-        arithmetic: `float32`, or `int8`: LLRs rounded to quarters and saturated, as in a
+        arithmetic: `float32`, or `int8`: LLRs rounded to 8 bits and saturated, as in a
             controller; only min-sum computes in 8 bits throughout.
         stop: Whether a zero syndrome ends the iterations; False makes all of them.
 

@@ -66,13 +66,17 @@ class Engine:
     ) -> None:
         """Add frames until there are `errors` frame errors or `frames_max` frames.
 
-        With `patience`, so many frames without any error end it too.
+        With `patience`, so many frames without any error end it too. Errors are looked at where a
+        chunk ends, also when an earlier run stopped inside one: else the frames of a result would
+        depend on how it was cut.
         """
         task, chunk = self.task(point.x), self.code.chunk_frames
         with self._pool() as pool:
             running: deque[Future[Tally]] = deque()
             submitted = point.tally.frames
-            while point.tally.frame_errors < errors and point.tally.frames < frames_max:
+            while point.tally.frames < frames_max:
+                if point.tally.frames % chunk == 0 and point.tally.frame_errors >= errors:
+                    return
                 if patience and point.tally.frame_errors == 0 and point.tally.frames >= patience:
                     return
                 while len(running) <= self.threads and submitted < frames_max:

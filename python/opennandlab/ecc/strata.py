@@ -79,7 +79,7 @@ def estimate(strata: Mapping[int, Tally], code_bits: int, info_bits: int, rber: 
 
     >>> strata = {3: Tally(1000, 0), 4: Tally(1000, 100), 5: Tally(1000, 500)}
     >>> round(estimate(strata, 10, 5, 0.01).relative_error, 3)
-    0.095
+    0.09
     """
     weights = _core.ecc_weights(code_bits, 0, code_bits + 1, rber)
     model = _Model.through(strata)

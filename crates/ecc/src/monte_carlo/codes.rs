@@ -30,7 +30,7 @@ impl HardDecoder for BchDecoder<'_> {
 pub enum Arithmetic {
     /// LLRs as they are.
     Float32,
-    /// LLRs rounded to 8 bits, in steps of a quarter, saturating; as controllers do it.
+    /// LLRs rounded to 8 bits, in steps of 1 / `LLR_UNITS`, saturating; as controllers do it.
     Int8,
 }
 

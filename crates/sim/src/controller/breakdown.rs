@@ -6,8 +6,8 @@
 //! parts, so that any band of percentiles can be asked for afterwards without keeping commands.
 //!
 //! ```text
-//! submitted ─ submission ─ controller ─ link in ─ cache, room ─ die queue (behind host, collection,
-//!     erases) ─ sense, retries ─ bus wait ─ bus ─ program ─ suspended ─ ecc ─ link out ─ completed
+//! submitted ─ submission ─ controller ─ link in ─ cache, room ─ die queue (behind host,
+//!     collection, erases) ─ sense, retries ─ bus wait ─ bus ─ program ─ suspended ─ ecc ─ link out
 //! ```
 
 use serde_json::{json, Value};
@@ -172,8 +172,8 @@ impl Breakdown {
         self.mismatches
     }
 
-    /// `{read: {count, bands: [{band, count, latency_us_mean, parts_us: {…}}]}, …}`, classes without
-    /// commands left out.
+    /// `{read: {count, bands: [{band, count, latency_us_mean, parts_us: {…}}]}, …}`; classes
+    /// without commands are left out.
     ///
     /// Bands are cut at whole buckets: a bucket belongs to the band in which its middle command
     /// lies, so a band's edge is off by at most an eighth of an octave.

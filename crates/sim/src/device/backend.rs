@@ -7,7 +7,7 @@ use serde_json::{json, Value};
 
 use super::drive::Drive;
 use crate::controller::breakdown::Parts;
-use crate::controller::full::{Full, Urgency};
+use crate::controller::full::{Full, Setup, Urgency};
 use crate::controller::plain::Plain;
 use crate::controller::timeline::Timeline;
 use crate::controller::FlashOp;
@@ -34,11 +34,21 @@ pub(crate) enum Backend {
 impl Backend {
     /// The back end that the device needs, all idle.
     pub(crate) fn new(drive: &Drive, observation: &Observation) -> Self {
-        if !Full::is_needed(&drive.config) && *observation == Observation::default() {
+        let config = &drive.config;
+        let is_needed =
+            config.controller.needs_full() || config.nand.needs_full() || config.ftl.needs_full();
+        if !is_needed && *observation == Observation::default() {
             return Self::Plain(Plain::new(drive.geometry, drive.config.nand.timing()));
         }
         let written = |block| drive.ftl.written_pages(block);
-        let mut full = Full::new(&drive.config, drive.seed, &drive.media, written);
+        let setup = Setup {
+            geometry: drive.geometry,
+            nand: &config.nand,
+            controller: &config.controller,
+            splits_collection: config.ftl.collects_in_steps(),
+            seed: drive.seed,
+        };
+        let mut full = Full::new(&setup, &drive.media, written);
         if observation.breakdown {
             full.observe();
         }

@@ -8,7 +8,7 @@
 use super::backend::Observation;
 use super::config::DeviceConfig;
 use crate::controller::ecc::ReadErrors;
-use crate::ftl::{FlashSink, Ftl, NoRoom, WornOut};
+use crate::ftl::{FlashSink, Ftl, NoRoom};
 use crate::geometry::Geometry;
 use crate::host::cache::{Offer, ReadCache, WriteCache};
 use crate::host::HostConfig;
@@ -216,13 +216,13 @@ impl Front<'_> {
     /// Carries out a command.
     ///
     /// # Errors
-    /// [`WornOut`] when a write found no room; the pages before it are written.
+    /// [`NoRoom::WornOut`] when a write found no room; the pages before it are written.
     #[inline]
     pub(crate) fn apply<S: CommandSink>(
         &mut self,
         sink: &mut S,
         command: &HostCommand,
-    ) -> Result<(), WornOut> {
+    ) -> Result<(), NoRoom> {
         let index = command.op.index();
         self.host.commands[index] += 1;
         self.host.sectors[index] += u64::from(command.sector_count);
@@ -299,13 +299,13 @@ impl Front<'_> {
     /// Carries out writes that [`Front::run_length`] found to be a run, for sinks without time.
     ///
     /// # Errors
-    /// [`WornOut`] when a pool found no room.
+    /// [`NoRoom::WornOut`] when a pool found no room.
     pub(crate) fn apply_run<S: CommandSink>(
         &mut self,
         sink: &mut S,
         commands: &[HostCommand],
         page_count: u32,
-    ) -> Result<(), WornOut> {
+    ) -> Result<(), NoRoom> {
         let first = Lpn((commands[0].sector / self.sectors_per_page) as u32);
         let written = self.ftl.counters().programs[Source::Host as usize];
         let outcome = self.ftl.write_run(sink, first, page_count);
@@ -323,7 +323,7 @@ impl Front<'_> {
         sink: &mut S,
         command: &HostCommand,
         page: u32,
-    ) -> Result<(), WornOut> {
+    ) -> Result<(), NoRoom> {
         let lpn = Lpn(page);
         self.host.page_writes += 1;
         if self.is_plain {
@@ -341,7 +341,7 @@ impl Front<'_> {
         sink: &mut S,
         command: &HostCommand,
         lpn: Lpn,
-    ) -> Result<(), WornOut> {
+    ) -> Result<(), NoRoom> {
         let needs_merge = !self.covers(command, lpn.0) && !self.holds(lpn);
         let offer = match self.buffer.as_deref_mut() {
             Some(buffer) if command.is_fua => {
@@ -381,7 +381,7 @@ impl Front<'_> {
     }
 
     /// Puts every page of the write buffer on the flash.
-    fn flush<S: CommandSink>(&mut self, sink: &mut S) -> Result<(), WornOut> {
+    fn flush<S: CommandSink>(&mut self, sink: &mut S) -> Result<(), NoRoom> {
         while let Some(oldest) = self.buffer.as_deref_mut().and_then(WriteCache::take_oldest) {
             self.host.flushed_pages += 1;
             sink.flush_next();
@@ -392,7 +392,7 @@ impl Front<'_> {
     }
 
     #[inline]
-    fn program_page<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn) -> Result<(), WornOut> {
+    fn program_page<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn) -> Result<(), NoRoom> {
         let outcome = self.ftl.write(sink, lpn);
         match outcome {
             Ok(()) => {}

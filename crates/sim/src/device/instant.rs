@@ -7,7 +7,7 @@
 
 use super::drive::{CommandSink, Drive, Front};
 use crate::controller::ecc::ReadErrors;
-use crate::ftl::{FlashSink, WornOut};
+use crate::ftl::{FlashSink, NoRoom};
 use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::units::{BlockId, DieId, Lpn, Ppn};
@@ -90,12 +90,12 @@ impl Drive {
     /// Carries out commands in order, without time; `retarget` redraws trims that hit nothing.
     ///
     /// # Errors
-    /// [`WornOut`] at the first write without room.
+    /// [`NoRoom::WornOut`] at the first write without room.
     pub(crate) fn run_instant(
         &mut self,
         commands: &mut [HostCommand],
         mut retarget: impl FnMut(&mut HostCommand),
-    ) -> Result<(), WornOut> {
+    ) -> Result<(), NoRoom> {
         let (mut front, media, errors) = self.split();
         let mut sink = Instant { media, errors };
         let mut lpns = Vec::with_capacity(commands.len());
@@ -136,7 +136,7 @@ fn write_singles(
     front: &mut Front<'_>,
     sink: &mut Instant<'_>,
     lpns: &[u32],
-) -> Result<(), WornOut> {
+) -> Result<(), NoRoom> {
     for (index, &lpn) in lpns.iter().enumerate() {
         if let Some(&coming) = lpns.get(index + ENTRY_AHEAD) {
             front.ftl.prefetch_entry(Lpn(coming));

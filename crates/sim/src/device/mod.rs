@@ -1,6 +1,7 @@
 //! The device as users meet it: configuration, a simulation that runs in slices, its outcome and
 //! its image.
 
+mod account;
 mod backend;
 mod capacity;
 mod collector;
@@ -15,6 +16,7 @@ mod series;
 mod simulation;
 mod sink;
 mod steady;
+mod stepping;
 mod timed;
 
 pub use backend::Observation;

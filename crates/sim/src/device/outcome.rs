@@ -110,6 +110,7 @@ impl Measured<'_> {
             "erases": counts(&erases, &[], &["host", "merge", "parity", "pad", "rebuild"]),
             "gc_cycles": erases[1],
             "gc_pages_moved": self.programs()[1],
+            "copyback_pages": counters.copyback_pages - start.copyback_pages,
             "retired_blocks": counters.retired_blocks - start.retired_blocks,
             "free_blocks": self.drive.ftl.erased_blocks(),
             "wear": { "min": wear.min, "max": wear.max, "mean": wear.mean, "stddev": wear.stddev },
@@ -316,7 +317,7 @@ impl Measured<'_> {
         // An interrupted run must answer at once; the audit looks at every page.
         let audit = if is_complete { self.drive.ftl.audit(&self.drive.media) } else { Ok(()) };
         let audited = if is_complete { "passed" } else { "not run: the result is partial" };
-        let moved = self.programs()[1..3] == self.reads()[1..3];
+        let moved = [1, 2, 4].iter().all(|&source| self.programs()[source] == self.reads()[source]);
         let (violations, unaccounted) = self.timed.map_or((0, 0), TimedStage::violations);
         let littles_law_holds =
             !is_complete || littles_law_error.is_none_or(|error| error <= LITTLES_LAW_TOLERANCE);

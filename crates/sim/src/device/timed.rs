@@ -13,35 +13,33 @@
 use serde_json::{json, Value};
 
 use super::backend::{Backend, Observation};
-use super::collector::{Collector, Room, Stalled};
+use super::collector::{Collector, Stalled};
 use super::drive::{Drive, Front};
 use super::sink::{CacheSlots, TimedSink};
 use crate::controller::breakdown::{Breakdown, Part, Parts};
-use crate::controller::full::Urgency;
 use crate::controller::plain::HOST_EVENT;
-use crate::controller::{FlashOp, OpKind, NO_COMMAND};
+use crate::controller::{FlashOp, NO_COMMAND};
 use crate::engine::Engine;
-use crate::ftl::{NoRoom, StepOutcome};
 use crate::host::latency::LatencyBook;
 use crate::host::link::{Direction, Link};
 use crate::host::processor::Processor;
 use crate::host::tenants::{Outside, TenantBook};
 use crate::host::throttle::Throttle;
-use crate::op::{HostCommand, HostOp, Source, HOST_OP_KINDS};
-use crate::units::{DieId, Lpn, Ns, SECTOR_BYTES};
+use crate::op::{HostCommand, HostOp, HOST_OP_KINDS};
+use crate::units::{Ns, SECTOR_BYTES};
 use crate::workload::Host;
 
 /// Host events from here on: the arrival of the next command of tenant `code - ARRIVAL`, or the end
 /// of its pause.
 const ARRIVAL: u32 = HOST_EVENT;
 /// Host events from here on: die `code - IDLE` has been idle for a while.
-const IDLE: u32 = HOST_EVENT + 1024;
+pub(super) const IDLE: u32 = HOST_EVENT + 1024;
 /// Host events from here on: the command of slot `code - SLOT` goes on.
-const SLOT: u32 = HOST_EVENT + (1 << 21);
+pub(super) const SLOT: u32 = HOST_EVENT + (1 << 21);
 
 /// What a command does when its event comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     /// The controller is done with it.
     Processed,
     /// The throttle lets it go.
@@ -58,14 +56,14 @@ enum Phase {
 
 /// A command under way.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+pub(super) struct Slot {
     command: HostCommand,
     submitted: Ns,
     /// Until when its parts are accounted for.
-    accounted: Ns,
+    pub(super) accounted: Ns,
     /// Operations and cache slots that it still waits for.
-    waits: u32,
-    phase: Phase,
+    pub(super) waits: u32,
+    pub(super) phase: Phase,
     /// Whether it read flash pages.
     has_read: bool,
 }
@@ -82,15 +80,15 @@ struct HostPath {
 /// The clock, the servers and the commands of a timed stage.
 pub(crate) struct TimedStage {
     pub(crate) engine: Engine,
-    backend: Backend,
+    pub(super) backend: Backend,
     path: HostPath,
-    slots: Vec<Slot>,
+    pub(super) slots: Vec<Slot>,
     free_slots: Vec<u32>,
     depth_max: u32,
-    cache: CacheSlots,
+    pub(super) cache: CacheSlots,
     /// Commands beyond the drive's queue depth.
     pub(crate) outside: Outside<HostCommand>,
-    outstanding: u64,
+    pub(super) outstanding: u64,
     /// Integral of outstanding commands over time, in command nanoseconds.
     area: u128,
     area_until: Ns,
@@ -100,15 +98,15 @@ pub(crate) struct TimedStage {
     pub(crate) tenants: Option<Box<TenantBook>>,
     /// A write found no room: its command completes as failed, and no further one should come.
     pub(crate) is_worn_out: bool,
-    collector: Option<Box<Collector>>,
+    pub(super) collector: Option<Box<Collector>>,
     /// Room for what a sink reports, kept between commands.
-    stalled: Vec<Stalled>,
-    touched: Vec<u32>,
+    pub(super) stalled: Vec<Stalled>,
+    pub(super) touched: Vec<u32>,
     /// Arrivals of open loops that are scheduled.
-    arrivals: u32,
-    breakdown: Option<Box<Breakdown>>,
+    pub(super) arrivals: u32,
+    pub(super) breakdown: Option<Box<Breakdown>>,
     /// Parts of the commands under way, by slot, when they are observed.
-    parts: Vec<Parts>,
+    pub(super) parts: Vec<Parts>,
 }
 
 /// What a timed stage has done.
@@ -293,7 +291,7 @@ impl TimedStage {
 
     /// Lets the FTL work for a command (or for none) and keeps account of it.
     #[inline]
-    fn with_sink<T>(
+    pub(super) fn with_sink<T>(
         &mut self,
         drive: &mut Drive,
         slot: u32,
@@ -467,184 +465,6 @@ impl TimedStage {
             self.admit(drive, next, next.arrival);
         }
         Step::Completed(command.tenant)
-    }
-
-    /// What a command asked of the dies: writes without room stall there, and those that have
-    /// little room left collect.
-    #[cold]
-    fn note_touched(&mut self, drive: &mut Drive) {
-        let Some(collector) = &mut self.collector else { return };
-        for stalled in self.stalled.drain(..) {
-            self.touched.push(stalled.die);
-            collector.stall(stalled);
-        }
-        let mut touched = std::mem::take(&mut self.touched);
-        touched.sort_unstable();
-        touched.dedup();
-        for &die in &touched {
-            if let Some(collector) = &mut self.collector {
-                collector.host_came(die);
-            }
-            self.collect(drive, die);
-        }
-        touched.clear();
-        self.touched = touched;
-    }
-
-    /// An operation of a die is over, with collections in steps.
-    #[cold]
-    fn note_done(&mut self, drive: &mut Drive, done: &FlashOp) {
-        let block = drive.geometry.block_of(done.first);
-        let die = drive.geometry.die_of_block(block);
-        if done.kind == OpKind::Erase && drive.ftl.collection_of(die) == Some(block) {
-            drive.ftl.finish_collection(die, block);
-            self.admit_stalled(drive, die.0);
-        }
-        self.collect(drive, die.0);
-        if self.backend.is_idle(die) {
-            let now = self.engine.now();
-            let after = self.collector.as_mut().and_then(|it| it.became_idle(die.0, now));
-            if let Some(after) = after {
-                self.engine.schedule(after, IDLE + die.0);
-            }
-        }
-    }
-
-    /// A block of a die was erased: writes that waited for it go on.
-    fn admit_stalled(&mut self, drive: &mut Drive, die: u32) {
-        while let Some(stalled) = self.collector.as_ref().and_then(|it| it.front(die)) {
-            let written = self.with_sink(drive, NO_COMMAND, |front, sink| {
-                sink.slot = stalled.slot;
-                if stalled.epoch.is_some() {
-                    sink.is_flush = true;
-                    sink.epoch = stalled.epoch;
-                    sink.cache.in_flight -= 1;
-                }
-                let written = front.ftl.write(sink, stalled.lpn);
-                if written.is_err() && stalled.epoch.is_some() {
-                    sink.cache.in_flight += 1;
-                }
-                written
-            });
-            self.touched.clear();
-            match written {
-                Ok(()) => {}
-                Err(NoRoom::Stalled) => return,
-                Err(NoRoom::WornOut) => return self.reject_stalled(drive, die),
-            }
-            if let Some(collector) = &mut self.collector {
-                collector.pop(die);
-            }
-        }
-    }
-
-    /// Queues the next step of a die's collection, if one is due and none is queued.
-    fn collect(&mut self, drive: &mut Drive, die: u32) {
-        let id = DieId(die);
-        // When the host is done and nothing waits, nothing is collected any more.
-        let is_over = self.outstanding == 0
-            && self.arrivals == 0
-            && self.collector.as_ref().is_none_or(|collector| !collector.has_waiting());
-        while !is_over && !self.backend.collection_waits(id) {
-            let Some(collector) = &self.collector else { return };
-            let room = Room {
-                spare_blocks: drive.ftl.spare_blocks_of(id),
-                is_under_way: drive.ftl.collection_of(id).is_some(),
-                cached_blocks: drive.ftl.cached_blocks_of(id),
-            };
-            let Some(urgency) = collector.urgency(die, room) else { return };
-            let (step_pages, is_resting) = (collector.step_pages, collector.is_resting(die));
-            self.backend.set_urgency(id, urgency);
-            let begun = room.is_under_way
-                || is_resting && drive.ftl.begin_fold(&drive.media, id)
-                || drive.ftl.begin_collection(&drive.media, id)
-                || drive.ftl.begin_fold(&drive.media, id);
-            if !begun {
-                if urgency == Urgency::Urgent && self.backend.is_idle(id) {
-                    self.reject_stalled(drive, die);
-                }
-                return;
-            }
-            let outcome = self.with_sink(drive, NO_COMMAND, |front, sink| {
-                front.ftl.step_collection(sink, id, step_pages)
-            });
-            match outcome {
-                StepOutcome::Retired(_) => self.admit_stalled(drive, die),
-                StepOutcome::Moved(_) | StepOutcome::Emptied(_) | StepOutcome::Stuck => return,
-            }
-        }
-    }
-
-    /// There is no room and there will be none: the drive is worn out.
-    fn reject_stalled(&mut self, drive: &mut Drive, die: u32) {
-        self.is_worn_out = true;
-        while let Some(stalled) = self.collector.as_mut().and_then(|it| it.pop(die)) {
-            drive.host.rejected_pages += 1;
-            if let Some(epoch) = stalled.epoch {
-                // Whoever waits for its cache slot goes on by the event of another.
-                self.cache.in_flight -= 1;
-                self.cache.fence.end(epoch);
-                continue;
-            }
-            let slot = &mut self.slots[stalled.slot as usize];
-            slot.waits -= 1;
-            if slot.waits == 0 {
-                slot.phase = Phase::Served;
-                self.engine.schedule(Ns(0), SLOT + stalled.slot);
-            }
-        }
-    }
-
-    /// Pages of the write cache that wait for room are trimmed.
-    fn forget_stalled(&mut self, drive: &mut Drive, command: &HostCommand) {
-        let sectors = drive.geometry.page_bytes / SECTOR_BYTES;
-        let pages = command.sector.div_ceil(sectors)
-            ..(command.sector + u64::from(command.sector_count)) / sectors;
-        for page in pages {
-            let lpn = Lpn(page as u32);
-            let epoch = self.collector.as_mut().and_then(|it| it.forget(lpn));
-            if let Some(epoch) = epoch {
-                drive.host.buffer_trimmed_pages += 1;
-                self.cache.in_flight -= 1;
-                self.cache.fence.end(epoch);
-            }
-        }
-    }
-
-    fn idle_timer(&mut self, drive: &mut Drive, die: u32) {
-        let now = self.engine.now();
-        if self.collector.as_mut().is_some_and(|it| it.is_rested(die, now)) {
-            self.collect(drive, die);
-        }
-    }
-
-    /// Credits the time since the last call to a part of a command.
-    #[inline]
-    fn account(&mut self, index: u32, part: Part) {
-        if self.breakdown.is_some() {
-            let now = self.engine.now();
-            let slot = &mut self.slots[index as usize];
-            self.parts[index as usize].add(part, now - slot.accounted);
-            slot.accounted = now;
-        }
-    }
-
-    /// Credits the time since the command reached the FTL to what its last operation met.
-    fn account_flash(&mut self, index: u32, last: Option<&FlashOp>) {
-        let Some(op) = last else { return self.account(index, Part::Cache) };
-        if op.source == Source::Rebuild {
-            return self.account(index, Part::Rebuild);
-        }
-        let met = self.backend.parts();
-        let slot = &mut self.slots[index as usize];
-        let span = self.engine.now() - slot.accounted;
-        let parts = &mut self.parts[index as usize];
-        for (part, spent) in parts.0.iter_mut().zip(&met.0) {
-            *part += spent;
-        }
-        // An operation that was queued later than its command: there was no erased block.
-        parts.add(Part::Room, Ns(span.0.saturating_sub(met.total().0)));
-        slot.accounted = self.engine.now();
     }
 
     #[inline]

@@ -120,9 +120,6 @@ pub enum NoRoom {
     WornOut,
 }
 
-/// The name that callers without stalls know: without steps, no room means worn out.
-pub type WornOut = NoRoom;
-
 /// Flash operations by [`Source`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FtlCounters {

@@ -1,8 +1,9 @@
 //! Throttles: a drive that slows down on purpose, to live as long as promised or to stay cool.
 //!
 //! **Wear.** "Bandwidth throttling" is one of the drivers of performance and of endurance in the
-//! SNIA NAND performance tutorial (L. Smith, 2009). Rated bytes spread evenly over the promised years are a
-//! rate; a bucket of tokens lets that rate through, and a burst on top that was saved before:
+//! SNIA NAND performance tutorial (L. Smith, 2009). Rated bytes spread evenly over the promised
+//! years are a rate; a bucket of tokens lets that rate through, and a burst on top that was saved
+//! before:
 //! ```text
 //! tokens(t) = min(burst, tokens + rate * dt) - bytes      a write waits until its tokens are there
 //! ```

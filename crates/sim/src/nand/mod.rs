@@ -10,8 +10,10 @@
 //! FTL decides.
 
 mod config;
+mod mechanisms;
 
-pub use config::{CellType, NandConfig, PageTimes, ProgramMode, Timing, TimingConfig, WearOut};
+pub use config::{CellType, NandConfig, PageTimes, Timing, TimingConfig, WearOut};
+pub use mechanisms::{CacheCommands, ProgramMode, Variation, WearTiming};
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,7 @@
 //! 64 lanes as one register of 512 bits, masks in mask registers.
 //!
-//! Every intrinsic here needs AVX-512; `super::run` is the only way in, and asks the processor first.
+//! Every intrinsic here needs AVX-512; `super::run` is the only way in, and asks the processor
+//! first.
 
 use super::{Bytes, Hidden, Kernel, Row, Weaken};
 use core::arch::x86_64::{

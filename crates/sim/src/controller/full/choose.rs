@@ -1,0 +1,100 @@
+//! Which operation of a die is next.
+//!
+//! | order | next |
+//! |---|---|
+//! | in order | the drive's oldest operation, whatever its die; others wait for it to start |
+//! | per die | the die's oldest operation |
+//! | priority | what starves; else host reads, host writes, collection as its urgency says |
+//!
+//! Whether it can start is another question: a read needs array and register, a program the
+//! register, and an erase nothing under way.
+
+use super::die::{Array, Class, Queued};
+use super::{Full, Order, Urgency};
+use crate::controller::{FlashOp, OpKind};
+use crate::units::Ns;
+
+impl Full {
+    /// Whether the head of a die's queue could start, under [`Order::WholeDrive`].
+    pub(super) fn can_start(&self, index: u32) -> bool {
+        self.choose(index, Ns(0)).is_some()
+    }
+
+    /// The class whose next operation can start now.
+    pub(super) fn choose(&self, index: u32, now: Ns) -> Option<Class> {
+        let die = &self.dies[index as usize];
+        let array_is_free = matches!(die.array, Array::Free);
+        let output_is_free = die.output.is_none();
+        let reads_ok =
+            array_is_free && die.input.is_none() && (output_is_free || self.reads_in_cache);
+        if let Some(suspended) = &die.suspended {
+            let limit = self.suspend.as_ref().map_or(0, |suspend| suspend.reads_per_suspend_max);
+            let is_waiting = !die.queues[Class::HostRead as usize].is_empty();
+            return (reads_ok && is_waiting && suspended.reads < limit).then_some(Class::HostRead);
+        }
+        let is_programming = matches!(&die.array, Array::Busy(transaction)
+            if transaction.kind == OpKind::Program);
+        let loads_ok = die.input.is_none()
+            && output_is_free
+            && (array_is_free || self.programs_in_cache && is_programming);
+        if !(reads_ok || loads_ok) {
+            return None;
+        }
+        let class = self.next_class(index, now)?;
+        let startable = match die.queues[class as usize].front()?.op.kind {
+            OpKind::Program => loads_ok,
+            OpKind::Read => reads_ok,
+            OpKind::Erase | OpKind::Copyback => reads_ok && output_is_free,
+        };
+        startable.then_some(class)
+    }
+
+    /// The class whose turn it is.
+    fn next_class(&self, index: u32, now: Ns) -> Option<Class> {
+        let die = &self.dies[index as usize];
+        let waiting = |class: Class| die.queues[class as usize].front();
+        let (write_starvation, gc_starvation) = match self.order {
+            Order::PerDie => return waiting(Class::HostWrite).map(|_| Class::HostWrite),
+            Order::WholeDrive => {
+                let is_first = self.arrivals.front() == Some(&index);
+                return waiting(Class::HostWrite).filter(|_| is_first).map(|_| Class::HostWrite);
+            }
+            Order::Priority { write_starvation, gc_starvation } => {
+                (write_starvation, gc_starvation)
+            }
+        };
+        let collect = waiting(Class::Collect).filter(|queued| self.may_go(index, &queued.op));
+        let starves = |queued: Option<&Queued>, bound: Ns| {
+            queued.is_some_and(|queued| now.0.saturating_sub(queued.since.0) > bound.0)
+        };
+        if starves(collect, gc_starvation) {
+            return Some(Class::Collect);
+        }
+        let write = waiting(Class::HostWrite).filter(|queued| self.may_go(index, &queued.op));
+        if starves(write, write_starvation) {
+            return Some(Class::HostWrite);
+        }
+        if waiting(Class::HostRead).is_some() {
+            return Some(Class::HostRead);
+        }
+        match (write, collect, die.urgency) {
+            (Some(_), Some(_), Urgency::Shared) if die.host_had_turn => Some(Class::Collect),
+            (_, Some(_), Urgency::Urgent) | (None, Some(_), _) => Some(Class::Collect),
+            (Some(_), ..) => Some(Class::HostWrite),
+            (None, None, _) => None,
+        }
+    }
+
+    /// Rule 3.
+    fn may_go(&self, index: u32, op: &FlashOp) -> bool {
+        if op.kind != OpKind::Erase {
+            return true;
+        }
+        let block = self.geometry.block_of(op.first);
+        let reads = &self.dies[index as usize].queues[Class::HostRead as usize];
+        let is_read = reads.iter().any(|read| self.geometry.block_of(read.op.first) == block);
+        // In one queue, programs that come after the erase count as pending too.
+        let is_written = self.splits_collection && self.blocks[block.0 as usize].pending > 0;
+        !is_read && !is_written
+    }
+}

@@ -1,0 +1,217 @@
+//! The phases of a transaction: command cycles, array, transfers, the end.
+
+use super::bus::{Request, Use};
+use super::die::{self, Array, Queued, Transaction};
+use super::{event, Completed, Full, ARRAY, BUS};
+use crate::controller::breakdown::Parts;
+use crate::controller::timeline::Lane;
+use crate::controller::{OpKind, NO_COMMAND};
+use crate::engine::Engine;
+use crate::units::{BlockId, Ns};
+
+impl Full {
+    /// Command cycles, if they are modelled, then the array.
+    pub(super) fn start_array_command(
+        &mut self,
+        engine: &mut Engine,
+        index: u32,
+        transaction: Box<Transaction>,
+    ) {
+        if self.times.command == Ns(0) {
+            self.start_array(engine, index, transaction);
+        } else {
+            // Until the command is over the transaction holds the array.
+            let die = &mut self.dies[index as usize];
+            die.array = Array::Busy(transaction);
+            die.array_until = Ns(u64::MAX);
+            self.ask_channel(engine, index, Use::Command, self.times.command);
+        }
+    }
+
+    pub(super) fn start_array(
+        &mut self,
+        engine: &mut Engine,
+        index: u32,
+        mut transaction: Box<Transaction>,
+    ) {
+        let block = BlockId(transaction.block);
+        let (is_slc, page_type) = (transaction.is_slc, transaction.page_type);
+        let time = match transaction.kind {
+            OpKind::Read => {
+                let sense = self.times.sense(block, is_slc, page_type);
+                let soft = (sense + self.times.soft_setup).0 * u64::from(transaction.soft_reads);
+                transaction.retry_time =
+                    Ns(self.times.retry(sense).0 * u64::from(transaction.retries) + soft);
+                sense + transaction.retry_time
+            }
+            OpKind::Program => self.times.program(block, is_slc, page_type, transaction.cycles),
+            OpKind::Erase => self.times.erase(block, is_slc, transaction.cycles),
+            OpKind::Copyback => {
+                self.times.sense(block, is_slc, page_type)
+                    + self.times.program(block, is_slc, page_type, transaction.cycles)
+            }
+        };
+        transaction.array_time = time;
+        self.run_array(engine, index, transaction, time);
+    }
+
+    pub(super) fn run_array(
+        &mut self,
+        engine: &mut Engine,
+        index: u32,
+        mut transaction: Box<Transaction>,
+        time: Ns,
+    ) {
+        transaction.array_from = engine.now();
+        let die = &mut self.dies[index as usize];
+        die.working = die.working + time;
+        die.array_until = engine.now() + time;
+        die.array = Array::Busy(transaction);
+        engine.schedule(time, event(ARRAY, index));
+    }
+
+    pub(super) fn ask_channel(&mut self, engine: &mut Engine, index: u32, to: Use, time: Ns) {
+        let now = engine.now();
+        let channel = index % self.geometry.channel_count;
+        let request = Request { die: index, to, time, asked: now, started: now };
+        if self.channels[channel as usize].ask(request) {
+            engine.schedule(time, event(BUS, channel));
+        }
+    }
+
+    pub(super) fn bus_done(&mut self, engine: &mut Engine, channel: u32) {
+        let now = engine.now();
+        let (done, next) = self.channels[channel as usize].release(now);
+        if let Some(next) = next {
+            engine.schedule(next.time, event(BUS, channel));
+        }
+        let index = done.die;
+        if self.is_observed {
+            self.dies[index as usize].settle(now);
+        }
+        let die = &mut self.dies[index as usize];
+        let transaction = match done.to {
+            Use::Command => match &mut die.array {
+                Array::Busy(transaction) => transaction,
+                _ => unreachable!("a command was sent for a transaction"),
+            },
+            Use::In => die.input.as_mut().expect("data went in for a program"),
+            Use::Out => die.output.as_mut().expect("data came out of a read"),
+        };
+        transaction.bus_wait = transaction.bus_wait + (done.started - done.asked);
+        transaction.bus_time = transaction.bus_time + done.time;
+        if let Some(timeline) = &mut self.timeline {
+            timeline.span(Lane::Channel(channel), transaction.name(), done.started, now);
+        }
+        match done.to {
+            Use::Command => {
+                if let Array::Busy(transaction) = std::mem::take(&mut die.array) {
+                    self.start_array(engine, index, transaction);
+                }
+            }
+            Use::In => die.is_loaded = true,
+            Use::Out => {
+                if let Some(transaction) = die.output.take() {
+                    self.finish(transaction, now);
+                }
+                self.move_sensed(engine, index);
+            }
+        }
+        self.pump(engine, index);
+    }
+
+    pub(super) fn array_done(&mut self, engine: &mut Engine, index: u32) {
+        let now = engine.now();
+        let die = &mut self.dies[index as usize];
+        if die.array_until != now {
+            // The operation was suspended meanwhile.
+            return;
+        }
+        if self.is_observed {
+            die.settle(now);
+        }
+        match std::mem::take(&mut die.array) {
+            Array::Free => return,
+            Array::Suspending => {}
+            Array::Busy(mut transaction) => {
+                if transaction.is_sensed {
+                    die.array = Array::Busy(transaction);
+                    return;
+                }
+                if let Some(timeline) = &mut self.timeline {
+                    let (name, from) = (transaction.name(), transaction.array_from);
+                    timeline.span(Lane::Die(index), name, from, now);
+                }
+                if transaction.kind == OpKind::Read {
+                    transaction.is_sensed = true;
+                    die.array = Array::Busy(transaction);
+                    self.move_sensed(engine, index);
+                } else {
+                    self.finish(transaction, now);
+                }
+            }
+        }
+        self.pump(engine, index);
+    }
+
+    /// Moves a sensed page to the output register when that is free.
+    pub(super) fn move_sensed(&mut self, engine: &mut Engine, index: u32) {
+        let die = &mut self.dies[index as usize];
+        if die.output.is_some() {
+            return;
+        }
+        match std::mem::take(&mut die.array) {
+            Array::Busy(transaction) if transaction.is_sensed => {
+                let crossings = transaction.slots + transaction.soft_reads;
+                let time = Ns(self.times.slot.0 * u64::from(crossings));
+                die.output = Some(transaction);
+                self.ask_channel(engine, index, Use::Out, time);
+            }
+            other => die.array = other,
+        }
+    }
+
+    /// A transaction is over: its operations are done.
+    pub(super) fn finish(&mut self, mut transaction: Box<Transaction>, now: Ns) {
+        let progress = &mut self.blocks[transaction.block as usize];
+        match transaction.kind {
+            OpKind::Read => {}
+            OpKind::Erase => {
+                progress.erases += 1;
+                progress.programmed = 0;
+            }
+            OpKind::Program | OpKind::Copyback => {
+                let in_order = progress.programmed + transaction.slots
+                    == transaction.programmed_limit
+                    || transaction.kind == OpKind::Copyback;
+                let in_time = progress.erases == transaction.cycles;
+                self.tally.violations += u64::from(!(in_order && in_time));
+                progress.programmed = transaction.programmed_limit;
+                progress.pending -= transaction.settled;
+            }
+        }
+        let mut ops = std::mem::take(&mut transaction.ops);
+        for queued in ops.drain(..) {
+            self.pending -= u64::from(queued.op.count);
+            let mut parts = Parts::default();
+            if self.is_observed && queued.op.command != NO_COMMAND {
+                parts = transaction.parts(&queued, now);
+            }
+            self.completed.push_back(Completed { op: queued.op, parts });
+        }
+        transaction.ops = ops;
+        self.spare.push(transaction);
+    }
+
+    /// An operation is done without the flash.
+    pub(super) fn tell_unserved(&mut self, index: u32, queued: Queued, now: Ns) {
+        self.pending -= u64::from(queued.op.count);
+        let mut parts = Parts::default();
+        if self.is_observed {
+            let die = &mut self.dies[index as usize];
+            die.settle(now);
+            parts = die::waiting_parts(&queued, &die.busy, now);
+        }
+        self.completed.push_back(Completed { op: queued.op, parts });
+    }
+}

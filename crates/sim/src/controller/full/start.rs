@@ -1,0 +1,240 @@
+//! Taking operations from a queue: joining planes, completing program units.
+//!
+//! A transaction is one command of the flash. Reads of a row of planes join when they wait side by
+//! side; programs join as far as pages of the row, or of the program unit, are at hand.
+
+use super::bus::Use;
+use super::die::{Class, Queued, Transaction};
+use super::{is_host, Full, Order};
+use crate::controller::{FlashOp, OpKind};
+use crate::engine::Engine;
+use crate::op::Source;
+use crate::units::Ns;
+
+impl Full {
+    /// Takes operations from a queue and sets them going.
+    pub(super) fn start(&mut self, engine: &mut Engine, index: u32, class: Class) {
+        let die = &mut self.dies[index as usize];
+        die.host_had_turn = class != Class::Collect;
+        let queued = *die.queues[class as usize].front().expect("the class was chosen");
+        match queued.op.kind {
+            OpKind::Read => self.start_read(engine, index, class, &queued),
+            OpKind::Program => self.start_program(engine, index, class, &queued),
+            OpKind::Erase | OpKind::Copyback => self.start_inside(engine, index, class, &queued),
+        }
+    }
+
+    /// Removes the head of a queue.
+    fn pop(&mut self, index: u32, class: Class) -> Queued {
+        if matches!(self.order, Order::WholeDrive) {
+            self.arrivals.pop_front();
+        }
+        let queue = &mut self.dies[index as usize].queues[class as usize];
+        queue.pop_front().expect("the queue has a head")
+    }
+
+    #[inline]
+    fn transaction(&mut self, index: u32, queued: &Queued, now: Ns) -> Box<Transaction> {
+        let op = &queued.op;
+        let mut transaction = self.spare.pop().unwrap_or_default();
+        transaction.kind = op.kind;
+        transaction.source = op.source;
+        transaction.block = self.geometry.block_of(op.first).0;
+        transaction.is_slc = op.is_slc;
+        transaction.page_type = op.page_type;
+        transaction.cycles = op.erase_count;
+        transaction.retries = u32::from(op.retries);
+        transaction.soft_reads = u32::from(op.soft_reads);
+        transaction.slots = 1;
+        transaction.settled = 0;
+        transaction.is_sensed = false;
+        transaction.suspend_count = 0;
+        transaction.started = now;
+        transaction.retry_time = Ns(0);
+        transaction.bus_wait = Ns(0);
+        transaction.bus_time = Ns(0);
+        if self.is_observed {
+            transaction.busy_at_start = self.dies[index as usize].busy;
+        }
+        transaction
+    }
+
+    /// Whether a page is on the flash in the state that the reader counted on.
+    pub(super) fn is_programmed(&self, op: &FlashOp) -> bool {
+        let progress = &self.blocks[self.geometry.block_of(op.first).0 as usize];
+        // Whatever a stripe's place holds, it is on the flash.
+        op.source == Source::Rebuild
+            || progress.erases == op.erase_count
+                && self.geometry.page_index(op.first) < progress.programmed
+    }
+
+    fn start_read(&mut self, engine: &mut Engine, index: u32, class: Class, head: &Queued) {
+        let now = engine.now();
+        if head.op.count == 1 && !self.is_programmed(&head.op) {
+            let queued = self.pop(index, class);
+            self.tally.memory_reads += 1;
+            self.tell_unserved(index, queued, now);
+            return;
+        }
+        if let Some(suspended) = &mut self.dies[index as usize].suspended {
+            suspended.reads += 1;
+        }
+        let mut transaction = self.transaction(index, head, now);
+        if head.op.count > 1 {
+            self.take_collected(index, class, &mut transaction);
+        } else {
+            let row = self.geometry.row_of(self.geometry.page_index(head.op.first));
+            let queued = self.pop(index, class);
+            transaction.ops.push(queued);
+            while transaction.slots < self.geometry.plane_count {
+                let queue = &self.dies[index as usize].queues[class as usize];
+                let Some(next) = queue.front().map(|queued| queued.op) else { break };
+                let joins = next.kind == OpKind::Read
+                    && next.count == 1
+                    && is_host(next.source)
+                    && is_host(transaction.source)
+                    && self.geometry.block_of(next.first).0 == transaction.block
+                    && self.geometry.row_of(self.geometry.page_index(next.first)) == row
+                    && self.is_programmed(&next)
+                    && matches!(self.order, Order::PerDie | Order::Priority { .. });
+                if !joins {
+                    break;
+                }
+                let queued = self.pop(index, class);
+                transaction.slots += 1;
+                transaction.retries = transaction.retries.max(u32::from(next.retries));
+                transaction.soft_reads = transaction.soft_reads.max(u32::from(next.soft_reads));
+                transaction.ops.push(queued);
+            }
+        }
+        self.tally.multi_plane_ops += u64::from(transaction.slots > 1);
+        self.tally.retry_steps += u64::from(transaction.retries);
+        self.start_array_command(engine, index, transaction);
+    }
+
+    /// One array read of a run of collected pages.
+    fn take_collected(&mut self, index: u32, class: Class, transaction: &mut Transaction) {
+        let head = self.dies[index as usize].queues[class as usize].front_mut();
+        let op = &mut head.expect("the queue has a head").op;
+        // Pages of a run are spread evenly over its array reads.
+        transaction.slots = op.count.div_ceil(op.sense_count.max(1));
+        op.count -= transaction.slots.min(op.count);
+        op.sense_count = op.sense_count.saturating_sub(1);
+        op.page_type = op.page_type.wrapping_add(1);
+        op.retries = 0;
+        op.soft_reads = 0;
+        if op.count == 0 {
+            op.count = transaction.slots;
+            let queued = self.pop(index, class);
+            transaction.ops.push(queued);
+        } else {
+            self.pending -= u64::from(transaction.slots);
+        }
+    }
+
+    fn start_program(&mut self, engine: &mut Engine, index: u32, class: Class, head: &Queued) {
+        let now = engine.now();
+        let mut transaction = self.transaction(index, head, now);
+        let first = self.geometry.page_index(head.op.first);
+        let limit = self.geometry.pages_per_block;
+        let (unit_first, unit_limit) = if self.units.stages(head.op.is_slc) {
+            self.units.span(first, head.op.is_slc, limit)
+        } else {
+            // A row of planes, as far as pages are at hand.
+            let planes = self.geometry.plane_count;
+            (first, ((first / planes + 1) * planes).min(limit))
+        };
+        let mut at = first;
+        loop {
+            let taken = self.take_pages(index, class, unit_limit - at, &mut transaction);
+            at += taken;
+            if at == unit_limit
+                || !self.goes_on(index, class, transaction.block, at, head.op.is_slc)
+            {
+                break;
+            }
+        }
+        transaction.settled = at - first;
+        if self.units.stages(head.op.is_slc) && at < unit_limit {
+            // The unit is not complete: its slots wait in the controller's memory.
+            self.blocks[transaction.block as usize].pending -= transaction.settled;
+            let mut ops = std::mem::take(&mut transaction.ops);
+            ops.drain(..).for_each(|queued| self.tell_unserved(index, queued, now));
+            transaction.ops = ops;
+            self.spare.push(transaction);
+            return;
+        }
+        transaction.slots = at - unit_first;
+        transaction.programmed_limit = at;
+        let crossings = self.times.transfer_count(head.op.is_slc);
+        let time =
+            Ns(self.times.slot.0 * u64::from(transaction.slots) * crossings + self.times.command.0);
+        let physical =
+            self.geometry.physical_index(at - 1) - self.geometry.physical_index(unit_first);
+        self.tally.multi_plane_ops += u64::from(physical > 0 && self.geometry.plane_count > 1);
+        self.dies[index as usize].input = Some(transaction);
+        self.ask_channel(engine, index, Use::In, time);
+    }
+
+    /// Takes up to `most` pages from the program at the head of a queue.
+    fn take_pages(
+        &mut self,
+        index: u32,
+        class: Class,
+        most: u32,
+        transaction: &mut Transaction,
+    ) -> u32 {
+        let head = self.dies[index as usize].queues[class as usize].front_mut();
+        let op = &mut head.expect("the queue has a head").op;
+        let taken = op.count.min(most);
+        let before = self.geometry.row_of(self.geometry.page_index(op.first));
+        op.first.0 += taken;
+        if op.count == taken {
+            op.first.0 -= taken;
+            let queued = self.pop(index, class);
+            transaction.ops.push(queued);
+        } else {
+            op.count -= taken;
+            let after = self.geometry.row_of(self.geometry.page_index(op.first));
+            op.page_type = op.page_type.wrapping_add((after - before) as u8);
+            self.pending -= u64::from(taken);
+        }
+        taken
+    }
+
+    /// Whether the next program of a queue goes on where the last page ended.
+    fn goes_on(&self, index: u32, class: Class, block: u32, at: u32, is_slc: bool) -> bool {
+        let queue = &self.dies[index as usize].queues[class as usize];
+        let in_turn = match self.order {
+            Order::WholeDrive => self.arrivals.front() == Some(&index),
+            Order::PerDie | Order::Priority { .. } => true,
+        };
+        in_turn
+            && queue.front().is_some_and(|queued| {
+                queued.op.kind == OpKind::Program
+                    && queued.op.is_slc == is_slc
+                    && self.geometry.block_of(queued.op.first).0 == block
+                    && self.geometry.page_index(queued.op.first) == at
+            })
+    }
+
+    /// Erases and copybacks: no data crosses the bus.
+    fn start_inside(&mut self, engine: &mut Engine, index: u32, class: Class, head: &Queued) {
+        let now = engine.now();
+        let mut transaction = self.transaction(index, head, now);
+        if head.op.kind == OpKind::Erase {
+            let queued = self.pop(index, class);
+            transaction.ops.push(queued);
+        } else {
+            let first = self.geometry.page_index(head.op.first);
+            let planes = self.geometry.plane_count;
+            let row_limit = (first / planes + 1) * planes;
+            let taken = self.take_pages(index, class, row_limit - first, &mut transaction);
+            transaction.settled = taken;
+            transaction.programmed_limit = first + taken;
+            self.tally.copybacks += u64::from(taken);
+            self.tally.multi_plane_ops += u64::from(taken > 1);
+        }
+        self.start_array_command(engine, index, transaction);
+    }
+}

@@ -1,0 +1,69 @@
+//! Suspending programs and erases for host reads.
+//!
+//! ```text
+//! program ▓▓▓▓▓▓│ suspend ░░│▒ read ▒│▒ read ▒│ resume ░░│▓▓▓▓▓▓▓▓▓ the rest
+//! ```
+//! Worth it only while more is left than suspending and resuming take. How often one operation may
+//! be suspended, and how many reads go by meanwhile, is bounded, so every operation ends.
+
+use super::die::{Array, Suspended};
+use super::{event, Full, ARRAY};
+use crate::controller::timeline::Lane;
+use crate::controller::OpKind;
+use crate::engine::Engine;
+use crate::units::Ns;
+
+impl Full {
+    /// Interrupts a program or an erase for the host read that came.
+    pub(super) fn consider_suspending(&mut self, engine: &mut Engine, index: u32) {
+        let now = engine.now();
+        let Some(config) = &self.suspend else { return };
+        let die = &mut self.dies[index as usize];
+        let Array::Busy(transaction) = &die.array else { return };
+        let is_allowed = match transaction.kind {
+            OpKind::Program => config.program,
+            OpKind::Erase => config.erase,
+            OpKind::Read | OpKind::Copyback => false,
+        };
+        let is_worth = die.array_until.0.saturating_sub(now.0) > self.suspend_min.0
+            && die.array_until.0 != u64::MAX;
+        if !is_allowed
+            || !is_worth
+            || transaction.suspend_count >= config.suspend_count_max
+            || die.input.is_some()
+            || die.output.is_some()
+            || die.suspended.is_some()
+        {
+            return;
+        }
+        let left = die.array_until - now;
+        die.working = Ns(die.working.0 - left.0);
+        let suspend = Ns::from_us(config.suspend_us);
+        if self.is_observed {
+            die.settle(now);
+        }
+        let Array::Busy(mut transaction) = std::mem::take(&mut die.array) else { return };
+        if let Some(timeline) = &mut self.timeline {
+            timeline.span(Lane::Die(index), transaction.name(), transaction.array_from, now);
+        }
+        transaction.suspend_count += 1;
+        self.tally.suspensions += 1;
+        die.suspended = Some(Suspended { transaction, left, reads: 0 });
+        die.array = Array::Suspending;
+        die.array_until = now + suspend;
+        engine.schedule(suspend, event(ARRAY, index));
+    }
+
+    /// Lets a suspended operation go on, when nothing else can start; false if there is none.
+    pub(super) fn resume(&mut self, engine: &mut Engine, index: u32) -> bool {
+        let Some(config) = &self.suspend else { return false };
+        let resume = Ns::from_us(config.resume_us);
+        let die = &mut self.dies[index as usize];
+        if !matches!(die.array, Array::Free) || die.output.is_some() {
+            return false;
+        }
+        let Some(suspended) = die.suspended.take() else { return false };
+        self.run_array(engine, index, suspended.transaction, resume + suspended.left);
+        true
+    }
+}

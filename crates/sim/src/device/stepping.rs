@@ -1,0 +1,165 @@
+//! The timed executor with collections in steps: who calls the [`Collector`], and when.
+//!
+//! After a command that went to a die, after an operation that a die finished, and when a die has
+//! rested for a while. The FTL is told when the erase of a victim is over; writes that waited for
+//! the block go on then, in order.
+
+use super::collector::Room;
+use super::drive::Drive;
+use super::timed::{Phase, TimedStage, IDLE, SLOT};
+use crate::controller::full::Urgency;
+use crate::controller::{FlashOp, OpKind, NO_COMMAND};
+use crate::ftl::{NoRoom, StepOutcome};
+use crate::op::HostCommand;
+use crate::units::{DieId, Lpn, Ns, SECTOR_BYTES};
+
+impl TimedStage {
+    /// What a command asked of the dies: writes without room stall there, and those that have
+    /// little room left collect.
+    #[cold]
+    pub(super) fn note_touched(&mut self, drive: &mut Drive) {
+        let Some(collector) = &mut self.collector else { return };
+        for stalled in self.stalled.drain(..) {
+            self.touched.push(stalled.die);
+            collector.stall(stalled);
+        }
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.sort_unstable();
+        touched.dedup();
+        for &die in &touched {
+            if let Some(collector) = &mut self.collector {
+                collector.host_came(die);
+            }
+            self.collect(drive, die);
+        }
+        touched.clear();
+        self.touched = touched;
+    }
+
+    /// An operation of a die is over, with collections in steps.
+    #[cold]
+    pub(super) fn note_done(&mut self, drive: &mut Drive, done: &FlashOp) {
+        let block = drive.geometry.block_of(done.first);
+        let die = drive.geometry.die_of_block(block);
+        if done.kind == OpKind::Erase && drive.ftl.collection_of(die) == Some(block) {
+            drive.ftl.finish_collection(die, block);
+            self.admit_stalled(drive, die.0);
+        }
+        self.collect(drive, die.0);
+        if self.backend.is_idle(die) {
+            let now = self.engine.now();
+            let after = self.collector.as_mut().and_then(|it| it.became_idle(die.0, now));
+            if let Some(after) = after {
+                self.engine.schedule(after, IDLE + die.0);
+            }
+        }
+    }
+
+    /// A block of a die was erased: writes that waited for it go on.
+    fn admit_stalled(&mut self, drive: &mut Drive, die: u32) {
+        while let Some(stalled) = self.collector.as_ref().and_then(|it| it.front(die)) {
+            let written = self.with_sink(drive, NO_COMMAND, |front, sink| {
+                sink.slot = stalled.slot;
+                if stalled.epoch.is_some() {
+                    sink.is_flush = true;
+                    sink.epoch = stalled.epoch;
+                    sink.cache.in_flight -= 1;
+                }
+                let written = front.ftl.write(sink, stalled.lpn);
+                if written.is_err() && stalled.epoch.is_some() {
+                    sink.cache.in_flight += 1;
+                }
+                written
+            });
+            self.touched.clear();
+            match written {
+                Ok(()) => {}
+                Err(NoRoom::Stalled) => return,
+                Err(NoRoom::WornOut) => return self.reject_stalled(drive, die),
+            }
+            if let Some(collector) = &mut self.collector {
+                collector.pop(die);
+            }
+        }
+    }
+
+    /// Queues the next step of a die's collection, if one is due and none is queued.
+    fn collect(&mut self, drive: &mut Drive, die: u32) {
+        let id = DieId(die);
+        // When the host is done and nothing waits, nothing is collected any more.
+        let is_over = self.outstanding == 0
+            && self.arrivals == 0
+            && self.collector.as_ref().is_none_or(|collector| !collector.has_waiting());
+        while !is_over && !self.backend.collection_waits(id) {
+            let Some(collector) = &self.collector else { return };
+            let room = Room {
+                spare_blocks: drive.ftl.spare_blocks_of(id),
+                is_under_way: drive.ftl.collection_of(id).is_some(),
+                cached_blocks: drive.ftl.cached_blocks_of(id),
+            };
+            let Some(urgency) = collector.urgency(die, room) else { return };
+            let (step_pages, is_resting) = (collector.step_pages, collector.is_resting(die));
+            self.backend.set_urgency(id, urgency);
+            let begun = room.is_under_way
+                || is_resting && drive.ftl.begin_fold(&drive.media, id)
+                || drive.ftl.begin_collection(&drive.media, id)
+                || drive.ftl.begin_fold(&drive.media, id);
+            if !begun {
+                if urgency == Urgency::Urgent && self.backend.is_idle(id) {
+                    self.reject_stalled(drive, die);
+                }
+                return;
+            }
+            let outcome = self.with_sink(drive, NO_COMMAND, |front, sink| {
+                front.ftl.step_collection(sink, id, step_pages)
+            });
+            match outcome {
+                StepOutcome::Retired(_) => self.admit_stalled(drive, die),
+                StepOutcome::Moved(_) | StepOutcome::Emptied(_) | StepOutcome::Stuck => return,
+            }
+        }
+    }
+
+    /// There is no room and there will be none: the drive is worn out.
+    fn reject_stalled(&mut self, drive: &mut Drive, die: u32) {
+        self.is_worn_out = true;
+        while let Some(stalled) = self.collector.as_mut().and_then(|it| it.pop(die)) {
+            drive.host.rejected_pages += 1;
+            if let Some(epoch) = stalled.epoch {
+                // Whoever waits for its cache slot goes on by the event of another.
+                self.cache.in_flight -= 1;
+                self.cache.fence.end(epoch);
+                continue;
+            }
+            let slot = &mut self.slots[stalled.slot as usize];
+            slot.waits -= 1;
+            if slot.waits == 0 {
+                slot.phase = Phase::Served;
+                self.engine.schedule(Ns(0), SLOT + stalled.slot);
+            }
+        }
+    }
+
+    /// Pages of the write cache that wait for room are trimmed.
+    pub(super) fn forget_stalled(&mut self, drive: &mut Drive, command: &HostCommand) {
+        let sectors = drive.geometry.page_bytes / SECTOR_BYTES;
+        let pages = command.sector.div_ceil(sectors)
+            ..(command.sector + u64::from(command.sector_count)) / sectors;
+        for page in pages {
+            let lpn = Lpn(page as u32);
+            let epoch = self.collector.as_mut().and_then(|it| it.forget(lpn));
+            if let Some(epoch) = epoch {
+                drive.host.buffer_trimmed_pages += 1;
+                self.cache.in_flight -= 1;
+                self.cache.fence.end(epoch);
+            }
+        }
+    }
+
+    pub(super) fn idle_timer(&mut self, drive: &mut Drive, die: u32) {
+        let now = self.engine.now();
+        if self.collector.as_mut().is_some_and(|it| it.is_rested(die, now)) {
+            self.collect(drive, die);
+        }
+    }
+}
