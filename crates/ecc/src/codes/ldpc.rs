@@ -23,6 +23,9 @@ use crate::ldpc::LdpcCode;
 /// Numbers of reads that a table has columns for.
 pub const TABLE_READS: [u32; 3] = [1, 3, 7];
 
+/// An RBER, and the frame error rates after 1, 3 and 7 reads where they are known.
+pub type FerRates = (f64, [Option<f64>; 3]);
+
 /// The frame error rate of a decoder against the raw bit error rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FerCurve {
@@ -113,7 +116,7 @@ impl LdpcByTable {
     /// assert!(hard > 1e-3 && soft < 1e-6);
     /// # Ok::<(), opennandlab_ecc::CodeError>(())
     /// ```
-    pub fn new(name: &str, rows: Option<&[(f64, [Option<f64>; 3])]>) -> Result<Self, CodeError> {
+    pub fn new(name: &str, rows: Option<&[FerRates]>) -> Result<Self, CodeError> {
         let code =
             LdpcCode::nand(name).map_err(|error| CodeError::Ldpc { problem: error.to_string() })?;
         let curves = match rows {
@@ -133,7 +136,7 @@ impl LdpcByTable {
         TABLES.iter().map(|table| table.0).collect()
     }
 
-    fn curves_of(rows: &[(f64, [Option<f64>; 3])]) -> Result<[Option<FerCurve>; 3], CodeError> {
+    fn curves_of(rows: &[FerRates]) -> Result<[Option<FerCurve>; 3], CodeError> {
         let mut curves = [None, None, None];
         for (column, curve) in curves.iter_mut().enumerate() {
             let points: Vec<(f64, f64)> =

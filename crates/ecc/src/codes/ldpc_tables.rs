@@ -15,7 +15,10 @@
 pub(super) type MeasuredPoint = (f64, u64, u64);
 
 /// Name of a code, then its points after 1, 3 and 7 reads.
-pub(super) const TABLES: &[(&str, [&[MeasuredPoint]; 3])] = &[
+pub(super) type CodeTable = (&'static str, [&'static [MeasuredPoint]; 3]);
+
+/// The codes that were measured.
+pub(super) const TABLES: &[CodeTable] = &[
     (
         "nand-1k-r0889",
         [
