@@ -20,6 +20,6 @@ mod page;
 mod tail;
 
 pub use beta_binomial::{BetaBinomial, SpreadError};
-pub use codes::{Bch, Code, CodeError, Uncoded};
+pub use codes::{Bch, Code, CodeError, FerCurve, LdpcByTable, Uncoded, TABLE_READS};
 pub use page::PageCode;
 pub use tail::binomial_tail;

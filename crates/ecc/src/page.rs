@@ -15,13 +15,16 @@ use crate::codes::{Code, CodeError};
 pub struct PageCode {
     code: Box<dyn Code>,
     page_bytes: u32,
+    /// Pages that share a codeword; 1 unless codewords are longer than pages.
+    pages_per_codeword: u32,
 }
 
 impl PageCode {
     /// Splits pages of `page_bytes` into codewords of `code`.
     ///
     /// # Errors
-    /// [`CodeError::PageBytes`] for a page without data, or with more bits than 32 bits can count.
+    /// [`CodeError::PageBytes`] for a page without data, or with more bits than 32 bits can count;
+    /// [`CodeError::PageShape`] where codewords of fixed length do not fill pages, nor pages them.
     ///
     /// ```
     /// use opennandlab_ecc::{Bch, PageCode};
@@ -33,7 +36,20 @@ impl PageCode {
         if page_bytes == 0 || page_bytes > u32::MAX / 8 {
             return Err(CodeError::PageBytes { page_bytes: u64::from(page_bytes) });
         }
-        Ok(Self { code, page_bytes })
+        let (page_bits, data_bits) = (page_bytes * 8, code.data_bits_max());
+        let mut pages_per_codeword = 1;
+        if !code.is_shortened() && page_bits % data_bits != 0 {
+            if data_bits % page_bits != 0 {
+                return Err(CodeError::PageShape { page_bits, data_bits });
+            }
+            pages_per_codeword = data_bits / page_bits;
+        }
+        Ok(Self { code, page_bytes, pages_per_codeword })
+    }
+
+    /// Pages that share a codeword, each of which reads all of it; 1 as a rule.
+    pub fn pages_per_codeword(&self) -> u32 {
+        self.pages_per_codeword
     }
 
     /// The code of one codeword.
@@ -60,7 +76,8 @@ impl PageCode {
     pub fn parity_bytes_per_page(&self) -> u32 {
         let parity_bits = u64::from(self.codewords_per_page()) * u64::from(self.code.parity_bits());
         // A code has less parity than code bits, 2^16 - 1, and at least one data bit: 2^45 at most.
-        u32::try_from(parity_bits.div_ceil(8)).unwrap_or(u32::MAX)
+        let bytes = parity_bits.div_ceil(8 * u64::from(self.pages_per_codeword));
+        u32::try_from(bytes).unwrap_or(u32::MAX)
     }
 
     /// Probability that one full codeword is not decoded at raw bit error rate `rber`.
@@ -72,9 +89,26 @@ impl PageCode {
     ///
     /// `1 - product of (1 - p)`, in logarithms, so that nothing is lost when all `p` are tiny.
     pub fn page_failure_probability(&self, rber: f64) -> f64 {
-        -libm::expm1(self.total(|data_bits| {
-            libm::log1p(-self.code.failure_probability(data_bits, rber).min(1.0))
-        }))
+        self.page_failure_after(rber, 1)
+    }
+
+    /// As [`Self::page_failure_probability`], decoded from so many reads; 1 where the code knows
+    /// no soft decisions from that many.
+    pub fn page_failure_after(&self, rber: f64, reads: u32) -> f64 {
+        -libm::expm1(self.total(|bits| libm::log1p(-self.failure(bits, rber, reads).min(1.0))))
+    }
+
+    /// Whether failure probabilities at this RBER lie beyond what was measured of the code.
+    pub fn is_extrapolated(&self, rber: f64, reads: u32) -> bool {
+        self.code.is_extrapolated(rber, reads)
+    }
+
+    fn failure(&self, data_bits: u32, rber: f64, reads: u32) -> f64 {
+        if reads == 1 {
+            self.code.failure_probability(data_bits, rber)
+        } else {
+            self.code.soft_failure_probability(data_bits, rber, reads).unwrap_or(1.0)
+        }
     }
 
     /// Mean number of bits corrected in a read of the page; codewords that fail do not count.
@@ -88,8 +122,13 @@ impl PageCode {
     /// A data error is a codeword that is not decoded; a page with all codewords of one length
     /// gives `P(codeword fails) / data bits of a codeword`.
     pub fn uber(&self, rber: f64) -> f64 {
-        let failed_codewords = self.total(|bits| self.code.failure_probability(bits, rber));
-        failed_codewords / f64::from(self.page_bits())
+        self.uber_after(rber, 1)
+    }
+
+    /// As [`Self::uber`], decoded from so many reads.
+    pub fn uber_after(&self, rber: f64, reads: u32) -> f64 {
+        let failed_codewords = self.total(|bits| self.failure(bits, rber, reads));
+        failed_codewords / (f64::from(self.page_bits()) * f64::from(self.pages_per_codeword))
     }
 
     /// Adds `value(data bits)` over the codewords of the page.

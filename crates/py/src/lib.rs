@@ -223,8 +223,8 @@ mod _core {
     use super::ecc::monte_carlo::{EccCodec, EccTask};
     #[pymodule_export]
     use super::reliability::{
-        arrhenius, beta_binomial_tail, device_reliability, layer_factors, llr_table, page_code,
-        page_types, rber, resolve_reliability, retry_steps, states,
+        arrhenius, beta_binomial_tail, codeword_failures, device_reliability, layer_factors,
+        llr_table, page_code, page_types, rber, resolve_reliability, retry_steps, states,
     };
     #[pymodule_export]
     use super::{

@@ -225,8 +225,9 @@ pub(crate) fn page_code(py: Python<'_>, device: &str) -> PyResult<String> {
     doorway(py, || {
         let config = DeviceConfig::resolve(device)?;
         let correctable = match config.ecc.algorithm {
-            Algorithm::None => 0,
-            Algorithm::Bch => config.ecc.bch_t,
+            Algorithm::None => Some(0),
+            Algorithm::Bch => Some(config.ecc.bch_t),
+            Algorithm::Ldpc => None,
         };
         let page = config
             .ecc
@@ -241,6 +242,39 @@ pub(crate) fn page_code(py: Python<'_>, device: &str) -> PyResult<String> {
             "parity_bits": page.code().parity_bits(),
         })
         .to_string())
+    })
+}
+
+/// Failure probability of a codeword and data errors per bit at error rates, by the device's table
+/// and with as many reads as its controller makes at most.
+#[pyfunction]
+pub(crate) fn codeword_failures(
+    py: Python<'_>,
+    device: &str,
+    rates: Vec<f64>,
+) -> PyResult<Vec<(f64, f64)>> {
+    doorway(py, || {
+        if let Some(rate) = rates.iter().find(|rate| !(0.0..=0.5).contains(*rate)) {
+            let message = format!("{rate} is out of range; accepted: 0 to 0.5");
+            return Err(ConfigError::new("rates", message).into());
+        }
+        let config = DeviceConfig::resolve(device)?;
+        let page = config
+            .ecc
+            .page_code(config.nand.page_size_bytes, u64::MAX)
+            .map_err(|error| error.under("ecc"))?;
+        let soft = config.controller.soft_read.as_ref();
+        let reads = soft.and_then(|soft| soft.reads.last()).map_or(1, |&reads| u32::from(reads));
+        let outcome = |rate: f64| {
+            let code = page.code();
+            let failure = if reads == 1 {
+                code.failure_probability(code.data_bits_max(), rate)
+            } else {
+                code.soft_failure_probability(code.data_bits_max(), rate, reads).unwrap_or(1.0)
+            };
+            (failure, page.uber_after(rate, reads))
+        };
+        Ok(rates.into_iter().map(outcome).collect())
     })
 }
 

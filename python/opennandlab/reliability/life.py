@@ -6,7 +6,8 @@ write TBW ──► P/E cycles = TBW x WAF / capacity ──► retention of the
 
 Nothing is simulated write by write: wear is the mean over the drive, retention is the class's own
 (a bake of equal effect is printed beside it), and UBER follows from the error model and the code
-as `P(codeword fails) / data bits`, averaged over page types and layers. What a test of this size
+as `P(codeword fails) / data bits`, averaged over page types and layers; LDPC codes by the table of
+the device, decoded from as many reads as its controller makes. What a test of this size
 would *see* is then drawn once from that rate, with its interval: a drive is read a few times, and
 1e-15 is shown only by 3e15 bits without an error.
 
@@ -137,7 +138,7 @@ def life_test(  # noqa: PLR0913 - what a test plan states
         The outcome.
 
     Raises:
-        ConfigError: for an unknown class, a code without a bound, or a value out of range.
+        ConfigError: for an unknown class, a spread `cv` with LDPC, or a value out of range.
 
     Source:
         JEDEC JESD218 (recalled, unverified); UBER as in N. Mielke et al., IRPS 2008.
@@ -270,6 +271,12 @@ def _rates(
 
 def _failure(device: DeviceConfig, rates: NDArray[np.float64], cv: float) -> tuple[float, float]:
     """Return the mean failure probability of a full codeword, and the UBER of a page."""
+    if device["ecc.algorithm"] == "ldpc":
+        if cv > 0.0:
+            message = f"{cv} needs a code with a bound; accepted: 0, or ecc.algorithm bch"
+            raise ConfigError("cv", message)
+        table = np.array(_core.codeword_failures(device.json, rates.ravel().tolist()))
+        return float(table[:, 0].mean()), float(table[:, 1].mean())
     code = json.loads(_core.page_code(device.json))
     parity, full, last = (code[key] for key in ("parity_bits", "data_bits", "last_data_bits"))
     mends = code["correctable"]

@@ -14,15 +14,18 @@
 //! Source: Lin & Costello, "Error Control Coding", 2nd edition, section 6.1.
 
 use super::{Code, CodeError};
+use crate::beta_binomial::BetaBinomial;
 use crate::tail::binomial_tail;
 
 /// A BCH code, possibly shortened.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Bch {
     field_degree: u32,
     correctable_bits: u32,
     parity_bits: u32,
     data_bits: u32,
+    /// Relative standard deviation of the error rates of codewords; 0: all alike.
+    spread: f64,
 }
 
 impl Bch {
@@ -59,7 +62,26 @@ impl Bch {
             let (data_bits, data_bits_max) = (u64::from(data_bits), u64::from(data_bits_max));
             return Err(CodeError::DataBits { data_bits, data_bits_max });
         }
-        Ok(Self { field_degree: m, correctable_bits: t, parity_bits, data_bits })
+        Ok(Self { field_degree: m, correctable_bits: t, parity_bits, data_bits, spread: 0.0 })
+    }
+
+    /// The same code on flash whose codewords differ: their error rates have a beta distribution
+    /// with this relative standard deviation. Where no such distribution exists, the widest one.
+    #[must_use]
+    pub fn with_spread(mut self, spread: f64) -> Self {
+        self.spread = spread;
+        self
+    }
+
+    /// The number of errors of a codeword; none when it is binomial.
+    fn spread_errors(&self, code_bits: u32, rber: f64) -> Option<BetaBinomial> {
+        if self.spread <= 0.0 || rber <= 0.0 || rber > 0.5 {
+            return None;
+        }
+        let made = BetaBinomial::new(code_bits, rber, self.spread);
+        // Half of the variance that a rate of 0 or 1 would have: the widest that is accepted.
+        let widest = 0.499 * libm::sqrt((1.0 - rber) / rber);
+        made.or_else(|_| BetaBinomial::new(code_bits, rber, widest)).ok()
     }
 
     /// The degree `m` of the field.
@@ -93,13 +115,21 @@ impl Code for Bch {
     }
 
     fn failure_probability(&self, data_bits: u32, rber: f64) -> f64 {
-        binomial_tail(data_bits + self.parity_bits, self.correctable_bits, rber)
+        let code_bits = data_bits + self.parity_bits;
+        match self.spread_errors(code_bits, rber) {
+            Some(errors) => errors.tail(self.correctable_bits),
+            None => binomial_tail(code_bits, self.correctable_bits, rber),
+        }
     }
 
     fn corrected_bits_mean(&self, data_bits: u32, rber: f64) -> f64 {
         // E[X; X <= t] = n p P(Y <= t - 1), Y ~ Binomial(n - 1, p): take one wrong bit out of the
         // word.
         let code_bits = data_bits + self.parity_bits;
+        if let Some(errors) = self.spread_errors(code_bits, rber) {
+            let bits = |count| f64::from(count) * errors.probability(count);
+            return (1..=self.correctable_bits).map(bits).sum();
+        }
         let others_fail = binomial_tail(code_bits - 1, self.correctable_bits - 1, rber);
         f64::from(code_bits) * rber * (1.0 - others_fail)
     }
@@ -169,6 +199,20 @@ mod tests {
             let t_max = ((1 << m) - 2) / 2;
             assert_eq!(Bch::new(m, t_max, None).unwrap().data_bits_max(), 1, "m={m}");
         }
+    }
+
+    #[test]
+    fn codewords_that_differ_fail_more_often() {
+        let alike = Bch::new(8, 4, None).unwrap();
+        let apart = alike.clone().with_spread(0.5);
+        // 255 bits at 1e-3 with a spread of 0.5: 3.597813937e-5, see the beta-binomial.
+        let failure = apart.failure_probability(223, 1e-3);
+        assert!((failure / 3.597_813_937e-5 - 1.0).abs() < 1e-9, "{failure:e}");
+        assert!(failure > 3.0 * alike.failure_probability(223, 1e-3));
+        let (ours, binomial) =
+            (apart.corrected_bits_mean(223, 1e-3), alike.corrected_bits_mean(223, 1e-3));
+        assert!(ours < binomial && ours > 0.999 * binomial, "{ours} {binomial}");
+        assert!(apart.with_spread(1e6).failure_probability(223, 0.4) > 0.3);
     }
 
     #[test]

@@ -7,13 +7,16 @@
 //! To add a code: write `codes/<name>.rs` with a struct that holds its parameters, a constructor
 //! that refuses impossible ones with a [`CodeError`], and `impl Code`; then add the `mod` and `pub
 //! use` lines below. [`Uncoded`] is the smallest member and serves as a skeleton. A code without a
-//! closed form for its failure probability (LDPC) interpolates a measured curve there and says so
-//! in its file's first lines.
+//! closed form for its failure probability ([`LdpcByTable`]) interpolates a measured curve and says
+//! so in its file's first lines.
 
 mod bch;
+mod ldpc;
+mod ldpc_tables;
 mod uncoded;
 
 pub use bch::Bch;
+pub use ldpc::{FerCurve, LdpcByTable, TABLE_READS};
 pub use uncoded::Uncoded;
 
 /// Why there is no such code. Nothing was computed.
@@ -59,6 +62,29 @@ pub enum CodeError {
         /// The refused page size.
         page_bytes: u64,
     },
+    /// A page that is no whole number of codewords, nor they of it.
+    #[error(
+        "a page of {page_bits} bits does not go with codewords of {data_bits} data bits; accepted: \
+         one a whole multiple of the other"
+    )]
+    PageShape {
+        /// Data bits of the page.
+        page_bits: u32,
+        /// Data bits of a codeword.
+        data_bits: u32,
+    },
+    /// No such LDPC code, or nothing known of it.
+    #[error("{problem}")]
+    Ldpc {
+        /// What is wrong and what is accepted.
+        problem: String,
+    },
+    /// Frame error rates that make no curve.
+    #[error("{problem}")]
+    FerTable {
+        /// What is wrong and what is accepted.
+        problem: String,
+    },
 }
 
 /// One codeword: lengths and the outcome of decoding at a given raw bit error rate.
@@ -78,4 +104,19 @@ pub trait Code: Send + Sync + std::fmt::Debug {
 
     /// Mean number of bits corrected per codeword; those of codewords that fail do not count.
     fn corrected_bits_mean(&self, data_bits: u32, rber: f64) -> f64;
+
+    /// The failure probability with soft decisions from so many reads; none where there are none.
+    fn soft_failure_probability(&self, _data_bits: u32, _rber: f64, _reads: u32) -> Option<f64> {
+        None
+    }
+
+    /// Whether a failure probability lies beyond what was measured; 1 read: hard decisions.
+    fn is_extrapolated(&self, _rber: f64, _reads: u32) -> bool {
+        false
+    }
+
+    /// Whether codewords are shortened to fill a page; if not, page and codeword must be multiples.
+    fn is_shortened(&self) -> bool {
+        true
+    }
 }

@@ -1,4 +1,4 @@
-//! The `controller` section of a device file: scheduling, suspension, read retry.
+//! The `controller` section of a device file: scheduling, suspension, reading again.
 //!
 //! Every key is off by default; a device without any of them runs on the plain back end.
 
@@ -103,6 +103,23 @@ impl Default for RetryConfig {
     }
 }
 
+/// Reading a page several times at levels beside each other, for soft decisions of an LDPC code.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SoftReadConfig {
+    /// Reads of each attempt, ascending: 3, 7 or both (the default).
+    pub reads: Vec<u8>,
+    /// Time to set the voltages of a further read, on top of another tR, in microseconds. Default 2
+    /// (assumed).
+    pub setup_us: f64,
+}
+
+impl Default for SoftReadConfig {
+    fn default() -> Self {
+        Self { reads: vec![3, 7], setup_us: 2.0 }
+    }
+}
+
 /// The flash controller of a drive.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -116,6 +133,9 @@ pub struct ControllerConfig {
     /// Read retry; left out: a page that the code cannot correct at once is uncorrectable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_retry: Option<RetryConfig>,
+    /// Soft decisions after the retries, with `ecc.algorithm: ldpc`; left out: hard decisions only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub soft_read: Option<SoftReadConfig>,
     /// Time to decode a page after its transfer, in microseconds; adds to latency, occupies no die.
     pub ecc_decode_us: f64,
 }
@@ -176,6 +196,13 @@ impl ControllerConfig {
                 return Err(ConfigError::new("read_retry.rber_factor", message));
             }
         }
+        if let Some(soft) = &self.soft_read {
+            time("soft_read.setup_us", soft.setup_us)?;
+            if ![&[3][..], &[7], &[3, 7]].contains(&&soft.reads[..]) {
+                let message = format!("{:?} is not usable; accepted: [3], [7], [3, 7]", soft.reads);
+                return Err(ConfigError::new("soft_read.reads", message));
+            }
+        }
         Ok(())
     }
 
@@ -184,5 +211,6 @@ impl ControllerConfig {
         self.scheduler != SchedulerConfig::default()
             || self.suspend.is_some()
             || self.read_retry.is_some()
+            || self.soft_read.is_some()
     }
 }

@@ -13,15 +13,19 @@
 //! | `full/` | planes, cache commands, suspension, priorities, program units, variation |
 //! | `breakdown` | what a command's time was spent on |
 //! | `timeline` | spans of activity for trace viewers |
-//! | `retry` | read-retry steps that follow from the error rate |
+//! | `code` | the `ecc` section of a device file |
 //! | `ecc` | the fate of reads |
+//! | `recovery` | the ladder of retries and soft decisions that follows from the error rate |
+//! | `bit_true` | reads that encode, flip bits and decode |
 
+pub mod bit_true;
 pub mod breakdown;
+pub mod code;
 pub mod config;
 pub mod ecc;
 pub mod full;
 pub mod plain;
-pub mod retry;
+pub mod recovery;
 pub mod timeline;
 
 pub use config::ControllerConfig;
@@ -69,6 +73,8 @@ pub struct FlashOp {
     pub page_type: u8,
     /// Read-retry steps that this read needs.
     pub retries: u8,
+    /// Further reads for soft decisions that it needs: a sense and a transfer each.
+    pub soft_reads: u8,
     /// Whether the block holds one bit per cell for the time being.
     pub is_slc: bool,
     /// Whether a slot of the write buffer is free when it is done.

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::config::{name_or_mapping, parse, ConfigError};
-use crate::controller::ecc::{EccConfig, ReadErrors};
-use crate::controller::retry::Retry;
+use crate::controller::bit_true::BitTrue;
+use crate::controller::ecc::{Algorithm, EccConfig, Fidelity, ReadErrors};
+use crate::controller::recovery::Ladder;
 use crate::controller::ControllerConfig;
 use crate::ftl::{FtlConfig, Layout};
 use crate::geometry::Geometry;
@@ -62,6 +63,7 @@ impl DeviceConfig {
         config.checked_geometry()?;
         config.checked_layout()?;
         config.read_errors(0).map_err(|error| error.under("ecc"))?;
+        config.check_soft_reads().map_err(|error| error.under("controller.soft_read"))?;
         config.check_spare()?;
         Ok(config)
     }
@@ -126,6 +128,29 @@ impl DeviceConfig {
         self.controller.needs_full() || self.nand.needs_full() || self.ftl.needs_full()
     }
 
+    /// Whether the code can be decoded from the reads that the controller makes.
+    fn check_soft_reads(&self) -> Result<(), ConfigError> {
+        let Some(soft) = &self.controller.soft_read else { return Ok(()) };
+        if self.ecc.algorithm != Algorithm::Ldpc {
+            let message = "only LDPC codes decode soft reads; accepted: ecc.algorithm = ldpc";
+            return Err(ConfigError::new("reads", message));
+        }
+        let column = |row: &crate::controller::ecc::FerRow, reads: u8| match reads {
+            3 => row.2.is_some(),
+            _ => row.3.is_some(),
+        };
+        for &reads in &soft.reads {
+            let rows = self.ecc.fer_table.iter().flatten();
+            if self.ecc.fer_table.is_some() && !rows.clone().any(|row| column(row, reads)) {
+                let message = format!(
+                    "ecc.fer_table has no rates after {reads} reads; accepted: reads that it has"
+                );
+                return Err(ConfigError::new("reads", message));
+            }
+        }
+        Ok(())
+    }
+
     /// Read-error accounting for this device.
     ///
     /// # Errors
@@ -133,11 +158,16 @@ impl DeviceConfig {
     pub fn read_errors(&self, seed: u64) -> Result<ReadErrors, ConfigError> {
         let oob_bytes = self.nand.oob_size_bytes.unwrap_or_default();
         let code = self.ecc.page_code(self.nand.page_size_bytes, oob_bytes)?;
-        let retry = self.controller.read_retry.as_ref().map(Retry::new).unwrap_or_default();
+        let controller = &self.controller;
+        let ladder = Ladder::new(controller.read_retry.as_ref(), controller.soft_read.as_ref());
+        let bit_true = match self.ecc.fidelity {
+            Fidelity::Table => None,
+            Fidelity::BitTrue => Some(BitTrue::new(&self.ecc, &code, seed)?),
+        };
         let copybacks = self.ftl.copyback.as_ref().map_or(0, |copyback| copyback.limit);
         let stripe = self.ftl.parity.as_ref().map_or(0, |parity| parity.stripe);
         let errors = ReadErrors::new(self.rber_model(), code, seed);
-        Ok(errors.with(retry, copybacks.into()).with_stripe(stripe))
+        Ok(errors.with(ladder, copybacks.into()).with_stripe(stripe).with_bit_true(bit_true))
     }
 }
 

@@ -34,7 +34,7 @@ impl FlashSink for Instant<'_> {
 
     #[inline]
     fn read(&mut self, ppn: Ppn, source: Source) {
-        self.read_live(self.media.block_of(ppn), 1, source);
+        self.errors.record_page(self.media, ppn, source);
     }
 
     #[inline]

@@ -3,13 +3,14 @@
 //! Every figure is a difference of counters between the start and the end of the measured stage;
 //! nothing of the preconditioning enters. Figures that were not measured are `null`, never zero.
 
+use opennandlab_ecc::monte_carlo::confidence_interval;
 use serde_json::{json, Map, Value};
 
 use super::drive::Drive;
 use super::run::{Baseline, Run};
 use super::series::{Series, Wear};
 use super::timed::TimedStage;
-use crate::controller::ecc::ErrorFigures;
+use crate::controller::ecc::{Algorithm, ErrorFigures};
 use crate::host::arbitration::ArbitrationConfig;
 use crate::op::{HostOp, HOST_OP_KINDS, SOURCE_COUNT, SOURCE_NAMES};
 use crate::units::SECTOR_BYTES;
@@ -174,15 +175,67 @@ impl Measured<'_> {
         let observed_rate = figures.uncorrectable as f64 / figures.reads.max(1) as f64;
         let rate = if is_observed { observed_rate } else { mean_rate };
         let correction_pct = 100.0 * figures.corrected_bits / figures.reads.max(1) as f64;
+        let analytic = self.analytic_method();
         let mut section = Map::new();
         section.insert("ecc_correction_rate_pct".into(), json!(any.then_some(correction_pct)));
         section.insert("uncorrectable_reads".into(), json!(figures.uncorrectable));
         section.insert("uncorrectable_read_rate".into(), json!(any.then_some(rate)));
-        let method = if is_observed { "observed" } else { "analytic" };
+        let method = if is_observed { "observed" } else { analytic };
         section.insert("uncorrectable_read_rate_method".into(), json!(any.then_some(method)));
-        section.insert("uber".into(), json!(any.then_some(figures.uber)));
-        section.insert("uber_method".into(), json!(any.then_some("analytic")));
+        let (uber, interval, method) = self.uber();
+        section.insert("uber".into(), json!(any.then_some(uber)));
+        section.insert("uber_interval".into(), json!(any.then_some(interval)));
+        section.insert("uber_method".into(), json!(any.then_some(method)));
+        let limit = self.drive.config.ecc.reliability_class.uber_max();
+        let margin = any.then(|| self.drive.errors.margin(figures.rber, limit)).flatten();
+        section.insert("ecc_margin".into(), json!(margin));
+        section.insert("recovery".into(), self.recovery());
         section
+    }
+
+    /// Where probabilities come from that were not observed.
+    fn analytic_method(&self) -> &'static str {
+        match self.drive.config.ecc.algorithm {
+            Algorithm::Ldpc if self.errors.extrapolated_reads > 0 => "extrapolated",
+            Algorithm::Ldpc => "table",
+            Algorithm::None | Algorithm::Bch => "analytic",
+        }
+    }
+
+    /// Data errors per bit read, their interval, and how they were found: observed where enough
+    /// codewords were decoded bit by bit and lost, else from the model, without an interval.
+    fn uber(&self) -> (f64, [f64; 2], &'static str) {
+        let figures = &self.errors;
+        if figures.lost_codewords >= OBSERVED_MIN {
+            let bits = figures.decoded_bits;
+            let (low, high) = confidence_interval(figures.lost_codewords, bits);
+            return (figures.lost_codewords as f64 / bits as f64, [low, high], "observed");
+        }
+        (figures.uber, [figures.uber; 2], self.analytic_method())
+    }
+
+    /// Page reads by what it took to correct them.
+    fn recovery(&self) -> Value {
+        let figures = &self.errors;
+        let rungs = self.drive.errors.ladder().rungs().iter().zip(&figures.recovered).skip(1);
+        let mut retry = Vec::new();
+        let mut soft = Map::new();
+        for (rung, &count) in rungs {
+            if rung.reads == 1 {
+                retry.push(count);
+            } else {
+                soft.insert(rung.reads.to_string(), json!(count));
+            }
+        }
+        let others =
+            figures.recovered.iter().sum::<u64>() + figures.rebuilt + figures.uncorrectable;
+        json!({
+            "first_read": figures.reads.saturating_sub(others),
+            "retry": retry,
+            "soft": soft,
+            "rebuilt": figures.rebuilt,
+            "uncorrectable": figures.uncorrectable,
+        })
     }
 
     fn timed_metrics(&self) -> Map<String, Value> {
@@ -317,6 +370,13 @@ impl Measured<'_> {
             ));
         }
         warnings.extend(self.sharing_warnings());
+        if self.errors.extrapolated_reads > 0 {
+            warnings.push(format!(
+                "the error rate of {} of {} page reads lies below the measured frame error rates \
+                 of the LDPC code: uber and what follows from it are extrapolated",
+                self.errors.extrapolated_reads, self.errors.reads
+            ));
+        }
         let has_write_back = self.drive.buffer_capacity() > 0;
         let kinds = ["flush commands", "writes with force unit access"];
         for (kind, count) in kinds.into_iter().zip(self.durable_commands()) {

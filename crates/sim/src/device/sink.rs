@@ -9,6 +9,7 @@ use super::backend::Backend;
 use super::collector::Stalled;
 use super::drive::CommandSink;
 use crate::controller::ecc::ReadErrors;
+use crate::controller::recovery::Extra;
 use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::engine::Engine;
 use crate::ftl::FlashSink;
@@ -54,8 +55,8 @@ pub(super) struct TimedSink<'a> {
 
 impl TimedSink<'_> {
     #[inline]
-    fn push(&mut self, first: Ppn, count: u32, kind: OpKind, source: Source, retries: u32) {
-        self.push_run(first, count, count, kind, source, retries);
+    fn push(&mut self, first: Ppn, count: u32, kind: OpKind, source: Source, extra: Extra) {
+        self.push_run(first, count, count, kind, source, extra);
     }
 
     #[inline]
@@ -66,7 +67,7 @@ impl TimedSink<'_> {
         sense_count: u32,
         kind: OpKind,
         source: Source,
-        retries: u32,
+        extra: Extra,
     ) {
         let is_host = matches!(source, Source::Host | Source::Merge | Source::Rebuild);
         let waits = is_host && !self.is_flush && self.slot != NO_COMMAND;
@@ -105,7 +106,8 @@ impl TimedSink<'_> {
             kind,
             source,
             page_type: page_type as u8,
-            retries: retries.min(255) as u8,
+            retries: extra.retries.min(255) as u8,
+            soft_reads: extra.soft_reads.min(255) as u8,
             is_slc,
             frees_buffer,
         };
@@ -129,7 +131,7 @@ impl TimedSink<'_> {
             let other = (die + step) % geometry.die_count;
             let first = geometry.first_page(BlockId(other * geometry.blocks_per_die + place));
             let page = Ppn(first.0 + geometry.page_index(lost));
-            self.push(page, 1, OpKind::Read, Source::Rebuild, 0);
+            self.push(page, 1, OpKind::Read, Source::Rebuild, Extra::default());
         }
     }
 }
@@ -142,18 +144,17 @@ impl FlashSink for TimedSink<'_> {
 
     #[inline]
     fn read(&mut self, ppn: Ppn, source: Source) {
-        let block = self.geometry.block_of(ppn);
-        let retries = self.errors.record_in(self.media, block, 1, source);
-        self.push(ppn, 1, OpKind::Read, source, retries);
+        let extra = self.errors.record_page(self.media, ppn, source);
+        self.push(ppn, 1, OpKind::Read, source, extra);
         if self.errors.take_lost() {
             self.rebuild(ppn);
         }
     }
 
     fn read_live(&mut self, block: BlockId, page_count: u32, source: Source) {
-        let retries = self.errors.record_in(self.media, block, page_count, source);
+        let extra = self.errors.record_in(self.media, block, page_count, source);
         if page_count > 0 {
-            self.push(self.geometry.first_page(block), page_count, OpKind::Read, source, retries);
+            self.push(self.geometry.first_page(block), page_count, OpKind::Read, source, extra);
         }
     }
 
@@ -161,18 +162,18 @@ impl FlashSink for TimedSink<'_> {
     fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source) {
         self.programmed_pages += 1;
         self.media.program(ppn, lpn);
-        self.push(ppn, 1, OpKind::Program, source, 0);
+        self.push(ppn, 1, OpKind::Program, source, Extra::default());
     }
 
     fn program_run(&mut self, first: Ppn, lpns: &[u32], source: Source) {
         self.programmed_pages += lpns.len() as u64;
         self.media.program_run(first, lpns);
-        self.push(first, lpns.len() as u32, OpKind::Program, source, 0);
+        self.push(first, lpns.len() as u32, OpKind::Program, source, Extra::default());
     }
 
     fn erase(&mut self, block: BlockId, source: Source) -> u32 {
         // The operation counts on the block as it is before this erase.
-        self.push(self.geometry.first_page(block), 1, OpKind::Erase, source, 0);
+        self.push(self.geometry.first_page(block), 1, OpKind::Erase, source, Extra::default());
         self.media.erase(block)
     }
 
@@ -196,13 +197,13 @@ impl FlashSink for TimedSink<'_> {
 
     fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source) {
         let count = page_indices.len() as u32;
-        let retries = self.errors.record_in(self.media, block, count, source);
+        let extra = self.errors.record_in(self.media, block, count, source);
         let rows = page_indices
             .chunk_by(|&one, &next| self.geometry.row_of(one) == self.geometry.row_of(next));
         let sense_count = rows.count() as u32;
         if let Some(&first) = page_indices.first() {
             let first = Ppn(self.geometry.first_page(block).0 + first);
-            self.push_run(first, count, sense_count, OpKind::Read, source, retries);
+            self.push_run(first, count, sense_count, OpKind::Read, source, extra);
         }
     }
 
@@ -211,7 +212,7 @@ impl FlashSink for TimedSink<'_> {
         self.media.note_copyback(victim, self.geometry.block_of(first));
         self.programmed_pages += lpns.len() as u64;
         self.media.program_run(first, lpns);
-        self.push(first, lpns.len() as u32, OpKind::Copyback, source, 0);
+        self.push(first, lpns.len() as u32, OpKind::Copyback, source, Extra::default());
     }
 }
 

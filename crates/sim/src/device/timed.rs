@@ -474,7 +474,7 @@ impl TimedStage {
     #[inline]
     fn note_depth(&mut self) {
         let now = self.now();
-        self.backend.level("queue_depth", now, u64::from(self.outstanding));
+        self.backend.level("queue_depth", now, self.outstanding);
     }
 
     #[inline]

@@ -84,6 +84,12 @@ impl Media {
         &self.oob[slot..slot + self.geometry.pages_per_block as usize]
     }
 
+    /// The logical page number in the out-of-band area of a page.
+    #[inline]
+    pub fn lpn_at(&self, ppn: Ppn) -> u32 {
+        self.oob[self.geometry.page_slot(ppn)]
+    }
+
     /// Stores a page of `lpn`.
     #[inline]
     pub fn program(&mut self, ppn: Ppn, lpn: Lpn) {

@@ -57,6 +57,7 @@ pub(super) struct Transaction {
     pub(super) page_type: u8,
     pub(super) cycles: u32,
     pub(super) retries: u32,
+    pub(super) soft_reads: u32,
     /// Slots that cross the bus.
     pub(super) slots: u32,
     /// Page index after the last one programmed.
@@ -86,6 +87,7 @@ impl Default for Transaction {
             page_type: 0,
             cycles: 0,
             retries: 0,
+            soft_reads: 0,
             slots: 0,
             programmed_limit: 0,
             settled: 0,

@@ -168,6 +168,10 @@ impl Full {
         };
         let retry_setup =
             controller.read_retry.as_ref().map_or(Ns(0), |retry| Ns::from_us(retry.setup_us));
+        let mut times = PhaseTimes::new(nand, &geometry, retry_setup, seed);
+        if let Some(soft) = &controller.soft_read {
+            times.soft_setup = Ns::from_us(soft.setup_us);
+        }
         let suspend_min = controller
             .suspend
             .as_ref()
@@ -175,7 +179,7 @@ impl Full {
         let cache = nand.cache_commands.clone().unwrap_or_default();
         Self {
             geometry,
-            times: PhaseTimes::new(nand, &geometry, retry_setup, seed),
+            times,
             units,
             order,
             suspend: controller.suspend.clone(),

@@ -39,8 +39,9 @@ impl Full {
         let time = match transaction.kind {
             OpKind::Read => {
                 let sense = self.times.sense(block, is_slc, page_type);
+                let soft = (sense + self.times.soft_setup).0 * u64::from(transaction.soft_reads);
                 transaction.retry_time =
-                    Ns(self.times.retry(sense).0 * u64::from(transaction.retries));
+                    Ns(self.times.retry(sense).0 * u64::from(transaction.retries) + soft);
                 sense + transaction.retry_time
             }
             OpKind::Program => self.times.program(block, is_slc, page_type, transaction.cycles),
@@ -163,7 +164,8 @@ impl Full {
         }
         match std::mem::take(&mut die.array) {
             Array::Busy(transaction) if transaction.is_sensed => {
-                let time = Ns(self.times.slot.0 * u64::from(transaction.slots));
+                let crossings = transaction.slots + transaction.soft_reads;
+                let time = Ns(self.times.slot.0 * u64::from(crossings));
                 die.output = Some(transaction);
                 self.ask_channel(engine, index, Use::Out, time);
             }

@@ -44,6 +44,7 @@ impl Full {
         transaction.page_type = op.page_type;
         transaction.cycles = op.erase_count;
         transaction.retries = u32::from(op.retries);
+        transaction.soft_reads = u32::from(op.soft_reads);
         transaction.slots = 1;
         transaction.settled = 0;
         transaction.is_sensed = false;
@@ -102,6 +103,7 @@ impl Full {
                 let queued = self.pop(index, class);
                 transaction.slots += 1;
                 transaction.retries = transaction.retries.max(u32::from(next.retries));
+                transaction.soft_reads = transaction.soft_reads.max(u32::from(next.soft_reads));
                 transaction.ops.push(queued);
             }
         }
@@ -120,6 +122,7 @@ impl Full {
         op.sense_count = op.sense_count.saturating_sub(1);
         op.page_type = op.page_type.wrapping_add(1);
         op.retries = 0;
+        op.soft_reads = 0;
         if op.count == 0 {
             op.count = transaction.slots;
             let queued = self.pop(index, class);

@@ -25,6 +25,8 @@ pub struct PhaseTimes {
     /// Bus time of one slot.
     pub(super) slot: Ns,
     retry_setup: Ns,
+    /// What sets the voltages of a further read for soft decisions.
+    pub(super) soft_setup: Ns,
     /// Factors of variation; empty without it.
     block_factors: Vec<f32>,
     program_slope: f64,
@@ -47,6 +49,7 @@ impl PhaseTimes {
             command: nand.command_time(),
             slot: Ns::from_us(bytes / nand.bus_mt_s()),
             retry_setup,
+            soft_setup: Ns(0),
             is_scaled: !block_factors.is_empty() || nand.wear_timing.is_some(),
             block_factors,
             program_slope: wear.program_slope,

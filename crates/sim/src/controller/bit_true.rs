@@ -1,0 +1,415 @@
+//! Reads bit by bit: data is made, encoded, damaged and decoded, codeword after codeword.
+//!
+//! ```text
+//!   (LPN, page, erase count) ─hash─► data ─► encode ─► flip bits at the RBER ─► decode ─► compare
+//! ```
+//! Data follows from a hash of the logical page, of where it was written and of how often that
+//! block was erased, which differ for every write; nothing is stored. Each flipped bit has a level,
+//! uniform in 0 to 1: on a rung that lowers the error rate by a factor, those with levels under the
+//! factor remain. So errors of a retry step are a part of the errors before, and their number has
+//! the binomial distribution of the lower rate. Soft decisions draw the reads of each cell, given
+//! whether its hard decision is wrong, from the sensing channel of two Gaussian states.
+//!
+//! A decoder that ends at a wrong codeword has failed. Its outcomes agree with the tables and
+//! formulas of the other mode (tested), and cost real decoding: see docs/ecc.md for the rate.
+
+use std::collections::BTreeMap;
+
+use opennandlab_ecc::bch::BchCode;
+use opennandlab_ecc::channel::{LlrTable, States, Thresholds};
+use opennandlab_ecc::ldpc::{quantise, Decoder, DecoderConfig, LdpcCode};
+use opennandlab_ecc::PageCode;
+
+use super::code::{Algorithm, EccConfig};
+use super::recovery::{Ladder, Rung};
+use crate::config::ConfigError;
+use crate::rng::Rng;
+
+/// Error rates as a decoder is told them: LLRs of 0 and of infinity help nobody.
+const RBER_TOLD: (f64, f64) = (1e-12, 0.49);
+
+/// What became of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fate {
+    /// The rung on which its last codeword was decoded; none when one never was.
+    pub rung: Option<usize>,
+    /// Codewords that never were.
+    pub lost: u32,
+}
+
+/// A flipped bit.
+#[derive(Clone, Copy)]
+struct Flip {
+    position: u32,
+    level: f64,
+}
+
+/// Codes and their memory.
+enum Codec {
+    Bch { full: Box<BchCode>, last: Box<BchCode> },
+    Ldpc(Box<LdpcPages>),
+}
+
+/// See the module.
+pub struct BitTrue {
+    codec: Codec,
+    codewords: u32,
+    noise: Rng,
+    flips: Vec<Flip>,
+}
+
+impl BitTrue {
+    /// Codecs for pages of this code.
+    ///
+    /// # Errors
+    /// [`ConfigError`] relative to `ecc` when there is no codec for the code.
+    pub fn new(config: &EccConfig, page: &PageCode, seed: u64) -> Result<Self, ConfigError> {
+        let refuse = |key: &str, problem: String| ConfigError::new(key, problem);
+        let codec = match config.algorithm {
+            Algorithm::None => {
+                let message = "bit_true needs a code to decode; accepted: algorithm bch or ldpc";
+                return Err(refuse("fidelity", message.into()));
+            }
+            Algorithm::Bch => {
+                let code = |data_bits: u32| {
+                    BchCode::new(config.bch_m, config.bch_t, Some(data_bits as usize))
+                        .map(Box::new)
+                        .map_err(|error| refuse("bch_t", error.to_string()))
+                };
+                let last = page.last_data_bits();
+                let full =
+                    if page.codewords_per_page() > 1 { page.code().data_bits_max() } else { last };
+                Codec::Bch { full: code(full)?, last: code(last)? }
+            }
+            Algorithm::Ldpc => {
+                let name = config.ldpc_code.as_deref().unwrap_or_default();
+                let pages = LdpcPages::new(name, page.codewords_per_page() as usize)
+                    .map_err(|problem| refuse("ldpc_code", problem))?;
+                Codec::Ldpc(Box::new(pages))
+            }
+        };
+        Ok(Self {
+            codec,
+            codewords: page.codewords_per_page(),
+            noise: Rng::stream(seed, "ecc.bit_true"),
+            flips: Vec::new(),
+        })
+    }
+
+    /// Reads the page whose data has this hash at an error rate, up the ladder.
+    pub fn read(&mut self, data: u64, rber: f64, ladder: &Ladder) -> Fate {
+        let mut data = Rng::from_seed(data);
+        let (noise, flips) = (&mut self.noise, &mut self.flips);
+        let rungs = ladder.rungs();
+        match &mut self.codec {
+            Codec::Bch { full, last } => {
+                let mut fate = Fate { rung: Some(0), lost: 0 };
+                let mut word = BchWord::new(full);
+                let mut decoder = full.decoder();
+                for _ in 1..self.codewords {
+                    draw_flips(noise, full.code_bits(), rber, flips);
+                    word.write(full, &mut data);
+                    let is_decoded =
+                        |rung: &Rung| word.is_decoded(flips, rung.factor, &mut decoder);
+                    fate.add(rungs.iter().position(is_decoded));
+                }
+                let mut word = BchWord::new(last);
+                let mut decoder = last.decoder();
+                draw_flips(noise, last.code_bits(), rber, flips);
+                word.write(last, &mut data);
+                let is_decoded = |rung: &Rung| word.is_decoded(flips, rung.factor, &mut decoder);
+                fate.add(rungs.iter().position(is_decoded));
+                fate
+            }
+            Codec::Ldpc(pages) => pages.read(&mut data, noise, rber, rungs),
+        }
+    }
+}
+
+impl Fate {
+    /// A further codeword was decoded on this rung, or never.
+    fn add(&mut self, rung: Option<usize>) {
+        match (self.rung, rung) {
+            (Some(before), Some(rung)) => self.rung = Some(before.max(rung)),
+            _ => self.rung = None,
+        }
+        self.lost += u32::from(rung.is_none());
+    }
+}
+
+/// Draws which of `bits` bits are flipped at a rate, by the gaps between them.
+fn draw_flips(noise: &mut Rng, bits: usize, rber: f64, flips: &mut Vec<Flip>) {
+    flips.clear();
+    if rber <= 0.0 {
+        return;
+    }
+    let log_right = libm::log1p(-rber);
+    let mut position = 0.0;
+    loop {
+        position += libm::floor(-noise.exponential() / log_right);
+        if position >= bits as f64 {
+            return;
+        }
+        flips.push(Flip { position: position as u32, level: noise.unit() });
+        position += 1.0;
+    }
+}
+
+/// A BCH codeword as it was sent and as it is received.
+struct BchWord {
+    data_bits: usize,
+    sent: [Vec<u8>; 2],
+    received: [Vec<u8>; 2],
+}
+
+impl BchWord {
+    fn new(code: &BchCode) -> Self {
+        let empty =
+            [vec![0; code.data_bits().div_ceil(8)], vec![0; code.parity_bits().div_ceil(8)]];
+        Self { data_bits: code.data_bits(), sent: empty.clone(), received: empty }
+    }
+
+    fn write(&mut self, code: &BchCode, data: &mut Rng) {
+        let [sent, parity] = &mut self.sent;
+        for bytes in sent.chunks_mut(8) {
+            bytes.copy_from_slice(&data.next_u64().to_le_bytes()[..bytes.len()]);
+        }
+        let padding = sent.len() * 8 - self.data_bits;
+        if let Some(byte) = sent.last_mut() {
+            *byte &= 0xff << padding;
+        }
+        code.encode(sent, parity);
+    }
+
+    fn is_decoded(
+        &mut self,
+        flips: &[Flip],
+        factor: f64,
+        decoder: &mut opennandlab_ecc::bch::BchDecoder<'_>,
+    ) -> bool {
+        let [data, parity] = &mut self.received;
+        data.copy_from_slice(&self.sent[0]);
+        parity.copy_from_slice(&self.sent[1]);
+        for flip in flips.iter().filter(|flip| flip.level < factor) {
+            let position = flip.position as usize;
+            let (bytes, place) = if position < self.data_bits {
+                (&mut *data, position)
+            } else {
+                (&mut *parity, position - self.data_bits)
+            };
+            bytes[place >> 3] ^= 0x80 >> (place & 7);
+        }
+        decoder.decode(data, parity).is_ok() && *data == self.sent[0]
+    }
+}
+
+/// Magnitudes of 8-bit LLRs and how often they occur, cumulated, of right and of wrong decisions.
+struct SoftBins {
+    right: Vec<(f64, i8)>,
+    wrong: Vec<(f64, i8)>,
+}
+
+impl SoftBins {
+    fn new(rber: f64, reads: u32) -> Option<Self> {
+        let states = States::symmetric(rber).ok()?;
+        let table = LlrTable::new(states, &Thresholds::Best(reads as usize)).ok()?;
+        let side = |is_right: bool| {
+            // Of a bit 0: the other bit is its mirror image.
+            let bins = table.llrs.iter().zip(&table.probabilities[0]);
+            let chosen: Vec<_> = bins.filter(|(llr, _)| (**llr > 0.0) == is_right).collect();
+            let total: f64 = chosen.iter().map(|(_, p)| **p).sum();
+            let mut sum = 0.0;
+            let steps = chosen.into_iter().map(|(llr, p)| {
+                sum += p / total;
+                (sum, magnitude(llr.abs()))
+            });
+            steps.collect()
+        };
+        Some(Self { right: side(true), wrong: side(false) })
+    }
+
+    fn draw(bins: &[(f64, i8)], noise: &mut Rng) -> i8 {
+        let share = noise.unit();
+        let bin = bins.iter().find(|bin| share < bin.0).or(bins.last());
+        bin.map_or(0, |bin| bin.1)
+    }
+}
+
+/// An LLR of a decision as the decoder counts them.
+fn magnitude(llr: f64) -> i8 {
+    let mut rounded = [0];
+    quantise(&[llr as f32], &mut rounded);
+    rounded[0]
+}
+
+/// Pages of LDPC codewords, decoded together.
+struct LdpcPages {
+    code: LdpcCode,
+    decoder: Decoder,
+    count: usize,
+    soft: BTreeMap<(u64, u32), Option<SoftBins>>,
+    info: Vec<u8>,
+    words: Vec<u8>,
+    flips: Vec<Vec<Flip>>,
+    llrs: Vec<i8>,
+    hard: Vec<u8>,
+    ok: Vec<bool>,
+    iterations: Vec<u32>,
+}
+
+impl LdpcPages {
+    fn new(name: &str, count: usize) -> Result<Self, String> {
+        let code = LdpcCode::nand(name).map_err(|error| error.to_string())?;
+        let decoder = Decoder::new(&code, &DecoderConfig::default());
+        let bits = code.code_bits() * count;
+        Ok(Self {
+            decoder: decoder.map_err(|error| error.to_string())?,
+            count,
+            soft: BTreeMap::new(),
+            info: vec![0; code.info_bits()],
+            words: vec![0; bits],
+            flips: (0..count).map(|_| Vec::new()).collect(),
+            llrs: vec![0; bits],
+            hard: vec![0; bits],
+            ok: vec![false; count],
+            iterations: vec![0; count],
+            code,
+        })
+    }
+
+    fn read(&mut self, data: &mut Rng, noise: &mut Rng, rber: f64, rungs: &[Rung]) -> Fate {
+        let bits = self.code.code_bits();
+        for (word, flips) in self.words.chunks_mut(bits).zip(&mut self.flips) {
+            for bits in self.info.chunks_mut(64) {
+                let drawn = data.next_u64();
+                bits.iter_mut().enumerate().for_each(|(at, bit)| *bit = (drawn >> at & 1) as u8);
+            }
+            self.code.encode(&self.info, word);
+            draw_flips(noise, bits, rber, flips);
+        }
+        let mut left: Vec<usize> = (0..self.count).collect();
+        for (index, rung) in rungs.iter().enumerate() {
+            for (place, &word) in left.iter().enumerate() {
+                self.receive(place, word, rber, rung, noise);
+            }
+            let count = left.len();
+            self.decoder.decode_i8(
+                &self.llrs[..count * bits],
+                count,
+                &mut self.hard[..count * bits],
+                &mut self.ok[..count],
+                &mut self.iterations[..count],
+            );
+            let mut place = 0;
+            left.retain(|&word| {
+                let hard = &self.hard[place * bits..(place + 1) * bits];
+                place += 1;
+                hard != &self.words[word * bits..(word + 1) * bits]
+            });
+            if left.is_empty() {
+                return Fate { rung: Some(index), lost: 0 };
+            }
+        }
+        Fate { rung: None, lost: left.len() as u32 }
+    }
+
+    /// Fills the LLRs of a word as a rung sees it.
+    fn receive(&mut self, place: usize, word: usize, rber: f64, rung: &Rung, noise: &mut Rng) {
+        let bits = self.code.code_bits();
+        let sent = &self.words[word * bits..(word + 1) * bits];
+        let llrs = &mut self.llrs[place * bits..(place + 1) * bits];
+        let rate = (rber * rung.factor).clamp(RBER_TOLD.0, RBER_TOLD.1);
+        let flips = self.flips[word].iter().filter(|flip| flip.level < rung.factor);
+        let bins = if rung.reads == 1 {
+            None
+        } else {
+            let key = (rate.to_bits(), rung.reads);
+            self.soft.entry(key).or_insert_with(|| SoftBins::new(rate, rung.reads)).as_ref()
+        };
+        if let Some(bins) = bins {
+            for (llr, &bit) in llrs.iter_mut().zip(sent) {
+                let size = SoftBins::draw(&bins.right, noise);
+                *llr = if bit == 0 { size } else { -size };
+            }
+            for flip in flips {
+                let size = SoftBins::draw(&bins.wrong, noise);
+                let position = flip.position as usize;
+                llrs[position] = if sent[position] == 0 { -size } else { size };
+            }
+        } else {
+            let size = magnitude(libm::log((1.0 - rate) / rate)).max(1);
+            for (llr, &bit) in llrs.iter_mut().zip(sent) {
+                *llr = if bit == 0 { size } else { -size };
+            }
+            for flip in flips {
+                let llr = &mut llrs[flip.position as usize];
+                *llr = -*llr;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::config::{RetryConfig, SoftReadConfig};
+
+    /// Shares of pages that need more than each rung, beside their probabilities.
+    fn shares(config: &EccConfig, page_bytes: u64, rber: f64, ladder: &Ladder, pages: u32) {
+        let page = config.page_code(page_bytes, 1 << 20).expect("a code");
+        let mut bits = BitTrue::new(config, &page, 5).expect("a codec");
+        let mut left = vec![0_u32; ladder.rungs().len()];
+        for number in 0..pages {
+            let fate = bits.read(u64::from(number), rber, ladder);
+            let limit = fate.rung.unwrap_or(left.len());
+            left[..limit].iter_mut().for_each(|count| *count += 1);
+            assert_eq!(fate.lost > 0, fate.rung.is_none());
+        }
+        let mut least = 1.0_f64;
+        for (rung, &count) in ladder.rungs().iter().zip(&left) {
+            least = least.min(page.page_failure_after(rber * rung.factor, rung.reads));
+            let share = f64::from(count) / f64::from(pages);
+            let deviation = (least * (1.0 - least) / f64::from(pages)).sqrt();
+            // The table has noise of its own: 100 errors a point, 10 %.
+            let table = if config.algorithm == Algorithm::Ldpc { 0.3 * least } else { 0.0 };
+            let gap = (share - least).abs();
+            assert!(gap <= 4.5 * deviation + table, "{rung:?}: {share} is not {least}");
+        }
+    }
+
+    #[test]
+    fn bch_pages_fail_and_climb_as_the_formula_says() {
+        let retry = RetryConfig { step_count_max: 2, rber_factor: 0.7, setup_us: 0.0 };
+        let ladder = Ladder::new(Some(&retry), None);
+        // Two and a bit codewords of 223 bits; long ones, one of them shortened.
+        shares(&EccConfig { bch_t: 2, ..EccConfig::default() }, 64, 4e-3, &ladder, 4000);
+        let long = EccConfig { bch_m: 13, bch_t: 8, ..EccConfig::default() };
+        shares(&long, 1536, 8e-4, &ladder, 2000);
+        // Without errors nothing fails.
+        shares(&EccConfig::default(), 4096, 0.0, &ladder, 3);
+    }
+
+    #[test]
+    fn ldpc_pages_fail_and_climb_as_the_table_says() {
+        let config =
+            EccConfig { ldpc_code: Some("nand-1k-r0889".into()), ..EccConfig::of(Algorithm::Ldpc) };
+        let soft = SoftReadConfig { reads: vec![3, 7], setup_us: 0.0 };
+        let ladder = Ladder::new(None, Some(&soft));
+        shares(&config, 1024, 8.2e-3, &ladder, 300);
+        shares(&config, 1024, 1.75e-2, &ladder, 300);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_fates() {
+        let config = EccConfig { bch_t: 1, ..EccConfig::default() };
+        let page = config.page_code(512, 1 << 20).expect("a code");
+        let run = || {
+            let mut bits = BitTrue::new(&config, &page, 9).expect("a codec");
+            (0..200).map(|data| bits.read(data, 2e-3, &Ladder::default())).collect::<Vec<_>>()
+        };
+        let fates = run();
+        assert_eq!(fates, run());
+        assert!(fates.iter().any(|fate| fate.lost > 0));
+        assert!(fates.iter().any(|fate| fate.rung == Some(0)));
+    }
+}
