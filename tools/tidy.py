@@ -51,6 +51,8 @@ PYTHON_ROOMS = [
     "comparison",
     "verification",
     "validation",
+    "targets",
+    "pts",
     "cli",
 ]
 

@@ -1,0 +1,1 @@
+"""Statistics of measurements: numbers in, numbers out; they know no drive and no test."""

@@ -1,0 +1,297 @@
+"""The words between a test and what it measures: a stimulus, its limit, what came of it.
+
+A test says *what* to do (`Stimulus`) and *for how long* (`Limit`) and gets counts and response
+times back (`Measurement`). How it is done, by a simulated drive in virtual time or by fio in real
+time, is the target's own business.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from opennandlab.errors import OpenNandLabError
+from opennandlab.stats.histogram import Histogram
+
+Pattern = Literal["random", "sequential"]
+Data = Literal["random", "file"]
+CacheState = Literal["enabled", "disabled", "absent", "unknown"]
+
+
+class TargetError(OpenNandLabError):
+    """A target that is refused, or that failed in the middle of a test (exit code 3)."""
+
+
+@dataclass(frozen=True)
+class Zone:
+    """A part of the active range and how often it is accessed.
+
+    Args:
+        range_share: Part of the active range, 0 to 1; zones follow each other from its start.
+        access_share: Part of the requests that start in it, 0 to 1.
+    """
+
+    range_share: float
+    access_share: float
+
+
+@dataclass(frozen=True)
+class ActiveRange:
+    """Which addresses a stimulus may touch.
+
+    Args:
+        share: Part of the user capacity, from its start; above 0, at most 1.
+        amount_bytes: None for all of that part; else so many bytes of it, in segments.
+        segments: Equal, separate segments that hold `amount_bytes`, spread over that part at
+            places that follow from `seed`; PTS-C 1.x names 2048.
+        seed: Decides the places.
+    """
+
+    share: float = 1.0
+    amount_bytes: int | None = None
+    segments: int = 2048
+    seed: int = 42
+
+
+@dataclass(frozen=True)
+class Stimulus:
+    """One access pattern.
+
+    Args:
+        pattern: `random`, or `sequential` (ascending, from the start again at the end of the
+            range; with several threads each has an equal slice of the range for its own).
+        read_pct: Share of requests that read, in percent by count; the others write.
+        block_bytes: Size of requests, or pairs of size and share by count (any positive weights).
+        threads: Threads (TC), at least 1.
+        queue_depth: Requests outstanding per thread (QD), at least 1.
+        active_range: Addresses in use.
+        zones: Shares of random requests over parts of the range; none means uniform.
+        align_bytes: Requests start at multiples of it; None for the block size, and for a mix of
+            sizes 4096 bytes.
+        start_bytes: Where a sequential stream begins, in bytes from the start of the range (of
+            each slice, with several threads), so that it can go on where the last one ended.
+        data: What is written: `random`, or `file` (compressible, as a file system holds it).
+    """
+
+    pattern: Pattern = "random"
+    read_pct: float = 0.0
+    block_bytes: int | tuple[tuple[int, float], ...] = 4096
+    threads: int = 1
+    queue_depth: int = 1
+    active_range: ActiveRange = field(default_factory=ActiveRange)
+    zones: tuple[Zone, ...] = ()
+    align_bytes: int | None = None
+    start_bytes: int = 0
+    data: Data = "random"
+
+    @property
+    def outstanding(self) -> int:
+        """Requests outstanding in all threads together (OIO)."""
+        return self.threads * self.queue_depth
+
+
+@dataclass(frozen=True)
+class Limit:
+    """When a stimulus ends: once all that is given is reached, or at `seconds_max`.
+
+    Args:
+        seconds: Time; 0 for none.
+        ios: Completed requests; 0 for none.
+        bytes: Bytes read and written; 0 for none.
+        seconds_max: Ends here in any case; None for never.
+        ramp_ratio: Part of the limit at the start that is run but not measured, 0 to below 1.
+    """
+
+    seconds: float = 0.0
+    ios: int = 0
+    bytes: int = 0
+    seconds_max: float | None = None
+    ramp_ratio: float = 0.0
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Completed requests of one kind within the measured window.
+
+    Args:
+        ios: How many.
+        bytes: Their bytes.
+        latency: Their response times, from submission to completion.
+    """
+
+    ios: int
+    bytes: int
+    latency: Histogram
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A piece of a measurement, of fixed length in time.
+
+    Args:
+        end_s: Its end, in seconds from the start of the stimulus.
+        ios: Requests completed in it.
+        bytes: Their bytes.
+        latency_us_mean: Their mean response time; None without requests.
+        latency_us_max: Their longest one.
+    """
+
+    end_s: float
+    ios: int
+    bytes: int
+    latency_us_mean: float | None
+    latency_us_max: float | None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What a stimulus gave.
+
+    Args:
+        seconds: Length of the measured window, the ramp left out.
+        elapsed_s: Time of the whole stimulus; None where it ran without a clock.
+        reads: Requests that read, in the window.
+        writes: Requests that wrote, in the window.
+        written_bytes: All bytes that the host wrote, the ramp included.
+        end_bytes: Where a sequential stream would go on, as `Stimulus.start_bytes`.
+        samples: Pieces in time, where they were asked for.
+        inside: What only this kind of target knows, such as `nand_bytes_written` of a simulated
+            one or `cpu_pct` of a real one.
+    """
+
+    seconds: float
+    elapsed_s: float | None
+    reads: Requests
+    writes: Requests
+    written_bytes: int
+    end_bytes: int = 0
+    samples: tuple[Sample, ...] = ()
+    inside: dict[str, float | int | None] = field(default_factory=dict)
+
+    @property
+    def ios(self) -> int:
+        """Requests of both kinds."""
+        return self.reads.ios + self.writes.ios
+
+    @property
+    def iops(self) -> float:
+        """Requests of both kinds per second; 0 for a window without length."""
+        return self.ios / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def mb_s(self) -> float:
+        """10^6 bytes of both kinds per second."""
+        total = self.reads.bytes + self.writes.bytes
+        return total * 1e-6 / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def latency(self) -> Histogram:
+        """Response times of all requests."""
+        return Histogram.merged([self.reads.latency, self.writes.latency])
+
+
+@dataclass(frozen=True)
+class Purge:
+    """How a target was purged.
+
+    Args:
+        method: Such as `erase of all blocks`, `nvme format`, `punch hole`.
+        is_purge: Whether it left the target as if nothing had been written.
+        note: What to know about it; empty for nothing.
+    """
+
+    method: str
+    is_purge: bool
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far a stimulus is.
+
+    Args:
+        fraction: Part of its limit that is over, 0 to 1; None when that is unknown.
+        target_s: Time passed in the target.
+    """
+
+    fraction: float | None
+    target_s: float
+
+
+Watcher = Callable[[Step], None]
+
+
+class Target(ABC):
+    """A drive under test. A test calls these verbs one after the other, never two at once.
+
+    Between two calls nothing is outstanding. On Ctrl-C a call ends within 0.2 s by
+    `KeyboardInterrupt`, and what it started is stopped. A target that fails raises `TargetError`.
+    """
+
+    # `sim`, `file`, `device` or `nbd`.
+    kind: ClassVar[str]
+    # Whether time passes only while a stimulus runs, so that it costs nothing.
+    is_virtual: ClassVar[bool]
+    # As the user named it.
+    name: str
+    # Bytes that the host can address.
+    capacity_bytes: int
+    # Smallest request: 512 or 4096.
+    sector_bytes: int
+
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """Return what a report says of the target: `{device: {...}, platform: {...}}`."""
+
+    @abstractmethod
+    def set_cache(self, *, enabled: bool) -> CacheState:
+        """Set the device's own volatile write cache, and return what is known of it then."""
+
+    @abstractmethod
+    def purge(self) -> Purge:
+        """Bring it into the state in which nothing was written; wear stays."""
+
+    @abstractmethod
+    def run(  # noqa: PLR0913 (all but two by name)
+        self,
+        stimulus: Stimulus,
+        limit: Limit,
+        *,
+        seed: int,
+        sample_s: float | None = None,
+        is_measured: bool = True,
+        watch: Watcher | None = None,
+    ) -> Measurement:
+        """Apply a stimulus until its limit.
+
+        Args:
+            stimulus: What to do.
+            limit: For how long.
+            seed: Decides the addresses.
+            sample_s: Length of the pieces in `Measurement.samples`; None for none.
+            is_measured: False for preconditioning, of which only bytes count: a simulated drive
+                then writes without a clock, at the speed of memory.
+            watch: Called from time to time.
+        """
+
+    @abstractmethod
+    def idle(self, seconds: float) -> None:
+        """Let time pass without requests."""
+
+    def checkpoint(self) -> bytes | None:
+        """Return the state, from which `restore` makes an equal target; None if that is impossible.
+
+        What follows depends on this state and on the seeds given later, on nothing else.
+        """
+        return None
+
+    def restore(self, state: bytes) -> None:
+        """Take a state that `checkpoint` returned."""
+        del state
+        raise TargetError(f"{self.name}: the state of this kind of target cannot be set")
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back what the target holds; it may be called twice."""
