@@ -43,6 +43,8 @@ class FakeTarget(Target):
         self.name = "fake:formulas"
         self.capacity_bytes = capacity_bytes
         self.sector_bytes = sector_bytes
+        self.config: dict[str, Any] = {"nand": {"channels": 2, "dies_per_channel": 2}, "ftl": {}}
+        self.units = UNITS
         self.dirt = self.credit_bytes = 0.0
         self.calls = 0
         self.states = 0
@@ -59,7 +61,7 @@ class FakeTarget(Target):
             "sector_bytes": self.sector_bytes,
             "nand_type": "TLC",
             "interface": "ideal",
-            "config": {"note": "a drive of formulas"},
+            "config": self.config,
             "config_sha256": hashlib.sha256(b"formulas").hexdigest(),
             "over_provisioning_ratio": 0.07,
         }
@@ -74,7 +76,7 @@ class FakeTarget(Target):
         self.dirt = self.credit_bytes = 0.0
         return Purge("erase of all blocks", is_purge=True)
 
-    def run(
+    def run(  # noqa: PLR0913
         self,
         stimulus: Stimulus,
         limit: Limit,
@@ -91,7 +93,7 @@ class FakeTarget(Target):
         size = _mean_size(stimulus)
         waf = self._waf(stimulus)
         per_io_us = self._service_us(stimulus, size, waf) * (1 + _noise(seed))
-        busy = min(stimulus.outstanding, UNITS)
+        busy = min(stimulus.outstanding, self.units)
         iops = busy * 1e6 / per_io_us
         ios, seconds = _until(limit, iops, size)
         elapsed = seconds
@@ -123,6 +125,12 @@ class FakeTarget(Target):
             samples=tuple(samples),
             inside={"nand_bytes_written": round(written * waf)},
         )
+
+    def sibling(self, config: dict[str, Any]) -> FakeTarget:
+        dies = config["nand"]["channels"] * config["nand"]["dies_per_channel"]
+        other = FakeTarget(self.capacity_bytes * dies // 4, self.sector_bytes)
+        other.config, other.units = config, UNITS * dies // 4
+        return other
 
     def idle(self, seconds: float) -> None:
         self.calls += 1

@@ -11,11 +11,30 @@ certification by anyone is implied.
 
 from __future__ import annotations
 
-from opennandlab.pts import dirth, ecw, hir, iops, latency, throughput, wsat, xsr
+from opennandlab.pts import (
+    block_size,
+    composite,
+    consistency,
+    dirth,
+    ecw,
+    hir,
+    independence,
+    iops,
+    latency,
+    pathological,
+    rw_ratio,
+    scalability,
+    stability,
+    surface,
+    throughput,
+    wsat,
+    xsr,
+)
 from opennandlab.pts.plan import Settings, Test
 from opennandlab.pts.runner import Place, run_test
 
-TESTS: dict[str, Test] = {
+# Those of the specification, in the order of a complete run.
+STANDARD: dict[str, Test] = {
     test.name: test
     for test in (
         iops.TEST,
@@ -28,5 +47,21 @@ TESTS: dict[str, Test] = {
         ecw.TEST,
     )
 }
+# Those of the tutorials, in the order of `characterise`.
+TUTORIAL: dict[str, Test] = {
+    test.name: test
+    for test in (
+        surface.TEST,
+        stability.TEST,
+        consistency.TEST,
+        independence.TEST,
+        composite.TEST,
+        rw_ratio.TEST,
+        block_size.TEST,
+        scalability.TEST,
+        pathological.TEST,
+    )
+}
+TESTS: dict[str, Test] = {**STANDARD, **TUTORIAL}
 
-__all__ = ["TESTS", "Place", "Settings", "Test", "run_test"]
+__all__ = ["STANDARD", "TESTS", "TUTORIAL", "Place", "Settings", "Test", "run_test"]

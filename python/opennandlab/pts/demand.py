@@ -22,10 +22,9 @@ from typing import Any
 
 from opennandlab.pts.document import histogram, table
 from opennandlab.pts.engine import Bench, Cell
-from opennandlab.pts.hir import precondition
 from opennandlab.pts.patterns import Pattern
 from opennandlab.pts.plan import Option
-from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, until_steady
+from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, until_steady, write_to_steady
 
 STEPS = (1, 2, 4, 6, 8, 16, 32)
 ART_US_MAX = 5000.0
@@ -73,7 +72,7 @@ class Point:
     """An operating point.
 
     Args:
-        name: `max`, `min`, `mid 1`, …
+        name: `MaxIOPS`, `MinIOPS`, `MidIOPS`; with more of these, `MidIOPS 1`, …
         chosen: The combination.
         target_iops: What it should come near to; None for the ends.
         note: What is unusual about it; empty for nothing.
@@ -104,20 +103,23 @@ def points(found: Sequence[Combination], mid_count: int = 1) -> list[Point]:
     if quick:
         most = max(one.iops for one in quick)
         best = min((one for one in quick if one.iops == most), key=lambda one: one.smallness)
-        top = Point("max", best)
+        top = Point("MaxIOPS", best)
     else:
         best = min(found, key=lambda one: (one.latency_us_mean, *one.smallness))
-        top = Point("max", best, note="none under 5 ms: the one with the lowest ART")
+        top = Point("MaxIOPS", best, note="none under 5 ms: the one with the lowest ART")
     least = min(found, key=lambda one: (one.iops, *one.smallness))
-    chosen = [top, Point("min", least)]
+    chosen = [top, Point("MinIOPS", least)]
     for number in range(1, mid_count + 1):
         target = least.iops + number * (best.iops - least.iops) / (mid_count + 1)
-        near = min(
-            quick or found, key=lambda one, to=target: (abs(one.iops - to), *one.smallness)
-        )
+        near = _nearest(quick or found, target)
         note = "" if quick else "none under 5 ms"
-        chosen.append(Point(f"mid {number}", near, target, note))
+        name = "MidIOPS" if mid_count == 1 else f"MidIOPS {number}"
+        chosen.append(Point(name, near, target, note))
     return chosen
+
+
+def _nearest(found: Sequence[Combination], iops: float) -> Combination:
+    return min(found, key=lambda one: (abs(one.iops - iops), *one.smallness))
 
 
 def run(bench: Bench, pattern: Pattern) -> dict[str, Any]:
@@ -125,7 +127,7 @@ def run(bench: Bench, pattern: Pattern) -> dict[str, Any]:
     bench.purge()
     fields = pattern.fields(bench.plan.sector_bytes)
     writes = bench.stimulus(**{**fields, "read_pct": 0})
-    before = precondition(bench, writes, f"{pattern.name.upper()} 0/100")
+    before = write_to_steady(bench, writes, f"{pattern.name.upper()} 0/100")
     pairs = order(bench.plan.text("order"))
     rounds = _rounds(bench, pattern, pairs)
     combinations = [
@@ -133,7 +135,7 @@ def run(bench: Bench, pattern: Pattern) -> dict[str, Any]:
         for at, pair in enumerate(pairs)
     ]
     chosen = points(combinations, int(bench.plan.number("mid_points")))
-    kept = [_histogram(bench, pattern, point) for point in chosen]
+    kept = [one for point in chosen for one in _histograms(bench, pattern, point)]
     single = combinations[pairs.index((1, 1))]
     return {
         "results": {
@@ -169,36 +171,40 @@ def _rounds(bench: Bench, pattern: Pattern, pairs: list[tuple[int, int]]) -> Rou
         plans.append(CellPlan(stimulus, limit, f"TC {threads} QD {depth}"))
 
     def run_round(_: int) -> list[Cell]:
-        bench.measure(writes, bench.plan.time.pre_write("round"), label="pre-write")
+        bench.measure(
+            writes, bench.plan.time.pre_write("round"), label="pre-write", part="prewrite"
+        )
         return [bench.measure(plan.stimulus, plan.limit, label=plan.label) for plan in plans]
 
     at = pairs.index((32, 32))
     tracked = [Tracking("iops", at, plans[at])]
-    return until_steady(bench, run_round, tracked, phase="demand", cells=len(plans) + 1)
+    return until_steady(bench, run_round, tracked, cells=len(plans) + 1)
 
 
-def _histogram(bench: Bench, pattern: Pattern, point: Point) -> dict[str, Any]:
+def _histograms(bench: Bench, pattern: Pattern, point: Point) -> list[dict[str, Any]]:
+    """Return the response times at a point, and those of the writes before it."""
     fields = pattern.fields(bench.plan.sector_bytes)
     stimulus = bench.stimulus(
         **fields, threads=point.chosen.threads, queue_depth=point.chosen.queue_depth
     )
     bench.restart_point()
-    with bench.phase(f"point {point.name}", cells=2):
-        writes = replace(stimulus, read_pct=0)
-        written = bench.measure(writes, bench.plan.time.pre_write("point"), label="pre-write")
+    with bench.phase("point", group=point.name, cells=2):
+        before = bench.measure(
+            replace(stimulus, read_pct=0),
+            bench.plan.time.pre_write("point"),
+            label=f"{point.name} pre-write",
+            part="prewrite",
+        )
         limit = bench.plan.time.histogram(HISTOGRAM_S)
-        cell = bench.measure(stimulus, limit, label=f"point {point.name}")
-    words = point.name.capitalize().replace(" ", "IOPS ") if " " in point.name else (
-        f"{point.name.capitalize()}IOPS"
-    )
-    title = f"{words}, TC {stimulus.threads} QD {stimulus.queue_depth}"
-    return histogram(
-        point.name.replace(" ", "_"),
-        title,
-        cell.latency,
-        iops=cell.iops,
-        pre_write_iops=written.iops,
-    )
+        cell = bench.measure(stimulus, limit, label=point.name)
+    identity = point.name.lower().replace("iops", "_iops").replace(" ", "_")
+    title = f"{point.name}, TC {stimulus.threads} QD {stimulus.queue_depth}"
+    return [
+        histogram(identity, title, cell.latency, iops=cell.iops),
+        histogram(
+            f"prewrite_{identity}", f"Writes before {title}", before.latency, iops=before.iops
+        ),
+    ]
 
 
 def _point(point: Point) -> dict[str, Any]:

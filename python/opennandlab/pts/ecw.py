@@ -1,8 +1,8 @@
 """Enterprise composite workload (ECW; in version 2.0 composite block size workload, CBW).
 
-The procedure of `demand` with the composite pattern: 12 block sizes, three groups of addresses, 40 %
-reads. Block size, group and direction of a request are drawn independently; it is uniform within
-its group, which is that of its first byte.
+The procedure of `demand` with the composite pattern: 12 block sizes, three groups of addresses,
+40 % reads. Block size, group and direction of a request are drawn independently; it is uniform
+within its group, which is that of its first byte.
 
 Source: SNIA PTS tutorial, Kim and Ho, 2013; JEDEC JESD219.
 """

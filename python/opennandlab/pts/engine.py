@@ -249,7 +249,7 @@ class Bench:
         checkpoint_s: float = CHECKPOINT_S,
     ) -> None:
         """Begin at step 0 and time 0."""
-        self.target = target
+        self.target = self._first_target = target
         self.plan = plan
         self.record = Record()
         self.progress = Progress(plan.test.name)
@@ -262,7 +262,6 @@ class Bench:
         self._is_live = journal is None or not journal.resumed
         self._clock_s = 0.0
         self._written_bytes = 0
-        self._phase: Phase | None = None
         self._kept: tuple[int, bytes] | None = None
         self._began = self._kept_at = self._filed_at = time.monotonic()
         self._live_steps = 0
@@ -300,21 +299,20 @@ class Bench:
 
     @contextlib.contextmanager
     def phase(
-        self, name: str, round_number: int | None = None, *, group: str = "", cells: int | None = None
+        self,
+        name: str,
+        round_number: int | None = None,
+        *,
+        group: str = "",
+        cells: int | None = None,
     ) -> Iterator[None]:
         """Collect the steps within as one phase of the record."""
-        self._phase = Phase(name, round_number, group, self._clock_s)
-        self.record.phases.append(self._phase)
+        phase = Phase(name, round_number, group, self._clock_s)
+        self.record.phases.append(phase)
         self.progress.phase, self.progress.round = name, round_number
         self.progress.cell, self.progress.cells = 0, cells
         yield
-        self._close_phase()
-
-    def _close_phase(self) -> None:
-        if self._phase is not None:
-            self._phase.end_s = self._clock_s
-            self._phase.written_bytes = self._written_bytes
-            self._phase = None
+        phase.end_s, phase.written_bytes = self._clock_s, self._written_bytes
 
     def restart_point(self) -> None:
         """Say that a run on a real drive that is cut after this goes on from here."""
@@ -358,21 +356,29 @@ class Bench:
             "queue_depth": stimulus.queue_depth,
         }
 
-    def measure(
+    def measure(  # noqa: PLR0913 (all but two by name)
         self,
         stimulus: Stimulus,
         limit: Limit,
         *,
         label: str,
+        part: str | None = None,
         sample_s: float | None = None,
         is_measured: bool = True,
     ) -> Cell:
         """Apply a stimulus as the next cell of the phase.
 
         What is not measured is no cell of the document: only its bytes and its time count.
+
+        Args:
+            stimulus: What to do.
+            limit: For how long.
+            label: Name of the cell in tables.
+            part: What the document has as its phase, where that is not the phase it runs in.
+            sample_s: Length of the pieces in time that are wanted; None for none.
+            is_measured: False for what only writes.
         """
-        phase = self._phase
-        assert phase is not None, "a cell belongs to a phase"
+        phase = self.record.phases[-1]
         place = (f"{phase.name}/{phase.group}", phase.round or 0, phase.cells)
         phase.cells += 1
         self.progress.cell = phase.cells
@@ -402,7 +408,7 @@ class Bench:
         if temperature is not None:
             self.record.temperatures_c.append(float(temperature))
         cell = Cell(
-            phase.name,
+            part or phase.name,
             phase.group,
             phase.round,
             stimulus,
@@ -425,6 +431,19 @@ class Bench:
         self._do("idle", f"idle {seconds:g} s", rest)
         self._clock_s += seconds
 
+    def exchange(self, target: Target, plan: Plan) -> None:
+        """Go on with another target of the same kind, which is purged first."""
+        self.close()
+        self.target, self.plan = target, plan
+        # A state of the target before is none of this one.
+        self._kept = None
+
+    def close(self) -> None:
+        """Close the target of the last `exchange`, and go back to the first."""
+        if self.target is not self._first_target:
+            self.target.close()
+            self.target = self._first_target
+
     def warn(self, text: str) -> None:
         """Note what the reader of the document should know, once."""
         if text not in self.record.warnings:
@@ -445,9 +464,7 @@ class Bench:
             self._journal.write_checkpoint(*self._kept)
             self._kept = None
 
-    def _do(
-        self, key: str, label: str, act: Callable[[], dict[str, Any]]
-    ) -> dict[str, Any]:
+    def _do(self, key: str, label: str, act: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Do a step, or take its outcome from the journal."""
         self.progress.label, self.progress.fraction = label, 0.0
         index, self._step = self._step, self._step + 1
@@ -455,7 +472,7 @@ class Bench:
             recorded = self._journal.recorded(index, key)
             if recorded is not None:
                 return recorded
-            self._go_live()
+            self._go_live(self._journal)
         self._show()
         outcome = act()
         self._live_steps += 1
@@ -466,13 +483,12 @@ class Bench:
         self._show()
         return outcome
 
-    def _go_live(self) -> None:
+    def _go_live(self, journal: Journal) -> None:
         """Bring the target to where the recorded steps end."""
-        assert self._journal is not None
         self._is_live = True
         if self._step == 1:
             return  # nothing is recorded: the purge comes first
-        state = self._journal.state()
+        state = journal.state()
         self.target.set_cache(enabled=self.plan.cache_enabled)
         if state is not None:
             self.target.restore(state)
@@ -481,7 +497,6 @@ class Bench:
 
     def _keep_sometimes(self) -> None:
         """Keep the state of the drive when the last one is old enough."""
-        assert self._journal is not None
         now = time.monotonic()
         if not self.target.is_virtual or now - self._kept_at < self._checkpoint_s:
             return

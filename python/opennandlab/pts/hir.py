@@ -20,7 +20,7 @@ from typing import Any
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench, Cell
 from opennandlab.pts.plan import RANDOM_LOAD, Test
-from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, mean, until_steady
+from opennandlab.pts.rounds import mean, write_to_steady
 from opennandlab.pts.words import name
 from opennandlab.targets.base import Limit, Stimulus
 
@@ -32,17 +32,17 @@ def run(bench: Bench) -> dict[str, Any]:
     """Purge, write to the steady state, then run the five segments."""
     bench.purge()
     stimulus = bench.stimulus(block_bytes=4 * KIB)
-    rounds = precondition(bench, stimulus, name(stimulus))
+    rounds = write_to_steady(bench, stimulus, name(stimulus))
     steady = rounds.mean(0, "iops")
     segments = [
         _segment(bench, stimulus, number, wait, steady)
         for number, wait in enumerate(WAIT_STATES, start=1)
     ]
-    keys = ("part1_iops", "part2_iops", "recovery_gain", "return_ratio")
+    keys = ("part1_iops", "part2_iops", "gain", "return_ratio")
     return {
         "results": {
             "attained": rounds.attained,
-            "steady_iops": steady,
+            "baseline_iops": steady,
             "unit_s": bench.plan.time.idle_unit_s(),
             "loops": bench.plan.time.idle_loops,
             "segments": segments,
@@ -62,21 +62,6 @@ def run(bench: Bench) -> dict[str, Any]:
     }
 
 
-def precondition(
-    bench: Bench, stimulus: Stimulus, label: str, phase: str = "precondition"
-) -> Rounds:
-    """Write to the steady state: rounds of 30 minutes and a one-minute sample."""
-    limit = bench.plan.time.cell(stimulus.outstanding)
-    gap = bench.plan.time.gap()
-
-    def run_round(_: int) -> list[Cell]:
-        bench.measure(stimulus, gap, label=f"{label}, between samples")
-        return [bench.measure(stimulus, limit, label=label)]
-
-    tracked = [Tracking("iops", 0, CellPlan(stimulus, limit, label))]
-    return until_steady(bench, run_round, tracked, phase=phase, cells=2)
-
-
 def _segment(
     bench: Bench, stimulus: Stimulus, number: int, wait: int, steady: float | None
 ) -> dict[str, Any]:
@@ -84,14 +69,14 @@ def _segment(
     idle_s = wait * unit_s
     parts: list[list[Cell]] = []
     bench.restart_point()
-    for part, rest_s in ((1, idle_s), (2, 0.0)):
+    start_s = bench.clock_s
+    for word, rest_s in (("active", idle_s), ("return", 0.0)):
         cells = []
         loops = bench.plan.time.idle_loops
-        with bench.phase(f"segment {number} part {part}", cells=loops):
+        label = f"wait {wait} {word}"
+        with bench.phase("segment", group=label, cells=loops):
             for _ in range(loops):
-                cells.append(
-                    bench.measure(stimulus, Limit(seconds=unit_s), label=f"wait state {wait}")
-                )
+                cells.append(bench.measure(stimulus, Limit(seconds=unit_s), label=label))
                 if rest_s:
                     bench.idle(rest_s)
         parts.append(cells)
@@ -102,8 +87,10 @@ def _segment(
         "idle_s": idle_s,
         "part1_iops": first,
         "part2_iops": second,
-        "recovery_gain": _ratio(first, steady),
+        "gain": _ratio(first, steady),
         "return_ratio": _ratio(second, steady),
+        "start_s": start_s,
+        "end_s": bench.clock_s,
     }
 
 

@@ -36,11 +36,13 @@ def run(bench: Bench) -> dict[str, Any]:
     bench.purge()
     bench.precondition()
     plans = cell_plans(bench)
-    places = {(plan.stimulus.read_pct, plan.stimulus.block_bytes): at for at, plan in enumerate(plans)}
-    tracked = [Tracking("iops", places[key], plans[places[key]]) for key in TRACKED[bench.plan.pts_version]]
-    rounds = until_steady(
-        bench, lambda _: cells_of_round(bench, plans), tracked, cells=len(plans)
-    )
+    places = {
+        (plan.stimulus.read_pct, plan.stimulus.block_bytes): at for at, plan in enumerate(plans)
+    }
+    tracked = [
+        Tracking("iops", places[key], plans[places[key]]) for key in TRACKED[bench.plan.pts_version]
+    ]
+    rounds = until_steady(bench, lambda _: cells_of_round(bench, plans), tracked, cells=len(plans))
     at_4k = places[0, 4 * KIB]
     return {
         "results": {

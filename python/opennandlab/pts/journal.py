@@ -133,10 +133,7 @@ class Journal:
             return
         lines = self._read()
         steps, restart = self._parse(lines)
-        if self.is_virtual:
-            kept = self._read_checkpoint(len(steps))
-        else:
-            kept = restart
+        kept = self._read_checkpoint(len(steps)) if self.is_virtual else restart
         self._steps = steps[:kept]
         self.resumed = bool(steps)
         self._rewrite(
@@ -215,18 +212,14 @@ class Journal:
             lines.append(line)
         return lines
 
-    def _parse(
-        self, lines: list[dict[str, Any]]
-    ) -> tuple[list[tuple[str, dict[str, Any]]], int]:
+    def _parse(self, lines: list[dict[str, Any]]) -> tuple[list[tuple[str, dict[str, Any]]], int]:
         """Return the steps, and the one with which the round that was cut begins."""
         if not lines or lines[0].get("schema") != SCHEMA:
             raise JournalError(f"{self.path}: this is no journal of a standard test")
         if lines[0].get("settings_sha256") != self._sha256:
             other = lines[0].get("settings") or {}
             differing = sorted(
-                key
-                for key in {*other, *self.settings}
-                if other.get(key) != self.settings.get(key)
+                key for key in {*other, *self.settings} if other.get(key) != self.settings.get(key)
             )
             raise JournalError(
                 f"{self.path}: the run there has other settings ({', '.join(differing)}); "

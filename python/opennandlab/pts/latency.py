@@ -38,9 +38,7 @@ def run(bench: Bench) -> dict[str, Any]:
         (plan.stimulus.read_pct, plan.stimulus.block_bytes): at for at, plan in enumerate(plans)
     }
     tracked = [Tracking("lat_us_mean", places[TRACKED], plans[places[TRACKED]])]
-    rounds = until_steady(
-        bench, lambda _: cells_of_round(bench, plans), tracked, cells=len(plans)
-    )
+    rounds = until_steady(bench, lambda _: cells_of_round(bench, plans), tracked, cells=len(plans))
     kept = [] if bench.plan.pts_version == "1.1" else [add_on(bench)]
     tables = _tables(rounds, places)
     return {
@@ -60,9 +58,7 @@ def add_on(bench: Bench) -> dict[str, Any]:
     stimulus = bench.stimulus(block_bytes=4 * KIB)
     bench.restart_point()
     with bench.phase("histogram", cells=1):
-        cell = bench.measure(
-            stimulus, bench.plan.time.histogram(HISTOGRAM_S), label=name(stimulus)
-        )
+        cell = bench.measure(stimulus, bench.plan.time.histogram(HISTOGRAM_S), label=name(stimulus))
     return histogram("response_time", f"Response time, {name(stimulus)}", cell.latency)
 
 
@@ -106,10 +102,18 @@ def _tables(rounds: Rounds, places: dict[tuple[float, Any], int]) -> list[dict[s
         for identity, share in QUANTILES.items()
     ]
     return [
-        grid("art", "Mean response time (ART), mean of the window", "ms",
-             lambda at: _ms(rounds.mean(at, "lat_us_mean"))),
-        grid("mrt", "Longest response time (MRT) of the window", "ms",
-             lambda at: _ms(rounds.maximum(at, "lat_us_max"))),
+        grid(
+            "art",
+            "Mean response time (ART), mean of the window",
+            "ms",
+            lambda at: _ms(rounds.mean(at, "lat_us_mean")),
+        ),
+        grid(
+            "mrt",
+            "Longest response time (MRT) of the window",
+            "ms",
+            lambda at: _ms(rounds.maximum(at, "lat_us_max")),
+        ),
         *tails,
         grid("iops", "IOPS, mean of the window", "IOPS", lambda at: rounds.mean(at, "iops")),
     ]

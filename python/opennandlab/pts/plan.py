@@ -337,9 +337,7 @@ def _wipc(test: Test, settings: Settings, time: TimeBase, deviations: list[str])
     return asked
 
 
-def _options(
-    test: Test, settings: Settings, deviations: list[str]
-) -> Mapping[str, float | str]:
+def _options(test: Test, settings: Settings, deviations: list[str]) -> Mapping[str, float | str]:
     known = {option.key: option for option in test.options}
     for key in settings.options:
         if key not in known:

@@ -48,6 +48,15 @@ class Rehearsal:
     seconds: float = 0.0
 
 
+@dataclass
+class _Total:
+    """What was asked of a stand and its siblings."""
+
+    runs: int = 0
+    written_bytes: int = 0
+    seconds: float = 0.0
+
+
 class _Stand(Target):
     """A target that does nothing, at once."""
 
@@ -59,12 +68,21 @@ class _Stand(Target):
         self.capacity_bytes = like.capacity_bytes
         self.sector_bytes = like.sector_bytes
         self.is_steady = is_steady
-        self.count = 0
-        self.written_bytes = 0
-        self.seconds = 0.0
+        self.like = like
+        self.total = _Total()
 
     def facts(self) -> dict[str, Any]:
-        return {"device": {}, "platform": {}}
+        return self.like.facts()
+
+    def sibling(self, config: dict[str, Any]) -> Target:
+        stand = _Stand(self.like, is_steady=self.is_steady)
+        dies = (
+            target["nand"]["channels"] * target["nand"]["dies_per_channel"]
+            for target in (config, self.facts()["device"]["config"])
+        )
+        stand.capacity_bytes = int(self.like.capacity_bytes * next(dies) / next(dies))
+        stand.total = self.total
+        return stand
 
     def set_cache(self, *, enabled: bool) -> CacheState:
         return "enabled" if enabled else "disabled"
@@ -83,7 +101,8 @@ class _Stand(Target):
         watch: Watcher | None = None,
     ) -> Measurement:
         del seed, sample_s, is_measured, watch
-        self.count += 1
+        total = self.total
+        total.runs += 1
         size = _mean_bytes(stimulus)
         iops = min(ASSUMED_IOPS, ASSUMED_MB_S * 1e6 / size)
         seconds = max(limit.seconds, limit.ios / iops, limit.bytes / (iops * size))
@@ -94,10 +113,10 @@ class _Stand(Target):
             ios = max(1, round(limit.bytes / size))
         reads = round(ios * stimulus.read_pct / 100)
         written = round((ios - reads) * size)
-        self.written_bytes += written
-        self.seconds += seconds
+        total.written_bytes += written
+        total.seconds += seconds
         # Never steady: cells differ by a factor of up to 11, without any order.
-        window = seconds if self.is_steady else seconds * (1 + self.count * 7919 % 101 / 10)
+        window = seconds if self.is_steady else seconds * (1 + total.runs * 7919 % 101 / 10)
         return Measurement(
             seconds=window,
             elapsed_s=seconds,
@@ -107,7 +126,7 @@ class _Stand(Target):
         )
 
     def idle(self, seconds: float) -> None:
-        self.seconds += seconds
+        self.total.seconds += seconds
 
     def close(self) -> None:
         """Hold nothing."""
@@ -118,7 +137,8 @@ def rehearse(plan: Plan, target: Target, *, is_steady: bool) -> Rehearsal:
     stand = _Stand(target, is_steady=is_steady)
     bench = Bench(stand, plan)
     plan.test.run(bench)
-    done = Rehearsal(written_bytes=stand.written_bytes, seconds=stand.seconds)
+    total = stand.total
+    done = Rehearsal(written_bytes=total.written_bytes, seconds=total.seconds)
     for phase in bench.record.phases:
         row = done.phases.setdefault(phase.name, [0, 0])
         row[0] += 1

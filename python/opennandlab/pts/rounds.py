@@ -157,7 +157,7 @@ def cells_of_round(bench: Bench, plans: Sequence[CellPlan]) -> list[Cell]:
     return [bench.measure(plan.stimulus, plan.limit, label=plan.label) for plan in plans]
 
 
-def until_steady(
+def until_steady(  # noqa: PLR0913 (all but three by name)
     bench: Bench,
     run_round: Callable[[int], list[Cell]],
     tracked: Sequence[Tracking],
@@ -198,3 +198,30 @@ def until_steady(
             break
     bench.progress.rounds_max = None
     return rounds
+
+
+def write_to_steady(
+    bench: Bench, stimulus: Stimulus, label: str, *, phase: str = "precondition", group: str = ""
+) -> Rounds:
+    """Apply a stimulus to the steady state of its IOPS: rounds of 30 minutes and a sample.
+
+    Returns:
+        The rounds; their only cell is the sample, of one minute.
+    """
+    limit = bench.plan.time.cell(stimulus.outstanding)
+    gap = bench.plan.time.gap()
+
+    def run_round(_: int) -> list[Cell]:
+        bench.measure(stimulus, gap, label=label, part="gap")
+        return [bench.measure(stimulus, limit, label=label)]
+
+    tracked = [Tracking("iops", 0, CellPlan(stimulus, limit, label))]
+    return until_steady(bench, run_round, tracked, phase=phase, group=group, cells=2)
+
+
+def prepare_steady(bench: Bench) -> Rounds:
+    """Purge, fill twice, and write random 4 KiB to the steady state."""
+    bench.purge()
+    bench.precondition()
+    stimulus = bench.stimulus(block_bytes=4096)
+    return write_to_steady(bench, stimulus, "RND 4 KiB 0/100")

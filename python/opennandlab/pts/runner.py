@@ -33,7 +33,7 @@ class Cut(KeyboardInterrupt):
         self.document = document
 
 
-class Broken(OpenNandLabError):
+class BrokenError(OpenNandLabError):
     """A target that failed in the middle of a test.
 
     Args:
@@ -101,7 +101,7 @@ def run_test(  # noqa: PLR0913 (all by name but two)
     target: Target,
     *,
     settings: Settings,
-    place: Place = Place(),  # noqa: B008 (immutable)
+    place: Place = Place(),
     name: str | None = None,
     watch: Watcher | None = None,
     checkpoint_s: float = CHECKPOINT_S,
@@ -119,7 +119,7 @@ def run_test(  # noqa: PLR0913 (all by name but two)
 
     Raises:
         Cut: on Ctrl-C, with the partial document.
-        Broken: when the target fails, with the partial document.
+        BrokenError: when the target fails, with the partial document.
         ConfigError: for settings that this test on this target cannot have.
         JournalError: for a run that cannot be resumed.
     """
@@ -147,7 +147,7 @@ def run_test(  # noqa: PLR0913 (all by name but two)
             raise Cut(finish(None)) from None
     except OpenNandLabError as error:
         bench.keep_state()
-        raise Broken(error, finish(None)) from error
+        raise BrokenError(error, finish(None)) from error
     finally:
         if journal is not None:
             journal.close()

@@ -46,9 +46,7 @@ def run(bench: Bench) -> dict[str, Any]:
                 column_label="R/W mix (%)",
                 rows=[kib(size) for size in sorted(sizes)],
                 columns=[mix(0), mix(100)],
-                values=[
-                    [found[size].mean(at, "mb_s") for at in (1, 0)] for size in sorted(sizes)
-                ],
+                values=[[found[size].mean(at, "mb_s") for at in (1, 0)] for size in sorted(sizes)],
             )
         ],
     }

@@ -64,6 +64,14 @@ PRE_WRITE_CAPACITIES = {
 STABILITY_SAMPLES = {"full": 1200, "scaled": 300, "smoke": 20}
 STABILITY_SAMPLE_S_MIN = {"scaled": 0.05, "smoke": 0.01}
 STABILITY_SAMPLE_REAL_S_MIN = {"scaled": 1.0, "smoke": 0.1}
+# Consistency: an hour in samples of one second; capacities written where it is scaled.
+CONSISTENCY_SAMPLES = {"full": 3600, "scaled": 180, "smoke": 18}
+CONSISTENCY_CAPACITIES = {"scaled": 3.0, "smoke": 0.5}
+# Workload independence: 30 minutes of each load.
+INDEPENDENCE_CAPACITIES = {
+    "scaled": {"sequential": 0.25, "random": 1.0},
+    "smoke": {"sequential": 0.1, "random": 0.2},
+}
 
 
 @dataclass(frozen=True)
@@ -178,6 +186,19 @@ class TimeBase:
         if self.name == "smoke":
             return count, floor["smoke"]
         return count, round(max(floor["scaled"], self.capacity_bytes / HIR_BYTES), 6)
+
+    def consistency(self) -> tuple[int, Limit]:
+        """Return how many samples the consistency test takes, and the limit of one."""
+        count = CONSISTENCY_SAMPLES[self.name]
+        if self.name == "full":
+            return count, Limit(seconds=1.0)
+        return count, self.capacities(CONSISTENCY_CAPACITIES[self.name] / count)
+
+    def independence(self, load: Literal["sequential", "random"]) -> Limit:
+        """Return the limit of one load of the workload independence test."""
+        if self.name == "full":
+            return Limit(seconds=GAP_MINUTES * MINUTE_S)
+        return self.capacities(INDEPENDENCE_CAPACITIES[self.name][load])
 
     def describe(self) -> dict[str, Any]:
         """Return what a report says of it."""

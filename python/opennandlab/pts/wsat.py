@@ -10,8 +10,8 @@ shows where it stops being so. It ends by whichever comes first, and the documen
 A round of the rule is 31 minutes, its sample the last of them (by default), and a *minute* of the
 scaled time bases is a thirtieth of their gap: what decides here is bytes, not minutes.
 
-Derived: the level of the new drive (FOB) is the mean over the first 1 % of the capacity, or over the
-first minute if that is more; the *write cliff* is the first minute below half of it; the steady
+Derived: the level of the new drive (FOB) is the mean over the first 1 % of the capacity, or over
+the first minute if that is more; the *write cliff* is the first minute below half of it; the steady
 level is the mean of the rule's window, or of the last five samples, or of the last tenth.
 
 Source: SNIA PTS tutorial, Kim and Ho, 2013, and SNIA SSS PTS-E 1.1 and 2.0.2; the derived figures
@@ -30,74 +30,89 @@ from opennandlab.pts.plan import RANDOM_LOAD, Option, Test
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, mean, until_steady
 from opennandlab.pts.time_base import HOUR_S
 from opennandlab.pts.words import name
-from opennandlab.targets.base import Stimulus
+from opennandlab.targets.base import Limit, Stimulus
 
 KIB = 1024
 FOB_FILLS = 0.01
 CLIFF_SHARE = 0.5
 LAST_SHARE = 0.1
-# Two orders of magnitude more than any minute needs to show where the time went.
 WORKLOADS = ("rnd4k", "oltp", "vod", "metadata", "cbw")
 
 
 def run(bench: Bench) -> dict[str, Any]:
     """Write until the first of the three ends, then keep response times (since version 2.0)."""
     plan = bench.plan
-    limit_bytes = plan.time.saturation_bytes(plan.number("capacities"))
-    limit_s = plan.time.saturation_s(plan.number("hours") * HOUR_S)
     bench.purge()
-    start_s = bench.clock_s
-    stimulus = workload(bench)
-    label = name(stimulus, "CBW")
-    pieces = plan.time.gap_pieces
-    sampled_at = 0 if plan.text("sample_minute") == "first" else pieces
-    minute = plan.time.minute()
-    if minute.bytes:
-        # Bytes are those of the whole request stream; what is written decides.
-        share = max(1 - stimulus.read_pct / 100, 0.01)
-        minute = replace(minute, bytes=int(minute.bytes / share) // 4096 * 4096)
-    ends: list[str] = []
+    writing = Writing(bench, workload(bench))
+    tracked = [Tracking("iops", 0, CellPlan(writing.stimulus, writing.minute, writing.label))]
+    rounds = until_steady(
+        bench,
+        writing.round,
+        tracked,
+        phase="wsat",
+        cells=plan.time.gap_pieces + 1,
+        is_over=lambda: writing.ended is not None,
+    )
+    ended_by = "steady_state" if rounds.attained else writing.ended or "rounds"
+    found = results(bench, writing, rounds, ended_by)
+    kept = [] if plan.pts_version == "1.1" else [latency.add_on(bench)]
+    return {"results": found, "histograms": kept}
 
-    def ended() -> str | None:
-        if bench.written_bytes >= limit_bytes:
+
+class Writing:
+    """The writes, minute by minute.
+
+    Args:
+        bench: Where they are done.
+        stimulus: The load.
+    """
+
+    def __init__(self, bench: Bench, stimulus: Stimulus) -> None:
+        """Know the limits."""
+        plan = bench.plan
+        self.stimulus = stimulus
+        self.label = name(stimulus, "CBW")
+        self.minute = _minute(plan.time.minute(), stimulus)
+        self.start_s = bench.clock_s
+        self.cells: list[Cell] = []
+        self._bench = bench
+        self._limit_bytes = plan.time.saturation_bytes(plan.number("capacities"))
+        self._limit_s = plan.time.saturation_s(plan.number("hours") * HOUR_S)
+        self._sample_at = 0 if plan.text("sample_minute") == "first" else plan.time.gap_pieces
+
+    @property
+    def ended(self) -> str | None:
+        """What ended the writes; None as long as nothing has."""
+        if self._bench.written_bytes >= self._limit_bytes:
             return "written"
-        if limit_s is not None and bench.clock_s - start_s >= limit_s:
+        if self._limit_s is not None and self._bench.clock_s - self.start_s >= self._limit_s:
             return "time"
         return None
 
-    def run_round(_: int) -> list[Cell]:
-        sample: Cell | None = None
-        cell: Cell | None = None
-        for piece in range(pieces + 1):
-            start = cell.measurement.end_bytes if cell else run_round.end  # type: ignore[attr-defined]
-            cell = bench.measure(replace(stimulus, start_bytes=start), minute, label=label)
-            if piece == sampled_at:
-                sample = cell
-            if ended():
+    def round(self, _: int) -> list[Cell]:
+        """Write for 31 minutes, or until an end; return the sample."""
+        sample = self._write()
+        for piece in range(1, self._bench.plan.time.gap_pieces + 1):
+            if self.ended:
                 break
-        assert cell is not None
-        run_round.end = cell.measurement.end_bytes  # type: ignore[attr-defined]
-        # A round that was cut short by an end has no sample of its own.
-        return [sample or cell]
+            cell = self._write()
+            # A round that an end cuts short has its last minute for a sample.
+            sample = cell if piece <= self._sample_at else sample
+        return [sample]
 
-    run_round.end = 0  # type: ignore[attr-defined]
-    del ends
-    tracked = [Tracking("iops", 0, CellPlan(stimulus, minute, label))]
-    rounds = until_steady(
-        bench,
-        run_round,
-        tracked,
-        phase="write",
-        cells=pieces + 1,
-        is_over=lambda: ended() is not None,
-    )
-    cells = [cell for cell in bench.record.cells if cell.phase == "write"]
-    ended_by = "steady_state" if rounds.attained else ended() or "rounds"
-    kept = [] if plan.pts_version == "1.1" else [latency.add_on(bench)]
-    return {
-        "results": results(bench, cells, rounds, ended_by, start_s),
-        "histograms": kept,
-    }
+    def _write(self) -> Cell:
+        start = self.cells[-1].measurement.end_bytes if self.cells else 0
+        stimulus = replace(self.stimulus, start_bytes=start)
+        self.cells.append(self._bench.measure(stimulus, self.minute, label=self.label))
+        return self.cells[-1]
+
+
+def _minute(minute: Limit, stimulus: Stimulus) -> Limit:
+    """Return the limit of a minute; where it is one of bytes, so many are *written*."""
+    if not minute.bytes:
+        return minute
+    write_share = max(1 - stimulus.read_pct / 100, 0.01)
+    return replace(minute, bytes=int(minute.bytes / write_share) // 4096 * 4096)
 
 
 def workload(bench: Bench) -> Stimulus:
@@ -116,10 +131,9 @@ def workload(bench: Bench) -> Stimulus:
     return bench.stimulus(**stimuli[bench.plan.text("workload")])
 
 
-def results(
-    bench: Bench, cells: list[Cell], rounds: Rounds, ended_by: str, start_s: float
-) -> dict[str, Any]:
+def results(bench: Bench, writing: Writing, rounds: Rounds, ended_by: str) -> dict[str, Any]:
     """Return the figures that the curve gives."""
+    cells, start_s = writing.cells, writing.start_s
     capacity = bench.plan.time.capacity_bytes
     new = [cell for cell in cells if cell.written_bytes <= FOB_FILLS * capacity] or cells[:1]
     fob = mean([cell.iops for cell in new])

@@ -46,11 +46,12 @@ def run(bench: Bench) -> dict[str, Any]:
     for number, ((count, limit), load) in enumerate(zip(groups, loads, strict=True), start=1):
         cells: list[Cell] = []
         bench.restart_point()
-        with bench.phase(f"group {number}", cells=count):
+        label = f"group {number}"
+        with bench.phase("group", group=label, cells=count):
             for _ in range(count):
                 start = cells[-1].measurement.end_bytes if cells else 0
                 stimulus = bench.stimulus(**load, start_bytes=start)
-                cells.append(bench.measure(stimulus, limit, label=name(stimulus)))
+                cells.append(bench.measure(stimulus, limit, label=f"{label}: {name(stimulus)}"))
         found.append(cells)
     reference_count = max(1, round(REFERENCE_SHARE * len(found[0])))
     reference = mean([cell.measurement.mb_s for cell in found[0][-reference_count:]])
@@ -60,7 +61,7 @@ def run(bench: Bench) -> dict[str, Any]:
         "results": {
             "groups": summaries,
             "reference_mb_s": reference,
-            "recovery": _recovery(bench, found, at),
+            **_recovery(bench, found, at),
         },
         "tables": [
             table(
@@ -69,7 +70,7 @@ def run(bench: Bench) -> dict[str, Any]:
                 unit,
                 row_label="Group",
                 column_label="",
-                rows=[f"{group['group']}: {group['label']}" for group in summaries],
+                rows=[group["label"] for group in summaries],
                 columns=["min", "mean", "max"],
                 values=[
                     [group[f"{identity}_{word}"] for word in ("min", "mean", "max")]
@@ -100,16 +101,15 @@ def recovery(values: Sequence[float], reference: float) -> int | None:
 
 def _recovery(bench: Bench, found: list[list[Cell]], at: int | None) -> dict[str, Any]:
     if at is None:
-        return {"attained": False, "sample": None, "seconds": None, "drive_fills": None}
+        return {"recovery_sample": None, "recovery_s": None, "recovery_drive_fills": None}
     before = found[1][-1]
     first = found[2][at]
     # At the start of the sample: with the first one there was nothing to recover from.
     written = first.written_bytes - first.measurement.written_bytes - before.written_bytes
     return {
-        "attained": True,
-        "sample": at + 1,
-        "seconds": first.start_s - before.end_s,
-        "drive_fills": written / bench.plan.time.capacity_bytes,
+        "recovery_sample": at + 1,
+        "recovery_s": first.start_s - before.end_s,
+        "recovery_drive_fills": written / bench.plan.time.capacity_bytes,
     }
 
 
