@@ -242,6 +242,32 @@ def job_text(place: Place, stimulus: Stimulus, leg: Leg, seed: int) -> str:
     )
 
 
+def zeros_text(place: Place) -> str:
+    """Write the job file that fills a target with zeros, once."""
+    return _whole_text(place, [("rw", "write"), ("zero_buffers", 1)])
+
+
+def trim_text(place: Place) -> str:
+    """Write the job file that trims a target, once."""
+    return _whole_text(place, [("rw", "trim")])
+
+
+def _whole_text(place: Place, what: list[tuple[str, str | int]]) -> str:
+    """Cover a target in requests of 1 MiB; fio would leave out a shorter end, so that is a job."""
+    unit = 1 << 20
+    whole = place.capacity_bytes - place.capacity_bytes % unit
+    rest = place.capacity_bytes - whole
+    lines: list[tuple[str, str | int]] = [("ioengine", place.engine), *place.options]
+    lines += [("direct", 1), ("allow_file_create", 0), ("overwrite", 1), ("fallocate", "none")]
+    lines += [*what, ("iodepth", 8), ("thread", 1)]
+    text = "[global]\n" + "".join(f"{key}={value}\n" for key, value in lines)
+    if whole:
+        text += f"[whole]\nbs={unit}\nsize={whole}\n"
+    if rest:
+        text += f"[end]\nbs={place.sector_bytes}\noffset={whole}\nsize={rest}\n"
+    return text
+
+
 def leg_seed(seed: int, leg_index: int) -> int:
     """Return fio's seed: odd, because fio multiplies it, and another one for each leg."""
     digest = hashlib.sha256(f"{seed}/{leg_index}".encode()).digest()

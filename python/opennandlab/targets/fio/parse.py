@@ -112,11 +112,6 @@ def totals(document: dict[str, Any]) -> Totals:
         raise OutputError(f"the output of fio lacks what is expected: {error!r}") from error
 
 
-def trimmed_bytes(document: dict[str, Any]) -> int:
-    """Return the bytes that a job trimmed."""
-    return sum(int(job.get("trim", {}).get("io_bytes", 0)) for job in document.get("jobs", []))
-
-
 def _requests(side: dict[str, Any]) -> Requests:
     """Read one direction; the histogram counts, so that it and the number of requests agree."""
     latency = side["lat_ns"]

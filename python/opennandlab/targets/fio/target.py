@@ -22,6 +22,7 @@ from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import (
     Limit,
     Measurement,
+    Purge,
     Requests,
     Sample,
     Step,
@@ -173,11 +174,18 @@ class FioTarget(Target):
             raise TargetError(f"{self.name}: {error}; job file: {files.job}") from error
 
     def fio_documents(
-        self, files: Files, *, seconds_max: float | None, status_s: float | None, watch: Told
+        self,
+        files: Files,
+        *,
+        seconds_max: float | None,
+        status_s: float | None,
+        watch: Told | None = None,
     ) -> list[dict[str, Any]]:
         """Run a job file that exists and return all documents that fio wrote."""
         try:
-            code = run_fio(self.fio, files, seconds_max=seconds_max, status_s=status_s, watch=watch)
+            code = run_fio(
+                self.fio, files, seconds_max=seconds_max, status_s=status_s, watch=watch or _nobody
+            )
         except TargetError as error:
             self._failed = True
             raise TargetError(f"{self.name}: {error}") from error
@@ -201,6 +209,18 @@ class FioTarget(Target):
             )
         return documents
 
+    def write_zeros(self) -> Purge:
+        """Write zeros over everything: the last resort, which is no purge."""
+        place = self.place()
+        files = self.files("zeros")
+        files.job.write_text(job.zeros_text(place), encoding="utf-8")
+        self.fio_documents(files, seconds_max=None, status_s=PROGRESS_S)
+        return Purge(
+            method="zeros over the whole range",
+            is_purge=False,
+            note="every block is written, not erased",
+        )
+
     def engine_for(self, path: Path, sector_bytes: int) -> str:
         """Return the first engine that reads one sector of a local file or device.
 
@@ -217,7 +237,7 @@ class FioTarget(Target):
                 encoding="utf-8",
             )
             try:
-                self.fio_documents(files, seconds_max=1.0, status_s=None, watch=_nobody)
+                self.fio_documents(files, seconds_max=1.0, status_s=None)
             except TargetError as caught:
                 error = caught
                 continue
