@@ -167,7 +167,7 @@ def _segmented(stimulus: Stimulus, reach: int, largest: int) -> Layout:
     raise TargetError(f"an active amount of {amount} bytes has no room for {unit} bytes")
 
 
-def next_leg(stimulus: Stimulus, limit: Limit, done: Done, slice_bytes: int) -> Leg | None:
+def next_leg(stimulus: Stimulus, limit: Limit, done: Done, where: Layout) -> Leg | None:
     """Say what fio should do next; None when the limit is reached."""
     cap = None if limit.seconds_max is None else limit.seconds_max - done.seconds
     if cap is not None and cap < TIME_SLACK_S:
@@ -194,14 +194,18 @@ def next_leg(stimulus: Stimulus, limit: Limit, done: Done, slice_bytes: int) -> 
         leg = Leg(seconds=cap, bytes=amount, is_ramp=ramp > 0)
     else:
         return None
-    return _within_slice(stimulus, leg, done.start_bytes, slice_bytes)
+    return _within_slice(stimulus, leg, done.start_bytes, where)
 
 
-def _within_slice(stimulus: Stimulus, leg: Leg, start_bytes: int, slice_bytes: int) -> Leg:
-    """End a leg where its streams reach the end of their slices, if they begin inside them."""
-    if stimulus.pattern != "sequential" or start_bytes == 0:
+def _within_slice(stimulus: Stimulus, leg: Leg, start_bytes: int, where: Layout) -> Leg:
+    """End a leg where its streams reach the end of their slices, if fio would not go on rightly.
+
+    It wraps to where a stream began, not to the start of the slice; and behind the last segment it
+    goes on with further ones, outside of the range.
+    """
+    if stimulus.pattern != "sequential" or (start_bytes == 0 and not where.segments):
         return leg
-    room = (slice_bytes - start_bytes) * stimulus.threads
+    room = (where.slice_bytes - start_bytes) * stimulus.threads
     leg = replace(leg, start_bytes=start_bytes)
     mean = sum(s * w for s, w in sizes_of(stimulus)) / sum(w for _, w in sizes_of(stimulus))
     if leg.ios and leg.ios * mean <= room:
@@ -227,7 +231,8 @@ def job_text(place: Place, stimulus: Stimulus, leg: Leg, seed: int) -> str:
     lines += _limit_lines(stimulus, leg)
     lines += [("numjobs", stimulus.threads), ("thread", 1), ("group_reporting", 1)]
     lines += [("iodepth", stimulus.queue_depth)]
-    lines += [("randrepeat", 1), ("randseed", seed)]
+    # fio 3.33 ignores the seed where `randrepeat` is on, as it is by default.
+    lines += [("randrepeat", 0), ("randseed", seed)]
     lines += [("random_generator", "tausworthe64"), ("norandommap", 1)]
     if stimulus.read_pct < 100:
         lines.append(("refill_buffers", 1))

@@ -105,7 +105,7 @@ class FioTarget(Target):
                 self.deviations.append(text)
         total = _Total()
         done = job.Done(start_bytes=_in_slice(stimulus.start_bytes, where, stimulus))
-        while leg := job.next_leg(stimulus, limit, done, where.slice_bytes):
+        while leg := job.next_leg(stimulus, limit, done, where):
             result = self._leg(
                 place,
                 stimulus,
@@ -147,7 +147,14 @@ class FioTarget(Target):
         files.job.write_text(job.job_text(place, stimulus, leg, seed), encoding="utf-8")
         seconds = None if leg.seconds is None else leg.seconds + leg.ramp_s
         status = sample_s if sample_s is not None else (PROGRESS_S if seconds is None else None)
-        return self.fio_totals(files, seconds_max=seconds, status_s=status, watch=watch)
+        series = self.fio_totals(files, seconds_max=seconds, status_s=status, watch=watch)
+        if not series[-1].ios:
+            self._failed = True
+            raise TargetError(
+                f"{self.name}: no request was completed in {series[-1].seconds:g} s; "
+                f"job file: {files.job}"
+            )
+        return series
 
     def files(self, label: str) -> Files:
         """Return the names for the next process."""
@@ -282,11 +289,11 @@ def _label(stimulus: Stimulus) -> str:
 
 
 def _in_slice(position: int, where: job.Layout, stimulus: Stimulus) -> int:
-    """Return a stream's position within its slice, at the start of a request."""
+    """Return a stream's position within its slice, at the start of a request or segment."""
     if stimulus.pattern != "sequential":
         return 0
     position %= where.slice_bytes
-    unit = max(size for size, _ in job.sizes_of(stimulus))
+    unit = where.segment_bytes or max(size for size, _ in job.sizes_of(stimulus))
     return position - position % unit
 
 
@@ -316,8 +323,6 @@ def _add(
     """Add a leg to what there is; return the bytes that it moved."""
     last = series[-1]
     done.legs += 1
-    if not last.ios:
-        raise TargetError("fio completed no request within the time of the stimulus")
     share = leg.ramp_s / last.seconds if last.seconds > 0 else 0.0
     guess = round(last.bytes * share)
     moved = last.bytes + guess
