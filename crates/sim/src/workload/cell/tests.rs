@@ -1,0 +1,1 @@
+//! Tests of the declaration, the places and the draws of cells.
