@@ -46,6 +46,16 @@ fn run(drive: &mut Simulation, spec: &Value, seed: u64) -> Value {
     outcome
 }
 
+/// Fails with the keys at which outcomes differ.
+fn assert_same(told: &Value, one: &[Value], other: &[Value]) {
+    for (step, (one, other)) in one.iter().zip(other).enumerate() {
+        let Value::Object(keys) = one else { panic!("an outcome is a mapping") };
+        let differing: Vec<_> = keys.iter().filter(|&(key, value)| other[key] != *value).collect();
+        let text = format!("{differing:?}");
+        assert!(one == other, "{told}, step {step}: {}", &text[..text.len().min(1000)]);
+    }
+}
+
 fn idle(drive: &mut Simulation, seconds: f64) {
     drive.begin_idle(Ns((seconds * 1e9) as u64));
     finish(drive, 100_000);
@@ -71,9 +81,10 @@ fn mixed(ios: u64) -> Value {
 /// Devices with every option that keeps a state of its own.
 fn options() -> Vec<Value> {
     let mut all = vec![json!({})];
-    for policy in ["cost_benefit", "fifo", "random", "d_choices", "windowed_greedy"] {
+    for policy in ["cost_benefit", "fifo", "random", "d_choices"] {
         all.push(json!({"ftl": {"gc_policy": policy}}));
     }
+    all.push(json!({"ftl": {"gc_policy": {"kind": "windowed_greedy", "window_blocks": 8}}}));
     all.push(json!({"ftl": {"gc_policy": {"kind": "cost_benefit", "age": "since_invalidation"}}}));
     all.push(json!({"ftl": {"write_buffer_pages": 64}}));
     for policy in ["fifo", "lru", "clock", "two_q"] {
@@ -104,9 +115,9 @@ fn options() -> Vec<Value> {
             "write_buffer_pages": 32})),
         json!({"ftl": {"write_frontiers": {"kind": "hot_cold", "fraction": 0.1}}}),
         json!({"host": {"throttle": {"wear": {"tbw_tb": 2000, "years": 1, "burst_gb": 0.01},
-            "thermal": {"c_per_w": 15, "time_constant_s": 0.5, "throttle_c": 45, "resume_c": 43,
-                "active_w": 4, "idle_w": 1, "active_mb_s": 50, "throttle_ratio": 0.5}}}}),
-        json!({"controller": {"read_retry": {}}, "nand": {"rber_floor": 2e-3},
+            "thermal": {"c_per_w": 5, "time_constant_s": 0.5, "throttle_c": 45, "resume_c": 43,
+                "active_w": 9, "idle_w": 1, "active_mb_s": 50, "throttle_ratio": 0.5}}}}),
+        json!({"controller": {"read_retry": {}}, "nand": {"rber_floor": 2e-3, "rber_ceil": 4e-3},
             "host": {"command_cost_us": 3, "link": "sata3"}}),
         json!({"nand": {"variation": {"die_stddev": 0.02, "block_stddev": 0.05}}}),
     ]);
@@ -141,7 +152,7 @@ fn cells_go_on_from_a_checkpoint_as_if_nothing_had_been() {
             [first, second, third, fourth]
         };
         let (here, there) = (go_on(&mut live), go_on(&mut restored));
-        assert_eq!(here, there, "{options}");
+        assert_same(&options, &here, &there);
         assert!(live.checkpoint() == restored.checkpoint(), "{options}: the drives differ");
     }
 }
@@ -159,14 +170,18 @@ fn slices_of_any_size_give_the_same_bytes() {
                 drive.cell()
             })
             .collect();
-        assert_eq!(outcomes[0], outcomes[1], "{options}");
-        assert_eq!(outcomes[0], outcomes[2], "{options}");
+        assert_same(&options, &outcomes[..1], &outcomes[1..2]);
+        assert_same(&options, &outcomes[..1], &outcomes[2..]);
     }
 }
 
 #[test]
 fn a_purged_drive_is_a_fresh_one_but_for_its_wear() {
-    for options in options() {
+    for mut options in options() {
+        // Which of the erased blocks is opened depends on wear, unless nothing levels it.
+        if options["ftl"]["wear_leveling"].is_null() {
+            merge(&mut options, &json!({"ftl": {"wear_leveling": "none"}}));
+        }
         let (mut fresh, mut used) = (drive(&options), drive(&options));
         fill(&mut used, 9);
         run(&mut used, &mixed(3000), 9);
@@ -202,7 +217,7 @@ fn a_purged_drive_is_a_fresh_one_but_for_its_wear() {
             let ratio = written(&new[0]) / written(&again[0]);
             assert!((ratio - 1.0).abs() < 0.02, "{options}: {ratio}");
         } else {
-            assert_eq!(new, again, "{options}");
+            assert_same(&options, &new, &again);
         }
         assert_eq!(used.audit(), Ok(()), "{options}");
     }
@@ -271,17 +286,17 @@ fn idle_time_makes_room_and_costs_what_is_done() {
         run(&mut drive, &burst, 3)["seconds"].as_f64().expect("a time")
     };
     let [none, short, long, years] = [0.0, 0.05, 10.0, 1e8].map(speed);
-    assert!(short < none && long < 0.8 * none, "{none} {short} {long}");
+    assert!(short < none && long < 0.9 * none, "{none} {short} {long}");
     assert_eq!(long.to_bits(), years.to_bits(), "once all is done nothing more happens");
 }
 
 #[test]
 fn a_hot_drive_cools_while_idle() {
-    let throttle = json!({"host": {"throttle": {"thermal": {"c_per_w": 15, "time_constant_s": 0.5,
-        "throttle_c": 45, "resume_c": 43, "active_w": 4, "idle_w": 1, "active_mb_s": 20,
+    let throttle = json!({"host": {"throttle": {"thermal": {"c_per_w": 5, "time_constant_s": 0.5,
+        "throttle_c": 45, "resume_c": 43, "active_w": 9, "idle_w": 1, "active_mb_s": 20,
         "throttle_ratio": 0.2}}}});
     let work = json!({"pattern": "sequential", "block_bytes": 65_536, "queue_depth": 8,
-        "limit": {"ios": 200}});
+        "limit": {"ios": 20}});
     let mut drive = drive(&throttle);
     let cool = run(&mut drive, &work, 1)["seconds"].as_f64();
     run(
