@@ -41,10 +41,10 @@ def of_series(plot: Plot, index: int) -> str:
     """Return the colour of a series of a plot."""
     line = plot.series[index]
     if line.colour is not None and line.colour < 0:
-        return GUIDE
+        return GUIDE if line.colour == -1 else NAMED[1]
     place = index if line.colour is None else line.colour
     if plot.ordered:
-        last = max(len(plot.series) - 1, 1)
+        last = max(sum((line.colour or 0) >= 0 for line in plot.series) - 1, 1)
         return shade(LINE_SHARE_MAX * place / last)
     return NAMED[place % len(NAMED)]
 
@@ -52,7 +52,7 @@ def of_series(plot: Plot, index: int) -> str:
 def marker(plot: Plot, index: int) -> str:
     """Return the marker of a series: another one for each, so that colour is not needed."""
     line: Series = plot.series[index]
-    place = index if line.colour is None else max(line.colour, 0)
+    place = index if line.colour is None else abs(line.colour)
     return MARKERS[place % len(MARKERS)]
 
 

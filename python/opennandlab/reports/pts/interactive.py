@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from opennandlab.reports.pts import colours, words
@@ -14,8 +15,8 @@ MODES = {"line": "lines", "dots": "lines+markers", "points": "markers", "dashed"
 SYMBOLS = {"cross": "cross-thin-open", "x": "x-thin-open", "star": "asterisk-open"}
 DOTS_MAX = 200
 HEIGHT, HEIGHT_RELIEF = 420, 560
-# Seen from the front right, from above: the whole box fits a drawing 560 high.
-CAMERA = {"eye": {"x": 1.55, "y": -1.75, "z": 0.95}, "center": {"x": 0, "y": 0, "z": -0.12}}
+# Distance of the eye, so that the whole box fits a drawing 560 high.
+EYE = {"x": 1.15, "y": 1.4, "z": 0.8}
 
 
 def figure(drawn: Plot | Relief) -> dict[str, Any]:
@@ -181,11 +182,27 @@ def _relief(relief: Relief) -> dict[str, Any]:
                 },
                 "aspectmode": "manual",
                 "aspectratio": {"x": 1.25, "y": 1.25, "z": 0.75},
-                "camera": CAMERA,
+                "camera": _camera(relief),
                 "dragmode": "turntable",
             },
         },
     }
+
+
+def _camera(relief: Relief) -> dict[str, Any]:
+    """Return an eye from which what is low stands in front of what is high."""
+
+    def total(values: Iterable[float | None]) -> float:
+        return sum(value for value in values if value is not None)
+
+    first, last = total(row[0] for row in relief.values), total(row[-1] for row in relief.values)
+    near, far = total(relief.values[0]), total(relief.values[-1])
+    eye = {
+        "x": EYE["x"] if first > last else -EYE["x"],
+        "y": EYE["y"] if near > far else -EYE["y"],
+        "z": EYE["z"],
+    }
+    return {"eye": eye, "center": {"x": 0, "y": 0, "z": -0.14}}
 
 
 def _grid_axis(label: str, names: tuple[str, ...]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from opennandlab.reports.pts import steady, tables, words
 from opennandlab.reports.pts.model import Axis, Item, Plot, Relief, Section, Series
@@ -87,3 +88,8 @@ def reliefs(grid: Grid, *, z: str, subject: str) -> list[Relief]:
         )
         for shape, what in (("columns", "3-D columns"), ("surface", "3-D surface"))
     ]
+
+
+def renamed(found: list[Relief], prefix: str) -> list[Relief]:
+    """Return reliefs with a prefix to their ids, for chapters that show several grids."""
+    return [replace(relief, id=f"{prefix}-{relief.id}") for relief in found]

@@ -55,7 +55,7 @@ class Series:
         draw: `line`, `dots` (a line through marked points), `points` alone, `dashed`, `bars`,
             `steps` (a value holds until the next position) or `area` (steps filled to the axis).
         colour: Place in the palette, so that series can share one; by default each has its own.
-            -1 is the grey of guides.
+            -1 is the grey of guides, -2 stands out from series in order.
         texts: What each point is called, where that is not clear from its position.
         quiet: Left out of the legend and of the table of numbers: a guide, not a measurement.
     """
@@ -226,6 +226,7 @@ class Chapter:
         facts: Groups of (name, value) that make the header.
         badges: What qualifies everything below.
         deviations: Where the run left the specification.
+        warnings: What the test itself warned of.
         missing: What the document does not hold, or what of it cannot be used.
         sections: What it shows.
         brief: The header in one line, for the head of each printed page.
@@ -238,6 +239,7 @@ class Chapter:
     facts: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
     badges: tuple[Badge, ...]
     deviations: tuple[str, ...]
+    warnings: tuple[str, ...]
     missing: tuple[str, ...]
     sections: tuple[Section, ...]
     brief: str

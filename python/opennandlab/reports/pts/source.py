@@ -32,6 +32,8 @@ HEADER_KEYS = (
     "pts_version", "profile", "conformance", "deviations", "target", "time_base", "seed", "cache",
     "data", "active_range", "threads", "queue_depth", "purge", "wipc",
 )  # fmt: skip
+# Of these, null is an answer: the test has none, or sets it itself.
+NULLABLE = {"wipc", "threads", "queue_depth"}
 # Tests that last for a time or measure a grid once, and so have no steady state to reach.
 WITHOUT_STEADY_STATE = {"xsr"}
 
@@ -180,15 +182,13 @@ class Measured:
     blocks: tuple[Block, ...]
     samples: tuple[Sample, ...]
     spreads: tuple[Spread, ...]
+    warnings: tuple[str, ...]
     missing: tuple[str, ...]
 
     @property
     def attained(self) -> bool | None:
         """Whether every tracking variable was steady; None where nothing was tracked."""
-        known = [one.attained for one in self.steady]
-        if not known:
-            return None
-        return all(one is True for one in known)
+        return all(one.attained is True for one in self.steady) if self.steady else None
 
     @property
     def capacity_bytes(self) -> float | None:
@@ -268,9 +268,15 @@ def read(document: dict[str, Any], name: str, complaints: list[str] | None = Non
         missing.append(f"the document has no {_listed(absent)}")
     if not complaints:
         missing += _wrong_digest(document)
+    if document.get("partial") is True:
+        missing.append("the run was interrupted: what it had not measured by then is not there")
     header = _mapping(document, "header", missing)
     if header:
-        lacks = [key for key in HEADER_KEYS if header.get(key) is None]
+        lacks = [
+            key
+            for key in HEADER_KEYS
+            if key not in header or (header[key] is None and key not in NULLABLE)
+        ]
         if lacks:
             missing.append(f"the header does not say: {_listed(lacks)}")
     phases = _phases(document, missing)
@@ -294,6 +300,7 @@ def read(document: dict[str, Any], name: str, complaints: list[str] | None = Non
         blocks=tuple(_blocks(document, missing)),
         samples=_samples(document, phases, missing),
         spreads=tuple(_spreads(document, missing)),
+        warnings=tuple(as_text(text) for text in as_list(document.get("warnings")) if text),
         missing=tuple(missing),
     )
 
@@ -438,7 +445,8 @@ STEADY_NUMBERS = (
 
 def _steady(entry: dict[str, Any]) -> Steady:
     tracking = as_dict(entry.get("tracking"))
-    attained = entry.get("attained")
+    # Where several variables are tracked, `attained` is said of all and `steady` of this one.
+    attained = entry.get("steady", entry.get("attained"))
     values = [as_number(value) for value in as_list(entry.get("values"))]
     window = [as_count(value) for value in as_list(entry.get("window"))]
     pairs = [pair for pair in as_list(entry.get("values_by_round")) if isinstance(pair, list)]

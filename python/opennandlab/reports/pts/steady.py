@@ -19,12 +19,15 @@ GREY = -1
 
 def sections(measured: Measured) -> Iterator[Section]:
     """Yield the section on steady state, where a variable was tracked."""
-    if not measured.steady:
-        return
-    items: list[Item] = []
-    for place, steady in enumerate(measured.steady):
-        items.extend(_of_variable(steady, place, len(measured.steady)))
-    yield Section("steady-state", "Steady state", tuple(items), _lead(measured))
+    if measured.steady:
+        shown = tuple(items(measured.steady))
+        yield Section("steady-state", "Steady state", shown, lead(measured.steady))
+
+
+def items(states: Sequence[Steady], name: str = "") -> Iterator[Item]:
+    """Yield plots and table of some tracking variables; `name` sets their ids apart."""
+    for place, steady in enumerate(states):
+        yield from _of_variable(steady, place, f"-{name}" if name else "", len(states))
 
 
 def name(steady: Steady, place: int) -> str:
@@ -127,19 +130,21 @@ def round_axis(rounds: Sequence[int]) -> Axis:
     return Axis("round", ticks=tuple((float(r), str(r)) for r in range(first, last + 1, step)))
 
 
-def _lead(measured: Measured) -> str:
-    states = [
-        f"{name(steady, place)}: {verdict(steady)}." for place, steady in enumerate(measured.steady)
-    ]
+def lead(states: Sequence[Steady]) -> str:
+    """Return what came of some tracking variables, and the rule."""
+    if not states:
+        return ""
+    found = [f"{name(steady, place)}: {verdict(steady)}." for place, steady in enumerate(states)]
     rule = (
         "Steady is: over five rounds the values spread by at most 20 % of their mean, and the "
         "line fitted to them changes by at most 10 % of it."
     )
-    return " ".join([*states, rule])
+    return " ".join([*found, rule])
 
 
-def _of_variable(steady: Steady, place: int, count: int) -> Iterator[Item]:
-    suffix = f"-{place + 1}" if count > 1 else ""
+def _of_variable(steady: Steady, place: int, suffix: str, count: int) -> Iterator[Item]:
+    if count > 1:
+        suffix += f"-{place + 1}"
     if steady.by_round:
         yield tracked_plot(steady, place, suffix)
     if steady.usable:

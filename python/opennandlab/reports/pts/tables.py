@@ -104,7 +104,11 @@ def _ms(found: float | None) -> float | None:
 def window_cells(measured: Measured) -> tuple[CellRow, ...]:
     """Return the cells of the measurement window; of all rounds where there is no window."""
     rounds = {number for steady in measured.steady for number in steady.window}
-    cells = tuple(cell for cell in measured.cells if cell.round is not None)
+    cells = tuple(
+        cell
+        for cell in measured.cells
+        if cell.round is not None and cell.phase in {"round", ""}
+    )
     return tuple(cell for cell in cells if cell.round in rounds) if rounds else cells
 
 

@@ -11,7 +11,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from opennandlab.reports.pts import header, iops, steady, tables
+from opennandlab.reports.pts import (
+    demand,
+    header,
+    hir,
+    iops,
+    latency,
+    steady,
+    tables,
+    throughput,
+    wsat,
+    xsr,
+)
 from opennandlab.reports.pts.model import Chapter, Item, Plot, Section
 from opennandlab.reports.pts.source import Measured, read
 
@@ -28,6 +39,13 @@ def generic(measured: Measured) -> Iterator[Section]:
 
 VIEWS: dict[str, View] = {
     "iops": iops.sections,
+    "throughput": throughput.sections,
+    "latency": latency.sections,
+    "wsat": wsat.sections,
+    "hir": hir.sections,
+    "xsr": xsr.sections,
+    "dirth": demand.sections,
+    "ecw": demand.sections,
 }
 
 
@@ -45,7 +63,9 @@ def chapter(document: dict[str, Any], name: str, complaints: list[str] | None = 
 def chapter_of(measured: Measured) -> Chapter:
     """Return the chapter of a document that was read."""
     view = VIEWS.get(measured.test, generic)
-    sections = [*view(measured), *tables.results(measured)]
+    sections = list(view(measured))
+    if not any(section.id == "results" for section in sections):
+        sections += tables.results(measured)
     return Chapter(
         id=re.sub(r"[^a-z0-9]+", "-", f"{measured.test or 'test'}".lower()).strip("-") or "test",
         title=measured.title,
@@ -53,6 +73,7 @@ def chapter_of(measured: Measured) -> Chapter:
         facts=header.facts(measured),
         badges=header.badges(measured),
         deviations=header.deviations(measured),
+        warnings=measured.warnings,
         missing=measured.missing + tuple(_empty(sections)),
         sections=tuple(_unique(sections)),
         brief=header.brief(measured),

@@ -1,0 +1,42 @@
+"""Latency: response times at one outstanding request, three block sizes by three mixes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opennandlab.reports.pts import iops, response, steady, tables
+from opennandlab.reports.pts.model import Item, Section
+from opennandlab.reports.pts.source import Measured
+
+
+def sections(measured: Measured) -> Iterator[Section]:
+    """Yield what a report of the latency test shows."""
+    cells = [cell for cell in tables.window_cells(measured) if cell.phase in {"round", ""}]
+    means = tables.mean_grid(cells, "lat_us_mean", 1e-3)
+    tops = tables.mean_grid(cells, "lat_us_max", 1e-3, largest=True)
+    items: list[Item] = [tables.of_block(block) for block in measured.blocks]
+    if not items:
+        made = (
+            tables.grid_table(means, id="art", title="Mean response time (ART), ms", digits=3),
+            tables.grid_table(tops, id="mrt", title="Longest response time (MRT), ms", digits=3),
+        )
+        items = [table for table in made if table]
+    yield Section("latency", "Response times by block size and mix", tuple(items))
+    solid: list[Item] = []
+    for name, grid in (("ART", means), ("MRT", tops)):
+        columns = iops.reliefs(grid, z=f"{name}, ms", subject=name)[:1]
+        solid.extend(iops.renamed(columns, name.lower()))
+    yield Section("latency-3d", "Mean and longest response time, 3-D", tuple(solid))
+    writes = [cell for cell in measured.cells if cell.rw_pct == 0 and cell.phase in {"round", ""}]
+    plots = [
+        steady.convergence(writes, metric, title=title, id=name)
+        for metric, title, name in (
+            ("lat_us_mean", "Steady-state convergence: ART of writes (0/100)", "convergence-art"),
+            ("lat_us_max", "Convergence: MRT of writes (0/100)", "convergence-mrt"),
+        )
+    ]
+    yield Section("convergence", "Convergence", tuple(plot for plot in plots if plot))
+    yield from steady.sections(measured)
+    if measured.spreads:
+        shown = tuple(response.items(measured.spreads))
+        yield Section("histogram", "Response time histogram, after the steady state", shown)
