@@ -11,11 +11,12 @@ from typing import Any
 
 from opennandlab.reports.pts import steady as steadiness
 from opennandlab.reports.pts import words
-from opennandlab.reports.pts.model import Badge
+from opennandlab.reports.pts.model import Badge, Kind
 from opennandlab.reports.pts.source import Measured, as_dict, as_list, as_number, as_text, plain
 
 Facts = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 PROFILES = {"C": "PTS-C (client)", "E": "PTS-E (enterprise)"}
+KINDS: dict[str, Kind] = {"full": "good", "scaled": "plain"}
 # The claim that a report must not make, whatever ran.
 CLAIM = "Made after the published specification; not certified by SNIA."
 
@@ -53,18 +54,35 @@ def brief(measured: Measured) -> str:
     """Return the header in one line, for each printed page."""
     header = measured.header
     parts = [
-        _tool(measured),
+        tool(measured),
         measured.title,
         profile(measured),
         as_text(header.get("pts_version")),
         f"conformance: {as_text(header.get('conformance')) or 'unknown'}",
-        as_text(measured.target.get("name")),
+        _device_name(measured),
         f"cache {_cache(header)}",
+        f"purge: {as_text(as_dict(header.get('purge')).get('method')) or 'unknown'}",
+        f"WIPC: {_wipc(as_dict(header.get('wipc')), header) or 'unknown'}",
         f"AR {_active_range(header)}",
+        f"data {as_text(header.get('data')) or 'unknown'}",
+        _load(header),
+        f"seed {_optional(header.get('seed'), 'unknown')}",
         f"steady state: {_steady(measured)}",
-        f"{len(deviations(measured))} deviations" if deviations(measured) else "no deviations",
+        _counted(len(deviations(measured)), "deviation"),
     ]
     return " · ".join(part for part in parts if part)
+
+
+def _device_name(measured: Measured) -> str:
+    device = as_dict(measured.target.get("device"))
+    parts = [
+        as_text(measured.target.get("name")),
+        as_text(device.get("vendor")),
+        as_text(device.get("model")),
+        as_text(device.get("firmware")),
+        words.binary(measured.capacity_bytes) if measured.capacity_bytes else "",
+    ]
+    return " ".join(part for part in parts if part)
 
 
 def deviations(measured: Measured) -> tuple[str, ...]:
@@ -82,8 +100,7 @@ def _badges(measured: Measured) -> Iterator[Badge]:
     header = measured.header
     conformance = as_text(header.get("conformance"))
     if conformance:
-        kind = {"full": "good", "scaled": "plain"}.get(conformance, "warning")
-        yield Badge(f"conformance: {conformance}", "good" if kind == "good" else _kind(kind))
+        yield Badge(f"conformance: {conformance}", KINDS.get(conformance, "warning"))
     else:
         yield Badge("conformance unknown", "warning")
     clock = as_text(as_dict(header.get("time_base")).get("clock"))
@@ -97,10 +114,6 @@ def _badges(measured: Measured) -> Iterator[Badge]:
         yield Badge("interrupted and resumed", "warning")
     if measured.missing:
         yield Badge("document incomplete", "bad")
-
-
-def _kind(kind: str) -> Any:  # noqa: ANN401 (one of the literals of Badge)
-    return kind
 
 
 def _test(measured: Measured) -> list[tuple[str, str]]:
@@ -193,7 +206,7 @@ def _run(measured: Measured) -> list[tuple[str, str]]:
         ("Duration", words.span(max(ends, default=None)) + _clock(measured)),
         ("Written", words.capacity(total) + fills),
         ("Temperature", f"{min(known):g} to {max(known):g} °C" if known else "not measured"),
-        ("Tool", _tool(measured)),
+        ("Tool", tool(measured)),
         ("Created", measured.created or "not recorded"),
         ("Digest", measured.digest[:16]),
     ]
@@ -204,7 +217,8 @@ def _clock(measured: Measured) -> str:
     return f" of {clock} time" if clock else ""
 
 
-def _tool(measured: Measured) -> str:
+def tool(measured: Measured) -> str:
+    """Return what made a document."""
     version, commit = as_text(measured.tool.get("version")), as_text(measured.tool.get("commit"))
     return f"opennandlab {version}{f' ({commit})' if commit else ''}" if version else "opennandlab"
 
@@ -243,7 +257,7 @@ def _active_range(header: dict[str, Any]) -> str:
 def _load(header: dict[str, Any]) -> str:
     threads, depth = header.get("threads"), header.get("queue_depth")
     if threads is None and depth is None:
-        return "as the test says"
+        return "TC / QD as the test says"
     return f"TC {_count(threads)} / QD {_count(depth)}"
 
 
@@ -257,6 +271,10 @@ def _steady(measured: Measured) -> str:
         return states.pop()
     reached = sum(one.attained is True for one in measured.steady)
     return f"{reached} of {len(measured.steady)} variables attained"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count or 'no'} {what}{'' if count == 1 else 's'}"
 
 
 def _count(value: object) -> str:

@@ -88,7 +88,7 @@ def _bars(measured: Measured) -> Iterator[Plot]:
     ]
     yield Plot(
         "gain", "Recovery gain and return ratio", axis, Axis("ratio to the steady state", zero=True),
-        tuple(gains), marks=(Mark("y", 1.0, "steady state"),),
+        tuple(gains), marks=(Mark("y", 1.0, ""),),
     )  # fmt: skip
 
 

@@ -35,8 +35,10 @@ def page(report: Report) -> str:
     from markupsafe import Markup
     from plotly.offline import get_plotlyjs
 
-    def drawn(item: Item, place: int) -> Markup:
-        return Markup(_item(item, f"c{place}-{item.id}"))  # noqa: S704 (made by our own templates)
+    def drawn(item: Item, place: int, heading: str) -> Markup:
+        # A heading is not said twice.
+        text = _item(item, f"c{place}-{item.id}", is_titled=item.title == heading)
+        return Markup(text)  # noqa: S704 (made by our own templates)
 
     figures = any(isinstance(item, Plot | Relief) for one in report.chapters for item in one.items)
     # `</` would end the script element early; inside a string `<\\/` is the same.
@@ -84,15 +86,16 @@ def _asset(name: str) -> str:
     return (folder / name).read_text(encoding="utf-8")
 
 
-def _item(item: Item, anchor: str) -> str:
+def _item(item: Item, anchor: str, *, is_titled: bool) -> str:
     if isinstance(item, Table):
-        return _table(item, anchor)
+        return _table(item, anchor, is_titled=is_titled)
     from markupsafe import Markup
 
     drawing = svg.drawing(item) if isinstance(item, Plot) else relief.drawing(item)
     data = json.dumps(interactive.figure(item), allow_nan=False).replace("</", "<\\/")
     return _environment().get_template("figure.html.j2").render(
         anchor=anchor,
+        is_titled=is_titled,
         figure=item,
         depth=isinstance(item, Relief) and item.shape != "bands",
         drawing=Markup(drawing),  # noqa: S704 (its texts were escaped when it was drawn)
@@ -101,7 +104,9 @@ def _item(item: Item, anchor: str) -> str:
     )
 
 
-def _table(table: Table, anchor: str, *, is_inner: bool = False) -> str:
+def _table(
+    table: Table, anchor: str, *, is_inner: bool = False, is_titled: bool = False
+) -> str:
     return _environment().get_template("table.html.j2").render(
-        table=table, anchor=anchor, is_inner=is_inner
+        table=table, anchor=anchor, is_inner=is_inner, is_titled=is_titled
     )

@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from opennandlab.reports.pts import colours, words
+from opennandlab.reports.pts import colours, svg, words
 from opennandlab.reports.pts.model import Axis, Plot, Relief, Series
 
 FONT = {"family": "system-ui, 'Segoe UI', Roboto, Arial, sans-serif", "color": colours.INK, "size": 12}
 DASHES = {"dashed": "dash"}
 MODES = {"line": "lines", "dots": "lines+markers", "points": "markers", "dashed": "lines"}
 SYMBOLS = {"cross": "cross-thin-open", "x": "x-thin-open", "star": "asterisk-open"}
-DOTS_MAX = 200
+DOTS_MAX = 60
 HEIGHT, HEIGHT_RELIEF = 420, 560
 # Distance of the eye, so that the whole box fits a drawing 560 high.
 EYE = {"x": 1.15, "y": 1.4, "z": 0.8}
@@ -25,9 +25,7 @@ def figure(drawn: Plot | Relief) -> dict[str, Any]:
 
 
 def _plot(plot: Plot) -> dict[str, Any]:
-    from opennandlab.reports.pts.svg import legend_entries
-
-    named = legend_entries(plot)
+    named = svg.legend_entries(plot)
     columns = max(1, 620 // max(40 + 7 * max((len(s.name) for s in plot.series), default=1), 1))
     rows = -(-len(named) // columns)
     layout: dict[str, Any] = {
@@ -66,14 +64,14 @@ def _series(plot: Plot, index: int, is_named: bool) -> dict[str, Any]:  # noqa: 
         if line.texts:
             shape |= {"text": list(line.texts), "textposition": "outside", "cliponaxis": False}
         return shape
+    if line.draw == "area":
+        return shape | _bins(line, colour)
     shape |= {"type": "scatter", "line": {"color": colour, "width": 1.4 if _is_guide(line) else 2}}
     if line.draw == "dashed":
         shape["line"]["dash"] = "dash"
-    if line.draw in {"steps", "area"}:
-        shape |= {"mode": "lines"}
+    if line.draw == "steps":
+        shape["mode"] = "lines"
         shape["line"]["shape"] = "hv"
-        if line.draw == "area":
-            shape |= {"fill": "tozeroy", "y": [y or None for y in line.y]}
         return shape
     symbol = colours.marker(plot, index)
     is_dense = line.draw == "dots" and len(line.x) > DOTS_MAX
@@ -85,10 +83,32 @@ def _series(plot: Plot, index: int, is_named: bool) -> dict[str, Any]:  # noqa: 
         "line": {"color": colour, "width": 1.6},
     }
     if line.texts:
-        shape |= {"text": list(line.texts), "textposition": "top center"}
+        shape |= {"text": list(line.texts), "textposition": _sides(line)}
         shape["mode"] += "+text"
         shape["textfont"] = {"weight": 600}
     return shape
+
+
+def _sides(line: Series) -> list[str]:
+    """Return on which side of its point each text stands, so that none leaves the drawing."""
+    seen = [x for x in line.x if x is not None]
+    low, high = min(seen, default=0.0), max(seen, default=1.0)
+    middle = (low + high) / 2
+    return ["top right" if x is not None and x <= middle else "top left" for x in line.x]
+
+
+def _bins(line: Series, colour: str) -> dict[str, Any]:
+    """Return bars that reach from each position to the next."""
+    edges = [x for x in line.x if x is not None]
+    pairs = list(zip(edges, edges[1:], strict=False))
+    return {
+        "type": "bar",
+        "x": [(low + high) / 2 for low, high in pairs],
+        "width": [high - low for low, high in pairs],
+        "y": [y or None for y in line.y[: len(pairs)]],
+        "marker": {"color": colour, "line": {"width": 0}},
+        "hovertemplate": "%{x:.4g}: %{y}<extra></extra>",
+    }
 
 
 def _is_guide(line: Series) -> bool:
@@ -108,9 +128,11 @@ def _axis(axis: Axis, values: list[float | None]) -> dict[str, Any]:
     }
     if axis.scale == "log":
         seen = [value for value in values if value is not None and value > 0]
-        shape["exponentformat"] = "none"
-        if seen and math.log10(max(seen) / min(seen)) > 2:
-            shape["dtick"] = 1
+        shape |= {"exponentformat": "none", "dtick": 1}
+        if seen and math.log10(max(seen) / min(seen)) < 2 and not axis.ticks:
+            marks = svg.ticks(axis, svg.ends_of(axis, seen))
+            shape |= {"tickvals": [value for value, _ in marks]}
+            shape |= {"ticktext": [text for _, text in marks], "tickmode": "array"}
     else:
         shape["separatethousands"] = True
         shape["exponentformat"] = "none"
@@ -154,6 +176,7 @@ def _mark_text(plot: Plot, index: int) -> dict[str, Any]:
     return {
         "text": mark.text, "showarrow": False, "x": place, "xanchor": "left", "yref": "y domain",
         "y": 1 - 0.055 * (order % 6), "yanchor": "top", "font": {"color": "#444", "size": 11},
+        "bgcolor": "rgba(255,255,255,0.75)",
     }  # fmt: skip
 
 

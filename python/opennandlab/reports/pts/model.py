@@ -18,6 +18,7 @@ Number = float | None
 Cell = float | int | str | None
 Scale = Literal["linear", "log"]
 Draw = Literal["line", "dots", "points", "dashed", "bars", "steps", "area"]
+Kind = Literal["good", "plain", "warning", "bad"]
 Shape = Literal["surface", "columns", "bands"]
 
 
@@ -53,7 +54,8 @@ class Series:
         x: Positions.
         y: Values, as many as positions.
         draw: `line`, `dots` (a line through marked points), `points` alone, `dashed`, `bars`,
-            `steps` (a value holds until the next position) or `area` (steps filled to the axis).
+            `steps` (a value holds until the next position) or `area` (bars from each position to
+            the next, for histograms).
         colour: Place in the palette, so that series can share one; by default each has its own.
             -1 is the grey of guides, -2 stands out from series in order.
         texts: What each point is called, where that is not clear from its position.
@@ -212,7 +214,7 @@ class Badge:
     """
 
     text: str
-    kind: Literal["good", "plain", "warning", "bad"] = "plain"
+    kind: Kind = "plain"
 
 
 @dataclass(frozen=True)

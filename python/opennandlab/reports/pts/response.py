@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from opennandlab.reports.pts import words
+from opennandlab.reports.pts import tables, words
 from opennandlab.reports.pts.model import Axis, Cell, Item, Mark, Plot, Series, Table
 from opennandlab.reports.pts.source import Spread
 from opennandlab.stats.histogram import Histogram
@@ -51,7 +51,8 @@ def histogram(spread: Spread) -> Plot:
     mean = found.mean_ns
     if mean:
         marks.append(Mark("x", mean / size, f"mean: {words.value(mean / size)} {unit}"))
-    note = f"{found.count:,} requests; bins 6 % wide, both axes logarithmic.".replace(",", " ")
+    count = words.number(found.count)
+    note = f"{count} requests; bins 6 % wide, both axes logarithmic."
     return Plot(
         f"histogram-{spread.id}",
         f"Response time histogram: {spread.title}",
@@ -101,8 +102,7 @@ def levels(spreads: Sequence[Spread], suffix: str = "") -> Table:
         row: list[Cell] = [spread.title, float(found.count), None if mean is None else mean * 1e-6]
         for _, share in LEVELS:
             ns = found.quantile_ns(share)
-            missing = f"n/a ({found.count:,} samples)".replace(",", " ")
-            row.append(missing if ns is None else ns * 1e-6)
+            row.append(tables.no_percentile(found.count) if ns is None else ns * 1e-6)
         rows.append((*row, found.max_ns * 1e-6))
     heads = ("", "requests", "ART, ms", *(f"{name}, ms" for name, _ in LEVELS), "MRT, ms")
     return Table(f"confidence-levels{suffix}", "Confidence levels", heads, tuple(rows))

@@ -223,20 +223,21 @@ def _determination(steady: Steady, place: int, suffix: str) -> Table:
             found["slope_allowed"],
             holds("slope_excursion", "slope_allowed"),
         ),
-        ("Fitted line", _formula(steady, found, label), "", "", ""),
     ]
     return Table(
         f"determination{suffix}",
         f"Steady-state determination: {name(steady, place)}",
         (f"{label}", "measured", "of the mean", "allowed", "holds"),
         tuple(rows),
+        _formula(steady, found, label),
     )
 
 
 def _formula(steady: Steady, found: dict[str, float | None], label: str) -> str:
     slope, intercept = found["slope"], found["intercept"]
     if slope is None or intercept is None:
-        return words.NOTHING
+        return ""
     at_zero = intercept - slope * steady.window[0]
     sign = "+" if at_zero >= 0 else "−"
-    return f"{label.split(',')[0]} = {slope:.6g} · R {sign} {abs(at_zero):.6g}"
+    line = f"{slope:.6g} · R {sign} {abs(at_zero):.6g}".replace("-", "−")
+    return f"Fitted line: {label} = {line}, where R is the round."

@@ -42,7 +42,7 @@ def standalone(figure: Plot | Relief) -> str:
 
 def drawing(plot: Plot) -> str:
     """Return a plot as one SVG element."""
-    xs, ys = _ends(plot, "x"), _ends(plot, "y")
+    xs, ys = ends(plot, "x"), ends(plot, "y")
     rows = list(_legend_rows(plot))
     height = PANEL + LEGEND_ROW * len(rows) + (6 if rows else 0)
     parts = [
@@ -103,7 +103,7 @@ def _decade_ticks(low: float, high: float) -> list[tuple[float, str]]:
     return [(value, words.number(value)) for value in steps if low <= value <= high]
 
 
-def _ends(plot: Plot, axis: str) -> Ends:
+def ends(plot: Plot, axis: str) -> Ends:
     values: list[Number] = []
     for line in plot.series:
         values.extend(line.x if axis == "x" else line.y)
@@ -143,15 +143,15 @@ def _drawn(plot: Plot, index: int, line: Series, xs: Ends, ys: Ends) -> str:
     colour = colours.of_series(plot, index)
     if line.draw == "bars":
         return _bars(plot, index, line, xs, ys)
+    if line.draw == "area":
+        return _area(plot, line, xs, ys, colour)
     runs: list[list[tuple[float, float]]] = [[]]
     for x, y in zip(line.x, line.y, strict=False):
         if plot.x.shows(x) and plot.y.shows(y):
             runs[-1].append((_across(x or 0.0, xs, plot.x), _up(y or 0.0, ys, plot.y)))
-        elif line.draw in {"steps", "area"} and plot.x.shows(x):
-            runs[-1].append((_across(x or 0.0, xs, plot.x), float(PANEL - BOTTOM)))
         else:
             runs.append([])
-    if line.draw in {"steps", "area"}:
+    if line.draw == "steps":
         runs = [_stepped(run) for run in runs]
     parts = []
     dash = ' stroke-dasharray="7 4"' if line.draw == "dashed" else ""
@@ -160,10 +160,6 @@ def _drawn(plot: Plot, index: int, line: Series, xs: Ends, ys: Ends) -> str:
         if len(run) < 2 or line.draw == "points":
             continue
         path = " ".join(f"{x},{y}" for x, y in run)
-        if line.draw == "area":
-            floor = PANEL - BOTTOM
-            around = f"{run[0][0]},{floor} {path} {run[-1][0]},{floor}"
-            parts.append(f'<polygon points="{around}" fill="{colour}" fill-opacity="0.25"/>')
         parts.append(
             f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width}"'
             f' stroke-linejoin="round"{dash}/>'
@@ -172,9 +168,21 @@ def _drawn(plot: Plot, index: int, line: Series, xs: Ends, ys: Ends) -> str:
     lone = [run[0] for run in runs if len(run) == 1]
     if line.draw == "points" or (line.draw == "dots" and len(points) <= DOTS_MAX):
         lone = points
-    if line.draw not in {"steps", "area", "dashed"}:
+    if line.draw not in {"steps", "dashed"}:
         parts.extend(_marker(colours.marker(plot, index), x, y, colour) for x, y in lone)
     return "".join(parts)
+
+
+def _area(plot: Plot, line: Series, xs: Ends, ys: Ends, colour: str) -> str:
+    """Return bars that reach from each position to the next."""
+    floor = PANEL - BOTTOM
+    parts = []
+    for low, high, y in zip(line.x, line.x[1:], line.y, strict=False):
+        if plot.x.shows(low) and plot.x.shows(high) and plot.y.shows(y) and y:
+            left, right = _across(low or 0.0, xs, plot.x), _across(high or 0.0, xs, plot.x)
+            top = _up(y, ys, plot.y)
+            parts.append(f"M{left} {floor}V{top}H{right}V{floor}Z")
+    return f'<path d="{"".join(parts)}" fill="{colour}" stroke="white" stroke-width="0.4"/>'
 
 
 def _stepped(run: list[tuple[float, float]]) -> list[tuple[float, float]]:

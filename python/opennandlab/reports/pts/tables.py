@@ -52,17 +52,45 @@ def results(measured: Measured) -> Iterator[Section]:
         )
 
 
+SPOKEN = {
+    "attained": "steady state attained",
+    "fob_iops": "fresh out of the box, IOPS",
+    "steady_ratio": "steady / fresh out of the box",
+    "cliff_minutes": "write cliff (first below half), minutes",
+    "cliff_drive_fills": "write cliff (first below half), drive fills",
+    "drive_fills": "drive fills",
+    "minutes": "duration, minutes",
+    "waf_end": "WAF at the end",
+    "single_iops": "IOPS of TC 1 / QD 1",
+    "baseline_iops": "steady state, IOPS",
+    "unit_s": "write time between pauses, s",
+    "loops": "loops in each part",
+    "reference_mb_s": "mean of the last hour of group 1, MB/s",
+    "recovery_sample": "recovered at sample",
+    "recovery_s": "recovered after, s",
+    "recovery_drive_fills": "recovered after, drive fills",
+}
+
+
 def spoken(key: str) -> str:
-    """Return a key as words: `cliff_drive_fills` as `cliff, drive fills`."""
+    """Return a key as words: `part_mb_s` as `part, MB/s`."""
+    if key in SPOKEN:
+        return SPOKEN[key]
     units = {
         "iops": "IOPS", "mb_s": "MB/s", "us": "µs", "ms": "ms", "s": "s", "pct": "%", "bytes": "bytes",
-        "minutes": "minutes", "fills": "drive fills", "ratio": "ratio", "waf": "WAF",
+        "minutes": "minutes", "ratio": "ratio",
     }  # fmt: skip
     for suffix, unit in units.items():
         if key.endswith(f"_{suffix}"):
-            stem = key.removesuffix(f"_{suffix}").removesuffix("_drive")
-            return f"{stem.replace('_', ' ')}, {unit}"
-    return key.replace("_", " ")
+            return f"{key.removesuffix(f'_{suffix}').replace('_', ' ')}, {unit}"
+    words_of = [UPPER.get(word, word) for word in key.split("_")]
+    return " ".join(words_of)
+
+
+UPPER = {
+    "iops": "IOPS", "art": "ART,", "mrt": "MRT,", "ms": "ms,", "mb": "MB", "s": "/s,", "waf": "WAF",
+    "rnd": "random", "seq": "sequential", "cv": "CV", "ended": "ended",
+}  # fmt: skip
 
 
 def _word(found: object) -> str:
@@ -78,7 +106,12 @@ def percentile(cell: CellRow, metric: str) -> Cell:
     found = cell.get(metric)
     if found is not None:
         return found * 1e-3
-    return words.NOTHING if cell.ios is None else f"n/a ({cell.ios:,.0f} samples)".replace(",", " ")
+    return no_percentile(cell.ios)
+
+
+def no_percentile(count: float | None) -> str:
+    """Say that a percentile was not measured, and from how many samples."""
+    return words.NOTHING if count is None else f"n/a ({count:,.0f} samples)".replace(",", " ")
 
 
 def response_times(cells: Sequence[CellRow], names: Sequence[str], title: str, id: str) -> Table:  # noqa: A002
@@ -113,7 +146,12 @@ def window_cells(measured: Measured) -> tuple[CellRow, ...]:
 
 
 def mean_grid(
-    cells: Sequence[CellRow], metric: str, factor: float = 1.0, *, largest: bool = False
+    cells: Sequence[CellRow],
+    metric: str,
+    factor: float = 1.0,
+    *,
+    largest: bool = False,
+    total: bool = False,
 ) -> dict[tuple[float | None, float | None], float]:
     """Return a metric by (block size, reads in %), averaged over rounds.
 
@@ -122,16 +160,16 @@ def mean_grid(
         metric: Name of a number of a cell.
         factor: From the document's unit to the one wanted.
         largest: The maximum over the rounds instead of their mean.
+        total: Their sum.
     """
     found: dict[tuple[float | None, float | None], list[float]] = {}
     for cell in cells:
         number = cell.get(metric)
         if number is not None:
             found.setdefault((cell.block_bytes, cell.rw_pct), []).append(number * factor)
-    return {
-        key: max(values) if largest else sum(values) / len(values)
-        for key, values in found.items()
-    }
+    if largest:
+        return {key: max(values) for key, values in found.items()}
+    return {key: sum(values) / (1 if total else len(values)) for key, values in found.items()}
 
 
 def grid_table(

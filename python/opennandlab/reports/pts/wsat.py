@@ -46,7 +46,7 @@ def _speed(
         level = as_number(measured.results.get(key))
         if level is not None:
             levels.append(Mark("y", level, f"{text}: {words.value(level)}"))
-    against = across.label.partition(",")[0].partition(" (")[0]
+    against = {"time": "time", "tgbw": "what was written", "fills": "drive fills"}[name]
     scales: tuple[Scale, Scale] = ("linear", "log")
     return [
         course.plot(
