@@ -264,16 +264,11 @@ def _convergence(
     first: tuple[Steady, ...],
     second: tuple[Steady, ...],
 ) -> Iterator[Section]:
-    before = steady.convergence(
-        measured.in_phase(*PRECONDITIONING),
-        "iops",
-        title="Preconditioning: IOPS against round",
-        id="preconditioning",
-    )
-    items: list[Item] = [before] if before else []
-    items += steady.items(first, "precondition")
+    items = list(steady.items(first, "precondition"))
     if items:
-        yield Section("preconditioning", "Preconditioning, writes only", tuple(items))
+        yield Section(
+            "preconditioning", "Preconditioning, writes only", tuple(items), steady.lead(first)
+        )
     prewrites = [cell for cell in measured.in_phase("prewrite") if cell.round is not None]
     most = max((cell.threads or 0.0 for cell in rounds), default=0.0)
     plots = [

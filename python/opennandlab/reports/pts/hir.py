@@ -22,13 +22,7 @@ def sections(measured: Measured) -> Iterator[Section]:
     items += _bars(measured)
     yield Section("recovery", "Recovery by wait state", tuple(items), LEAD)
     yield Section("time", "IOPS against time", tuple(_courses(segments, baseline)))
-    before = measured.in_phase("precondition")
-    plot = steady.convergence(
-        before, "iops", title="Preconditioning: IOPS of random 4 KiB writes", id="preconditioning"
-    )
-    if plot:
-        yield Section("preconditioning", "Preconditioning", (plot,))
-    yield from steady.sections(measured)
+    yield from steady.sections(measured, "Preconditioning, random 4 KiB writes")
 
 
 LEAD = (

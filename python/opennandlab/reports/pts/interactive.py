@@ -16,7 +16,7 @@ SYMBOLS = {"cross": "cross-thin-open", "x": "x-thin-open", "star": "asterisk-ope
 DOTS_MAX = 60
 HEIGHT, HEIGHT_RELIEF = 420, 560
 # Distance of the eye, so that the whole box fits a drawing 560 high.
-EYE = {"x": 1.15, "y": 1.4, "z": 0.8}
+EYE = {"x": 1.28, "y": 1.52, "z": 0.88}
 
 
 def figure(drawn: Plot | Relief) -> dict[str, Any]:
@@ -127,10 +127,11 @@ def _axis(axis: Axis, values: list[float | None]) -> dict[str, Any]:
         "automargin": True,
     }
     if axis.scale == "log":
-        seen = [value for value in values if value is not None and value > 0]
+        low, high = svg.ends_of(axis, values)
         shape |= {"exponentformat": "none", "dtick": 1}
-        if seen and math.log10(max(seen) / min(seen)) < 2 and not axis.ticks:
-            marks = svg.ticks(axis, svg.ends_of(axis, seen))
+        shape["range"] = [math.log10(low), math.log10(high)]
+        if high / low < 100 and not axis.ticks:
+            marks = svg.ticks(axis, (low, high))
             shape |= {"tickvals": [value for value, _ in marks]}
             shape |= {"ticktext": [text for _, text in marks], "tickmode": "array"}
     else:
@@ -225,7 +226,7 @@ def _camera(relief: Relief) -> dict[str, Any]:
         "y": EYE["y"] if near > far else -EYE["y"],
         "z": EYE["z"],
     }
-    return {"eye": eye, "center": {"x": 0, "y": 0, "z": -0.14}}
+    return {"eye": eye, "center": {"x": 0, "y": 0, "z": -0.2}}
 
 
 def _grid_axis(label: str, names: tuple[str, ...]) -> dict[str, Any]:

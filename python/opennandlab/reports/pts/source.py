@@ -35,7 +35,7 @@ HEADER_KEYS = (
 # Of these, null is an answer: the test has none, or sets it itself.
 NULLABLE = {"wipc", "threads", "queue_depth"}
 # Tests that last for a time or measure a grid once, and so have no steady state to reach.
-WITHOUT_STEADY_STATE = {"xsr"}
+WITHOUT_STEADY_STATE = {"xsr", "independence", "consistency"}
 
 
 @dataclass(frozen=True)

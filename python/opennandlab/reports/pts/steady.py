@@ -17,11 +17,11 @@ from opennandlab.stats.steady import WINDOW_ROUNDS, steady_state
 GREY = -1
 
 
-def sections(measured: Measured) -> Iterator[Section]:
+def sections(measured: Measured, title: str = "Steady state") -> Iterator[Section]:
     """Yield the section on steady state, where a variable was tracked."""
     if measured.steady:
         shown = tuple(items(measured.steady))
-        yield Section("steady-state", "Steady state", shown, lead(measured.steady))
+        yield Section("steady-state", title, shown, lead(measured.steady))
 
 
 def items(states: Sequence[Steady], name: str = "") -> Iterator[Item]:

@@ -77,7 +77,8 @@ def ends_of(axis: Axis, values: Sequence[Number]) -> Ends:
         return (1.0, 10.0) if axis.scale == "log" else (0.0, 1.0)
     low, high = min(seen), max(seen)
     if axis.scale == "log":
-        stretch = max((high / low) ** 0.04, 1.15)
+        # At least a decade: on less, what is steady looks wild.
+        stretch = max((high / low) ** 0.04, 1.15, math.sqrt(10 * low / high))
         return low / stretch, high * stretch
     if axis.zero:
         low, high = min(0.0, low), max(0.0, high)

@@ -189,3 +189,4 @@ def grid_table(
         id, title, ("Block size (KiB)", *map(words.mix, mixes)), rows,
         span="Read / write mix (%)", digits=digits,
     )  # fmt: skip
+

@@ -17,7 +17,10 @@ from opennandlab.reports.pts import (
     hir,
     iops,
     latency,
+    loads,
+    stability,
     steady,
+    surface,
     tables,
     throughput,
     wsat,
@@ -46,6 +49,15 @@ VIEWS: dict[str, View] = {
     "xsr": xsr.sections,
     "dirth": demand.sections,
     "ecw": demand.sections,
+    "surface": surface.sections,
+    "stability": stability.sections,
+    "consistency": stability.consistency,
+    "independence": loads.independence,
+    "composite": loads.composite,
+    "rw_ratio": loads.rw_ratio,
+    "block_size": loads.block_size,
+    "scalability": loads.scalability,
+    "pathological": loads.pathological,
 }
 
 
