@@ -103,9 +103,7 @@ def _draw_tests(
     return written, [*made.warnings, *made.report.missing]
 
 
-def _draw_result(
-    files: list[Path], html: Path | None, pdf: Path | None, csv: Path | None
-) -> bool:
+def _draw_result(files: list[Path], html: Path | None, pdf: Path | None, csv: Path | None) -> bool:
     """Draw a result file of a run, if that is what was given; tell whether it was."""
     from opennandlab.result import Result
 

@@ -93,9 +93,7 @@ def _documents(path: Path, warnings: list[str]) -> Iterator[_Found]:
 def _foreign(document: dict[str, Any], kind: str) -> str:
     if not kind:
         return "no document of opennandlab: it has no `schema` of ours"
-    return (
-        f"holds `{document.get('schema')}`; accepted: {source.SCHEMA} and {source.SUITE_SCHEMA}"
-    )
+    return f"holds `{document.get('schema')}`; accepted: {source.SCHEMA} and {source.SUITE_SCHEMA}"
 
 
 def _of_suite(path: Path, suite: dict[str, Any], warnings: list[str]) -> Iterator[_Found]:

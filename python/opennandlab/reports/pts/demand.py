@@ -62,7 +62,9 @@ def sections(measured: Measured) -> Iterator[Section]:
     grid = _grid(rounds, second, "iops", 1.0)
     arts = _grid(rounds, second, "lat_us_mean", 1e-3)
     points = _points(measured)
-    yield Section("points", "Operating points", tuple(_points_table(measured, points)), _lead(points))
+    yield Section(
+        "points", "Operating points", tuple(_points_table(measured, points)), _lead(points)
+    )
     yield Section("demand", "Demand", tuple(_demand(grid, arts, points)))
     shown = tuple(
         tables.of_block(block)
@@ -102,9 +104,7 @@ def _points(measured: Measured) -> list[Point]:
 def _points_table(measured: Measured, points: Sequence[Point]) -> Iterator[Table]:
     rows: list[tuple[Cell, ...]] = []
     for point in points:
-        cell = next(
-            (one for one in measured.in_phase("point") if point.name in one.label), None
-        )
+        cell = next((one for one in measured.in_phase("point") if point.name in one.label), None)
         tails: list[Cell] = [words.NOTHING] * 5
         if cell is not None:
             longest = cell.lat_us_max
@@ -122,7 +122,9 @@ def _points_table(measured: Measured, points: Sequence[Point]) -> Iterator[Table
             "MRT, ms", "note",
         )  # fmt: skip
         columns = heads if any(point.note for point in points) else heads[:-1]
-        yield Table("points", "Operating points", columns, tuple(row[: len(columns)] for row in rows))
+        yield Table(
+            "points", "Operating points", columns, tuple(row[: len(columns)] for row in rows)
+        )
 
 
 def _lead(points: Sequence[Point]) -> str:
@@ -178,9 +180,7 @@ def _demand(
         ("art-oio", arts, Axis("ART, ms", "log")),
     ):
         series = tuple(
-            Series(
-                f"TC {tc:g}", [tc * qd for qd in depths], [grid.get((tc, qd)) for qd in depths]
-            )
+            Series(f"TC {tc:g}", [tc * qd for qd in depths], [grid.get((tc, qd)) for qd in depths])
             for tc in threads
         )
         title = f"{y.label.split(',')[0]} against outstanding requests"

@@ -86,7 +86,9 @@ def _plot(figure: Figure, plot: Plot, box: Box) -> None:
     left, bottom, width, height = box
     inches = figure.get_figheight()
     below = (0.48 + 0.2 * legend_rows(plot)) / inches
-    axes = figure.add_axes((left + 0.085, bottom + below, width - 0.1, height - below - 0.1 / inches))
+    axes = figure.add_axes(
+        (left + 0.085, bottom + below, width - 0.1, height - below - 0.1 / inches)
+    )
     for index, line in enumerate(plot.series):
         _series(axes, plot, index, line)
     _scale(axes, plot)
@@ -199,7 +201,8 @@ def _solid(figure: Figure, relief: Relief, box: Box) -> None:
     left, bottom, width, height = box
     axes: Any = figure.add_axes((left + 0.02, bottom, width - 0.04, height), projection="3d")
     z = np.array(
-        [[np.nan if value is None else value for value in row] for row in relief.values], dtype=float
+        [[np.nan if value is None else value for value in row] for row in relief.values],
+        dtype=float,
     )
     x, y = np.meshgrid(np.arange(z.shape[1], dtype=float), np.arange(z.shape[0], dtype=float))
     if relief.shape == "columns":
@@ -245,9 +248,12 @@ def _bands(figure: Figure, relief: Relief, box: Box) -> None:
     left, bottom, width, height = box
     inches = figure.get_figheight()
     below = 0.5 / inches
-    axes = figure.add_axes((left + 0.085, bottom + below, width - 0.2, height - below - 0.1 / inches))
+    axes = figure.add_axes(
+        (left + 0.085, bottom + below, width - 0.2, height - below - 0.1 / inches)
+    )
     z = np.array(
-        [[np.nan if value is None else value for value in row] for row in relief.values], dtype=float
+        [[np.nan if value is None else value for value in row] for row in relief.values],
+        dtype=float,
     )
     edges = list(colours.band_edges(relief))
     if len(edges) < 3:
@@ -259,6 +265,8 @@ def _bands(figure: Figure, relief: Relief, box: Box) -> None:
     axes.set_yticks(np.arange(len(relief.rows)) + 0.5, relief.rows)
     axes.set_xlabel(relief.x)
     axes.set_ylabel(relief.y)
-    beside = figure.add_axes((left + width - 0.09, bottom + below, 0.02, height - below - 0.1 / inches))
+    beside = figure.add_axes(
+        (left + width - 0.09, bottom + below, 0.02, height - below - 0.1 / inches)
+    )
     legend = figure.colorbar(drawn, cax=beside)
     legend.set_label(relief.z.label)

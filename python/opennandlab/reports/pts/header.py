@@ -130,7 +130,10 @@ def _test(measured: Measured) -> list[tuple[str, str]]:
         ("Specification", f"SNIA SSS PTS {as_text(header.get('pts_version')) or '?'}"),
         ("Profile", profile(measured)),
         ("Conformance", as_text(header.get("conformance"))),
-        ("Time base", ", ".join(filter(None, (as_text(base.get("clock")), as_text(base.get("name")))))),
+        (
+            "Time base",
+            ", ".join(filter(None, (as_text(base.get("clock")), as_text(base.get("name"))))),
+        ),
         ("Cell", length),
         ("Steady state", _steady(measured)),
     ]

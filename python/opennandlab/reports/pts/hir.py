@@ -94,9 +94,7 @@ def _courses(cells: Sequence[CellRow], baseline: float | None) -> Iterator[Plot]
         Course(f"wait state {wait}", [cell for cell in cells if _wait(cell)[0] == wait], "iops")
         for wait in waits
     ]
-    yield course.plot(
-        "iops-time", "IOPS against time, all wait states", across, lines, marks=marks
-    )
+    yield course.plot("iops-time", "IOPS against time, all wait states", across, lines, marks=marks)
     for wait in waits:
         mine = [cell for cell in cells if _wait(cell)[0] == wait]
         parts = dict.fromkeys(_wait(cell)[1] for cell in mine)

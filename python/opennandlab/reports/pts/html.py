@@ -43,14 +43,18 @@ def page(report: Report) -> str:
     figures = any(isinstance(item, Plot | Relief) for one in report.chapters for item in one.items)
     # `</` would end the script element early; inside a string `<\\/` is the same.
     plotly = get_plotlyjs().replace("</script", "<\\/script") if figures else ""
-    return _environment().get_template("report.html.j2").render(
-        report=report,
-        drawn=drawn,
-        running=lambda text: Markup(css_string(text)),  # noqa: S704 (escaped letter by letter)
-        has_figures=figures,
-        style=Markup(_asset("report.css")),  # noqa: S704 (our own file)
-        script=Markup(_asset("report.js")),  # noqa: S704 (our own file)
-        plotly=Markup(plotly),  # noqa: S704 (the library)
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            report=report,
+            drawn=drawn,
+            running=lambda text: Markup(css_string(text)),  # noqa: S704 (escaped letter by letter)
+            has_figures=figures,
+            style=Markup(_asset("report.css")),  # noqa: S704 (our own file)
+            script=Markup(_asset("report.js")),  # noqa: S704 (our own file)
+            plotly=Markup(plotly),  # noqa: S704 (the library)
+        )
     )
 
 
@@ -93,20 +97,24 @@ def _item(item: Item, anchor: str, *, is_titled: bool) -> str:
 
     drawing = svg.drawing(item) if isinstance(item, Plot) else relief.drawing(item)
     data = json.dumps(interactive.figure(item), allow_nan=False).replace("</", "<\\/")
-    return _environment().get_template("figure.html.j2").render(
-        anchor=anchor,
-        is_titled=is_titled,
-        figure=item,
-        depth=isinstance(item, Relief) and item.shape != "bands",
-        drawing=Markup(drawing),  # noqa: S704 (its texts were escaped when it was drawn)
-        data=Markup(data),  # noqa: S704 (JSON that cannot end its element)
-        numbers=Markup(_table(numbers(item), "", is_inner=True)),  # noqa: S704 (by the template)
+    return (
+        _environment()
+        .get_template("figure.html.j2")
+        .render(
+            anchor=anchor,
+            is_titled=is_titled,
+            figure=item,
+            depth=isinstance(item, Relief) and item.shape != "bands",
+            drawing=Markup(drawing),  # noqa: S704 (its texts were escaped when it was drawn)
+            data=Markup(data),  # noqa: S704 (JSON that cannot end its element)
+            numbers=Markup(_table(numbers(item), "", is_inner=True)),  # noqa: S704 (by the template)
+        )
     )
 
 
-def _table(
-    table: Table, anchor: str, *, is_inner: bool = False, is_titled: bool = False
-) -> str:
-    return _environment().get_template("table.html.j2").render(
-        table=table, anchor=anchor, is_inner=is_inner, is_titled=is_titled
+def _table(table: Table, anchor: str, *, is_inner: bool = False, is_titled: bool = False) -> str:
+    return (
+        _environment()
+        .get_template("table.html.j2")
+        .render(table=table, anchor=anchor, is_inner=is_inner, is_titled=is_titled)
     )

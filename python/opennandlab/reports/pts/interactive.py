@@ -9,7 +9,11 @@ from typing import Any
 from opennandlab.reports.pts import colours, svg, words
 from opennandlab.reports.pts.model import Axis, Plot, Relief, Series
 
-FONT = {"family": "system-ui, 'Segoe UI', Roboto, Arial, sans-serif", "color": colours.INK, "size": 12}
+FONT = {
+    "family": "system-ui, 'Segoe UI', Roboto, Arial, sans-serif",
+    "color": colours.INK,
+    "size": 12,
+}
 DASHES = {"dashed": "dash"}
 MODES = {"line": "lines", "dots": "lines+markers", "points": "markers", "dashed": "lines"}
 SYMBOLS = {"cross": "cross-thin-open", "x": "x-thin-open", "star": "asterisk-open"}

@@ -54,7 +54,12 @@ def document(report: Report) -> bytes:
         ) from error
     stream = io.BytesIO()
     # Neither date nor producer: the same document gives the same file.
-    about = {"Title": report.title, "CreationDate": None, "Producer": None, "Creator": "opennandlab"}
+    about = {
+        "Title": report.title,
+        "CreationDate": None,
+        "Producer": None,
+        "Creator": "opennandlab",
+    }
     with figures.style(), PdfPages(stream, metadata=about) as pages:
         for page in _pages(report):
             pages.savefig(page)
@@ -134,7 +139,9 @@ def _own_height(block: Block) -> float:
     title = TITLE if block.title else 0.08
     if isinstance(block, Table):
         heads = 2 if block.span else 1
-        return title + note * len(_wrapped(block.note)) + LINE * 1.15 * (len(block.rows) + heads) + 0.1
+        return (
+            title + note * len(_wrapped(block.note)) + LINE * 1.15 * (len(block.rows) + heads) + 0.1
+        )
     rows = 0.2 * figures.legend_rows(block) if isinstance(block, Plot) else 0.0
     return title + note + (RELIEF_HEIGHT if isinstance(block, Relief) else PLOT_HEIGHT) + rows
 
@@ -150,7 +157,9 @@ def _page(report: Report, chapter: Chapter, number: int) -> _Page:
     for line, text in enumerate(_wrapped(chapter.brief, 150)[:3]):
         _text(page, LEFT, 0.38 + 0.12 * line, text, size=SMALL, colour="#555555")
     if chapter.deviations:
-        text = textwrap.shorten(f"Deviations: {'; '.join(chapter.deviations)}", 150, placeholder=" …")
+        text = textwrap.shorten(
+            f"Deviations: {'; '.join(chapter.deviations)}", 150, placeholder=" …"
+        )
         _text(page, LEFT, 0.38 + 0.12 * 3, text, size=SMALL, colour="#6b4a00")
     page.figure.add_artist(_rule(0.82))
     _text(page, LEFT, HEIGHT - 0.32, report.foot, size=SMALL, colour="#555555")

@@ -166,7 +166,9 @@ def _legend_rows(relief: Relief) -> int:
 def _bands(relief: Relief) -> Iterator[str]:
     """Yield a map: one field for each value, in the colour of its band."""
     width = (WIDTH - LEFT - 20) / len(relief.columns)
-    for y, (name, row) in enumerate(zip(reversed(relief.rows), reversed(relief.values), strict=True)):
+    for y, (name, row) in enumerate(
+        zip(reversed(relief.rows), reversed(relief.values), strict=True)
+    ):
         up = TOP + ROW * y
         yield _text(LEFT - 7, up + 18, name, "end")
         for x, value in enumerate(row):

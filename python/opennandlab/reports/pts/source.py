@@ -394,7 +394,9 @@ def _cells(
     document: dict[str, Any], phases: tuple[Phase, ...], missing: list[str]
 ) -> tuple[CellRow, ...]:
     rows = _rows(document, "cells", missing)
-    wanted = [name for name in ("phase", "round", "label", *NUMBERS) if rows and name not in rows[0]]
+    wanted = [
+        name for name in ("phase", "round", "label", *NUMBERS) if rows and name not in rows[0]
+    ]
     if wanted:
         missing.append(f"`cells` has no column {_listed(wanted)}")
     return tuple(
@@ -489,7 +491,9 @@ def _blocks(document: dict[str, Any], missing: list[str]) -> Iterator[Block]:
             rows=rows,
             columns=columns,
             values=tuple(
-                tuple(_table_value(row[at]) if at < len(row) else None for at in range(len(columns)))
+                tuple(
+                    _table_value(row[at]) if at < len(row) else None for at in range(len(columns))
+                )
                 for row in values
             ),
         )

@@ -10,7 +10,15 @@ from collections.abc import Iterator, Sequence
 
 from opennandlab.reports.pts import response, surface, tables, words
 from opennandlab.reports.pts.model import Axis, Mark, Number, Plot, Scale, Section, Series, Table
-from opennandlab.reports.pts.source import CellRow, Measured, Sample, as_dict, as_list, as_number, as_text
+from opennandlab.reports.pts.source import (
+    CellRow,
+    Measured,
+    Sample,
+    as_dict,
+    as_list,
+    as_number,
+    as_text,
+)
 
 SCALES: tuple[Scale, Scale] = ("linear", "log")
 # Bins of the distribution of samples.
@@ -139,4 +147,3 @@ def _table(measured: Measured) -> Iterator[Table]:
         yield Table("runs", "The last ninth of each run", heads, rows)
     else:
         yield from tables.of_blocks(measured)
-

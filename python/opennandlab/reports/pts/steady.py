@@ -192,9 +192,7 @@ def _window_plot(steady: Steady, place: int, suffix: str) -> Plot:
 
 def _determination(steady: Steady, place: int, suffix: str) -> Table:
     label, factor = words.metric(steady.metric)
-    found = {
-        key: None if value is None else value * factor for key, value in _line(steady).items()
-    }
+    found = {key: None if value is None else value * factor for key, value in _line(steady).items()}
     average = found["average"]
 
     def share(key: str) -> str:

@@ -29,7 +29,9 @@ def sections(measured: Measured) -> Iterator[Section]:
     yield from preconditioning(measured)
 
 
-CONDITIONS = "Random requests, sustained, at the threads, queue depth and preconditioning of the header."
+CONDITIONS = (
+    "Random requests, sustained, at the threads, queue depth and preconditioning of the header."
+)
 
 
 def measured_cells(measured: Measured) -> tuple[CellRow, ...]:

@@ -138,9 +138,7 @@ def window_cells(measured: Measured) -> tuple[CellRow, ...]:
     """Return the cells of the measurement window; of all rounds where there is no window."""
     rounds = {number for steady in measured.steady for number in steady.window}
     cells = tuple(
-        cell
-        for cell in measured.cells
-        if cell.round is not None and cell.phase in {"round", ""}
+        cell for cell in measured.cells if cell.round is not None and cell.phase in {"round", ""}
     )
     return tuple(cell for cell in cells if cell.round in rounds) if rounds else cells
 
@@ -189,4 +187,3 @@ def grid_table(
         id, title, ("Block size (KiB)", *map(words.mix, mixes)), rows,
         span="Read / write mix (%)", digits=digits,
     )  # fmt: skip
-

@@ -47,12 +47,7 @@ def sections(measured: Measured) -> Iterator[Section]:
 def _window(measured: Measured, size: float) -> list[CellRow]:
     """Return the cells of a block size within its own window."""
     mine = [cell for cell in measured.cells if cell.block_bytes == size]
-    rounds = {
-        number
-        for one in measured.steady
-        if one.block_bytes == size
-        for number in one.window
-    }
+    rounds = {number for one in measured.steady if one.block_bytes == size for number in one.window}
     return [cell for cell in mine if cell.round in rounds] if rounds else mine
 
 
@@ -71,9 +66,7 @@ def _bars(cells: list[CellRow]) -> Plot:
         )
         for size in sizes
     )
-    ticks = tuple(
-        (place, words.mix(read)) for place, read in zip(places, mixes, strict=True)
-    )
+    ticks = tuple((place, words.mix(read)) for place, read in zip(places, mixes, strict=True))
     return Plot(
         "throughput-2d",
         "Throughput against read / write mix",

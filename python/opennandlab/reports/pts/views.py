@@ -114,9 +114,7 @@ def _unique(sections: list[Section]) -> Iterator[Section]:
 
     for section in sections:
         items = tuple(
-            named(item)
-            for item in section.items
-            if not isinstance(item, Plot) or item.drawable
+            named(item) for item in section.items if not isinstance(item, Plot) or item.drawable
         )
         if items:
             yield replace(section, items=items)

@@ -38,9 +38,7 @@ def sections(measured: Measured) -> Iterator[Section]:
         yield Section("histogram", "Response time histogram, after the end", shown)
 
 
-def _speed(
-    measured: Measured, cells: Sequence[CellRow], name: str, across: Across
-) -> list[Plot]:
+def _speed(measured: Measured, cells: Sequence[CellRow], name: str, across: Across) -> list[Plot]:
     levels = []
     for key, text in (("fob_iops", "fresh out of the box"), ("steady_iops", "steady")):
         level = as_number(measured.results.get(key))
