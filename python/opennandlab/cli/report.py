@@ -57,7 +57,7 @@ def report(
         inputs = {f"the input {path}": path for path in files}
         terminal.check_outputs({"--html": html, "--pdf": pdf}, dict(inputs))
         if _draw_result(files, html, pdf, csv):
-            written, missing = [html], []
+            written, missing = list[Path | None]([html]), list[str]()
         else:
             written, missing = _draw_tests(files, html, pdf, csv)
         for text in missing:
@@ -111,7 +111,7 @@ def _draw_result(files: list[Path], html: Path | None, pdf: Path | None, csv: Pa
         return False
     if len(files) > 1 or html is None or pdf is not None or csv is not None:
         _refuse(
-            f"a result of `benchmark` is a single run: it is drawn alone, and as --html; "
+            "a result of `benchmark` is a single run: it is drawn alone, and as --html; "
             "`compare` puts several side by side"
         )
     from opennandlab.reports import plot

@@ -4,6 +4,6 @@
 file ──► source (what is there, what is missing) ──► views (one module per test) ──► Report
 Report ──► html (interactive, one file) | pdf (matplotlib) | csv (a file per table)
 ```
-A new test gets a module with `sections(measured)` and a row in `views.VIEWS`; its smallest example is
-`throughput`. A new kind of drawing gets a class in `model` and a function in each renderer.
+A new test gets a module with `sections(measured)` and a row in `views.VIEWS`; its smallest example
+is `throughput`. A new kind of drawing gets a class in `model` and a function in each renderer.
 """

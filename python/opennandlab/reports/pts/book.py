@@ -1,4 +1,4 @@
-"""From files to one report: a document is a chapter, a suite is a chapter for each of its documents."""
+"""From files to one report: a document is a chapter, a suite one for each of its documents."""
 
 from __future__ import annotations
 
@@ -108,8 +108,7 @@ def _of_suite(path: Path, suite: dict[str, Any], warnings: list[str]) -> Iterato
             warnings.append(f"{path}: {source.plain(entry)[:60]} is no name of a file beside it")
             continue
         beside = path.parent / (name if name.endswith(".json") else f"{name}.json")
-        for one in _documents(beside, warnings):
-            yield one
+        yield from _documents(beside, warnings)
 
 
 def _told_apart(chapters: Sequence[Chapter]) -> tuple[Chapter, ...]:

@@ -77,8 +77,8 @@ def by_fills(capacity_bytes: float) -> Across:
     return Across("drive fills (user capacities written since the purge)", place)
 
 
-def plot(
-    id: str,  # noqa: A002 (the name of a figure's id)
+def plot(  # noqa: PLR0913 (half of them by name)
+    name: str,
     title: str,
     across: Across,
     courses: Sequence[Course],
@@ -91,7 +91,7 @@ def plot(
     """Return courses over a common axis.
 
     Args:
-        id: Id of the plot.
+        name: Id of the plot.
         title: Its heading.
         across: The common axis.
         courses: The lines.
@@ -115,4 +115,4 @@ def plot(
         )
     named = label or (words.metric(courses[0].metric)[0] if courses else "")
     axis = Axis(named, scale, zero=scale == "linear")
-    return Plot(id, title, Axis(across.label), axis, tuple(lines), note, marks)
+    return Plot(name, title, Axis(across.label), axis, tuple(lines), note, marks)

@@ -57,7 +57,7 @@ def files(report: Report, measured: Sequence[Measured]) -> Iterator[tuple[str, s
 
 
 def text_of(table: Table) -> str:
-    """Return a table as CSV.
+    r"""Return a table as CSV.
 
     >>> text_of(Table("t", "T", ("round", "IOPS"), ((1.0, 2.5), ("mean", None))))
     'round,IOPS\\r\\n1,2.5\\r\\nmean,\\r\\n'

@@ -131,8 +131,8 @@ def _lead(points: Sequence[Point]) -> str:
     if not points:
         return ""
     return (
-        f"MaxIOPS is the highest rate with a mean response time below {ART_MS_MAX:g} ms, MinIOPS the "
-        "lowest rate that was measured, MidIOPS lies nearest to even steps between them."
+        f"MaxIOPS is the highest rate with a mean response time below {ART_MS_MAX:g} ms, MinIOPS "
+        "the lowest rate that was measured, MidIOPS lies nearest to even steps between them."
     )
 
 
@@ -273,13 +273,13 @@ def _convergence(
     most = max((cell.threads or 0.0 for cell in rounds), default=0.0)
     plots = [
         steady.convergence(
-            prewrites, "iops", title="Writes before each round: IOPS", id="prewrites"
+            prewrites, "iops", title="Writes before each round: IOPS", name="prewrites"
         ),
         steady.convergence(
             [cell for cell in rounds if cell.threads == most],
             "iops",
             title=f"TC {most:g}: IOPS against round, all queue depths",
-            id="rounds",
+            name="rounds",
             split="queue_depth",
         ),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -118,7 +119,7 @@ def _series(axes: Axes, plot: Plot, index: int, line: Series) -> None:
         _bars(axes, plot, index, line, label)
         return
     if line.draw == "area":
-        widths = [high - low for low, high in zip(xs, xs[1:], strict=False)]
+        widths = [high - low for low, high in itertools.pairwise(xs)]
         axes.bar(xs[:-1], ys[:-1], widths, align="edge", color=colour, edgecolor="white",
                  linewidth=0.2, label=label)  # fmt: skip
         return
@@ -133,8 +134,9 @@ def _series(axes: Axes, plot: Plot, index: int, line: Series) -> None:
     seen = [x for x in xs if x == x]  # noqa: PLR0124 (NaN is not equal to itself)
     middle = (min(seen, default=0.0) + max(seen, default=0.0)) / 2
     for x, y, text in zip(xs, ys, line.texts, strict=False):
-        axes.annotate(text, (x, y), xytext=(5 if x <= middle else -5, 5), textcoords="offset points",
-                      fontweight="bold", ha="left" if x <= middle else "right",
+        side = 1 if x <= middle else -1
+        axes.annotate(text, (x, y), xytext=(5 * side, 5), textcoords="offset points",
+                      fontweight="bold", ha="left" if side > 0 else "right",
                       parse_math=False)  # fmt: skip
 
 
@@ -176,8 +178,8 @@ def _mark(axes: Axes, plot: Plot, mark: Mark) -> None:
     text: dict[str, Any] = {"fontsize": 6.5, "color": "#444444", "parse_math": False}
     if mark.axis == "y":
         axes.axhline(mark.value, **looks)
-        axes.annotate(mark.text, (1, mark.value), xycoords=("axes fraction", "data"), xytext=(-3, 2),
-                      textcoords="offset points", ha="right", **text)  # fmt: skip
+        axes.annotate(mark.text, (1, mark.value), xycoords=("axes fraction", "data"),
+                      xytext=(-3, 2), textcoords="offset points", ha="right", **text)  # fmt: skip
         return
     axes.axvline(mark.value, **looks)
     across = [one for one in sorted(plot.marks, key=lambda one: one.value) if one.axis == "x"]
@@ -196,7 +198,6 @@ def _mark(axes: Axes, plot: Plot, mark: Mark) -> None:
 
 def _solid(figure: Figure, relief: Relief, box: Box) -> None:
     import numpy as np
-    from mpl_toolkits.mplot3d import Axes3D  # noqa: F401 (registers the projection)
 
     left, bottom, width, height = box
     axes: Any = figure.add_axes((left + 0.02, bottom, width - 0.04, height), projection="3d")
@@ -207,8 +208,8 @@ def _solid(figure: Figure, relief: Relief, box: Box) -> None:
     x, y = np.meshgrid(np.arange(z.shape[1], dtype=float), np.arange(z.shape[0], dtype=float))
     if relief.shape == "columns":
         known = np.isfinite(z)
-        paint = [colours.of_height(relief, value) for value in z[known].tolist()]
-        axes.bar3d(x[known] - 0.36, y[known] - 0.36, 0.0, 0.72, 0.72, z[known], color=paint,
+        tops = [colours.of_height(relief, value) for value in z[known].tolist()]
+        axes.bar3d(x[known] - 0.36, y[known] - 0.36, 0.0, 0.72, 0.72, z[known], color=tops,
                    shade=True, edgecolor="white", linewidth=0.15)  # fmt: skip
     else:
         paint = np.array(
@@ -258,7 +259,7 @@ def _bands(figure: Figure, relief: Relief, box: Box) -> None:
     edges = list(colours.band_edges(relief))
     if len(edges) < 3:
         edges = np.linspace(0.0, edges[-1], 11).tolist()
-    middles = [(low + high) / 2 for low, high in zip(edges, edges[1:], strict=False)]
+    middles = [(low + high) / 2 for low, high in itertools.pairwise(edges)]
     palette = ListedColormap([colours.of_height(relief, value) for value in middles])
     drawn = axes.pcolormesh(z, cmap=palette, norm=BoundaryNorm(edges, palette.N))
     axes.set_xticks(np.arange(len(relief.columns)) + 0.5, relief.columns)

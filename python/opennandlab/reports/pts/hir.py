@@ -26,8 +26,9 @@ def sections(measured: Measured) -> Iterator[Section]:
 
 
 LEAD = (
-    "Part 1 of a segment alternates writes with idle time, part 2 writes without a pause. Wait state "
-    "n idles n times as long as it writes. Gain is part 1, return ratio part 2, over the steady state."
+    "Part 1 of a segment alternates writes with idle time, part 2 writes without a pause. Wait "
+    "state n idles n times as long as it writes. Gain is part 1, return ratio part 2, over the "
+    "steady state."
 )
 
 
@@ -81,9 +82,13 @@ def _bars(measured: Measured) -> Iterator[Plot]:
         )
     ]
     yield Plot(
-        "gain", "Recovery gain and return ratio", axis, Axis("ratio to the steady state", zero=True),
-        tuple(gains), marks=(Mark("y", 1.0, ""),),
-    )  # fmt: skip
+        "gain",
+        "Recovery gain and return ratio",
+        axis,
+        Axis("ratio to the steady state", zero=True),
+        tuple(gains),
+        marks=(Mark("y", 1.0, ""),),
+    )
 
 
 def _courses(cells: Sequence[CellRow], baseline: float | None) -> Iterator[Plot]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -104,7 +105,7 @@ def _sides(line: Series) -> list[str]:
 def _bins(line: Series, colour: str) -> dict[str, Any]:
     """Return bars that reach from each position to the next."""
     edges = [x for x in line.x if x is not None]
-    pairs = list(zip(edges, edges[1:], strict=False))
+    pairs = list(itertools.pairwise(edges))
     return {
         "type": "bar",
         "x": [(low + high) / 2 for low, high in pairs],
@@ -321,7 +322,7 @@ def _scale(relief: Relief) -> list[list[float | str]]:
     top = edges[-1]
     return [
         [edge / top, colours.of_height(relief, (low + high) / 2)]
-        for low, high in zip(edges, edges[1:], strict=False)
+        for low, high in itertools.pairwise(edges)
         for edge in (low, high)
     ]
 

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from opennandlab.reports.pts import steady, tables, words
-from opennandlab.reports.pts.model import Axis, Item, Plot, Relief, Section, Series
+from opennandlab.reports.pts.model import Axis, Item, Plot, Relief, Section, Series, Shape
 from opennandlab.reports.pts.source import Measured
 
+SHAPES: tuple[tuple[Shape, str], ...] = (
+    ("columns", "3-D columns"),
+    ("surface", "3-D surface"),
+)
 Grid = dict[tuple[float | None, float | None], float]
 
 
@@ -20,7 +24,7 @@ def sections(measured: Measured) -> Iterator[Section]:
     table = (
         tables.of_block(stated)
         if stated
-        else tables.grid_table(grid, id="iops", title="IOPS, mean of the window", digits=1)
+        else tables.grid_table(grid, name="iops", title="IOPS, mean of the window", digits=1)
     )
     items: list[Item] = [table] if table else []
     items += reliefs(grid, z="IOPS", subject="IOPS")
@@ -86,7 +90,7 @@ def reliefs(grid: Grid, *, z: str, subject: str) -> list[Relief]:
             values,
             shape,
         )
-        for shape, what in (("columns", "3-D columns"), ("surface", "3-D surface"))
+        for shape, what in SHAPES
     ]
 
 

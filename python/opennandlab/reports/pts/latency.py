@@ -19,8 +19,8 @@ def sections(measured: Measured) -> Iterator[Section]:
     items: list[Item] = [_counted(block, counts) for block in measured.blocks]
     if not items:
         made = (
-            tables.grid_table(means, id="art", title="Mean response time (ART), ms", digits=3),
-            tables.grid_table(tops, id="mrt", title="Longest response time (MRT), ms", digits=3),
+            tables.grid_table(means, name="art", title="Mean response time (ART), ms", digits=3),
+            tables.grid_table(tops, name="mrt", title="Longest response time (MRT), ms", digits=3),
         )
         items = [table for table in made if table]
     yield Section("latency", "Response times by block size and mix", tuple(items))
@@ -31,7 +31,7 @@ def sections(measured: Measured) -> Iterator[Section]:
     yield Section("latency-3d", "Mean and longest response time, 3-D", tuple(solid))
     writes = [cell for cell in measured.cells if cell.rw_pct == 0 and cell.phase in {"round", ""}]
     plots = [
-        steady.convergence(writes, metric, title=title, id=name)
+        steady.convergence(writes, metric, title=title, name=name)
         for metric, title, name in (
             ("lat_us_mean", "Steady-state convergence: ART of writes (0/100)", "convergence-art"),
             ("lat_us_max", "Convergence: MRT of writes (0/100)", "convergence-mrt"),

@@ -1,7 +1,7 @@
 """Workload analyses of `characterise`: independence, composites, mixes, sizes, scaling, extremes.
 
-Each is a table that the test made and the drawing that goes with it; where they come from is said in
-the documentation of the tests.
+Each is a table that the test made and the drawing that goes with it; where they come from is said
+in the documentation of the tests.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def block_size(measured: Measured) -> Iterator[Section]:
     )
     read = as_number(measured.results.get("read_pct"))
     lead = f"Random requests, reads / writes {words.mix(read)}." if read is not None else ""
-    shown = (*tables.of_blocks(measured), *plots)
+    shown: tuple[Item, ...] = (*tables.of_blocks(measured), *plots)
     yield Section("block-size", "Speed against block size", shown, lead)
     yield from surface.preconditioning(measured)
 

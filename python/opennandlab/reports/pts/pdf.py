@@ -255,8 +255,8 @@ def _place(page: _Page, block: Block, height: float) -> None:
     if block.title:
         _text(page, LEFT, down + 0.2, block.title, size=9, bold=True)
         down += TITLE
-    for line in _wrapped(block.note)[: None if isinstance(block, Table) else 1]:
-        _text(page, LEFT, down + 0.08, line, size=7, colour="#57606a")
+    for note in _wrapped(block.note)[: None if isinstance(block, Table) else 1]:
+        _text(page, LEFT, down + 0.08, note, size=7, colour="#57606a")
         down += LINE
     rest = page.used + height - down
     if isinstance(block, Table):

@@ -12,6 +12,7 @@ What is high goes to the back, so that it hides little; the axes say in which or
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from html import escape
 
@@ -194,7 +195,7 @@ def _bands(relief: Relief) -> Iterator[str]:
 
 def _band_legend(relief: Relief, top: float) -> Iterator[str]:
     edges = list(colours.band_edges(relief))
-    for place, (low, high) in enumerate(zip(edges, edges[1:], strict=False)):
+    for place, (low, high) in enumerate(itertools.pairwise(edges)):
         left, up = LEFT + 112 * (place % 6), top + 22 * (place // 6)
         colour = colours.of_height(relief, (low + high) / 2)
         yield f'<rect x="{left}" y="{up - 9}" width="14" height="12" fill="{colour}"/>'

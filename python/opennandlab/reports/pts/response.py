@@ -82,7 +82,10 @@ def by_percentile(spreads: Sequence[Spread], suffix: str = "") -> Plot:
     ticks = tuple(
         (place, name) for place, name in zip(places, names, strict=True) if place <= most * 1.01
     )
-    note = "Drawn only where ten or more requests lie beyond. Closed loop: a slow request delays the next."
+    note = (
+        "Drawn only where ten or more requests lie beyond. Closed loop: a slow request delays the "
+        "next."
+    )
     return Plot(
         f"by-percentile{suffix}",
         "Response time by percentile",

@@ -13,7 +13,8 @@ import json
 import re
 from typing import Any
 
-CLOSERS = {"{": "}", "[": "]"}
+OBJECT, COLON, COMMA = "{", ":", ","
+CLOSERS = {OBJECT: "}", "[": "]"}
 # A string, a bracket, a comma or colon, or a number or word; blanks are skipped.
 TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+)', re.DOTALL)
 
@@ -64,17 +65,17 @@ def closed(text: str) -> str:
         token, place = match.group(1), match.end()
         if token in CLOSERS:
             stack.append(token)
-            waits.append("key" if token == "{" else "value")
-        elif token in "}]":
+            waits.append("key" if token == OBJECT else "value")
+        elif token in CLOSERS.values():
             if not stack or CLOSERS[stack[-1]] != token:
                 break
             stack.pop()
             waits.pop()
             _value_is_over(waits, stack)
-        elif token == ":":
+        elif token == COLON:
             waits[-1:] = ["value"] if stack else []
             continue
-        elif token == ",":
+        elif token == COMMA:
             continue
         elif waits and waits[-1] == "key":
             waits[-1] = "colon"
@@ -90,5 +91,5 @@ def closed(text: str) -> str:
 
 
 def _value_is_over(waits: list[str], stack: list[str]) -> None:
-    if stack and stack[-1] == "{":
+    if stack and stack[-1] == OBJECT:
         waits[-1] = "key"

@@ -1,7 +1,7 @@
 """Documents of the standard tests as they come from disk: whole, older, damaged or cut off.
 
 ```text
-bytes ──► salvage ──► mapping ──► Measured { header, phases, cells, steady, tables, … } + what is missing
+bytes ──► salvage ──► mapping ──► Measured { header, phases, cells, steady, … }, and what is missing
 ```
 Everything that a view touches has been checked here: a number is a finite float or None, a row has
 all its columns, a list is a list. What cannot be used is left out and named in `missing`, so that

@@ -45,7 +45,7 @@ def _courses(measured: Measured, samples: Sequence[Sample]) -> Iterator[Plot]:
     unit, size = words.time_unit(ends[-1] - first)
     x = [(end - first) / size for end in ends]
     mean = as_number(measured.results.get("iops_mean"))
-    marks = ()
+    marks: tuple[Mark, ...] = ()
     if mean is not None:
         marks = (Mark("y", mean, f"mean: {words.value(mean)}"),)
         if min(sample.iops or 0.0 for sample in samples) < 0.6 * mean:

@@ -1,8 +1,8 @@
 """Steady state as a report shows it: convergence from round 1 on, the window, the determination.
 
-The window plot has the five points, their mean, the 90 % and 110 % guides and the *fitted* line; the
-table holds what the rule compared. The 90 % and 110 % lines are a guide: the rule limits the spread
-between the largest and the smallest value, so one point may lie outside.
+The window plot has the five points, their mean, the 90 % and 110 % guides and the *fitted* line;
+the table holds what the rule compared. The 90 % and 110 % lines are a guide: the rule limits the
+spread between the largest and the smallest value, so one point may lie outside.
 """
 
 from __future__ import annotations
@@ -84,12 +84,12 @@ def tracked_plot(steady: Steady, place: int, suffix: str = "") -> Plot:
     )
 
 
-def convergence(
+def convergence(  # noqa: PLR0913 (all but two by name)
     cells: Sequence[CellRow],
     metric: str,
     *,
     title: str,
-    id: str = "convergence",  # noqa: A002 (the name of a figure's id)
+    name: str = "convergence",
     split: str = "block_bytes",
     note: str = "",
 ) -> Plot | None:
@@ -99,7 +99,7 @@ def convergence(
         cells: The cells to show, of any rounds.
         metric: Name of a number of a cell.
         title: Heading of the plot.
-        id: Its id.
+        name: Its id.
         split: What tells the series apart: `block_bytes`, `rw_pct` or `queue_depth`.
         note: A sentence below the title.
     """
@@ -110,16 +110,30 @@ def convergence(
             found = cell.get(metric)
             point = (float(cell.round), None if found is None else found * factor)
             groups.setdefault(cell.get(split), []).append(point)
-    write = {"block_bytes": words.block, "rw_pct": words.mix}.get(split, lambda at: f"QD {at:g}")
+    write = WRITTEN.get(split, _depth)
     order = sorted(groups, key=lambda at: -1.0 if at is None else at)
     series = tuple(
         Series(write(at), [x for x, _ in groups[at]], [y for _, y in groups[at]]) for at in order
     )
     rounds = [cell.round for cell in cells if cell.round is not None]
     plot = Plot(
-        id, title, round_axis(rounds), Axis(label, zero=True), series, note, ordered=len(series) > 2
+        name,
+        title,
+        round_axis(rounds),
+        Axis(label, zero=True),
+        series,
+        note,
+        ordered=len(series) > 2,
     )
     return plot if plot.drawable else None
+
+
+def _depth(queue_depth: float | None) -> str:
+    return "?" if queue_depth is None else f"QD {queue_depth:g}"
+
+
+# How the values that tell series apart are written.
+WRITTEN = {"block_bytes": words.block, "rw_pct": words.mix}
 
 
 def round_axis(rounds: Sequence[int]) -> Axis:

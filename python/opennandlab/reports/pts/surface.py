@@ -20,7 +20,7 @@ def sections(measured: Measured) -> Iterator[Section]:
     """Yield what a report of the surface shows."""
     cells = measured_cells(measured)
     grid = tables.mean_grid(cells, "iops")
-    items: list[Item] = list(iops.reliefs(grid, z="IOPS", subject="IOPS"))[::-1]
+    items: list[Item] = [*reversed(iops.reliefs(grid, z="IOPS", subject="IOPS"))]
     yield Section("surface", "IOPS surface", tuple(items), CONDITIONS)
     yield Section("map", "Colour map", tuple(_map(grid)))
     yield Section("tables", "Tables", tuple(tables.of_blocks(measured)))

@@ -11,6 +11,7 @@ One unit is a pixel of a drawing 760 wide. Reliefs are in `relief`.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -46,8 +47,10 @@ def drawing(plot: Plot) -> str:
     rows = list(_legend_rows(plot))
     height = PANEL + LEGEND_ROW * len(rows) + (6 if rows else 0)
     parts = [
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" class="static" '
-        f'aria-label="{escape(plot.title)}" xmlns="http://www.w3.org/2000/svg">'
+        (
+            f'<svg viewBox="0 0 {WIDTH} {height}" role="img" class="static" '
+            f'aria-label="{escape(plot.title)}" xmlns="http://www.w3.org/2000/svg">'
+        )
     ]
     parts.extend(_grid(plot, xs, ys))
     # A point at the very edge of a fixed axis must not draw over the frame's labels.
@@ -105,10 +108,11 @@ def _decade_ticks(low: float, high: float) -> list[tuple[float, str]]:
 
 
 def ends(plot: Plot, axis: str) -> Ends:
+    """Return the ends of one axis of a plot, `x` or `y`."""
     values: list[Number] = []
     for line in plot.series:
         values.extend(line.x if axis == "x" else line.y)
-        if axis == "x" and line.draw in {"bars"}:
+        if axis == "x" and line.draw == "bars":
             places = [x for x in line.x if x is not None]
             values.extend([min(places, default=0.0) - 0.6, max(places, default=0.0) + 0.6])
     values.extend(mark.value for mark in plot.marks if mark.axis == axis)
@@ -189,7 +193,7 @@ def _area(plot: Plot, line: Series, xs: Ends, ys: Ends, colour: str) -> str:
 def _stepped(run: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """Return a course in which each height holds until the next position."""
     path = run[:1]
-    for (_, before), (x, y) in zip(run, run[1:], strict=False):
+    for (_, before), (x, y) in itertools.pairwise(run):
         path += [(x, before), (x, y)]
     return path
 

@@ -72,15 +72,17 @@ SPOKEN = {
 }
 
 
+UNITS = {
+    "iops": "IOPS", "mb_s": "MB/s", "us": "µs", "ms": "ms", "s": "s", "pct": "%",
+    "bytes": "bytes", "minutes": "minutes", "ratio": "ratio",
+}  # fmt: skip
+
+
 def spoken(key: str) -> str:
     """Return a key as words: `part_mb_s` as `part, MB/s`."""
     if key in SPOKEN:
         return SPOKEN[key]
-    units = {
-        "iops": "IOPS", "mb_s": "MB/s", "us": "µs", "ms": "ms", "s": "s", "pct": "%", "bytes": "bytes",
-        "minutes": "minutes", "ratio": "ratio",
-    }  # fmt: skip
-    for suffix, unit in units.items():
+    for suffix, unit in UNITS.items():
         if key.endswith(f"_{suffix}"):
             return f"{key.removesuffix(f'_{suffix}').replace('_', ' ')}, {unit}"
     words_of = [UPPER.get(word, word) for word in key.split("_")]
@@ -114,7 +116,7 @@ def no_percentile(count: float | None) -> str:
     return words.NOTHING if count is None else f"n/a ({count:,.0f} samples)".replace(",", " ")
 
 
-def response_times(cells: Sequence[CellRow], names: Sequence[str], title: str, id: str) -> Table:  # noqa: A002
+def response_times(cells: Sequence[CellRow], names: Sequence[str], title: str, name: str) -> Table:
     """Return IOPS, mean, percentiles and maximum of cells, one row each, in ms."""
     rows = tuple(
         (
@@ -127,7 +129,7 @@ def response_times(cells: Sequence[CellRow], names: Sequence[str], title: str, i
         for name, cell in zip(names, cells, strict=True)
     )
     heads = ("", "IOPS", "ART, ms", *(f"{head}, ms" for head, _ in PERCENTILES), "MRT, ms")
-    return Table(id, title, heads, rows)
+    return Table(name, title, heads, rows)
 
 
 def _ms(found: float | None) -> float | None:
@@ -173,7 +175,7 @@ def mean_grid(
 def grid_table(
     grid: dict[tuple[float | None, float | None], float],
     *,
-    id: str,  # noqa: A002
+    name: str,
     title: str,
     digits: int,
 ) -> Table | None:
@@ -184,6 +186,6 @@ def grid_table(
         return None
     rows = tuple((words.kib(size), *(grid.get((size, read)) for read in mixes)) for size in sizes)
     return Table(
-        id, title, ("Block size (KiB)", *map(words.mix, mixes)), rows,
+        name, title, ("Block size (KiB)", *map(words.mix, mixes)), rows,
         span="Read / write mix (%)", digits=digits,
     )  # fmt: skip

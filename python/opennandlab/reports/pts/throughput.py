@@ -19,7 +19,7 @@ def sections(measured: Measured) -> Iterator[Section]:
         tables.of_block(stated)
         if stated
         else tables.grid_table(
-            tables.mean_grid(windows, "mb_s"), id="throughput", digits=1,
+            tables.mean_grid(windows, "mb_s"), name="throughput", digits=1,
             title="Throughput, mean of the window, MB/s",
         )
     )  # fmt: skip
@@ -32,7 +32,7 @@ def sections(measured: Measured) -> Iterator[Section]:
             [cell for cell in cells if cell.block_bytes == size],
             "mb_s",
             title=f"Steady-state convergence: {words.block(size)}, reads and writes",
-            id=f"convergence-{words.kib(size)}",
+            name=f"convergence-{words.kib(size)}",
             split="rw_pct",
         )
         for size in sizes

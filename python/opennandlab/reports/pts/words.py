@@ -1,4 +1,4 @@
-"""How numbers, sizes, times and mixes are written in a report: one place, so that all pages agree."""
+"""How numbers, sizes, times and mixes are written in a report: one place, so that pages agree."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ import math
 from opennandlab.summary import number
 
 NOTHING = "n/a"
+
+__all__ = [
+    "NOTHING", "binary", "block", "byte_unit", "capacity", "kib", "metric", "mix", "number", "span",
+    "time_unit", "value",
+]  # fmt: skip
 
 
 def value(amount: object, digits: int | None = None) -> str:
@@ -74,7 +79,7 @@ def binary(size_bytes: float | None) -> str:
 def _scaled(count: float, base: int, units: tuple[str, ...]) -> str:
     size = float(count)
     unit = units[0]
-    for unit in units:  # noqa: B007 (the unit that fits is used below)
+    for unit in units:
         if abs(size) < base or unit == units[-1]:
             break
         size /= base

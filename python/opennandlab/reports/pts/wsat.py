@@ -1,4 +1,4 @@
-"""Write saturation: how the speed of small random writes falls as the drive fills and fills again."""
+"""Write saturation: how the speed of small random writes falls as the drive fills up, and again."""
 
 from __future__ import annotations
 

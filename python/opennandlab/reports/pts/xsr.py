@@ -1,4 +1,4 @@
-"""Cross stimulus recovery: large sequential writes, small random ones, and sequential ones again."""
+"""Cross stimulus recovery: large sequential writes, small random ones, sequential ones again."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _throughput(
 ) -> Plot:
     shown = [cell for cell in cells if _group(cell) in numbers]
     reference = as_number(measured.results.get("reference_mb_s"))
-    marks = ()
+    marks: tuple[Mark, ...] = ()
     if reference is not None:
         text = f"90 % of the last hour of group 1: {words.value(0.9 * reference)} MB/s"
         marks = (Mark("y", 0.9 * reference, text),)
@@ -91,6 +91,6 @@ def _recovery(measured: Measured) -> str:
     fills = as_number(measured.results.get("recovery_drive_fills"))
     after = f" and {words.value(fills)} drive fills" if fills is not None else ""
     return (
-        f"Group 3 recovered after {words.span(seconds)}{after}: from there on five samples in a row "
-        "reached 90 % of the mean of the last hour of group 1."
+        f"Group 3 recovered after {words.span(seconds)}{after}: from there on five samples in a "
+        "row reached 90 % of the mean of the last hour of group 1."
     )

@@ -28,6 +28,9 @@ function draw(figure) {
       (data.layout.showlegend ? 60 : 0);
     data.layout.font.size = 11;
     data.layout.margin = {...data.layout.margin, l: 54, r: 8};
+    const camera = data.layout.scene && data.layout.scene.camera;
+    // A narrow screen shows the same box from further away.
+    if (camera) for (const axis of ['x', 'y', 'z']) camera.eye[axis] *= 1.4;
   }
   Plotly.newPlot(figure.querySelector('.plot'), data.data, data.layout,
     {responsive: true, displaylogo: false, modeBarButtonsToRemove: ['sendDataToCloud', 'lasso2d', 'select2d']})
