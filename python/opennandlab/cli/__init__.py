@@ -17,6 +17,7 @@ from opennandlab.cli import (
     ecc,
     reliability,
     replay,
+    report,
     theory,
     validate,
     verify,
@@ -44,6 +45,7 @@ VERBS: dict[str, tuple[Callable[..., None], str]] = {
     "verify": (verify.verify, "opennandlab verify results.json"),
     "compare": (compare.compare, "opennandlab compare greedy.json cost_benefit.json"),
     "replay": (replay.replay, "opennandlab replay msr.csv.gz -c tlc_standard --wrap"),
+    "report": (report.report, "opennandlab report pts/iops.json --html iops.html --pdf iops.pdf"),
     "validate": (validate.validate, "opennandlab validate --quick"),
 }
 GROUPS = {

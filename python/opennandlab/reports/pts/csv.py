@@ -1,0 +1,95 @@
+"""A report as CSV: one file for each table and each figure, and all cells in one.
+
+Numbers are written with all their digits and a point; what was not measured is an empty field. The
+first row names the columns, units included.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from opennandlab.errors import OutputError
+from opennandlab.files import write_atomically
+from opennandlab.reports.pts.model import Cell, Chapter, Report, Table, numbers
+from opennandlab.reports.pts.source import CellRow, Measured
+
+
+def write(report: Report, measured: Sequence[Measured], folder: Path) -> list[Path]:
+    """Write the files of a report into a folder, which is made where it is missing.
+
+    Args:
+        report: The report.
+        measured: The documents behind its chapters, in their order.
+        folder: Where to.
+
+    Returns:
+        The files, in the order of the report.
+
+    Raises:
+        OutputError: when one cannot be written, and why.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot write {folder}: {error.strerror or error}") from error
+    written = []
+    for name, text in files(report, measured):
+        path = folder / name
+        write_atomically(path, text.encode())
+        written.append(path)
+    return written
+
+
+def files(report: Report, measured: Sequence[Measured]) -> Iterator[tuple[str, str]]:
+    """Yield name and content of each file."""
+    for place, chapter in enumerate(report.chapters):
+        prefix = f"{_name(chapter)}-" if len(report.chapters) > 1 else ""
+        for item in chapter.items:
+            table = item if isinstance(item, Table) else numbers(item, rows_max=1 << 30)
+            yield f"{prefix}{_safe(item.id)}.csv", text_of(table)
+        if place < len(measured) and measured[place].cells:
+            yield f"{prefix}cells.csv", _cells(measured[place].cells)
+
+
+def text_of(table: Table) -> str:
+    r"""Return a table as CSV.
+
+    >>> text_of(Table("t", "T", ("round", "IOPS"), ((1.0, 2.5), ("mean", None))))
+    'round,IOPS\\r\\n1,2.5\\r\\nmean,\\r\\n'
+    """
+    return _written([table.columns, *table.rows])
+
+
+def _cells(cells: Sequence[CellRow]) -> str:
+    names = [field.name for field in fields(CellRow)]
+    return _written([names, *([getattr(cell, name) for name in names] for cell in cells)])
+
+
+def _written(rows: Sequence[Sequence[Cell]]) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream)
+    writer.writerows([[_field(cell) for cell in row] for row in rows])
+    return stream.getvalue()
+
+
+def _field(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, float):
+        return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
+    text = str(cell)
+    # A spreadsheet would run what begins like a formula.
+    return f"'{text}" if text[:1] in {"=", "+", "@"} else text
+
+
+def _name(chapter: Chapter) -> str:
+    return _safe(chapter.id)
+
+
+def _safe(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:80] or "table"

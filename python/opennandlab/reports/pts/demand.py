@@ -1,0 +1,288 @@
+"""Demand intensity: threads by queue depth, the operating points found in them, their histograms.
+
+Serves DIRTH and the enterprise composite workload, which share procedure and plots:
+
+```text
+preconditioning ─► rounds of (pre-write, 49 cells) until TC 32 / QD 32 is steady
+mean of the window ─► demand variation, demand intensity ─► MaxIOPS, MidIOPS, MinIOPS ─► histograms
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from opennandlab.reports.pts import response, steady, tables, words
+from opennandlab.reports.pts.model import (
+    Axis,
+    Cell,
+    Item,
+    Mark,
+    Number,
+    Plot,
+    Relief,
+    Section,
+    Series,
+    Table,
+)
+from opennandlab.reports.pts.source import (
+    CellRow,
+    Measured,
+    Steady,
+    as_dict,
+    as_list,
+    as_number,
+    as_text,
+)
+
+# MaxIOPS is the highest rate below this mean response time (SNIA PTS tutorial, 2013, DIRTH).
+ART_MS_MAX = 5.0
+PRECONDITIONING = {"precondition"}
+
+Key = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Point:
+    """An operating point: what it is called, and its threads and queue depth."""
+
+    name: str
+    threads: Number
+    queue_depth: Number
+    iops: Number
+    art_ms: Number
+    note: str
+
+
+def sections(measured: Measured) -> Iterator[Section]:
+    """Yield what a report of a demand intensity test shows."""
+    rounds = [cell for cell in measured.cells if cell.phase in {"round", ""}]
+    first, second = _states(measured)
+    grid = _grid(rounds, second, "iops", 1.0)
+    arts = _grid(rounds, second, "lat_us_mean", 1e-3)
+    points = _points(measured)
+    yield Section(
+        "points", "Operating points", tuple(_points_table(measured, points)), _lead(points)
+    )
+    yield Section("demand", "Demand", tuple(_demand(grid, arts, points)))
+    shown = tuple(
+        tables.of_block(block)
+        for block in measured.blocks
+        if any(value is not None for row in block.values for value in row)
+    )
+    yield Section("tables", "All combinations", (*shown, *_processor(rounds, second)))
+    if measured.spreads:
+        yield Section("histograms", "Response time histograms", tuple(_histograms(measured)))
+    yield from _convergence(measured, rounds, first, second)
+
+
+def _states(measured: Measured) -> tuple[tuple[Steady, ...], tuple[Steady, ...]]:
+    """Return the tracking variables of the preconditioning, and those of the rounds."""
+    if not any(cell.phase in PRECONDITIONING for cell in measured.cells):
+        return (), measured.steady
+    return measured.steady[:1], measured.steady[1:]
+
+
+def _points(measured: Measured) -> list[Point]:
+    found = []
+    for entry in map(as_dict, as_list(measured.results.get("points"))):
+        art = as_number(entry.get("lat_us_mean"))
+        found.append(
+            Point(
+                name=as_text(entry.get("name")) or "point",
+                threads=as_number(entry.get("threads")),
+                queue_depth=as_number(entry.get("queue_depth")),
+                iops=as_number(entry.get("iops")),
+                art_ms=None if art is None else art * 1e-3,
+                note=as_text(entry.get("note")),
+            )
+        )
+    return found
+
+
+def _points_table(measured: Measured, points: Sequence[Point]) -> Iterator[Table]:
+    rows: list[tuple[Cell, ...]] = []
+    for point in points:
+        cell = next((one for one in measured.in_phase("point") if point.name in one.label), None)
+        tails: list[Cell] = [words.NOTHING] * 5
+        if cell is not None:
+            longest = cell.lat_us_max
+            tails = [
+                *(tables.percentile(cell, metric) for _, metric in tables.PERCENTILES),
+                None if longest is None else longest * 1e-3,
+            ]
+        rows.append(
+            (point.name, point.threads, point.queue_depth, point.iops, point.art_ms, *tails,
+             point.note)
+        )  # fmt: skip
+    if rows:
+        heads = (
+            "point", "TC", "QD", "IOPS", "ART, ms", *(f"{n}, ms" for n, _ in tables.PERCENTILES),
+            "MRT, ms", "note",
+        )  # fmt: skip
+        columns = heads if any(point.note for point in points) else heads[:-1]
+        yield Table(
+            "points", "Operating points", columns, tuple(row[: len(columns)] for row in rows)
+        )
+
+
+def _lead(points: Sequence[Point]) -> str:
+    if not points:
+        return ""
+    return (
+        f"MaxIOPS is the highest rate with a mean response time below {ART_MS_MAX:g} ms, MinIOPS "
+        "the lowest rate that was measured, MidIOPS lies nearest to even steps between them."
+    )
+
+
+def _grid(
+    cells: Sequence[CellRow], states: Sequence[Steady], metric: str, factor: float
+) -> dict[Key, float]:
+    """Return a metric by threads and queue depth, averaged over the window."""
+    window = {number for state in states for number in state.window}
+    found: dict[Key, list[float]] = {}
+    for cell in cells:
+        value = cell.get(metric)
+        if value is None or cell.threads is None or cell.queue_depth is None:
+            continue
+        if not window or cell.round in window:
+            found.setdefault((cell.threads, cell.queue_depth), []).append(value * factor)
+    return {key: sum(values) / len(values) for key, values in found.items()}
+
+
+def _demand(
+    iops: dict[Key, float], arts: dict[Key, float], points: Sequence[Point]
+) -> Iterator[Plot | Relief]:
+    threads = sorted({tc for tc, _ in iops})
+    depths = sorted({qd for _, qd in iops})
+    if not threads or not depths:
+        return
+    ticks = tuple((depth, f"{depth:g}") for depth in depths)
+    variation = tuple(
+        Series(f"TC {tc:g}", depths, [iops.get((tc, qd)) for qd in depths]) for tc in threads
+    )
+    yield Plot(
+        "demand-variation",
+        "Demand variation: IOPS against queue depth",
+        Axis("queue depth (QD)", "log", ticks),
+        Axis("IOPS", zero=True),
+        variation,
+        "One series for each thread count.",
+        ordered=True,
+    )
+    yield _intensity(iops, arts, points, threads)
+    totals = sorted({tc * qd for tc, qd in iops})
+    steps = tuple((total, f"{total:g}") for total in totals if float(total).is_integer())
+    axis = Axis("outstanding requests in all (OIO = TC × QD)", "log", _powers(steps))
+    for name, grid, y in (
+        ("iops-oio", iops, Axis("IOPS", zero=True)),
+        ("art-oio", arts, Axis("ART, ms", "log")),
+    ):
+        series = tuple(
+            Series(f"TC {tc:g}", [tc * qd for qd in depths], [grid.get((tc, qd)) for qd in depths])
+            for tc in threads
+        )
+        title = f"{y.label.split(',')[0]} against outstanding requests"
+        yield Plot(name, title, axis, y, series, ordered=True)
+    if len(threads) > 1 and len(depths) > 1:
+        yield Relief(
+            "iops-3d", "IOPS by threads and queue depth, 3-D", "queue depth", "threads",
+            Axis("IOPS", zero=True), tuple(f"{qd:g}" for qd in depths),
+            tuple(f"{tc:g}" for tc in threads),
+            tuple(tuple(iops.get((tc, qd)) for qd in depths) for tc in threads), "columns",
+        )  # fmt: skip
+
+
+def _powers(ticks: tuple[tuple[float, str], ...]) -> tuple[tuple[float, str], ...]:
+    """Return the ticks at powers of two, so that they do not run into each other."""
+    return tuple(tick for tick in ticks if int(tick[0]) & (int(tick[0]) - 1) == 0)
+
+
+def _intensity(
+    iops: dict[Key, float], arts: dict[Key, float], points: Sequence[Point], threads: list[float]
+) -> Plot:
+    lines = []
+    for tc in threads:
+        keys = sorted(key for key in iops if key[0] == tc)
+        lines.append(
+            Series(f"TC {tc:g}", [iops[key] for key in keys], [arts.get(key) for key in keys])
+        )
+    marked = [point for point in points if point.iops is not None and point.art_ms is not None]
+    if marked:
+        lines.append(
+            Series(
+                "operating points",
+                [point.iops for point in marked],
+                [point.art_ms for point in marked],
+                draw="points",
+                # Beyond the end of the ordered colours: it belongs to no thread count.
+                colour=-2,
+                texts=[point.name for point in marked],
+            )
+        )
+    most = max(arts.values(), default=0.0)
+    marks = (Mark("y", ART_MS_MAX, f"{ART_MS_MAX:g} ms"),) if most > ART_MS_MAX / 10 else ()
+    return Plot(
+        "demand-intensity",
+        "Demand intensity: mean response time against IOPS",
+        Axis("IOPS", zero=True),
+        Axis("ART, ms", "log"),
+        tuple(lines),
+        "One series for each thread count; along it the queue depth grows.",
+        marks,
+        ordered=True,
+    )
+
+
+def _processor(cells: Sequence[CellRow], states: Sequence[Steady]) -> Iterator[Relief]:
+    """Yield the load of the host's processors, where it was measured."""
+    grid = _grid(cells, states, "cpu_pct", 1.0)
+    threads = sorted({tc for tc, _ in grid})
+    depths = sorted({qd for _, qd in grid})
+    if len(threads) < 2 or len(depths) < 2:
+        return
+    yield Relief(
+        "cpu-3d", "Processor time of the host, 3-D", "queue depth", "threads",
+        Axis("CPU, %", zero=True), tuple(f"{qd:g}" for qd in depths),
+        tuple(f"{tc:g}" for tc in threads),
+        tuple(tuple(grid.get((tc, qd)) for qd in depths) for tc in threads), "columns",
+    )  # fmt: skip
+
+
+def _histograms(measured: Measured) -> Iterator[Item]:
+    """Yield the histograms of the points, then those of the writes before them."""
+    before = tuple(one for one in measured.spreads if one.id.startswith("prewrite"))
+    points = tuple(one for one in measured.spreads if one not in before)
+    yield from response.items(points)
+    yield from response.items(before, "-prewrite")
+
+
+def _convergence(
+    measured: Measured,
+    rounds: Sequence[CellRow],
+    first: tuple[Steady, ...],
+    second: tuple[Steady, ...],
+) -> Iterator[Section]:
+    items = list(steady.items(first, "precondition"))
+    if items:
+        yield Section(
+            "preconditioning", "Preconditioning, writes only", tuple(items), steady.lead(first)
+        )
+    prewrites = [cell for cell in measured.in_phase("prewrite") if cell.round is not None]
+    most = max((cell.threads or 0.0 for cell in rounds), default=0.0)
+    plots = [
+        steady.convergence(
+            prewrites, "iops", title="Writes before each round: IOPS", name="prewrites"
+        ),
+        steady.convergence(
+            [cell for cell in rounds if cell.threads == most],
+            "iops",
+            title=f"TC {most:g}: IOPS against round, all queue depths",
+            name="rounds",
+            split="queue_depth",
+        ),
+    ]
+    shown: list[Item] = [plot for plot in plots if plot]
+    shown += steady.items(second, "rounds")
+    yield Section("convergence", "Convergence of the rounds", tuple(shown), steady.lead(second))

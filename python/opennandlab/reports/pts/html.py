@@ -1,0 +1,120 @@
+"""A report as one HTML file: it opens offline, prints, and can be read without a script.
+
+The script of plotly is inlined once; each figure stands there as a static drawing first, which the
+interactive one replaces when it comes into view, with its numbers as a table below. What came from
+documents is escaped by the template engine; only our own drawings and scripts are not.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opennandlab.files import write_atomically
+from opennandlab.reports.pts import interactive, relief, svg, words
+from opennandlab.reports.pts.model import Item, Plot, Relief, Report, Table, numbers
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def write(report: Report, path: Path) -> None:
+    """Write the page of a report.
+
+    Raises:
+        OutputError: when it cannot be written, and why.
+    """
+    write_atomically(path, page(report).encode())
+
+
+def page(report: Report) -> str:
+    """Return a report as one HTML page."""
+    from markupsafe import Markup
+    from plotly.offline import get_plotlyjs
+
+    def drawn(item: Item, place: int, heading: str) -> Markup:
+        # A heading is not said twice.
+        text = _item(item, f"c{place}-{item.id}", is_titled=item.title == heading)
+        return Markup(text)  # noqa: S704 (made by our own templates)
+
+    figures = any(isinstance(item, Plot | Relief) for one in report.chapters for item in one.items)
+    # `</` would end the script element early; inside a string `<\\/` is the same.
+    plotly = get_plotlyjs().replace("</script", "<\\/script") if figures else ""
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            report=report,
+            drawn=drawn,
+            running=lambda text: Markup(css_string(text)),  # noqa: S704 (escaped letter by letter)
+            has_figures=figures,
+            style=Markup(_asset("report.css")),  # noqa: S704 (our own file)
+            script=Markup(_asset("report.js")),  # noqa: S704 (our own file)
+            plotly=Markup(plotly),  # noqa: S704 (the library)
+        )
+    )
+
+
+def css_string(text: str) -> str:
+    r"""Return text as a string of CSS in which no letter has a meaning.
+
+    >>> css_string('a"</style>')
+    '"a\\22 \\3c \\2f style\\3e "'
+    """
+    return '"' + "".join(
+        letter if letter.isalnum() and letter.isascii() else f"\\{ord(letter):x} "
+        for letter in text
+    ) + '"'  # fmt: skip
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FunctionLoader(_asset),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["written"] = words.value
+    return environment
+
+
+def _asset(name: str) -> str:
+    folder = resources.files("opennandlab.reports.pts") / "page"
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def _item(item: Item, anchor: str, *, is_titled: bool) -> str:
+    if isinstance(item, Table):
+        return _table(item, anchor, is_titled=is_titled)
+    from markupsafe import Markup
+
+    drawing = svg.drawing(item) if isinstance(item, Plot) else relief.drawing(item)
+    data = json.dumps(interactive.figure(item), allow_nan=False).replace("</", "<\\/")
+    return (
+        _environment()
+        .get_template("figure.html.j2")
+        .render(
+            anchor=anchor,
+            is_titled=is_titled,
+            figure=item,
+            depth=isinstance(item, Relief) and item.shape != "bands",
+            drawing=Markup(drawing),  # noqa: S704 (its texts were escaped when it was drawn)
+            data=Markup(data),  # noqa: S704 (JSON that cannot end its element)
+            numbers=Markup(_table(numbers(item), "", is_inner=True)),  # noqa: S704 (by the template)
+        )
+    )
+
+
+def _table(table: Table, anchor: str, *, is_inner: bool = False, is_titled: bool = False) -> str:
+    return (
+        _environment()
+        .get_template("table.html.j2")
+        .render(table=table, anchor=anchor, is_inner=is_inner, is_titled=is_titled)
+    )

@@ -1,0 +1,99 @@
+"""IOPS: 8 block sizes by 7 mixes, as table, plots over the block size, columns and surface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from opennandlab.reports.pts import steady, tables, words
+from opennandlab.reports.pts.model import Axis, Item, Plot, Relief, Section, Series, Shape
+from opennandlab.reports.pts.source import Measured
+
+SHAPES: tuple[tuple[Shape, str], ...] = (
+    ("columns", "3-D columns"),
+    ("surface", "3-D surface"),
+)
+Grid = dict[tuple[float | None, float | None], float]
+
+
+def sections(measured: Measured) -> Iterator[Section]:
+    """Yield what a report of the IOPS test shows."""
+    cells = tables.window_cells(measured)
+    grid = tables.mean_grid(cells, "iops")
+    stated = measured.block("iops")
+    table = (
+        tables.of_block(stated)
+        if stated
+        else tables.grid_table(grid, name="iops", title="IOPS, mean of the window", digits=1)
+    )
+    items: list[Item] = [table] if table else []
+    items += reliefs(grid, z="IOPS", subject="IOPS")
+    items += over_block_size(grid, label="IOPS", subject="IOPS")
+    yield Section("iops", "IOPS by block size and mix", tuple(items))
+    rounds = steady.convergence(
+        [cell for cell in measured.cells if cell.rw_pct == 0 and cell.phase in {"round", ""}],
+        "iops",
+        title="Steady-state convergence: IOPS of writes (0/100), all block sizes",
+    )
+    yield from steady.sections(measured)
+    if rounds:
+        note = "All rounds from the first on; nothing is discarded."
+        yield Section("convergence", "Convergence", (rounds,), note)
+
+
+def over_block_size(grid: Grid, *, label: str, subject: str) -> list[Plot]:
+    """Return values over the block size, one series for each mix, in linear and log."""
+    sizes = sorted({size for size, _ in grid if size is not None})
+    mixes = sorted({read for _, read in grid if read is not None})
+    if not sizes or not mixes:
+        return []
+    ticks = tuple((size / 1024, words.kib(size)) for size in sizes)
+    series = tuple(
+        Series(
+            words.mix(read),
+            [size / 1024 for size in sizes],
+            [grid.get((size, read)) for size in sizes],
+        )
+        for read in mixes
+    )
+    axis = Axis("block size, KiB", "log", ticks)
+    return [
+        Plot(
+            f"by-block-size-{scale}",
+            f"{subject} against block size, {scale} scale",
+            axis,
+            Axis(label, scale, zero=scale == "linear"),
+            series,
+            "One series for each read / write mix.",
+            ordered=True,
+        )
+        for scale in ("log", "linear")
+    ]
+
+
+def reliefs(grid: Grid, *, z: str, subject: str) -> list[Relief]:
+    """Return a grid as columns and as a surface."""
+    sizes = sorted({size for size, _ in grid if size is not None})
+    mixes = sorted({read for _, read in grid if read is not None})
+    if len(sizes) < 2 or len(mixes) < 2:
+        return []
+    values = tuple(tuple(grid.get((size, read)) for read in mixes) for size in sizes)
+    return [
+        Relief(
+            f"3d-{shape}",
+            f"{subject}: {what}",
+            "read / write mix, %",
+            "block size, KiB",
+            Axis(z, zero=True),
+            tuple(map(words.mix, mixes)),
+            tuple(map(words.kib, sizes)),
+            values,
+            shape,
+        )
+        for shape, what in SHAPES
+    ]
+
+
+def renamed(found: list[Relief], prefix: str) -> list[Relief]:
+    """Return reliefs with a prefix to their ids, for chapters that show several grids."""
+    return [replace(relief, id=f"{prefix}-{relief.id}") for relief in found]

@@ -1,0 +1,63 @@
+"""Latency: response times at one outstanding request, three block sizes by three mixes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from opennandlab.reports.pts import iops, response, steady, tables, words
+from opennandlab.reports.pts.model import Item, Section, Table
+from opennandlab.reports.pts.source import Block, Measured
+
+
+def sections(measured: Measured) -> Iterator[Section]:
+    """Yield what a report of the latency test shows."""
+    cells = [cell for cell in tables.window_cells(measured) if cell.phase in {"round", ""}]
+    means = tables.mean_grid(cells, "lat_us_mean", 1e-3)
+    tops = tables.mean_grid(cells, "lat_us_max", 1e-3, largest=True)
+    counts = tables.mean_grid(cells, "ios", total=True)
+    items: list[Item] = [_counted(block, counts) for block in measured.blocks]
+    if not items:
+        made = (
+            tables.grid_table(means, name="art", title="Mean response time (ART), ms", digits=3),
+            tables.grid_table(tops, name="mrt", title="Longest response time (MRT), ms", digits=3),
+        )
+        items = [table for table in made if table]
+    yield Section("latency", "Response times by block size and mix", tuple(items))
+    solid: list[Item] = []
+    for name, grid in (("ART", means), ("MRT", tops)):
+        columns = iops.reliefs(grid, z=f"{name}, ms", subject=name)[:1]
+        solid.extend(iops.renamed(columns, name.lower()))
+    yield Section("latency-3d", "Mean and longest response time, 3-D", tuple(solid))
+    writes = [cell for cell in measured.cells if cell.rw_pct == 0 and cell.phase in {"round", ""}]
+    plots = [
+        steady.convergence(writes, metric, title=title, name=name)
+        for metric, title, name in (
+            ("lat_us_mean", "Steady-state convergence: ART of writes (0/100)", "convergence-art"),
+            ("lat_us_max", "Convergence: MRT of writes (0/100)", "convergence-mrt"),
+        )
+    ]
+    yield Section("convergence", "Convergence", tuple(plot for plot in plots if plot))
+    yield from steady.sections(measured)
+    if measured.spreads:
+        shown = tuple(response.items(measured.spreads))
+        yield Section("histogram", "Response time histogram, after the steady state", shown)
+
+
+def _counted(block: Block, counts: dict[tuple[float | None, float | None], float]) -> Table:
+    """Return a table that says of each percentile it lacks how many samples there were."""
+    table = tables.of_block(block)
+    if not block.id.startswith("p9"):
+        return table
+    samples = {(words.kib(size), words.mix(read)): count for (size, read), count in counts.items()}
+    rows = tuple(
+        (
+            row[0],
+            *(
+                tables.no_percentile(samples.get((str(row[0]), mix))) if cell is None else cell
+                for mix, cell in zip(block.columns, row[1:], strict=True)
+            ),
+        )
+        for row in table.rows
+    )
+    return replace(table, rows=rows)

@@ -1,0 +1,134 @@
+"""Response times of one operating point: histogram, confidence levels, percentile by nines.
+
+A percentile is stated only where ten or more samples lie beyond it; else it says how many samples
+there were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from opennandlab.reports.pts import tables, words
+from opennandlab.reports.pts.model import Axis, Cell, Item, Mark, Plot, Series, Table
+from opennandlab.reports.pts.source import Spread
+from opennandlab.stats.histogram import Histogram
+
+# Width of a drawn bin: so many to a factor of ten, 6 % each.
+BINS_PER_DECADE = 40
+LEVELS = (
+    ("50 %", 0.5),
+    ("90 %", 0.9),
+    ("95 %", 0.95),
+    ("99 %", 0.99),
+    ("99.9 %", 0.999),
+    ("99.99 %", 0.9999),
+    ("99.999 %", 0.99999),
+)
+MARKED = ("99 %", "99.9 %", "99.99 %", "99.999 %")
+
+
+def items(spreads: Sequence[Spread], suffix: str = "") -> Iterator[Item]:
+    """Yield what is shown of histograms: each as bars, then all by percentile and as a table."""
+    for spread in spreads:
+        yield histogram(spread)
+    if spreads:
+        yield by_percentile(spreads, suffix)
+        yield levels(spreads, suffix)
+
+
+def histogram(spread: Spread) -> Plot:
+    """Return how many requests took how long, with the confidence levels marked."""
+    found = spread.histogram
+    edges, counts = _bins(found)
+    unit, size = _unit(found)
+    marks = []
+    for name, share in LEVELS:
+        ns = found.quantile_ns(share) if name in MARKED else None
+        if ns is not None and ns > 0:
+            marks.append(Mark("x", ns / size, f"{name}: {words.value(ns / size)} {unit}"))
+    mean = found.mean_ns
+    if mean:
+        marks.append(Mark("x", mean / size, f"mean: {words.value(mean / size)} {unit}"))
+    count = words.number(found.count)
+    note = f"{count} requests; bins 6 % wide, both axes logarithmic."
+    return Plot(
+        f"histogram-{spread.id}",
+        f"Response time histogram: {spread.title}",
+        Axis(f"response time, {unit}", "log"),
+        Axis("requests", "log"),
+        (Series("requests", [edge / size for edge in edges], counts, draw="area", colour=0),),
+        note,
+        tuple(marks),
+    )
+
+
+def by_percentile(spreads: Sequence[Spread], suffix: str = "") -> Plot:
+    """Return response time against percentile; each further nine is as wide as the one before."""
+    lines = []
+    for spread in spreads:
+        points = [
+            (1 / (1 - share), ns * 1e-6)
+            for share in _shares(spread.histogram.count)
+            if (ns := spread.histogram.quantile_ns(share)) is not None and ns > 0
+        ]
+        lines.append(
+            Series(spread.title, [x for x, _ in points], [y for _, y in points], draw="line")
+        )
+    names = ("50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %")
+    places = (2.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
+    most = max((x for line in lines for x in line.x if x is not None), default=10.0)
+    ticks = tuple(
+        (place, name) for place, name in zip(places, names, strict=True) if place <= most * 1.01
+    )
+    note = (
+        "Drawn only where ten or more requests lie beyond. Closed loop: a slow request delays the "
+        "next."
+    )
+    return Plot(
+        f"by-percentile{suffix}",
+        "Response time by percentile",
+        Axis("percentile", "log", ticks),
+        Axis("response time, ms", "log"),
+        tuple(lines),
+        note,
+    )
+
+
+def levels(spreads: Sequence[Spread], suffix: str = "") -> Table:
+    """Return the confidence levels as a table in ms, one row for each histogram."""
+    rows: list[tuple[Cell, ...]] = []
+    for spread in spreads:
+        found = spread.histogram
+        mean = found.mean_ns
+        row: list[Cell] = [spread.title, float(found.count), None if mean is None else mean * 1e-6]
+        for _, share in LEVELS:
+            ns = found.quantile_ns(share)
+            row.append(tables.no_percentile(found.count) if ns is None else ns * 1e-6)
+        rows.append((*row, found.max_ns * 1e-6))
+    heads = ("", "requests", "ART, ms", *(f"{name}, ms" for name, _ in LEVELS), "MRT, ms")
+    return Table(f"confidence-levels{suffix}", "Confidence levels", heads, tuple(rows))
+
+
+def _shares(count: int) -> list[float]:
+    """Return shares from a half to the last that can be stated, evenly spaced in nines."""
+    last = np.log10(max(count / 10, 2.0))
+    return [1 - 10 ** (-power) for power in np.linspace(np.log10(2), last, 80).tolist()]
+
+
+def _bins(found: Histogram) -> tuple[list[float], list[float]]:
+    """Return edges and counts of bins of even width on a log axis, the last one empty."""
+    low = max(int(found.ns[0]), 1)
+    first = int(np.floor(np.log10(low) * BINS_PER_DECADE))
+    last = int(np.floor(np.log10(max(found.max_ns, int(found.ns[-1]), low)) * BINS_PER_DECADE)) + 1
+    edges = 10 ** (np.arange(first, last + 1) / BINS_PER_DECADE)
+    place = np.searchsorted(edges, np.maximum(found.ns, 1), side="right") - 1
+    counts = np.zeros(edges.size)
+    np.add.at(counts, np.clip(place, 0, edges.size - 1), found.counts)
+    return edges.tolist(), counts.tolist()
+
+
+def _unit(found: Histogram) -> tuple[str, float]:
+    mean = found.mean_ns or 0.0
+    return ("µs", 1e3) if mean < 1e6 else ("ms", 1e6)

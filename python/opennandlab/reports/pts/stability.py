@@ -1,0 +1,149 @@
+"""Speed against time: the stability run in one-second samples, and the consistency variant.
+
+Consistency compares the same hour of random writes with the default spare area and with a quarter
+more; what is shown of each is its course, and the figures that the last minutes give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from opennandlab.reports.pts import response, surface, tables, words
+from opennandlab.reports.pts.model import Axis, Mark, Number, Plot, Scale, Section, Series, Table
+from opennandlab.reports.pts.source import (
+    CellRow,
+    Measured,
+    Sample,
+    as_dict,
+    as_list,
+    as_number,
+    as_text,
+)
+
+SCALES: tuple[Scale, Scale] = ("linear", "log")
+# Bins of the distribution of samples.
+BINS = 40
+
+
+def sections(measured: Measured) -> Iterator[Section]:
+    """Yield what a report of the stability run shows."""
+    yield from tables.results(measured)
+    samples = [one for one in measured.samples if one.end_s is not None]
+    if samples:
+        yield Section("time", "IOPS against time", tuple(_courses(measured, samples)))
+        yield Section("distribution", "Distribution of the samples", tuple(_spread(samples)))
+    if measured.spreads:
+        shown = tuple(response.items(measured.spreads))
+        yield Section("histogram", "Response time histogram", shown)
+    yield from surface.preconditioning(measured)
+
+
+def _courses(measured: Measured, samples: Sequence[Sample]) -> Iterator[Plot]:
+    ends = [sample.end_s or 0.0 for sample in samples]
+    step = ends[1] - ends[0] if len(ends) > 1 else 0.0
+    first = ends[0] - step
+    unit, size = words.time_unit(ends[-1] - first)
+    x = [(end - first) / size for end in ends]
+    mean = as_number(measured.results.get("iops_mean"))
+    marks: tuple[Mark, ...] = ()
+    if mean is not None:
+        marks = (Mark("y", mean, f"mean: {words.value(mean)}"),)
+        if min(sample.iops or 0.0 for sample in samples) < 0.6 * mean:
+            marks += (Mark("y", mean / 2, "half the mean"),)
+    note = f"Samples of {words.span(step)}." if step > 0 else ""
+    for scale in SCALES:
+        yield Plot(
+            f"iops-time-{scale}",
+            f"IOPS against time, {scale} scale",
+            Axis(f"time, {unit}"),
+            Axis("IOPS", scale, zero=scale == "linear"),
+            (Series("IOPS", x, [sample.iops for sample in samples], draw="line"),),
+            note,
+            marks,
+        )
+    lines = [
+        Series(name, x, [_ms(getattr(sample, key)) for sample in samples], draw="line")
+        for name, key in (("mean (ART)", "lat_us_mean"), ("longest (MRT)", "lat_us_max"))
+    ]
+    yield Plot(
+        "response-time", "Response time against time, log scale", Axis(f"time, {unit}"),
+        Axis("response time, ms", "log"), tuple(lines), note,
+    )  # fmt: skip
+
+
+def _ms(found: Number) -> Number:
+    return None if found is None else found * 1e-3
+
+
+def _spread(samples: Sequence[Sample]) -> Iterator[Plot]:
+    """Yield how many samples had which IOPS."""
+    seen = sorted(sample.iops for sample in samples if sample.iops is not None)
+    if len(seen) < BINS or seen[0] == seen[-1]:
+        return
+    width = (seen[-1] - seen[0]) / BINS
+    counts = [0.0] * BINS
+    for value in seen:
+        counts[min(int((value - seen[0]) / width), BINS - 1)] += 1
+    edges = [seen[0] + width * place for place in range(BINS + 1)]
+    yield Plot(
+        "distribution", "Distribution of the samples", Axis("IOPS of a sample"),
+        Axis("samples", zero=True), (Series("samples", edges, [*counts, 0.0], draw="area"),),
+    )  # fmt: skip
+
+
+def consistency(measured: Measured) -> Iterator[Section]:
+    """Yield what a report of the consistency variant shows."""
+    cells = surface.measured_cells(measured)
+    labels = list(dict.fromkeys(cell.label for cell in cells))
+    yield Section("consistency", "Consistency", tuple(_table(measured)))
+    plots = tuple(_overlay(cells, labels, scale) for scale in SCALES)
+    yield Section("time", "IOPS against time", plots)
+
+
+def _overlay(cells: Sequence[CellRow], labels: Sequence[str], scale: Scale) -> Plot:
+    """Return the runs above one another, each from its own beginning."""
+    spans = [[cell for cell in cells if cell.label == label] for label in labels]
+    longest = max((_length(run) for run in spans), default=1.0)
+    unit, size = words.time_unit(longest)
+    series = []
+    for label, run in zip(labels, spans, strict=True):
+        first = min((cell.start_s for cell in run if cell.start_s is not None), default=0.0)
+        x = [None if cell.end_s is None else (cell.end_s - first) / size for cell in run]
+        series.append(Series(label, x, [cell.iops for cell in run], draw="line"))
+    return Plot(
+        f"iops-time-{scale}",
+        f"IOPS against time, {scale} scale",
+        Axis(f"time since the writes began, {unit}"),
+        Axis("IOPS", scale, zero=scale == "linear"),
+        tuple(series),
+    )
+
+
+def _length(run: Sequence[CellRow]) -> float:
+    starts = [cell.start_s for cell in run if cell.start_s is not None]
+    ends = [cell.end_s for cell in run if cell.end_s is not None]
+    return max(ends, default=0.0) - min(starts, default=0.0)
+
+
+RUN_COLUMNS = (
+    ("samples", "samples"),
+    ("mean IOPS", "iops_mean"),
+    ("least", "iops_min"),
+    ("most", "iops_max"),
+    ("least / mean", "min_to_mean"),
+    ("below half the mean", "share_below_half"),
+    ("CV", "cv"),
+    ("mean / deviation", "mean_to_deviation"),
+)
+
+
+def _table(measured: Measured) -> Iterator[Table]:
+    rows = tuple(
+        (as_text(run.get("label")), *(as_number(run.get(key)) for _, key in RUN_COLUMNS))
+        for run in map(as_dict, as_list(measured.results.get("runs")))
+    )
+    if rows:
+        heads = ("run", *(head for head, _ in RUN_COLUMNS))
+        yield Table("runs", "The last ninth of each run", heads, rows)
+    else:
+        yield from tables.of_blocks(measured)

@@ -1,0 +1,255 @@
+"""Steady state as a report shows it: convergence from round 1 on, the window, the determination.
+
+The window plot has the five points, their mean, the 90 % and 110 % guides and the *fitted* line;
+the table holds what the rule compared. The 90 % and 110 % lines are a guide: the rule limits the
+spread between the largest and the smallest value, so one point may lie outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from opennandlab.reports.pts import words
+from opennandlab.reports.pts.model import Axis, Item, Plot, Section, Series, Table
+from opennandlab.reports.pts.source import CellRow, Measured, Steady
+from opennandlab.stats.steady import WINDOW_ROUNDS, steady_state
+
+GREY = -1
+
+
+def sections(measured: Measured, title: str = "Steady state") -> Iterator[Section]:
+    """Yield the section on steady state, where a variable was tracked."""
+    if measured.steady:
+        shown = tuple(items(measured.steady))
+        yield Section("steady-state", title, shown, lead(measured.steady))
+
+
+def items(states: Sequence[Steady], name: str = "") -> Iterator[Item]:
+    """Yield plots and table of some tracking variables; `name` sets their ids apart."""
+    for place, steady in enumerate(states):
+        yield from _of_variable(steady, place, f"-{name}" if name else "", len(states))
+
+
+def name(steady: Steady, place: int) -> str:
+    """Return what a tracking variable is called."""
+    known = steady.label or (
+        f"{words.block(steady.block_bytes)} {words.mix(steady.rw_pct)}"
+        if steady.rw_pct is not None
+        else f"variable {place + 1}"
+    )
+    label = words.metric(steady.metric)[0]
+    group = f"{steady.group}: " if steady.group and steady.group not in known else ""
+    return f"{group}{label.split(',')[0]} of {known}"
+
+
+def verdict(steady: Steady) -> str:
+    """Return what came of it, in a few words."""
+    if steady.attained and len(steady.window) > 0:
+        of = f" of {steady.rounds}" if steady.rounds is not None else ""
+        return f"attained in rounds {steady.window[0]}–{steady.window[-1]}{of}"
+    if steady.attained:
+        return "attained"
+    ran = f" after {steady.rounds} rounds" if steady.rounds is not None else ""
+    why = f" ({steady.reason})" if steady.reason and steady.reason != "steady" else ""
+    return f"NOT ATTAINED{ran}{why}"
+
+
+def tracked_plot(steady: Steady, place: int, suffix: str = "") -> Plot:
+    """Return the tracked value against the round, from round 1 on."""
+    label, factor = words.metric(steady.metric)
+    lines = [
+        Series(
+            name(steady, place),
+            [float(number) for number, _ in steady.by_round],
+            [value * factor for _, value in steady.by_round],
+            colour=0,
+        )
+    ]
+    if steady.usable:
+        lines.append(
+            Series(
+                "measurement window",
+                [float(number) for number in steady.window],
+                [value * factor for value in steady.values],
+                draw="points",
+                colour=1,
+            )
+        )
+    return Plot(
+        f"tracked{suffix}",
+        f"Tracked variable: {name(steady, place)}",
+        round_axis([number for number, _ in steady.by_round]),
+        Axis(label, zero=True),
+        tuple(lines),
+    )
+
+
+def convergence(  # noqa: PLR0913 (all but two by name)
+    cells: Sequence[CellRow],
+    metric: str,
+    *,
+    title: str,
+    name: str = "convergence",
+    split: str = "block_bytes",
+    note: str = "",
+) -> Plot | None:
+    """Return a metric against the round, one series for each value of `split`.
+
+    Args:
+        cells: The cells to show, of any rounds.
+        metric: Name of a number of a cell.
+        title: Heading of the plot.
+        name: Its id.
+        split: What tells the series apart: `block_bytes`, `rw_pct` or `queue_depth`.
+        note: A sentence below the title.
+    """
+    label, factor = words.metric(metric)
+    groups: dict[float | None, list[tuple[float, float | None]]] = {}
+    for cell in cells:
+        if cell.round is not None:
+            found = cell.get(metric)
+            point = (float(cell.round), None if found is None else found * factor)
+            groups.setdefault(cell.get(split), []).append(point)
+    write = WRITTEN.get(split, _depth)
+    order = sorted(groups, key=lambda at: -1.0 if at is None else at)
+    series = tuple(
+        Series(write(at), [x for x, _ in groups[at]], [y for _, y in groups[at]]) for at in order
+    )
+    rounds = [cell.round for cell in cells if cell.round is not None]
+    plot = Plot(
+        name,
+        title,
+        round_axis(rounds),
+        Axis(label, zero=True),
+        series,
+        note,
+        ordered=len(series) > 2,
+    )
+    return plot if plot.drawable else None
+
+
+def _depth(queue_depth: float | None) -> str:
+    return "?" if queue_depth is None else f"QD {queue_depth:g}"
+
+
+# How the values that tell series apart are written.
+WRITTEN = {"block_bytes": words.block, "rw_pct": words.mix}
+
+
+def round_axis(rounds: Sequence[int]) -> Axis:
+    """Return the axis of rounds, whose ticks are whole numbers."""
+    last = max(rounds, default=1)
+    first = min(rounds, default=1)
+    step = max(1, -(-(last - first) // 12))
+    return Axis("round", ticks=tuple((float(r), str(r)) for r in range(first, last + 1, step)))
+
+
+def lead(states: Sequence[Steady]) -> str:
+    """Return what came of some tracking variables, and the rule."""
+    if not states:
+        return ""
+    found = [f"{name(steady, place)}: {verdict(steady)}." for place, steady in enumerate(states)]
+    rule = (
+        "Steady is: over five rounds the values spread by at most 20 % of their mean, and the "
+        "line fitted to them changes by at most 10 % of it."
+    )
+    return " ".join([*found, rule])
+
+
+def _of_variable(steady: Steady, place: int, suffix: str, count: int) -> Iterator[Item]:
+    if count > 1:
+        suffix += f"-{place + 1}"
+    if steady.by_round:
+        yield tracked_plot(steady, place, suffix)
+    if steady.usable:
+        yield _window_plot(steady, place, suffix)
+        yield _determination(steady, place, suffix)
+
+
+def _line(steady: Steady) -> dict[str, float | None]:
+    """Return what the rule computed: as stated, and from the values where it is not."""
+    again = steady_state(steady.values).to_dict() if len(steady.values) == WINDOW_ROUNDS else {}
+    return {
+        key: stated if stated is not None else again.get(key)
+        for key, stated in steady.numbers.items()
+    }
+
+
+def _window_plot(steady: Steady, place: int, suffix: str) -> Plot:
+    label, factor = words.metric(steady.metric)
+    found = _line(steady)
+    rounds = [float(number) for number in steady.window]
+    ends = [rounds[0], rounds[-1]]
+    lines = []
+    average, slope, intercept = found["average"], found["slope"], found["intercept"]
+    if average is not None:
+        mean = average * factor
+        lines += [
+            Series("mean", ends, [mean, mean], draw="line", colour=2),
+            Series("110 % of the mean", ends, [1.1 * mean] * 2, draw="dashed", colour=GREY),
+            Series("90 % of the mean", ends, [0.9 * mean] * 2, draw="dashed", colour=GREY),
+        ]
+    if slope is not None and intercept is not None:
+        fitted = [(intercept + slope * step) * factor for step in (0, len(rounds) - 1)]
+        lines.append(Series("fitted line", ends, fitted, draw="line", colour=1))
+    values = [value * factor for value in steady.values]
+    lines.append(Series(name(steady, place), rounds, values, draw="points", colour=0))
+    return Plot(
+        f"window{suffix}",
+        f"Steady-state window: {name(steady, place)}",
+        Axis("round", ticks=tuple((number, f"{number:g}") for number in rounds)),
+        Axis(label),
+        tuple(lines),
+        f"Steady state {verdict(steady)}.",
+    )
+
+
+def _determination(steady: Steady, place: int, suffix: str) -> Table:
+    label, factor = words.metric(steady.metric)
+    found = {key: None if value is None else value * factor for key, value in _line(steady).items()}
+    average = found["average"]
+
+    def share(key: str) -> str:
+        value = found[key]
+        return f"{value / average:.2%}" if value is not None and average else words.NOTHING
+
+    def holds(measured: str, allowed: str) -> str:
+        left, right = found[measured], found[allowed]
+        if left is None or right is None:
+            return words.NOTHING
+        return "yes" if left <= right * (1 + 1e-9) else "no"
+
+    rows: list[tuple[float | str | None, ...]] = [
+        ("Mean of the window", average, "", "", ""),
+        (
+            "Spread, largest less smallest",
+            found["excursion"],
+            share("excursion"),
+            found["excursion_allowed"],
+            holds("excursion", "excursion_allowed"),
+        ),
+        (
+            "Change of the fitted line",
+            found["slope_excursion"],
+            share("slope_excursion"),
+            found["slope_allowed"],
+            holds("slope_excursion", "slope_allowed"),
+        ),
+    ]
+    return Table(
+        f"determination{suffix}",
+        f"Steady-state determination: {name(steady, place)}",
+        (f"{label}", "measured", "of the mean", "allowed", "holds"),
+        tuple(rows),
+        _formula(steady, found, label),
+    )
+
+
+def _formula(steady: Steady, found: dict[str, float | None], label: str) -> str:
+    slope, intercept = found["slope"], found["intercept"]
+    if slope is None or intercept is None:
+        return ""
+    at_zero = intercept - slope * steady.window[0]
+    sign = "+" if at_zero >= 0 else "−"
+    line = f"{slope:.6g} · R {sign} {abs(at_zero):.6g}".replace("-", "−")
+    return f"Fitted line: {label} = {line}, where R is the round."

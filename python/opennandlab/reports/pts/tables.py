@@ -1,0 +1,191 @@
+"""Tables that more than one test has: what the test itself tabulated, results, and raw cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from opennandlab.reports.pts import words
+from opennandlab.reports.pts.model import Cell, Section, Table
+from opennandlab.reports.pts.source import Block, CellRow, Measured, plain
+
+# Decimals by unit, as the tables of the SNIA PTS tutorial of 2013 have them.
+DIGITS = {"IOPS": 1, "MB/s": 1, "ms": 3, "us": 1, "µs": 1, "%": 1, "WAF": 3}
+PERCENTILES = (
+    ("99 %", "lat_us_p99"),
+    ("99.9 %", "lat_us_p999"),
+    ("99.99 %", "lat_us_p9999"),
+    ("99.999 %", "lat_us_p99999"),
+)
+
+
+def of_block(block: Block) -> Table:
+    """Return a table of the document as the report shows it."""
+    unit = f", {block.unit}" if block.unit and block.unit not in block.title else ""
+    return Table(
+        block.id,
+        f"{block.title}{unit}",
+        (block.row_label, *block.columns),
+        tuple((name, *values) for name, values in zip(block.rows, block.values, strict=True)),
+        span=block.column_label,
+        digits=DIGITS.get(block.unit),
+    )
+
+
+def of_blocks(measured: Measured) -> Iterator[Table]:
+    """Yield all tables of the document."""
+    return (of_block(block) for block in measured.blocks)
+
+
+def results(measured: Measured) -> Iterator[Section]:
+    """Yield the scalars that the test found, where it states any."""
+    rows: list[tuple[Cell, ...]] = []
+    for key, found in measured.results.items():
+        if isinstance(found, list | dict):
+            continue
+        shown: Cell = (
+            found if isinstance(found, int | float) and not isinstance(found, bool) else None
+        )
+        rows.append((spoken(key), shown if shown is not None else _word(found)))
+    if rows:
+        yield Section(
+            "results", "Results", (Table("results", "Results", ("result", "value"), tuple(rows)),)
+        )
+
+
+SPOKEN = {
+    "attained": "steady state attained",
+    "fob_iops": "fresh out of the box, IOPS",
+    "steady_ratio": "steady / fresh out of the box",
+    "cliff_minutes": "write cliff (first below half), minutes",
+    "cliff_drive_fills": "write cliff (first below half), drive fills",
+    "drive_fills": "drive fills",
+    "minutes": "duration, minutes",
+    "waf_end": "WAF at the end",
+    "single_iops": "IOPS of TC 1 / QD 1",
+    "baseline_iops": "steady state, IOPS",
+    "unit_s": "write time between pauses, s",
+    "loops": "loops in each part",
+    "reference_mb_s": "mean of the last hour of group 1, MB/s",
+    "recovery_sample": "recovered at sample",
+    "recovery_s": "recovered after, s",
+    "recovery_drive_fills": "recovered after, drive fills",
+}
+
+
+UNITS = {
+    "iops": "IOPS", "mb_s": "MB/s", "us": "µs", "ms": "ms", "s": "s", "pct": "%",
+    "bytes": "bytes", "minutes": "minutes", "ratio": "ratio",
+}  # fmt: skip
+
+
+def spoken(key: str) -> str:
+    """Return a key as words: `part_mb_s` as `part, MB/s`."""
+    if key in SPOKEN:
+        return SPOKEN[key]
+    for suffix, unit in UNITS.items():
+        if key.endswith(f"_{suffix}"):
+            return f"{key.removesuffix(f'_{suffix}').replace('_', ' ')}, {unit}"
+    words_of = [UPPER.get(word, word) for word in key.split("_")]
+    return " ".join(words_of)
+
+
+UPPER = {
+    "iops": "IOPS", "art": "ART,", "mrt": "MRT,", "ms": "ms,", "mb": "MB", "s": "/s,", "waf": "WAF",
+    "rnd": "random", "seq": "sequential", "cv": "CV", "ended": "ended",
+}  # fmt: skip
+
+
+def _word(found: object) -> str:
+    if found is None:
+        return words.NOTHING
+    if isinstance(found, bool):
+        return "yes" if found else "no"
+    return plain(found)
+
+
+def percentile(cell: CellRow, metric: str) -> Cell:
+    """Return a percentile in ms, or why it is not there."""
+    found = cell.get(metric)
+    if found is not None:
+        return found * 1e-3
+    return no_percentile(cell.ios)
+
+
+def no_percentile(count: float | None) -> str:
+    """Say that a percentile was not measured, and from how many samples."""
+    return words.NOTHING if count is None else f"n/a ({count:,.0f} samples)".replace(",", " ")
+
+
+def response_times(cells: Sequence[CellRow], names: Sequence[str], title: str, name: str) -> Table:
+    """Return IOPS, mean, percentiles and maximum of cells, one row each, in ms."""
+    rows = tuple(
+        (
+            name,
+            cell.iops,
+            _ms(cell.lat_us_mean),
+            *(percentile(cell, metric) for _, metric in PERCENTILES),
+            _ms(cell.lat_us_max),
+        )
+        for name, cell in zip(names, cells, strict=True)
+    )
+    heads = ("", "IOPS", "ART, ms", *(f"{head}, ms" for head, _ in PERCENTILES), "MRT, ms")
+    return Table(name, title, heads, rows)
+
+
+def _ms(found: float | None) -> float | None:
+    return None if found is None else found * 1e-3
+
+
+def window_cells(measured: Measured) -> tuple[CellRow, ...]:
+    """Return the cells of the measurement window; of all rounds where there is no window."""
+    rounds = {number for steady in measured.steady for number in steady.window}
+    cells = tuple(
+        cell for cell in measured.cells if cell.round is not None and cell.phase in {"round", ""}
+    )
+    return tuple(cell for cell in cells if cell.round in rounds) if rounds else cells
+
+
+def mean_grid(
+    cells: Sequence[CellRow],
+    metric: str,
+    factor: float = 1.0,
+    *,
+    largest: bool = False,
+    total: bool = False,
+) -> dict[tuple[float | None, float | None], float]:
+    """Return a metric by (block size, reads in %), averaged over rounds.
+
+    Args:
+        cells: Cells of the window.
+        metric: Name of a number of a cell.
+        factor: From the document's unit to the one wanted.
+        largest: The maximum over the rounds instead of their mean.
+        total: Their sum.
+    """
+    found: dict[tuple[float | None, float | None], list[float]] = {}
+    for cell in cells:
+        number = cell.get(metric)
+        if number is not None:
+            found.setdefault((cell.block_bytes, cell.rw_pct), []).append(number * factor)
+    if largest:
+        return {key: max(values) for key, values in found.items()}
+    return {key: sum(values) / (1 if total else len(values)) for key, values in found.items()}
+
+
+def grid_table(
+    grid: dict[tuple[float | None, float | None], float],
+    *,
+    name: str,
+    title: str,
+    digits: int,
+) -> Table | None:
+    """Return a grid as the standard prints it: block sizes down, mixes 0/100 to 100/0 across."""
+    sizes = sorted({size for size, _ in grid if size is not None})
+    mixes = sorted({read for _, read in grid if read is not None})
+    if not sizes or not mixes:
+        return None
+    rows = tuple((words.kib(size), *(grid.get((size, read)) for read in mixes)) for size in sizes)
+    return Table(
+        name, title, ("Block size (KiB)", *map(words.mix, mixes)), rows,
+        span="Read / write mix (%)", digits=digits,
+    )  # fmt: skip

@@ -1,0 +1,103 @@
+"""Write saturation: how the speed of small random writes falls as the drive fills up, and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from opennandlab.reports.pts import course, response, steady, tables, words
+from opennandlab.reports.pts.course import Across, Course
+from opennandlab.reports.pts.model import Item, Mark, Plot, Scale, Section, Table
+from opennandlab.reports.pts.source import CellRow, Measured, as_number
+
+# Rows of the table of samples.
+TABLE_ROWS = 40
+
+
+def sections(measured: Measured) -> Iterator[Section]:
+    """Yield what a report of the write saturation test shows."""
+    cells = [cell for cell in measured.cells if cell.phase not in {"histogram", "wipc", "gap"}]
+    yield from tables.results(measured)
+    items: list[Item] = list(_speed(measured, cells, "time", course.by_time(cells)))
+    yield Section("time", "IOPS against time", tuple(items))
+    written: list[Item] = list(_speed(measured, cells, "tgbw", course.by_written(cells)))
+    if measured.capacity_bytes:
+        across = course.by_fills(measured.capacity_bytes)
+        written += _speed(measured, cells, "fills", across)[:1]
+    yield Section("written", "IOPS against what was written", tuple(written))
+    yield Section("response", "Response time against time", tuple(_latencies(cells)))
+    if any(cell.waf is not None for cell in cells):
+        waf = course.plot(
+            "waf", "Write amplification against time", course.by_time(cells),
+            [Course("WAF", cells, "waf")],
+        )  # fmt: skip
+        yield Section("waf", "Write amplification", (waf,))
+    yield from steady.sections(measured)
+    yield Section("samples", "Samples", (_samples(measured, cells),))
+    if measured.spreads:
+        shown = tuple(response.items(measured.spreads))
+        yield Section("histogram", "Response time histogram, after the end", shown)
+
+
+def _speed(measured: Measured, cells: Sequence[CellRow], name: str, across: Across) -> list[Plot]:
+    levels = []
+    for key, text in (("fob_iops", "fresh out of the box"), ("steady_iops", "steady")):
+        level = as_number(measured.results.get(key))
+        if level is not None:
+            levels.append(Mark("y", level, f"{text}: {words.value(level)}"))
+    against = {"time": "time", "tgbw": "what was written", "fills": "drive fills"}[name]
+    scales: tuple[Scale, Scale] = ("linear", "log")
+    return [
+        course.plot(
+            f"iops-{name}-{scale}",
+            f"IOPS against {against}, {scale} scale",
+            across,
+            [Course("IOPS", cells, "iops")],
+            scale=scale,
+            marks=tuple(levels),
+        )
+        for scale in scales
+    ]
+
+
+def _latencies(cells: Sequence[CellRow]) -> Iterator[Plot]:
+    across = course.by_time(cells)
+    rows = (
+        ("mean (ART)", "lat_us_mean"),
+        ("99 %", "lat_us_p99"),
+        ("99.9 %", "lat_us_p999"),
+        ("longest (MRT)", "lat_us_max"),
+    )
+    courses = [
+        Course(name, cells, metric, draw="line")
+        for name, metric in rows
+        if any(cell.get(metric) is not None for cell in cells)
+    ]
+    yield course.plot(
+        "response-time", "Response time against time, log scale", across, courses, scale="log",
+        label="response time, ms",
+    )  # fmt: skip
+
+
+def _samples(measured: Measured, cells: Sequence[CellRow]) -> Table:
+    """Return the samples as a table, evenly thinned."""
+    step = max(1, -(-len(cells) // TABLE_ROWS))
+    capacity = measured.capacity_bytes
+    rows = tuple(
+        (
+            words.span(cell.end_s),
+            None if cell.written_bytes is None else cell.written_bytes / 1e9,
+            None if cell.written_bytes is None or not capacity else cell.written_bytes / capacity,
+            cell.iops,
+            cell.mb_s,
+            None if cell.lat_us_mean is None else cell.lat_us_mean * 1e-3,
+            *(tables.percentile(cell, metric) for _, metric in tables.PERCENTILES[1:]),
+            None if cell.lat_us_max is None else cell.lat_us_max * 1e-3,
+        )
+        for cell in cells[::step]
+    )
+    heads = (
+        "end", "TGBW, GB", "drive fills", "IOPS", "MB/s", "ART, ms",
+        *(f"{name}, ms" for name, _ in tables.PERCENTILES[1:]), "MRT, ms",
+    )  # fmt: skip
+    note = f"Every {step}th of {len(cells)} samples." if step > 1 else ""
+    return Table("samples", "Samples", heads, rows, note)

@@ -1,0 +1,96 @@
+"""Cross stimulus recovery: large sequential writes, small random ones, sequential ones again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from opennandlab.reports.pts import course, tables, words
+from opennandlab.reports.pts.course import Course
+from opennandlab.reports.pts.model import Item, Mark, Plot, Section, Table
+from opennandlab.reports.pts.source import CellRow, Measured, as_dict, as_list, as_number, as_text
+
+GROUP = re.compile(r"group\D*(\d+)")
+
+
+def sections(measured: Measured) -> Iterator[Section]:
+    """Yield what a report of the cross stimulus recovery test shows."""
+    cells = [cell for cell in measured.cells if GROUP.search(cell.label)]
+    items: list[Item] = list(tables.of_blocks(measured)) or list(_groups(measured))
+    yield Section("groups", "Groups", tuple(items), _recovery(measured))
+    numbers = sorted({_group(cell) for cell in cells})
+    plots = [_throughput(measured, cells, numbers, "all groups", "tp-all")]
+    for first in numbers[:-1]:
+        pair = [first, first + 1]
+        names = f"groups {first} and {first + 1}"
+        plots.append(_throughput(measured, cells, pair, names, f"tp-{first}-{first + 1}"))
+    yield Section("throughput", "Throughput against time", tuple(plots))
+    yield Section("response", "Response time against time", tuple(_responses(cells, numbers)))
+
+
+def _group(cell: CellRow) -> int:
+    found = GROUP.search(cell.label)
+    return int(found.group(1)) if found else 0
+
+
+def _courses(cells: Sequence[CellRow], numbers: Sequence[int], metric: str) -> list[Course]:
+    found = []
+    for number in numbers:
+        mine = [cell for cell in cells if _group(cell) == number]
+        if mine:
+            found.append(Course(mine[0].label, mine, metric, draw="line", colour=number - 1))
+    return found
+
+
+def _throughput(
+    measured: Measured, cells: Sequence[CellRow], numbers: Sequence[int], what: str, name: str
+) -> Plot:
+    shown = [cell for cell in cells if _group(cell) in numbers]
+    reference = as_number(measured.results.get("reference_mb_s"))
+    marks: tuple[Mark, ...] = ()
+    if reference is not None:
+        text = f"90 % of the last hour of group 1: {words.value(0.9 * reference)} MB/s"
+        marks = (Mark("y", 0.9 * reference, text),)
+    return course.plot(
+        name, f"Throughput against time: {what}", course.by_time(shown),
+        _courses(cells, numbers, "mb_s"), marks=marks,
+    )  # fmt: skip
+
+
+def _responses(cells: Sequence[CellRow], numbers: Sequence[int]) -> Iterator[Plot]:
+    for name, metric, text in (
+        ("art", "lat_us_mean", "Mean response time (ART)"),
+        ("mrt", "lat_us_max", "Longest response time (MRT)"),
+    ):
+        yield course.plot(
+            name, f"{text} against time", course.by_time(cells), _courses(cells, numbers, metric),
+            scale="log",
+        )  # fmt: skip
+
+
+def _groups(measured: Measured) -> Iterator[Table]:
+    rows = tuple(
+        (as_text(entry.get("label")), *(as_number(entry.get(f"mb_s_{key}")) for key in KEYS))
+        for entry in map(as_dict, as_list(measured.results.get("groups")))
+    )
+    if rows:
+        yield Table("mb_s", "Throughput by group, MB/s", ("group", *KEYS), rows, digits=1)
+
+
+KEYS = ("min", "mean", "max")
+
+
+def _recovery(measured: Measured) -> str:
+    if "recovery_s" not in measured.results:
+        return ""
+    seconds = as_number(measured.results.get("recovery_s"))
+    if seconds is None:
+        return (
+            "Group 3 never recovered: no five samples in a row reached 90 % of the end of group 1."
+        )
+    fills = as_number(measured.results.get("recovery_drive_fills"))
+    after = f" and {words.value(fills)} drive fills" if fills is not None else ""
+    return (
+        f"Group 3 recovered after {words.span(seconds)}{after}: from there on five samples in a "
+        "row reached 90 % of the mean of the last hour of group 1."
+    )
