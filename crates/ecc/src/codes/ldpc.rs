@@ -117,8 +117,9 @@ impl LdpcByTable {
     /// # Ok::<(), opennandlab_ecc::CodeError>(())
     /// ```
     pub fn new(name: &str, rows: Option<&[FerRates]>) -> Result<Self, CodeError> {
-        let code =
-            LdpcCode::nand(name).map_err(|error| CodeError::Ldpc { problem: error.to_string() })?;
+        let lengths = LdpcCode::nand_lengths(name);
+        let (info_bits, code_bits) =
+            lengths.map_err(|error| CodeError::Ldpc { problem: error.to_string() })?;
         let curves = match rows {
             Some(rows) => Self::curves_of(rows)?,
             None => Self::measured(name)?,
@@ -127,8 +128,8 @@ impl LdpcByTable {
             let problem = "no rates after 1 read; accepted: 2 or more points with them".into();
             return Err(CodeError::FerTable { problem });
         }
-        let info_bits = code.info_bits() as u32;
-        Ok(Self { info_bits, parity_bits: code.code_bits() as u32 - info_bits, curves })
+        let parity_bits = (code_bits - info_bits) as u32;
+        Ok(Self { info_bits: info_bits as u32, parity_bits, curves })
     }
 
     /// Names of the codes whose tables the package has.

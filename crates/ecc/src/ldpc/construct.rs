@@ -76,6 +76,24 @@ pub(crate) fn base_matrix(name: &str) -> Result<BaseMatrix, MatrixError> {
     Ok(Builder::new(shape.info_blocks, shape.rows, expansion, number as u64).build(4))
 }
 
+/// Information bits and sent bits of a code, known from its shape alone.
+///
+/// # Errors
+/// [`MatrixError::Name`] with the names there are.
+pub(crate) fn lengths(name: &str) -> Result<(usize, usize), MatrixError> {
+    let names = names();
+    let Some(number) = names.iter().position(|known| known == name) else {
+        return Err(MatrixError::Name { name: name.to_owned(), accepted: names.join(", ") });
+    };
+    let (blocks, rows, expansion) = if number == 0 {
+        (57, 7, 16)
+    } else {
+        let shape = &SHAPES[(number - 1) % SHAPES.len()];
+        (shape.info_blocks, shape.rows, SIZES[(number - 1) / SHAPES.len()].1)
+    };
+    Ok((blocks * expansion, (blocks + rows) * expansion))
+}
+
 /// A matrix in the making, with the steps that its columns allow.
 struct Builder {
     rows: usize,
@@ -251,6 +269,7 @@ mod tests {
                 _ => 912,
             };
             assert_eq!(code.info_bits(), info_bits, "{name}");
+            assert_eq!(lengths(&name).expect("known"), (info_bits, code.code_bits()), "{name}");
             assert!(code.girth().expect("cycles") >= 6, "{name}: girth {:?}", code.girth());
         }
     }

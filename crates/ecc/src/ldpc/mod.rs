@@ -108,6 +108,20 @@ impl LdpcCode {
         Self::from_base(construct::base_matrix(name)?)
     }
 
+    /// Information bits and sent bits of one of the package's own codes, without building it.
+    ///
+    /// # Errors
+    /// [`MatrixError::Name`] with the names there are.
+    ///
+    /// ```
+    /// use opennandlab_ecc::ldpc::LdpcCode;
+    /// assert_eq!(LdpcCode::nand_lengths("nand-4k-r090")?, (32768, 36352));
+    /// # Ok::<(), opennandlab_ecc::ldpc::MatrixError>(())
+    /// ```
+    pub fn nand_lengths(name: &str) -> Result<(usize, usize), MatrixError> {
+        construct::lengths(name)
+    }
+
     /// Names of the package's own codes, shortest code first.
     pub fn names() -> Vec<String> {
         construct::names()

@@ -5,10 +5,11 @@
 //! ```
 //! Data follows from a hash of the logical page, of where it was written and of how often that
 //! block was erased, which differ for every write; nothing is stored. Each flipped bit has a level,
-//! uniform in 0 to 1: on a rung that lowers the error rate by a factor, those with levels under the
-//! factor remain. So errors of a retry step are a part of the errors before, and their number has
-//! the binomial distribution of the lower rate. Soft decisions draw the reads of each cell, given
-//! whether its hard decision is wrong, from the sensing channel of two Gaussian states.
+//! uniform in 0 to 1: of the flips of the worst rung of the ladder, another keeps those with levels
+//! under its share of the worst error rate. So errors of a better read are a part of those of a
+//! worse one, and their number has the binomial distribution of the lower rate. Soft decisions draw
+//! the reads of each cell, given whether its hard decision is wrong, from the sensing channel of
+//! two Gaussian states.
 //!
 //! A decoder that ends at a wrong codeword has failed. Its outcomes agree with the tables and
 //! formulas of the other mode (tested), and cost real decoding: see docs/ecc.md for the rate.
@@ -21,7 +22,7 @@ use opennandlab_ecc::ldpc::{quantise, Decoder, DecoderConfig, LdpcCode};
 use opennandlab_ecc::PageCode;
 
 use super::code::{Algorithm, EccConfig};
-use super::recovery::{Ladder, Rung};
+use super::fate::RungFate;
 use crate::config::ConfigError;
 use crate::rng::Rng;
 
@@ -101,32 +102,66 @@ impl BitTrue {
         self.noise = Rng::stream(seed, "ecc.bit_true");
     }
 
-    /// Reads the page whose data has this hash at an error rate, up the ladder.
-    pub fn read(&mut self, data: u64, rber: f64, ladder: &Ladder) -> Fate {
-        let mut data = Rng::from_seed(data);
-        let (noise, flips) = (&mut self.noise, &mut self.flips);
-        let rungs = ladder.rungs();
+    /// Whether there is a codec for pages of this code; builds nothing that takes long.
+    ///
+    /// # Errors
+    /// As [`BitTrue::new`].
+    pub fn check(config: &EccConfig, page: &PageCode) -> Result<(), ConfigError> {
+        // The names of LDPC codes were checked with the page.
+        if config.algorithm == Algorithm::Ldpc {
+            return Ok(());
+        }
+        Self::new(config, page, 0).map(|_| ())
+    }
+
+    /// Reads the page whose data has this hash, up the rungs of a ladder; the worst of them has
+    /// this error rate.
+    pub fn read(&mut self, data: u64, worst_rate: f64, rungs: &[RungFate]) -> Fate {
         match &mut self.codec {
             Codec::Bch { full, last } => {
+                let mut data = Rng::from_seed(data);
+                let (noise, flips) = (&mut self.noise, &mut self.flips);
                 let mut fate = Fate { rung: Some(0), lost: 0 };
                 let mut word = BchWord::new(full);
                 let mut decoder = full.decoder();
                 for _ in 1..self.codewords {
-                    draw_flips(noise, full.code_bits(), rber, flips);
+                    draw_flips(noise, full.code_bits(), worst_rate, flips);
                     word.write(full, &mut data);
-                    let is_decoded =
-                        |rung: &Rung| word.is_decoded(flips, rung.factor, &mut decoder);
-                    fate.add(rungs.iter().position(is_decoded));
+                    fate.add(word.rung(rungs, flips, &mut decoder));
                 }
                 let mut word = BchWord::new(last);
                 let mut decoder = last.decoder();
-                draw_flips(noise, last.code_bits(), rber, flips);
+                draw_flips(noise, last.code_bits(), worst_rate, flips);
                 word.write(last, &mut data);
-                let is_decoded = |rung: &Rung| word.is_decoded(flips, rung.factor, &mut decoder);
-                fate.add(rungs.iter().position(is_decoded));
+                fate.add(word.rung(rungs, flips, &mut decoder));
                 fate
             }
-            Codec::Ldpc(pages) => pages.read(&mut data, noise, rber, rungs),
+            Codec::Ldpc(pages) => {
+                let mut fate = Fate { rung: None, lost: 0 };
+                pages.add(data, self.noise.next_u64(), worst_rate, 0);
+                pages.decode(|_| rungs, |_, found| fate = found);
+                fate
+            }
+        }
+    }
+
+    /// As [`BitTrue::read`] for a page whose fate nobody waits for, known by a key; returns whether
+    /// it is time to [`BitTrue::settle`]. None where pages do not gain from being decoded together.
+    pub fn defer(&mut self, data: u64, worst_rate: f64, key: usize) -> Option<bool> {
+        match &mut self.codec {
+            Codec::Bch { .. } => None,
+            Codec::Ldpc(pages) => Some(pages.add(data, self.noise.next_u64(), worst_rate, key)),
+        }
+    }
+
+    /// Decodes the deferred pages, in order.
+    pub fn settle<'a>(
+        &mut self,
+        rungs_of: impl Fn(usize) -> &'a [RungFate],
+        tell: impl FnMut(usize, Fate),
+    ) {
+        if let Codec::Ldpc(pages) = &mut self.codec {
+            pages.decode(rungs_of, tell);
         }
     }
 }
@@ -184,6 +219,16 @@ impl BchWord {
             *byte &= 0xff << padding;
         }
         code.encode(sent, parity);
+    }
+
+    /// The first rung on which the word is decoded, if there is one.
+    fn rung(
+        &mut self,
+        rungs: &[RungFate],
+        flips: &[Flip],
+        decoder: &mut opennandlab_ecc::bch::BchDecoder<'_>,
+    ) -> Option<usize> {
+        rungs.iter().position(|rung| self.is_decoded(flips, rung.share, decoder))
     }
 
     fn is_decoded(
@@ -247,14 +292,29 @@ fn magnitude(llr: f64) -> i8 {
     rounded[0]
 }
 
+/// A page that waits to be decoded.
+#[derive(Clone, Copy)]
+struct Waiting {
+    /// What the caller knows it by.
+    key: usize,
+    fate: Fate,
+}
+
 /// Pages of LDPC codewords, decoded together.
+///
+/// The decoder works on a batch of frames side by side and takes as long for one as for all. Every
+/// codeword has its own noise, so that its fate does not depend on who is decoded with it.
 struct LdpcPages {
     code: LdpcCode,
     decoder: Decoder,
+    /// Codewords of a page.
     count: usize,
     soft: BTreeMap<(u64, u32), Option<SoftBins>>,
     info: Vec<u8>,
+    waiting: Vec<Waiting>,
+    /// Of the codewords of the waiting pages: what was sent, its noise, its wrong hard decisions.
     words: Vec<u8>,
+    noises: Vec<Rng>,
     flips: Vec<Vec<Flip>>,
     llrs: Vec<i8>,
     hard: Vec<u8>,
@@ -266,36 +326,65 @@ impl LdpcPages {
     fn new(name: &str, count: usize) -> Result<Self, String> {
         let code = LdpcCode::nand(name).map_err(|error| error.to_string())?;
         let decoder = Decoder::new(&code, &DecoderConfig::default());
-        let bits = code.code_bits() * count;
         Ok(Self {
             decoder: decoder.map_err(|error| error.to_string())?,
             count,
             soft: BTreeMap::new(),
             info: vec![0; code.info_bits()],
-            words: vec![0; bits],
-            flips: (0..count).map(|_| Vec::new()).collect(),
-            llrs: vec![0; bits],
-            hard: vec![0; bits],
-            ok: vec![false; count],
-            iterations: vec![0; count],
+            waiting: Vec::new(),
+            words: Vec::new(),
+            noises: Vec::new(),
+            flips: Vec::new(),
+            llrs: Vec::new(),
+            hard: Vec::new(),
+            ok: Vec::new(),
+            iterations: Vec::new(),
             code,
         })
     }
 
-    fn read(&mut self, data: &mut Rng, noise: &mut Rng, rber: f64, rungs: &[Rung]) -> Fate {
+    /// Encodes a page and draws its wrong bits; returns whether a batch is full.
+    fn add(&mut self, data: u64, noise: u64, worst_rate: f64, key: usize) -> bool {
+        let (mut data, mut noise) = (Rng::from_seed(data), Rng::from_seed(noise));
         let bits = self.code.code_bits();
-        for (word, flips) in self.words.chunks_mut(bits).zip(&mut self.flips) {
+        let first = self.waiting.len() * self.count;
+        let limit = first + self.count;
+        if self.flips.len() < limit {
+            self.flips.resize_with(limit, Vec::new);
+            self.noises.resize_with(limit, || Rng::from_seed(0));
+            self.words.resize(limit * bits, 0);
+            self.llrs.resize(limit * bits, 0);
+            self.hard.resize(limit * bits, 0);
+            self.ok.resize(limit, false);
+            self.iterations.resize(limit, 0);
+        }
+        for word in first..limit {
             for bits in self.info.chunks_mut(64) {
                 let drawn = data.next_u64();
                 bits.iter_mut().enumerate().for_each(|(at, bit)| *bit = (drawn >> at & 1) as u8);
             }
-            self.code.encode(&self.info, word);
-            draw_flips(noise, bits, rber, flips);
+            self.code.encode(&self.info, &mut self.words[word * bits..(word + 1) * bits]);
+            self.noises[word] = Rng::from_seed(noise.next_u64());
+            draw_flips(&mut self.noises[word], bits, worst_rate, &mut self.flips[word]);
         }
-        let mut left: Vec<usize> = (0..self.count).collect();
-        for (index, rung) in rungs.iter().enumerate() {
+        self.waiting.push(Waiting { key, fate: Fate { rung: Some(0), lost: 0 } });
+        self.waiting.len() * self.count + self.count > self.decoder.batch()
+    }
+
+    /// Decodes what waits, up the rungs of each page, and tells the fates in order.
+    fn decode<'a>(
+        &mut self,
+        rungs_of: impl Fn(usize) -> &'a [RungFate],
+        mut tell: impl FnMut(usize, Fate),
+    ) {
+        let bits = self.code.code_bits();
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let mut left: Vec<usize> = (0..waiting.len() * self.count).collect();
+        let rung_count = waiting.first().map_or(0, |page| rungs_of(page.key).len());
+        for index in 0..rung_count {
             for (place, &word) in left.iter().enumerate() {
-                self.receive(place, word, rber, rung, noise);
+                let rung = &rungs_of(waiting[word / self.count].key)[index];
+                self.receive(place, word, rung);
             }
             let count = left.len();
             self.decoder.decode_i8(
@@ -309,22 +398,29 @@ impl LdpcPages {
             left.retain(|&word| {
                 let hard = &self.hard[place * bits..(place + 1) * bits];
                 place += 1;
-                hard != &self.words[word * bits..(word + 1) * bits]
+                let is_wrong = hard != &self.words[word * bits..(word + 1) * bits];
+                if !is_wrong {
+                    waiting[word / self.count].fate.add(Some(index));
+                }
+                is_wrong
             });
             if left.is_empty() {
-                return Fate { rung: Some(index), lost: 0 };
+                break;
             }
         }
-        Fate { rung: None, lost: left.len() as u32 }
+        left.iter().for_each(|&word| waiting[word / self.count].fate.add(None));
+        waiting.drain(..).for_each(|page| tell(page.key, page.fate));
+        self.waiting = waiting;
     }
 
     /// Fills the LLRs of a word as a rung sees it.
-    fn receive(&mut self, place: usize, word: usize, rber: f64, rung: &Rung, noise: &mut Rng) {
+    fn receive(&mut self, place: usize, word: usize, rung: &RungFate) {
         let bits = self.code.code_bits();
         let sent = &self.words[word * bits..(word + 1) * bits];
         let llrs = &mut self.llrs[place * bits..(place + 1) * bits];
-        let rate = (rber * rung.factor).clamp(RBER_TOLD.0, RBER_TOLD.1);
-        let flips = self.flips[word].iter().filter(|flip| flip.level < rung.factor);
+        let rate = rung.rate.clamp(RBER_TOLD.0, RBER_TOLD.1);
+        let flips = self.flips[word].iter().filter(|flip| flip.level < rung.share);
+        let noise = &mut self.noises[word];
         let bins = if rung.reads == 1 {
             None
         } else {
@@ -358,21 +454,53 @@ impl LdpcPages {
 mod tests {
     use super::*;
     use crate::controller::config::{RetryConfig, SoftReadConfig};
+    use crate::controller::fate::{Fates, Outcome};
+    use crate::controller::recovery::Ladder;
+    use crate::reliability::{RberModel, StateModel, Stress};
+
+    /// Flash of one error rate.
+    struct Flat(f64);
+
+    impl RberModel for Flat {
+        fn rber(&self, _stress: &Stress) -> f64 {
+            self.0
+        }
+    }
+
+    fn outcome(
+        config: &EccConfig,
+        bytes: u64,
+        model: Box<dyn RberModel>,
+        ladder: &Ladder,
+    ) -> Outcome {
+        let code = config.page_code(bytes, 1 << 20).expect("a code");
+        let stress = Stress { pe_cycles: 3000.0, retention_h: 1000.0, ..Stress::default() };
+        Fates { model, code, ladder: ladder.clone(), stress, stripe: 0 }.outcome(&stress, 1.0)
+    }
 
     /// Shares of pages that need more than each rung, beside their probabilities.
     fn shares(config: &EccConfig, page_bytes: u64, rber: f64, ladder: &Ladder, pages: u32) {
+        shares_of(
+            config,
+            page_bytes,
+            &outcome(config, page_bytes, Box::new(Flat(rber)), ladder),
+            pages,
+        );
+    }
+
+    fn shares_of(config: &EccConfig, page_bytes: u64, outcome: &Outcome, pages: u32) {
         let page = config.page_code(page_bytes, 1 << 20).expect("a code");
         let mut bits = BitTrue::new(config, &page, 5).expect("a codec");
-        let mut left = vec![0_u32; ladder.rungs().len()];
+        let mut left = vec![0_u32; outcome.rungs.len()];
         for number in 0..pages {
-            let fate = bits.read(u64::from(number), rber, ladder);
+            let fate = bits.read(u64::from(number), outcome.worst_rate, &outcome.rungs);
             let limit = fate.rung.unwrap_or(left.len());
             left[..limit].iter_mut().for_each(|count| *count += 1);
             assert_eq!(fate.lost > 0, fate.rung.is_none());
         }
         let mut least = 1.0_f64;
-        for (rung, &count) in ladder.rungs().iter().zip(&left) {
-            least = least.min(page.page_failure_after(rber * rung.factor, rung.reads));
+        for (rung, &count) in outcome.rungs.iter().zip(&left) {
+            least = least.min(rung.failure);
             let share = f64::from(count) / f64::from(pages);
             let deviation = (least * (1.0 - least) / f64::from(pages)).sqrt();
             // The table has noise of its own: 100 errors a point, 10 %.
@@ -384,7 +512,8 @@ mod tests {
 
     #[test]
     fn bch_pages_fail_and_climb_as_the_formula_says() {
-        let retry = RetryConfig { step_count_max: 2, rber_factor: 0.7, setup_us: 0.0 };
+        let retry =
+            RetryConfig { step_count_max: 2, rber_factor: Some(0.7), ..RetryConfig::default() };
         let ladder = Ladder::new(Some(&retry), None);
         // Two and a bit codewords of 223 bits; long ones, one of them shortened.
         shares(&EccConfig { bch_t: 2, ..EccConfig::default() }, 64, 4e-3, &ladder, 4000);
@@ -392,6 +521,19 @@ mod tests {
         shares(&long, 1536, 8e-4, &ladder, 2000);
         // Without errors nothing fails.
         shares(&EccConfig::default(), 4096, 0.0, &ladder, 3);
+    }
+
+    #[test]
+    fn pages_climb_the_retry_table_of_the_states_also_where_a_step_is_worse() {
+        let retry = RetryConfig { step_count_max: 4, ..RetryConfig::default() };
+        let model = StateModel::default();
+        let config = EccConfig { bch_m: 10, bch_t: 15, ..EccConfig::default() };
+        // After six weeks the last step, made for a year, overshoots.
+        let ladder = Ladder::for_device(Some(&retry), None, &model, 3000.0);
+        let outcome = outcome(&config, 512, Box::new(model), &ladder);
+        let rates: Vec<f64> = outcome.rungs.iter().map(|rung| rung.rate).collect();
+        assert!(rates[3] < rates[0] && rates[3] < rates[4], "{rates:?}");
+        shares_of(&config, 512, &outcome, 2000);
     }
 
     #[test]
@@ -410,7 +552,8 @@ mod tests {
         let page = config.page_code(512, 1 << 20).expect("a code");
         let run = || {
             let mut bits = BitTrue::new(&config, &page, 9).expect("a codec");
-            (0..200).map(|data| bits.read(data, 2e-3, &Ladder::default())).collect::<Vec<_>>()
+            let outcome = outcome(&config, 512, Box::new(Flat(2e-3)), &Ladder::default());
+            (0..200).map(|data| bits.read(data, 2e-3, &outcome.rungs)).collect::<Vec<_>>()
         };
         let fates = run();
         assert_eq!(fates, run());

@@ -90,8 +90,15 @@ impl Default for SuspendConfig {
 pub struct RetryConfig {
     /// Steps after the first read, at most; then the page is uncorrectable. Default 5 (assumed).
     pub step_count_max: u8,
-    /// Factor by which each step lowers the raw bit error rate. Default 0.6 (assumed).
-    pub rber_factor: f64,
+    /// Factor by which each step lowers the raw bit error rate. Left out: with `reliability:
+    /// states` steps are level offsets that follow from the states; with other models 0.6
+    /// (assumed).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rber_factor: Option<f64>,
+    /// Age of the data that the last step's level offsets are made for, at rated wear and 40
+    /// degrees Celsius, hours. Default 8760, a year (assumed); only where steps follow from states.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub horizon_h: Option<f64>,
     /// Time to set the voltages of a step, on top of another tR, in microseconds. Default 2
     /// (assumed).
     pub setup_us: f64,
@@ -99,7 +106,40 @@ pub struct RetryConfig {
 
 impl Default for RetryConfig {
     fn default() -> Self {
-        Self { step_count_max: 5, rber_factor: 0.6, setup_us: 2.0 }
+        Self { step_count_max: 5, rber_factor: None, horizon_h: None, setup_us: 2.0 }
+    }
+}
+
+impl RetryConfig {
+    /// What a step lowers the error rate by, without a table. Assumed.
+    const FACTOR: f64 = 0.6;
+    /// Age that tables of level offsets are made for, hours: the retention of client drives in
+    /// JESD218. Assumed.
+    const HORIZON_H: f64 = 8760.0;
+
+    /// The factor of a step.
+    pub fn factor(&self) -> f64 {
+        self.rber_factor.unwrap_or(Self::FACTOR)
+    }
+
+    /// The age that the last step is made for, hours.
+    pub fn horizon(&self) -> f64 {
+        self.horizon_h.unwrap_or(Self::HORIZON_H)
+    }
+
+    /// Fills what the file left out, for a model that has levels to move or not.
+    fn fill_defaults(&mut self, has_levels: bool) -> Result<(), ConfigError> {
+        if self.horizon_h.is_some() && (self.rber_factor.is_some() || !has_levels) {
+            let accepted = "accepted: with reliability states, and without rber_factor";
+            let message = format!("has no effect; {accepted}");
+            return Err(ConfigError::new("read_retry.horizon_h", message));
+        }
+        if !has_levels {
+            self.rber_factor.get_or_insert(Self::FACTOR);
+        } else if self.rber_factor.is_none() {
+            self.horizon_h.get_or_insert(Self::HORIZON_H);
+        }
+        Ok(())
     }
 }
 
@@ -141,6 +181,14 @@ pub struct ControllerConfig {
 }
 
 impl ControllerConfig {
+    /// Fills what depends on the error model: whether it has read levels to move.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for keys that such a model has no use for.
+    pub(crate) fn fill_defaults(&mut self, has_levels: bool) -> Result<(), ConfigError> {
+        self.read_retry.as_mut().map_or(Ok(()), |retry| retry.fill_defaults(has_levels))
+    }
+
     /// Ranges and relations of the keys.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let time = |key: &str, us: f64| {
@@ -190,10 +238,15 @@ impl ControllerConfig {
                     format!("{} is out of range; accepted: 1 to 64", retry.step_count_max);
                 return Err(ConfigError::new("read_retry.step_count_max", message));
             }
-            if !(retry.rber_factor > 0.0 && retry.rber_factor < 1.0) {
+            if !(retry.factor() > 0.0 && retry.factor() < 1.0) {
                 let message =
-                    format!("{} is out of range; accepted: between 0 and 1", retry.rber_factor);
+                    format!("{} is out of range; accepted: between 0 and 1", retry.factor());
                 return Err(ConfigError::new("read_retry.rber_factor", message));
+            }
+            if !(retry.horizon() > 0.0 && retry.horizon() <= 1e6) {
+                let message =
+                    format!("{} h is out of range; accepted: above 0, to 1e6", retry.horizon());
+                return Err(ConfigError::new("read_retry.horizon_h", message));
             }
         }
         if let Some(soft) = &self.soft_read {

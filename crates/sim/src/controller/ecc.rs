@@ -1,67 +1,81 @@
 //! The bookkeeping of reads and their errors.
 //!
-//! A read's fate depends on the erase count of its block alone (for now), so reads are counted per
-//! erase count. Mean figures are then exact sums over that histogram, without sampling noise.
+//! A read's fate depends on the stress that its page is under: the erase count of its block, the
+//! copybacks behind its data, its page type where the model tells page types apart, the class of
+//! reads of its block where those are counted, and what the device file says of the rest. So reads
+//! are counted per kind of stress. Mean figures are then exact sums over that histogram, without
+//! sampling noise.
+//!
 //! Uncorrectable pages are drawn, in batches: failures of `n` independent reads with probability
 //! `p` are points of a Poisson process of length `-n ln(1 - p)`, so one addition per batch decides
 //! whether any occurs. Above `p` = 1 % each read is drawn by itself. A bit-true drive decodes its
 //! host reads instead, see `bit_true`.
+//!
+//! ```text
+//!   kind = ((erase count × (copybacks + 1) + copies) × page types + type) × classes + class
+//!   slots[kind]     24 bytes: all that a read looks at
+//!   outcomes[..]    the rest, computed when a kind is first met
+//! ```
 
 use opennandlab_ecc::PageCode;
+use serde_json::{json, Map, Value};
 
-use super::bit_true::BitTrue;
+use super::bit_true::{BitTrue, Fate};
 pub use super::code::{Algorithm, EccConfig, FerRow, Fidelity, ReliabilityClass};
+use super::disturb::{self, BlockReads};
+use super::fate::{Fates, Mix, Outcome};
 use super::recovery::{Extra, Ladder};
-use crate::nand::Media;
+use crate::geometry::Geometry;
+use crate::nand::{CellMode, Media};
 use crate::op::{Source, SOURCE_COUNT};
+use crate::reliability::conditions::StressConfig;
 use crate::reliability::{RberModel, Stress};
 use crate::rng::Rng;
 use crate::units::{BlockId, Ppn};
 
-/// What a read of a page gives at one erase count.
-#[derive(Clone, Copy, Debug)]
-struct Outcome {
-    rber: f64,
-    /// Probability that the page is uncorrectable, after the whole ladder.
-    failure: f64,
-    /// Probability that its data is lost, after rebuilding.
-    loss: f64,
-    /// Probability that the first read does not correct it.
+/// What a read looks at.
+#[derive(Clone, Copy)]
+struct Slot {
+    /// Probability that the first read does not correct the page; [`UNKNOWN`] until it is asked.
     first_failure: f64,
     /// `-ln(1 - first_failure)`.
     hazard: f64,
-    /// Mean bits corrected.
-    corrected_bits: f64,
-    /// Data errors per data bit read, JESD218.
-    uber: f64,
-    /// Whether the last two go beyond what was measured of the code.
-    is_extrapolated: bool,
+    /// Where the outcome is.
+    outcome: u32,
 }
 
-/// Reads of the drive by erase count, and the failures among them.
+/// Stands for a probability that was not computed yet; beyond the fast path like any large one.
+const UNKNOWN: f64 = 2.0;
+
+/// Reads of the drive by stress, and the failures among them.
 pub struct ReadErrors {
-    model: Box<dyn RberModel>,
-    code: PageCode,
-    ladder: Ladder,
+    fates: Fates,
     bit_true: Option<Box<BitTrue>>,
-    /// Classes of stress per erase count: one more than the copybacks that a page may have behind
-    /// it.
-    stride: usize,
-    /// Pages of a parity stripe; 0 without.
-    stripe: u32,
-    is_lost: bool,
-    /// By erase count and copybacks, grown as blocks wear.
+    /// Copybacks that a page may have behind it, and one.
+    copies: usize,
+    /// Page types that the model tells apart; 1 where it does not.
+    types: usize,
+    /// Reads of blocks, where they are counted.
+    block_reads: Option<Box<BlockReads>>,
+    /// By kind of stress, grown as blocks wear.
+    slots: Vec<Slot>,
     outcomes: Vec<Outcome>,
+    /// Raw bit error rate by erase count, for means over blocks; not a number until it is asked.
+    rates: Vec<f64>,
     tally: ReadTally,
     rng: Rng,
+    /// Of the other pages of a stripe that is rebuilt.
+    stripe_rng: Rng,
     /// Hazard left until the next failure.
     hazard_left: f64,
+    /// A page was lost: the outcome of its stress, and whether its stripe gave it back.
+    lost: Option<(u32, bool)>,
 }
 
 /// Counts that can be subtracted from later ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadTally {
-    /// Page reads by erase count of their block, and copybacks.
+    /// Page reads by kind of stress.
     pub reads_at: Vec<u64>,
     /// Page reads that were corrected on each rung of the ladder; the first read is not counted.
     pub recovered: Vec<u64>,
@@ -100,6 +114,21 @@ pub struct ErrorFigures {
     pub decoded_bits: u64,
     /// Codewords among them that were lost for good.
     pub lost_codewords: u64,
+    /// The same by page type; one entry where they are not told apart.
+    pub by_type: Vec<TypeFigures>,
+}
+
+/// Error figures of the reads of one page type, means of the model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TypeFigures {
+    /// Page reads.
+    pub reads: u64,
+    /// Mean raw bit error rate on each rung of the ladder, the first read first.
+    pub rates: Vec<f64>,
+    /// Mean probability that a read is not corrected by any rung up to each.
+    pub beyond: Vec<f64>,
+    /// Data errors per bit read.
+    pub uber: f64,
 }
 
 /// Failure probability above which reads are drawn one by one.
@@ -110,18 +139,22 @@ impl ReadErrors {
     pub fn new(model: Box<dyn RberModel>, code: PageCode, seed: u64) -> Self {
         let mut rng = Rng::stream(seed, "ecc.uncorrectable");
         let hazard_left = rng.exponential();
+        let types = model.page_types().len().max(1);
+        let (ladder, stress) = (Ladder::default(), Stress::default());
         Self {
-            model,
-            code,
-            ladder: Ladder::default(),
+            fates: Fates { model, code, ladder, stress, stripe: 0 },
             bit_true: None,
-            stride: 1,
-            stripe: 0,
-            is_lost: false,
+            copies: 1,
+            types,
+            block_reads: None,
+            slots: Vec::new(),
             outcomes: Vec::new(),
+            rates: Vec::new(),
             tally: ReadTally::default(),
             rng,
+            stripe_rng: Rng::stream(seed, "ecc.stripe"),
             hazard_left,
+            lost: None,
         }
     }
 
@@ -129,15 +162,25 @@ impl ReadErrors {
     #[must_use]
     pub fn with(mut self, ladder: Ladder, copyback_limit: u32) -> Self {
         self.tally.recovered = vec![0; ladder.rungs().len()];
-        self.ladder = ladder;
-        self.stride = copyback_limit as usize + 1;
+        self.fates.ladder = ladder;
+        self.copies = copyback_limit as usize + 1;
         self
     }
 
     /// Adds parity over stripes of pages, from which a lost one is rebuilt; 0 for none.
     #[must_use]
     pub fn with_stripe(mut self, stripe: u32) -> Self {
-        self.stripe = stripe;
+        self.fates.stripe = stripe;
+        self
+    }
+
+    /// Adds the stress under which all reads are made.
+    #[must_use]
+    pub fn with_stress(mut self, stress: &StressConfig, geometry: &Geometry) -> Self {
+        self.fates.stress = stress.stress();
+        let counters =
+            || BlockReads::new(geometry.block_count(), geometry.physical_pages_per_block);
+        self.block_reads = stress.count_reads.then(counters).map(Box::new);
         self
     }
 
@@ -160,18 +203,54 @@ impl ReadErrors {
 
     /// The rungs that reads may climb.
     pub fn ladder(&self) -> &Ladder {
-        &self.ladder
+        &self.fates.ladder
+    }
+
+    /// Names of the page types that are told apart, lower page first; none if they are not.
+    pub fn page_types(&self) -> &'static [&'static str] {
+        self.fates.model.page_types()
+    }
+
+    /// Whether it matters which pages of a block are read.
+    #[inline]
+    pub fn tells_pages(&self) -> bool {
+        self.types > 1
     }
 
     /// Pages of a stripe; 0 without parity.
     pub fn stripe(&self) -> u32 {
-        self.stripe
+        self.fates.stripe
+    }
+
+    /// The most reads of a block between two erases, per page of it; none where not counted.
+    pub fn reads_per_page_max(&self) -> Option<f64> {
+        self.block_reads.as_ref().map(|reads| reads.reads_per_page_max())
     }
 
     /// Whether the last page read was lost and has a stripe to be rebuilt from.
     #[inline]
-    pub fn take_lost(&mut self) -> bool {
-        std::mem::take(&mut self.is_lost)
+    pub fn has_lost(&self) -> bool {
+        self.fates.stripe > 0 && self.lost.is_some()
+    }
+
+    /// What it costs to read the other pages of the stripe of the page that was lost last, beyond
+    /// their first reads: they lie under the same stress, and climb the same ladder.
+    #[cold]
+    pub fn rebuild_costs(&mut self) -> Vec<Extra> {
+        let Some((index, is_rebuilt)) = self.lost.take() else { return Vec::new() };
+        let outcome = &self.outcomes[index as usize];
+        // Ranks of pages; those of a stripe that could be rebuilt are none of the lost.
+        let least = if is_rebuilt { outcome.failure } else { 0.0 };
+        let fates = &self.fates;
+        (1..fates.stripe)
+            .map(|_| {
+                let rank = least + self.stripe_rng.unit() * (1.0 - least);
+                if rank >= outcome.first_failure() {
+                    return Extra::default();
+                }
+                fates.ladder.cost(outcome.climb(rank))
+            })
+            .collect()
     }
 
     /// A page was read; returns what that cost beyond the first read.
@@ -180,33 +259,95 @@ impl ReadErrors {
         if self.bit_true.is_some() && source == Source::Host {
             return self.decode_page(media, ppn);
         }
-        self.record_in(media, media.block_of(ppn), 1, source)
+        let block = media.block_of(ppn);
+        let page_type = if self.types == 1 { 0 } else { self.type_of(media, ppn) };
+        self.record_typed(media, block, page_type, 1, source)
+    }
+
+    /// Page type by the place in the block: rows go through the types in turn, lower page first,
+    /// as the lists of `nand.timing` do. A block of one bit per cell has lower pages only.
+    #[inline]
+    fn type_of(&self, media: &Media, ppn: Ppn) -> usize {
+        let geometry = media.geometry();
+        if media.mode(geometry.block_of(ppn)) == CellMode::Slc {
+            return 0;
+        }
+        geometry.row_of(geometry.page_index(ppn)) as usize % self.types
+    }
+
+    /// As [`ReadErrors::record_page`] where nobody asks what it cost, so that pages can be decoded
+    /// together; [`ReadErrors::settle`] counts those that wait.
+    #[inline]
+    pub fn note_page(&mut self, media: &Media, ppn: Ppn, source: Source) {
+        if self.bit_true.is_none() || source != Source::Host {
+            self.record_page(media, ppn, source);
+            return;
+        }
+        let (hash, index) = self.page_to_decode(media, ppn);
+        let worst_rate = self.outcomes[index].worst_rate;
+        match self.bit_true.as_mut().and_then(|decoder| decoder.defer(hash, worst_rate, index)) {
+            Some(true) => self.settle(),
+            Some(false) => {}
+            None => {
+                self.decode(hash, index);
+            }
+        }
+    }
+
+    /// Decodes the pages that wait.
+    #[cold]
+    pub fn settle(&mut self) {
+        let Some(mut decoder) = self.bit_true.take() else { return };
+        let mut fates = Vec::new();
+        let outcomes = &self.outcomes;
+        decoder.settle(|index| &outcomes[index].rungs, |index, fate| fates.push((index, fate)));
+        self.bit_true = Some(decoder);
+        for (index, fate) in fates {
+            self.count_fate(index, fate);
+        }
+        self.lost = None;
     }
 
     #[cold]
     fn decode_page(&mut self, media: &Media, ppn: Ppn) -> Extra {
+        self.lost = None;
+        let (hash, index) = self.page_to_decode(media, ppn);
+        self.decode(hash, index)
+    }
+
+    /// Counts a page that is to be decoded: a hash of its data, and where its outcome is.
+    fn page_to_decode(&mut self, media: &Media, ppn: Ppn) -> (u64, usize) {
         let block = media.block_of(ppn);
         let (erases, lpn) = (media.erase_count(block), media.lpn_at(ppn));
-        let copybacks = if self.stride == 1 { 0 } else { media.copyback_depth(block) };
-        let index = self.count(erases, copybacks.into(), 1);
-        let outcome = self.outcomes[index];
-        let Some(decoder) = &mut self.bit_true else { return Extra::default() };
+        let page_type = if self.types == 1 { 0 } else { self.type_of(media, ppn) };
+        let kind = self.count_in(media, block, page_type, 1);
         // Three odd constants keep the three apart; the generator mixes them.
         let hash = u64::from(lpn).wrapping_mul(0x9e37_79b9_7f4a_7c15)
             ^ u64::from(ppn.0).wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
             ^ u64::from(erases).wrapping_mul(0x1656_67b1_9e37_79f9);
-        let fate = decoder.read(hash, outcome.rber, &self.ladder);
+        (hash, self.know(kind))
+    }
+
+    fn decode(&mut self, hash: u64, index: usize) -> Extra {
+        let outcome = &self.outcomes[index];
+        let Some(decoder) = &mut self.bit_true else { return Extra::default() };
+        let fate = decoder.read(hash, outcome.worst_rate, &outcome.rungs);
+        self.count_fate(index, fate);
+        self.fates.ladder.cost(fate.rung)
+    }
+
+    fn count_fate(&mut self, index: usize, fate: Fate) {
         self.tally.decoded_pages += 1;
         match fate.rung {
             Some(0) => {}
             Some(rung) => self.tally.recovered[rung] += 1,
-            None if self.lose(&outcome, Source::Host) => {}
+            None if self.lose(index, Source::Host) => {}
             None => self.tally.lost_codewords += u64::from(fate.lost),
         }
-        self.ladder.cost(fate.rung)
     }
 
-    /// `page_count` pages of a block were read; returns what they cost together beyond that.
+    /// `page_count` pages of a block were read, whichever; returns what they cost together beyond
+    /// that. Not for drives that tell pages apart.
     #[inline]
     pub fn record_in(
         &mut self,
@@ -215,168 +356,274 @@ impl ReadErrors {
         page_count: u32,
         source: Source,
     ) -> Extra {
-        let copybacks = if self.stride == 1 { 0 } else { media.copyback_depth(block) };
-        self.record_stressed(media.erase_count(block), copybacks.into(), page_count, source)
+        debug_assert!(!self.tells_pages(), "which pages of {block:?}?");
+        self.record_typed(media, block, 0, page_count, source)
     }
 
-    /// As [`ReadErrors::record_stressed`], for pages without copybacks.
+    /// Pages of a block were read, by their index in it; returns what they cost together beyond
+    /// that.
+    pub fn record_pages(
+        &mut self,
+        media: &Media,
+        block: BlockId,
+        page_indices: &[u32],
+        source: Source,
+    ) -> Extra {
+        if !self.tells_pages() {
+            return self.record_in(media, block, page_indices.len() as u32, source);
+        }
+        let first = media.geometry().first_page(block).0;
+        let mut counts = [0; TYPES_MAX];
+        for &page in page_indices {
+            counts[self.type_of(media, Ppn(first + page))] += 1;
+        }
+        let mut extra = Extra::default();
+        for (page_type, &count) in counts[..self.types].iter().enumerate() {
+            if count > 0 {
+                extra += self.record_typed(media, block, page_type, count, source);
+            }
+        }
+        extra
+    }
+
     #[inline]
-    pub fn record(&mut self, erase_count: u32, page_count: u32, source: Source) -> Extra {
-        self.record_stressed(erase_count, 0, page_count, source)
+    fn record_typed(
+        &mut self,
+        media: &Media,
+        block: BlockId,
+        page_type: usize,
+        page_count: u32,
+        source: Source,
+    ) -> Extra {
+        let kind = self.count_in(media, block, page_type, page_count);
+        // What a collection lost is no news for the next read of a page.
+        self.lost = None;
+        self.draw(kind, page_count, source)
     }
 
-    /// `page_count` pages of a block with this erase count were read, which `copybacks` moves
+    /// `page_count` lower pages of blocks with this erase count were read, which `copybacks` moves
     /// without correction lie behind; returns what they cost together beyond that.
     #[inline]
-    pub fn record_stressed(
+    pub fn record(
         &mut self,
         erase_count: u32,
         copybacks: u32,
         page_count: u32,
         source: Source,
     ) -> Extra {
-        let index = self.count(erase_count, copybacks, page_count);
-        let outcome = &self.outcomes[index];
-        if outcome.first_failure <= DRAW_EACH_ABOVE {
-            self.hazard_left -= f64::from(page_count) * outcome.hazard;
+        let kind = self.kind(erase_count, copybacks as usize, 0, 0);
+        self.count(kind, page_count);
+        self.draw(kind, page_count, source)
+    }
+
+    /// The fate of reads of one kind.
+    #[inline]
+    fn draw(&mut self, kind: usize, page_count: u32, source: Source) -> Extra {
+        let slot = &self.slots[kind];
+        if slot.first_failure <= DRAW_EACH_ABOVE {
+            self.hazard_left -= f64::from(page_count) * slot.hazard;
             if self.hazard_left < 0.0 {
-                return self.fail(index, source);
+                return self.fail(kind, source);
             }
             Extra::default()
         } else {
-            let failure = outcome.first_failure;
-            let failed = (0..page_count).filter(|_| self.rng.unit() < failure).count();
-            let mut extra = Extra::default();
-            (0..failed).for_each(|_| extra += self.recover(index, source));
-            extra
+            self.draw_each(kind, page_count, source)
         }
     }
 
-    /// Counts reads; returns where their outcome is.
-    #[inline]
-    fn count(&mut self, erase_count: u32, copybacks: u32, page_count: u32) -> usize {
-        let index = erase_count as usize * self.stride + copybacks as usize;
-        if index >= self.outcomes.len() {
-            self.grow(index);
+    /// As [`ReadErrors::draw`] for reads that fail often, or whose outcome is not known yet.
+    fn draw_each(&mut self, kind: usize, page_count: u32, source: Source) -> Extra {
+        if self.slots[kind].first_failure >= UNKNOWN {
+            self.know(kind);
+            return self.draw(kind, page_count, source);
         }
-        self.tally.reads_at[index] += u64::from(page_count);
-        index
+        let failure = self.slots[kind].first_failure;
+        let failed = (0..page_count).filter(|_| self.rng.unit() < failure).count();
+        let mut extra = Extra::default();
+        (0..failed).for_each(|_| extra += self.recover(kind, source));
+        extra
+    }
+
+    #[inline]
+    fn kind(&self, erase_count: u32, copies: usize, page_type: usize, class: usize) -> usize {
+        let kind = erase_count as usize * self.copies + copies;
+        if self.types == 1 && self.block_reads.is_none() {
+            return kind;
+        }
+        (kind * self.types + page_type) * self.classes() + class
+    }
+
+    /// Classes of reads per block.
+    fn classes(&self) -> usize {
+        self.block_reads.as_ref().map_or(1, |_| disturb::CLASS_COUNT)
+    }
+
+    /// Counts reads of pages of one type of a block; returns their kind.
+    #[inline]
+    fn count_in(
+        &mut self,
+        media: &Media,
+        block: BlockId,
+        page_type: usize,
+        page_count: u32,
+    ) -> usize {
+        let erases = media.erase_count(block);
+        let copies = if self.copies == 1 { 0 } else { usize::from(media.copyback_depth(block)) };
+        let class =
+            self.block_reads.as_mut().map_or(0, |reads| reads.note(block, erases, page_count));
+        let kind = self.kind(erases, copies, page_type, class);
+        self.count(kind, page_count);
+        kind
+    }
+
+    #[inline]
+    fn count(&mut self, kind: usize, page_count: u32) {
+        if kind >= self.slots.len() {
+            self.grow(kind);
+        }
+        self.tally.reads_at[kind] += u64::from(page_count);
     }
 
     #[cold]
-    fn fail(&mut self, index: usize, source: Source) -> Extra {
+    fn grow(&mut self, kind: usize) {
+        // Whole rows, so that the length stays a multiple of an erase count's kinds.
+        let row = self.copies * self.types * self.classes();
+        let limit = (kind / row + 1) * row;
+        self.slots.resize(limit, Slot { first_failure: UNKNOWN, hazard: 0.0, outcome: 0 });
+        self.tally.reads_at.resize(limit, 0);
+    }
+
+    /// Computes the outcome of a kind if it is not known; returns where it is.
+    #[cold]
+    fn know(&mut self, kind: usize) -> usize {
+        if self.slots[kind].first_failure < UNKNOWN {
+            return self.slots[kind].outcome as usize;
+        }
+        let class = kind % self.classes();
+        let rest = kind / self.classes();
+        let (page_type, rest) = (rest % self.types, rest / self.types);
+        let stress = Stress {
+            pe_cycles: (rest / self.copies) as f64,
+            reads: self.fates.stress.reads + disturb::reads_of(class),
+            page_type: self.tells_pages().then_some(page_type as u8),
+            ..self.fates.stress
+        };
+        // A page that was copied without correction carries the errors of each of its lives.
+        let lives = (rest % self.copies + 1) as f64;
+        let outcome = self.fates.outcome(&stress, lives);
+        let first_failure = outcome.first_failure();
+        self.slots[kind] = Slot {
+            first_failure,
+            hazard: -libm::log1p(-first_failure),
+            outcome: self.outcomes.len() as u32,
+        };
+        self.outcomes.push(outcome);
+        self.outcomes.len() - 1
+    }
+
+    #[cold]
+    fn fail(&mut self, kind: usize, source: Source) -> Extra {
         let mut extra = Extra::default();
         while self.hazard_left < 0.0 {
-            extra += self.recover(index, source);
+            extra += self.recover(kind, source);
             self.hazard_left += self.rng.exponential();
         }
         extra
     }
 
     /// The first read of a page did not correct it: what the ladder costs, successful or not.
-    fn recover(&mut self, index: usize, source: Source) -> Extra {
-        let outcome = self.outcomes[index];
-        if self.ladder.rungs().len() == 1 {
-            self.lose(&outcome, source);
+    fn recover(&mut self, kind: usize, source: Source) -> Extra {
+        let index = self.slots[kind].outcome as usize;
+        if self.fates.ladder.rungs().len() == 1 {
+            self.lose(index, source);
             return Extra::default();
         }
         // One number stands for how bad the page is, so that rungs only ever help.
-        let rank = self.rng.unit() * outcome.first_failure;
-        let rung = self.ladder.climb(outcome.rber, rank, &self.code);
+        let outcome = &self.outcomes[index];
+        let rank = self.rng.unit() * outcome.first_failure();
+        let rung = outcome.climb(rank);
         match rung {
             Some(rung) => self.tally.recovered[rung] += 1,
             None => {
-                self.lose(&outcome, source);
+                self.lose(index, source);
             }
         }
-        self.ladder.cost(rung)
+        self.fates.ladder.cost(rung)
     }
 
     /// No read corrects the page: its stripe gives it back, unless another page of it is lost too.
     /// Returns whether it did.
-    fn lose(&mut self, outcome: &Outcome, source: Source) -> bool {
-        self.is_lost = self.stripe > 0;
-        if self.is_lost && self.rng.unit() < libm::pow(1.0 - outcome.failure, self.others()) {
+    fn lose(&mut self, index: usize, source: Source) -> bool {
+        let failure = self.outcomes[index].failure;
+        let is_rebuilt = self.fates.stripe > 0
+            && self.rng.unit() < libm::pow(1.0 - failure, self.fates.others());
+        if is_rebuilt {
             self.tally.rebuilt += 1;
-            true
         } else {
             self.tally.uncorrectable[source as usize] += 1;
-            false
         }
+        self.lost = Some((index as u32, is_rebuilt));
+        is_rebuilt
     }
 
-    /// Pages of a stripe beside one.
-    fn others(&self) -> f64 {
-        f64::from(self.stripe.saturating_sub(1))
-    }
-
-    #[cold]
-    fn grow(&mut self, index: usize) {
-        // Whole rows, so that the length stays a multiple of the stride.
-        let row_limit = (index / self.stride + 1) * self.stride;
-        for index in self.outcomes.len()..row_limit {
-            // A page that was copied without correction carries the errors of each of its lives.
-            let lives = (index % self.stride + 1) as f64;
-            let rber = (self.rber((index / self.stride) as f64) * lives).min(0.5);
-            self.outcomes.push(self.outcome(rber));
+    /// Raw bit errors of the reads as the result states them: means of the model, and by page type
+    /// the share of reads that each rung leaves uncorrected.
+    pub fn raw_errors(&self, figures: &ErrorFigures) -> Value {
+        let types: Map<String, Value> = self
+            .page_types()
+            .iter()
+            .zip(&figures.by_type)
+            .filter(|(_, one)| one.reads > 0)
+            .map(|(name, one)| {
+                let row = json!({
+                    "reads": one.reads, "rber": one.rates[0], "rber_by_step": one.rates,
+                    "beyond_step": one.beyond, "uber": one.uber,
+                });
+                ((*name).to_owned(), row)
+            })
+            .collect();
+        let mut section = json!({
+            "rber": (figures.reads > 0).then_some(figures.rber),
+            "page_types": types,
+        });
+        if let Some(reads) = self.reads_per_page_max() {
+            section["reads_per_page_max"] = json!(reads);
         }
-        self.tally.reads_at.resize(self.outcomes.len(), 0);
+        section
     }
 
-    /// What reads give at an error rate.
-    fn outcome(&self, rber: f64) -> Outcome {
-        let first_failure = self.code.page_failure_probability(rber);
-        let (rung, failure) = self.ladder.best(rber, &self.code);
-        let last_rber = rber * rung.factor;
-        // With parity, data is lost only when another page of the stripe is lost as well.
-        let survives =
-            if self.stripe > 0 { 1.0 - libm::pow(1.0 - failure, self.others()) } else { 1.0 };
-        Outcome {
-            rber,
-            failure,
-            loss: failure * survives,
-            first_failure,
-            hazard: -libm::log1p(-first_failure),
-            corrected_bits: self.code.corrected_bits_mean(rber),
-            uber: self.code.uber_after(last_rber, rung.reads) * survives,
-            is_extrapolated: self.code.is_extrapolated(last_rber, rung.reads),
-        }
-    }
-
-    /// The factor by which an error rate could grow until data errors per bit read come to a
-    /// limit; below 1 when they are beyond it, none when no factor leads there.
-    pub fn margin(&self, rber: f64, uber_max: f64) -> Option<f64> {
-        // In logarithms of the factor: from a billionth up to where half of the bits are wrong.
-        let uber = |log_factor: f64| self.outcome((rber * libm::exp(log_factor)).min(0.5)).uber;
-        let (mut low, mut high) = (-20.0, libm::log(0.5 / rber));
-        if !(rber > 0.0 && uber(low) < uber_max && uber(high) > uber_max) {
+    /// The factor by which the error rates of reads could grow until data errors per bit read come
+    /// to a limit; below 1 when they are beyond it, none when no factor leads there.
+    pub fn margin(&self, figures: &ErrorFigures, uber_max: f64) -> Option<f64> {
+        let of = |one: &TypeFigures| Mix {
+            share: one.reads as f64 / figures.reads as f64,
+            rates: one.rates.clone(),
+        };
+        let mixes: Vec<Mix> = figures.by_type.iter().filter(|one| one.reads > 0).map(of).collect();
+        if mixes.is_empty() {
             return None;
         }
-        for _ in 0..60 {
-            let middle = 0.5 * (low + high);
-            if uber(middle) < uber_max {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        Some(libm::exp(0.5 * (low + high)))
+        self.fates.margin(&mixes, uber_max)
     }
 
-    /// Raw bit error rate after so many program/erase cycles.
+    /// Raw bit error rate after so many program/erase cycles, under the stress of the drive, mean
+    /// over page types.
     pub fn rber(&self, pe_cycles: f64) -> f64 {
-        self.model.rber(&Stress { pe_cycles, ..Stress::default() })
+        self.fates.rber(pe_cycles)
     }
 
-    /// Mean raw bit error rate over blocks with these erase counts.
+    /// Mean raw bit error rate over blocks with these erase counts, without counted reads.
     pub fn rber_mean(&mut self, erase_counts: impl Iterator<Item = u32>) -> f64 {
         let (mut sum, mut blocks) = (0.0, 0_u64);
         for erase_count in erase_counts {
-            let index = erase_count as usize * self.stride;
-            if index >= self.outcomes.len() {
-                self.grow(index);
+            let index = erase_count as usize;
+            if index >= self.rates.len() {
+                self.rates.resize(index + 1, f64::NAN);
             }
-            sum += self.outcomes[index].rber;
+            if self.rates[index].is_nan() {
+                self.rates[index] = self.fates.rber(f64::from(erase_count)).min(0.5);
+            }
+            sum += self.rates[index];
             blocks += 1;
         }
         if blocks == 0 {
@@ -393,30 +640,77 @@ impl ReadErrors {
 
     /// Figures of the reads since `earlier`.
     pub fn figures_since(&self, earlier: &ReadTally) -> ErrorFigures {
-        let mut figures = ErrorFigures::default();
-        for (index, (&now, outcome)) in self.tally.reads_at.iter().zip(&self.outcomes).enumerate() {
-            let reads = now - earlier.reads_at.get(index).copied().unwrap_or(0);
-            figures.reads += reads;
-            figures.corrected_bits += reads as f64 * outcome.corrected_bits;
-            figures.uncorrectable_mean += reads as f64 * outcome.loss;
-            figures.uber += reads as f64 * outcome.uber;
-            figures.rber += reads as f64 * outcome.rber;
-            figures.extrapolated_reads += if outcome.is_extrapolated { reads } else { 0 };
+        let rungs = self.fates.ladder.rungs().len();
+        let one = TypeFigures {
+            rates: vec![0.0; rungs],
+            beyond: vec![0.0; rungs],
+            ..TypeFigures::default()
+        };
+        let mut figures =
+            ErrorFigures { by_type: vec![one; self.types], ..ErrorFigures::default() };
+        for (kind, &now) in self.tally.reads_at.iter().enumerate() {
+            let reads = now - earlier.reads_at.get(kind).copied().unwrap_or(0);
+            if reads == 0 {
+                continue;
+            }
+            let outcome = &self.outcomes[self.slots[kind].outcome as usize];
+            figures.add(reads, outcome);
+            figures.by_type[kind / self.classes() % self.types].add(reads, outcome);
         }
-        if figures.reads > 0 {
-            figures.uber /= figures.reads as f64;
-            figures.rber /= figures.reads as f64;
-        }
+        figures.divide();
         let before = |rung: usize| earlier.recovered.get(rung).copied().unwrap_or(0);
         let rungs = self.tally.recovered.iter().enumerate();
         figures.recovered = rungs.map(|(rung, now)| now - before(rung)).collect();
         figures.rebuilt = self.tally.rebuilt - earlier.rebuilt;
-        figures.decoded_bits =
-            (self.tally.decoded_pages - earlier.decoded_pages) * u64::from(self.code.page_bits());
+        let page_bits = u64::from(self.fates.code.page_bits());
+        figures.decoded_bits = (self.tally.decoded_pages - earlier.decoded_pages) * page_bits;
         figures.lost_codewords = self.tally.lost_codewords - earlier.lost_codewords;
         let failures = self.tally.uncorrectable.iter().zip(&earlier.uncorrectable);
         figures.uncorrectable = failures.map(|(now, before)| now - before).sum();
         figures
+    }
+}
+
+/// Bits of a cell, at most.
+const TYPES_MAX: usize = 4;
+
+impl ErrorFigures {
+    /// Adds reads of one outcome; rates are sums until [`ErrorFigures::divide`].
+    fn add(&mut self, reads: u64, outcome: &Outcome) {
+        self.reads += reads;
+        self.corrected_bits += reads as f64 * outcome.corrected_bits;
+        self.uncorrectable_mean += reads as f64 * outcome.loss;
+        self.uber += reads as f64 * outcome.uber;
+        self.rber += reads as f64 * outcome.rber();
+        self.extrapolated_reads += if outcome.is_extrapolated { reads } else { 0 };
+    }
+
+    /// Makes means of the sums of rates.
+    fn divide(&mut self) {
+        if self.reads > 0 {
+            self.uber /= self.reads as f64;
+            self.rber /= self.reads as f64;
+        }
+        self.by_type.iter_mut().filter(|one| one.reads > 0).for_each(TypeFigures::divide);
+    }
+}
+
+impl TypeFigures {
+    fn add(&mut self, reads: u64, outcome: &Outcome) {
+        self.reads += reads;
+        self.uber += reads as f64 * outcome.uber;
+        let mut least = 1.0_f64;
+        for (place, rung) in outcome.rungs.iter().enumerate() {
+            self.rates[place] += reads as f64 * rung.rate;
+            least = least.min(rung.failure);
+            self.beyond[place] += reads as f64 * least;
+        }
+    }
+
+    fn divide(&mut self) {
+        let reads = self.reads as f64;
+        self.uber /= reads;
+        self.rates.iter_mut().chain(&mut self.beyond).for_each(|sum| *sum /= reads);
     }
 }
 
@@ -439,7 +733,7 @@ mod tests {
         for (bch_t, batch, batches) in [(4, 200, 20_000), (3, 50, 20_000), (1, 50, 2000)] {
             let mut errors = accounting(bch_t, 3000.0);
             (0..batches).for_each(|_| {
-                errors.record(3000, batch, Source::Gc);
+                errors.record(3000, 0, batch, Source::Gc);
             });
             let figures = errors.figures_since(&ReadTally::default());
             let p = figures.uncorrectable_mean / figures.reads as f64;
@@ -453,7 +747,7 @@ mod tests {
     fn the_published_page_failure_is_met() {
         // A 4 KiB page of 147 codewords at RBER 9.87e-4: 9.7e-4 (analytic table).
         let mut errors = accounting(4, 3000.0);
-        errors.record(3000, 1, Source::Host);
+        errors.record(3000, 0, 1, Source::Host);
         let figures = errors.figures_since(&ReadTally::default());
         assert!((figures.uncorrectable_mean / 9.7e-4 - 1.0).abs() < 0.01, "{figures:?}");
         assert!((figures.corrected_bits / (147.0 * 223.0 * 9.87e-4) - 1.14).abs() < 0.01);
@@ -462,10 +756,16 @@ mod tests {
     #[test]
     fn the_margin_leads_to_the_limit() {
         let errors = accounting(4, 3000.0);
-        let margin = errors.margin(1e-4, 1e-9).expect("within reach");
-        let uber = errors.code.uber(1e-4 * margin);
-        assert!((uber / 1e-9 - 1.0).abs() < 1e-9, "{uber:e} at {margin}");
-        assert!(errors.margin(1e-2, 1e-9).expect("beyond") < 1.0);
-        assert_eq!((errors.margin(0.0, 1e-9), errors.margin(1e-4, 1.0)), (None, None));
+        let margin = |rber: f64, uber_max: f64| {
+            let one = TypeFigures { reads: 10, rates: vec![rber], ..TypeFigures::default() };
+            let by_type = vec![one, TypeFigures::default()];
+            let figures = ErrorFigures { reads: 10, by_type, ..ErrorFigures::default() };
+            errors.margin(&figures, uber_max)
+        };
+        let found = margin(1e-4, 1e-9).expect("within reach");
+        let uber = errors.fates.code.uber(1e-4 * found);
+        assert!((uber / 1e-9 - 1.0).abs() < 1e-9, "{uber:e} at {found}");
+        assert!(margin(1e-2, 1e-9).expect("beyond") < 1.0);
+        assert_eq!((margin(0.0, 1e-9), margin(1e-4, 1.0)), (None, None));
     }
 }

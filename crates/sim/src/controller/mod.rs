@@ -14,15 +14,19 @@
 //! | `breakdown` | what a command's time was spent on |
 //! | `timeline` | spans of activity for trace viewers |
 //! | `code` | the `ecc` section of a device file |
-//! | `ecc` | the fate of reads |
-//! | `recovery` | the ladder of retries and soft decisions that follows from the error rate |
+//! | `ecc` | reads counted by stress, and the failures among them |
+//! | `fate` | what a read gives under a stress |
+//! | `recovery` | the ladder of retries and soft decisions |
+//! | `disturb` | reads of each block since its erase |
 //! | `bit_true` | reads that encode, flip bits and decode |
 
 pub mod bit_true;
 pub mod breakdown;
 pub mod code;
 pub mod config;
+pub mod disturb;
 pub mod ecc;
+pub mod fate;
 pub mod full;
 pub mod plain;
 pub mod recovery;
@@ -72,9 +76,11 @@ pub struct FlashOp {
     /// Index of the (first) page type; those of a run follow in turn.
     pub page_type: u8,
     /// Read-retry steps that this read needs.
-    pub retries: u8,
+    pub retries: u16,
     /// Further reads for soft decisions that it needs: a sense and a transfer each.
-    pub soft_reads: u8,
+    pub soft_reads: u16,
+    /// Decodings that failed before: one for each retry step and each soft decision.
+    pub attempts: u16,
     /// Whether the block holds one bit per cell for the time being.
     pub is_slc: bool,
     /// Whether a slot of the write buffer is free when it is done.

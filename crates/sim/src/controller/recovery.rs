@@ -2,24 +2,30 @@
 //!
 //! ```text
 //!   first read ─► read retry 1..n ─► soft decision, 3 reads ─► 7 reads ─► stripe parity ─► lost
-//!   RBER p        p × factor^k       p × factor^n, LDPC only               `ecc`
+//!   RBER p        p_1 .. p_n         least of p, p_1 .. p_n, LDPC only      `ecc`
 //! ```
+//! What a retry step reads is either `p × factor^k`, for models that know nothing but a rate, or
+//! follows from the threshold-voltage states: the table of level offsets that
+//! `reliability::retry` makes once for the drive, whatever page it will meet. Then a step may also
+//! read worse than the one before. Soft decisions are made around the best voltages tried so far.
+//!
 //! How far a page climbs follows from the code: a page whose first read fails has a rank below the
 //! failure probability of that read, and a rung corrects it as soon as the failure probability of
 //! that rung falls under the rank. So a rung never makes a page worse, and the share of pages that
 //! needs more than `k` rungs is exactly the least failure probability up to rung `k`.
 //!
-//! A retry costs one more sense. A soft attempt of `n` reads costs `n - 1` further senses and as
-//! many further transfers, since each gives the decoder another bit per cell.
-
-use opennandlab_ecc::PageCode;
+//! Every retry is a setup, a sense, a transfer and a decoding. A soft attempt of `n` reads costs
+//! `n - 1` further senses and as many further transfers, since each gives the decoder another bit
+//! per cell.
 
 use super::config::{RetryConfig, SoftReadConfig};
+use crate::reliability::retry::RetryStep;
+use crate::reliability::{RberModel, Stress, RBER_MAX};
 
 /// One way to read a page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rung {
-    /// Factor on the raw bit error rate of the first read.
+    /// Factor on the raw bit error rate of the first read, where no table says better.
     pub factor: f64,
     /// Reads that the decoder gets: 1 means hard decisions.
     pub reads: u32,
@@ -28,16 +34,19 @@ pub struct Rung {
 /// What reads cost beyond their first sense and transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extra {
-    /// Read-retry steps: a sense each.
+    /// Read-retry steps: a sense and a transfer each.
     pub retries: u32,
     /// Further reads of soft decisions: a sense and a transfer each.
     pub soft_reads: u32,
+    /// Decodings beyond the first.
+    pub attempts: u32,
 }
 
 impl std::ops::AddAssign for Extra {
     fn add_assign(&mut self, other: Self) {
         self.retries += other.retries;
         self.soft_reads += other.soft_reads;
+        self.attempts += other.attempts;
     }
 }
 
@@ -45,6 +54,8 @@ impl std::ops::AddAssign for Extra {
 #[derive(Clone, Debug)]
 pub struct Ladder {
     rungs: Vec<Rung>,
+    /// Level offsets of the retry steps; empty where a step is a factor.
+    table: Vec<RetryStep>,
 }
 
 impl Default for Ladder {
@@ -54,12 +65,12 @@ impl Default for Ladder {
 }
 
 impl Ladder {
-    /// The rungs of a device file.
+    /// The rungs of a device file, by factors.
     pub fn new(retry: Option<&RetryConfig>, soft: Option<&SoftReadConfig>) -> Self {
         let mut rungs = vec![Rung { factor: 1.0, reads: 1 }];
         if let Some(config) = retry {
             let steps = 1..=i32::from(config.step_count_max);
-            let factor = |step| libm::pow(config.rber_factor, f64::from(step));
+            let factor = |step| libm::pow(config.factor(), f64::from(step));
             rungs.extend(steps.map(|step| Rung { factor: factor(step), reads: 1 }));
         }
         let factor = rungs[rungs.len() - 1].factor;
@@ -67,7 +78,29 @@ impl Ladder {
             let reads = config.reads.iter().map(|&reads| u32::from(reads));
             rungs.extend(reads.map(|reads| Rung { factor, reads }));
         }
-        Self { rungs }
+        Self { rungs, table: Vec::new() }
+    }
+
+    /// The rungs of a device: retry steps by the table of the model, unless a factor is given or
+    /// the model has no states. The table is made for data as old as the horizon on flash at the
+    /// end of its rated life.
+    pub fn for_device(
+        retry: Option<&RetryConfig>,
+        soft: Option<&SoftReadConfig>,
+        model: &dyn RberModel,
+        rated_cycles: f64,
+    ) -> Self {
+        let mut ladder = Self::new(retry, soft);
+        if let Some(config) = retry.filter(|config| config.rber_factor.is_none()) {
+            let horizon = Stress {
+                pe_cycles: rated_cycles,
+                retention_h: config.horizon(),
+                ..Stress::default()
+            };
+            let table = model.retry_table(&horizon, usize::from(config.step_count_max));
+            ladder.table = table.unwrap_or_default();
+        }
+        ladder
     }
 
     /// All ways to read a page, in the order in which they are tried.
@@ -75,23 +108,29 @@ impl Ladder {
         &self.rungs
     }
 
-    /// The rung that fails least, and its failure probability.
-    pub fn best(&self, rber: f64, code: &PageCode) -> (Rung, f64) {
-        let mut best = (self.rungs[0], f64::INFINITY);
-        for rung in &self.rungs {
-            let failure = code.page_failure_after(rber * rung.factor, rung.reads);
-            if failure < best.1 {
-                best = (*rung, failure);
-            }
-        }
-        best
+    /// Whether retry steps follow from the states of the model.
+    pub fn is_by_table(&self) -> bool {
+        !self.table.is_empty()
     }
 
-    /// The rung that corrects a page of this rank whose first read does not; none: it is lost.
-    pub fn climb(&self, rber: f64, rank: f64, code: &PageCode) -> Option<usize> {
-        let corrects =
-            |rung: &Rung| code.page_failure_after(rber * rung.factor, rung.reads) <= rank;
-        self.rungs.iter().skip(1).position(corrects).map(|rung| rung + 1)
+    /// Raw bit error rate of each rung, for a page whose first read has `rber` under a stress; with
+    /// a table, `scale` times what the model says.
+    pub fn rates(
+        &self,
+        rber: f64,
+        scale: f64,
+        model: &dyn RberModel,
+        stress: &Stress,
+    ) -> Box<[f64]> {
+        if self.table.is_empty() {
+            return self.rungs.iter().map(|rung| rber * rung.factor).collect();
+        }
+        let mut rates = vec![rber];
+        let retried = |step| (model.rber_retried(stress, step) * scale).min(RBER_MAX);
+        rates.extend(self.table.iter().map(retried));
+        let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+        rates.resize(self.rungs.len(), least);
+        rates.into()
     }
 
     /// What it costs to come to a rung; none: to the end.
@@ -99,6 +138,7 @@ impl Ladder {
         let last = rung.unwrap_or(self.rungs.len() - 1);
         let mut extra = Extra::default();
         for rung in &self.rungs[1..=last] {
+            extra.attempts += 1;
             if rung.reads == 1 {
                 extra.retries += 1;
             } else {
@@ -108,7 +148,6 @@ impl Ladder {
         extra
     }
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,7 +164,7 @@ mod tests {
         let mut errors = ReadErrors::new(model, code(), 3).with(ladder.clone(), 0);
         let reads = 20_000;
         let mut extra = Extra::default();
-        (0..reads).for_each(|_| extra += errors.record(cycles, 1, Source::Host));
+        (0..reads).for_each(|_| extra += errors.record(cycles, 0, 1, Source::Host));
         let rber = errors.rber(f64::from(cycles));
         let tally = errors.tally();
         let mut left: u64 = tally.recovered.iter().sum::<u64>() + tally.uncorrectable[0];
@@ -136,8 +175,7 @@ mod tests {
                 left -= tally.recovered[index];
                 let cost = ladder.cost(Some(index));
                 let count = tally.recovered[index] as u32;
-                expected_extra +=
-                    Extra { retries: cost.retries * count, soft_reads: cost.soft_reads * count };
+                (0..count).for_each(|_| expected_extra += cost);
             }
             least = least.min(code().page_failure_after(rber * rung.factor, rung.reads));
             let share = left as f64 / f64::from(reads);
@@ -146,17 +184,15 @@ mod tests {
             assert!(gap <= 4.5 * deviation + 1e-12, "rung {index}: {share} is not {least}");
         }
         let lost = ladder.cost(None);
-        expected_extra += Extra {
-            retries: lost.retries * tally.uncorrectable[0] as u32,
-            soft_reads: lost.soft_reads * tally.uncorrectable[0] as u32,
-        };
+        (0..tally.uncorrectable[0]).for_each(|_| expected_extra += lost);
         assert_eq!(left, tally.uncorrectable[0]);
         assert_eq!(extra, expected_extra);
     }
 
     #[test]
     fn shares_of_retry_steps_are_the_failure_probabilities() {
-        let retry = RetryConfig { step_count_max: 3, rber_factor: 0.8, setup_us: 0.0 };
+        let retry =
+            RetryConfig { step_count_max: 3, rber_factor: Some(0.8), ..RetryConfig::default() };
         let config = EccConfig { bch_t: 1, ..EccConfig::default() };
         shares_follow(&config, 4096, &Ladder::new(Some(&retry), None), 600);
     }
@@ -172,18 +208,21 @@ mod tests {
         };
         let soft = SoftReadConfig { reads: vec![3, 7], setup_us: 0.0 };
         shares_follow(&config, 1024, &Ladder::new(None, Some(&soft)), 2000);
-        let retry = RetryConfig { step_count_max: 2, rber_factor: 0.7, setup_us: 0.0 };
+        let retry =
+            RetryConfig { step_count_max: 2, rber_factor: Some(0.7), ..RetryConfig::default() };
         shares_follow(&config, 2048, &Ladder::new(Some(&retry), Some(&soft)), 1500);
     }
 
     #[test]
     fn costs_add_up_along_the_ladder() {
-        let retry = RetryConfig { step_count_max: 2, rber_factor: 0.7, setup_us: 0.0 };
+        let retry =
+            RetryConfig { step_count_max: 2, rber_factor: Some(0.7), ..RetryConfig::default() };
         let soft = SoftReadConfig { reads: vec![3, 7], setup_us: 0.0 };
         let ladder = Ladder::new(Some(&retry), Some(&soft));
         let costs = (0..5).map(|rung| ladder.cost(Some(rung)));
-        let pairs: Vec<_> = costs.map(|cost| (cost.retries, cost.soft_reads)).collect();
-        assert_eq!(pairs, [(0, 0), (1, 0), (2, 0), (2, 2), (2, 8)]);
+        let costs: Vec<_> =
+            costs.map(|cost| (cost.retries, cost.soft_reads, cost.attempts)).collect();
+        assert_eq!(costs, [(0, 0, 0), (1, 0, 1), (2, 0, 2), (2, 2, 3), (2, 8, 4)]);
         assert_eq!(ladder.cost(None), ladder.cost(Some(4)));
     }
 }

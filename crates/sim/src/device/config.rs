@@ -2,6 +2,7 @@
 //!
 //! What follows for capacity and spare area is in `capacity`.
 
+use opennandlab_ecc::PageCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -60,9 +61,12 @@ impl DeviceConfig {
         if let Some(model) = &config.reliability {
             model.check().map_err(|error| error.under("reliability"))?;
         }
+        let has_levels = matches!(config.reliability, Some(RberConfig::States(_)));
+        let filled = config.controller.fill_defaults(has_levels);
+        filled.map_err(|error| error.under("controller"))?;
         config.checked_geometry()?;
         config.checked_layout()?;
-        config.read_errors(0).map_err(|error| error.under("ecc"))?;
+        config.checked_code().map_err(|error| error.under("ecc"))?;
         config.check_soft_reads().map_err(|error| error.under("controller.soft_read"))?;
         config.check_spare()?;
         Ok(config)
@@ -151,22 +155,45 @@ impl DeviceConfig {
         Ok(())
     }
 
+    /// What of the stress the error model does not know.
+    pub(crate) fn stress_warnings(&self) -> Vec<String> {
+        let Some(stress) = &self.nand.stress else { return Vec::new() };
+        let rated = f64::from(self.nand.max_pe_cycles.unwrap_or(1));
+        let ignored = stress.ignored_by(self.rber_model().as_ref(), rated);
+        let say =
+            |key: &str| format!("nand.stress.{key} had no effect: the error model ignores it");
+        ignored.into_iter().map(say).collect()
+    }
+
+    fn checked_code(&self) -> Result<PageCode, ConfigError> {
+        let oob_bytes = self.nand.oob_size_bytes.unwrap_or_default();
+        let code = self.ecc.page_code(self.nand.page_size_bytes, oob_bytes)?;
+        if self.ecc.fidelity == Fidelity::BitTrue {
+            BitTrue::check(&self.ecc, &code)?;
+        }
+        Ok(code)
+    }
+
     /// Read-error accounting for this device.
     ///
     /// # Errors
     /// [`ConfigError`] relative to `ecc`, when there is no such code or its parity does not fit.
     pub fn read_errors(&self, seed: u64) -> Result<ReadErrors, ConfigError> {
-        let oob_bytes = self.nand.oob_size_bytes.unwrap_or_default();
-        let code = self.ecc.page_code(self.nand.page_size_bytes, oob_bytes)?;
+        let code = self.checked_code()?;
         let controller = &self.controller;
-        let ladder = Ladder::new(controller.read_retry.as_ref(), controller.soft_read.as_ref());
+        let (retry, soft) = (controller.read_retry.as_ref(), controller.soft_read.as_ref());
+        let (model, rated) = (self.rber_model(), f64::from(self.nand.max_pe_cycles.unwrap_or(1)));
+        let ladder = Ladder::for_device(retry, soft, model.as_ref(), rated);
         let bit_true = match self.ecc.fidelity {
             Fidelity::Table => None,
             Fidelity::BitTrue => Some(BitTrue::new(&self.ecc, &code, seed)?),
         };
         let copybacks = self.ftl.copyback.as_ref().map_or(0, |copyback| copyback.limit);
         let stripe = self.ftl.parity.as_ref().map_or(0, |parity| parity.stripe);
-        let errors = ReadErrors::new(self.rber_model(), code, seed);
+        let mut errors = ReadErrors::new(model, code, seed);
+        if let Some(stress) = &self.nand.stress {
+            errors = errors.with_stress(stress, &self.geometry());
+        }
         Ok(errors.with(ladder, copybacks.into()).with_stripe(stripe).with_bit_true(bit_true))
     }
 }

@@ -34,12 +34,20 @@ impl FlashSink for Instant<'_> {
 
     #[inline]
     fn read(&mut self, ppn: Ppn, source: Source) {
-        self.errors.record_page(self.media, ppn, source);
+        self.errors.note_page(self.media, ppn, source);
     }
 
     #[inline]
     fn read_live(&mut self, block: BlockId, page_count: u32, source: Source) {
         self.errors.record_in(self.media, block, page_count, source);
+    }
+
+    fn tells_pages(&self) -> bool {
+        self.errors.tells_pages()
+    }
+
+    fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source) {
+        self.errors.record_pages(self.media, block, page_indices, source);
     }
 
     #[inline]

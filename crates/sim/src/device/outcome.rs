@@ -187,9 +187,12 @@ impl Measured<'_> {
         section.insert("uber_interval".into(), json!(any.then_some(interval)));
         section.insert("uber_method".into(), json!(any.then_some(method)));
         let limit = self.drive.config.ecc.reliability_class.uber_max();
-        let margin = any.then(|| self.drive.errors.margin(figures.rber, limit)).flatten();
+        let margin = any.then(|| self.drive.errors.margin(figures, limit)).flatten();
         section.insert("ecc_margin".into(), json!(margin));
         section.insert("recovery".into(), self.recovery());
+        if self.drive.errors.tells_pages() || self.drive.config.nand.stress.is_some() {
+            section.insert("raw_errors".into(), self.drive.errors.raw_errors(figures));
+        }
         section
     }
 
@@ -377,6 +380,7 @@ impl Measured<'_> {
                 self.errors.extrapolated_reads, self.errors.reads
             ));
         }
+        warnings.extend(self.drive.config.stress_warnings());
         let has_write_back = self.drive.buffer_capacity() > 0;
         let kinds = ["flush commands", "writes with force unit access"];
         for (kind, count) in kinds.into_iter().zip(self.durable_commands()) {

@@ -214,6 +214,7 @@ impl Run {
     fn end_stage(&mut self, drive: &mut Drive) {
         let Some(mut current) = self.current.take() else { return };
         drive.ftl.settle();
+        drive.errors.settle();
         if drive.is_worn_out {
             self.stages.clear();
         }

@@ -106,8 +106,9 @@ impl TimedSink<'_> {
             kind,
             source,
             page_type: page_type as u8,
-            retries: extra.retries.min(255) as u8,
-            soft_reads: extra.soft_reads.min(255) as u8,
+            retries: extra.retries.min(u32::from(u16::MAX)) as u16,
+            soft_reads: extra.soft_reads.min(u32::from(u16::MAX)) as u16,
+            attempts: extra.attempts.min(u32::from(u16::MAX)) as u16,
             is_slc,
             frees_buffer,
         };
@@ -127,11 +128,11 @@ impl TimedSink<'_> {
         let geometry = self.geometry;
         let block = geometry.block_of(lost);
         let (die, place) = (geometry.die_of_block(block).0, block.0 % geometry.blocks_per_die);
-        for step in 1..self.errors.stripe() {
+        for (step, extra) in (1..).zip(self.errors.rebuild_costs()) {
             let other = (die + step) % geometry.die_count;
             let first = geometry.first_page(BlockId(other * geometry.blocks_per_die + place));
             let page = Ppn(first.0 + geometry.page_index(lost));
-            self.push(page, 1, OpKind::Read, Source::Rebuild, Extra::default());
+            self.push(page, 1, OpKind::Read, Source::Rebuild, extra);
         }
     }
 }
@@ -146,7 +147,7 @@ impl FlashSink for TimedSink<'_> {
     fn read(&mut self, ppn: Ppn, source: Source) {
         let extra = self.errors.record_page(self.media, ppn, source);
         self.push(ppn, 1, OpKind::Read, source, extra);
-        if self.errors.take_lost() {
+        if self.errors.has_lost() {
             self.rebuild(ppn);
         }
     }
@@ -195,9 +196,13 @@ impl FlashSink for TimedSink<'_> {
         self.backend.load(die)
     }
 
+    fn tells_pages(&self) -> bool {
+        self.errors.tells_pages()
+    }
+
     fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source) {
         let count = page_indices.len() as u32;
-        let extra = self.errors.record_in(self.media, block, count, source);
+        let extra = self.errors.record_pages(self.media, block, page_indices, source);
         let rows = page_indices
             .chunk_by(|&one, &next| self.geometry.row_of(one) == self.geometry.row_of(next));
         let sense_count = rows.count() as u32;

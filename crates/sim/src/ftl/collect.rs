@@ -90,8 +90,9 @@ impl Ftl {
         let moved = self.moving.len() as u32;
         self.counters.reads[source as usize] += u64::from(moved);
         self.counters.programs[source as usize] += u64::from(moved);
-        if self.geometry.plane_count > 1 {
-            // Planes that are read together are one operation: it matters where pages lie.
+        if self.geometry.plane_count > 1 || sink.tells_pages() {
+            // Planes that are read together are one operation, and page types err at their own
+            // rates: it matters where pages lie.
             let mut pages = std::mem::take(&mut self.moving_from);
             pages.clear();
             for word in 0..self.map.words_per_block() {

@@ -93,6 +93,10 @@ pub trait FlashSink {
         0
     }
 
+    /// Whether it matters which pages of a block are read.
+    fn tells_pages(&self) -> bool {
+        false
+    }
     /// As `read_live`, for some of the live pages, by their index in the block.
     fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source) {
         self.read_live(block, page_indices.len() as u32, source);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::mechanisms::{CacheCommands, ProgramMode, Variation, WearTiming};
 use crate::config::{bytes_or_text, name_or_mapping, ConfigError};
 use crate::geometry::Geometry;
+use crate::reliability::conditions::StressConfig;
 use crate::units::Ns;
 
 /// Bits stored in a cell.
@@ -218,6 +219,9 @@ pub struct NandConfig {
     /// Times that move with wear; left out: they do not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wear_timing: Option<WearTiming>,
+    /// What pages have been through when they are read, beside wear; left out: just programmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stress: Option<StressConfig>,
 }
 
 impl Default for NandConfig {
@@ -243,6 +247,7 @@ impl Default for NandConfig {
             cache_commands: None,
             variation: None,
             wear_timing: None,
+            stress: None,
         }
     }
 }
@@ -341,6 +346,9 @@ impl NandConfig {
         check_timing(&self.timing).map_err(|error| error.under("timing"))?;
         if let Some(slc) = &self.slc_timing {
             check_timing(slc).map_err(|error| error.under("slc_timing"))?;
+        }
+        if let Some(stress) = &self.stress {
+            stress.check().map_err(|error| error.under("stress"))?;
         }
         self.check_mechanisms()
     }

@@ -22,6 +22,7 @@
 //! is erased again.
 
 pub mod arrhenius;
+pub mod conditions;
 pub mod exponential;
 pub mod gray;
 pub mod kim;
@@ -44,6 +45,7 @@ pub use exponential::Exponential;
 pub use kim::Kim;
 pub use power_law::PowerLaw;
 pub use read_disturb::ReadDisturb;
+use retry::RetryStep;
 pub use states::StateModel;
 pub use weibull::{WearKeys, Weibull};
 
@@ -90,6 +92,17 @@ impl Default for Stress {
 pub trait RberModel: Send + Sync {
     /// Probability that a bit is read wrong.
     fn rber(&self, stress: &Stress) -> f64;
+
+    /// Probability that a bit is read wrong with the levels of a read-retry step; that of a first
+    /// read where the model has no levels.
+    fn rber_retried(&self, stress: &Stress, _step: &RetryStep) -> f64 {
+        self.rber(stress)
+    }
+
+    /// Read-retry steps for data as stressed as a horizon; none where the model has no levels.
+    fn retry_table(&self, _horizon: &Stress, _steps: usize) -> Option<Vec<RetryStep>> {
+        None
+    }
 
     /// Names of the page types that it tells apart, lower page first; none if it does not.
     fn page_types(&self) -> &'static [&'static str] {

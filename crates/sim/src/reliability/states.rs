@@ -37,6 +37,7 @@
 use super::arrhenius::acceleration;
 use super::gray::GrayCode;
 use super::levels::{level_between, page_rber, ReadLevels};
+use super::retry::{retry_table, RetryStep};
 use super::state_presets::{CellPreset, StatesKeys};
 use super::{require, RberModel, Stress, RBER_MAX};
 use crate::config::ConfigError;
@@ -232,6 +233,17 @@ impl StateModel {
         states
     }
 
+    /// Error rate of the page type asked for, or the mean over all, read at `moved` levels.
+    fn rber_behind(&self, stress: &Stress, levels: &ReadLevels, moved: &ReadLevels) -> f64 {
+        let states = self.states_behind(stress, levels);
+        let of = |page_type| page_rber(&states, self.gray_code, page_type, moved);
+        let rber = match stress.page_type {
+            Some(page_type) if usize::from(page_type) < self.bits() => of(usize::from(page_type)),
+            _ => (0..self.bits()).map(of).sum::<f64>() / self.bits() as f64,
+        };
+        rber.min(RBER_MAX)
+    }
+
     /// States widened by wear, where they were programmed to.
     fn states_at_rest(&self, pe_cycles: f64) -> States {
         let count = self.gray_code.states();
@@ -296,13 +308,16 @@ fn read_weight(state: usize) -> f64 {
 impl RberModel for StateModel {
     fn rber(&self, stress: &Stress) -> f64 {
         let levels = self.default_levels();
-        let states = self.states_behind(stress, &levels);
-        let of = |page_type| page_rber(&states, self.gray_code, page_type, &levels);
-        let rber = match stress.page_type {
-            Some(page_type) if usize::from(page_type) < self.bits() => of(usize::from(page_type)),
-            _ => (0..self.bits()).map(of).sum::<f64>() / self.bits() as f64,
-        };
-        rber.min(RBER_MAX)
+        self.rber_behind(stress, &levels, &levels)
+    }
+
+    fn rber_retried(&self, stress: &Stress, step: &RetryStep) -> f64 {
+        let levels = self.default_levels();
+        self.rber_behind(stress, &levels, &levels.moved(&step.offsets))
+    }
+
+    fn retry_table(&self, horizon: &Stress, steps: usize) -> Option<Vec<RetryStep>> {
+        retry_table(self, horizon, steps).ok()
     }
 
     fn page_types(&self) -> &'static [&'static str] {

@@ -58,6 +58,9 @@ pub(super) struct Transaction {
     pub(super) cycles: u32,
     pub(super) retries: u32,
     pub(super) soft_reads: u32,
+    pub(super) attempts: u32,
+    /// Transfers of reads after the first of each page.
+    pub(super) crossings: u32,
     /// Slots that cross the bus.
     pub(super) slots: u32,
     /// Page index after the last one programmed.
@@ -88,6 +91,8 @@ impl Default for Transaction {
             cycles: 0,
             retries: 0,
             soft_reads: 0,
+            attempts: 0,
+            crossings: 0,
             slots: 0,
             programmed_limit: 0,
             settled: 0,

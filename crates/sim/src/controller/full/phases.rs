@@ -40,8 +40,10 @@ impl Full {
             OpKind::Read => {
                 let sense = self.times.sense(block, is_slc, page_type);
                 let soft = (sense + self.times.soft_setup).0 * u64::from(transaction.soft_reads);
-                transaction.retry_time =
-                    Ns(self.times.retry(sense).0 * u64::from(transaction.retries) + soft);
+                // The die keeps its levels until the decoder has answered.
+                let decode = self.times.decode.0 * u64::from(transaction.attempts);
+                let retries = self.times.retry(sense).0 * u64::from(transaction.retries);
+                transaction.retry_time = Ns(retries + soft + decode);
                 sense + transaction.retry_time
             }
             OpKind::Program => self.times.program(block, is_slc, page_type, transaction.cycles),
@@ -164,7 +166,7 @@ impl Full {
         }
         match std::mem::take(&mut die.array) {
             Array::Busy(transaction) if transaction.is_sensed => {
-                let crossings = transaction.slots + transaction.soft_reads;
+                let crossings = transaction.slots + transaction.crossings;
                 let time = Ns(self.times.slot.0 * u64::from(crossings));
                 die.output = Some(transaction);
                 self.ask_channel(engine, index, Use::Out, time);

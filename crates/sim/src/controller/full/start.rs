@@ -45,6 +45,8 @@ impl Full {
         transaction.cycles = op.erase_count;
         transaction.retries = u32::from(op.retries);
         transaction.soft_reads = u32::from(op.soft_reads);
+        transaction.attempts = u32::from(op.attempts);
+        transaction.crossings = transaction.retries + transaction.soft_reads;
         transaction.slots = 1;
         transaction.settled = 0;
         transaction.is_sensed = false;
@@ -104,6 +106,9 @@ impl Full {
                 transaction.slots += 1;
                 transaction.retries = transaction.retries.max(u32::from(next.retries));
                 transaction.soft_reads = transaction.soft_reads.max(u32::from(next.soft_reads));
+                transaction.attempts = transaction.attempts.max(u32::from(next.attempts));
+                // Planes are sensed together, but each transfers what it needs.
+                transaction.crossings += u32::from(next.retries) + u32::from(next.soft_reads);
                 transaction.ops.push(queued);
             }
         }
@@ -123,6 +128,7 @@ impl Full {
         op.page_type = op.page_type.wrapping_add(1);
         op.retries = 0;
         op.soft_reads = 0;
+        op.attempts = 0;
         if op.count == 0 {
             op.count = transaction.slots;
             let queued = self.pop(index, class);
