@@ -195,7 +195,8 @@ impl ReadErrors {
     pub fn reseed(&mut self, seed: u64) {
         self.rng = Rng::stream(seed, "ecc.uncorrectable");
         self.hazard_left = self.rng.exponential();
-        self.is_lost = false;
+        self.stripe_rng = Rng::stream(seed, "ecc.stripe");
+        self.lost = None;
         if let Some(bit_true) = &mut self.bit_true {
             bit_true.reseed(seed);
         }
