@@ -334,7 +334,7 @@ def test_memory_is_no_drive(tmp_path, monkeypatch):
 
 @pytest.fixture
 def served(tmp_path):
-    """Return what starts an NBD server, for a test's length."""
+    """Return what starts an NBD server, for a test's length; `start.all` are the processes."""
     started = []
 
     def start(*options: str) -> str:
@@ -348,9 +348,10 @@ def served(tmp_path):
             time.sleep(0.01)
         return f"nbd+unix:///?socket={path}"
 
+    start.all = started
     yield start
     for process in started:
-        process.terminate()
+        process.kill()
         process.wait()
 
 
@@ -384,6 +385,20 @@ def test_exports_without_trim_are_filled_with_zeros_and_read_only_ones_refused(s
     assert parts.read_bytes() == bytes(4 * MIB + 512)
     with pytest.raises(TargetError, match="read-only"):
         NbdTarget(served("--readonly", "memory", "16M"), consent=ALLOWED)
+
+
+@needs_fio
+@needs_nbdkit
+def test_an_export_that_vanishes_ends_the_test(served, tmp_path):
+    target = NbdTarget(served("memory", "16M"), consent=ALLOWED, folder=tmp_path / "fio")
+    killer = threading.Timer(0.7, served.all[0].kill)
+    killer.start()
+    with pytest.raises(TargetError, match=r"fio failed .*nbd.*job file: "):
+        target.run(Stimulus(), Limit(seconds=20), seed=1)
+    killer.join()
+    with pytest.raises(TargetError, match="Connection refused"):
+        target.run(Stimulus(), Limit(seconds=20), seed=1)
+    target.close()
 
 
 @needs_nbdkit

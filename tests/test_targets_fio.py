@@ -505,11 +505,10 @@ def test_fio_ends_with_the_process_that_started_it(tmp_path):
     script.chmod(0o755)
     code = (
         "from pathlib import Path\n"
-        "from opennandlab.targets.fio.runner import Fio, Files, run_fio\n"
+        "from opennandlab.targets.fio.runner import Files, Fio, Terms, run_fio\n"
         f"here = Path({str(tmp_path)!r})\n"
         "files = Files(here / 'job', here / 'output', here / 'messages')\n"
-        f"run_fio(Fio({str(script)!r}, ''), files, seconds_max=60, status_s=None,"
-        " watch=lambda s, b: None)\n"
+        f"run_fio(Fio({str(script)!r}, ''), files, Terms(60.0), lambda s, b: None)\n"
     )
     process = subprocess.Popen([os.sys.executable, "-c", code])
     for _ in range(500):

@@ -32,7 +32,7 @@ from opennandlab.targets.base import (
     Watcher,
 )
 from opennandlab.targets.fio import job, parse
-from opennandlab.targets.fio.runner import Files, Fio, Told, find_fio, run_fio
+from opennandlab.targets.fio.runner import Files, Fio, Terms, Told, find_fio, run_fio
 from opennandlab.targets.host import platform_facts
 
 # The engines for local files, the best first: what works is found once by a small read.
@@ -118,7 +118,11 @@ class FioTarget(Target):
             done.start_bytes = _in_slice(
                 done.start_bytes + moved // stimulus.threads, where, stimulus
             )
-        return _measurement(total, done, stimulus)
+        return _measurement(total, done, stimulus, self.inside())
+
+    def inside(self) -> dict[str, float | int | None]:
+        """Return what a kind of target measures beside, at the end of a stimulus."""
+        return {}
 
     def idle(self, seconds: float) -> None:
         """Wait."""
@@ -147,7 +151,8 @@ class FioTarget(Target):
         files.job.write_text(job.job_text(place, stimulus, leg, seed), encoding="utf-8")
         seconds = None if leg.seconds is None else leg.seconds + leg.ramp_s
         status = sample_s if sample_s is not None else (PROGRESS_S if seconds is None else None)
-        series = self.fio_totals(files, seconds_max=seconds, status_s=status, watch=watch)
+        terms = Terms(seconds, status, readonly=round(stimulus.read_pct) == 100)
+        series = self.fio_totals(files, terms, watch)
         if not series[-1].ios:
             self._failed = True
             raise TargetError(
@@ -163,36 +168,24 @@ class FioTarget(Target):
         base = self.folder / stem
         return Files(*(base.with_name(stem + end) for end in (".fio", ".json", ".log")))
 
-    def fio_totals(
-        self, files: Files, *, seconds_max: float | None, status_s: float | None, watch: Told
-    ) -> list[parse.Totals]:
+    def fio_totals(self, files: Files, terms: Terms, watch: Told) -> list[parse.Totals]:
         """Run a job file that exists and read what came of it.
 
         Raises:
             TargetError: with fio's own words and the job file, whatever failed.
         """
         try:
-            documents = self.fio_documents(
-                files, seconds_max=seconds_max, status_s=status_s, watch=watch
-            )
-            return [parse.totals(document) for document in documents]
+            return [parse.totals(part) for part in self.fio_documents(files, terms, watch)]
         except parse.OutputError as error:
             self._failed = True
             raise TargetError(f"{self.name}: {error}; job file: {files.job}") from error
 
     def fio_documents(
-        self,
-        files: Files,
-        *,
-        seconds_max: float | None,
-        status_s: float | None,
-        watch: Told | None = None,
+        self, files: Files, terms: Terms, watch: Told | None = None
     ) -> list[dict[str, Any]]:
         """Run a job file that exists and return all documents that fio wrote."""
         try:
-            code = run_fio(
-                self.fio, files, seconds_max=seconds_max, status_s=status_s, watch=watch or _nobody
-            )
+            code = run_fio(self.fio, files, terms, watch or _nobody)
         except TargetError as error:
             self._failed = True
             raise TargetError(f"{self.name}: {error}") from error
@@ -221,7 +214,7 @@ class FioTarget(Target):
         place = self.place()
         files = self.files("zeros")
         files.job.write_text(job.zeros_text(place), encoding="utf-8")
-        self.fio_documents(files, seconds_max=None, status_s=PROGRESS_S)
+        self.fio_documents(files, Terms(status_s=PROGRESS_S))
         return Purge(
             method="zeros over the whole range",
             is_purge=False,
@@ -244,7 +237,7 @@ class FioTarget(Target):
                 encoding="utf-8",
             )
             try:
-                self.fio_documents(files, seconds_max=1.0, status_s=None)
+                self.fio_documents(files, Terms(seconds_max=1.0, readonly=True))
             except TargetError as caught:
                 error = caught
                 continue
@@ -348,10 +341,12 @@ def _add(
     return moved
 
 
-def _measurement(total: _Total, done: job.Done, stimulus: Stimulus) -> Measurement:
+def _measurement(
+    total: _Total, done: job.Done, stimulus: Stimulus, inside: dict[str, float | int | None]
+) -> Measurement:
     """Join what the legs gave."""
     reads, writes = _joined(total.reads), _joined(total.writes)
-    inside: dict[str, float | int | None] = {"legs": done.legs}
+    inside = {"legs": done.legs, **inside}
     if total.seconds > 0:
         inside["cpu_pct"] = total.cpu_s / total.seconds * stimulus.threads
         if total.util_s is not None:
