@@ -388,7 +388,7 @@ def test_a_run_with_a_recorded_answer(fake):
     target.close()
     # The folder was named by the caller, so its job files stay.
     names = sorted(path.name for path in target.folder.iterdir())
-    assert names == [f"0000-randrw65-4096-t2-q4.{end}" for end in ("fio", "json", "log")]
+    assert names == [f"0000-randrw65-4096-t2-q4.{end}" for end in ("fio", "json")]
 
 
 def test_numbers_go_on_in_a_folder_that_was_used(fake):

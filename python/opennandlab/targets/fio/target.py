@@ -190,6 +190,8 @@ class FioTarget(Target):
             self._failed = True
             raise TargetError(f"{self.name}: {error}") from error
         said = _read(files.messages).strip()
+        if not said:
+            files.messages.unlink(missing_ok=True)
         try:
             documents, notes = parse.documents(_read(files.output))
         except parse.OutputError as error:
