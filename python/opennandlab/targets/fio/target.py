@@ -175,15 +175,18 @@ class FioTarget(Target):
             TargetError: with fio's own words and the job file, whatever failed.
         """
         try:
-            return [parse.totals(part) for part in self.fio_documents(files, terms, watch)]
+            text = self.fio_output(files, terms, watch)
+            return [parse.totals(document) for document in parse.each(text)]
         except parse.OutputError as error:
             self._failed = True
             raise TargetError(f"{self.name}: {error}; job file: {files.job}") from error
 
-    def fio_documents(
-        self, files: Files, terms: Terms, watch: Told | None = None
-    ) -> list[dict[str, Any]]:
-        """Run a job file that exists and return all documents that fio wrote."""
+    def fio_output(self, files: Files, terms: Terms, watch: Told | None = None) -> str:
+        """Run a job file that exists and return what fio wrote, once it is known to be whole.
+
+        Raises:
+            TargetError: with fio's own words and the job file, whatever failed.
+        """
         try:
             code = run_fio(self.fio, files, terms, watch or _nobody)
         except TargetError as error:
@@ -193,7 +196,8 @@ class FioTarget(Target):
         if not said:
             files.messages.unlink(missing_ok=True)
         try:
-            documents, notes = parse.documents(_read(files.output))
+            text = _read(files.output)
+            document, notes = parse.last(text)
         except parse.OutputError as error:
             self._failed = True
             how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
@@ -201,7 +205,7 @@ class FioTarget(Target):
             raise TargetError(
                 f"{self.name}: fio {how}: {said[-600:]}; job file: {files.job}"
             ) from error
-        errors = [job_["error"] for job_ in documents[-1].get("jobs", []) if job_.get("error")]
+        errors = [job_["error"] for job_ in document.get("jobs", []) if job_.get("error")]
         if code or errors:
             self._failed = True
             said = "; ".join(dict.fromkeys(line for line in (said or notes).splitlines() if line))
@@ -209,14 +213,14 @@ class FioTarget(Target):
                 f"{self.name}: fio failed (status {code}, error {errors or [0]}): "
                 f"{said[-600:] or 'it said nothing'}; job file: {files.job}"
             )
-        return documents
+        return text
 
     def write_zeros(self) -> Purge:
         """Write zeros over everything: the last resort, which is no purge."""
         place = self.place()
         files = self.files("zeros")
         files.job.write_text(job.zeros_text(place), encoding="utf-8")
-        self.fio_documents(files, Terms(status_s=PROGRESS_S))
+        self.fio_output(files, Terms(status_s=PROGRESS_S))
         return Purge(
             method="zeros over the whole range",
             is_purge=False,
@@ -239,7 +243,7 @@ class FioTarget(Target):
                 encoding="utf-8",
             )
             try:
-                self.fio_documents(files, Terms(seconds_max=1.0, readonly=True))
+                self.fio_output(files, Terms(seconds_max=1.0, readonly=True))
             except TargetError as caught:
                 error = caught
                 continue
