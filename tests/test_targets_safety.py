@@ -466,6 +466,10 @@ def test_a_drive_is_held_measured_and_let_go(drive, probe):
     assert probe.held == 1
     found = target.run(Stimulus("random", 0, 4096, 2, 2), Limit(ios=200), seed=1)
     assert found.ios == 200
+    assert "temperature_c" not in found.inside
+    probe.file("sys/class/block/sdx/device/hwmon/hwmon3/temp1_input", "41500")
+    warm = target.run(Stimulus("random", 100), Limit(ios=20), seed=1)
+    assert warm.inside["temperature_c"] == 41.5
     facts = target.facts()
     assert facts["device"]["capacity_bytes"] == 8 * MIB
     assert "SN123" not in json.dumps(facts)
