@@ -12,9 +12,11 @@ import typer
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli import (
     benchmark,
+    characterise,
     compare,
     config,
     ecc,
+    pts,
     reliability,
     replay,
     theory,
@@ -44,6 +46,10 @@ VERBS: dict[str, tuple[Callable[..., None], str]] = {
     "verify": (verify.verify, "opennandlab verify results.json"),
     "compare": (compare.compare, "opennandlab compare greedy.json cost_benefit.json"),
     "replay": (replay.replay, "opennandlab replay msr.csv.gz -c tlc_standard --wrap"),
+    "characterise": (
+        characterise.characterise,
+        "opennandlab characterise --target sim:tlc_standard --output drive",
+    ),
     "validate": (validate.validate, "opennandlab validate --quick"),
 }
 GROUPS = {
@@ -51,6 +57,7 @@ GROUPS = {
     "theory": theory.app,
     "ecc": ecc.app,
     "reliability": reliability.app,
+    "pts": pts.app,
 }
 
 for _name, (_function, _example) in VERBS.items():
