@@ -141,6 +141,30 @@ def test_the_enterprise_workload_is_what_was_asked_for(logged):
 
 
 @needs_fio
+def test_addresses_reach_all_of_a_large_drive(tmp_path, monkeypatch):
+    """A source of 32 bits would leave most of 8 TiB out; blocks of 4 KiB need 31 of them."""
+    path = tmp_path / "large.img"
+    path.touch()
+    try:
+        os.truncate(path, 8 << 40)
+    except OSError:
+        pytest.skip("this file system has no sparse files of 8 TiB")
+    plain = job.job_text
+    log = tmp_path / "log"
+    monkeypatch.setattr(job, "job_text", lambda *given: f"{plain(*given)}write_iolog={log}\n")
+    large = FileTarget(path, consent=ALLOWED, folder=tmp_path / "fio")
+    large.run(Stimulus("random", 100, 512, 1, 8, align_bytes=512), Limit(ios=5000), seed=3)
+    large.close()
+    offset = requests_of(log)[:, 1]
+    counts, _ = np.histogram(offset, bins=10, range=(0, 8 << 40))
+    assert ((counts - counts.mean()) ** 2 / counts.mean()).sum() < 45
+    # Each address bit from 2^9 to 2^42 is set half of the time.
+    for bit in range(9, 43):
+        assert abs((offset >> bit & 1).sum() - 2500) <= 4.5 * 1250**0.5, bit
+    assert len(set(offset.tolist())) == 5000
+
+
+@needs_fio
 def test_another_seed_gives_other_addresses_and_the_same_seed_the_same(logged):
     stimulus = Stimulus("random", 0, 4096, 1, 1)
     runs = [logged(stimulus, Limit(ios=50), seed)[1][0] for seed in (1, 1, 2)]
@@ -334,7 +358,7 @@ def test_memory_is_no_drive(tmp_path, monkeypatch):
 
 @pytest.fixture
 def served(tmp_path):
-    """Return what starts an NBD server, for a test's length."""
+    """Return what starts an NBD server, for a test's length; `start.all` are the processes."""
     started = []
 
     def start(*options: str) -> str:
@@ -348,9 +372,10 @@ def served(tmp_path):
             time.sleep(0.01)
         return f"nbd+unix:///?socket={path}"
 
+    start.all = started
     yield start
     for process in started:
-        process.terminate()
+        process.kill()
         process.wait()
 
 
@@ -384,6 +409,20 @@ def test_exports_without_trim_are_filled_with_zeros_and_read_only_ones_refused(s
     assert parts.read_bytes() == bytes(4 * MIB + 512)
     with pytest.raises(TargetError, match="read-only"):
         NbdTarget(served("--readonly", "memory", "16M"), consent=ALLOWED)
+
+
+@needs_fio
+@needs_nbdkit
+def test_an_export_that_vanishes_ends_the_test(served, tmp_path):
+    target = NbdTarget(served("memory", "16M"), consent=ALLOWED, folder=tmp_path / "fio")
+    killer = threading.Timer(0.7, served.all[0].kill)
+    killer.start()
+    with pytest.raises(TargetError, match=r"fio failed .*nbd.*job file: "):
+        target.run(Stimulus(), Limit(seconds=20), seed=1)
+    killer.join()
+    with pytest.raises(TargetError, match="Connection refused"):
+        target.run(Stimulus(), Limit(seconds=20), seed=1)
+    target.close()
 
 
 @needs_nbdkit

@@ -259,6 +259,52 @@ def test_a_stream_inside_its_slice_ends_there_first():
     assert few == job.Leg(ios=3, start_bytes=12 * MIB)
 
 
+@given(
+    limit=st.builds(
+        Limit,
+        seconds=st.sampled_from([0.0, 0.2, 5.0]),
+        ios=st.integers(0, 5000),
+        bytes=st.integers(1, 300 * MIB),
+        seconds_max=st.sampled_from([None, 0.1, 7.0]),
+        ramp_ratio=st.sampled_from([0.0, 0.02, 0.9]),
+    ),
+    rate=st.floats(10.0, 1e6),
+    pattern=st.sampled_from(["random", "sequential"]),
+    threads=st.integers(1, 5),
+    start=st.integers(0, 63),
+)
+def test_legs_end_and_reach_what_was_asked(limit, rate, pattern, threads, start):
+    """Beside a fio that does `rate` requests a second and ends as its manual says."""
+    stimulus = Stimulus(pattern, 0, 65536, threads=threads)
+    where = job.layout(PLACE, stimulus)
+    done = job.Done(start_bytes=start * 65536 % where.slice_bytes if pattern[0] == "s" else 0)
+    for _ in range(1000):
+        leg = job.next_leg(stimulus, limit, done, where)
+        if leg is None:
+            break
+        asked = ceil(leg.ios / threads) * threads if leg.ios else 1 << 60
+        if leg.bytes:
+            asked = ceil(leg.bytes / threads / 65536) * threads
+            if pattern == "sequential" and done.start_bytes:
+                assert asked * 65536 <= (where.slice_bytes - done.start_bytes) * threads
+        ios = asked
+        if leg.seconds is not None:
+            ios = max(1, min(asked, int(rate * (leg.seconds + leg.ramp_s))))
+        done.legs += 1
+        done.ios += ios
+        done.bytes += ios * 65536
+        done.seconds += ios / rate if ios == asked else leg.seconds + leg.ramp_s
+        if pattern == "sequential":
+            moved = done.start_bytes + ios // threads * 65536
+            done.start_bytes = moved % where.slice_bytes
+    else:
+        pytest.fail(f"no end: {done}")
+    by_time = limit.seconds_max is not None and done.seconds > limit.seconds_max - 0.011
+    assert by_time or done.seconds >= limit.seconds - 0.011
+    assert by_time or done.ios >= limit.ios
+    assert by_time or done.bytes > limit.bytes - threads * 65536
+
+
 def test_a_stream_over_segments_makes_one_pass_at_a_time():
     """Behind the last segment fio 3.33 goes on with further ones, outside of the range."""
     stimulus = Stimulus("sequential", active_range=ActiveRange(1.0, 8 * MIB))
@@ -275,7 +321,7 @@ def test_each_leg_draws_its_own_addresses():
 
 
 def recorded(name: str) -> list[dict[str, Any]]:
-    return parse.documents((RECORDED / name).read_text())[0]
+    return list(parse.each((RECORDED / name).read_text()))
 
 
 def test_counts_bins_and_sums_of_a_recorded_run():
@@ -307,8 +353,8 @@ def test_fields_of_newer_versions_do_no_harm():
 
 
 def test_notes_before_the_document_are_kept():
-    documents, notes = parse.documents((RECORDED / "notes.json").read_text())
-    assert len(documents) == 1
+    document, notes = parse.last((RECORDED / "notes.json").read_text())
+    assert document == recorded("notes.json")[0]
     assert notes.startswith("note: both iodepth >= 1")
 
 
@@ -352,7 +398,7 @@ def test_short_pieces_join_their_neighbours():
 def test_damaged_output_is_an_error(change):
     damaged = change((RECORDED / "mixed.json").read_text())
     with pytest.raises(parse.OutputError):
-        [parse.totals(document) for document in parse.documents(damaged)[0]]
+        parse.totals(parse.last(damaged)[0])
 
 
 def test_no_fio_an_old_fio_and_what_is_none(fake, tmp_path, monkeypatch):
@@ -388,7 +434,7 @@ def test_a_run_with_a_recorded_answer(fake):
     target.close()
     # The folder was named by the caller, so its job files stay.
     names = sorted(path.name for path in target.folder.iterdir())
-    assert names == [f"0000-randrw65-4096-t2-q4.{end}" for end in ("fio", "json", "log")]
+    assert names == [f"0000-randrw65-4096-t2-q4.{end}" for end in ("fio", "json")]
 
 
 def test_numbers_go_on_in_a_folder_that_was_used(fake):
@@ -505,11 +551,10 @@ def test_fio_ends_with_the_process_that_started_it(tmp_path):
     script.chmod(0o755)
     code = (
         "from pathlib import Path\n"
-        "from opennandlab.targets.fio.runner import Fio, Files, run_fio\n"
+        "from opennandlab.targets.fio.runner import Files, Fio, Terms, run_fio\n"
         f"here = Path({str(tmp_path)!r})\n"
         "files = Files(here / 'job', here / 'output', here / 'messages')\n"
-        f"run_fio(Fio({str(script)!r}, ''), files, seconds_max=60, status_s=None,"
-        " watch=lambda s, b: None)\n"
+        f"run_fio(Fio({str(script)!r}, ''), files, Terms(60.0), lambda s, b: None)\n"
     )
     process = subprocess.Popen([os.sys.executable, "-c", code])
     for _ in range(500):

@@ -75,7 +75,6 @@ class DeviceTarget(FioTarget):
                 "sector_bytes": block.sector_bytes,
                 "nand_type": None,
                 "interface": block.transport,
-                "temperature_c": temperature_c(block, self.probe),
             },
             "platform": {
                 **self.platform(),
@@ -114,6 +113,11 @@ class DeviceTarget(FioTarget):
         self._same_device()
         zeros = self.write_zeros()
         return Purge(zeros.method, zeros.is_purge, "; ".join([zeros.note, *failures]))
+
+    def inside(self) -> dict[str, float | int | None]:
+        """Return the drive's temperature, where the kernel knows it."""
+        degrees = temperature_c(self.block, self.probe)
+        return {} if degrees is None else {"temperature_c": degrees}
 
     def place(self) -> Place:
         """Return the device, if it is still the one that passed the gate."""

@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from opennandlab.targets.base import CacheState, Purge, TargetError
 from opennandlab.targets.consent import NONE, Consent
 from opennandlab.targets.fio.job import Place, trim_text
-from opennandlab.targets.fio.runner import Fio
+from opennandlab.targets.fio.runner import Fio, Terms
 from opennandlab.targets.fio.target import PROGRESS_S, FioTarget
 
 ANSWER_S = 10.0
@@ -148,7 +148,7 @@ class NbdTarget(FioTarget):
             return self.write_zeros()
         files = self.files("trim")
         files.job.write_text(trim_text(place), encoding="utf-8")
-        self.fio_documents(files, seconds_max=None, status_s=PROGRESS_S)
+        self.fio_output(files, Terms(status_s=PROGRESS_S))
         return Purge(
             "trim of the whole export", is_purge=True, note="what a trim erases is up to the server"
         )

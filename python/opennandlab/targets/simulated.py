@@ -42,7 +42,7 @@ import numpy as np
 import numpy.typing as npt
 
 from opennandlab import _core
-from opennandlab.config import DeviceConfig, Source, load_device, set_path
+from opennandlab.config import DeviceConfig, Source, load_device
 from opennandlab.errors import ConfigError, ImageError
 from opennandlab.memory import check_memory
 from opennandlab.run import SEED, SLICE_GROWTH, SLICE_OPS_FIRST, SLICE_S
@@ -310,14 +310,13 @@ class SimulatedTarget(Target):
         """Return the device with its write buffer and its data as they are to be."""
         document = self._declared.to_dict()
         if not has_cache:
-            set_path(document, "ftl.write_buffer_pages", 0)
+            document["ftl"]["write_buffer_pages"] = 0
             if document["host"].get("write_cache"):
-                set_path(document, "host.write_cache.enabled", False)
+                document["host"]["write_cache"]["enabled"] = False
         if data is not None and data != _declared_data(self._declared):
-            compression = {"data": data}
-            if data == "file":
-                compression["ratio"] = 1.0
-            document["ftl"]["compression"] = compression
+            # A device of random data declares no ratio: then files do not compress either.
+            ratio = {"ratio": 1.0} if data == "file" else {}
+            document["ftl"]["compression"] = {"data": data, **ratio}
         return _core.resolve_device(json.dumps(document))
 
 

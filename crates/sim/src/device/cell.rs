@@ -46,6 +46,8 @@ pub(crate) struct CellRun {
     is_done: bool,
     /// The drive takes no more writes, or no time passes.
     is_closed: bool,
+    is_standstill: bool,
+    /// The time of the last completion, and how many came at it.
     standstill: (Ns, u64),
     /// When the drive fell idle.
     idle_since: Option<Ns>,
@@ -81,6 +83,7 @@ impl CellRun {
             is_begun: false,
             is_done: false,
             is_closed: false,
+            is_standstill: false,
             standstill: (Ns(0), 0),
             idle_since: None,
             start: (drive.host, *drive.ftl.counters()),
@@ -162,7 +165,9 @@ impl CellRun {
     fn watch_standstill(&mut self, now: Ns) {
         if self.standstill.0 == now {
             self.standstill.1 += 1;
-            self.is_closed |= self.standstill.1 >= STANDSTILL_COMMANDS;
+            if self.standstill.1 >= STANDSTILL_COMMANDS {
+                (self.is_standstill, self.is_closed) = (true, true);
+            }
         } else {
             self.standstill = (now, 0);
         }
@@ -248,7 +253,7 @@ impl CellRun {
             "waiting_pages": drive.buffered_pages(),
             "unmapped_read_pages": drive.host.unmapped_read_pages - host.unmapped_read_pages,
             "is_worn_out": drive.is_worn_out,
-            "is_standstill": self.standstill.1 >= STANDSTILL_COMMANDS,
+            "is_standstill": self.is_standstill,
             "failures": self.failures(drive),
         });
         if let (Some(stage), Value::Object(section)) = (&self.stage, &mut document) {

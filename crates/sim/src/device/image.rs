@@ -93,12 +93,15 @@ pub(super) fn save(drive: &Drive) -> Vec<u8> {
         copyback_depths: drive.media.copyback_depths.clone(),
         ftl: drive.ftl.snapshot(),
     };
-    seal(&MAGIC, &body)
+    seal(&MAGIC, &body, std::iter::empty())
 }
 
 /// The drive and the checksum of its image.
 pub(super) fn load(bytes: &[u8], seed: u64) -> Result<(Drive, u32), ImageError> {
-    let (body, checksum) = open(&MAGIC, bytes)?;
+    let (body, rest, checksum) = open(&MAGIC, bytes)?;
+    if !rest.is_empty() {
+        return Err(ImageError::Content(format!("{} bytes too many", rest.len())));
+    }
     assemble(body, seed).map(|drive| (drive, checksum)).map_err(ImageError::Content)
 }
 
@@ -108,10 +111,15 @@ pub(super) struct Magic {
     pub(super) version: u32,
 }
 
-/// A body with its header.
-pub(super) fn seal<T: Serialize>(magic: &Magic, body: &T) -> Vec<u8> {
+/// A body and the bytes that follow it, with their header.
+pub(super) fn seal<T: Serialize>(
+    magic: &Magic,
+    body: &T,
+    tail: impl Iterator<Item = u8>,
+) -> Vec<u8> {
     let header = vec![0; HEADER_BYTES];
     let mut bytes = postcard::to_extend(body, header).expect("plain numbers always serialise");
+    bytes.extend(tail);
     let body = &bytes[HEADER_BYTES..];
     let (length, checksum) = (body.len() as u64, crc32fast::hash(body));
     bytes[..8].copy_from_slice(&magic.word);
@@ -121,11 +129,11 @@ pub(super) fn seal<T: Serialize>(magic: &Magic, body: &T) -> Vec<u8> {
     bytes
 }
 
-/// The body and its checksum.
+/// The body, the bytes that follow it, and the checksum of both.
 pub(super) fn open<'a, T: Deserialize<'a>>(
     magic: &Magic,
     bytes: &'a [u8],
-) -> Result<(T, u32), ImageError> {
+) -> Result<(T, &'a [u8], u32), ImageError> {
     if bytes.len() < HEADER_BYTES || bytes[..8] != magic.word {
         let word = String::from_utf8_lossy(&magic.word).into_owned();
         return Err(ImageError::Foreign { word });
@@ -148,9 +156,9 @@ pub(super) fn open<'a, T: Deserialize<'a>>(
     if checksum != number(20) {
         return Err(ImageError::Checksum { found: checksum, expected: number(20) });
     }
-    let body =
-        postcard::from_bytes(body).map_err(|error| ImageError::Content(error.to_string()))?;
-    Ok((body, checksum))
+    let (body, rest) =
+        postcard::take_from_bytes(body).map_err(|error| ImageError::Content(error.to_string()))?;
+    Ok((body, rest, checksum))
 }
 
 fn assemble(body: Body, seed: u64) -> Result<Drive, String> {

@@ -312,4 +312,118 @@ fn samples(pieces: &[(u64, Piece)]) -> Value {
 }
 
 #[cfg(test)]
-mod tests {}
+mod tests {
+    use super::*;
+
+    fn limit(seconds: f64, ios: u64, bytes: u64, ramp_ratio: f64) -> CellLimit {
+        CellLimit { seconds, ios, bytes, seconds_max: None, ramp_ratio }
+    }
+
+    /// Writes of 4 KiB that complete at these times, each after 1 us; the window then.
+    fn run(limit: &CellLimit, piece: Option<u64>, times: &[u64]) -> Window {
+        let mut window = Window::new(limit, piece.map(Ns));
+        let done = Completion { kind: 1, bytes: 4096, latency: Ns(1000) };
+        times.iter().for_each(|&at| window.note(Ns(at), &done));
+        window
+    }
+
+    fn written(window: &Window) -> (u64, u64, u64) {
+        (window.start, window.end, window.kinds[1].latencies.count())
+    }
+
+    #[test]
+    fn a_count_ends_the_window_at_its_own_completion() {
+        let times: Vec<u64> = (1..=20).map(|index| 10 * index).collect();
+        let window = run(&limit(0.0, 10, 0, 0.2), None, &times);
+        // Two completions of ramp until 20, then eight until 100.
+        assert_eq!(written(&window), (20, 100, 8));
+        assert!(window.is_over() && window.ios == 10);
+        let window = run(&limit(0.0, 0, 5 * 4096, 0.0), None, &times);
+        assert_eq!(written(&window), (0, 50, 5));
+        let window = run(&limit(0.0, 1, 0, 0.5), None, &times);
+        assert_eq!(written(&window), (0, 10, 1), "a ramp leaves at least one request");
+    }
+
+    #[test]
+    fn a_time_ends_the_window_at_that_time() {
+        let times = [100, 200, 400, 500, 999, 1000, 1001, 1500];
+        let window = run(&limit(1e-6, 0, 0, 0.3), None, &times);
+        // The ramp ends at 300, the window at 1000: the completion at its end counts.
+        assert_eq!(written(&window), (300, 1000, 4));
+        let window = run(&limit(1e-6, 0, 0, 0.0), None, &[100, 200]);
+        assert!(!window.is_over() && (window.fraction(Ns(500)) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn all_that_is_given_must_be_reached() {
+        // The count is there at 500, the time at 2000.
+        let window = run(&limit(2e-6, 2, 0, 0.0), None, &[400, 500, 1999, 2001]);
+        assert_eq!(written(&window), (0, 2000, 3));
+        // The time is there at 100, the count at 500.
+        let window = run(&limit(1e-7, 2, 0, 0.0), None, &[400, 500, 600]);
+        assert_eq!(written(&window), (0, 500, 2));
+        // Both of the ramp: half of the count at 500, half of the time at 1000.
+        let window = run(&limit(2e-6, 4, 0, 0.5), None, &[400, 500, 600, 1100, 1200, 2100]);
+        assert_eq!(written(&window), (1000, 2000, 2));
+    }
+
+    #[test]
+    fn the_most_time_ends_it_whatever_is_missing() {
+        let slow = CellLimit { seconds_max: Some(1e-6), ..limit(0.0, 1000, 0, 0.1) };
+        let window = run(&slow, None, &[50, 150, 900, 1100]);
+        assert_eq!(written(&window), (100, 1000, 2));
+        let only = CellLimit { seconds_max: Some(1e-6), ..limit(0.0, 0, 0, 0.0) };
+        let window = run(&only, None, &[50, 150, 900, 1100]);
+        assert_eq!(written(&window), (0, 1000, 3));
+    }
+
+    #[test]
+    fn pieces_are_cut_exactly_and_sum_to_all_before_the_end() {
+        let times = [100, 200, 201, 450, 950, 1100, 1150];
+        let window = run(&limit(1.1e-6, 0, 0, 0.5), Some(200), &times);
+        let pieces = window.pieces.as_ref().expect("they were asked for");
+        let ends: Vec<(u64, u64)> = pieces.done.iter().map(|&(end, it)| (end, it.ios)).collect();
+        assert_eq!(ends, [(200, 2), (400, 1), (600, 1), (800, 0), (1000, 1), (1100, 1)]);
+        assert_eq!(ends.iter().map(|piece| piece.1).sum::<u64>(), window.ios);
+        assert_eq!(pieces.done[0].1, Piece { ios: 2, bytes: 8192, sum_ns: 2000, max_ns: 1000 });
+        // An end at a boundary leaves no empty piece behind it.
+        let window = run(&limit(4e-7, 0, 0, 0.0), Some(200), &[100, 500]);
+        assert_eq!(window.pieces.as_ref().map(|pieces| pieces.done.len()), Some(2));
+    }
+
+    #[test]
+    fn a_cell_that_stops_early_ends_when_the_drive_is_idle() {
+        let mut window = run(&limit(1e-6, 10, 0, 0.2), Some(200), &[100, 300]);
+        window.finish(Ns(350));
+        assert_eq!(written(&window), (300, 350, 0));
+        let mut window = run(&limit(0.0, 10, 0, 0.5), None, &[100]);
+        window.finish(Ns(100));
+        assert_eq!(written(&window), (100, 100, 0));
+        let mut window = run(&limit(1e-6, 0, 0, 0.0), None, &[100]);
+        window.finish(Ns(5000));
+        assert_eq!(written(&window), (0, 1000, 1), "the time was over before");
+    }
+
+    /// Completions of a Poisson process: what is measured has the rate of the process on average,
+    /// whether a count or a time ends it.
+    #[test]
+    fn rates_are_not_biased() {
+        let mut rng = crate::rng::Rng::stream(1, "window");
+        for limit in [limit(0.0, 20, 0, 0.25), limit(20e-6, 0, 0, 0.25), limit(15e-6, 15, 0, 0.2)] {
+            let (mut count, mut time) = (0, 0);
+            for _ in 0..5000 {
+                let mut window = Window::new(&limit, None);
+                let mut now = 0.0;
+                while !window.is_over() {
+                    now += 1000.0 * rng.exponential();
+                    window.note(Ns(now as u64), &Completion { kind: 0, ..Completion::default() });
+                }
+                count += window.kinds[0].latencies.count();
+                time += window.end - window.start;
+            }
+            let rate = count as f64 / time as f64 * 1000.0;
+            // About 75 000 completions: a deviation of 0.37 %. Whole nanoseconds cost 0.05 %.
+            assert!((rate - 1.0).abs() < 0.018, "{rate} with {limit:?}");
+        }
+    }
+}

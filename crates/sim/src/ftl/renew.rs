@@ -36,6 +36,7 @@ impl Ftl {
 
     /// New firmware for media without data, which leaves the blocks that are cache for good as
     /// they are.
+    #[must_use]
     pub fn successor(&self, config: &FtlConfig, setup: &PoolSetup, media: &Media) -> Self {
         let mut ftl = Self::new(config, setup, media);
         for (die, pool) in (0..).map(DieId).zip(&self.pools) {

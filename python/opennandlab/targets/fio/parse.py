@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,27 +59,37 @@ class Totals:
         return self.reads.bytes + self.writes.bytes
 
 
-def documents(text: str) -> tuple[list[dict[str, Any]], str]:
-    """Split an output into its documents and the notes before them.
+def each(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the documents of an output, one after the other: there may be thousands.
+
+    Raises:
+        OutputError: at one that is cut off or damaged.
+    """
+    place = 0
+    while match := START.search(text, place):
+        document, place = _decoded(text, match.start())
+        yield document
+
+
+def last(text: str) -> tuple[dict[str, Any], str]:
+    """Return the last document of an output, and the notes around the documents.
 
     Raises:
         OutputError: when there is none, or when the last one is cut off.
     """
-    decoder = json.JSONDecoder()
-    found: list[dict[str, Any]] = []
-    notes = ""
-    place = 0
-    while match := START.search(text, place):
-        notes += text[place : match.start()]
-        try:
-            document, place = decoder.raw_decode(text, match.start())
-        except (ValueError, RecursionError) as error:
-            raise OutputError(f"the output of fio is cut off or damaged: {error}") from error
-        found.append(document)
-    notes = (notes + text[place:]).strip()
-    if not found:
-        raise OutputError(f"fio wrote no result: {notes[:300] or 'its output is empty'}")
-    return found, notes
+    starts = [match.start() for match in START.finditer(text)]
+    if not starts:
+        raise OutputError(f"fio wrote no result: {text.strip()[:300] or 'its output is empty'}")
+    document, end = _decoded(text, starts[-1])
+    return document, (text[: starts[0]] + text[end:]).strip()
+
+
+def _decoded(text: str, start: int) -> tuple[dict[str, Any], int]:
+    try:
+        document, end = json.JSONDecoder().raw_decode(text, start)
+    except (ValueError, RecursionError) as error:
+        raise OutputError(f"the output of fio is cut off or damaged: {error}") from error
+    return document, end
 
 
 def totals(document: dict[str, Any]) -> Totals:

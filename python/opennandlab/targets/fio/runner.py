@@ -67,6 +67,21 @@ class Files:
     messages: Path
 
 
+@dataclass(frozen=True)
+class Terms:
+    """How a job file is run.
+
+    Args:
+        seconds_max: The most that the job itself can take; None when only its size ends it.
+        status_s: How often fio writes its counters into the output; None for at the end only.
+        readonly: Whether fio refuses to write, whatever the job file says.
+    """
+
+    seconds_max: float | None = None
+    status_s: float | None = None
+    readonly: bool = False
+
+
 def find_fio(name: str = "fio") -> Fio:
     """Find fio on the search path and check its version.
 
@@ -91,21 +106,13 @@ def find_fio(name: str = "fio") -> Fio:
     return Fio(path, version)
 
 
-def run_fio(
-    fio: Fio,
-    files: Files,
-    *,
-    seconds_max: float | None,
-    status_s: float | None,
-    watch: Told,
-) -> int:
+def run_fio(fio: Fio, files: Files, terms: Terms, watch: Told) -> int:
     """Run a job file to its end and return fio's exit status.
 
     Args:
         fio: The binary.
         files: The job file, which exists, and where its output goes.
-        seconds_max: The most that the job itself can take; None when only its size ends it.
-        status_s: How often fio writes its counters into the output; None for at the end only.
+        terms: How it runs.
         watch: Called about every 0.1 s.
 
     Raises:
@@ -113,8 +120,10 @@ def run_fio(
         KeyboardInterrupt: on Ctrl-C; fio is stopped then.
     """
     command = [fio.path, f"--output={files.output}", "--output-format=json+"]
-    if status_s is not None:
-        command.append(f"--status-interval={max(1, round(status_s * 1e3))}ms")
+    if terms.status_s is not None:
+        command.append(f"--status-interval={max(1, round(terms.status_s * 1e3))}ms")
+    if terms.readonly:
+        command.append("--readonly")
     guard = shutil.which("setpriv")
     prefix = [guard, "--pdeathsig", "KILL"] if guard else []
     with files.messages.open("wb") as messages:
@@ -126,7 +135,7 @@ def run_fio(
             start_new_session=True,
         )
         try:
-            return _follow(process, files, seconds_max, watch)
+            return _follow(process, files, terms.seconds_max, watch)
         finally:
             stop(process)
 
@@ -185,12 +194,11 @@ class _Tail:
         except OSError:
             return self._moved
         self._size = size
-        # The last status that has ended: read, write, trim and sync of one job.
+        # The last status that has ended, with each job's reads, writes and trims.
         whole = text[: text.rfind(b"\n}") + 1]
-        begin = whole.rfind(b'\n{\n  "fio version"')
-        counts = [int(found) for found in PROGRESS.findall(whole[max(begin, 0) :])]
-        if counts:
-            self._moved = sum(counts[-3:])
+        begin = whole.rfind(b'{\n  "fio version"')
+        if begin >= 0:
+            self._moved = sum(int(found) for found in PROGRESS.findall(whole, begin))
         return self._moved
 
 

@@ -32,7 +32,7 @@ from opennandlab.targets.base import (
     Watcher,
 )
 from opennandlab.targets.fio import job, parse
-from opennandlab.targets.fio.runner import Files, Fio, Told, find_fio, run_fio
+from opennandlab.targets.fio.runner import Files, Fio, Terms, Told, find_fio, run_fio
 from opennandlab.targets.host import platform_facts
 
 # The engines for local files, the best first: what works is found once by a small read.
@@ -118,7 +118,11 @@ class FioTarget(Target):
             done.start_bytes = _in_slice(
                 done.start_bytes + moved // stimulus.threads, where, stimulus
             )
-        return _measurement(total, done, stimulus)
+        return _measurement(total, done, stimulus, self.inside())
+
+    def inside(self) -> dict[str, float | int | None]:
+        """Return what a kind of target measures beside, at the end of a stimulus."""
+        return {}
 
     def idle(self, seconds: float) -> None:
         """Wait."""
@@ -147,7 +151,8 @@ class FioTarget(Target):
         files.job.write_text(job.job_text(place, stimulus, leg, seed), encoding="utf-8")
         seconds = None if leg.seconds is None else leg.seconds + leg.ramp_s
         status = sample_s if sample_s is not None else (PROGRESS_S if seconds is None else None)
-        series = self.fio_totals(files, seconds_max=seconds, status_s=status, watch=watch)
+        terms = Terms(seconds, status, readonly=round(stimulus.read_pct) == 100)
+        series = self.fio_totals(files, terms, watch)
         if not series[-1].ios:
             self._failed = True
             raise TargetError(
@@ -163,42 +168,36 @@ class FioTarget(Target):
         base = self.folder / stem
         return Files(*(base.with_name(stem + end) for end in (".fio", ".json", ".log")))
 
-    def fio_totals(
-        self, files: Files, *, seconds_max: float | None, status_s: float | None, watch: Told
-    ) -> list[parse.Totals]:
+    def fio_totals(self, files: Files, terms: Terms, watch: Told) -> list[parse.Totals]:
         """Run a job file that exists and read what came of it.
 
         Raises:
             TargetError: with fio's own words and the job file, whatever failed.
         """
         try:
-            documents = self.fio_documents(
-                files, seconds_max=seconds_max, status_s=status_s, watch=watch
-            )
-            return [parse.totals(document) for document in documents]
+            text = self.fio_output(files, terms, watch)
+            return [parse.totals(document) for document in parse.each(text)]
         except parse.OutputError as error:
             self._failed = True
             raise TargetError(f"{self.name}: {error}; job file: {files.job}") from error
 
-    def fio_documents(
-        self,
-        files: Files,
-        *,
-        seconds_max: float | None,
-        status_s: float | None,
-        watch: Told | None = None,
-    ) -> list[dict[str, Any]]:
-        """Run a job file that exists and return all documents that fio wrote."""
+    def fio_output(self, files: Files, terms: Terms, watch: Told | None = None) -> str:
+        """Run a job file that exists and return what fio wrote, once it is known to be whole.
+
+        Raises:
+            TargetError: with fio's own words and the job file, whatever failed.
+        """
         try:
-            code = run_fio(
-                self.fio, files, seconds_max=seconds_max, status_s=status_s, watch=watch or _nobody
-            )
+            code = run_fio(self.fio, files, terms, watch or _nobody)
         except TargetError as error:
             self._failed = True
             raise TargetError(f"{self.name}: {error}") from error
         said = _read(files.messages).strip()
+        if not said:
+            files.messages.unlink(missing_ok=True)
         try:
-            documents, notes = parse.documents(_read(files.output))
+            text = _read(files.output)
+            document, notes = parse.last(text)
         except parse.OutputError as error:
             self._failed = True
             how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
@@ -206,7 +205,7 @@ class FioTarget(Target):
             raise TargetError(
                 f"{self.name}: fio {how}: {said[-600:]}; job file: {files.job}"
             ) from error
-        errors = [job_["error"] for job_ in documents[-1].get("jobs", []) if job_.get("error")]
+        errors = [job_["error"] for job_ in document.get("jobs", []) if job_.get("error")]
         if code or errors:
             self._failed = True
             said = "; ".join(dict.fromkeys(line for line in (said or notes).splitlines() if line))
@@ -214,14 +213,14 @@ class FioTarget(Target):
                 f"{self.name}: fio failed (status {code}, error {errors or [0]}): "
                 f"{said[-600:] or 'it said nothing'}; job file: {files.job}"
             )
-        return documents
+        return text
 
     def write_zeros(self) -> Purge:
         """Write zeros over everything: the last resort, which is no purge."""
         place = self.place()
         files = self.files("zeros")
         files.job.write_text(job.zeros_text(place), encoding="utf-8")
-        self.fio_documents(files, seconds_max=None, status_s=PROGRESS_S)
+        self.fio_output(files, Terms(status_s=PROGRESS_S))
         return Purge(
             method="zeros over the whole range",
             is_purge=False,
@@ -244,7 +243,7 @@ class FioTarget(Target):
                 encoding="utf-8",
             )
             try:
-                self.fio_documents(files, seconds_max=1.0, status_s=None)
+                self.fio_output(files, Terms(seconds_max=1.0, readonly=True))
             except TargetError as caught:
                 error = caught
                 continue
@@ -348,10 +347,12 @@ def _add(
     return moved
 
 
-def _measurement(total: _Total, done: job.Done, stimulus: Stimulus) -> Measurement:
+def _measurement(
+    total: _Total, done: job.Done, stimulus: Stimulus, inside: dict[str, float | int | None]
+) -> Measurement:
     """Join what the legs gave."""
     reads, writes = _joined(total.reads), _joined(total.writes)
-    inside: dict[str, float | int | None] = {"legs": done.legs}
+    inside = {"legs": done.legs, **inside}
     if total.seconds > 0:
         inside["cpu_pct"] = total.cpu_s / total.seconds * stimulus.threads
         if total.util_s is not None:

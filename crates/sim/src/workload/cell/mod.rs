@@ -211,7 +211,7 @@ impl CellSpec {
 
     fn check_pieces(&self) -> Result<(), ConfigError> {
         let Some(length) = self.sample_s else { return Ok(()) };
-        if !(length >= 1e-6 && length <= SECONDS_MAX) {
+        if !(1e-6..=SECONDS_MAX).contains(&length) {
             return Err(refuse("sample_s", length, "0.000001 to 1e9"));
         }
         let longest = self.limit.seconds_max.unwrap_or(0.0).max(self.limit.seconds);
