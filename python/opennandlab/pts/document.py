@@ -8,6 +8,7 @@ beside them. Documents of real drives carry it themselves.
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
 import os
 import platform
@@ -176,10 +177,21 @@ def to_bytes(document: dict[str, Any]) -> bytes:
     return (readable_json(document) + "\n").encode()
 
 
+def load_finished(folder: Path, name: str, settings_sha256: str) -> dict[str, Any] | None:
+    """Return the document of a run with these settings that is done; None when it is not."""
+    try:
+        with (folder / f"{name}.journal.jsonl").open("rb") as stream:
+            head = json.loads(stream.readline())
+        document: dict[str, Any] = json.loads((folder / f"{name}.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+    if head.get("settings_sha256") != settings_sha256 or document.get("partial", True):
+        return None
+    return document if document.get("digest") == digest(document) else None
+
+
 def save_run(folder: Path, name: str, wall_s: float) -> None:
     """Add a line about this machine and moment to `run.json`."""
-    import json
-
     path = folder / "run.json"
     try:
         runs = json.loads(path.read_text(encoding="utf-8"))
@@ -271,6 +283,8 @@ def _deviations(bench: Bench) -> list[str]:
         found.append(f"{record.purge['method']} is not a purge")
     if plan.time.name != "full":
         found.append(f"durations by the time base `{plan.time.name}`")
+    # What a real target could not do as it was asked: fio says so.
+    found += getattr(bench.target, "deviations", [])
     return [*found, *record.cells_left_out]
 
 

@@ -112,7 +112,7 @@ class Journal:
         self.settings = settings
         self.is_virtual = is_virtual
         self.resumed = False
-        self._sha256 = settings_hash(settings)
+        self.sha256 = settings_hash(settings)
         self._steps: list[tuple[str, dict[str, Any]]] = []
         self._state: bytes | None = None
         self._handle: int | None = None
@@ -177,7 +177,7 @@ class Journal:
         """Keep the state of the drive after so many steps."""
         head = {
             "steps": step_count,
-            "settings_sha256": self._sha256,
+            "settings_sha256": self.sha256,
             "sha256": hashlib.sha256(state).hexdigest(),
         }
         content = MAGIC + json.dumps(head).encode() + b"\n" + state
@@ -208,7 +208,9 @@ class Journal:
             except ValueError:
                 line = None
             if not isinstance(line, dict):
-                raise JournalError(f"{self.path}:{number}: damaged; start anew with --force")
+                raise JournalError(
+                    f"{self.path}:{number}: damaged; start anew in an empty directory"
+                )
             lines.append(line)
         return lines
 
@@ -216,7 +218,7 @@ class Journal:
         """Return the steps, and the one with which the round that was cut begins."""
         if not lines or lines[0].get("schema") != SCHEMA:
             raise JournalError(f"{self.path}: this is no journal of a standard test")
-        if lines[0].get("settings_sha256") != self._sha256:
+        if lines[0].get("settings_sha256") != self.sha256:
             other = lines[0].get("settings") or {}
             differing = sorted(
                 key for key in {*other, *self.settings} if other.get(key) != self.settings.get(key)
@@ -250,7 +252,7 @@ class Journal:
         head = json.loads(content[len(MAGIC) : head_end])
         state = content[head_end + 1 :]
         is_whole = hashlib.sha256(state).hexdigest() == head["sha256"]
-        if head["settings_sha256"] != self._sha256 or not is_whole or head["steps"] > steps_max:
+        if head["settings_sha256"] != self.sha256 or not is_whole or head["steps"] > steps_max:
             raise JournalError(
                 f"{self.checkpoint_path}: damaged, or of another run; without it, --resume begins "
                 "from the start"
@@ -261,7 +263,7 @@ class Journal:
     def _rewrite(self, lines: list[dict[str, Any]]) -> None:
         """Write the header and these lines, and go on behind them."""
         self.close()
-        head = {"schema": SCHEMA, "settings_sha256": self._sha256, "settings": self.settings}
+        head = {"schema": SCHEMA, "settings_sha256": self.sha256, "settings": self.settings}
         text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in [head, *lines])
         write_atomically(self.path, text.encode())
         self._handle = os.open(self.path, os.O_WRONLY | os.O_APPEND)

@@ -41,7 +41,7 @@ def run(bench: Bench) -> dict[str, Any]:
     speeds = {name: rounds.mean(0, "write_mb_s") for name, rounds in found.items()}
     wafs = {name: mean([cell.waf for cell in rounds.windowed(0)]) for name, rounds in found.items()}
     first = speeds["baseline"]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "name": name,
             "write_mb_s": speed,

@@ -55,12 +55,10 @@ class Place:
     Args:
         folder: Output directory; None for nowhere.
         resume: Whether to go on with the run that was cut there.
-        force: Whether to start anew over the files of another run.
     """
 
     folder: Path | None = None
     resume: bool = False
-    force: bool = False
 
 
 def prepare(place: Place, names: list[str]) -> None:
@@ -83,16 +81,13 @@ def prepare(place: Place, names: list[str]) -> None:
         found = sorted(path.name for path in folder.iterdir())
     except OSError as error:
         raise OutputError(f"cannot write into {folder}: {error.strerror}") from error
-    if not found or place.force or place.resume:
+    if not found or place.resume:
         return
     own = [name for name in names if (folder / f"{name}.journal.jsonl").exists()]
-    hint = (
-        "go on with it by --resume, or give an empty directory"
-        if own
-        else "give an empty directory, or --force"
-    )
+    hint = "go on with that run by --resume, or give" if own else "give"
     raise OutputError(
-        f"{folder} is not empty ({', '.join(found[:3])}{', …' if len(found) > 3 else ''}): {hint}"
+        f"{folder} is not empty ({', '.join(found[:3])}{', …' if len(found) > 3 else ''}): "
+        f"{hint} an empty directory"
     )
 
 
@@ -126,6 +121,11 @@ def run_test(  # noqa: PLR0913 (all by name but two)
     named = name or test.name
     plan = make_plan(test, settings, target, reclaim_s(target))
     journal = _journal(target, plan, place, named)
+    if journal is not None and place.resume:
+        finished = documents.load_finished(journal.path.parent, named, journal.sha256)
+        if finished is not None:
+            return finished
+    _open_journal(journal, place)
     bench = Bench(target, plan, journal, watch, checkpoint_s)
     bench.steps_max = rehearse(plan, target, is_steady=False).steps if watch else None
     began = time.monotonic()
@@ -140,7 +140,9 @@ def run_test(  # noqa: PLR0913 (all by name but two)
         return document
 
     try:
-        document = finish(test.run(bench))
+        outcome = test.run(bench)
+        bench.close()
+        document = finish(outcome)
     except KeyboardInterrupt:
         with _undisturbed():
             bench.keep_state()
@@ -188,12 +190,14 @@ def _journal(target: Target, plan: Plan, place: Place, name: str) -> Journal | N
         "device": facts.get("config_sha256") or facts.get("serial_sha256"),
         "program": f"{_core.version()} {_core.commit()}",
     }
-    journal = Journal(place.folder, name, settings, is_virtual=target.is_virtual)
-    if place.resume:
+    return Journal(place.folder, name, settings, is_virtual=target.is_virtual)
+
+
+def _open_journal(journal: Journal | None, place: Place) -> None:
+    if journal is not None and place.resume:
         journal.resume()
-    else:
+    elif journal is not None:
         journal.start()
-    return journal
 
 
 @contextlib.contextmanager

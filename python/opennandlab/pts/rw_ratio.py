@@ -30,7 +30,7 @@ def run(bench: Bench) -> dict[str, Any]:
     """Bring the drive to its steady state and run the mixes."""
     before = prepare_steady(bench)
     found = measure_mixes(bench, BLOCKS)
-    curves = []
+    curves: list[dict[str, Any]] = []
     for size in BLOCKS:
         iops = [found[size, read_pct].iops for read_pct in MIXES]
         mb_s = [found[size, read_pct].measurement.mb_s for read_pct in MIXES]

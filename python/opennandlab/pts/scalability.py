@@ -18,6 +18,7 @@ from opennandlab.pts.engine import Bench
 from opennandlab.pts.plan import RANDOM_LOAD, Test, make_plan
 from opennandlab.pts.rounds import prepare_steady
 from opennandlab.pts.rw_ratio import MIXES, measure_mixes, rms
+from opennandlab.targets.base import Target
 
 KIB = 1024
 BLOCKS = (4 * KIB, 128 * KIB)
@@ -101,7 +102,8 @@ def _resize(bench: Bench, config: dict[str, Any], channels: int, per_channel: in
     changed["nand"]["dies_per_channel"] = per_channel
     # What was derived from the old number of dies is derived anew.
     changed["ftl"].pop("gc_reserve_blocks", None)
-    target = bench.target.sibling(changed)
+    drive: Any = bench.target  # only those of the kinds of `TEST` come here
+    target: Target = drive.sibling(changed)
     plan = bench.plan
     bench.exchange(target, make_plan(plan.test, plan.settings, target, plan.time.reclaim_s))
 
