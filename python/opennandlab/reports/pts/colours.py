@@ -51,7 +51,8 @@ def of_series(plot: Plot, index: int) -> str:
         return GUIDE if line.colour == -1 else NAMED[1]
     place = index if line.colour is None else line.colour
     if plot.ordered:
-        last = max(sum((line.colour or 0) >= 0 for line in plot.series) - 1, 1)
+        places = [at if line.colour is None else line.colour for at, line in enumerate(plot.series)]
+        last = max(*places, 1)
         return shade(LINE_SHARE_MAX * place / last)
     return NAMED[place % len(NAMED)]
 

@@ -47,8 +47,8 @@ def report(measured: Sequence[Measured], names: Sequence[str], found: dict[str, 
         facts=_facts(measured, names),
         badges=kinds,
         deviations=(),
-        warnings=tuple(f"Unlike things: {text}" for text in found["reasons"]),
-        missing=tuple(found["warnings"]),
+        warnings=(*(f"Unlike things: {text}" for text in found["reasons"]), *found["warnings"]),
+        missing=(),
         sections=tuple(_sections(measured, chapters, names)),
         brief=f"Comparison of {chapters[0].title}: {', '.join(names)}. {header.brief(measured[0])}",
         test=measured[0].test,
@@ -117,7 +117,7 @@ def _overlaid(plots: Sequence[Plot], names: Sequence[str]) -> Plot:
                 replace(
                     line,
                     name=f"{name}: {line.name}" if several else name,
-                    colour=order.index(line.name) if several else run,
+                    colour=_colour(line, order.index(line.name)) if several else run,
                     draw=draw,
                     stroke=run,
                     texts=[text and f"{text} ({name})" for text in line.texts]
@@ -135,6 +135,11 @@ def _overlaid(plots: Sequence[Plot], names: Sequence[str]) -> Plot:
         ordered=first.ordered,
         note="",
     )
+
+
+def _colour(line: Series, place: int) -> int:
+    """Return the place of a line in the palette; what stands out from an order goes on doing so."""
+    return place if line.colour is None or line.colour >= 0 else line.colour
 
 
 def _own(plot: Plot) -> list[Series]:
@@ -178,7 +183,8 @@ def _common_blocks(measured: Sequence[Measured]) -> Iterator[list[Block]]:
     for block in measured[0].blocks:
         same = [one.block(block.id) for one in measured]
         found = [one for one in same if one is not None]
-        if len(found) == len(measured):
+        values = (value for one in found for row in one.values for value in row)
+        if len(found) == len(measured) and any(value is not None for value in values):
             yield found
 
 
