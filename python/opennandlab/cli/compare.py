@@ -1,4 +1,4 @@
-"""`compare`: deltas between result files of like things."""
+"""`compare`: deltas between result files, or documents of standard tests, of like things."""
 
 import re
 from pathlib import Path
@@ -32,17 +32,31 @@ ROWS = {
 
 def compare(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE FILE...", help="Result files.", show_default=False)
+        list[Path],
+        typer.Argument(
+            metavar="FILE FILE...",
+            help="Result files, or documents of one standard test.",
+            show_default=False,
+        ),
     ],
     force: Annotated[
         bool,
         typer.Option("--force", help="Compare unlike things; the objection stays in the output."),
     ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="Write a page with the plots of all runs above one another."),
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Put results side by side; the first is what the others are measured against."""
     with terminal.guard(as_json=as_json):
+        if html is not None:
+            inputs = {f"the input {path}": path for path in files}
+            terminal.check_outputs({"--html": html}, dict(inputs))
+        if _compare_tests(files, html, force=force, as_json=as_json, quiet=quiet):
+            return
         from opennandlab.comparison import UnlikeError
         from opennandlab.comparison import compare as put_side_by_side
         from opennandlab.result import Result
@@ -63,10 +77,90 @@ def compare(
             _show(comparison)
 
 
-def _show(comparison: dict[str, Any]) -> None:
+def _compare_tests(
+    files: list[Path], html: Path | None, *, force: bool, as_json: bool, quiet: bool
+) -> bool:
+    """Compare documents of a standard test, if that is what was given; tell whether it was."""
+    from opennandlab.errors import ResultError
+    from opennandlab.reports.pts import likeness, source
+
+    loaded = [source.load(path) for path in files]
+    kinds = {source.family(document) for document, _ in loaded}
+    if "pts" not in kinds:
+        if html is not None:
+            raise ResultError("--html overlays standard tests; `benchmark --plot` draws a result")
+        return False
+    if kinds != {"pts"}:
+        raise ResultError("a document of a standard test is compared with others of its kind only")
+    measured = [
+        source.read(document, path.stem, complaints)
+        for path, (document, complaints) in zip(files, loaded, strict=True)
+    ]
+    names = _names(files)
+    found = likeness.compare(measured, names)
+    if found["reasons"] and not force:
+        terminal.stop(
+            terminal.REFUSED,
+            f"{'; '.join(found['reasons'])} (--force compares nevertheless and keeps this warning)",
+            as_json=as_json,
+            reasons=found["reasons"],
+        )
+    if html is not None:
+        from opennandlab.reports.pts import html as page
+        from opennandlab.reports.pts import overlay
+
+        page.write(overlay.report(measured, names, found), html)
+    if as_json:
+        terminal.emit_json(found)
+    elif not quiet:
+        _show_tests(found)
+        if html is not None:
+            typer.echo(f"wrote {html}")
+    return True
+
+
+def _names(files: list[Path]) -> list[str]:
+    """Return short names that tell the files apart."""
+    stems = [path.stem for path in files]
+    if len(set(stems)) == len(stems):
+        return stems
+    parents = [f"{path.resolve().parent.name}/{path.stem}" for path in files]
+    if len(set(parents)) == len(parents):
+        return parents
+    return [f"#{place + 1} {path.stem}" for place, path in enumerate(files)]
+
+
+def _show_tests(comparison: dict[str, Any]) -> None:
+    """Print results and tables of a standard test; the first run is what deltas are against."""
     from rich.table import Table
 
+    console = terminal.stdout()
+    for text in comparison["reasons"]:
+        console.print(f"UNLIKE THINGS: {text}", style="bold red", markup=False)
+    for text in comparison["warnings"]:
+        console.print(f"warning: {text}", style="yellow", markup=False)
+    table = Table("number", show_edge=False, pad_edge=False)
+    for name in comparison["names"]:
+        table.add_column(name, justify="right", overflow="fold")
+    for path, row in comparison["metrics"].items():
+        if all(value is None for value in row["values"]):
+            continue
+        table.add_row(path.removeprefix("results."), *_cells(row))
+    console.print(table)
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    """Return the values of a row, each with its delta against the first."""
     from opennandlab.summary import number
+
+    return [
+        number(value) if index == 0 or delta is None else f"{number(value)} ({delta:+.1f} %)"
+        for index, (value, delta) in enumerate(zip(row["values"], row["delta_pct"], strict=True))
+    ]
+
+
+def _show(comparison: dict[str, Any]) -> None:
+    from rich.table import Table
 
     console = terminal.stdout()
     for text in comparison["reasons"]:
@@ -82,11 +176,5 @@ def _show(comparison: dict[str, Any]) -> None:
         mean = comparison["metrics"].get(re.sub(r"\.p\d+$", ".mean", path))
         if row is None or mean is None or all(value is None for value in mean["values"]):
             continue
-        cells = [
-            number(value) if index == 0 or delta is None else f"{number(value)} ({delta:+.1f} %)"
-            for index, (value, delta) in enumerate(
-                zip(row["values"], row["delta_pct"], strict=True)
-            )
-        ]
-        table.add_row(label, *cells)
+        table.add_row(label, *_cells(row))
     console.print(table)

@@ -23,6 +23,13 @@ VIRIDIS = (
 # Lighter than this a line can hardly be seen on white.
 LINE_SHARE_MAX = 0.8
 MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star")
+# Strokes of lines: what SVG, plotly and matplotlib call them.
+STROKES = (
+    ("", "solid", "-"),
+    ("7 4", "dash", "--"),
+    ("2 3", "dot", ":"),
+    ("8 3 2 3", "dashdot", "-."),
+)
 NAMED = (*COLOURS, "#7f3c8d", "#5d6d1e")
 
 
@@ -44,9 +51,15 @@ def of_series(plot: Plot, index: int) -> str:
         return GUIDE if line.colour == -1 else NAMED[1]
     place = index if line.colour is None else line.colour
     if plot.ordered:
-        last = max(sum((line.colour or 0) >= 0 for line in plot.series) - 1, 1)
+        places = [at if line.colour is None else line.colour for at, line in enumerate(plot.series)]
+        last = max(*places, 1)
         return shade(LINE_SHARE_MAX * place / last)
     return NAMED[place % len(NAMED)]
+
+
+def stroke(line: Series) -> tuple[str, str, str]:
+    """Return the stroke of a line, as SVG, plotly and matplotlib call it."""
+    return STROKES[1 if line.draw == "dashed" else line.stroke % len(STROKES)]
 
 
 def marker(plot: Plot, index: int) -> str:

@@ -127,7 +127,7 @@ def _series(axes: Axes, plot: Plot, index: int, line: Series) -> None:
     dotted = line.draw == "points" or (line.draw == "dots" and len(xs) <= svg.DOTS_MAX)
     axes.plot(
         xs, ys, color=colour, label=label,
-        linestyle={"points": "none", "dashed": "--"}.get(line.draw, "-"),
+        linestyle="none" if line.draw == "points" else colours.stroke(line)[2],
         marker=marker if dotted else "",
         drawstyle="steps-post" if line.draw == "steps" else "default",
     )  # fmt: skip

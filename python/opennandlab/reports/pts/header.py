@@ -273,7 +273,7 @@ def _steady(measured: Measured) -> str:
     if len(states) == 1:
         return states.pop()
     reached = sum(one.attained is True for one in measured.steady)
-    return f"{reached} of {len(measured.steady)} variables attained"
+    return f"NOT ATTAINED ({reached} of {len(measured.steady)} variables)"
 
 
 def _counted(count: int, what: str) -> str:

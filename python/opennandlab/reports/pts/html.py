@@ -33,7 +33,6 @@ def write(report: Report, path: Path) -> None:
 def page(report: Report) -> str:
     """Return a report as one HTML page."""
     from markupsafe import Markup
-    from plotly.offline import get_plotlyjs
 
     def drawn(item: Item, place: int, heading: str) -> Markup:
         # A heading is not said twice.
@@ -41,8 +40,7 @@ def page(report: Report) -> str:
         return Markup(text)  # noqa: S704 (made by our own templates)
 
     figures = any(isinstance(item, Plot | Relief) for one in report.chapters for item in one.items)
-    # `</` would end the script element early; inside a string `<\\/` is the same.
-    plotly = get_plotlyjs().replace("</script", "<\\/script") if figures else ""
+    plotly = plotly_script() if figures else ""
     return (
         _environment()
         .get_template("report.html.j2")
@@ -56,6 +54,15 @@ def page(report: Report) -> str:
             plotly=Markup(plotly),  # noqa: S704 (the library)
         )
     )
+
+
+@cache
+def plotly_script() -> str:
+    """Return the script that draws, as it stands in a page."""
+    from plotly.offline import get_plotlyjs
+
+    # `</` would end the script element early; inside a string `<\\/` is the same.
+    return str(get_plotlyjs()).replace("</script", "<\\/script")
 
 
 def css_string(text: str) -> str:
@@ -96,7 +103,8 @@ def _item(item: Item, anchor: str, *, is_titled: bool) -> str:
     from markupsafe import Markup
 
     drawing = svg.drawing(item) if isinstance(item, Plot) else relief.drawing(item)
-    data = json.dumps(interactive.figure(item), allow_nan=False).replace("</", "<\\/")
+    # No `<` can end the element that holds it, nor begin another.
+    data = json.dumps(interactive.figure(item), allow_nan=False).replace("<", "\\u003c")
     return (
         _environment()
         .get_template("figure.html.j2")

@@ -15,7 +15,6 @@ FONT = {
     "color": colours.INK,
     "size": 12,
 }
-DASHES = {"dashed": "dash"}
 MODES = {"line": "lines", "dots": "lines+markers", "points": "markers", "dashed": "lines"}
 SYMBOLS = {"cross": "cross-thin-open", "x": "x-thin-open", "star": "asterisk-open"}
 DOTS_MAX = 60
@@ -72,8 +71,7 @@ def _series(plot: Plot, index: int, is_named: bool) -> dict[str, Any]:  # noqa: 
     if line.draw == "area":
         return shape | _bins(line, colour)
     shape |= {"type": "scatter", "line": {"color": colour, "width": 1.4 if _is_guide(line) else 2}}
-    if line.draw == "dashed":
-        shape["line"]["dash"] = "dash"
+    shape["line"]["dash"] = colours.stroke(line)[1]
     if line.draw == "steps":
         shape["mode"] = "lines"
         shape["line"]["shape"] = "hv"

@@ -60,6 +60,7 @@ class Series:
             -1 is the grey of guides, -2 stands out from series in order.
         texts: What each point is called, where that is not clear from its position.
         quiet: Left out of the legend and of the table of numbers: a guide, not a measurement.
+        stroke: Which stroke a line has: 0 whole, then dashed, dotted, and both in turn.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Series:
     colour: int | None = None
     texts: Sequence[str] = ()
     quiet: bool = False
+    stroke: int = 0
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,8 @@ def salvage(raw: bytes) -> tuple[Any, list[str]]:
         except (ValueError, RecursionError):
             return None, complaints
     if odd:
-        complaints.append(f"{len(odd)} numbers are {', '.join(sorted(set(odd)))}")
+        many = "1 number is" if len(odd) == 1 else f"{len(odd)} numbers are"
+        complaints.append(f"{many} {', '.join(sorted(set(odd)))}")
     return value, complaints
 
 

@@ -23,7 +23,9 @@ def sections(measured: Measured) -> Iterator[Section]:
     items: list[Item] = [*reversed(iops.reliefs(grid, z="IOPS", subject="IOPS"))]
     yield Section("surface", "IOPS surface", tuple(items), CONDITIONS)
     yield Section("map", "Colour map", tuple(_map(grid)))
-    yield Section("tables", "Tables", tuple(tables.of_blocks(measured)))
+    stated = tuple(tables.of_blocks(measured))
+    made = tables.grid_table(grid, name="iops", title="IOPS", digits=1)
+    yield Section("tables", "Tables", stated or ((made,) if made else ()))
     plots = iops.over_block_size(grid, label="IOPS", subject="IOPS")
     yield Section("curves", "IOPS against block size", tuple(plots))
     yield from preconditioning(measured)

@@ -159,7 +159,7 @@ def _drawn(plot: Plot, index: int, line: Series, xs: Ends, ys: Ends) -> str:
     if line.draw == "steps":
         runs = [_stepped(run) for run in runs]
     parts = []
-    dash = ' stroke-dasharray="7 4"' if line.draw == "dashed" else ""
+    dash = _dashes(line)
     width = 1.3 if line.draw == "dashed" else 1.8
     for run in runs:
         if len(run) < 2 or line.draw == "points":
@@ -188,6 +188,11 @@ def _area(plot: Plot, line: Series, xs: Ends, ys: Ends, colour: str) -> str:
             top = _up(y, ys, plot.y)
             parts.append(f"M{left} {floor}V{top}H{right}V{floor}Z")
     return f'<path d="{"".join(parts)}" fill="{colour}" stroke="white" stroke-width="0.4"/>'
+
+
+def _dashes(line: Series) -> str:
+    pattern = colours.stroke(line)[0]
+    return f' stroke-dasharray="{pattern}"' if pattern else ""
 
 
 def _stepped(run: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -295,7 +300,7 @@ def _legend(plot: Plot, rows: list[list[tuple[float, int]]]) -> Iterator[str]:
                     f'fill="{colour}"/>'
                 )
             elif line.draw != "points":
-                dash = ' stroke-dasharray="6 3"' if line.draw == "dashed" else ""
+                dash = _dashes(line)
                 yield (
                     f'<line x1="{left}" x2="{left + 20}" y1="{middle}" y2="{middle}" '
                     f'stroke="{colour}" stroke-width="2"{dash}/>'

@@ -45,7 +45,9 @@ def results(measured: Measured) -> Iterator[Section]:
         shown: Cell = (
             found if isinstance(found, int | float) and not isinstance(found, bool) else None
         )
-        rows.append((spoken(key), shown if shown is not None else _word(found)))
+        is_never = found is None and key.startswith("recovery_")
+        word = "never" if is_never else _word(found)
+        rows.append((spoken(key), word if shown is None else shown))
     if rows:
         yield Section(
             "results", "Results", (Table("results", "Results", ("result", "value"), tuple(rows)),)
@@ -138,7 +140,9 @@ def _ms(found: float | None) -> float | None:
 
 def window_cells(measured: Measured) -> tuple[CellRow, ...]:
     """Return the cells of the measurement window; of all rounds where there is no window."""
-    rounds = {number for steady in measured.steady for number in steady.window}
+    # Variables are steady in the same window; of a damaged document the last one counts.
+    windows = [steady.window for steady in measured.steady if steady.window]
+    rounds = max(windows, key=lambda window: window[-1], default=())
     cells = tuple(
         cell for cell in measured.cells if cell.round is not None and cell.phase in {"round", ""}
     )

@@ -1,0 +1,219 @@
+"""Two or more runs of one test in one report: plots above one another, tables with their deltas.
+
+Each plot that all runs have is drawn once, with the lines of all: one colour for each line of the
+plot where there are several, one for each run where there is one; runs differ by their stroke.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from opennandlab.reports.pts import header, likeness, views, words
+from opennandlab.reports.pts.book import foot
+from opennandlab.reports.pts.model import (
+    Axis,
+    Badge,
+    Cell,
+    Chapter,
+    Item,
+    Plot,
+    Relief,
+    Report,
+    Section,
+    Series,
+    Table,
+)
+from opennandlab.reports.pts.source import Block, Measured
+
+
+def report(measured: Sequence[Measured], names: Sequence[str], found: dict[str, Any]) -> Report:
+    """Return the report that compares runs.
+
+    Args:
+        measured: The documents, of one test.
+        names: What to call them, each once.
+        found: What `likeness.compare` said of them.
+    """
+    chapters = [views.chapter_of(one) for one in measured]
+    kinds: tuple[Badge, ...] = (Badge(f"{len(measured)} runs", "plain"),)
+    if not found["like"]:
+        kinds += (Badge("UNLIKE THINGS", "bad"),)
+    chapter = Chapter(
+        id="comparison",
+        title=f"Comparison: {chapters[0].title}",
+        subtitle=" · ".join(names),
+        facts=_facts(measured, names),
+        badges=kinds,
+        deviations=(),
+        warnings=(*(f"Unlike things: {text}" for text in found["reasons"]), *found["warnings"]),
+        missing=(),
+        sections=tuple(_sections(measured, chapters, names)),
+        brief=f"Comparison of {chapters[0].title}: {', '.join(names)}. {header.brief(measured[0])}",
+        test=measured[0].test,
+    )
+    lead = f"Deltas are against {names[0]}."
+    return Report(chapter.title, lead, (chapter,), (), foot(measured[0]))
+
+
+def _facts(
+    measured: Sequence[Measured], names: Sequence[str]
+) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+    """Return for each run what decides whether it may be compared."""
+    wanted = {
+        "Target", "Over-provisioning", "Conformance", "Profile", "Specification", "Time base",
+        "Write cache", "Active range", "WIPC", "Threads / queue depth", "Steady state", "Seed",
+        "User capacity", "Digest",
+    }  # fmt: skip
+    return tuple(
+        (name, tuple((k, v) for _, rows in header.facts(one) for k, v in rows if k in wanted))
+        for name, one in zip(names, measured, strict=True)
+    )
+
+
+def _sections(
+    measured: Sequence[Measured], chapters: Sequence[Chapter], names: Sequence[str]
+) -> Iterator[Section]:
+    scalars = _scalars(measured, names)
+    if scalars:
+        yield Section("results", "Results", (scalars,))
+    deltas = [_delta_table(blocks, names) for blocks in _common_blocks(measured)]
+    if deltas:
+        yield Section("tables", "Tables", tuple(deltas))
+    for section in chapters[0].sections:
+        items = [
+            merged
+            for item in section.items
+            if (merged := _merged([_same(chapter, item) for chapter in chapters], names))
+        ]
+        if items:
+            yield Section(f"o-{section.id}", section.title, tuple(items))
+
+
+def _same(chapter: Chapter, wanted: Item) -> Item | None:
+    return next((item for item in chapter.items if item.id == wanted.id), None)
+
+
+def _merged(items: Sequence[Item | None], names: Sequence[str]) -> Item | None:
+    plots = [item for item in items if isinstance(item, Plot)]
+    reliefs = [item for item in items if isinstance(item, Relief)]
+    if len(plots) == len(items):
+        return _overlaid(plots, names)
+    if len(reliefs) == len(items) and len(items) == 2 and reliefs[0].shape == "columns":
+        return _ratio(reliefs[0], reliefs[1], names)
+    return None
+
+
+def _overlaid(plots: Sequence[Plot], names: Sequence[str]) -> Plot:
+    """Return the lines of all plots in one; guides of the single runs are left out."""
+    lines = []
+    order = list(dict.fromkeys(line.name for plot in plots for line in _own(plot)))
+    for run, (plot, name) in enumerate(zip(plots, names, strict=True)):
+        for line in _own(plot):
+            several = len(order) > 1
+            draw = "steps" if line.draw == "area" else line.draw
+            lines.append(
+                replace(
+                    line,
+                    name=f"{name}: {line.name}" if several else name,
+                    colour=_colour(line, order.index(line.name)) if several else run,
+                    draw=draw,
+                    stroke=run,
+                    texts=[text and f"{text} ({name})" for text in line.texts]
+                    if draw != "bars"
+                    else line.texts,
+                )
+            )
+    first = plots[0]
+    ticks = tuple(sorted({tick for plot in plots for tick in plot.x.ticks}))
+    return replace(
+        first,
+        x=replace(first.x, ticks=ticks if first.x.ticks else ()),
+        series=tuple(lines),
+        marks=(),
+        ordered=first.ordered,
+        note="",
+    )
+
+
+def _colour(line: Series, place: int) -> int:
+    """Return the place of a line in the palette; what stands out from an order goes on doing so."""
+    return place if line.colour is None or line.colour >= 0 else line.colour
+
+
+def _own(plot: Plot) -> list[Series]:
+    """Return what was measured: no guides."""
+    return [line for line in plot.series if line.colour != -1 and not line.quiet]
+
+
+def _ratio(one: Relief, other: Relief, names: Sequence[str]) -> Relief | None:
+    """Return a grid of the second run in percent of the first."""
+    if one.columns != other.columns or one.rows != other.rows:
+        return None
+    values = tuple(
+        tuple(None if a is None or b is None or a <= 0 else 100 * b / a for a, b in pair)
+        for pair in (zip(*rows, strict=True) for rows in zip(one.values, other.values, strict=True))
+    )
+    return replace(
+        one,
+        title=f"{one.title}: {names[1]} in percent of {names[0]}",
+        z=Axis(f"% of {names[0]}", zero=True),
+        values=values,
+    )
+
+
+def _scalars(measured: Sequence[Measured], names: Sequence[str]) -> Table | None:
+    from opennandlab.reports.pts.tables import spoken
+
+    found = [dict(likeness.numbers_of(one)) for one in measured]
+    keys = [key for key in found[0] if key.startswith("results.")]
+    rows: list[tuple[Cell, ...]] = []
+    for key in keys:
+        values = [one.get(key) for one in found]
+        deltas = [_signed(likeness.delta_pct(values[0], value)) for value in values[1:]]
+        rows.append((spoken(key.removeprefix("results.")), *values, *deltas))
+    if not rows:
+        return None
+    heads = ("result", *names, *(f"Δ {name}, %" for name in names[1:]))
+    return Table("results", "Results", heads, tuple(rows))
+
+
+def _common_blocks(measured: Sequence[Measured]) -> Iterator[list[Block]]:
+    for block in measured[0].blocks:
+        same = [one.block(block.id) for one in measured]
+        found = [one for one in same if one is not None]
+        values = (value for one in found for row in one.values for value in row)
+        if len(found) == len(measured) and any(value is not None for value in values):
+            yield found
+
+
+def _delta_table(blocks: Sequence[Block], names: Sequence[str]) -> Table:
+    """Return a table with the rows of all runs, and below them the deltas against the first."""
+    first = blocks[0]
+    rows: list[tuple[Cell, ...]] = []
+    for row in first.rows:
+        base = _row(first, row, first.columns)
+        rows.extend(
+            (row, name, *_row(block, row, first.columns))
+            for name, block in zip(names, blocks, strict=True)
+        )
+        for name, block in zip(names[1:], blocks[1:], strict=True):
+            values = _row(block, row, first.columns)
+            deltas = [_signed(likeness.delta_pct(a, b)) for a, b in zip(base, values, strict=True)]
+            rows.append((row, f"Δ {name}, %", *deltas))
+    unit = f", {first.unit}" if first.unit and first.unit not in first.title else ""
+    heads = (first.row_label or "", "run", *first.columns)
+    return Table(f"delta-{first.id}", f"{first.title}{unit}", heads, tuple(rows))
+
+
+def _row(block: Block, row: str, columns: Sequence[str]) -> list[float | None]:
+    if row not in block.rows:
+        return [None] * len(columns)
+    values = dict(zip(block.columns, block.values[block.rows.index(row)], strict=True))
+    found = [values.get(column) for column in columns]
+    return [value if isinstance(value, float) else None for value in found]
+
+
+def _signed(delta: float | None) -> str:
+    return words.NOTHING if delta is None else f"{delta:+.1f}".replace("-", "−")

@@ -1,0 +1,257 @@
+"""The files of a report: whole, offline, the same each time, and safe whatever a document says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import pts_documents
+from conftest import SHORT, SMALL, Cli
+from opennandlab.errors import ResultError
+from opennandlab.reports.pts import book, html, interactive, relief, svg, views
+from opennandlab.reports.pts import csv as csv_files
+from opennandlab.reports.pts.model import Plot, Relief, Report, Table
+
+REFERENCES = {"href", "src", "srcset", "action", "data", "poster", "background", "xlink:href"}
+
+
+class Page(HTMLParser):
+    """Collects what a page refers to, its texts, and whether its elements are closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.references: list[str] = []
+        self.figures = 0
+        self.scripts: list[str] = []
+        self.texts: list[str] = []
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.references += [value or "" for name, value in attributes if name in REFERENCES]
+        self.tags.add(tag)
+        self.figures += tag == "figure"
+        if tag not in {"meta", "br", "hr", "img", "input", "link"}:
+            self.open.append(tag)
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attributes)
+        self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1] += data
+        else:
+            self.texts.append(data)
+
+
+def page(document: dict[str, Any]) -> str:
+    chapter = views.chapter(document, "name")
+    return html.page(Report(chapter.title, "", (chapter,)))
+
+
+@pytest.fixture(scope="module", params=["iops", "dirth", "surface", "stability"])
+def made(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
+    document = pts_documents.MAKERS[request.param]()
+    return page(document), document
+
+
+def test_a_page_refers_to_nothing_outside_itself(made: tuple[str, dict[str, Any]]) -> None:
+    parsed = Page(made[0])
+    assert parsed.open == []
+    assert all(reference.startswith("#") for reference in parsed.references)
+    ours = made[0].replace(html.plotly_script(), "")
+    assert "http" not in re.sub(r'xmlns="http://www.w3.org/2000/svg"', "", ours)
+    assert not re.search(r"@import|url\(", ours)
+
+
+def test_every_figure_has_a_drawing_its_data_and_its_numbers(
+    made: tuple[str, dict[str, Any]],
+) -> None:
+    parsed = Page(made[0])
+    figures = [
+        item for item in views.chapter(made[1], "name").items if isinstance(item, Plot | Relief)
+    ]
+    assert parsed.figures == len(figures)
+    assert made[0].count('class="static" aria-label') == len(figures)
+    assert made[0].count("<summary>Numbers</summary>") == len(figures)
+    data = [json.loads(text) for text in parsed.scripts[: len(figures)]]
+    assert all(entry["data"] and entry["layout"] for entry in data)
+    assert made[0].count(html.plotly_script()[:200]) == 1
+
+
+def test_the_same_document_gives_the_same_page(made: tuple[str, dict[str, Any]]) -> None:
+    assert page(made[1]) == made[0]
+
+
+@pytest.mark.parametrize("test", pts_documents.MAKERS)
+def test_every_drawing_is_well_formed_and_within_its_frame(test: str) -> None:
+    for item in views.chapter(pts_documents.MAKERS[test](), test).items:
+        if isinstance(item, Table):
+            continue
+        text = svg.standalone(item)
+        root = ET.fromstring(text)
+        width, height = map(float, root.attrib["viewBox"].split()[2:])
+        assert item.title == root.attrib["aria-label"]
+        for node in root.iter():
+            for key, most in (("x", width), ("cx", width), ("y", height), ("cy", height)):
+                if key in node.attrib and node.attrib[key] != "100%":
+                    assert -1 <= float(node.attrib[key]) <= most + 1, (item.id, node.attrib)
+        json.dumps(interactive.figure(item), allow_nan=False)
+
+
+def test_what_a_document_says_is_text_never_markup() -> None:
+    document = pts_documents.iops()
+    evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+    document["title"] = document["name"] = document["tables"][0]["title"] = evil
+    document["header"]["deviations"] = [evil]
+    document["header"]["target"]["name"] = evil
+    document["tables"][0]["rows"][0] = evil
+    for state in document["steady_state"]:
+        state["tracking"]["label"] = evil
+    text = page(document)
+    parsed = Page(text)
+    assert "img" not in parsed.tags
+    assert len(parsed.scripts) == len(Page(page(pts_documents.iops())).scripts)
+    assert evil in parsed.texts
+    relief_item = Relief("r", evil, "x", "y", svg_axis(), ("a",), (evil,), ((1.0,),), "columns")
+    ET.fromstring(relief.drawing(relief_item))
+
+
+def svg_axis() -> Any:
+    from opennandlab.reports.pts.model import Axis
+
+    return Axis("z")
+
+
+def test_an_empty_report_has_no_script() -> None:
+    chapter = views.chapter({"schema": "opennandlab.pts/1", "test": "iops"}, "name")
+    text = html.page(Report(chapter.title, "", (chapter,)))
+    assert "<script>" not in text
+    assert "the document has no header" in text
+
+
+def test_csv_holds_every_table_and_all_cells(tmp_path: Path) -> None:
+    (tmp_path / "iops.json").write_text(json.dumps(pts_documents.iops()), encoding="utf-8")
+    opened = book.open_book([tmp_path / "iops.json"])
+    written = csv_files.write(opened.report, opened.measured, tmp_path / "csv")
+    names = {path.name for path in written}
+    assert names == {f"{item.id}.csv" for item in opened.report.chapters[0].items} | {"cells.csv"}
+    rows = list(csv.reader(io.StringIO((tmp_path / "csv" / "cells.csv").read_text())))
+    assert len(rows) == 1 + 8 * 56
+    first = dict(zip(rows[0], rows[1], strict=True))
+    cell = opened.measured[0].cells[0]
+    assert float(first["iops"]) == cell.iops
+    assert first["lat_us_p99999"] == ""
+    table = list(csv.reader(io.StringIO((tmp_path / "csv" / "iops.csv").read_text())))
+    stated = pts_documents.iops()["tables"][0]["values"]
+    assert [[float(text) for text in row[1:]] for row in table[1:]] == stated
+
+
+def test_a_pdf_is_whole_and_the_same_each_time() -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    from opennandlab.reports.pts import pdf
+
+    chapter = views.chapter(pts_documents.surface(), "surface")
+    report = Report(chapter.title, "", (chapter,), foot="foot")
+    content = pdf.document(report)
+    assert content.startswith(b"%PDF-")
+    assert content.rstrip().endswith(b"%%EOF")
+    assert content == pdf.document(report)
+    assert len(re.findall(rb"/Type /Page\b(?!s)", content)) >= 4
+
+
+def test_a_suite_is_a_report_with_chapters(tmp_path: Path) -> None:
+    for test in ("wsat", "xsr"):
+        text = json.dumps(pts_documents.MAKERS[test]())
+        (tmp_path / f"{test}.json").write_text(text, encoding="utf-8")
+    suite = {"schema": "opennandlab.suite/1", "documents": ["wsat.json", "xsr.json", "gone.json"]}
+    (tmp_path / "suite.json").write_text(json.dumps(suite), encoding="utf-8")
+    opened = book.open_book([tmp_path / "suite.json"])
+    assert [chapter.test for chapter in opened.report.chapters] == ["wsat", "xsr"]
+    assert any("gone.json" in text for text in opened.warnings)
+
+
+def test_a_suite_cannot_name_files_elsewhere(tmp_path: Path) -> None:
+    suite = {"schema": "opennandlab.suite/1", "documents": ["../secret.json", "a/b.json", 7]}
+    (tmp_path / "suite.json").write_text(json.dumps(suite), encoding="utf-8")
+    with pytest.raises(ResultError, match="no name of a file beside it"):
+        book.open_book([tmp_path / "suite.json"])
+
+
+def test_the_command_writes_all_forms(cli: Cli, folder: Path) -> None:
+    (folder / "xsr.json").write_text(json.dumps(pts_documents.xsr()), encoding="utf-8")
+    done = cli("report", "xsr.json", "--html", "x.html", "--csv", "tables", "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["missing"] == []
+    assert (folder / "x.html").stat().st_size > 4_000_000
+    assert str(Path("tables") / "cells.csv") in answer["written"]
+    # Without a form it makes the page beside the document.
+    assert cli("report", "xsr.json").returncode == 0
+    assert (folder / "xsr.html").exists()
+
+
+def test_the_command_never_overwrites_what_it_reads(cli: Cli, folder: Path) -> None:
+    (folder / "xsr.json").write_text(json.dumps(pts_documents.xsr()), encoding="utf-8")
+    done = cli("report", "xsr.json", "--html", "xsr.json")
+    assert done.returncode == 2
+    assert "overwritten" in done.stderr
+    assert json.loads((folder / "xsr.json").read_text())["test"] == "xsr"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ('{"a": 1}', "no `schema` of ours"),
+        ('{"schema": "opennandlab.validation/1"}', "accepted: opennandlab.pts/1"),
+        ("", "empty"),
+        ("not json", "no JSON document"),
+        ("[1, 2]", "no JSON document"),
+        ('{"schema": "opennandlab.pts/1"}', "nothing of it can be drawn"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(cli: Cli, folder: Path, content: str, reason: str) -> None:
+    (folder / "f.json").write_text(content, encoding="utf-8")
+    done = cli("report", "f.json", "--html", "f.html")
+    assert done.returncode == 2
+    assert reason in done.stderr
+    assert not (folder / "f.html").exists()
+
+
+def test_a_damaged_document_is_drawn_with_a_warning(cli: Cli, folder: Path) -> None:
+    whole = json.dumps(pts_documents.iops())
+    (folder / "cut.json").write_text(whole[: len(whole) // 2], encoding="utf-8")
+    done = cli("report", "cut.json", "--html", "cut.html")
+    assert done.returncode == 0
+    assert "damaged or cut off" in done.stderr
+    assert "has no steady_state" in done.stderr
+    assert "Missing from the document" in (folder / "cut.html").read_text(encoding="utf-8")
+
+
+def test_a_result_of_a_run_is_drawn_as_its_plot(cli: Cli, folder: Path) -> None:
+    (folder / "d.yaml").write_text(json.dumps(SMALL), encoding="utf-8")
+    (folder / "w.yaml").write_text(json.dumps(SHORT), encoding="utf-8")
+    assert cli("benchmark", "-w", "w.yaml", "-c", "d.yaml", "-o", "r.json", "-q").returncode == 0
+    assert cli("report", "r.json", "--html", "r.html").returncode == 0
+    assert "Plotly" in (folder / "r.html").read_text(encoding="utf-8")
+    shutil.copy(folder / "r.json", folder / "s.json")
+    for extra in (["--pdf", "r.pdf"], ["--csv", "c"]):
+        refused = cli("report", "r.json", *extra)
+        assert refused.returncode == 2
+        assert "single run" in refused.stderr

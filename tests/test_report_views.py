@@ -1,0 +1,243 @@
+"""Reports show what the standard asks for, and nothing that is not in the document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import pts_documents
+from opennandlab.reports.pts import views
+from opennandlab.reports.pts.model import Chapter, Item, Plot, Relief, Table, numbers
+from opennandlab.reports.pts.source import read
+
+# What each report holds, in order: the list that a reader of the standard would tick off.
+STEADY = ["tracked", "window", "determination"]
+HISTOGRAM = ["histogram-response_time", "by-percentile", "confidence-levels"]
+SHOWN = {
+    "iops": [
+        "iops", "3d-columns", "3d-surface", "by-block-size-log", "by-block-size-linear",
+        *[f"{name}-{place}" for place in (1, 2, 3) for name in STEADY], "convergence", "results",
+    ],
+    "throughput": [
+        "throughput", "throughput-2d", "convergence-1024", "convergence-128",
+        *[f"{name}-{place}" for place in (1, 2) for name in STEADY],
+    ],
+    "latency": [
+        "art", "mrt", "p99999", "art-3d-columns", "mrt-3d-columns", "convergence-art",
+        "convergence-mrt", *STEADY, *HISTOGRAM,
+    ],
+    "wsat": [
+        "results", "iops-time-linear", "iops-time-log", "iops-tgbw-linear", "iops-tgbw-log",
+        "iops-fills-linear", "response-time", "waf", *STEADY, "samples", *HISTOGRAM,
+    ],
+    "hir": [
+        "segments", "gain", "iops-time", *[f"iops-time-{wait}" for wait in (1, 2, 3, 5, 10)],
+        *STEADY, "results",
+    ],
+    "xsr": ["mb_s", "tp-all", "tp-1-2", "tp-2-3", "art", "mrt", "results"],
+    "surface": [
+        "3d-surface", "3d-columns", "map", "iops", "by-block-size-log", "by-block-size-linear", *STEADY,
+    ],
+    "stability": [
+        "results", "iops-time-linear", "iops-time-log", "response-time", "distribution", *HISTOGRAM,
+        *STEADY,
+    ],
+    "consistency": ["runs", "iops-time-linear", "iops-time-log"],
+    "independence": ["independence", "results"],
+    "composite": ["iops", "iops-curve", *STEADY],
+    "rw_ratio": [
+        "iops", "iops-curve", "mixed_efficiency", "mixed_efficiency-curve", "rms", *STEADY,
+    ],
+    "block_size": ["by-size-iops", "by-size-mb_s", "by-size-lat_us_mean", *STEADY, "results"],
+    "scalability": ["normalised", "efficiency", *STEADY],
+    "pathological": [
+        "cases-iops", "cases-waf", *[f"{name}-{place}" for place in (1, 2, 3) for name in STEADY],
+    ],
+}  # fmt: skip
+DEMAND = [
+    "points", "demand-variation", "demand-intensity", "iops-oio", "art-oio", "iops-3d", "cpu-3d",
+    "histogram-maxiops", "histogram-miniops", "histogram-midiops", "by-percentile",
+    "confidence-levels", "histogram-prewrite_maxiops", "histogram-prewrite_miniops",
+    "histogram-prewrite_midiops", "by-percentile-prewrite", "confidence-levels-prewrite",
+    *[f"{name}-precondition" for name in STEADY], "prewrites", "rounds",
+    *[f"{name}-rounds" for name in STEADY],
+]  # fmt: skip
+SHOWN |= {"dirth": DEMAND, "ecw": DEMAND}
+
+
+def chapter(test: str, **changes: Any) -> Chapter:
+    return views.chapter(pts_documents.MAKERS[test]() | changes, test)
+
+
+def item(shown: Chapter, name: str) -> Item:
+    return next(one for one in shown.items if one.id == name)
+
+
+def table(shown: Chapter, name: str) -> Table:
+    found = item(shown, name)
+    assert isinstance(found, Table)
+    return found
+
+
+def plot(shown: Chapter, name: str) -> Plot:
+    found = item(shown, name)
+    assert isinstance(found, Plot)
+    return found
+
+
+@pytest.mark.parametrize("test", pts_documents.MAKERS)
+def test_a_whole_document_is_shown_whole(test: str) -> None:
+    shown = chapter(test)
+    assert shown.missing == ()
+    assert [one.id for one in shown.items] == SHOWN[test]
+    assert len({one.id for one in shown.items}) == len(list(shown.items))
+
+
+def test_every_test_has_a_view_and_every_view_a_document() -> None:
+    assert set(views.VIEWS) == set(pts_documents.MAKERS) == set(SHOWN)
+
+
+def test_the_iops_table_has_the_layout_of_the_tutorial() -> None:
+    shown = table(chapter("iops"), "iops")
+    assert shown.columns[1:] == ("0/100", "5/95", "35/65", "50/50", "65/35", "95/5", "100/0")
+    assert [row[0] for row in shown.rows] == ["0.5", "4", "8", "16", "32", "64", "128", "1024"]
+    assert shown.digits == 1
+
+
+def test_the_table_is_made_from_the_cells_of_the_window_where_the_document_has_none() -> None:
+    stated = table(chapter("iops"), "iops")
+    made = table(chapter("iops", tables=[]), "iops")
+    for ours, theirs in zip(made.rows, stated.rows, strict=True):
+        assert ours[0] == theirs[0]
+        assert ours[1:] == pytest.approx(theirs[1:])
+
+
+def test_a_window_has_its_points_the_mean_both_guides_and_the_fitted_line() -> None:
+    document = pts_documents.iops()
+    state = document["steady_state"][0]
+    found = plot(views.chapter(document, "iops"), "window-1")
+    lines = {line.name: list(line.y) for line in found.series}
+    mean = state["average"]
+    assert lines["mean"] == [mean, mean]
+    assert lines["110 % of the mean"] == pytest.approx([1.1 * mean] * 2)
+    assert lines["90 % of the mean"] == pytest.approx([0.9 * mean] * 2)
+    # The line fitted to all five points, not one from the first of them to the last.
+    ends = [state["intercept"], state["intercept"] + 4 * state["slope"]]
+    assert lines["fitted line"] == pytest.approx(ends)
+    assert lines["fitted line"] != pytest.approx([state["values"][0], state["values"][4]])
+    assert lines["IOPS of RND 4 KiB 0/100"] == state["values"]
+
+
+def test_the_determination_states_what_the_rule_compared() -> None:
+    document = pts_documents.iops()
+    state = document["steady_state"][0]
+    shown = table(views.chapter(document, "iops"), "determination-1")
+    rows = {str(row[0]): row[1:] for row in shown.rows}
+    spread = rows["Spread, largest less smallest"]
+    assert spread[0] == state["excursion"]
+    assert spread[2] == state["excursion_allowed"]
+    assert spread[3] == "yes"
+    # As a function of the round itself.
+    at_zero = state["intercept"] - state["slope"] * state["window"][0]
+    assert f"{abs(at_zero):.6g}" in shown.note
+    assert "· R" in shown.note
+
+
+def test_latencies_are_shown_in_milliseconds() -> None:
+    document = pts_documents.latency()
+    shown = views.chapter(document, "latency")
+    mean = document["steady_state"][0]["average"]
+    assert table(shown, "determination").rows[0][1] == pytest.approx(mean * 1e-3)
+    assert plot(shown, "tracked").y.label == "ART, ms"
+
+
+def test_a_percentile_that_was_not_measured_says_how_many_samples_there_were() -> None:
+    shown = table(chapter("latency"), "p99999")
+    words = {cell for row in shown.rows for cell in row[1:]}
+    assert all(isinstance(word, str) and word.startswith("n/a (") for word in words)
+    assert all(str(word).endswith(" samples)") for word in words)
+
+
+def test_what_was_not_attained_is_said_first() -> None:
+    shown = views.chapter(pts_documents.iops(attained=False), "iops")
+    assert "steady state NOT ATTAINED" in [badge.text for badge in shown.badges]
+    assert any(badge.kind == "bad" for badge in shown.badges)
+    assert "NOT ATTAINED" in shown.brief
+    assert "NOT ATTAINED" in plot(shown, "window-1").note
+
+
+def test_the_header_holds_what_the_standard_asks_for() -> None:
+    shown = chapter("iops")
+    facts = {key: value for _, rows in shown.facts for key, value in rows}
+    assert facts["Specification"] == "SNIA SSS PTS 2.0.2"
+    assert facts["Conformance"] == "scaled"
+    assert facts["Purge"] == "erase of all blocks"
+    assert facts["WIPC"] == "sequential 128 KiB, 2 × user capacity"
+    assert facts["User capacity"] == "34.36 GB (32 GiB)"
+    assert facts["Threads / queue depth"] == "TC 4 / QD 32"
+    assert facts["Over-provisioning"] == "7.37%"
+    assert shown.deviations == ("cells of 0.5 s instead of 60 s (time base scaled)",)
+    for part in ("PTS-E", "2.0.2", "scaled", "sim:tlc_standard", "cache disabled", "1 deviation"):
+        assert part in shown.brief
+
+
+def test_operating_points_are_marked_in_the_demand_intensity() -> None:
+    found = plot(chapter("dirth"), "demand-intensity")
+    marked = next(line for line in found.series if line.name == "operating points")
+    assert list(marked.texts) == ["MaxIOPS", "MinIOPS", "MidIOPS"]
+    assert found.y.scale == "log"
+    assert [line.name for line in found.series][:2] == ["TC 1", "TC 2"]
+
+
+def test_a_histogram_holds_every_request_once() -> None:
+    document = pts_documents.latency()
+    found = plot(views.chapter(document, "latency"), "histogram-response_time")
+    assert sum(count or 0 for count in found.series[0].y) == document["histograms"][0]["count"]
+
+
+def test_the_drop_of_independence_is_the_one_of_the_tutorial() -> None:
+    shown = chapter("independence")
+    assert "drop by 90.26 %" in shown.sections[0].lead
+    assert plot(shown, "independence").series[0].texts[-1] == "16.8 (−90.3 %)"
+
+
+def test_a_recovery_that_never_came_is_called_so() -> None:
+    shown = chapter("xsr")
+    assert "never recovered" in shown.sections[0].lead
+    assert dict(row[:2] for row in table(shown, "results").rows)["recovered after, s"] == "never"
+
+
+def test_the_map_goes_in_bands() -> None:
+    found = item(chapter("surface"), "map")
+    assert isinstance(found, Relief)
+    assert found.band
+    assert 5 <= found.top / found.band <= 16
+    assert (len(found.rows), len(found.columns)) == (12, 11)
+
+
+def test_a_figure_is_a_table_too() -> None:
+    shown = chapter("wsat")
+    made = numbers(plot(shown, "iops-time-linear"), rows_max=10)
+    assert len(made.rows) == 10
+    assert made.note == "10 of 70 positions"
+    series = plot(shown, "iops-time-linear").series[0]
+    assert made.rows[0] == (series.x[0], series.y[0])
+    assert made.rows[-1] == (series.x[-1], series.y[-1])
+
+
+def test_an_unknown_test_is_shown_by_its_tables() -> None:
+    document = pts_documents.iops()
+    document["test"] = "later"
+    shown = views.chapter(document, "later")
+    assert {"iops", "window-1"} <= {one.id for one in shown.items}
+    assert any("digest" in text for text in shown.missing)
+
+
+def test_phases_are_named_by_place_or_by_name() -> None:
+    document = pts_documents.hir()
+    by_place = read(document, "hir")
+    names = [phase["name"] for phase in document["phases"]]
+    for row in document["cells"]["rows"]:
+        row[0] = names[row[0]]
+    assert read(document, "hir").cells == by_place.cells
