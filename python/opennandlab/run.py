@@ -164,6 +164,28 @@ class Simulation:
             if progress is not None:
                 progress(state)
 
+    def set_stress(self, **stress: float) -> None:
+        """Age the data: pages are read under another stress from now on.
+
+        Args:
+            stress: The keys of `nand.stress`, such as `retention_h`; the others go back to their
+                defaults, but for `count_reads`.
+
+        Raises:
+            ConfigError: for a key that there is not, or a value out of range.
+
+        >>> import opennandlab as onl
+        >>> drive = onl.Simulation({"reliability": {"kind": "kim"}})
+        >>> drive.set_stress(retention_h=8760.0, temperature_c=30.0)
+        >>> drive.device["nand.stress.retention_h"]
+        8760.0
+        """
+        known = self.device.to_dict()["nand"].get("stress", {})
+        wanted = {"count_reads": known.get("count_reads", False)} | stress
+        changed = self.device.replace({"nand.stress": wanted})
+        self._core.set_stress(json.dumps(changed.to_dict()["nand"]["stress"]))
+        self.device = changed
+
     def run(
         self,
         workload: Source,

@@ -10,6 +10,7 @@ mod trace;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use opennandlab_sim::config;
 use opennandlab_sim::device::{DeviceConfig, Observation, Simulation as Drive};
 use opennandlab_sim::units::Ns;
 use opennandlab_sim::workload::{ReplayConfig, WorkloadConfig};
@@ -143,6 +144,11 @@ impl Simulation {
     /// The resolved device.
     fn device(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |drive| Ok(drive.config().to_json().to_string()))
+    }
+
+    /// Changes the stress under which pages are read from now on; a job under way is dropped.
+    fn set_stress(&self, py: Python<'_>, stress: &str) -> PyResult<()> {
+        self.with(py, |drive| Ok(drive.set_stress(config::parse(stress)?)?))
     }
 
     /// Begins a resolved workload.

@@ -1,4 +1,4 @@
-"""`reliability`: error rates, LLRs, retry tables and life tests from models alone."""
+"""`reliability`: error rates, LLRs and retry tables of models; life tests of drives."""
 
 from enum import Enum
 from pathlib import Path
@@ -343,10 +343,6 @@ def life(
         float | None,
         typer.Option("--tbw", help="TB that the host writes; default: rated cycles used up."),
     ] = None,
-    waf: Annotated[
-        float | None,
-        typer.Option("--waf", help="Write amplification; default: closed form, random writes."),
-    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -354,17 +350,42 @@ def life(
         ),
     ] = None,
     reads: Reads = 0.0,
-    spread: Annotated[
-        float, typer.Option(help="Relative standard deviation of the error rates of pages.")
-    ] = 0.0,
-    layers: Annotated[int, typer.Option(help="Layers of the 3D stack.")] = 1,
-    layer_swing: Annotated[
-        float, typer.Option(help="How much more than the mean the outermost layers err, 0 to 2.")
-    ] = 0.0,
-    retry_reads: Annotated[
-        bool, typer.Option("--retry", help="Read at the best levels, as retry ends up doing.")
-    ] = False,
     passes: Annotated[float, typer.Option(help="How often the whole drive is read back.")] = 1.0,
+    programs: Annotated[
+        float,
+        typer.Option(help="Page programs to simulate, about; the drive is scaled down to them."),
+    ] = 1e8,
+    analytic: Annotated[
+        bool,
+        typer.Option("--analytic", help="Ask the models for means instead of simulating a drive."),
+    ] = False,
+    waf: Annotated[
+        float | None,
+        typer.Option(
+            "--waf", help="With --analytic: write amplification; default: closed form, random."
+        ),
+    ] = None,
+    spread: Annotated[
+        float | None,
+        typer.Option(
+            help="With --analytic: relative standard deviation of the error rates of pages."
+        ),
+    ] = None,
+    layers: Annotated[
+        int | None, typer.Option(help="With --analytic: layers of the 3D stack.")
+    ] = None,
+    layer_swing: Annotated[
+        float | None,
+        typer.Option(
+            help="With --analytic: how much more than the mean the outermost layers err, 0 to 2."
+        ),
+    ] = None,
+    retry_reads: Annotated[
+        bool,
+        typer.Option(
+            "--retry", help="With --analytic: read at the best levels, as retry ends up doing."
+        ),
+    ] = False,
     seed: terminal.Seed = 42,
     sets: terminal.Sets = None,
     as_json: Json = False,
@@ -374,29 +395,43 @@ def life(
 
     Exit code 1 when the limit is not met.
     """
+    only_analytic = {
+        "waf": waf,
+        "cv": spread,
+        "layers": layers,
+        "layer_swing": layer_swing,
+        "retry": retry_reads or None,
+    }
+    given = {name: value for name, value in only_analytic.items() if value is not None}
     with terminal.guard(as_json=as_json):
         from opennandlab.config import load_device, parse_overrides
-        from opennandlab.reliability import life_test
+        from opennandlab.errors import ConfigError
+        from opennandlab.reliability import drive_life_test, life_test
 
-        test = life_test(
-            load_device(config, parse_overrides(sets or [])),
-            drive_class.value,
-            tbw_tb=tbw,
-            waf=waf,
-            model=model,
-            reads=reads,
-            cv=spread,
-            layers=layers,
-            layer_swing=layer_swing,
-            retry=retry_reads,
-            passes=passes,
-            seed=seed,
-        )
+        device = load_device(config, parse_overrides(sets or []))
+        shared: dict[str, Any] = {"tbw_tb": tbw, "model": model, "reads": reads, "passes": passes}
+        if analytic:
+            test = life_test(device, drive_class.value, **shared, **given, seed=seed)
+            document, passed = test.to_dict(), test.passed
+        elif given:
+            name = {"cv": "spread"}.get(next(iter(given)), next(iter(given)).replace("_", "-"))
+            raise ConfigError(name, "has no effect on a simulated drive; accepted: with --analytic")
+        else:
+            with terminal.progress_line(quiet=quiet) as watch:
+                simulated = drive_life_test(
+                    device,
+                    drive_class.value,
+                    **shared,
+                    programs=programs,
+                    seed=seed,
+                    progress=watch,
+                )
+            document, passed = simulated.to_dict(), simulated.passed
         if as_json:
-            terminal.emit_json(test.to_dict())
+            terminal.emit_json(document)
         elif not quiet:
-            show.print_life(test.to_dict())
-    if not test.passed:
+            (show.print_life if analytic else show.print_drive_life)(document)
+    if not passed:
         raise typer.Exit(terminal.FAILED)
 
 

@@ -10,6 +10,7 @@ is the core's. Voltages are in gaps: distances between neighbouring programmed s
 
 from __future__ import annotations
 
+from opennandlab.reliability.drive_life import DriveLifeTest, drive_life_test
 from opennandlab.reliability.jedec import CLASSES, DriveClass, arrhenius
 from opennandlab.reliability.life import LifeTest, life_test
 from opennandlab.reliability.model import (
@@ -28,6 +29,7 @@ __all__ = [
     "CLASSES",
     "MODELS",
     "DriveClass",
+    "DriveLifeTest",
     "LifeTest",
     "LlrTable",
     "Model",
@@ -35,6 +37,7 @@ __all__ = [
     "StatesUnderStress",
     "arrhenius",
     "codeword_failure",
+    "drive_life_test",
     "layer_factors",
     "life_test",
     "load_model",

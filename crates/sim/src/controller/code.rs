@@ -162,6 +162,25 @@ impl EccConfig {
         })
     }
 
+    /// Dotted path and source of each default that a resolved device can hold.
+    pub(crate) fn sources(&self) -> Vec<(&'static str, &'static str)> {
+        let class = "JEDEC JESD218: UBER 1e-15 (client) or 1e-16 (recalled, unverified)";
+        let mut rows = vec![("ecc.reliability_class", class)];
+        match self.algorithm {
+            Algorithm::None => {}
+            Algorithm::Bch => {
+                let page = "OpenNANDLab 2.0 benchmark page: BCH (255, 223), t = 4";
+                rows.extend([("ecc.bch_m", page), ("ecc.bch_t", page)]);
+                rows.push(("ecc.codeword_spread", "none: codewords err alike unless it is given"));
+            }
+            Algorithm::Ldpc => rows.push((
+                "ecc.fer_table",
+                "measured with the package's own engine (docs/ecc.md) unless it is given",
+            )),
+        }
+        rows
+    }
+
     /// Relations between the keys.
     fn check(&self) -> Result<(), ConfigError> {
         let refuse = |key: &str, message: String| Err(ConfigError::new(key, message));

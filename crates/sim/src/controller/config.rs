@@ -259,6 +259,44 @@ impl ControllerConfig {
         Ok(())
     }
 
+    /// Dotted path and source of each default that a resolved device can hold.
+    pub(crate) fn sources(&self) -> Vec<(&'static str, &'static str)> {
+        let mut rows = Vec::new();
+        if matches!(self.scheduler, SchedulerConfig::Priority(_)) {
+            rows.push(("controller.scheduler.write_starvation_us", "assumed: 10 ms"));
+            rows.push(("controller.scheduler.gc_starvation_us", "assumed: 100 ms"));
+        }
+        if self.suspend.is_some() {
+            let assumed = "assumed: order of program and erase suspension of 3D NAND";
+            rows.push(("controller.suspend.suspend_us", assumed));
+            rows.push(("controller.suspend.resume_us", assumed));
+            rows.push(("controller.suspend.suspend_count_max", "assumed"));
+            rows.push(("controller.suspend.reads_per_suspend_max", "assumed"));
+        }
+        if self.read_retry.is_some() {
+            let rows_of_retry = [
+                ("controller.read_retry.step_count_max", "assumed"),
+                (
+                    "controller.read_retry.rber_factor",
+                    "assumed; with reliability states, steps follow from the states",
+                ),
+                (
+                    "controller.read_retry.horizon_h",
+                    "assumed: the retention of client drives in JESD218, one year",
+                ),
+                ("controller.read_retry.setup_us", "assumed: a set-feature command"),
+            ];
+            rows.extend(rows_of_retry);
+        }
+        if self.soft_read.is_some() {
+            let reads = "one and three comparisons on each side of the hard read, as is usual";
+            rows.push(("controller.soft_read.reads", reads));
+            rows.push(("controller.soft_read.setup_us", "assumed: a set-feature command"));
+        }
+        rows.push(("controller.ecc_decode_us", "none: decoding takes no time unless it is given"));
+        rows
+    }
+
     /// Whether the plain back end cannot carry this out.
     pub(crate) fn needs_full(&self) -> bool {
         self.scheduler != SchedulerConfig::default()

@@ -55,6 +55,8 @@ pub struct ReadErrors {
     copies: usize,
     /// Page types that the model tells apart; 1 where it does not.
     types: usize,
+    /// Page type by place in the block; filled when a page type is first asked for.
+    type_at: Vec<u8>,
     /// Reads of blocks, where they are counted.
     block_reads: Option<Box<BlockReads>>,
     /// By kind of stress, grown as blocks wear.
@@ -146,6 +148,7 @@ impl ReadErrors {
             bit_true: None,
             copies: 1,
             types,
+            type_at: Vec::new(),
             block_reads: None,
             slots: Vec::new(),
             outcomes: Vec::new(),
@@ -174,14 +177,20 @@ impl ReadErrors {
         self
     }
 
-    /// Adds the stress under which all reads are made.
-    #[must_use]
-    pub fn with_stress(mut self, stress: &StressConfig, geometry: &Geometry) -> Self {
+    /// Changes the stress under which reads are made from now on. Counts of earlier reads are
+    /// dropped, except those of each block where reads go on being counted.
+    pub fn set_stress(&mut self, stress: &StressConfig, geometry: &Geometry) {
+        self.settle();
         self.fates.stress = stress.stress();
         let counters =
             || BlockReads::new(geometry.block_count(), geometry.physical_pages_per_block);
-        self.block_reads = stress.count_reads.then(counters).map(Box::new);
-        self
+        let kept = self.block_reads.take().map(|reads| *reads);
+        self.block_reads = stress.count_reads.then(|| Box::new(kept.unwrap_or_else(counters)));
+        // Kinds of stress mean something else now.
+        self.slots.clear();
+        self.outcomes.clear();
+        self.rates.clear();
+        self.tally.reads_at.clear();
     }
 
     /// Decodes host reads bit by bit.
@@ -268,12 +277,20 @@ impl ReadErrors {
     /// Page type by the place in the block: rows go through the types in turn, lower page first,
     /// as the lists of `nand.timing` do. A block of one bit per cell has lower pages only.
     #[inline]
-    fn type_of(&self, media: &Media, ppn: Ppn) -> usize {
+    fn type_of(&mut self, media: &Media, ppn: Ppn) -> usize {
         let geometry = media.geometry();
         if media.mode(geometry.block_of(ppn)) == CellMode::Slc {
             return 0;
         }
-        geometry.row_of(geometry.page_index(ppn)) as usize % self.types
+        usize::from(self.types_of_block(geometry)[geometry.page_index(ppn) as usize])
+    }
+
+    fn types_of_block(&mut self, geometry: &Geometry) -> &[u8] {
+        if self.type_at.is_empty() {
+            let of = |page| (geometry.row_of(page) as usize % self.types) as u8;
+            self.type_at = (0..geometry.pages_per_block).map(of).collect();
+        }
+        &self.type_at
     }
 
     /// As [`ReadErrors::record_page`] where nobody asks what it cost, so that pages can be decoded
@@ -373,10 +390,14 @@ impl ReadErrors {
         if !self.tells_pages() {
             return self.record_in(media, block, page_indices.len() as u32, source);
         }
-        let first = media.geometry().first_page(block).0;
         let mut counts = [0; TYPES_MAX];
-        for &page in page_indices {
-            counts[self.type_of(media, Ppn(first + page))] += 1;
+        if media.mode(block) == CellMode::Slc {
+            counts[0] = page_indices.len() as u32;
+        } else {
+            let types = self.types_of_block(media.geometry());
+            for &page in page_indices {
+                counts[usize::from(types[page as usize])] += 1;
+            }
         }
         let mut extra = Extra::default();
         for (page_type, &count) in counts[..self.types].iter().enumerate() {
@@ -585,6 +606,7 @@ impl ReadErrors {
             .collect();
         let mut section = json!({
             "rber": (figures.reads > 0).then_some(figures.rber),
+            "uncorrectable_expected": figures.uncorrectable_mean,
             "page_types": types,
         });
         if let Some(reads) = self.reads_per_page_max() {

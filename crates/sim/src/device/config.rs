@@ -85,6 +85,7 @@ impl DeviceConfig {
     /// Dotted path and source of the constants that the device uses.
     pub fn sources(&self) -> Vec<(String, String)> {
         let pairs = self.nand.sources().into_iter();
+        let pairs = pairs.chain(self.controller.sources()).chain(self.ecc.sources());
         let link = self.host.link.source().map(|source| ("host.link.mb_s", source));
         pairs.chain(link).map(|(path, source)| (path.to_owned(), source.to_owned())).collect()
     }
@@ -192,7 +193,7 @@ impl DeviceConfig {
         let stripe = self.ftl.parity.as_ref().map_or(0, |parity| parity.stripe);
         let mut errors = ReadErrors::new(model, code, seed);
         if let Some(stress) = &self.nand.stress {
-            errors = errors.with_stress(stress, &self.geometry());
+            errors.set_stress(stress, &self.geometry());
         }
         Ok(errors.with(ladder, copybacks.into()).with_stripe(stripe).with_bit_true(bit_true))
     }

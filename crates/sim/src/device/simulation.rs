@@ -13,6 +13,7 @@ use super::outcome;
 use super::run::{Progress, Run};
 use crate::config::ConfigError;
 use crate::op::HostCommand;
+use crate::reliability::conditions::StressConfig;
 use crate::units::Ns;
 use crate::workload::cell::CellSpec;
 use crate::workload::{Job, Space};
@@ -104,6 +105,19 @@ impl Simulation {
     /// Watches the measured stage of later jobs; no metric depends on it.
     pub fn observe(&mut self, observation: Observation) {
         self.drive.observation = observation;
+    }
+
+    /// Changes the stress under which pages are read from now on, as after a time on the shelf. A
+    /// job that was under way is dropped.
+    ///
+    /// # Errors
+    /// [`ConfigError`] relative to `nand.stress` for a value out of range; nothing was changed.
+    pub fn set_stress(&mut self, stress: StressConfig) -> Result<(), ConfigError> {
+        stress.check().map_err(|error| error.under("nand.stress"))?;
+        self.drop_work();
+        self.drive.errors.set_stress(&stress, &self.drive.geometry);
+        self.drive.config.nand.stress = Some(stress);
+        Ok(())
     }
 
     /// Begins a job; one that was under way is dropped.

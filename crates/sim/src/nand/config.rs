@@ -289,7 +289,7 @@ impl NandConfig {
     /// Dotted path and source of each default that a resolved device can hold.
     pub(crate) fn sources(&self) -> Vec<(&'static str, &'static str)> {
         let cell = self.cell_type.defaults();
-        vec![
+        let mut rows = vec![
             ("nand.timing", cell.timing_source),
             ("nand.max_pe_cycles", cell.endurance_source),
             ("nand.oob_size_bytes", "assumed: 5/32 of the page, room for BCH (255,223) parity"),
@@ -298,7 +298,15 @@ impl NandConfig {
                 "nand.rber_ceil",
                 "fitted exactly to the RBER table of the OpenNANDLab 2.0 benchmark page",
             ),
-        ]
+        ];
+        if self.stress.is_some() {
+            let none = "none: data is fresh unless it is given";
+            rows.push(("nand.stress.retention_h", none));
+            rows.push(("nand.stress.reads", none));
+            let storage = "JEDEC JESD218: storage of enterprise drives (recalled, unverified)";
+            rows.push(("nand.stress.temperature_c", storage));
+        }
+        rows
     }
 
     /// Ranges of single keys.
