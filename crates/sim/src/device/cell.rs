@@ -11,7 +11,6 @@
 
 use serde_json::{json, Value};
 
-use super::backend::Observation;
 use super::drive::{Drive, HostCounters};
 use super::feed::Feed;
 use super::run::{flash_ops, total, work_done, Progress};
@@ -67,10 +66,7 @@ impl CellRun {
         };
         let stage = is_measured.then(|| {
             let hosts: Vec<_> = feeds.iter().map(|feed| &feed.load.host).collect();
-            let mut stage = TimedStage::new(drive, &Observation::default(), &hosts);
-            stage.keeps_latencies = false;
-            stage.take_over(drive);
-            Box::new(stage)
+            Box::new(TimedStage::of_cell(drive, &hosts))
         });
         Self {
             window: Window::new(&cell.spec().limit, cell.sample()),

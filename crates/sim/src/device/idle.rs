@@ -24,8 +24,7 @@ impl IdleRun {
     /// Prepares an idle time of the drive.
     pub(crate) fn new(drive: &mut Drive, span: Ns) -> Self {
         let host = Host { weight: 1, ..Host::default() };
-        let mut stage = Box::new(TimedStage::new(drive, &Observation::default(), &[&host]));
-        stage.take_over(drive);
+        let mut stage = Box::new(TimedStage::of_cell(drive, &[&host]));
         // The next command of the host, which never comes to the drive, ends the time.
         stage.await_arrival(0, span);
         let start_ops = flash_ops(drive);
@@ -70,11 +69,13 @@ impl Client for Nobody {
 }
 
 impl TimedStage {
-    /// Goes on with what the drive keeps from one cell to the next.
-    pub(super) fn take_over(&mut self, drive: &mut Drive) {
+    /// A stage that goes on with what the drive keeps from one cell to the next.
+    pub(super) fn of_cell(drive: &mut Drive, hosts: &[&Host]) -> Self {
+        let mut stage = Self::with_book(drive, &Observation::default(), hosts, None);
         if let Some(throttle) = drive.throttle.take() {
-            self.path.throttle = Some(throttle);
+            stage.path.throttle = Some(throttle);
         }
+        stage
     }
 
     /// Leaves to the drive what it keeps from one cell to the next, which begins at `now`.

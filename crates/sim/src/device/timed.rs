@@ -93,7 +93,7 @@ pub(crate) struct TimedStage {
     area_until: Ns,
     pub(crate) latencies: LatencyBook,
     /// Whether latencies are recorded here; a cell keeps its own.
-    pub(crate) keeps_latencies: bool,
+    keeps_latencies: bool,
     /// The command that completed last.
     pub(crate) last: Completion,
     pub(crate) tally: TimedTally,
@@ -153,6 +153,16 @@ pub(super) enum Step {
 impl TimedStage {
     /// An idle drive at time zero, shared by `hosts`.
     pub(crate) fn new(drive: &Drive, observation: &Observation, hosts: &[&Host]) -> Self {
+        Self::with_book(drive, observation, hosts, Some(LatencyBook::default()))
+    }
+
+    /// As [`TimedStage::new`]; without a book, no latencies are recorded.
+    pub(super) fn with_book(
+        drive: &Drive,
+        observation: &Observation,
+        hosts: &[&Host],
+        book: Option<LatencyBook>,
+    ) -> Self {
         let config = &drive.config;
         Self {
             engine: Engine::default(),
@@ -172,8 +182,8 @@ impl TimedStage {
             outstanding: 0,
             area: 0,
             area_until: Ns(0),
-            latencies: LatencyBook::default(),
-            keeps_latencies: true,
+            keeps_latencies: book.is_some(),
+            latencies: book.unwrap_or_else(LatencyBook::unused),
             last: Completion::default(),
             tally: TimedTally::default(),
             tenants: TenantBook::of(hosts),
