@@ -50,7 +50,7 @@ def run(bench: Bench) -> dict[str, Any]:
 
 def _series(bench: Bench, share: float, label: str) -> list[Cell]:
     part = ActiveRange(share=share * bench.plan.active_range.share)
-    bench.purge()
+    bench.purge(group=label)
     fill = bench.stimulus(pattern="sequential", block_bytes=128 << 10, active_range=part)
     with bench.phase("fill", group=label, cells=1):
         bench.measure(fill, bench.plan.time.capacities(part.share), label="fill", is_measured=False)

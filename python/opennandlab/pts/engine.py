@@ -319,10 +319,10 @@ class Bench:
         if self._journal is not None:
             self._journal.restart_point(self._step)
 
-    def purge(self) -> None:
+    def purge(self, *, group: str = "") -> None:
         """Bring the target into the state as if nothing had been written; set its cache."""
         self.restart_point()
-        with self.phase("purge"):
+        with self.phase("purge", group=group):
             outcome = self._do("purge", "purge", self._purge_target)
         self._written_bytes = 0
         self.record.phases[-1].written_bytes = 0
@@ -335,7 +335,7 @@ class Bench:
         purge = {"method": done.method, "is_purge": done.is_purge, "note": done.note}
         return {"purge": purge, "cache": state}
 
-    def precondition(self, block_bytes: int = WIPC_BLOCK_BYTES) -> None:
+    def precondition(self, block_bytes: int = WIPC_BLOCK_BYTES, *, group: str = "") -> None:
         """Fill the range sequentially, as often as the plan says (WIPC)."""
         plan = self.plan
         base = 1.0 if plan.settings.wipc_base == "user" else plan.wipc_range.share
@@ -344,7 +344,7 @@ class Bench:
             pattern="sequential", block_bytes=block_bytes, active_range=plan.wipc_range
         )
         if plan.wipc_capacities > 0:
-            with self.phase("wipc"):
+            with self.phase("wipc", group=group):
                 self.measure(stimulus, limit, label="WIPC", is_measured=False)
         self.record.wipc = {
             "pattern": "sequential",

@@ -70,7 +70,7 @@ def run(bench: Bench) -> dict[str, Any]:
 
 
 def _case(bench: Bench, name: str, stimulus: Stimulus) -> Rounds:
-    bench.purge()
+    bench.purge(group=name)
     fill = replace(stimulus, pattern="sequential", block_bytes=128 << 10, zones=())
     share = stimulus.active_range.share
     limit = bench.plan.time.capacities(bench.plan.wipc_capacities * share)

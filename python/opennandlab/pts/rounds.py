@@ -219,9 +219,9 @@ def write_to_steady(
     return until_steady(bench, run_round, tracked, phase=phase, group=group, cells=2)
 
 
-def prepare_steady(bench: Bench) -> Rounds:
+def prepare_steady(bench: Bench, group: str = "") -> Rounds:
     """Purge, fill twice, and write random 4 KiB to the steady state."""
-    bench.purge()
-    bench.precondition()
+    bench.purge(group=group)
+    bench.precondition(group=group)
     stimulus = bench.stimulus(block_bytes=4096)
-    return write_to_steady(bench, stimulus, "RND 4 KiB 0/100")
+    return write_to_steady(bench, stimulus, "RND 4 KiB 0/100", group=group)

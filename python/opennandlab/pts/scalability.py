@@ -32,8 +32,9 @@ def run(bench: Bench) -> dict[str, Any]:
     attained = True
     for count, channels, per_channel in steps:
         _resize(bench, config, channels, per_channel)
-        attained = prepare_steady(bench).attained and attained
-        found = measure_mixes(bench, BLOCKS, group=f"{count} dies")
+        group = f"{count} dies" if count > 1 else "1 die"
+        attained = prepare_steady(bench, group).attained and attained
+        found = measure_mixes(bench, BLOCKS, group=group)
         rows.append(
             {
                 "dies": count,

@@ -53,9 +53,10 @@ def run(bench: Bench) -> dict[str, Any]:
 
 
 def _block_size(bench: Bench, size: int) -> Rounds:
-    bench.purge()
+    group = f"{kib(size)} KiB"
+    bench.purge(group=group)
     fill = 128 * KIB if bench.plan.text("wipc_block") == "128KiB" else size
-    bench.precondition(fill)
+    bench.precondition(fill, group=group)
     limit = bench.plan.time.cell(bench.plan.threads * bench.plan.queue_depth)
     plans = []
     for read_pct in MIXES:
@@ -77,7 +78,7 @@ def _block_size(bench: Bench, size: int) -> Rounds:
         return cells
 
     tracked = [Tracking("write_mb_s", 1, plans[1])]
-    return until_steady(bench, run_round, tracked, group=f"{kib(size)} KiB", cells=len(plans))
+    return until_steady(bench, run_round, tracked, group=group, cells=len(plans))
 
 
 TEST = Test(
