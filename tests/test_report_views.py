@@ -37,7 +37,8 @@ SHOWN = {
     ],
     "xsr": ["mb_s", "tp-all", "tp-1-2", "tp-2-3", "art", "mrt", "results"],
     "surface": [
-        "3d-surface", "3d-columns", "map", "iops", "by-block-size-log", "by-block-size-linear", *STEADY,
+        "3d-surface", "3d-columns", "map", "iops", "by-block-size-log", "by-block-size-linear",
+        *STEADY,
     ],
     "stability": [
         "results", "iops-time-linear", "iops-time-log", "response-time", "distribution", *HISTOGRAM,
