@@ -1,6 +1,7 @@
 # Every recipe is plain lines that also work when typed by hand.
 # .venv holds the built wheel, never the source tree: what is tested is what gets installed.
-# Needs Python >= 3.10 with venv, and a Rust toolchain with a C compiler; all else is installed here.
+# Needs Python >= 3.10 with venv, and a Rust toolchain with a C compiler; all else is installed here
+# (`make system`: as root, by apt).
 
 BIN := .venv/bin
 # Directories are listed beside the files: they change when a file is deleted.
@@ -10,7 +11,7 @@ SOURCES := $(shell find crates python pyproject.toml Cargo.toml Cargo.lock READM
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH
 
-.PHONY: help demo test check rust-lint python-lint fmt generate bench fuzz clean
+.PHONY: help demo test system check rust-lint python-lint fmt generate bench fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,9 +19,12 @@ help: ## this list
 demo: .venv/installed ## install, then run the main job
 	$(BIN)/opennandlab benchmark --workload W2 --config tlc_standard
 
-test: .venv/installed .venv/dev ## all tests, Python's against the installed wheel
+test: .venv/installed .venv/dev system ## all tests, Python's against the installed wheel
 	cargo test --locked --all-features
 	$(BIN)/pytest
+
+system: ## install fio, an NBD server and a browser for the tests that need them
+	python3 tools/system.py
 
 check: rust-lint python-lint test ## what CI runs: formats, lints, types, tidy, tests
 

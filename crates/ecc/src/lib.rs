@@ -18,6 +18,7 @@ pub mod ldpc;
 pub mod monte_carlo;
 mod page;
 mod tail;
+pub mod xoshiro;
 
 pub use beta_binomial::{BetaBinomial, SpreadError};
 pub use codes::{Bch, Code, CodeError, FerCurve, LdpcByTable, Uncoded, TABLE_READS};

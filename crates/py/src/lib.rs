@@ -204,6 +204,72 @@ impl Simulation {
         })
     }
 
+    /// Begins a stimulus; `advance` carries it out.
+    fn begin_cell(&self, py: Python<'_>, spec: &str, seed: u64) -> PyResult<()> {
+        self.with(py, |drive| Ok(drive.begin_cell(spec, seed)?))
+    }
+
+    /// What the stimulus gave so far, as JSON.
+    fn cell(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |drive| Ok(drive.cell().to_string()))
+    }
+
+    /// The first commands of a stimulus: kinds (1 byte each, 0 reads, 1 writes), first sectors (8
+    /// bytes, little endian), sectors (4 bytes).
+    fn cell_commands<'py>(
+        &self,
+        py: Python<'py>,
+        spec: &str,
+        seed: u64,
+        count: usize,
+    ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let commands = self.with(py, |drive| Ok(drive.cell_commands(spec, seed, count)?))?;
+        let ops: Vec<u8> = commands.iter().map(|it| it.op.index() as u8).collect();
+        let sectors: Vec<u8> = commands.iter().flat_map(|it| it.sector.to_le_bytes()).collect();
+        let counts: Vec<u8> =
+            commands.iter().flat_map(|it| it.sector_count.to_le_bytes()).collect();
+        Ok((PyBytes::new(py, &ops), PyBytes::new(py, &sectors), PyBytes::new(py, &counts)))
+    }
+
+    /// Begins a time without commands, in nanoseconds; `advance` lets it pass.
+    fn begin_idle(&self, py: Python<'_>, span_ns: u64) -> PyResult<()> {
+        self.with(py, |drive| {
+            drive.begin_idle(Ns(span_ns));
+            Ok(())
+        })
+    }
+
+    /// Forgets everything that was written; the blocks that were erased for it.
+    fn purge(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |drive| Ok(drive.purge()))
+    }
+
+    /// Goes on as a device with another write buffer, or other compression.
+    fn reconfigure(&self, py: Python<'_>, device: &str) -> PyResult<()> {
+        self.with(py, |drive| Ok(drive.reconfigure(DeviceConfig::resolve(device)?)?))
+    }
+
+    /// Logical pages that hold data.
+    fn mapped_pages(&self, py: Python<'_>) -> PyResult<u32> {
+        self.with(py, |drive| Ok(drive.mapped_pages()))
+    }
+
+    /// The first contradiction between the tables of the drive, if there is one.
+    fn audit(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.with(py, |drive| Ok(drive.audit().err()))
+    }
+
+    /// The drive as it stands, as bytes; what follows from them is what would have followed.
+    fn checkpoint<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.with(py, |drive| Ok(drive.checkpoint())).map(|state| PyBytes::new(py, &state))
+    }
+
+    /// The drive of a checkpoint.
+    #[staticmethod]
+    fn from_checkpoint(py: Python<'_>, state: &[u8]) -> PyResult<Self> {
+        doorway(py, || Ok(Self { drive: Mutex::new(Drive::from_checkpoint(state)?) }))
+    }
+
     /// The result of the job so far, as JSON.
     fn outcome(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |drive| Ok(drive.outcome().to_string()))

@@ -12,9 +12,11 @@ import typer
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli import (
     benchmark,
+    characterise,
     compare,
     config,
     ecc,
+    pts,
     reliability,
     replay,
     report,
@@ -46,6 +48,10 @@ VERBS: dict[str, tuple[Callable[..., None], str]] = {
     "compare": (compare.compare, "opennandlab compare greedy.json cost_benefit.json"),
     "replay": (replay.replay, "opennandlab replay msr.csv.gz -c tlc_standard --wrap"),
     "report": (report.report, "opennandlab report pts/iops.json --html iops.html --pdf iops.pdf"),
+    "characterise": (
+        characterise.characterise,
+        "opennandlab characterise --target sim:tlc_standard --output drive",
+    ),
     "validate": (validate.validate, "opennandlab validate --quick"),
 }
 GROUPS = {
@@ -53,6 +59,7 @@ GROUPS = {
     "theory": theory.app,
     "ecc": ecc.app,
     "reliability": reliability.app,
+    "pts": pts.app,
 }
 
 for _name, (_function, _example) in VERBS.items():

@@ -34,15 +34,17 @@ def show_curve(document: dict[str, Any]) -> None:
     table(table_head(document), table_rows(document))
     for point in document["points"]:
         error, unseen = point.get("relative_error"), point.get("unseen_share")
-        if error is not None and unseen is not None:
-            console.print(
-                f"{point['x']:g}: standard error {error:.0%}, worth "
-                f"{point['effective_frames'] or 0:.2g} frames; strata without errors may add "
-                f"{unseen:.0%}",
-                style="dim",
-                markup=False,
-                soft_wrap=True,
+        if error is None or unseen is None:
+            continue
+        if unseen > 1.0:
+            note = f"too few frames for a rate, only that it is below {point['fer_high']:.2g}"
+        else:
+            worth = point["effective_frames"] or 0
+            note = (
+                f"standard error {error:.0%}, worth {worth:.2g} frames; strata without errors may "
+                f"add {unseen:.0%}"
             )
+        console.print(f"{point['x']:g}: {note}", style="dim", markup=False, soft_wrap=True)
 
 
 def show_comparison(document: dict[str, Any]) -> None:

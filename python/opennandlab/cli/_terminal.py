@@ -433,15 +433,15 @@ def show_result(result: "Result") -> None:
     for head, lines in tables:
         if lines:
             console.print()
-            console.print(_table(head, lines))
+            console.print(plain_table(head, lines))
     for part in breakdown_tables(document):
         console.print()
-        console.print(_table(part.head, part.rows))
+        console.print(plain_table(part.head, part.rows))
         console.print(part.answer, markup=False, soft_wrap=True)
     console.print(f"\ndigest {result.digest}", markup=False)
 
 
-def _table(head: list[str], lines: list[list[str]]) -> "Table":
+def plain_table(head: list[str], lines: list[list[str]]) -> "Table":
     """Return a table of text on the left and figures on the right."""
     from rich.markup import escape
     from rich.table import Table

@@ -341,6 +341,7 @@ class _Job:
         engine.strata(point, errors, frames, report)
         if method == "auto" and not self._strata_are_better(point, rber):
             point.method = MONTE_CARLO
+            engine.monte_carlo(point, errors, frames, report)
 
     def _strata_are_better(self, point: Point, rber: float) -> bool:
         """Compare what both methods know: errors that were met, and those that strata stand for."""
@@ -348,8 +349,8 @@ class _Job:
 
         code = self.engine.code
         found = estimate(point.strata, code.code_bits, code.info_bits, rber)
-        if found.fer == 0.0:
-            return False
+        if found.fer == 0.0 or found.unseen_share > 1.0:
+            return False  # what was seen is the smaller part: no rate, only a bound
         if point.tally.frame_errors == 0:
             return found.fer_high < _core.ecc_interval(0, point.tally.frames)[1]
         return found.relative_error**2 * max(point.tally.frame_errors, 1) < 1.0

@@ -40,6 +40,8 @@ FIT_ERRORS = 20
 POWER_MIN, POWER_MAX = 2.0, 400.0
 # A stratum that adds less than this share of the rate is left alone.
 NEGLIGIBLE_SHARE = 1e-3
+# Strata never tried make the rate too small: by at most this part of the wanted standard error.
+UNTRIED_RATIO_MAX = 0.2
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Estimate:
         ber: Weighted rate of wrong information bits.
         relative_error: Standard deviation over FER.
         unseen_share: What strata without errors may add, extrapolated, over FER.
+        untried_share: The part of that which no frame was spent on.
         effective_frames: Frames of plain Monte Carlo of the same variance.
     """
 
@@ -62,6 +65,7 @@ class Estimate:
     ber: float
     relative_error: float
     unseen_share: float
+    untried_share: float
     effective_frames: float
 
 
@@ -87,10 +91,12 @@ def estimate(strata: Mapping[int, Tally], code_bits: int, info_bits: int, rber: 
     bits: list[float] = []
     variances: list[float] = []
     unseen: list[float] = []
+    untried: list[float] = []
     for w, weight in enumerate(weights):
         counts = strata.get(w)
         if counts is None or counts.frame_errors == 0:
-            unseen.append(weight * model.missing(counts, w))
+            kind = untried if counts is None else unseen
+            kind.append(weight * model.missing(counts, w))
             continue
         rate = counts.frame_errors / counts.frames
         rates.append(weight * rate)
@@ -98,11 +104,11 @@ def estimate(strata: Mapping[int, Tally], code_bits: int, info_bits: int, rber: 
         # One error more and one success more: a stratum that always fails is not known exactly.
         smooth = (counts.frame_errors + 1) / (counts.frames + 2)
         variances.append(weight**2 * smooth * (1.0 - smooth) / counts.frames)
-    fer, variance, more = math.fsum(rates), math.fsum(variances), math.fsum(unseen)
+    fer, variance, more = math.fsum(rates), math.fsum(variances), math.fsum(unseen + untried)
     if fer <= 0.0:
         frames = sum(counts.frames for counts in strata.values())
         high = min(1.0, max(more, _core.ecc_interval(0, frames)[1]))
-        return Estimate(0.0, 0.0, high, 0.0, math.inf, math.inf, 0.0)
+        return Estimate(0.0, 0.0, high, 0.0, math.inf, math.inf, math.inf, 0.0)
     relative = math.sqrt(variance) / fer
     # The logarithm is nearer to normal than the rate is, and stays positive.
     spread = math.exp(Z95 * math.sqrt(math.log1p(relative**2)))
@@ -113,6 +119,7 @@ def estimate(strata: Mapping[int, Tally], code_bits: int, info_bits: int, rber: 
         ber=math.fsum(bits),
         relative_error=relative,
         unseen_share=more / fer,
+        untried_share=math.fsum(untried) / fer,
         effective_frames=fer * (1.0 - fer) / variance if variance > 0.0 else math.inf,
     )
 
@@ -239,8 +246,12 @@ def next_round(
                 weight**2 * max(rate * (1.0 - rate), 1e-6 * rate),
                 counts.frames if counts else 0,
             )
-    chosen = []
-    for _ in range(ROUND_CHUNKS):
+    # A stratum that nobody looked at is worth a look before another is known better.
+    untried = [w for w in worth if w not in strata]
+    chosen = sorted(untried, key=lambda w: (-shares[w], w))[:ROUND_CHUNKS]
+    for w in chosen:
+        worth[w] = (worth[w][0], chunk_frames)
+    for _ in range(ROUND_CHUNKS - len(chosen)):
         # The chunk that lessens the variance most; one frame stands for none.
         best = max(worth, key=lambda w: (_gain(*worth[w], chunk_frames), -w))
         chosen.append(best)
@@ -267,4 +278,8 @@ def _rate(counts: Tally | None, model: _Model, w: int) -> float:
 def is_enough(found: Estimate, errors: int) -> bool:
     """Tell whether an estimate is as good as that of plain Monte Carlo with so many errors."""
     wanted = 1.0 / math.sqrt(errors)
-    return found.relative_error <= wanted and found.unseen_share <= 2.0 * wanted
+    return (
+        found.relative_error <= wanted
+        and found.unseen_share <= 2.0 * wanted
+        and found.untried_share <= UNTRIED_RATIO_MAX * wanted
+    )

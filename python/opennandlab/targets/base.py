@@ -8,7 +8,7 @@ time, is the target's own business.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -240,6 +240,8 @@ class Target(ABC):
     capacity_bytes: int
     # Smallest request: 512 or 4096.
     sector_bytes: int
+    # What it did otherwise than asked until now, each once; for the header of a report.
+    deviations: Sequence[str] = ()
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:

@@ -1,45 +1,31 @@
 //! Random numbers of the channel: a stream per frame, the same bytes on every machine.
 //!
-//! The generator is xoshiro256++ (Blackman & Vigna, "Scrambled linear pseudorandom number
-//! generators", ACM TOMS 2021). Frame `f` of a task has a stream of its own, a pure function of
-//! (seed, stream, f): frames can be simulated in any order, on any number of threads, in pieces of
-//! any size, and are always the same frames.
+//! Frame `f` of a task has a stream of its own, a pure function of (seed, stream, f): frames can be
+//! simulated in any order, on any number of threads, in pieces of any size, and are always the same
+//! frames.
 //!
 //! Normal deviates come from a ziggurat of 256 layers (Marsaglia & Tsang, "The ziggurat method for
 //! generating random variables", J. Stat. Software 5, 2000; layer and position are taken from
 //! separate bits, as Doornik advises in "An improved ziggurat method", 2005).
 
+use crate::xoshiro::{split_mix, Xoshiro256PlusPlus};
+
 /// One stream of random numbers.
 #[derive(Clone, Debug)]
-pub struct Rng {
-    state: [u64; 4],
-}
+pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
     /// The stream of frame `frame` in the stream `stream` of a run with this `seed`.
     pub fn frame(seed: u64, stream: u64, frame: u64) -> Self {
-        let mut chain = mix(mix(mix(seed) ^ stream) ^ frame);
-        Self {
-            state: std::array::from_fn(|_| {
-                chain = chain.wrapping_add(0x9e37_79b9_7f4a_7c15);
-                mix(chain)
-            }),
-        }
+        // The second step of the chain is where streams always began; it stays, for old curves.
+        let chain = mix(mix(mix(seed) ^ stream) ^ frame);
+        Self(Xoshiro256PlusPlus::from_seed(chain.wrapping_add(0x9e37_79b9_7f4a_7c15)))
     }
 
     /// 64 uniform random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
-        let s = &mut self.state;
-        let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
-        let t = s[1] << 17;
-        s[2] ^= s[0];
-        s[3] ^= s[1];
-        s[1] ^= s[2];
-        s[0] ^= s[3];
-        s[2] ^= t;
-        s[3] = s[3].rotate_left(45);
-        result
+        self.0.next_u64()
     }
 
     /// A uniform float in `(0, 1]`: its logarithm is finite.
@@ -48,27 +34,16 @@ impl Rng {
         ((self.next_u64() >> 11) + 1) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 
-    /// A uniform integer in `0..limit`, `limit > 0` (Lemire's multiply-shift with rejection).
+    /// A uniform integer in `0..limit`, `limit > 0`.
     #[inline]
     pub fn below(&mut self, limit: u64) -> u64 {
-        debug_assert!(limit > 0, "an empty range has no members");
-        let mut product = u128::from(self.next_u64()) * u128::from(limit);
-        if (product as u64) < limit {
-            let threshold = limit.wrapping_neg() % limit;
-            while (product as u64) < threshold {
-                product = u128::from(self.next_u64()) * u128::from(limit);
-            }
-        }
-        (product >> 64) as u64
+        self.0.below(limit)
     }
 }
 
-/// `SplitMix64`'s finaliser: every input bit moves every output bit.
+/// A step of `SplitMix64` from `value`: every input bit moves every output bit.
 pub(crate) fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    split_mix(&mut { value })
 }
 
 const LAYERS: usize = 256;
@@ -223,15 +198,5 @@ mod tests {
             let deviation = (f64::from(above) - n * p).abs() / (n * p * (1.0 - p)).sqrt();
             assert!(deviation < 5.0, "beyond {from}: {deviation} standard deviations");
         }
-    }
-
-    #[test]
-    fn below_is_uniform() {
-        let mut rng = Rng::frame(1, 1, 1);
-        let mut counts = [0_u32; 7];
-        for _ in 0..70_000 {
-            counts[rng.below(7) as usize] += 1;
-        }
-        assert!(counts.iter().all(|&count| count.abs_diff(10_000) < 465), "{counts:?}");
     }
 }

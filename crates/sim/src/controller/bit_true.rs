@@ -96,6 +96,11 @@ impl BitTrue {
         })
     }
 
+    /// Noise follows from this seed from now on.
+    pub fn reseed(&mut self, seed: u64) {
+        self.noise = Rng::stream(seed, "ecc.bit_true");
+    }
+
     /// Reads the page whose data has this hash at an error rate, up the ladder.
     pub fn read(&mut self, data: u64, rber: f64, ladder: &Ladder) -> Fate {
         let mut data = Rng::from_seed(data);

@@ -148,6 +148,16 @@ impl ReadErrors {
         self
     }
 
+    /// Draws follow from this seed from now on.
+    pub fn reseed(&mut self, seed: u64) {
+        self.rng = Rng::stream(seed, "ecc.uncorrectable");
+        self.hazard_left = self.rng.exponential();
+        self.is_lost = false;
+        if let Some(bit_true) = &mut self.bit_true {
+            bit_true.reseed(seed);
+        }
+    }
+
     /// The rungs that reads may climb.
     pub fn ladder(&self) -> &Ladder {
         &self.ladder

@@ -11,6 +11,7 @@ use crate::controller::ecc::ReadErrors;
 use crate::ftl::{FlashSink, Ftl, NoRoom};
 use crate::geometry::Geometry;
 use crate::host::cache::{Offer, ReadCache, WriteCache};
+use crate::host::throttle::Throttle;
 use crate::host::HostConfig;
 use crate::nand::Media;
 use crate::op::{HostCommand, HostOp, Source, HOST_OP_KINDS};
@@ -107,6 +108,8 @@ pub struct Drive {
     pub(crate) is_worn_out: bool,
     /// What the measured stage watches.
     pub(crate) observation: Observation,
+    /// The throttles as the last cell left them; `None` before the first.
+    pub(crate) throttle: Option<Throttle>,
 }
 
 impl Drive {
@@ -129,11 +132,65 @@ impl Drive {
             host: HostCounters::default(),
             is_worn_out: false,
             observation: Observation::default(),
+            throttle: None,
             seed,
             config,
             media,
             ftl,
         }
+    }
+
+    /// Lets everything that is drawn at random follow from this seed from now on.
+    pub(crate) fn reseed(&mut self, seed: u64) {
+        self.ftl.reseed(seed);
+        self.errors.reseed(seed);
+    }
+
+    /// Pages of the write buffer, written through and read, in the order of their policies.
+    pub(crate) fn save_memory(&self) -> [Vec<u64>; 3] {
+        let clean = self.clean.as_deref();
+        let saved = |cache: Option<&ReadCache>| cache.map_or_else(Vec::new, ReadCache::save);
+        [
+            self.buffer.as_ref().map_or_else(Vec::new, WriteCache::save),
+            saved(clean.and_then(|clean| clean.written.as_ref())),
+            saved(clean.and_then(|clean| clean.read.as_ref())),
+        ]
+    }
+
+    /// Restores what [`Drive::save_memory`] gave.
+    pub(crate) fn restore_memory(&mut self, memory: &[Vec<u64>; 3]) -> Result<(), String> {
+        let pages = u64::from(self.ftl.logical_pages());
+        if memory.iter().flatten().any(|&number| number & u64::from(u32::MAX) >= pages) {
+            return Err("a cache holds a page beyond the capacity".into());
+        }
+        let [waiting, written, read] = memory;
+        let clean = self.clean.as_deref_mut();
+        let (through, cache) =
+            clean.map_or((None, None), |clean| (clean.written.as_mut(), clean.read.as_mut()));
+        let fits = self.buffer.as_mut().map_or(waiting.is_empty(), |it| it.restore(waiting))
+            && through.map_or(written.is_empty(), |it| it.restore(written))
+            && cache.map_or(read.is_empty(), |it| it.restore(read));
+        if fits {
+            Ok(())
+        } else {
+            Err("a cache holds what its policy cannot".into())
+        }
+    }
+
+    /// Brings the drive into the state in which nothing was written; returns the blocks that were
+    /// erased for it. Wear, bad blocks and temperature stay.
+    pub(crate) fn purge(&mut self) -> u64 {
+        let setup = self.config.pool_setup(self.seed);
+        let erased = self.ftl.purge(&self.config.ftl, &setup, &mut self.media);
+        self.forget_memory();
+        self.is_worn_out = false;
+        erased
+    }
+
+    /// Write buffer and caches as they are when nothing is in them.
+    pub(crate) fn forget_memory(&mut self) {
+        self.buffer = self.config.host.build_write_cache(self.config.ftl.write_buffer_pages);
+        self.clean = CleanCaches::of(&self.config.host);
     }
 
     /// The parts that flash operations go to, and the rest.

@@ -1,5 +1,6 @@
 //! One host of a stage under way: its commands drawn ahead, its next arrival, its bursts.
 
+use super::drive::Drive;
 use crate::op::HostCommand;
 use crate::workload::{Admission, Load};
 
@@ -48,6 +49,17 @@ impl Feed {
             self.is_exhausted |= self.batch.is_empty();
         }
         !self.is_exhausted
+    }
+
+    /// Asks for what the next commands of a timed stage will touch.
+    #[inline]
+    pub(crate) fn prefetch_ahead(&self, drive: &Drive) {
+        if let Some(coming) = self.batch.get(self.batch_next + 8) {
+            drive.prefetch_entry(coming);
+        }
+        if let Some(coming) = self.batch.get(self.batch_next + 4) {
+            drive.prefetch_page(coming);
+        }
     }
 
     /// The next command; there is one after [`Feed::refill`] said so.

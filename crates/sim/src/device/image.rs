@@ -19,29 +19,35 @@ use super::drive::Drive;
 use crate::ftl::{Ftl, FtlSnapshot};
 use crate::nand::{CellMode, Media};
 
-const MAGIC: &[u8; 8] = b"ONLIMAGE";
-const VERSION: u32 = 2;
+const MAGIC: Magic = Magic { word: *b"ONLIMAGE", version: 2 };
 const HEADER_BYTES: usize = 24;
 
 /// Why bytes are no usable device image.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
     /// The first bytes are not those of an image.
-    #[error("not a device image: it does not start with ONLIMAGE")]
-    Foreign,
+    #[error("not a device image: it does not start with {word}")]
+    Foreign {
+        /// How it should start.
+        word: String,
+    },
     /// Written by a newer version.
-    #[error("image format {found} is newer than this version reads (up to {VERSION})")]
+    #[error("image format {found} is newer than this version reads (up to {known})")]
     Newer {
         /// Format of the file.
         found: u32,
+        /// Format that this version reads.
+        known: u32,
     },
     /// Written by an older version, whose tables lack what drives hold now.
     #[error(
-        "image format {found} is older than this version reads ({VERSION}): make the image anew"
+        "image format {found} is older than this version reads ({known}): make the image anew"
     )]
     Older {
         /// Format of the file.
         found: u32,
+        /// Format that this version reads.
+        known: u32,
     },
     /// Bytes are missing, or there are too many.
     #[error(
@@ -87,28 +93,59 @@ pub(super) fn save(drive: &Drive) -> Vec<u8> {
         copyback_depths: drive.media.copyback_depths.clone(),
         ftl: drive.ftl.snapshot(),
     };
-    let body = postcard::to_allocvec(&body).expect("plain numbers always serialise");
-    let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
-    bytes.extend(MAGIC);
-    bytes.extend(VERSION.to_le_bytes());
-    bytes.extend((body.len() as u64).to_le_bytes());
-    bytes.extend(crc32fast::hash(&body).to_le_bytes());
-    bytes.extend(body);
-    bytes
+    seal(&MAGIC, &body, std::iter::empty())
 }
 
 /// The drive and the checksum of its image.
 pub(super) fn load(bytes: &[u8], seed: u64) -> Result<(Drive, u32), ImageError> {
-    if bytes.len() < HEADER_BYTES || &bytes[..8] != MAGIC {
-        return Err(ImageError::Foreign);
+    let (body, rest, checksum) = open(&MAGIC, bytes)?;
+    if !rest.is_empty() {
+        return Err(ImageError::Content(format!("{} bytes too many", rest.len())));
+    }
+    assemble(body, seed).map(|drive| (drive, checksum)).map_err(ImageError::Content)
+}
+
+/// How a format begins.
+pub(super) struct Magic {
+    pub(super) word: [u8; 8],
+    pub(super) version: u32,
+}
+
+/// A body and the bytes that follow it, with their header.
+pub(super) fn seal<T: Serialize>(
+    magic: &Magic,
+    body: &T,
+    tail: impl Iterator<Item = u8>,
+) -> Vec<u8> {
+    let header = vec![0; HEADER_BYTES];
+    let mut bytes = postcard::to_extend(body, header).expect("plain numbers always serialise");
+    bytes.extend(tail);
+    let body = &bytes[HEADER_BYTES..];
+    let (length, checksum) = (body.len() as u64, crc32fast::hash(body));
+    bytes[..8].copy_from_slice(&magic.word);
+    bytes[8..12].copy_from_slice(&magic.version.to_le_bytes());
+    bytes[12..20].copy_from_slice(&length.to_le_bytes());
+    bytes[20..24].copy_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+/// The body, the bytes that follow it, and the checksum of both.
+pub(super) fn open<'a, T: Deserialize<'a>>(
+    magic: &Magic,
+    bytes: &'a [u8],
+) -> Result<(T, &'a [u8], u32), ImageError> {
+    if bytes.len() < HEADER_BYTES || bytes[..8] != magic.word {
+        let word = String::from_utf8_lossy(&magic.word).into_owned();
+        return Err(ImageError::Foreign { word });
     }
     let number =
         |first: usize| u32::from_le_bytes(std::array::from_fn(|index| bytes[first + index]));
-    if number(8) > VERSION {
-        return Err(ImageError::Newer { found: number(8) });
+    let (found, known) = (number(8), magic.version);
+    if found > known {
+        return Err(ImageError::Newer { found, known });
     }
-    if number(8) < VERSION {
-        return Err(ImageError::Older { found: number(8) });
+    if found < known {
+        return Err(ImageError::Older { found, known });
     }
     let body = &bytes[HEADER_BYTES..];
     let expected = u64::from(number(12)) | u64::from(number(16)) << 32;
@@ -119,9 +156,9 @@ pub(super) fn load(bytes: &[u8], seed: u64) -> Result<(Drive, u32), ImageError> 
     if checksum != number(20) {
         return Err(ImageError::Checksum { found: checksum, expected: number(20) });
     }
-    let body: Body =
-        postcard::from_bytes(body).map_err(|error| ImageError::Content(error.to_string()))?;
-    assemble(body, seed).map(|drive| (drive, checksum)).map_err(ImageError::Content)
+    let (body, rest) =
+        postcard::take_from_bytes(body).map_err(|error| ImageError::Content(error.to_string()))?;
+    Ok((body, rest, checksum))
 }
 
 fn assemble(body: Body, seed: u64) -> Result<Drive, String> {

@@ -4,13 +4,17 @@
 mod account;
 mod backend;
 mod capacity;
+mod cell;
+mod checkpoint;
 mod collector;
 mod config;
 mod drive;
 mod feed;
+mod idle;
 mod image;
 mod instant;
 mod outcome;
+mod reconfigure;
 mod run;
 mod series;
 mod simulation;
@@ -18,6 +22,7 @@ mod sink;
 mod steady;
 mod stepping;
 mod timed;
+mod window;
 
 pub use backend::Observation;
 pub use config::DeviceConfig;

@@ -321,18 +321,6 @@ impl Current {
         Some(command)
     }
 
-    /// Asks for what the next commands of a timed stage will touch.
-    #[inline]
-    fn prefetch_ahead(&self, tenant: usize, drive: &Drive) {
-        let feed = &self.feeds[tenant];
-        if let Some(coming) = feed.batch.get(feed.batch_next + 8) {
-            drive.prefetch_entry(coming);
-        }
-        if let Some(coming) = feed.batch.get(feed.batch_next + 4) {
-            drive.prefetch_page(coming);
-        }
-    }
-
     /// One chunk of commands without time; true when the stage is over.
     fn advance_instant(&mut self, drive: &mut Drive) -> bool {
         if !self.is_open(Ns(0)) || !self.feeds[0].refill() {
@@ -404,8 +392,8 @@ impl Current {
             return;
         }
         if let Some(command) = self.next_command(tenant, timed.now()) {
-            self.prefetch_ahead(tenant, drive);
             let feed = &mut self.feeds[tenant];
+            feed.prefetch_ahead(drive);
             if let Some(bursts) = &mut feed.load.bursts {
                 bursts.count(&command);
                 feed.outstanding += 1;
@@ -520,18 +508,18 @@ impl Current {
     }
 }
 
-fn total(counts: &[u64]) -> u64 {
+pub(super) fn total(counts: &[u64]) -> u64 {
     counts.iter().sum()
 }
 
 /// Flash operations since the drive was made.
-fn flash_ops(drive: &Drive) -> u64 {
+pub(super) fn flash_ops(drive: &Drive) -> u64 {
     let counters = drive.ftl.counters();
     total(&counters.programs) + total(&counters.reads) + total(&counters.erases)
 }
 
 /// What a slice is measured in.
-fn work_done(drive: &Drive) -> u64 {
+pub(super) fn work_done(drive: &Drive) -> u64 {
     flash_ops(drive) + total(&drive.host.commands)
 }
 

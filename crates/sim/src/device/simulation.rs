@@ -3,12 +3,27 @@
 use serde_json::{json, Value};
 
 use super::backend::Observation;
+use super::cell::CellRun;
+use super::checkpoint;
 use super::config::DeviceConfig;
 use super::drive::Drive;
+use super::idle::IdleRun;
 use super::image::{self, ImageError};
 use super::outcome;
 use super::run::{Progress, Run};
+use crate::config::ConfigError;
+use crate::op::HostCommand;
+use crate::units::Ns;
+use crate::workload::cell::CellSpec;
 use crate::workload::{Job, Space};
+
+/// What the drive is busy with.
+enum Work {
+    None,
+    Run(Box<Run>),
+    Cell(Box<CellRun>),
+    Idle(Box<IdleRun>),
+}
 
 /// One simulated drive.
 ///
@@ -30,7 +45,7 @@ use crate::workload::{Job, Space};
 /// ```
 pub struct Simulation {
     drive: Drive,
-    run: Option<Run>,
+    work: Work,
     /// How the drive came to be, for the result's `state`.
     origin: Value,
 }
@@ -39,7 +54,7 @@ impl Simulation {
     /// A drive fresh from the factory; `seed` decides its bad blocks and the choices of its
     /// policies.
     pub fn new(config: DeviceConfig, seed: u64) -> Self {
-        Self { drive: Drive::new(config, seed), run: None, origin: json!("fresh") }
+        Self { drive: Drive::new(config, seed), work: Work::None, origin: json!("fresh") }
     }
 
     /// The drive of an image.
@@ -48,12 +63,32 @@ impl Simulation {
     /// [`ImageError`] when the bytes are no image of this version, or contradict themselves.
     pub fn from_image(bytes: &[u8], seed: u64) -> Result<Self, ImageError> {
         let (drive, checksum) = image::load(bytes, seed)?;
-        Ok(Self { drive, run: None, origin: json!({ "image_crc32": format!("{checksum:08x}") }) })
+        Ok(Self {
+            drive,
+            work: Work::None,
+            origin: json!({ "image_crc32": format!("{checksum:08x}") }),
+        })
     }
 
     /// The drive as bytes. Pages in the write buffer are not in it: they are volatile.
     pub fn image(&self) -> Vec<u8> {
         image::save(&self.drive)
+    }
+
+    /// The drive as bytes from which [`Simulation::from_checkpoint`] goes on exactly as this one
+    /// does: with the pages in its write buffer and caches. Work that is not finished is dropped.
+    pub fn checkpoint(&mut self) -> Vec<u8> {
+        self.drop_work();
+        checkpoint::save(&self.drive)
+    }
+
+    /// The drive of a checkpoint.
+    ///
+    /// # Errors
+    /// [`ImageError`] when the bytes are no checkpoint of this version, or contradict themselves.
+    pub fn from_checkpoint(bytes: &[u8]) -> Result<Self, ImageError> {
+        let drive = checkpoint::load(bytes)?;
+        Ok(Self { drive, work: Work::None, origin: json!("checkpoint") })
     }
 
     /// The resolved device.
@@ -73,21 +108,100 @@ impl Simulation {
 
     /// Begins a job; one that was under way is dropped.
     pub fn begin(&mut self, job: Job) {
-        self.run = Some(Run::new(job, &self.drive));
+        self.work = Work::Run(Box::new(Run::new(job, &self.drive)));
     }
 
-    /// Runs about `max_ops` operations further; without a job, nothing is left to do.
+    /// Begins a stimulus, given as the JSON of a [`CellSpec`]: [`Simulation::advance`] carries it
+    /// out, [`Simulation::cell`] tells what it gave. Work that was under way is dropped.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when the stimulus cannot be; then nothing has changed.
+    pub fn begin_cell(&mut self, spec: &str, seed: u64) -> Result<(), ConfigError> {
+        let cell = CellSpec::resolve(spec, self.space())?;
+        self.drop_work();
+        self.work = Work::Cell(Box::new(CellRun::new(cell, &mut self.drive, seed)));
+        Ok(())
+    }
+
+    /// What the stimulus gave so far; null when there is none.
+    pub fn cell(&self) -> Value {
+        match &self.work {
+            Work::Cell(cell) => cell.outcome(&self.drive),
+            _ => Value::Null,
+        }
+    }
+
+    /// The first commands of a stimulus, threads in turn.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when the stimulus cannot be.
+    pub fn cell_commands(
+        &self,
+        spec: &str,
+        seed: u64,
+        count: usize,
+    ) -> Result<Vec<HostCommand>, ConfigError> {
+        let mut commands = Vec::with_capacity(count);
+        CellSpec::resolve(spec, self.space())?.generator(seed).fill(&mut commands, count);
+        Ok(commands)
+    }
+
+    /// Begins a time without commands, which [`Simulation::advance`] lets pass. Work that was under
+    /// way is dropped.
+    pub fn begin_idle(&mut self, span: Ns) {
+        self.drop_work();
+        self.work = Work::Idle(Box::new(IdleRun::new(&mut self.drive, span)));
+    }
+
+    /// Brings the drive into the state in which nothing was written, and returns how many blocks
+    /// were erased for it. Wear and bad blocks stay. Work that was under way is dropped.
+    pub fn purge(&mut self) -> u64 {
+        self.drop_work();
+        self.drive.purge()
+    }
+
+    /// Goes on as the device of another configuration, which may differ in its write buffer, and
+    /// while nothing is written in its compression. Work that was under way is dropped.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when the two differ in what cannot change, or not now.
+    pub fn reconfigure(&mut self, config: DeviceConfig) -> Result<(), ConfigError> {
+        self.drop_work();
+        self.drive.reconfigure(config)
+    }
+
+    /// Logical pages that hold data, those that wait in the write buffer left out.
+    pub fn mapped_pages(&self) -> u32 {
+        self.drive.ftl.mapped_pages()
+    }
+
+    /// Work that is dropped may leave erases whose end nobody will report.
+    fn drop_work(&mut self) {
+        self.work = Work::None;
+        self.drive.ftl.settle();
+    }
+
+    /// Runs about `max_ops` operations further; without work, nothing is left to do.
     pub fn advance(&mut self, max_ops: u64) -> Progress {
-        match &mut self.run {
-            Some(run) => run.advance(&mut self.drive, max_ops),
-            None => Progress { finished: true, ..Progress::default() },
+        match &mut self.work {
+            Work::Run(run) => run.advance(&mut self.drive, max_ops),
+            Work::Cell(cell) => cell.advance(&mut self.drive, max_ops),
+            Work::Idle(idle) => idle.advance(&mut self.drive, max_ops),
+            Work::None => Progress { finished: true, ..Progress::default() },
+        }
+    }
+
+    fn run(&self) -> Option<&Run> {
+        match &self.work {
+            Work::Run(run) => Some(run),
+            _ => None,
         }
     }
 
     /// The result of the job so far: `{effective, workload, state, metrics, series, checks,
     /// warnings, complete}`; metrics, series and checks are there once the measured part began.
     pub fn outcome(&self) -> Value {
-        if let Some(run) = &self.run {
+        if let Some(run) = self.run() {
             return outcome::document(&self.drive, run, &self.origin);
         }
         let effective = self.drive.config.effective();
@@ -96,7 +210,7 @@ impl Simulation {
 
     /// The spans recorded in the measured part, when they were asked for.
     pub fn timeline(&self) -> Option<Value> {
-        self.run.as_ref()?.timed_stage()?.timeline()
+        self.run()?.timed_stage()?.timeline()
     }
 
     /// Checks that all tables of the drive agree.

@@ -156,6 +156,18 @@ impl TimedStage {
         }
     }
 
+    /// The host is away from now on: dies go on with what they would do at the end of a burst.
+    pub(super) fn rest(&mut self, drive: &mut Drive) {
+        let now = self.engine.now();
+        for die in 0..drive.geometry.die_count {
+            self.collect(drive, die);
+            let after = self.collector.as_mut().and_then(|it| it.became_idle(die, now));
+            if let Some(after) = after.filter(|_| self.backend.is_idle(DieId(die))) {
+                self.engine.schedule(after, IDLE + die);
+            }
+        }
+    }
+
     pub(super) fn idle_timer(&mut self, drive: &mut Drive, die: u32) {
         let now = self.engine.now();
         if self.collector.as_mut().is_some_and(|it| it.is_rested(die, now)) {

@@ -16,6 +16,7 @@ use super::backend::{Backend, Observation};
 use super::collector::{Collector, Stalled};
 use super::drive::{Drive, Front};
 use super::sink::{CacheSlots, TimedSink};
+use super::window::Completion;
 use crate::controller::breakdown::{Breakdown, Part, Parts};
 use crate::controller::plain::HOST_EVENT;
 use crate::controller::{FlashOp, NO_COMMAND};
@@ -69,10 +70,10 @@ pub(super) struct Slot {
 }
 
 /// What the device puts between host and flash.
-struct HostPath {
+pub(super) struct HostPath {
     link: Option<Link>,
     processor: Option<Processor>,
-    throttle: Option<Throttle>,
+    pub(super) throttle: Option<Throttle>,
     overhead: Ns,
     decode: Ns,
 }
@@ -81,7 +82,7 @@ struct HostPath {
 pub(crate) struct TimedStage {
     pub(crate) engine: Engine,
     pub(super) backend: Backend,
-    path: HostPath,
+    pub(super) path: HostPath,
     pub(super) slots: Vec<Slot>,
     free_slots: Vec<u32>,
     depth_max: u32,
@@ -93,6 +94,10 @@ pub(crate) struct TimedStage {
     area: u128,
     area_until: Ns,
     pub(crate) latencies: LatencyBook,
+    /// Whether latencies are recorded here; a cell keeps its own.
+    pub(crate) keeps_latencies: bool,
+    /// The command that completed last.
+    pub(crate) last: Completion,
     pub(crate) tally: TimedTally,
     /// What each host got, when they have names.
     pub(crate) tenants: Option<Box<TenantBook>>,
@@ -117,6 +122,8 @@ pub(crate) struct TimedTally {
     pub(crate) served_bytes: [u64; HOST_OP_KINDS],
     pub(crate) served_commands: [u64; HOST_OP_KINDS],
     pub(crate) flash_ops: u64,
+    /// Sum of the latencies of all commands.
+    pub(crate) latency_ns: u128,
     /// When the last command completed.
     pub(crate) last_completion: Ns,
 }
@@ -157,6 +164,8 @@ impl TimedStage {
             area: 0,
             area_until: Ns(0),
             latencies: LatencyBook::default(),
+            keeps_latencies: true,
+            last: Completion::default(),
             tally: TimedTally::default(),
             tenants: TenantBook::of(hosts),
             is_worn_out: false,
@@ -452,14 +461,18 @@ impl TimedStage {
         let Slot { command, submitted, .. } = self.slots[index as usize];
         self.free_slots.push(index);
         let latency = now - submitted;
-        self.latencies.record(command.op, latency);
+        if self.keeps_latencies {
+            self.latencies.record(command.op, latency);
+        }
         if let Some(breakdown) = &mut self.breakdown {
             breakdown.record(command.op, latency, &self.parts[index as usize]);
         }
         let (kind, bytes) = (command.op.index(), bytes_of(&command));
+        self.last = Completion { kind, bytes, latency };
         self.tally.served += 1;
         self.tally.served_commands[kind] += 1;
         self.tally.served_bytes[kind] += bytes;
+        self.tally.latency_ns += u128::from(latency.0);
         self.tally.last_completion = now;
         if let Some(tenants) = &mut self.tenants {
             tenants.record(&command, latency);
@@ -487,7 +500,7 @@ impl TimedStage {
     /// Relative gap between the integral of outstanding commands and the sum of their latencies:
     /// zero unless a command was lost or counted twice (Little's law in its exact, finite form).
     pub(crate) fn littles_law_error(&self) -> f64 {
-        let sum = self.latencies.all().sum_ns() as f64;
+        let sum = self.tally.latency_ns as f64;
         let area = self.area as f64;
         if area == 0.0 {
             sum

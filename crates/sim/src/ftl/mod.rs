@@ -28,6 +28,7 @@ mod layout;
 mod map;
 mod options;
 mod pool;
+mod renew;
 mod room;
 mod slc;
 mod snapshot;

@@ -68,6 +68,18 @@ impl Latencies {
         self.sum_ns
     }
 
+    /// The longest sample in nanoseconds; 0 without samples.
+    pub fn max_ns(&self) -> u64 {
+        self.max_ns
+    }
+
+    /// Bins that hold samples, ascending: the largest value in nanoseconds that falls into the bin
+    /// (at most the longest sample), and how many do.
+    pub fn bins(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let bins = self.histogram.iter_recorded();
+        bins.map(|bin| (bin.value_iterated_to().min(self.max_ns), bin.count_at_value()))
+    }
+
     /// Mean in microseconds; `None` without samples.
     pub fn mean_us(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.sum_ns as f64 / self.count() as f64 * 1e-3)

@@ -283,6 +283,41 @@ impl Throttle {
         (wear.is_some() || heat.is_some()).then_some(Self { wear, heat, waited: Ns(0) })
     }
 
+    /// The same throttles, at the time 0 of a clock that starts `now`.
+    #[must_use]
+    pub fn at_start(mut self, now: Ns) -> Self {
+        if let Some((_, bucket)) = &mut self.wear {
+            bucket.refill(now);
+            bucket.refilled = Ns(0);
+        }
+        if let Some(heat) = &mut self.heat {
+            heat.settle(now);
+            heat.at = Ns(0);
+            heat.gate = Ns(heat.gate.0.saturating_sub(now.0));
+        }
+        self.waited = Ns(0);
+        self
+    }
+
+    /// The state at the time 0 of a clock, as [`Throttle::at_start`] left it: tokens, temperature,
+    /// whether it is hot, and until when the next command of a hot drive waits.
+    pub fn save(&self) -> (f64, f64, bool, u64) {
+        let heat = self.heat.as_ref();
+        let tokens = self.wear.as_ref().map_or(0.0, |(_, bucket)| bucket.tokens);
+        let (celsius, is_hot) = heat.map_or((0.0, false), |heat| (heat.celsius, heat.is_hot));
+        (tokens, celsius, is_hot, heat.map_or(0, |heat| heat.gate.0))
+    }
+
+    /// Restores what [`Throttle::save`] gave, into throttles that are new.
+    pub fn restore(&mut self, (tokens, celsius, is_hot, gate): (f64, f64, bool, u64)) {
+        if let Some((_, bucket)) = &mut self.wear {
+            bucket.tokens = tokens;
+        }
+        if let Some(heat) = &mut self.heat {
+            (heat.celsius, heat.is_hot, heat.gate) = (celsius, is_hot, Ns(gate));
+        }
+    }
+
     /// How long a command of the host must wait before it starts; counts its bytes. Called once for
     /// each command, in order of time.
     pub fn delay(&mut self, now: Ns, op: HostOp, bytes: u64) -> Ns {

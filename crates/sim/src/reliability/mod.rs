@@ -158,5 +158,13 @@ fn require(is_good: bool, path: &str, value: f64, accepted: &str) -> Result<(), 
     Err(ConfigError::new(path, format!("{value:e} is not usable; accepted: {accepted}")))
 }
 
+/// Whether a floor, and a factor times a power of the P/E cycles, make a curve.
+fn require_power_law(floor: f64, factor: f64, exponent: f64) -> Result<(), ConfigError> {
+    require((0.0..=RBER_MAX).contains(&floor), "floor", floor, "0 to 0.5")?;
+    require(factor >= 0.0 && factor.is_finite(), "factor", factor, "0 or more")?;
+    let is_good = exponent > 0.0 && exponent.is_finite();
+    require(is_good, "exponent", exponent, "a number above 0")
+}
+
 #[cfg(test)]
 mod tests;

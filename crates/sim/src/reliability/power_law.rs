@@ -10,7 +10,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{require, RberModel, Stress, RBER_MAX};
+use super::{require_power_law, RberModel, Stress, RBER_MAX};
 use crate::config::ConfigError;
 
 /// A floor plus a power of the P/E cycles.
@@ -40,11 +40,7 @@ impl PowerLaw {
     /// # Errors
     /// [`ConfigError`] with the key, the value and what is accepted.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let Self { floor, factor, exponent } = *self;
-        require((0.0..=RBER_MAX).contains(&floor), "floor", floor, "0 to 0.5")?;
-        require(factor >= 0.0 && factor.is_finite(), "factor", factor, "0 or more")?;
-        let is_good = exponent > 0.0 && exponent.is_finite();
-        require(is_good, "exponent", exponent, "a number above 0")
+        require_power_law(self.floor, self.factor, self.exponent)
     }
 }
 

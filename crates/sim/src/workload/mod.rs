@@ -4,6 +4,7 @@
 //! ([`Generator`]): *describe, compile, use*. A generator knows addresses and arrival times; it
 //! knows neither pages nor time passing in the drive.
 
+pub mod cell;
 pub(crate) mod check;
 pub mod config;
 mod durability;

@@ -30,6 +30,21 @@ impl BlockSizes {
         Self { choices: vec![(bytes, 1.0)] }
     }
 
+    /// Sizes with their weights, in any order.
+    ///
+    /// # Errors
+    /// When there is none, or one is named twice.
+    pub fn of(mut choices: Vec<(u64, f64)>) -> Result<Self, String> {
+        choices.sort_by_key(|&(bytes, _)| bytes);
+        if let Some(pair) = choices.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(format!("{} bytes are named twice", pair[0].0));
+        }
+        if choices.is_empty() {
+            return Err("no size; accepted: at least one with its weight".to_owned());
+        }
+        Ok(Self { choices })
+    }
+
     /// The smallest size in bytes: what addresses are aligned to by default.
     pub fn bytes_min(&self) -> u64 {
         self.choices[0].0
@@ -76,14 +91,7 @@ impl BlockSizes {
             })?;
             choices.push((parse_bytes(key)?, weight));
         }
-        choices.sort_by_key(|&(bytes, _)| bytes);
-        if let Some(pair) = choices.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(format!("{} bytes are named twice", pair[0].0));
-        }
-        if choices.is_empty() {
-            return Err("the map is empty; accepted: at least one `size: weight`".to_owned());
-        }
-        Ok(Self { choices })
+        Self::of(choices)
     }
 }
 

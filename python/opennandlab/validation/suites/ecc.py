@@ -208,9 +208,8 @@ def _strata() -> Iterator[Case]:
             quantity="fer",
             measure=read("points.0.fer"),
             expected=partial(codeword_failure, bits, t, rber),
-            # Beyond t errors every word is lost, so sampling ends within the first stratum; the
-            # next one, n p / (t + 2) of it, is left out: 4.2 % and less.
-            tolerance=0.05,
+            # Every word beyond t errors is lost, so counting adds no error; strata left out do.
+            tolerance=0.005,
             formula=f"P(X > {t}), X ~ Binomial({bits}, {rber:g})",
         )
 

@@ -74,6 +74,10 @@ impl GcPolicy for DChoices {
         self.candidates.remove(block);
     }
 
+    fn reseed(&mut self, rng: Rng) {
+        self.rng = rng;
+    }
+
     fn save(&self) -> Vec<u64> {
         self.candidates.save()
     }

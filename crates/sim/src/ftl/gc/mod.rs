@@ -66,6 +66,9 @@ pub trait GcPolicy: Send {
     /// Takes a candidate out, because wear leveling collects it.
     fn remove(&mut self, block: u32, live_count: u16);
 
+    /// Random choices follow from this stream from now on; policies without any ignore it.
+    fn reseed(&mut self, _rng: Rng) {}
+
     /// The candidates and what is remembered of them, as numbers for a device image.
     fn save(&self) -> Vec<u64>;
 

@@ -52,6 +52,10 @@ impl GcPolicy for Random {
         self.candidates.remove(block);
     }
 
+    fn reseed(&mut self, rng: Rng) {
+        self.rng = rng;
+    }
+
     fn save(&self) -> Vec<u64> {
         self.candidates.save()
     }

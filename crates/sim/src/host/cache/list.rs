@@ -25,6 +25,8 @@ pub(super) struct Lists<const N: usize> {
     oldest: [u32; N],
     newest: [u32; N],
     lengths: [usize; N],
+    /// Pages in all lists together, at most.
+    room: usize,
 }
 
 impl<const N: usize> Lists<N> {
@@ -37,6 +39,7 @@ impl<const N: usize> Lists<N> {
             oldest: [NONE; N],
             newest: [NONE; N],
             lengths: [0; N],
+            room: page_count,
         }
     }
 
@@ -105,6 +108,36 @@ impl<const N: usize> Lists<N> {
         self.detach(slot);
         self.attach(slot, list);
         true
+    }
+
+    /// All pages, list by list from oldest to newest: list, mark and page in one number.
+    pub fn save(&self) -> Vec<u64> {
+        let mut numbers = Vec::with_capacity(self.lengths.iter().sum());
+        for list in 0..N {
+            let mut slot = self.oldest[list];
+            while let Some(node) = self.nodes.get(slot as usize) {
+                let mark = u64::from(node.is_marked) << 32;
+                numbers.push((list as u64) << 33 | mark | u64::from(node.lpn.0));
+                slot = node.newer;
+            }
+        }
+        numbers
+    }
+
+    /// Restores what [`Lists::save`] gave, into empty lists; false if that cannot be.
+    pub fn restore(&mut self, numbers: &[u64]) -> bool {
+        numbers.len() <= self.room
+            && numbers.iter().all(|&number| {
+                let (list, lpn) = ((number >> 33) as usize, Lpn(number as u32));
+                let fits = list < N && self.list_of(lpn).is_none();
+                if fits {
+                    self.add(list, lpn);
+                    if number >> 32 & 1 == 1 {
+                        self.mark(lpn);
+                    }
+                }
+                fits
+            })
     }
 
     fn attach(&mut self, slot: u32, list: usize) {

@@ -51,6 +51,13 @@ pub trait Replacement: Send {
 
     /// Drops the page that would leave next.
     fn take_victim(&mut self) -> Option<Lpn>;
+
+    /// What is here and in which order, as numbers whose low 32 bits are the page.
+    fn save(&self) -> Vec<u64>;
+
+    /// Restores what [`Replacement::save`] gave, into an empty cache. False: the numbers are no
+    /// state of this policy.
+    fn restore(&mut self, numbers: &[u64]) -> bool;
 }
 
 /// The replacement policies.
@@ -169,6 +176,16 @@ impl ReadCache {
         } else {
             self.pages.insert(lpn);
         }
+    }
+
+    /// What is here, see [`Replacement::save`].
+    pub fn save(&self) -> Vec<u64> {
+        self.pages.save()
+    }
+
+    /// Restores what [`ReadCache::save`] gave, into an empty cache; false if that cannot be.
+    pub fn restore(&mut self, numbers: &[u64]) -> bool {
+        self.pages.restore(numbers)
     }
 
     /// Drops the copy of a page whose data have changed.

@@ -91,4 +91,12 @@ impl Replacement for TwoQ {
         }
         Some(victim)
     }
+
+    fn save(&self) -> Vec<u64> {
+        self.pages.save()
+    }
+
+    fn restore(&mut self, numbers: &[u64]) -> bool {
+        self.pages.restore(numbers) && self.len() <= self.capacity
+    }
 }

@@ -73,6 +73,19 @@ impl WriteCache {
         self.waiting.as_mut()?.take_victim()
     }
 
+    /// The pages that wait, see [`Replacement::save`].
+    pub fn save(&self) -> Vec<u64> {
+        self.waiting.as_ref().map_or_else(Vec::new, |waiting| waiting.save())
+    }
+
+    /// Restores what [`WriteCache::save`] gave, into an empty cache; false if that cannot be.
+    pub fn restore(&mut self, numbers: &[u64]) -> bool {
+        match &mut self.waiting {
+            Some(waiting) => waiting.restore(numbers),
+            None => numbers.is_empty(),
+        }
+    }
+
     /// Forgets a page; false if it did not wait.
     pub fn trim(&mut self, lpn: Lpn) -> bool {
         self.waiting.as_mut().is_some_and(|waiting| waiting.remove(lpn))

@@ -1,0 +1,96 @@
+//! A drive at rest as bytes, exactly: what follows from them is what would have followed.
+//!
+//! ```text
+//! offset  bytes  field
+//!      0      8  "ONLSTATE"
+//!      8      4  format version, little endian
+//!     12      8  length of the body, little endian
+//!     20      4  CRC-32 of the body, little endian
+//!     24      …  body: State (postcard), then the out-of-band areas, 4 bytes each, little endian
+//! ```
+//! An image (`image`) is the drive after a power cut; this is the drive as it stands, between two
+//! cells: media and FTL tables, and also what is volatile and yet decides what comes: the pages in
+//! the write buffer and in the caches, in their order, the throttles, the seed of the drive. Not
+//! stored: counters, of which only differences are used. The map is rebuilt and audited.
+
+use serde::{Deserialize, Serialize};
+
+use super::config::DeviceConfig;
+use super::drive::Drive;
+use super::image::{open, seal, ImageError, Magic};
+use crate::ftl::{Ftl, FtlSnapshot};
+use crate::nand::{CellMode, Media};
+
+const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 1 };
+
+#[derive(Serialize, Deserialize)]
+struct State {
+    config: String,
+    seed: u64,
+    erase_counts: Vec<u32>,
+    bad: Vec<bool>,
+    modes: Vec<CellMode>,
+    copyback_depths: Vec<u8>,
+    ftl: FtlSnapshot,
+    begun_in_vain: Vec<u32>,
+    /// Write buffer, pages written through, pages read.
+    memory: [Vec<u64>; 3],
+    throttle: Option<(f64, f64, bool, u64)>,
+    is_worn_out: bool,
+}
+
+/// The drive, which is at rest.
+pub(super) fn save(drive: &Drive) -> Vec<u8> {
+    let state = State {
+        config: drive.config.to_json().to_string(),
+        seed: drive.seed,
+        erase_counts: drive.media.erase_counts.clone(),
+        bad: drive.media.bad.clone(),
+        modes: drive.media.modes.clone(),
+        copyback_depths: drive.media.copyback_depths.clone(),
+        ftl: drive.ftl.snapshot(),
+        begun_in_vain: drive.ftl.begun_in_vain(),
+        memory: drive.save_memory(),
+        throttle: drive.throttle.as_ref().map(crate::host::throttle::Throttle::save),
+        is_worn_out: drive.is_worn_out,
+    };
+    // One by one and last: a copy of a terabyte's out-of-band areas would take a gigabyte.
+    seal(&MAGIC, &state, drive.media.oob.iter().flat_map(|lpn| lpn.to_le_bytes()))
+}
+
+/// The drive of a checkpoint.
+pub(super) fn load(bytes: &[u8]) -> Result<Drive, ImageError> {
+    let (state, oob, _): (State, _, _) = open(&MAGIC, bytes)?;
+    assemble(state, oob).map_err(ImageError::Content)
+}
+
+fn assemble(state: State, oob: &[u8]) -> Result<Drive, String> {
+    let config = DeviceConfig::resolve(&state.config).map_err(|error| error.to_string())?;
+    let setup = config.pool_setup(state.seed);
+    let mut media = Media::new(setup.geometry, &[], state.seed);
+    if oob.len() != 4 * media.oob.len()
+        || state.erase_counts.len() != media.erase_counts.len()
+        || state.bad.len() != media.bad.len()
+        || state.modes.len() != media.modes.len()
+        || state.copyback_depths.len() != media.copyback_depths.len()
+    {
+        return Err("the media tables are of another geometry".into());
+    }
+    for (lpn, bytes) in media.oob.iter_mut().zip(oob.chunks_exact(4)) {
+        *lpn = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    }
+    media.erase_counts = state.erase_counts;
+    media.bad = state.bad;
+    media.modes = state.modes;
+    media.copyback_depths = state.copyback_depths;
+    let mut ftl = Ftl::restore(&config.ftl, &setup, &media, &state.ftl)?;
+    ftl.set_begun_in_vain(&state.begun_in_vain);
+    let mut drive = Drive::assemble(config, media, ftl, state.seed);
+    drive.restore_memory(&state.memory)?;
+    drive.throttle = drive.config.host.build_throttle().filter(|_| state.throttle.is_some());
+    if let (Some(throttle), Some(saved)) = (&mut drive.throttle, state.throttle) {
+        throttle.restore(saved);
+    }
+    drive.is_worn_out = state.is_worn_out;
+    Ok(drive)
+}

@@ -1,0 +1,371 @@
+//! One stimulus of a standard test: an access pattern, applied until a limit.
+//!
+//! A cell is what tests are made of: "random 8 KiB, 65 % reads, 4 threads of 32, for 2000 requests".
+//! It is declared ([`CellSpec`]), compiled for an address space ([`Cell`]) and then drawn from, like
+//! a workload; but it names neither preconditioning nor tenants, and its limit may ask for time,
+//! requests and bytes at once. Every draw follows from the seed of the cell alone.
+
+mod draw;
+mod places;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::check::{refuse, whole_sectors};
+use super::size::BlockSizes;
+use super::{Admission, Generator, Host, Load, Space};
+use crate::config::{parse, ConfigError};
+use crate::op::HostCommand;
+use crate::rng::Rng;
+use crate::units::{Ns, SECTOR_BYTES};
+use draw::{Drawing, Turns};
+use places::{Range, Starts};
+
+/// Most threads with a stream of their own: a command names its thread in one byte.
+const STREAMS_MAX: u32 = 256;
+/// Most requests outstanding.
+const OUTSTANDING_MAX: u64 = 65_536;
+/// Most segments of an active range.
+const SEGMENTS_MAX: u32 = 65_536;
+/// Alignment of requests of mixed sizes, and of segments.
+const MIX_ALIGN_BYTES: u64 = 4096;
+/// Most pieces of a cell in time.
+pub(crate) const PIECES_MAX: u64 = 10_000_000;
+/// Longest time of a cell in seconds: 30 years, far below what nanoseconds of 64 bits hold.
+const SECONDS_MAX: f64 = 1e9;
+
+/// Where requests go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CellPattern {
+    /// Every start in the range (or of a zone) equally likely.
+    #[default]
+    Random,
+    /// Ascending, from the start again at the end; with several threads, a slice for each.
+    Sequential,
+}
+
+/// Which addresses are in use.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ActiveRange {
+    /// Part of the capacity, from its start; above 0, at most 1.
+    pub share: f64,
+    /// `None`: all of that part; else so many bytes of it, in segments.
+    pub amount_bytes: Option<u64>,
+    /// Equal, separate segments that hold them.
+    pub segments: u32,
+    /// Decides where the segments lie.
+    pub seed: u64,
+}
+
+impl Default for ActiveRange {
+    fn default() -> Self {
+        Self { share: 1.0, amount_bytes: None, segments: 2048, seed: 42 }
+    }
+}
+
+/// A part of the active range and how often requests start in it.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellZone {
+    /// Part of the range; zones follow each other from its start.
+    pub range_share: f64,
+    /// Part of the requests.
+    pub access_share: f64,
+}
+
+/// When a cell ends: once all that is given is reached, or at `seconds_max`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CellLimit {
+    /// Simulated time; 0 for none.
+    pub seconds: f64,
+    /// Completed requests; 0 for none.
+    pub ios: u64,
+    /// Bytes read and written; 0 for none.
+    pub bytes: u64,
+    /// The end in any case.
+    pub seconds_max: Option<f64>,
+    /// Part of the limit at the start that is run and not measured, 0 to below 1.
+    pub ramp_ratio: f64,
+}
+
+/// A stimulus as it is declared; what is left out has the values of [`CellSpec::default`].
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CellSpec {
+    /// Where requests go.
+    pub pattern: CellPattern,
+    /// Share of requests that read, in percent by count; the others write.
+    pub read_pct: f64,
+    /// Size of requests in bytes, or pairs of size and weight.
+    #[serde(deserialize_with = "sizes")]
+    pub block_bytes: BlockSizes,
+    /// Threads, at least 1.
+    pub threads: u32,
+    /// Requests outstanding per thread, at least 1.
+    pub queue_depth: u32,
+    /// Addresses in use.
+    pub active_range: ActiveRange,
+    /// Shares of random requests over parts of the range; none: uniform.
+    pub zones: Vec<CellZone>,
+    /// Random requests start at multiples of it from the start of the range (or segment); `None`:
+    /// the block size, and for a mix of sizes 4096.
+    pub align_bytes: Option<u64>,
+    /// Where sequential streams begin, in bytes from the start of their slice.
+    pub start_bytes: u64,
+    /// When it ends.
+    pub limit: CellLimit,
+    /// Length of pieces in time, in seconds; `None` for none.
+    pub sample_s: Option<f64>,
+    /// False: without a clock, at the speed of memory, until a limit of requests or bytes.
+    pub is_measured: bool,
+}
+
+impl Default for CellSpec {
+    fn default() -> Self {
+        Self {
+            pattern: CellPattern::Random,
+            read_pct: 0.0,
+            block_bytes: BlockSizes::one(4096),
+            threads: 1,
+            queue_depth: 1,
+            active_range: ActiveRange::default(),
+            zones: Vec::new(),
+            align_bytes: None,
+            start_bytes: 0,
+            limit: CellLimit::default(),
+            sample_s: None,
+            is_measured: true,
+        }
+    }
+}
+
+/// Serde helper: one size, or pairs of size and weight.
+fn sizes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BlockSizes, D::Error> {
+    let problem = |value: &Value| {
+        serde::de::Error::custom(format!(
+            "`{value}` is no size; accepted: bytes, or pairs of bytes and weight"
+        ))
+    };
+    let value = Value::deserialize(deserializer)?;
+    if let Some(bytes) = value.as_u64() {
+        return Ok(BlockSizes::one(bytes));
+    }
+    let Value::Array(pairs) = &value else { return Err(problem(&value)) };
+    let pair = |pair: &Value| Some((pair.get(0)?.as_u64()?, pair.get(1)?.as_f64()?));
+    let pairs: Option<Vec<_>> = pairs.iter().map(pair).collect();
+    BlockSizes::of(pairs.ok_or_else(|| problem(&value))?).map_err(serde::de::Error::custom)
+}
+
+/// A stimulus compiled for an address space.
+#[derive(Debug)]
+pub struct Cell {
+    spec: CellSpec,
+    range: Range,
+    align_sectors: u64,
+    /// Sectors of the slice that a sequential thread has for itself.
+    slice_sectors: u64,
+}
+
+impl CellSpec {
+    /// Reads a stimulus given as JSON and compiles it for an address space.
+    ///
+    /// # Errors
+    /// The dotted path of the first key that cannot be, its value, and what is accepted.
+    pub fn resolve(json: &str, space: Space) -> Result<Cell, ConfigError> {
+        let spec: Self = parse(json)?;
+        spec.check_requests()?;
+        spec.limit.check(spec.is_measured)?;
+        spec.check_pieces()?;
+        let range = Range::new(&spec.active_range, space)?;
+        Cell::new(spec, range)
+    }
+
+    fn check_requests(&self) -> Result<(), ConfigError> {
+        if !(0.0..=100.0).contains(&self.read_pct) {
+            return Err(refuse("read_pct", self.read_pct, "0 to 100"));
+        }
+        self.block_bytes.check("block_bytes")?;
+        if self.threads == 0 || (self.is_sequential() && self.threads > STREAMS_MAX) {
+            let accepted = "at least 1, and for sequential streams at most 256";
+            return Err(refuse("threads", self.threads, accepted));
+        }
+        if self.queue_depth == 0 || self.outstanding() > OUTSTANDING_MAX {
+            let accepted = "1 to 65536 requests outstanding in all threads together";
+            return Err(refuse("queue_depth", self.queue_depth, accepted));
+        }
+        if let Some(bytes) = self.align_bytes {
+            whole_sectors("align_bytes", bytes)?;
+        }
+        if !self.start_bytes.is_multiple_of(SECTOR_BYTES) {
+            return Err(refuse("start_bytes", self.start_bytes, "a multiple of 512 B"));
+        }
+        if self.is_sequential() && !self.zones.is_empty() {
+            let message = "zones are shares of random requests; accepted: none for `sequential`";
+            return Err(ConfigError::new("zones", message));
+        }
+        places::check_zones(&self.zones)
+    }
+
+    fn check_pieces(&self) -> Result<(), ConfigError> {
+        let Some(length) = self.sample_s else { return Ok(()) };
+        if !(1e-6..=SECONDS_MAX).contains(&length) {
+            return Err(refuse("sample_s", length, "0.000001 to 1e9"));
+        }
+        let longest = self.limit.seconds_max.unwrap_or(0.0).max(self.limit.seconds);
+        if longest / length > PIECES_MAX as f64 {
+            return Err(refuse("sample_s", length, "at most 10 million pieces in a cell"));
+        }
+        Ok(())
+    }
+
+    /// Requests outstanding in all threads together.
+    pub fn outstanding(&self) -> u64 {
+        u64::from(self.threads) * u64::from(self.queue_depth)
+    }
+
+    fn is_sequential(&self) -> bool {
+        self.pattern == CellPattern::Sequential
+    }
+}
+
+impl CellLimit {
+    fn check(&self, is_measured: bool) -> Result<(), ConfigError> {
+        let is_time = |seconds: f64| (0.0..=SECONDS_MAX).contains(&seconds);
+        if !is_time(self.seconds) {
+            return Err(refuse("limit.seconds", self.seconds, "0 to 1e9"));
+        }
+        if let Some(seconds) = self.seconds_max.filter(|&it| !(is_time(it) && it > 0.0)) {
+            return Err(refuse("limit.seconds_max", seconds, "above 0, at most 1e9"));
+        }
+        if !(self.ramp_ratio >= 0.0 && self.ramp_ratio < 1.0) {
+            return Err(refuse("limit.ramp_ratio", self.ramp_ratio, "0 to below 1"));
+        }
+        let has_count = self.ios > 0 || self.bytes > 0;
+        if !is_measured && (!has_count || self.seconds > 0.0) {
+            let message = "without a clock a limit of time means nothing; accepted: ios or bytes";
+            return Err(ConfigError::new("limit", message));
+        }
+        if !has_count && self.seconds <= 0.0 && self.seconds_max.is_none() {
+            let message = "it would never end; accepted: one of seconds, ios, bytes, seconds_max";
+            return Err(ConfigError::new("limit", message));
+        }
+        Ok(())
+    }
+
+    /// A time in nanoseconds, to the nearest.
+    pub(crate) fn ns(seconds: f64) -> u64 {
+        (seconds * 1e9).round() as u64
+    }
+}
+
+impl Cell {
+    fn new(spec: CellSpec, range: Range) -> Result<Self, ConfigError> {
+        let sectors_max = spec.block_bytes.bytes_max() / SECTOR_BYTES;
+        // Whole units of 4 KiB, so that streams of neighbours do not share a page of that size.
+        let unit = MIX_ALIGN_BYTES / SECTOR_BYTES;
+        let slice_sectors = match u64::from(spec.threads) {
+            1 => range.sector_count(),
+            threads => range.sector_count() / threads / unit * unit,
+        };
+        let room = if spec.is_sequential() { slice_sectors } else { range.sector_count() };
+        let room = room.min(range.segment_sectors());
+        if sectors_max > room {
+            let accepted = format!(
+                "at most {} B, what the active range leaves to a request",
+                room * SECTOR_BYTES
+            );
+            return Err(refuse("block_bytes", sectors_max * SECTOR_BYTES, &accepted));
+        }
+        let align_bytes = match (spec.align_bytes, spec.block_bytes.bytes_min()) {
+            (Some(bytes), _) => bytes,
+            (None, smallest) if smallest == spec.block_bytes.bytes_max() => smallest,
+            (None, _) => MIX_ALIGN_BYTES,
+        };
+        let cell = Self { range, align_sectors: align_bytes / SECTOR_BYTES, slice_sectors, spec };
+        cell.check_places()?;
+        Ok(cell)
+    }
+
+    /// Refuses zones without room for a request, and slices that are cut up by segments.
+    fn check_places(&self) -> Result<(), ConfigError> {
+        for sectors in self.spec.block_bytes.sector_counts() {
+            if self.spec.is_sequential() {
+                for thread in 0..self.spec.threads {
+                    if self.slice(thread).next_place(&self.range, 0, sectors.into()).is_none() {
+                        let message =
+                            "the segments leave a slice no room for a request; accepted: fewer \
+                             threads, or larger segments";
+                        return Err(ConfigError::new("threads", message));
+                    }
+                }
+            } else {
+                self.starts(sectors).check_zones(&self.spec.zones)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The stimulus as it was declared.
+    pub fn spec(&self) -> &CellSpec {
+        &self.spec
+    }
+
+    fn starts(&self, sectors: u32) -> Starts {
+        Starts::new(&self.range, sectors, self.align_sectors, &self.spec.zones)
+    }
+
+    fn slice(&self, thread: u32) -> places::Slice {
+        let first = u64::from(thread) * self.slice_sectors;
+        places::Slice { first, limit: first + self.slice_sectors }
+    }
+
+    /// The commands of a thread (of all threads, for random requests).
+    fn drawing(&self, thread: u32, seed: u64) -> Drawing {
+        let stream = |name: &str| Rng::stream(seed, &format!("cell.{thread}.{name}"));
+        Drawing::new(self, thread, stream)
+    }
+
+    /// Loads for the timed executor: one of all threads, or one for each sequential stream.
+    pub fn loads(&self, seed: u64) -> Vec<Load> {
+        let is_one = !self.spec.is_sequential() || self.spec.threads == 1;
+        let depth = if is_one { self.spec.outstanding() as u32 } else { self.spec.queue_depth };
+        let load = |thread| Load {
+            host: Host { weight: 1, ..Host::default() },
+            ..Load::new(
+                Box::new(self.drawing(thread, seed)),
+                Admission::Closed { queue_depth: depth },
+            )
+        };
+        (0..if is_one { 1 } else { self.spec.threads }).map(load).collect()
+    }
+
+    /// All commands in one order, threads in turn.
+    pub fn generator(&self, seed: u64) -> Box<dyn Generator> {
+        if !self.spec.is_sequential() || self.spec.threads == 1 {
+            return Box::new(self.drawing(0, seed));
+        }
+        let threads = (0..self.spec.threads).map(|thread| self.drawing(thread, seed));
+        Box::new(Turns::new(threads.collect()))
+    }
+
+    /// Where the stream of a thread goes on behind a command, in bytes from the start of its slice.
+    pub(crate) fn end_bytes(&self, thread: u32, last: Option<&HostCommand>) -> u64 {
+        if !self.spec.is_sequential() {
+            return 0;
+        }
+        let Some(last) = last else { return self.spec.start_bytes };
+        let place = self.range.place_of(last.sector) + u64::from(last.sector_count);
+        (place - self.slice(thread).first) * SECTOR_BYTES
+    }
+
+    /// Length of the pieces in time.
+    pub(crate) fn sample(&self) -> Option<Ns> {
+        self.spec.sample_s.map(|seconds| Ns(CellLimit::ns(seconds)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,382 @@
+"""Options of the standard tests: the common ones once, and those of each test from its own list."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from opennandlab.cli._terminal import Json, Quiet, Seed
+
+if TYPE_CHECKING:
+    from opennandlab.pts.plan import Option, Settings
+    from opennandlab.targets.opening import Request
+
+
+class Profile(str, Enum):
+    """Enterprise or client."""
+
+    E = "E"
+    C = "C"
+
+
+class Version(str, Enum):
+    """Version of the specification."""
+
+    V2 = "2.0.2"
+    V1 = "1.1"
+
+
+class Base(str, Enum):
+    """Time base."""
+
+    FULL = "full"
+    SCALED = "scaled"
+    SMOKE = "smoke"
+
+
+class Contents(str, Enum):
+    """What is written."""
+
+    RANDOM = "random"
+    FILE = "file"
+
+
+class Cache(str, Enum):
+    """Volatile write cache."""
+
+    ENABLED = "enabled"
+    DISABLED = "disabled"
+
+
+class Volume(str, Enum):
+    """What preconditioning counts."""
+
+    USER = "user"
+    RANGE = "range"
+
+
+DeviceSets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change one key of a simulated device, by dotted path; may be repeated.",
+    ),
+]
+COMMON: tuple[tuple[str, Any, Any], ...] = (
+    (
+        "target",
+        Annotated[
+            str,
+            typer.Option(
+                "--target",
+                "-t",
+                metavar="TARGET",
+                help="sim:PRESET|FILE, file:PATH[?size=1GiB], /dev/… or "
+                "nbd+unix:///EXPORT?socket=PATH.",
+            ),
+        ],
+        inspect.Parameter.empty,
+    ),
+    (
+        "profile",
+        Annotated[Profile, typer.Option("--profile", help="PTS-E (enterprise) or PTS-C (client).")],
+        Profile.E,
+    ),
+    (
+        "pts_version",
+        Annotated[Version, typer.Option("--pts", help="Version of the specification.")],
+        Version.V2,
+    ),
+    (
+        "time_base",
+        Annotated[
+            Base | None,
+            typer.Option(
+                "--time-base",
+                help="Durations: as specified, scaled to the drive, or a smoke; default: scaled "
+                "on simulated drives, full on real ones.",
+            ),
+        ],
+        None,
+    ),
+    ("seed", Seed, 42),
+    (
+        "output",
+        Annotated[
+            Path | None,
+            typer.Option("--output", "-o", metavar="DIR", help="Directory for all files."),
+        ],
+        None,
+    ),
+    (
+        "resume",
+        Annotated[
+            bool, typer.Option("--resume", help="Go on with the run that was cut in --output.")
+        ],
+        False,
+    ),
+    ("settings", DeviceSets, None),
+    (
+        "threads",
+        Annotated[int | None, typer.Option("--threads", help="Threads (TC).")],
+        None,
+    ),
+    (
+        "queue_depth",
+        Annotated[int | None, typer.Option("--queue-depth", help="Outstanding per thread (QD).")],
+        None,
+    ),
+    (
+        "oio",
+        Annotated[
+            int | None, typer.Option("--oio", help="Outstanding requests in all: TC 1, this QD.")
+        ],
+        None,
+    ),
+    (
+        "active_range_pct",
+        Annotated[
+            float | None,
+            typer.Option("--active-range-pct", help="Part of the user capacity in use, %."),
+        ],
+        None,
+    ),
+    (
+        "ar_amount",
+        Annotated[
+            str | None,
+            typer.Option(
+                "--ar-amount", metavar="SIZE", help="Bytes in use within it, such as 8GiB."
+            ),
+        ],
+        None,
+    ),
+    (
+        "ar_segments",
+        Annotated[
+            int | None, typer.Option("--ar-segments", help="Segments that hold that amount.")
+        ],
+        None,
+    ),
+    (
+        "data",
+        Annotated[
+            Contents,
+            typer.Option("--data", help="What is written: random, or compressible like files."),
+        ],
+        Contents.RANDOM,
+    ),
+    (
+        "cache",
+        Annotated[
+            Cache | None,
+            typer.Option("--cache", help="Write cache of the drive; default: as the profile has."),
+        ],
+        None,
+    ),
+    (
+        "ss_max_rounds",
+        Annotated[
+            int, typer.Option("--ss-max-rounds", help="Rounds to wait for the steady state.")
+        ],
+        25,
+    ),
+    (
+        "wipc_capacities",
+        Annotated[
+            float | None,
+            typer.Option("--wipc-capacities", help="Fills of preconditioning; 0 for none."),
+        ],
+        None,
+    ),
+    (
+        "wipc_base",
+        Annotated[
+            Volume,
+            typer.Option("--wipc-base", help="What a fill is: the user capacity, or the range."),
+        ],
+        Volume.USER,
+    ),
+    (
+        "destructive",
+        Annotated[
+            bool, typer.Option("--destructive", help="All data of a real target may be lost.")
+        ],
+        False,
+    ),
+    (
+        "i_know",
+        Annotated[
+            str | None,
+            typer.Option("--i-know", metavar="NAME|SERIAL", help="Which device that means."),
+        ],
+        None,
+    ),
+    (
+        "force",
+        Annotated[
+            bool,
+            typer.Option("--force", help="A partition table or file system there is no obstacle."),
+        ],
+        False,
+    ),
+    (
+        "dry_run",
+        Annotated[
+            bool, typer.Option("--dry-run", help="Print what would be done, and do nothing.")
+        ],
+        False,
+    ),
+    ("as_json", Json, False),
+    ("quiet", Quiet, False),
+)
+VARY = (
+    "vary",
+    Annotated[
+        str | None,
+        typer.Option(
+            "--vary",
+            metavar="KEY=A,B,…",
+            help="Run once for each value of an option or a device key: "
+            "active-range-pct=100,80,50,25,10,5.",
+        ),
+    ],
+    None,
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a user asked for on the command line.
+
+    Args:
+        request: The target.
+        settings: Of the tests.
+        output: Directory for all files.
+        resume: Go on with the run there.
+        vary: Parameter to vary, and its values.
+        dry_run: Only print the plan.
+        as_json: One JSON document on stdout.
+        quiet: Nothing but errors.
+    """
+
+    request: "Request"
+    settings: "Settings"
+    output: Path | None
+    resume: bool
+    vary: str | None
+    dry_run: bool
+    as_json: bool
+    quiet: bool
+
+
+def asked(values: dict[str, Any], options: tuple["Option", ...] = ()) -> Asked:
+    """Return what the values of a command line mean.
+
+    Raises:
+        ConfigError: for a value that cannot be.
+    """
+    from opennandlab.config import parse_overrides
+    from opennandlab.pts.plan import Settings
+    from opennandlab.targets.consent import Consent
+    from opennandlab.targets.opening import Request, parse_size
+
+    plain = {
+        key: value.value if isinstance(value, Enum) else value for key, value in values.items()
+    }
+    output: Path | None = plain["output"]
+    request = Request(
+        plain["target"],
+        overrides=parse_overrides(plain["settings"] or []),
+        seed=plain["seed"],
+        consent=Consent(
+            destructive=plain["destructive"], i_know=plain["i_know"], force=plain["force"]
+        ),
+        folder=output / "fio" if output is not None else None,
+    )
+    amount = plain["ar_amount"]
+    settings = Settings(
+        profile=plain["profile"],
+        pts_version=plain["pts_version"],
+        time_base=plain["time_base"] or ("scaled" if request.kind == "sim" else "full"),
+        seed=plain["seed"],
+        active_range_pct=plain["active_range_pct"],
+        ar_amount_bytes=None if amount is None else parse_size(amount),
+        ar_segments=plain["ar_segments"],
+        threads=plain["threads"],
+        queue_depth=plain["queue_depth"],
+        oio=plain["oio"],
+        data=plain["data"],
+        cache=plain["cache"],
+        ss_max_rounds=plain["ss_max_rounds"],
+        wipc_capacities=plain["wipc_capacities"],
+        wipc_base=plain["wipc_base"],
+        options={
+            option.key: plain[option.key] for option in options if plain[option.key] is not None
+        },
+    )
+    settings.check()
+    return Asked(
+        request,
+        settings,
+        output,
+        plain["resume"],
+        plain.get("vary"),
+        plain["dry_run"],
+        plain["as_json"],
+        plain["quiet"],
+    )
+
+
+def command(
+    run: Callable[[dict[str, Any]], None],
+    summary: str,
+    options: tuple["Option", ...] = (),
+    *,
+    first: tuple[tuple[str, Any, Any], ...] = (),
+) -> Callable[..., None]:
+    """Return a function with the common options and those of a test, as typer reads them.
+
+    Args:
+        run: Is given the values by name.
+        summary: For `--help`.
+        options: Of the test.
+        first: More options: name, annotation, default.
+    """
+    rows = [*COMMON, *first, *(_row(option) for option in options)]
+
+    def body(**values: Any) -> None:  # noqa: ANN401 (values of options)
+        run(values)
+
+    body.__doc__ = summary
+    body.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+            )
+            for name, annotation, default in rows
+        ]
+    )
+    body.__annotations__ = {name: annotation for name, annotation, _ in rows}
+    return body
+
+
+def _row(option: "Option") -> tuple[str, Any, Any]:
+    """Return an option of a test as typer reads it."""
+    flag = "--" + option.key.replace("_", "-")
+    by_version = "".join(
+        f", {version}: {value:g}" if isinstance(value, float) else f", {version}: {value}"
+        for version, value in option.by_version.items()
+    )
+    usual = option.default if isinstance(option.default, str) else f"{option.default:g}"
+    text = f"{option.help} Default: {usual}{by_version}."
+    kind: Any = type(option.default)
+    if option.choices:
+        members = [(choice.upper(), choice) for choice in option.choices]
+        kind = cast("Any", Enum)(option.key.title(), members, type=str)
+    return option.key, Annotated[kind | None, typer.Option(flag, help=text)], None

@@ -1,0 +1,218 @@
+"""How the standard tests run under a command: progress, tables, files and exit codes."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from opennandlab.cli import _pts_tables as tables
+from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._pts_options import Asked
+
+if TYPE_CHECKING:
+    from opennandlab.pts.engine import Progress
+    from opennandlab.pts.runner import Place
+    from opennandlab.pts.suite import Job, Suite
+
+
+def execute(wanted: Asked, name: str, jobs: list["Job"], varied: dict[str, Any] | None) -> None:
+    """Run jobs, print their tables, and end with the exit code of the outcome."""
+    from opennandlab.pts.runner import BrokenError, Cut, Place
+    from opennandlab.pts.suite import Suite, run_suite
+    from opennandlab.targets.base import TargetError
+
+    if wanted.dry_run:
+        _plan(wanted, name, jobs)
+        return
+    place = Place(wanted.output, wanted.resume)
+    if wanted.resume and wanted.output is None:
+        terminal.stop(
+            terminal.REFUSED, "--resume needs the --output of the run", as_json=wanted.as_json
+        )
+    _check_place(wanted, place, [job.name for job in jobs])
+    suite = Suite(name, varied=varied)
+
+    def done(document: dict[str, Any]) -> None:
+        if not wanted.quiet and not wanted.as_json:
+            tables.show(document)
+            typer.echo("")
+
+    try:
+        with progress_line(quiet=wanted.quiet) as watch:
+            run_suite(suite, jobs, wanted.request, place, watch, done)
+    except Cut as cut:
+        _partial(wanted, cut.document, "interrupted", terminal.INTERRUPTED)
+    except BrokenError as error:
+        is_target = isinstance(error.error, TargetError | OSError)
+        code = terminal.BROKEN if is_target else terminal.FAILED
+        _partial(wanted, error.document, str(error), code)
+    except TargetError as error:
+        terminal.stop(terminal.BROKEN, str(error), as_json=wanted.as_json)
+    _finish(wanted, suite)
+
+
+def _check_place(wanted: Asked, place: "Place", names: list[str]) -> None:
+    from opennandlab.errors import OutputError
+    from opennandlab.pts.runner import prepare
+
+    try:
+        prepare(place, names)
+    except OutputError as error:
+        terminal.stop(terminal.REFUSED, str(error), as_json=wanted.as_json)
+
+
+def _finish(wanted: Asked, suite: "Suite") -> None:
+    """Print what comes after the tables."""
+    documents = list(suite.documents.values())
+    if wanted.as_json:
+        is_single = len(documents) == 1 and not suite.left_out
+        whole = {**suite.to_dict(), "documents": suite.documents}
+        terminal.emit_json(documents[0] if is_single else whole)
+    if wanted.quiet:
+        return
+    for name, reason in suite.left_out.items():
+        terminal.note(f"warning: {name} was left out: {reason}", style="yellow")
+    for document in documents:
+        for text in document["warnings"]:
+            terminal.note(f"warning: {document['name']}: {text}", style="yellow")
+    if wanted.output is None:
+        terminal.note("nothing was kept; --output DIR keeps all figures, for reports too")
+    else:
+        names = ", ".join(f"{name}.json" for name in suite.documents)
+        terminal.note(f"saved in {wanted.output}: {names}")
+
+
+def _partial(wanted: Asked, document: dict[str, Any], reason: str, code: int) -> None:
+    """Say what is kept of a run that did not end, and end."""
+    if wanted.as_json:
+        terminal.emit_json({**document, "error": {"exit_code": code, "message": reason}})
+    cells = len(document["cells"]["rows"])
+    kept = (
+        f"{document['name']}.json in {wanted.output} is partial ({cells} cells); the same command "
+        "with --resume goes on"
+        if wanted.output is not None
+        else f"{cells} cells are lost; with --output DIR they would be kept"
+    )
+    word = "" if code == terminal.INTERRUPTED else "error: "
+    terminal.note(f"{word}{reason}: {kept}", style="bold red")
+    raise typer.Exit(code)
+
+
+def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
+    """Print what the jobs would do, and do nothing."""
+    from dataclasses import replace
+
+    from opennandlab.pts.plan import make_plan
+    from opennandlab.pts.rehearsal import rehearse
+    from opennandlab.pts.runner import reclaim_s
+    from opennandlab.targets.base import TargetError
+    from opennandlab.targets.opening import sketch
+
+    plans: list[dict[str, Any]] = []
+    for job in jobs:
+        if job.test.kinds and wanted.request.kind not in job.test.kinds:
+            continue
+        overrides = {**wanted.request.overrides, **job.overrides}
+        try:
+            target = sketch(replace(wanted.request, overrides=overrides))
+        except TargetError as error:
+            terminal.stop(terminal.BROKEN, str(error), as_json=wanted.as_json)
+        plan = make_plan(job.test, job.settings, target, reclaim_s(target))
+        least = rehearse(plan, target, is_steady=True)
+        most = rehearse(plan, target, is_steady=False)
+        if not wanted.as_json and not wanted.quiet:
+            tables.show_plan(job.name, least, most, target.capacity_bytes)
+        plans.append(
+            {
+                "name": job.name,
+                "test": job.test.name,
+                "capacity_bytes": target.capacity_bytes,
+                "deviations": list(plan.deviations),
+                "phases": {
+                    key: {"count_max": count, "cells_max": cells}
+                    for key, (count, cells) in most.phases.items()
+                },
+                "written_bytes": [least.written_bytes, most.written_bytes],
+                "seconds": [least.seconds, most.seconds],
+                "drive_writes": [
+                    one.written_bytes / target.capacity_bytes for one in (least, most)
+                ],
+            }
+        )
+        target.close()
+    device = _device_plan(wanted, plans)
+    if wanted.as_json:
+        terminal.emit_json({"name": name, "plans": plans, "device": device})
+
+
+def _device_plan(wanted: Asked, plans: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Print what the safety gate says of a device; None for other targets."""
+    if wanted.request.kind != "device":
+        return None
+    from opennandlab.targets.base import TargetError
+    from opennandlab.targets.safety import Work, make_plan
+
+    written = round(sum(plan["written_bytes"][1] for plan in plans))
+    seconds = sum(plan["seconds"][1] for plan in plans)
+    try:
+        gate = make_plan(
+            wanted.request.text,
+            wanted.request.consent,
+            Work(fill_bytes=written, seconds=seconds, bytes_per_s=0.0),
+        )
+    except TargetError as error:
+        terminal.stop(terminal.BROKEN, str(error), as_json=wanted.as_json)
+    if not wanted.as_json and not wanted.quiet:
+        for line in gate.lines():
+            typer.echo(line)
+    return gate.to_dict()
+
+
+@contextlib.contextmanager
+def progress_line(*, quiet: bool) -> Iterator[Callable[["Progress"], None] | None]:
+    """Yield a watcher that draws one line; None where nobody would see it."""
+    import sys
+
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.live import Live
+    from rich.text import Text
+
+    drawn = 0.0
+    with Live(Text(""), console=terminal.stderr(), auto_refresh=False, transient=True) as live:
+
+        def watch(state: "Progress") -> None:
+            nonlocal drawn
+            now = time.monotonic()
+            if now - drawn >= 0.1:
+                drawn = now
+                text = Text(line(state), no_wrap=True, overflow="ellipsis")
+                live.update(text, refresh=True)
+
+        yield watch
+
+
+def line(state: "Progress") -> str:
+    """Return the progress line: test, round, cell, ETA, and how far from steady it is."""
+    parts = [state.test, state.phase]
+    if state.round is not None:
+        limit = f" of at most {state.rounds_max}" if state.rounds_max else ""
+        parts.append(f"round {state.round}{limit}")
+    if state.cells and state.cells > 1:
+        parts.append(f"cell {state.cell}/{state.cells}")
+    if state.label:
+        parts.append(state.label)
+    if state.fraction is not None:
+        parts.append(f"{state.fraction:4.0%}")
+    steady = state.steady
+    if steady is not None and steady.average:
+        parts.append(
+            f"excursion {(steady.excursion or 0) / steady.average:.1%} of 20 %, "
+            f"slope {(steady.slope_excursion or 0) / steady.average:.1%} of 10 %"
+        )
+    if state.eta_s is not None:
+        parts.append(f"at most {terminal.duration(state.eta_s)} left")
+    return " · ".join(part for part in parts if part)

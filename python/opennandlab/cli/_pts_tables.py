@@ -1,0 +1,163 @@
+"""Documents of standard tests on the terminal: tables, the steady state, the plan."""
+
+from typing import TYPE_CHECKING, Any
+
+from opennandlab.cli import _terminal as terminal
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from opennandlab.pts.rehearsal import Rehearsal
+
+NOTHING = "n/a"
+
+
+def figure(value: object) -> str:
+    """Return a figure for a table: whole from a thousand on, else four digits."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:,.0f}".replace(",", " ") if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def show(document: dict[str, Any]) -> None:
+    """Print a document: header, tables, steady state, results."""
+    console = terminal.stdout()
+    console.print(title(document), style="bold", markup=False, soft_wrap=True)
+    for line in header_lines(document):
+        console.print(line, markup=False, soft_wrap=True)
+    for found in document["tables"]:
+        console.print()
+        console.print(f"{found['title']} ({found['unit']})", markup=False)
+        console.print(grid(found))
+    if document["steady_state"]:
+        console.print()
+        console.print("Steady state", markup=False)
+        console.print(steady_table(document["steady_state"]))
+    lines = result_lines(document["results"])
+    if lines:
+        console.print()
+        for line in lines:
+            console.print(line, markup=False, soft_wrap=True)
+    console.print(f"\ndigest {document['digest']}", markup=False)
+
+
+def title(document: dict[str, Any]) -> str:
+    """Return the first line of a document."""
+    head = document["header"]
+    mark = " (partial: interrupted)" if document["partial"] else ""
+    return (
+        f"{document['title']} of {head['target']['name']}: follows PTS-{head['profile']} "
+        f"{head['pts_version']}, conformance {head['conformance']}{mark}"
+    )
+
+
+def header_lines(document: dict[str, Any]) -> list[str]:
+    """Return what a reader of the tables must know."""
+    head = document["header"]
+    cell = head["time_base"]["cell"]
+    length = [f"{cell['seconds']:g} s"] if cell["seconds"] else []
+    length += [f"{cell['ios']} requests"] if cell["ios"] else []
+    lines = [
+        (
+            f"TC {head['threads']} / QD {head['queue_depth']}, active range "
+            f"{head['active_range']['share']:.0%}, data {head['data']}, write cache "
+            f"{head['cache']['state']}, seed {head['seed']}"
+        ),
+        (
+            f"time base: {head['time_base']['clock']}, {head['time_base']['name']}, "
+            f"cell at least {' and '.join(length)}"
+        ),
+    ]
+    return lines + [f"deviation: {text}" for text in head["deviations"]]
+
+
+def grid(found: dict[str, Any]) -> "Table":
+    """Return a table of a document."""
+    head = [found["row_label"], *found["columns"]]
+    rows = [
+        [name, *map(figure, values)]
+        for name, values in zip(found["rows"], found["values"], strict=True)
+    ]
+    return terminal.plain_table(head, rows)
+
+
+def steady_table(entries: list[dict[str, Any]]) -> "Table":
+    """Return the determination table."""
+    head = [
+        "tracked",
+        "decision",
+        "rounds",
+        "mean",
+        "excursion",
+        "allowed",
+        "slope excursion",
+        "allowed",
+    ]
+    rows = []
+    for entry in entries:
+        group = f"{entry['group']}: " if entry.get("group") else ""
+        tracking = entry["tracking"]
+        window = entry["window"]
+        place = f"{window[0]}-{window[-1]} of {entry['rounds']}" if window else "none"
+        rows.append(
+            [
+                f"{group}{tracking['label']}, {tracking['metric']}",
+                "attained" if entry["attained"] else "NOT ATTAINED",
+                place,
+                *(
+                    figure(entry[key])
+                    for key in (
+                        "average",
+                        "excursion",
+                        "excursion_allowed",
+                        "slope_excursion",
+                        "slope_allowed",
+                    )
+                ),
+            ]
+        )
+    return terminal.plain_table(head, rows)
+
+
+def result_lines(results: dict[str, Any]) -> list[str]:
+    """Return the plain results, one a line; lists of them are in the tables and the document."""
+    return [
+        f"{key.replace('_', ' ')}: {figure(value)}"
+        for key, value in results.items()
+        if not isinstance(value, list | dict)
+    ]
+
+
+def show_plan(name: str, least: "Rehearsal", most: "Rehearsal", capacity_bytes: int) -> None:
+    """Print what a test would do."""
+    console = terminal.stdout()
+    console.print(name, style="bold", markup=False)
+    head = ["phase", "at least", "cells", "at most", "cells"]
+    rows = []
+    for phase, (count, cells) in most.phases.items():
+        few = least.phases.get(phase, [0, 0])
+        rows.append([phase, str(few[0]), str(few[1]), str(count), str(cells)])
+    console.print(terminal.plain_table(head, rows))
+    for line in plan_lines(least, most, capacity_bytes):
+        console.print(line, markup=False, soft_wrap=True)
+    console.print()
+
+
+def plan_lines(least: "Rehearsal", most: "Rehearsal", capacity_bytes: int) -> list[str]:
+    """Return bytes and times of a plan."""
+    from opennandlab.pts.rehearsal import ASSUMED_IOPS, ASSUMED_MB_S
+
+    writes = [f"{one.written_bytes / 1e9:.4g} GB" for one in (least, most)]
+    fills = [f"{one.written_bytes / capacity_bytes:.3g}" for one in (least, most)]
+    spans = [terminal.duration(one.seconds) for one in (least, most)]
+    return [
+        f"writes {writes[0]} to {writes[1]} ({fills[0]} to {fills[1]} drive writes)",
+        (
+            f"takes {spans[0]} to {spans[1]} of the drive's time, if it does {ASSUMED_IOPS:g} "
+            f"requests a second or {ASSUMED_MB_S:g} MB/s"
+        ),
+    ]

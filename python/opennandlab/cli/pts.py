@@ -1,0 +1,170 @@
+"""`pts`: the standard tests, one command each, and the steady-state rule alone.
+
+The commands are made from the tests themselves, when the first of them is asked for: `opennandlab
+--help` needs none.
+"""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._terminal import Json, Quiet
+
+if TYPE_CHECKING:
+    from opennandlab.pts.plan import Test
+    from opennandlab.pts.suite import Job
+
+# Other names under which the tests are known.
+ALIASES = {"tp": "throughput", "lat": "latency", "cbw": "ecw"}
+
+
+class Tests(TyperGroup):
+    """A group whose commands are made when they are looked at."""
+
+    _made: dict[str, Any] | None = None
+
+    # A mapping in click, here made when it is read.
+    @property
+    def commands(self) -> dict[str, Any]:
+        """The commands by name."""
+        if self._made is None:
+            group: Any = typer.main.get_command(_commands())
+            self._made = group.commands
+        return self._made
+
+    @commands.setter
+    def commands(self, value: object) -> None:
+        """Ignore what click sets at first: nothing."""
+
+
+app = typer.Typer(
+    cls=Tests,
+    help="Standard tests of drives (SNIA PTS-C and PTS-E), on simulated and on real ones.",
+    epilog="Example: opennandlab pts iops --target sim:tlc_standard --profile E --output run",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+def _commands() -> typer.Typer:
+    """Return the commands: one per test, all of them, and the rule."""
+    from opennandlab.cli._pts_options import VARY, command
+    from opennandlab.pts import STANDARD
+
+    made = typer.Typer(rich_markup_mode=None)
+    for name, test in STANDARD.items():
+        epilog = f"Example: opennandlab pts {name} --target sim:tlc_standard --output {name}-run"
+        body = command(_runner(test), test.summary, test.options, first=(VARY,))
+        made.command(name, epilog=epilog)(body)
+        for alias, known in ALIASES.items():
+            if known == name:
+                made.command(alias, hidden=True)(body)
+    epilog = "Example: opennandlab pts all --target sim:tlc_standard --output pts-run"
+    everything = "All of them, one document each, and suite.json."
+    made.command("all", epilog=epilog)(command(_all, everything))
+    epilog = "Example: opennandlab pts steady-state --values 5300,5200,5050,4900,4770"
+    made.command("steady-state", epilog=epilog)(steady_state)
+    return made
+
+
+def _runner(test: "Test") -> Any:  # noqa: ANN401 (what `command` takes)
+    def run(values: dict[str, Any]) -> None:
+        with terminal.guard(as_json=values["as_json"]):
+            from opennandlab.cli._pts_options import asked
+            from opennandlab.cli._pts_run import execute
+            from opennandlab.pts.suite import Job, vary
+
+            wanted = asked(values, test.options)
+            job = Job(test.name, test, wanted.settings)
+            jobs, varied = [job], None
+            if wanted.vary is not None:
+                jobs, varied = vary(job, wanted.vary)
+            execute(wanted, test.name, jobs, varied)
+
+    return run
+
+
+def _all(values: dict[str, Any]) -> None:
+    with terminal.guard(as_json=values["as_json"]):
+        from opennandlab.cli._pts_options import asked
+        from opennandlab.cli._pts_run import execute
+
+        wanted = asked(values)
+        execute(wanted, "all", all_jobs(wanted.settings), None)
+
+
+def all_jobs(settings: Any) -> list["Job"]:  # noqa: ANN401 (of a module that is imported late)
+    """Return the complete set: every test, and the demand test with both patterns."""
+    from dataclasses import replace
+
+    from opennandlab.pts import STANDARD
+    from opennandlab.pts.suite import Job
+
+    jobs = []
+    for name, test in STANDARD.items():
+        jobs.append(Job(name, test, settings))
+        if name == "dirth":
+            video = replace(settings, options={"pattern": "video"})
+            jobs.append(Job("dirth-video", test, video))
+    return jobs
+
+
+def steady_state(
+    values: Annotated[
+        str | None,
+        typer.Option("--values", metavar="Y,Y,…", help="One value per round, oldest first."),
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option("--file", metavar="FILE|-", help="The same from a file, or from stdin."),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Apply the five-point rule to the last five values."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.stats.steady import steady_state as rule
+
+        verdict = rule(_numbers(values, file))
+        if as_json:
+            from opennandlab.pts.document import finite
+
+            terminal.emit_json(finite(verdict.to_dict()))
+        elif not quiet:
+            from opennandlab.cli._pts_tables import figure
+
+            rows = [
+                [key.replace("_", " "), figure(value)] for key, value in verdict.to_dict().items()
+            ]
+            terminal.stdout().print(terminal.plain_table(["figure", "value"], rows))
+
+
+def _numbers(values: str | None, file: str | None) -> list[float]:
+    """Return the numbers of `--values` or `--file`.
+
+    Raises:
+        ConfigError: for what is no number.
+    """
+    from opennandlab.errors import ConfigError
+
+    if (values is None) == (file is None):
+        raise ConfigError("values", "give either --values or --file")
+    origin = "values" if values is not None else "file"
+    text = values
+    if file is not None:
+        try:
+            text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "this is no text"
+            raise ConfigError("file", f"{file}: {reason}") from error
+    words = (text or "").replace(",", " ").replace(";", " ").split()
+    try:
+        return [float(word) for word in words]
+    except ValueError as error:
+        raise ConfigError(
+            origin, f"{error}; accepted: numbers, apart by commas or spaces"
+        ) from None

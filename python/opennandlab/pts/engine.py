@@ -1,0 +1,548 @@
+"""The bench: does the steps of a test one after the other and keeps the record of them.
+
+A procedure calls `purge`, `precondition`, `measure` and `idle`; the bench gives each step its seed
+and its place in time, writes it to the journal, makes checkpoints and tells how far everything is.
+Device time is the sum of what the target said each step took, so that a resumed run has the times
+of one that was never cut.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from opennandlab.pts.journal import Journal, measurement_from_dict, measurement_to_dict
+from opennandlab.pts.plan import WIPC_BLOCK_BYTES, Plan, seed_of
+from opennandlab.stats.histogram import Histogram
+from opennandlab.stats.steady import SteadyState
+from opennandlab.targets.base import (
+    CacheState,
+    Limit,
+    Measurement,
+    Step,
+    Stimulus,
+    Target,
+    TargetError,
+)
+
+# Wall time between two states that are kept in memory, and between two on the disk.
+CHECKPOINT_S = 10.0
+CHECKPOINT_FILE_S = 60.0
+# Keeping states may take this share of the time.
+CHECKPOINT_SHARE = 0.05
+
+COLUMNS = (
+    "phase",
+    "round",
+    "rw_pct",
+    "block_bytes",
+    "threads",
+    "queue_depth",
+    "label",
+    "start_s",
+    "seconds",
+    "ios",
+    "iops",
+    "read_iops",
+    "write_iops",
+    "mb_s",
+    "read_mb_s",
+    "write_mb_s",
+    "lat_us_mean",
+    "lat_us_p50",
+    "lat_us_p99",
+    "lat_us_p999",
+    "lat_us_p9999",
+    "lat_us_p99999",
+    "lat_us_max",
+    "written_bytes",
+    "waf",
+    "cpu_pct",
+)
+PERCENTILES = ("p50", "p99", "p999", "p9999", "p99999")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A stimulus that was measured.
+
+    Args:
+        phase: Part of the test it belongs to, such as `round`.
+        group: Part of the phase with a purge of its own, such as `1024 KiB`; mostly empty.
+        round: Number of the round, from 1; None outside rounds.
+        stimulus: What was done.
+        label: Its name in tables.
+        start_s: Device time at which it began.
+        measurement: What came of it.
+        written_bytes: Bytes written since the last purge, at its end.
+    """
+
+    phase: str
+    group: str
+    round: int | None
+    stimulus: Stimulus
+    label: str
+    start_s: float
+    measurement: Measurement
+    written_bytes: int
+
+    @property
+    def iops(self) -> float:
+        """Requests of both kinds per second."""
+        return self.measurement.iops
+
+    @property
+    def end_s(self) -> float:
+        """Device time at which it ended."""
+        return self.start_s + (self.measurement.elapsed_s or 0.0)
+
+    @cached_property
+    def latency(self) -> Histogram:
+        """Response times of all requests."""
+        return self.measurement.latency
+
+    @property
+    def latency_us_mean(self) -> float | None:
+        """Mean response time over all requests (ART), each counting once."""
+        mean = self.latency.mean_ns
+        return None if mean is None else mean * 1e-3
+
+    @property
+    def latency_us_max(self) -> float | None:
+        """Longest response time (MRT)."""
+        return self.latency.max_ns * 1e-3 if self.latency.count else None
+
+    @property
+    def waf(self) -> float | None:
+        """Bytes programmed per byte written; None where the target does not tell."""
+        nand = self.measurement.inside.get("nand_bytes_written")
+        written = self.measurement.written_bytes
+        return None if nand is None or not written else nand / written
+
+    def value(self, metric: str) -> float | None:
+        """Return one of the values of the row, by the name of its column."""
+        if metric in COLUMNS[7:]:
+            return _number(dict(zip(COLUMNS, self.row(), strict=True))[metric])
+        raise KeyError(metric)
+
+    def row(self) -> list[Any]:
+        """Return the values in the order of `COLUMNS`."""
+        done, asked = self.measurement, self.stimulus
+        per_second = 1.0 / done.seconds if done.seconds > 0 else 0.0
+        block = asked.block_bytes
+        quantiles = [_us(self.latency.quantile_ns(share)) for share in QUANTILES]
+        return [
+            self.phase,
+            self.round,
+            _whole(asked.read_pct),
+            block if isinstance(block, int) else None,
+            asked.threads,
+            asked.queue_depth,
+            self.label,
+            self.start_s,
+            done.seconds,
+            done.ios,
+            done.iops,
+            done.reads.ios * per_second,
+            done.writes.ios * per_second,
+            done.mb_s,
+            done.reads.bytes * 1e-6 * per_second,
+            done.writes.bytes * 1e-6 * per_second,
+            self.latency_us_mean,
+            *quantiles,
+            self.latency_us_max,
+            self.written_bytes,
+            self.waf,
+            done.inside.get("cpu_pct"),
+        ]
+
+
+QUANTILES = (0.5, 0.99, 0.999, 0.9999, 0.99999)
+
+
+@dataclass
+class Progress:
+    """How far a test is, for those who watch it.
+
+    Args:
+        test: Its name.
+        phase: Part of the test, such as `round`.
+        label: What is being done.
+        round: Number of the round, from 1; None outside rounds.
+        rounds_max: Rounds after which the phase ends in any case.
+        cell: Place within the round or phase, from 1.
+        cells: How many that are; None when unknown.
+        fraction: Part of the step that is over; None when unknown.
+        device_s: Time passed in the target.
+        elapsed_s: Wall time since the test began.
+        eta_s: Wall time until the end, at most, at the speed so far; None before that is known.
+        steady: The rule, applied to the last rounds; None before the first.
+    """
+
+    test: str
+    phase: str = ""
+    label: str = ""
+    round: int | None = None
+    rounds_max: int | None = None
+    cell: int = 0
+    cells: int | None = None
+    fraction: float | None = None
+    device_s: float = 0.0
+    elapsed_s: float = 0.0
+    eta_s: float | None = None
+    steady: SteadyState | None = None
+
+
+Watcher = Callable[[Progress], None]
+
+
+@dataclass
+class Phase:
+    """A part of the record, in device time."""
+
+    name: str
+    round: int | None
+    group: str
+    start_s: float
+    end_s: float | None = None
+    written_bytes: int = 0
+    cells: int = 0
+
+
+@dataclass
+class Record:
+    """All that happened so far, from which the document is made."""
+
+    phases: list[Phase] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
+    purge: dict[str, Any] | None = None
+    wipc: dict[str, Any] | None = None
+    cache: CacheState = "unknown"
+    cells_left_out: list[str] = field(default_factory=list)
+    temperatures_c: list[float] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    # Filled by the rounds: entries of `steady_state`.
+    steady: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+
+class Bench:
+    """One test on one target.
+
+    Args:
+        target: What is measured.
+        plan: The test with all defaults filled in.
+        journal: Where steps are kept; None for nowhere.
+        watch: Called before, during and after each step.
+        checkpoint_s: Wall time between states of the drive that are kept in memory.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        plan: Plan,
+        journal: Journal | None = None,
+        watch: Watcher | None = None,
+        checkpoint_s: float = CHECKPOINT_S,
+    ) -> None:
+        """Begin at step 0 and time 0."""
+        self.target = self._first_target = target
+        self.plan = plan
+        self.record = Record()
+        self.progress = Progress(plan.test.name)
+        # Steps that the longest possible run takes; set by who knows, for the ETA.
+        self.steps_max: int | None = None
+        self._journal = journal
+        self._watch = watch
+        self._checkpoint_s = checkpoint_s
+        self._step = 0
+        self._is_live = journal is None or not journal.resumed
+        self._clock_s = 0.0
+        self._written_bytes = 0
+        self._kept: tuple[int, bytes] | None = None
+        self._began = self._kept_at = self._filed_at = time.monotonic()
+        self._live_steps = 0
+
+    @property
+    def steps(self) -> int:
+        """Steps done so far."""
+        return self._step
+
+    @property
+    def clock_s(self) -> float:
+        """Device time since the start of the test."""
+        return self._clock_s
+
+    @property
+    def written_bytes(self) -> int:
+        """Bytes written since the last purge."""
+        return self._written_bytes
+
+    @property
+    def fills(self) -> float:
+        """Bytes written since the last purge, in user capacities."""
+        return self._written_bytes / self.plan.time.capacity_bytes
+
+    def stimulus(self, **changes: Any) -> Stimulus:  # noqa: ANN401 (fields of Stimulus)
+        """Return the test's load (threads, depth, range, data) with what a cell adds."""
+        plan = self.plan
+        base = Stimulus(
+            threads=plan.threads,
+            queue_depth=plan.queue_depth,
+            active_range=plan.active_range,
+            data=plan.settings.data,
+        )
+        return replace(base, **changes)
+
+    @contextlib.contextmanager
+    def phase(
+        self,
+        name: str,
+        round_number: int | None = None,
+        *,
+        group: str = "",
+        cells: int | None = None,
+    ) -> Iterator[None]:
+        """Collect the steps within as one phase of the record."""
+        phase = Phase(name, round_number, group, self._clock_s)
+        self.record.phases.append(phase)
+        self.progress.phase, self.progress.round = name, round_number
+        self.progress.cell, self.progress.cells = 0, cells
+        yield
+        phase.end_s, phase.written_bytes = self._clock_s, self._written_bytes
+
+    def restart_point(self) -> None:
+        """Say that a run on a real drive that is cut after this goes on from here."""
+        if self._journal is not None:
+            self._journal.restart_point(self._step)
+
+    def purge(self, *, group: str = "") -> None:
+        """Bring the target into the state as if nothing had been written; set its cache."""
+        self.restart_point()
+        with self.phase("purge", group=group):
+            outcome = self._do("purge", "purge", self._purge_target)
+        self._written_bytes = 0
+        self.record.phases[-1].written_bytes = 0
+        self.record.purge = outcome["purge"]
+        self.record.cache = outcome["cache"]
+
+    def _purge_target(self) -> dict[str, Any]:
+        done = self.target.purge()
+        state = self.target.set_cache(enabled=self.plan.cache_enabled)
+        purge = {"method": done.method, "is_purge": done.is_purge, "note": done.note}
+        return {"purge": purge, "cache": state}
+
+    def precondition(self, block_bytes: int = WIPC_BLOCK_BYTES, *, group: str = "") -> None:
+        """Fill the range sequentially, as often as the plan says (WIPC)."""
+        plan = self.plan
+        base = 1.0 if plan.settings.wipc_base == "user" else plan.wipc_range.share
+        limit = plan.time.capacities(plan.wipc_capacities * base)
+        stimulus = self.stimulus(
+            pattern="sequential", block_bytes=block_bytes, active_range=plan.wipc_range
+        )
+        if plan.wipc_capacities > 0:
+            with self.phase("wipc", group=group):
+                self.measure(stimulus, limit, label="WIPC", is_measured=False)
+        self.record.wipc = {
+            "pattern": "sequential",
+            "block_bytes": block_bytes,
+            "capacities": plan.wipc_capacities * base,
+            "bytes": limit.bytes if plan.wipc_capacities > 0 else 0,
+            "passes": plan.wipc_capacities * base / plan.wipc_range.share,
+            "threads": stimulus.threads,
+            "queue_depth": stimulus.queue_depth,
+        }
+
+    def measure(  # noqa: PLR0913 (all but two by name)
+        self,
+        stimulus: Stimulus,
+        limit: Limit,
+        *,
+        label: str,
+        part: str | None = None,
+        sample_s: float | None = None,
+        is_measured: bool = True,
+    ) -> Cell:
+        """Apply a stimulus as the next cell of the phase.
+
+        What is not measured is no cell of the document: only its bytes and its time count.
+
+        Args:
+            stimulus: What to do.
+            limit: For how long.
+            label: Name of the cell in tables.
+            part: What the document has as its phase, where that is not the phase it runs in.
+            sample_s: Length of the pieces in time that are wanted; None for none.
+            is_measured: False for what only writes.
+        """
+        phase = self.record.phases[-1]
+        place = (f"{phase.name}/{phase.group}", phase.round or 0, phase.cells)
+        phase.cells += 1
+        self.progress.cell = phase.cells
+        key = "/".join(map(str, place))
+        seed = seed_of(self.plan.settings.seed, self.plan.test.name, *place)
+
+        def run() -> dict[str, Any]:
+            done = self.target.run(
+                stimulus,
+                limit,
+                seed=seed,
+                sample_s=sample_s,
+                is_measured=is_measured,
+                watch=self._watch_step if self._watch else None,
+            )
+            # What the document needs is what the journal keeps: no second way to a number.
+            return {"measurement": done}
+
+        outcome = self._do(key, label, run)
+        measurement = outcome["measurement"]
+        if not isinstance(measurement, Measurement):
+            measurement = measurement_from_dict(measurement)
+        start_s = self._clock_s
+        self._clock_s += measurement.elapsed_s or 0.0
+        self._written_bytes += measurement.written_bytes
+        temperature = measurement.inside.get("temperature_c")
+        if temperature is not None:
+            self.record.temperatures_c.append(float(temperature))
+        cell = Cell(
+            part or phase.name,
+            phase.group,
+            phase.round,
+            stimulus,
+            label,
+            start_s,
+            measurement,
+            self._written_bytes,
+        )
+        if is_measured:
+            self.record.cells.append(cell)
+        return cell
+
+    def idle(self, seconds: float) -> None:
+        """Let time pass in the target."""
+
+        def rest() -> dict[str, Any]:
+            self.target.idle(seconds)
+            return {}
+
+        self._do("idle", f"idle {seconds:g} s", rest)
+        self._clock_s += seconds
+
+    def exchange(self, target: Target, plan: Plan) -> None:
+        """Go on with another target of the same kind, which is purged first."""
+        self.close()
+        self.target, self.plan = target, plan
+        # A state of the target before is none of this one.
+        self._kept = None
+
+    def close(self) -> None:
+        """Close the target of the last `exchange`, and go back to the first."""
+        if self.target is not self._first_target:
+            self.target.close()
+            self.target = self._first_target
+
+    def warn(self, text: str) -> None:
+        """Note what the reader of the document should know, once."""
+        if text not in self.record.warnings:
+            self.record.warnings.append(text)
+
+    def leave_out(self, text: str) -> None:
+        """Note a cell of the specification that this target cannot do."""
+        if text not in self.record.cells_left_out:
+            self.record.cells_left_out.append(text)
+
+    def tell(self, steady: SteadyState | None) -> None:
+        """Show the rule, applied to the rounds so far."""
+        self.progress.steady = steady
+
+    def keep_state(self) -> None:
+        """Write the last state that is in memory; called when the run is cut."""
+        if self._journal is not None and self._kept is not None:
+            self._journal.write_checkpoint(*self._kept)
+            self._kept = None
+
+    def _do(self, key: str, label: str, act: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Do a step, or take its outcome from the journal."""
+        self.progress.label, self.progress.fraction = label, 0.0
+        index, self._step = self._step, self._step + 1
+        if self._journal is not None and not self._is_live:
+            recorded = self._journal.recorded(index, key)
+            if recorded is not None:
+                return recorded
+            self._go_live(self._journal)
+        self._show()
+        outcome = act()
+        self._live_steps += 1
+        if self._journal is not None:
+            self._journal.append(index, key, _plain(outcome))
+            self._keep_sometimes()
+        self.progress.fraction = 1.0
+        self._show()
+        return outcome
+
+    def _go_live(self, journal: Journal) -> None:
+        """Bring the target to where the recorded steps end."""
+        self._is_live = True
+        if self._step == 1:
+            return  # nothing is recorded: the purge comes first
+        state = journal.state()
+        self.target.set_cache(enabled=self.plan.cache_enabled)
+        if state is not None:
+            self.target.restore(state)
+        elif self.target.is_virtual:
+            raise TargetError(f"{self.target.name}: no state to go on from")
+
+    def _keep_sometimes(self) -> None:
+        """Keep the state of the drive when the last one is old enough."""
+        now = time.monotonic()
+        if not self.target.is_virtual or now - self._kept_at < self._checkpoint_s:
+            return
+        state = self.target.checkpoint()
+        if state is None:
+            return
+        self._kept = (self._step, state)
+        cost = time.monotonic() - now
+        self._kept_at = now + cost + cost / CHECKPOINT_SHARE
+        if now - self._filed_at >= min(CHECKPOINT_FILE_S, 6 * self._checkpoint_s):
+            self.keep_state()
+            self._filed_at = time.monotonic()
+
+    def _watch_step(self, step: Step) -> None:
+        self.progress.fraction = step.fraction
+        self._show(step.target_s)
+
+    def _show(self, step_s: float = 0.0) -> None:
+        if self._watch is None:
+            return
+        progress = self.progress
+        progress.device_s = self._clock_s + step_s
+        progress.elapsed_s = time.monotonic() - self._began
+        progress.eta_s = None
+        if self.steps_max and self._live_steps >= 3:
+            left = max(self.steps_max - self._step, 0)
+            progress.eta_s = progress.elapsed_s / self._live_steps * left
+        self._watch(progress)
+
+
+def _plain(outcome: dict[str, Any]) -> dict[str, Any]:
+    """Return an outcome as the journal keeps it."""
+    measurement = outcome.get("measurement")
+    if isinstance(measurement, Measurement):
+        return {**outcome, "measurement": measurement_to_dict(measurement)}
+    return outcome
+
+
+def _us(ns: int | None) -> float | None:
+    return None if ns is None else ns * 1e-3
+
+
+def _whole(value: float) -> float:
+    """Return 65 for 65.0."""
+    return int(value) if value == int(value) else value
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

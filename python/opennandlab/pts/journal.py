@@ -1,0 +1,282 @@
+"""What survives a break: the steps of a run, one JSON line each, and the state of the drive.
+
+A test is a plain procedure whose steps (purge, precondition, cell, idle) are numbered. A finished
+step is appended to the journal with its whole outcome, histograms included. To resume is to run the
+procedure again: steps in the journal answer at once, the rest are done.
+
+    header   {"schema", "settings": {...}, "settings_sha256"}
+    step     {"step": 17, "key": "round/3/12", "outcome": {...}}
+    restart  {"restart": 18}                    a round or a purge begins with step 18
+
+A simulated drive goes on from its checkpoint, whose steps alone are kept, and so ends with the same
+bytes as if nothing had happened. A real drive has no checkpoint: the round that was cut begins
+again, and one that was cut between a purge and the first round begins with the purge.
+A line that was cut by a crash is dropped. Nothing else may be damaged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opennandlab.canonical import canonical_json
+from opennandlab.errors import OpenNandLabError, OutputError
+from opennandlab.files import write_atomically
+from opennandlab.stats.histogram import Histogram
+from opennandlab.targets.base import Measurement, Requests, Sample
+
+SCHEMA = "opennandlab.pts-journal/1"
+MAGIC = b"opennandlab.pts-checkpoint/1\n"
+
+
+class JournalError(OpenNandLabError):
+    """A run that cannot be resumed, and why."""
+
+
+def settings_hash(settings: dict[str, Any]) -> str:
+    """Return the SHA-256 of what a run depends on."""
+    return hashlib.sha256(canonical_json(settings).encode()).hexdigest()
+
+
+def measurement_to_dict(measurement: Measurement) -> dict[str, Any]:
+    """Return a measurement as JSON, without loss."""
+    return {
+        "seconds": measurement.seconds,
+        "elapsed_s": measurement.elapsed_s,
+        "reads": _requests_to_dict(measurement.reads),
+        "writes": _requests_to_dict(measurement.writes),
+        "written_bytes": measurement.written_bytes,
+        "end_bytes": measurement.end_bytes,
+        "samples": [list(asdict(sample).values()) for sample in measurement.samples],
+        "inside": measurement.inside,
+    }
+
+
+def measurement_from_dict(document: dict[str, Any]) -> Measurement:
+    """Read what `measurement_to_dict` gave."""
+    return Measurement(
+        seconds=document["seconds"],
+        elapsed_s=document["elapsed_s"],
+        reads=_requests_from_dict(document["reads"]),
+        writes=_requests_from_dict(document["writes"]),
+        written_bytes=document["written_bytes"],
+        end_bytes=document["end_bytes"],
+        samples=tuple(Sample(*values) for values in document["samples"]),
+        inside=document["inside"],
+    )
+
+
+def _requests_to_dict(requests: Requests) -> dict[str, Any]:
+    return {
+        "ios": requests.ios,
+        "bytes": requests.bytes,
+        "latency": requests.latency.to_dict() if requests.latency.count else None,
+    }
+
+
+def _requests_from_dict(document: dict[str, Any]) -> Requests:
+    kept = document["latency"]
+    if not kept:
+        return Requests(document["ios"], document["bytes"], Histogram.empty())
+    latency = Histogram(
+        np.array(kept["ns"], dtype=np.int64),
+        np.array(kept["counts"], dtype=np.int64),
+        float(kept["sum_ns"]),
+        int(kept["max_ns"]),
+    )
+    return Requests(document["ios"], document["bytes"], latency)
+
+
+class Journal:
+    """The journal of one run, and the checkpoint beside it.
+
+    Args:
+        folder: Output directory of the run; it exists.
+        name: Of the document, such as `iops`; it begins the names of the files.
+        settings: All that the outcome depends on; another run's journal is refused.
+        is_virtual: Whether the target has checkpoints. If not, each line is forced to the disk.
+    """
+
+    def __init__(
+        self, folder: Path, name: str, settings: dict[str, Any], *, is_virtual: bool
+    ) -> None:
+        """Know the files; nothing is opened yet."""
+        self.path = folder / f"{name}.journal.jsonl"
+        self.checkpoint_path = folder / f"{name}.checkpoint.onl"
+        self.settings = settings
+        self.is_virtual = is_virtual
+        self.resumed = False
+        self.sha256 = settings_hash(settings)
+        self._steps: list[tuple[str, dict[str, Any]]] = []
+        self._state: bytes | None = None
+        self._handle: int | None = None
+
+    def start(self) -> None:
+        """Begin a new journal over whatever was there."""
+        self.checkpoint_path.unlink(missing_ok=True)
+        self._rewrite([])
+
+    def resume(self) -> None:
+        """Take over the journal of a run that was cut; begin a new one where there is none.
+
+        Raises:
+            JournalError: for a journal of other settings, or one that is damaged.
+        """
+        if not self.path.exists():
+            self.start()
+            return
+        lines = self._read()
+        steps, restart = self._parse(lines)
+        kept = self._read_checkpoint(len(steps)) if self.is_virtual else restart
+        self._steps = steps[:kept]
+        self.resumed = bool(steps)
+        self._rewrite(
+            [
+                {"step": index, "key": key, "outcome": outcome}
+                for index, (key, outcome) in enumerate(self._steps)
+            ]
+        )
+
+    def recorded(self, index: int, key: str) -> dict[str, Any] | None:
+        """Return the outcome of a step of the run that is resumed, or None.
+
+        Raises:
+            JournalError: when that run did something else there.
+        """
+        if index >= len(self._steps):
+            return None
+        found, outcome = self._steps[index]
+        if found != key:
+            raise JournalError(
+                f"{self.path}: step {index} is `{found}` where this version does `{key}`; "
+                "start anew in an empty directory"
+            )
+        return outcome
+
+    def append(self, index: int, key: str, outcome: dict[str, Any]) -> None:
+        """Keep a finished step."""
+        self._write({"step": index, "key": key, "outcome": outcome})
+
+    def restart_point(self, index: int) -> None:
+        """Note that a round or a purge begins with step `index`."""
+        if index >= len(self._steps):
+            self._write({"restart": index})
+
+    def state(self) -> bytes | None:
+        """Return the state of the drive after the recorded steps, once; None for a new one."""
+        state, self._state = self._state, None
+        return state
+
+    def write_checkpoint(self, step_count: int, state: bytes) -> None:
+        """Keep the state of the drive after so many steps."""
+        head = {
+            "steps": step_count,
+            "settings_sha256": self.sha256,
+            "sha256": hashlib.sha256(state).hexdigest(),
+        }
+        content = MAGIC + json.dumps(head).encode() + b"\n" + state
+        write_atomically(self.checkpoint_path, content)
+
+    def finish(self) -> None:
+        """Remove the checkpoint of a run that is done; the journal stays as its log."""
+        self.close()
+        self.checkpoint_path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Close the file; it may be called twice."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _read(self) -> list[dict[str, Any]]:
+        """Return the lines; one that was cut at the end is left out."""
+        try:
+            texts = self.path.read_bytes().split(b"\n")
+        except OSError as error:
+            raise JournalError(f"cannot read {self.path}: {error.strerror}") from error
+        # What follows the last line end was cut.
+        lines = []
+        for number, text in enumerate(texts[:-1], start=1):
+            try:
+                line = json.loads(text)
+            except ValueError:
+                line = None
+            if not isinstance(line, dict):
+                raise JournalError(
+                    f"{self.path}:{number}: damaged; start anew in an empty directory"
+                )
+            lines.append(line)
+        return lines
+
+    def _parse(self, lines: list[dict[str, Any]]) -> tuple[list[tuple[str, dict[str, Any]]], int]:
+        """Return the steps, and the one with which the round that was cut begins."""
+        if not lines or lines[0].get("schema") != SCHEMA:
+            raise JournalError(f"{self.path}: this is no journal of a standard test")
+        if lines[0].get("settings_sha256") != self.sha256:
+            other = lines[0].get("settings") or {}
+            differing = sorted(
+                key for key in {*other, *self.settings} if other.get(key) != self.settings.get(key)
+            )
+            raise JournalError(
+                f"{self.path}: the run there has other settings ({', '.join(differing)}); "
+                "resume with the same, or start anew in an empty directory"
+            )
+        steps: list[tuple[str, dict[str, Any]]] = []
+        restart = 0
+        for line in lines[1:]:
+            if "restart" in line:
+                restart = int(line["restart"])
+            elif line.get("step") == len(steps):
+                steps.append((str(line["key"]), line["outcome"]))
+            else:
+                raise JournalError(f"{self.path}: a step after {len(steps)} is missing")
+        return steps, min(restart, len(steps))
+
+    def _read_checkpoint(self, steps_max: int) -> int:
+        """Load the checkpoint; return after how many steps it was made, 0 without one."""
+        try:
+            content = self.checkpoint_path.read_bytes()
+        except FileNotFoundError:
+            return 0
+        except OSError as error:
+            raise JournalError(f"cannot read {self.checkpoint_path}: {error.strerror}") from error
+        head_end = content.find(b"\n", len(MAGIC))
+        if not content.startswith(MAGIC) or head_end < 0:
+            raise JournalError(f"{self.checkpoint_path}: this is no checkpoint")
+        head = json.loads(content[len(MAGIC) : head_end])
+        state = content[head_end + 1 :]
+        is_whole = hashlib.sha256(state).hexdigest() == head["sha256"]
+        if head["settings_sha256"] != self.sha256 or not is_whole or head["steps"] > steps_max:
+            raise JournalError(
+                f"{self.checkpoint_path}: damaged, or of another run; without it, --resume begins "
+                "from the start"
+            )
+        self._state = state
+        return int(head["steps"])
+
+    def _rewrite(self, lines: list[dict[str, Any]]) -> None:
+        """Write the header and these lines, and go on behind them."""
+        self.close()
+        head = {"schema": SCHEMA, "settings_sha256": self.sha256, "settings": self.settings}
+        text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in [head, *lines])
+        write_atomically(self.path, text.encode())
+        self._handle = os.open(self.path, os.O_WRONLY | os.O_APPEND)
+
+    def _write(self, line: dict[str, Any]) -> None:
+        """Append one line, by one call."""
+        if self._handle is None:
+            raise JournalError(f"{self.path}: closed")
+        content = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+        try:
+            while content:
+                content = content[os.write(self._handle, content) :]
+            if not self.is_virtual:
+                os.fsync(self._handle)
+        except OSError as error:
+            raise OutputError(f"cannot write {self.path}: {error.strerror}") from error

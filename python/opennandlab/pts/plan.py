@@ -1,0 +1,363 @@
+"""What a test is going to do: settings of the user, defaults of the profile, and what differs.
+
+A *profile* is PTS-E (enterprise: write cache off, the whole drive) or PTS-C (client: write cache
+on, 75 % of the drive). Whatever a user changes against it is a deviation, listed in the header of
+every report. Defaults are those of SNIA SSS PTS 2.0.2, and of 1.1 where that is asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from opennandlab.errors import ConfigError
+from opennandlab.pts.time_base import NAMES, Name, TimeBase
+from opennandlab.targets.base import ActiveRange, Data, Target
+
+if TYPE_CHECKING:
+    from opennandlab.pts.engine import Bench
+
+Profile = Literal["C", "E"]
+PtsVersion = Literal["2.0.2", "1.1"]
+PROFILES: tuple[Profile, ...] = ("E", "C")
+PTS_VERSIONS: tuple[PtsVersion, ...] = ("2.0.2", "1.1")
+
+# SNIA SSS PTS 2.0.2: enterprise drives are tested with the write cache off, client drives with on.
+CACHE_ENABLED: dict[Profile, bool] = {"E": False, "C": True}
+# SNIA SSS PTS 2.0.2; 1.x preconditions the whole client drive and tests an amount within it.
+RANGE_SHARE: dict[tuple[Profile, PtsVersion], float] = {
+    ("E", "2.0.2"): 1.0,
+    ("E", "1.1"): 1.0,
+    ("C", "2.0.2"): 0.75,
+    ("C", "1.1"): 1.0,
+}
+# PTS-C 1.x: 8 GiB (Kim and Ho, 2013) in 2048 segments (SNIA, test terms).
+CLIENT_AMOUNT_BYTES = 8 << 30
+CLIENT_SEGMENTS = 2048
+# SNIA SSS PTS 2.0.2, workload independent preconditioning.
+WIPC_CAPACITIES = 2.0
+WIPC_BLOCK_BYTES = 128 << 10
+# SNIA SSS PTS 2.0.2: 25 rounds at most; the range is of the implementation.
+ROUNDS_MAX = 25
+ROUNDS_RANGE = (5, 100)
+THREADS_MAX, DEPTH_MAX = 256, 4096
+# Recommended for IOPS by SNIA SSS PTS 2.0.2: threads and queue depth.
+RANDOM_LOAD: dict[Profile, tuple[int, int]] = {"E": (4, 32), "C": (2, 16)}
+SEQUENTIAL_LOAD: dict[Profile, tuple[int, int]] = {"E": (1, 32), "C": (1, 32)}
+SINGLE_LOAD: dict[Profile, tuple[int, int]] = {"E": (1, 1), "C": (1, 1)}
+DEMAND_LOAD: dict[Profile, tuple[int, int]] = {"E": (32, 32), "C": (32, 32)}
+
+
+@dataclass(frozen=True)
+class Option:
+    """A parameter that only one test has.
+
+    Args:
+        key: Name in documents; on the command line with dashes.
+        default: Value without the option; its type is the type of the option.
+        help: One sentence for `--help`.
+        choices: Accepted texts; empty for any number.
+        minimum: Smallest number.
+        by_version: Default of another version than 2.0.2.
+    """
+
+    key: str
+    default: float | str
+    help: str
+    choices: tuple[str, ...] = ()
+    minimum: float = 0
+    by_version: Mapping[str, float | str] = field(default_factory=dict)
+
+    def default_for(self, pts_version: str) -> float | str:
+        """Return the default of a version of the specification."""
+        return self.by_version.get(pts_version, self.default)
+
+    def checked(self, value: object) -> float | str:
+        """Return a value that the test can use.
+
+        Raises:
+            ConfigError: with what is accepted.
+        """
+        if self.choices:
+            if value not in self.choices:
+                accepted = ", ".join(self.choices)
+                raise ConfigError(self.key, f"`{value}` is not known; accepted: {accepted}")
+            return str(value)
+        kind = type(self.default)
+        try:
+            number = kind(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise ConfigError(self.key, f"`{value}` is no number") from None
+        if isinstance(number, str) or not self.minimum <= number < float("inf"):
+            raise ConfigError(self.key, f"{value} is too small; accepted: from {self.minimum:g}")
+        return number
+
+
+@dataclass(frozen=True)
+class Test:
+    """A standard test: its name, its defaults, and the procedure.
+
+    Args:
+        name: On the command line and in documents.
+        title: In reports.
+        summary: One sentence for `--help`.
+        run: The procedure; it returns `results`, `tables` and `histograms` of the document.
+        load: Threads and queue depth of each profile.
+        wipc: Whether a sequential fill comes before the test's own load.
+        options: Parameters that only this test has.
+        kinds: Kinds of targets it can test; empty for all.
+    """
+
+    name: str
+    title: str
+    summary: str
+    run: Callable[[Bench], dict[str, Any]]
+    load: Mapping[Profile, tuple[int, int]]
+    wipc: bool = True
+    options: tuple[Option, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+    # Not a class of tests, whatever pytest concludes from its name.
+    __test__ = False
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user asked for; None stands for the profile's own value.
+
+    Args:
+        profile: `E` or `C`.
+        pts_version: `2.0.2` or `1.1`.
+        time_base: `full`, `scaled` or `smoke`.
+        seed: Decides all addresses.
+        active_range_pct: Part of the user capacity in use, in percent.
+        ar_amount_bytes: Bytes in use within that part, in segments; 0 for all of it.
+        ar_segments: Number of segments.
+        threads: Threads (TC).
+        queue_depth: Requests outstanding per thread (QD).
+        oio: Requests outstanding in all: one thread of this depth.
+        data: What is written: `random` or `file`.
+        cache: Volatile write cache of the drive: `enabled` or `disabled`.
+        ss_max_rounds: Rounds after which the steady state counts as not attained.
+        wipc_capacities: How often preconditioning fills the drive.
+        wipc_base: What it fills: the `user` capacity into the range, or the `range` itself.
+        options: Parameters of one test, by key.
+    """
+
+    profile: Profile = "E"
+    pts_version: PtsVersion = "2.0.2"
+    time_base: Name = "scaled"
+    seed: int = 42
+    active_range_pct: float | None = None
+    ar_amount_bytes: int | None = None
+    ar_segments: int | None = None
+    threads: int | None = None
+    queue_depth: int | None = None
+    oio: int | None = None
+    data: Data = "random"
+    cache: Literal["enabled", "disabled"] | None = None
+    ss_max_rounds: int = ROUNDS_MAX
+    wipc_capacities: float | None = None
+    wipc_base: Literal["user", "range"] = "user"
+    options: Mapping[str, float | str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as JSON."""
+        return {**asdict(self), "options": dict(self.options)}
+
+    def check(self) -> None:
+        """Refuse what no test can do.
+
+        Raises:
+            ConfigError: with the option, its value and what is accepted.
+        """
+        _one_of("profile", self.profile, PROFILES)
+        _one_of("pts", self.pts_version, PTS_VERSIONS)
+        _one_of("time-base", self.time_base, NAMES)
+        _one_of("data", self.data, ("random", "file"))
+        _one_of("cache", self.cache, (None, "enabled", "disabled"))
+        _one_of("wipc-base", self.wipc_base, ("user", "range"))
+        _within("seed", self.seed, 0, 2**53)
+        _within("active-range-pct", self.active_range_pct, 1, 100)
+        _within("ar-amount", self.ar_amount_bytes, 0, 2**60)
+        _within("ar-segments", self.ar_segments, 1, 1 << 20)
+        _within("threads", self.threads, 1, THREADS_MAX)
+        _within("queue-depth", self.queue_depth, 1, DEPTH_MAX)
+        _within("oio", self.oio, 1, DEPTH_MAX)
+        _within("ss-max-rounds", self.ss_max_rounds, *ROUNDS_RANGE)
+        _within("wipc-capacities", self.wipc_capacities, 0, 100)
+        if self.oio is not None and (self.threads or self.queue_depth):
+            raise ConfigError("oio", "sets threads and queue depth; give either it or them")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A test on a target with every default filled in."""
+
+    test: Test
+    settings: Settings
+    time: TimeBase
+    sector_bytes: int
+    active_range: ActiveRange
+    wipc_range: ActiveRange
+    wipc_capacities: float
+    threads: int
+    queue_depth: int
+    cache_enabled: bool
+    options: Mapping[str, float | str]
+    deviations: tuple[str, ...]
+
+    @property
+    def pts_version(self) -> str:
+        """Version of the specification."""
+        return self.settings.pts_version
+
+    @property
+    def profile(self) -> Profile:
+        """`E` or `C`."""
+        return self.settings.profile
+
+    @property
+    def range_bytes(self) -> int:
+        """Bytes that the test may touch."""
+        whole = int(self.active_range.share * self.time.capacity_bytes)
+        amount = self.active_range.amount_bytes
+        return whole if amount is None else min(amount, whole)
+
+    def text(self, key: str) -> str:
+        """Return an option that is a text."""
+        return str(self.options[key])
+
+    def number(self, key: str) -> float:
+        """Return an option that is a number."""
+        return float(self.options[key])
+
+
+def seed_of(seed: int, *parts: object) -> int:
+    """Return the seed of a step: a hash, so that neighbours have nothing in common.
+
+    >>> seed_of(42, "iops", "round", 1, 0) != seed_of(42, "iops", "round", 1, 1)
+    True
+    """
+    text = "/".join(map(str, (seed, *parts)))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+
+
+def make_plan(test: Test, settings: Settings, target: Target, reclaim_s: float = 0.0) -> Plan:
+    """Fill in the defaults of test and profile, and list what deviates from them.
+
+    Raises:
+        ConfigError: for settings that this test on this target cannot have.
+    """
+    settings.check()
+    if test.kinds and target.kind not in test.kinds:
+        accepted = ", ".join(test.kinds)
+        raise ConfigError("target", f"{test.name} needs a target of the kind {accepted}")
+    deviations: list[str] = []
+    time = TimeBase(settings.time_base, target.is_virtual, target.capacity_bytes, reclaim_s)
+    threads, queue_depth = _load(test, settings, deviations)
+    active_range, wipc_range = _ranges(settings, target.capacity_bytes, deviations)
+    capacities = _wipc(test, settings, time, deviations)
+    cache_enabled = CACHE_ENABLED[settings.profile]
+    if settings.cache is not None and (settings.cache == "enabled") != cache_enabled:
+        cache_enabled = not cache_enabled
+        was = "disabled" if cache_enabled else "enabled"
+        deviations.append(f"write cache {settings.cache} (profile: {was})")
+    if settings.data != "random":
+        deviations.append(f"data pattern {settings.data} (profile: random)")
+    if settings.ss_max_rounds != ROUNDS_MAX:
+        deviations.append(f"at most {settings.ss_max_rounds} rounds (standard: {ROUNDS_MAX})")
+    return Plan(
+        test=test,
+        settings=settings,
+        time=time,
+        sector_bytes=target.sector_bytes,
+        active_range=active_range,
+        wipc_range=wipc_range,
+        wipc_capacities=capacities,
+        threads=threads,
+        queue_depth=queue_depth,
+        cache_enabled=cache_enabled,
+        options=_options(test, settings, deviations),
+        deviations=tuple(deviations),
+    )
+
+
+def _load(test: Test, settings: Settings, deviations: list[str]) -> tuple[int, int]:
+    usual = test.load[settings.profile]
+    if settings.oio is not None:
+        deviations.append(f"{settings.oio} outstanding requests in all (OIO throttle)")
+        return 1, settings.oio
+    load = (settings.threads or usual[0], settings.queue_depth or usual[1])
+    if load != usual:
+        deviations.append(f"TC {load[0]} / QD {load[1]} (profile: TC {usual[0]} / QD {usual[1]})")
+    return load
+
+
+def _ranges(
+    settings: Settings, capacity_bytes: int, deviations: list[str]
+) -> tuple[ActiveRange, ActiveRange]:
+    """Return the active range of the test and that of preconditioning."""
+    usual = RANGE_SHARE[settings.profile, settings.pts_version]
+    share = usual if settings.active_range_pct is None else settings.active_range_pct / 100
+    if share != usual:
+        deviations.append(f"active range {share:.0%} (profile: {usual:.0%})")
+    is_client_1 = (settings.profile, settings.pts_version) == ("C", "1.1")
+    usual_amount = CLIENT_AMOUNT_BYTES if is_client_1 else 0
+    amount = usual_amount if settings.ar_amount_bytes is None else settings.ar_amount_bytes
+    if amount != usual_amount:
+        was = f"{usual_amount} B" if usual_amount else "all"
+        deviations.append(f"active range amount {amount or 'all'} B (profile: {was})")
+    if amount >= share * capacity_bytes:
+        if amount:
+            deviations.append(f"active range amount {amount} B is more than there is: all is used")
+        amount = 0
+    segments = settings.ar_segments or CLIENT_SEGMENTS
+    if amount and segments != CLIENT_SEGMENTS:
+        deviations.append(f"{segments} segments (standard: {CLIENT_SEGMENTS})")
+    seed = seed_of(settings.seed, "segments")
+    whole = ActiveRange(share=share, seed=seed)
+    if not amount:
+        return whole, whole
+    part = ActiveRange(share=share, amount_bytes=amount, segments=segments, seed=seed)
+    # An amount limits the test; the range limits preconditioning too.
+    return part, whole
+
+
+def _wipc(test: Test, settings: Settings, time: TimeBase, deviations: list[str]) -> float:
+    asked = settings.wipc_capacities
+    if asked is None:
+        return time.wipc_capacities(WIPC_CAPACITIES)
+    if test.wipc and asked != WIPC_CAPACITIES:
+        deviations.append(
+            f"preconditioning by {asked:g} capacities (standard: {WIPC_CAPACITIES:g})"
+        )
+    return asked
+
+
+def _options(test: Test, settings: Settings, deviations: list[str]) -> Mapping[str, float | str]:
+    known = {option.key: option for option in test.options}
+    for key in settings.options:
+        if key not in known:
+            accepted = ", ".join(known) or "none"
+            raise ConfigError(key, f"{test.name} has no such parameter; accepted: {accepted}")
+    chosen = {}
+    for key, option in known.items():
+        usual = option.default_for(settings.pts_version)
+        chosen[key] = option.checked(settings.options.get(key, usual))
+        if chosen[key] != usual:
+            deviations.append(f"{key.replace('_', ' ')} {chosen[key]} (default: {usual})")
+    return chosen
+
+
+def _one_of(name: str, value: object, accepted: tuple[object, ...]) -> None:
+    if value not in accepted:
+        texts = ", ".join(str(item) for item in accepted if item is not None)
+        raise ConfigError(name, f"`{value}` is not known; accepted: {texts}")
+
+
+def _within(name: str, value: float | None, least: float, most: float) -> None:
+    if value is not None and not least <= value <= most:
+        raise ConfigError(name, f"{value:g} is out of range; accepted: {least:g} to {most:g}")

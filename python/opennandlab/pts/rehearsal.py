@@ -1,0 +1,159 @@
+"""A test without its drive: every step is noted, none is done.
+
+The procedure runs against a target that answers at once with constant figures, so that the steady
+state is attained after five rounds, or against one that never gets steady. The two give what a test
+writes and how long it takes at least and at most, from the procedure itself and so without a second
+description of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from opennandlab.pts.engine import Bench
+from opennandlab.pts.plan import Plan
+from opennandlab.stats.histogram import Histogram
+from opennandlab.targets.base import (
+    CacheState,
+    Limit,
+    Measurement,
+    Purge,
+    Requests,
+    Stimulus,
+    Target,
+    Watcher,
+)
+
+# What is assumed of a drive of which nothing is known: requests per second of small blocks, and
+# 10^6 bytes per second of large ones.
+ASSUMED_IOPS = 50_000.0
+ASSUMED_MB_S = 500.0
+
+
+@dataclass
+class Rehearsal:
+    """What a test would do.
+
+    Args:
+        steps: Purges, cells and idle times.
+        phases: Name of each kind of phase, and how many cells there are in it.
+        written_bytes: Bytes written.
+        seconds: Device time, on the assumed drive.
+    """
+
+    steps: int = 0
+    phases: dict[str, list[int]] = field(default_factory=dict)
+    written_bytes: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class _Total:
+    """What was asked of a stand and its siblings."""
+
+    runs: int = 0
+    written_bytes: int = 0
+    seconds: float = 0.0
+
+
+class _Stand(Target):
+    """A target that does nothing, at once."""
+
+    is_virtual = True
+
+    def __init__(self, like: Target, *, is_steady: bool) -> None:
+        self.kind = like.kind  # type: ignore[misc]
+        self.name = like.name
+        self.capacity_bytes = like.capacity_bytes
+        self.sector_bytes = like.sector_bytes
+        self.is_steady = is_steady
+        self.like = like
+        self.total = _Total()
+
+    def facts(self) -> dict[str, Any]:
+        return self.like.facts()
+
+    def sibling(self, config: dict[str, Any]) -> Target:
+        stand = _Stand(self.like, is_steady=self.is_steady)
+        dies = (
+            target["nand"]["channels"] * target["nand"]["dies_per_channel"]
+            for target in (config, self.facts()["device"]["config"])
+        )
+        stand.capacity_bytes = int(self.like.capacity_bytes * next(dies) / next(dies))
+        stand.total = self.total
+        return stand
+
+    def set_cache(self, *, enabled: bool) -> CacheState:
+        return "enabled" if enabled else "disabled"
+
+    def purge(self) -> Purge:
+        return Purge("rehearsed", is_purge=True)
+
+    def run(  # noqa: PLR0913 (all but two by name)
+        self,
+        stimulus: Stimulus,
+        limit: Limit,
+        *,
+        seed: int,
+        sample_s: float | None = None,
+        is_measured: bool = True,
+        watch: Watcher | None = None,
+    ) -> Measurement:
+        del seed, sample_s, is_measured, watch
+        total = self.total
+        total.runs += 1
+        size = _mean_bytes(stimulus)
+        iops = min(ASSUMED_IOPS, ASSUMED_MB_S * 1e6 / size)
+        seconds = max(limit.seconds, limit.ios / iops, limit.bytes / (iops * size))
+        if limit.seconds_max is not None:
+            seconds = min(seconds, limit.seconds_max)
+        ios = max(1, round(seconds * iops))
+        if limit.bytes and seconds * iops * size >= limit.bytes:
+            ios = max(1, round(limit.bytes / size))
+        reads = round(ios * stimulus.read_pct / 100)
+        written = round((ios - reads) * size)
+        total.written_bytes += written
+        total.seconds += seconds
+        # Never steady: cells differ by a factor of up to 11, without any order.
+        window = seconds if self.is_steady else seconds * (1 + total.runs * 7919 % 101 / 10)
+        return Measurement(
+            seconds=window,
+            elapsed_s=seconds,
+            reads=_requests(reads, size, window),
+            writes=_requests(ios - reads, size, window),
+            written_bytes=written,
+        )
+
+    def idle(self, seconds: float) -> None:
+        self.total.seconds += seconds
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+def rehearse(plan: Plan, target: Target, *, is_steady: bool) -> Rehearsal:
+    """Return what a test does at least (`is_steady`), or at most."""
+    stand = _Stand(target, is_steady=is_steady)
+    bench = Bench(stand, plan)
+    plan.test.run(bench)
+    total = stand.total
+    done = Rehearsal(written_bytes=total.written_bytes, seconds=total.seconds)
+    for phase in bench.record.phases:
+        row = done.phases.setdefault(phase.name, [0, 0])
+        row[0] += 1
+        row[1] += phase.cells
+    done.steps = bench.steps
+    return done
+
+
+def _mean_bytes(stimulus: Stimulus) -> float:
+    if isinstance(stimulus.block_bytes, int):
+        return float(stimulus.block_bytes)
+    weights = sum(weight for _, weight in stimulus.block_bytes)
+    return sum(size * weight for size, weight in stimulus.block_bytes) / weights
+
+
+def _requests(ios: int, size: float, seconds: float) -> Requests:
+    latency = Histogram.of_bins([(max(1, round(seconds / max(ios, 1) * 1e9)), ios)])
+    return Requests(ios, round(ios * size), latency)

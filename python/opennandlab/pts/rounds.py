@@ -1,0 +1,227 @@
+"""Rounds of cells until the steady state, and what counts of them.
+
+A round runs every cell once. After the fifth and each later round the five-point rule is applied to
+all tracked values; the first round at which it holds for all of them at once is x, and the
+*measurement window* is rounds x-4 to x. After the last allowed round the window is its last five,
+and the document says that the steady state was not attained. Rounds before the window were
+preconditioning, and stay in the record: which rounds count is decided afterwards.
+
+The reported value of a cell is the mean over the five rounds of the window. Its percentiles are
+those of all requests in the window together, its maximum is the largest of the window.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from opennandlab.pts.engine import Bench, Cell
+from opennandlab.stats.histogram import Histogram
+from opennandlab.stats.steady import WINDOW_ROUNDS, SteadyState, steady_state
+from opennandlab.targets.base import Limit, Stimulus
+
+
+@dataclass(frozen=True)
+class CellPlan:
+    """One cell of a round.
+
+    Args:
+        stimulus: What to do.
+        limit: For how long.
+        label: Its name in tables.
+    """
+
+    stimulus: Stimulus
+    limit: Limit
+    label: str
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """A value that must be steady.
+
+    Args:
+        metric: Column of the cells, such as `iops`.
+        index: Place of the cell in the round, from 0.
+        plan: That cell.
+    """
+
+    metric: str
+    index: int
+    plan: CellPlan
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the document says of it."""
+        block = self.plan.stimulus.block_bytes
+        return {
+            "metric": self.metric,
+            "rw_pct": self.plan.stimulus.read_pct,
+            "block_bytes": block if isinstance(block, int) else None,
+            "label": self.plan.label,
+        }
+
+
+@dataclass
+class Rounds:
+    """Rounds that were run, and what the rule says of them.
+
+    Args:
+        tracked: What must be steady.
+        rounds_max: Rounds after which the search ends.
+        group: Part of the test with a purge of its own; empty for the only one.
+        cells: Cells by round, in their order.
+        verdicts: The rule after the last round, one per tracked value.
+    """
+
+    tracked: Sequence[Tracking]
+    rounds_max: int
+    group: str = ""
+    cells: list[list[Cell]] = field(default_factory=list)
+    verdicts: list[SteadyState] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """Rounds that were run."""
+        return len(self.cells)
+
+    @property
+    def attained(self) -> bool:
+        """Whether every tracked value is steady in the last five rounds."""
+        return bool(self.verdicts) and all(verdict.steady for verdict in self.verdicts)
+
+    @property
+    def window(self) -> list[int]:
+        """Numbers of the last five rounds, fewer if there are fewer."""
+        return list(range(max(1, self.count - WINDOW_ROUNDS + 1), self.count + 1))
+
+    def add(self, cells: list[Cell]) -> None:
+        """Take a round and apply the rule."""
+        self.cells.append(cells)
+        self.verdicts = [steady_state(self.values(tracking)) for tracking in self.tracked]
+
+    def values(self, tracking: Tracking) -> list[float]:
+        """Return a tracked value, round by round; NaN where it was not measured."""
+        found = (cells[tracking.index].value(tracking.metric) for cells in self.cells)
+        return [math.nan if value is None else value for value in found]
+
+    def windowed(self, index: int) -> list[Cell]:
+        """Return one cell of the round, in each round of the window."""
+        return [self.cells[number - 1][index] for number in self.window]
+
+    def mean(self, index: int, metric: str) -> float | None:
+        """Return the mean of a value over the window; None where a round lacks it."""
+        return mean([cell.value(metric) for cell in self.windowed(index)])
+
+    def maximum(self, index: int, metric: str) -> float | None:
+        """Return the largest value of the window."""
+        found = [cell.value(metric) for cell in self.windowed(index)]
+        return max((value for value in found if value is not None), default=None)
+
+    def latency(self, index: int) -> Histogram:
+        """Return all response times of a cell in the window."""
+        return Histogram.merged([cell.latency for cell in self.windowed(index)])
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return the entries of `steady_state`, one per tracked value."""
+        return [
+            self._entry(tracking, verdict)
+            for tracking, verdict in zip(self.tracked, self.verdicts, strict=True)
+        ]
+
+    def _entry(self, tracking: Tracking, verdict: SteadyState) -> dict[str, Any]:
+        values = [value if math.isfinite(value) else None for value in self.values(tracking)]
+        entry = {
+            "tracking": tracking.to_dict(),
+            "values_by_round": [[number, value] for number, value in enumerate(values, start=1)],
+            "attained": self.attained,
+            "round": self.count if self.attained else None,
+            "rounds": self.count,
+            "rounds_max": self.rounds_max,
+            "window": self.window,
+            "values": values[-WINDOW_ROUNDS:],
+            **verdict.to_dict(),
+        }
+        return {**entry, "group": self.group} if self.group else entry
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean; None without values or where one is missing."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known and len(known) == len(values) else None
+
+
+def cells_of_round(bench: Bench, plans: Sequence[CellPlan]) -> list[Cell]:
+    """Run the cells of a round, in their order."""
+    return [bench.measure(plan.stimulus, plan.limit, label=plan.label) for plan in plans]
+
+
+def until_steady(  # noqa: PLR0913 (all but three by name)
+    bench: Bench,
+    run_round: Callable[[int], list[Cell]],
+    tracked: Sequence[Tracking],
+    *,
+    phase: str = "round",
+    group: str = "",
+    cells: int | None = None,
+    is_over: Callable[[], bool] = lambda: False,
+) -> Rounds:
+    """Run rounds until the tracked values are steady, or there have been enough.
+
+    Args:
+        bench: Where the steps are done.
+        run_round: Runs one round, given its number, and returns the cells that may be tracked.
+        tracked: What must be steady, by its place in what `run_round` returns.
+        phase: Name of the rounds in the record.
+        group: Part of the test with a purge of its own.
+        cells: Cells in a round, for the progress line.
+        is_over: Asked after each round: whether something else ends the search.
+    """
+    rounds = Rounds(tracked, bench.plan.settings.ss_max_rounds, group)
+    bench.progress.rounds_max = rounds.rounds_max
+    bench.tell(None)
+    key = f"{phase}/{group}"
+    for number in range(1, rounds.rounds_max + 1):
+        bench.restart_point()
+        with bench.phase(phase, number, group=group, cells=cells):
+            rounds.add(run_round(number))
+        bench.record.steady[key] = rounds.to_dicts()
+        bench.tell(next((v for v in rounds.verdicts if not v.steady), rounds.verdicts[0]))
+        for tracking, verdict in zip(tracked, rounds.verdicts, strict=True):
+            if verdict.reason == "invalid":
+                bench.warn(
+                    f"round {number}: {tracking.metric} of {tracking.plan.label} is zero or was "
+                    "not measured; that is not steady"
+                )
+        if rounds.attained or is_over():
+            break
+    bench.progress.rounds_max = None
+    return rounds
+
+
+def write_to_steady(
+    bench: Bench, stimulus: Stimulus, label: str, *, phase: str = "precondition", group: str = ""
+) -> Rounds:
+    """Apply a stimulus to the steady state of its IOPS: rounds of 30 minutes and a sample.
+
+    Returns:
+        The rounds; their only cell is the sample, of one minute.
+    """
+    limit = bench.plan.time.cell(stimulus.outstanding)
+    gap = bench.plan.time.gap()
+
+    def run_round(_: int) -> list[Cell]:
+        bench.measure(stimulus, gap, label=label, part="gap")
+        return [bench.measure(stimulus, limit, label=label)]
+
+    tracked = [Tracking("iops", 0, CellPlan(stimulus, limit, label))]
+    return until_steady(bench, run_round, tracked, phase=phase, group=group, cells=2)
+
+
+def prepare_steady(bench: Bench, group: str = "") -> Rounds:
+    """Purge, fill twice, and write random 4 KiB to the steady state."""
+    bench.purge(group=group)
+    bench.precondition(group=group)
+    stimulus = bench.stimulus(block_bytes=4096)
+    return write_to_steady(bench, stimulus, "RND 4 KiB 0/100", group=group)

@@ -1,0 +1,128 @@
+"""Performance against the mix of reads and writes, and what the mixture itself costs.
+
+Five mixes of random requests of 4 and of 128 KiB in the steady state. If reads and writes did not
+disturb each other, bandwidth would be the harmonic mean 1 / (r/B_R + (1-r)/B_W) of pure reads and
+pure writes; *mixed efficiency* is what was measured over that. Below 1, they collide.
+
+The RMS over the five mixes, sqrt(sum x^2 / 5), is one number for a drive that serves all of them.
+
+Source: SNIA NAND performance tutorial, L. Smith, 2009 (mixes, RMS); the formulas are our reading.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from opennandlab.pts.document import table
+from opennandlab.pts.engine import Bench, Cell
+from opennandlab.pts.plan import RANDOM_LOAD, Test
+from opennandlab.pts.rounds import prepare_steady
+from opennandlab.pts.words import kib, mix, name
+
+KIB = 1024
+MIXES = (100, 75, 50, 25, 0)
+BLOCKS = (4 * KIB, 128 * KIB)
+
+
+def run(bench: Bench) -> dict[str, Any]:
+    """Bring the drive to its steady state and run the mixes."""
+    before = prepare_steady(bench)
+    found = measure_mixes(bench, BLOCKS)
+    curves: list[dict[str, Any]] = []
+    for size in BLOCKS:
+        iops = [found[size, read_pct].iops for read_pct in MIXES]
+        mb_s = [found[size, read_pct].measurement.mb_s for read_pct in MIXES]
+        curves.append(
+            {
+                "block_bytes": size,
+                "rms_iops": rms(iops),
+                "rms_mb_s": rms(mb_s),
+                "mixed_efficiency": mixed_efficiency(MIXES, mb_s),
+            }
+        )
+    return {
+        "results": {"attained": before.attained, "read_pct": list(MIXES), "curves": curves},
+        "tables": [
+            _table("iops", "IOPS", "IOPS", [[found[s, m].iops for m in MIXES] for s in BLOCKS]),
+            _table(
+                "mb_s",
+                "Throughput",
+                "MB/s",
+                [[found[s, m].measurement.mb_s for m in MIXES] for s in BLOCKS],
+            ),
+            _table(
+                "mixed_efficiency",
+                "Measured over harmonic prediction",
+                "ratio",
+                [curve["mixed_efficiency"] for curve in curves],
+            ),
+        ],
+    }
+
+
+def measure_mixes(
+    bench: Bench, blocks: Sequence[int], group: str = ""
+) -> dict[tuple[int, int], Cell]:
+    """Run the five mixes of random requests, by block size and percent of reads."""
+    found: dict[tuple[int, int], Cell] = {}
+    limit = bench.plan.time.cell(bench.plan.threads * bench.plan.queue_depth)
+    bench.restart_point()
+    with bench.phase("mixes", group=group, cells=len(blocks) * len(MIXES)):
+        for size in blocks:
+            for read_pct in MIXES:
+                stimulus = bench.stimulus(read_pct=read_pct, block_bytes=size)
+                label = f"{group} {name(stimulus)}".strip()
+                found[size, read_pct] = bench.measure(stimulus, limit, label=label)
+    return found
+
+
+def rms(values: Sequence[float]) -> float:
+    """Return the root of the mean square.
+
+    >>> round(rms([114.286, 44.214, 27.409, 19.860, 15.572]), 3)
+    57.279
+    """
+    return math.sqrt(math.fsum(value * value for value in values) / len(values))
+
+
+def mixed_efficiency(read_pct: Sequence[float], mb_s: Sequence[float]) -> list[float | None]:
+    """Return measured over harmonic prediction, from the pure ends of the curve.
+
+    >>> mixed_efficiency([100, 50, 0], [300.0, 120.0, 100.0])
+    [1.0, 0.8, 1.0]
+    """
+    reads = mb_s[list(read_pct).index(100)]
+    writes = mb_s[list(read_pct).index(0)]
+    if not reads or not writes:
+        return [None for _ in mb_s]
+    shares = [percent / 100 for percent in read_pct]
+    return [
+        value * (share / reads + (1 - share) / writes)
+        for share, value in zip(shares, mb_s, strict=True)
+    ]
+
+
+def _table(
+    identity: str, title: str, unit: str, values: list[list[float | None]]
+) -> dict[str, Any]:
+    return table(
+        identity,
+        title,
+        unit,
+        row_label="Block size (KiB)",
+        column_label="R/W mix (%)",
+        rows=[kib(size) for size in BLOCKS],
+        columns=[mix(read_pct) for read_pct in MIXES],
+        values=values,
+    )
+
+
+TEST = Test(
+    name="rw_ratio",
+    title="Read/write ratio",
+    summary="Five mixes, their RMS, and what reads and writes cost each other.",
+    run=run,
+    load=RANDOM_LOAD,
+)

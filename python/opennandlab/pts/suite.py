@@ -1,0 +1,184 @@
+"""Several tests, or one with several values of a parameter: one document each, and one of them all.
+
+A simulated drive is made anew for each test, so that a document is the same whether its test ran
+alone or not. A real one is the same throughout, and each test purges it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from opennandlab.canonical import digest, readable_json
+from opennandlab.errors import ConfigError
+from opennandlab.files import write_atomically
+from opennandlab.pts.document import SUITE_SCHEMA
+from opennandlab.pts.engine import Watcher
+from opennandlab.pts.plan import Settings, Test
+from opennandlab.pts.runner import Place, run_test
+from opennandlab.targets.base import Target
+from opennandlab.targets.opening import Request, open_target, parse_size
+
+# Settings that can be varied, and how their values are read.
+VARIED: dict[str, Callable[[str], Any]] = {
+    "active_range_pct": float,
+    "ar_amount_bytes": parse_size,
+    "ar_segments": int,
+    "threads": int,
+    "queue_depth": int,
+    "oio": int,
+    "data": str,
+    "cache": str,
+    "profile": str,
+    "pts_version": str,
+    "seed": int,
+    "wipc_capacities": float,
+}
+# On the command line they have the names of the options.
+SPELLINGS = {"pts": "pts_version", "ar_amount": "ar_amount_bytes"}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One document of a suite.
+
+    Args:
+        name: Of the document.
+        test: Which test.
+        settings: With what.
+        overrides: Keys of a simulated device, by dotted path, beside those of the request.
+    """
+
+    name: str
+    test: Test
+    settings: Settings
+    overrides: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Suite:
+    """Documents of several jobs.
+
+    Args:
+        name: Of the suite, such as `all`.
+        documents: By name, in the order in which they were made.
+        varied: Parameter and values, where one was varied.
+        left_out: Jobs that this target cannot do, and why.
+    """
+
+    name: str
+    documents: dict[str, dict[str, Any]] = field(default_factory=dict)
+    varied: dict[str, Any] | None = None
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document of the suite."""
+        found: dict[str, Any] = {
+            "schema": SUITE_SCHEMA,
+            "name": self.name,
+            "documents": list(self.documents),
+            "digests": {name: document["digest"] for name, document in self.documents.items()},
+            "results": {name: document["results"] for name, document in self.documents.items()},
+            "varied": self.varied,
+            "left_out": self.left_out,
+        }
+        found["digest"] = digest(found)
+        return found
+
+
+def run_suite(  # noqa: PLR0913, PLR0917 (what a run needs)
+    suite: Suite,
+    jobs: Sequence[Job],
+    request: Request,
+    place: Place,
+    watch: Watcher | None = None,
+    done: Callable[[dict[str, Any]], None] | None = None,
+) -> Suite:
+    """Run jobs one after the other.
+
+    Args:
+        suite: Takes the documents.
+        jobs: What to do.
+        request: The target; opened for each job when it is simulated, else once.
+        place: Where the files are left.
+        watch: Called before, during and after each step.
+        done: Called with each document.
+
+    Raises:
+        Cut: on Ctrl-C.
+        BrokenError: when the target fails.
+    """
+    kept: Target | None = None
+    try:
+        for job in jobs:
+            if job.test.kinds and request.kind not in job.test.kinds:
+                kinds = ", ".join(job.test.kinds)
+                suite.left_out[job.name] = f"needs a target of the kind {kinds}"
+                continue
+            if kept is None:
+                overrides = {**request.overrides, **job.overrides}
+                asked = replace(request, overrides=overrides, seed=job.settings.seed)
+                kept = open_target(asked)
+            document = run_test(
+                job.test, kept, settings=job.settings, place=place, name=job.name, watch=watch
+            )
+            suite.documents[job.name] = document
+            if done is not None:
+                done(document)
+            if kept.is_virtual:
+                kept.close()
+                kept = None
+    finally:
+        if kept is not None:
+            kept.close()
+    if place.folder is not None and len(jobs) > 1:
+        text = readable_json(suite.to_dict()) + "\n"
+        write_atomically(place.folder / "suite.json", text.encode())
+    return suite
+
+
+def vary(job: Job, text: str) -> tuple[list[Job], dict[str, Any]]:
+    """Return a job for each value of `KEY=A,B,C`, and what the suite says of it.
+
+    Args:
+        job: What all of them have in common.
+        text: A setting, as its option is spelled, or a key of a simulated device.
+
+    Raises:
+        ConfigError: for a key that cannot be varied, or a value that it cannot have.
+    """
+    key, mark, values = text.partition("=")
+    key = key.strip()
+    texts = [value.strip() for value in values.split(",") if value.strip()]
+    if not mark or not texts:
+        raise ConfigError("vary", f"`{text}` is not understood; accepted: KEY=VALUE,VALUE,…")
+    if len(set(texts)) != len(texts):
+        raise ConfigError("vary", f"`{text}` names a value twice")
+    jobs = [_varied(job, key, value) for value in texts]
+    documents = [one.name for one in jobs]
+    return jobs, {"key": key, "values": texts, "documents": documents}
+
+
+def _varied(job: Job, key: str, text: str) -> Job:
+    # A name is a file name: no slash, no dot in front.
+    name = f"{job.name}-{re.sub(r'[^A-Za-z0-9]+', '-', key)}-{re.sub(r'[^A-Za-z0-9.]+', '-', text)}"
+    if "." in key:
+        from opennandlab.config import parse_overrides
+
+        return replace(
+            job, name=name, overrides={**job.overrides, **parse_overrides([f"{key}={text}"])}
+        )
+    setting = SPELLINGS.get(key.replace("-", "_"), key.replace("-", "_"))
+    if setting in VARIED:
+        try:
+            value = VARIED[setting](text)
+        except ValueError:
+            raise ConfigError("vary", f"{key}: `{text}` is no value of it") from None
+        return replace(job, name=name, settings=replace(job.settings, **{setting: value}))
+    if setting in {option.key for option in job.test.options}:
+        options = {**job.settings.options, setting: text}
+        return replace(job, name=name, settings=replace(job.settings, options=options))
+    accepted = ", ".join(sorted(word.replace("_", "-") for word in VARIED))
+    raise ConfigError("vary", f"`{key}` cannot be varied; accepted: {accepted}, or a device key")

@@ -1,0 +1,23 @@
+"""How block sizes and mixes are written in labels and tables: `RND 4 KiB 65/35`, `0.5`."""
+
+from __future__ import annotations
+
+from opennandlab.targets.base import Stimulus
+
+
+def kib(block_bytes: int) -> str:
+    """Return a block size in KiB without unit: `1024`, `0.5`."""
+    return f"{block_bytes / 1024:g}"
+
+
+def mix(read_pct: float) -> str:
+    """Return reads and writes in percent: `65/35`."""
+    return f"{read_pct:g}/{100 - read_pct:g}"
+
+
+def name(stimulus: Stimulus, composite: str = "mix") -> str:
+    """Return the name of a stimulus: `SEQ 1024 KiB 0/100`."""
+    block = stimulus.block_bytes
+    size = f"{kib(block)} KiB" if isinstance(block, int) else composite
+    order = "RND" if stimulus.pattern == "random" else "SEQ"
+    return f"{order} {size} {mix(stimulus.read_pct)}"

@@ -1,0 +1,183 @@
+"""What a block device is, read from /sys and, where they are installed, from tools.
+
+Every field may be unknown: a report prints it as such. The serial number is kept here for the
+safety gate and leaves only as a hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from opennandlab.targets.probe import Probe
+
+SECTOR = 512  # The unit of /sys/class/block/*/size, whatever the device's own is.
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block device.
+
+    Args:
+        path: As the user named it.
+        name: The kernel's name, such as `nvme0n1`.
+        size_bytes: Its capacity.
+        sector_bytes: Its logical block size.
+        read_only: Whether the kernel refuses writes.
+        is_partition: Whether it is a part of another one.
+        partitions: Kernel's names of its partitions.
+        vendor: Maker.
+        model: Name of the product.
+        firmware: Revision.
+        serial: Serial number; never printed into a report.
+        transport: `nvme`, `sata`, `sas`, `usb`, `virtio` …
+        is_rotational: Whether it is said to spin.
+        driver: The kernel's driver.
+        scheduler: I/O scheduler in use.
+    """
+
+    path: str
+    name: str
+    size_bytes: int
+    sector_bytes: int
+    read_only: bool
+    is_partition: bool
+    partitions: tuple[str, ...]
+    vendor: str | None
+    model: str | None
+    firmware: str | None
+    serial: str | None
+    transport: str | None
+    is_rotational: bool | None
+    driver: str | None
+    scheduler: str | None
+
+    @property
+    def family(self) -> tuple[str, ...]:
+        """The device and its partitions, by the kernel's names."""
+        return (self.name, *self.partitions)
+
+    @property
+    def serial_sha256(self) -> str | None:
+        """The serial number, made unreadable."""
+        return hashlib.sha256(self.serial.encode()).hexdigest() if self.serial else None
+
+    def title(self) -> str:
+        """Return what a user recognises the device by."""
+        known = [part for part in (self.vendor, self.model) if part]
+        serial = f", serial {self.serial}" if self.serial else ", serial unknown"
+        size = f"{self.size_bytes / 1e9:.1f} GB"
+        return f"{self.path}: {' '.join(known) or 'unknown model'}{serial}, {size}"
+
+
+def read_block(path: str, probe: Probe) -> Block | None:
+    """Read what is known of a block device; None when the path is something else.
+
+    Raises:
+        OSError: when there is nothing at that path.
+    """
+    name = probe.kernel_name(path)
+    if name is None:
+        return None
+    here = f"/sys/class/block/{name}"
+    listed = _lsblk(path, probe)
+
+    def first(*places: str, key: str = "") -> str | None:
+        for place in places:
+            if text := probe.text(f"{here}/{place}"):
+                return text
+        found = listed.get(key)
+        return str(found).strip() or None if found else None
+
+    scheduler = probe.text(f"{here}/queue/scheduler") or ""
+    rotational = probe.number(f"{here}/queue/rotational")
+    return Block(
+        path=path,
+        name=name,
+        size_bytes=(probe.number(f"{here}/size") or 0) * SECTOR,
+        sector_bytes=probe.number(f"{here}/queue/logical_block_size") or SECTOR,
+        read_only=probe.number(f"{here}/ro") != 0,
+        is_partition=probe.text(f"{here}/partition") is not None,
+        partitions=tuple(
+            entry
+            for entry in probe.names(here)
+            if probe.text(f"{here}/{entry}/partition") is not None
+        ),
+        vendor=first("device/vendor", key="vendor"),
+        model=first("device/model", key="model"),
+        firmware=first("device/firmware_rev", "device/rev", key="rev"),
+        serial=first("device/serial", "serial", key="serial"),
+        transport=_transport(name, listed),
+        is_rotational=None if rotational is None else bool(rotational),
+        driver=_driver(here, probe),
+        scheduler=scheduler.partition("[")[2].partition("]")[0] or scheduler or None,
+    )
+
+
+def temperature_c(block: Block, probe: Probe) -> float | None:
+    """Return the drive's temperature as the kernel's hwmon has it; None when it has none."""
+    for place in (f"/sys/class/block/{block.name}/device", "/sys/class/nvme/" + _nvme(block.name)):
+        for base in (place, f"{place}/hwmon"):
+            for entry in probe.names(base):
+                if not entry.startswith("hwmon"):
+                    continue
+                milli = probe.number(f"{base}/{entry}/temp1_input")
+                if milli is not None:
+                    return milli * 1e-3
+    return None
+
+
+def rated_bytes(block: Block, probe: Probe) -> float | None:
+    """Estimate what the drive may be written in its life.
+
+    NVMe drives say how much of their endurance is used and how much was written; the quotient is
+    known to the whole percent, so it means something only once a few percent are used.
+    """
+    answer = probe.ask("smartctl", "--json", "-A", block.path)
+    if answer is None:
+        return None
+    try:
+        log = json.loads(answer.text)["nvme_smart_health_information_log"]
+        used = float(log["percentage_used"])
+        # NVM Express base specification, SMART log: units of 1000 x 512 bytes.
+        written = float(log["data_units_written"]) * 512_000
+    except (ValueError, KeyError, TypeError):
+        return None
+    return written / used * 100.0 if used >= 2 else None
+
+
+def _lsblk(path: str, probe: Probe) -> dict[str, Any]:
+    columns = "NAME,VENDOR,MODEL,REV,SERIAL,TRAN"
+    answer = probe.ask("lsblk", "--json", "--nodeps", "--output", columns, path)
+    if answer is None or answer.code:
+        return {}
+    try:
+        (row,) = json.loads(answer.text)["blockdevices"]
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return row if isinstance(row, dict) else {}
+
+
+def _transport(name: str, listed: dict[str, Any]) -> str | None:
+    if listed.get("tran"):
+        return str(listed["tran"])
+    for prefix, kind in (("nvme", "nvme"), ("vd", "virtio"), ("mmcblk", "mmc"), ("loop", "loop")):
+        if name.startswith(prefix):
+            return kind
+    return None
+
+
+def _driver(here: str, probe: Probe) -> str | None:
+    for line in (probe.text(f"{here}/device/uevent") or "").splitlines():
+        if line.startswith("DRIVER="):
+            return line.partition("=")[2]
+    return None
+
+
+def _nvme(name: str) -> str:
+    """Return the controller of a namespace: `nvme0` of `nvme0n1`."""
+    found = re.match(r"nvme\d+", name)
+    return found[0] if found else name

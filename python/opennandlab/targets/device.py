@@ -1,0 +1,154 @@
+"""A whole block device through fio: everything on it is lost.
+
+The safety gate (`safety`) comes first, and the device stays open exclusively until `close`, so that
+nothing can be mounted from it meanwhile; only tools that purge it need it free for their time.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from opennandlab.targets import cache
+from opennandlab.targets.base import CacheState, Purge, TargetError
+from opennandlab.targets.block import read_block, temperature_c
+from opennandlab.targets.consent import NONE, Consent
+from opennandlab.targets.fio.job import Place
+from opennandlab.targets.fio.runner import Fio
+from opennandlab.targets.fio.target import FioTarget, escaped
+from opennandlab.targets.probe import Probe
+from opennandlab.targets.purge import PurgeError, ata_erase_state, ways
+from opennandlab.targets.safety import check, known_block
+
+
+class DeviceTarget(FioTarget):
+    """A whole block device.
+
+    Args:
+        path: Such as `/dev/nvme0n1`.
+        consent: What the user agreed to lose; nothing is opened for writing without it.
+        folder: Where job files and outputs go; see `FioTarget`.
+        fio: The binary; None to look for it.
+        probe: What is asked about the system; tests show another one.
+
+    Raises:
+        TargetError: when the gate refuses it, with every objection, or when fio cannot read it.
+    """
+
+    kind: ClassVar[str] = "device"
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        consent: Consent = NONE,
+        folder: Path | None = None,
+        fio: Fio | None = None,
+        probe: Probe | None = None,
+    ) -> None:
+        """Pass the gate, then hold the device."""
+        self.path = path
+        self.probe = probe or Probe()
+        self._held: int | None = None
+        self.block = known_block(path, self.probe)
+        check(self.block, consent, self.probe)
+        super().__init__(path, folder=folder, fio=fio)
+        self.capacity_bytes = self.block.size_bytes
+        self.sector_bytes = self.block.sector_bytes
+        try:
+            self._hold()
+            self.engine = self.engine_for(Path(path), self.sector_bytes)
+        except BaseException:
+            self.close()
+            raise
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is known of the drive, its serial number as a hash, and of the machine."""
+        block = self.block
+        return {
+            "device": {
+                "vendor": block.vendor,
+                "model": block.model,
+                "firmware": block.firmware,
+                "serial_sha256": block.serial_sha256,
+                "capacity_bytes": block.size_bytes,
+                "sector_bytes": block.sector_bytes,
+                "nand_type": None,
+                "interface": block.transport,
+            },
+            "platform": {
+                **self.platform(),
+                "driver": f"{block.driver or 'unknown'}, fio {self.engine}",
+                "scheduler": block.scheduler,
+            },
+        }
+
+    def set_cache(self, *, enabled: bool) -> CacheState:
+        """Set the drive's volatile write cache and read it back; see `cache`."""
+        self._same_device()
+        return cache.set_cache(self.block, self.probe, enabled=enabled)
+
+    def purge(self) -> Purge:
+        """Use the first way that works; zeros when none does, which is reported as no purge."""
+        self._same_device()
+        failures = []
+        frozen = (
+            self.block.transport == "sata" and ata_erase_state(self.block, self.probe) == "frozen"
+        )
+        if frozen:
+            failures.append("ATA secure erase: the drive is frozen (a suspend and resume thaws it)")
+        for way in ways(self.block, self.probe):
+            # Tools open the device exclusively themselves.
+            self._release()
+            try:
+                done = way.do()
+            except PurgeError as error:
+                failures.append(str(error))
+                continue
+            finally:
+                self._hold()
+            self._same_device()
+            note = "; ".join([done.note, *failures] if done.note else failures)
+            return Purge(done.method, done.is_purge, note)
+        self._same_device()
+        zeros = self.write_zeros()
+        return Purge(zeros.method, zeros.is_purge, "; ".join([zeros.note, *failures]))
+
+    def inside(self) -> dict[str, float | int | None]:
+        """Return the drive's temperature, where the kernel knows it."""
+        degrees = temperature_c(self.block, self.probe)
+        return {} if degrees is None else {"temperature_c": degrees}
+
+    def place(self) -> Place:
+        """Return the device, if it is still the one that passed the gate."""
+        self._same_device()
+        filename = ("filename", escaped(Path(self.path)))
+        return Place(self.engine, (filename,), self.capacity_bytes, self.sector_bytes)
+
+    def close(self) -> None:
+        """Let go of the device."""
+        self._release()
+        super().close()
+
+    def _hold(self) -> None:
+        try:
+            self._held = self.probe.hold(self.path)
+        except OSError as error:
+            raise TargetError(f"{self.path}: cannot be held: {error.strerror or error}") from error
+
+    def _release(self) -> None:
+        if self._held is not None:
+            self.probe.release(self._held)
+            self._held = None
+
+    def _same_device(self) -> None:
+        """Raise `TargetError` when the device is gone, or is another one under the same name."""
+        try:
+            now = read_block(self.path, self.probe)
+        except OSError as error:
+            raise TargetError(f"{self.path}: the device is gone: {error.strerror}") from error
+        was = self.block
+        if now is None or (now.name, now.serial, now.size_bytes, now.sector_bytes) != (
+            (was.name, was.serial, was.size_bytes, was.sector_bytes)
+        ):
+            raise TargetError(f"{self.path}: this is no longer the device that was checked")

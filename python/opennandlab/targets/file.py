@@ -1,0 +1,251 @@
+"""A regular file as a target, through fio and the file system: the safe way to try a real drive.
+
+What is measured is the drive below *and* the file system's part; direct I/O leaves the page cache
+out. A file has no write cache that we could set. Its purge gives the blocks back to the file system
+and takes new ones; nothing is ever sent to the device below, so it is no purge in the sense of the
+test specification.
+
+    file:PATH             a file that exists; its contents are lost, which needs consent
+    file:PATH?size=1GiB   made with this size where there is none
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import mmap
+import os
+import stat
+from pathlib import Path
+from typing import Any, ClassVar
+
+from opennandlab.targets.base import CacheState, Purge, TargetError
+from opennandlab.targets.consent import NONE, Consent
+from opennandlab.targets.fio.job import Place
+from opennandlab.targets.fio.runner import Fio
+from opennandlab.targets.fio.target import FioTarget, escaped
+from opennandlab.targets.host import file_system_of, scheduler_of
+
+# The smallest file: one request of 1 MiB for each of two threads.
+SIZE_MIN = 2 << 20
+# File systems that live in memory: direct I/O is accepted there and means nothing.
+MEMORY = {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"}
+
+
+class FileTarget(FioTarget):
+    """A regular file.
+
+    Args:
+        path: Of the file.
+        size_bytes: Size of a file to be made; for one that exists, None or its own size.
+        consent: Needed when the file holds something.
+        folder: Where job files and outputs go; see `FioTarget`.
+        fio: The binary; None to look for it.
+
+    Raises:
+        TargetError: when the file must not be used, or cannot be.
+    """
+
+    kind: ClassVar[str] = "file"
+
+    def __init__(
+        self,
+        path: Path,
+        size_bytes: int | None = None,
+        *,
+        consent: Consent = NONE,
+        folder: Path | None = None,
+        fio: Fio | None = None,
+    ) -> None:
+        """Check, make and lock the file."""
+        self.path = path.absolute()
+        self._lock: int | None = None
+        escaped(self.path)
+        was_made = _prepare(self.path, size_bytes, consent)
+        super().__init__(f"file:{path}", folder=folder, fio=fio)
+        try:
+            self._lock = _locked(self.path)
+            self.capacity_bytes = self.path.stat().st_size
+            self.sector_bytes = _sector_bytes(self.path)
+            self.engine = self.engine_for(self.path, self.sector_bytes)
+        except BaseException:
+            self.close()
+            if was_made:
+                self.path.unlink(missing_ok=True)
+            raise
+        self._inode = self.path.stat().st_ino
+        self.file_system = file_system_of(self.path)
+        if self.file_system in MEMORY:
+            self.deviations.append(
+                f"the file lies in memory ({self.file_system}): no drive is measured"
+            )
+
+    def facts(self) -> dict[str, Any]:
+        """Return path, size, file system and what is known of the machine."""
+        return {
+            "device": {
+                "vendor": None,
+                "model": f"file on {self.file_system}",
+                "path": str(self.path),
+                "file_system": self.file_system,
+                "firmware": None,
+                "serial_sha256": None,
+                "capacity_bytes": self.capacity_bytes,
+                "sector_bytes": self.sector_bytes,
+                "nand_type": None,
+                "interface": None,
+            },
+            "platform": {
+                **self.platform(),
+                "driver": f"fio {self.engine}",
+                "scheduler": scheduler_of(self.path.stat().st_dev),
+            },
+        }
+
+    def set_cache(self, *, enabled: bool) -> CacheState:
+        """Change nothing: the cache belongs to the device below."""
+        del enabled
+        return "unknown"
+
+    def purge(self) -> Purge:
+        """Give all blocks back to the file system and take as many again."""
+        self.place()
+        try:
+            with self.path.open("r+b", buffering=0) as stream:
+                stream.truncate(0)
+                _allocate(stream.fileno(), self.capacity_bytes)
+                os.fsync(stream.fileno())
+        except OSError as error:
+            raise TargetError(f"{self.name}: purge failed: {_reason(error)}") from error
+        return Purge(
+            method="blocks of the file given back and taken anew",
+            is_purge=False,
+            note="the device below the file system was not purged",
+        )
+
+    def place(self) -> Place:
+        """Return the file, if it is still the one that was opened."""
+        try:
+            found = self.path.stat()
+        except OSError as error:
+            raise TargetError(f"{self.name}: the file is gone: {_reason(error)}") from error
+        if found.st_ino != self._inode or found.st_size != self.capacity_bytes:
+            raise TargetError(f"{self.name}: the file was replaced or resized by somebody else")
+        filename = ("filename", escaped(self.path))
+        return Place(self.engine, (filename,), self.capacity_bytes, self.sector_bytes)
+
+    def close(self) -> None:
+        """Unlock the file, which stays."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+        super().close()
+
+
+def _prepare(path: Path, size_bytes: int | None, consent: Consent) -> bool:
+    """Refuse or make a file; return whether it was made."""
+    if size_bytes is not None and size_bytes < SIZE_MIN:
+        raise TargetError(f"file:{path}: {size_bytes} bytes are too few; at least 2 MiB")
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        found = None
+    except OSError as error:
+        raise TargetError(f"file:{path}: {_reason(error)}") from error
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        raise TargetError(
+            f"file:{path}: this is no regular file; a block device is named without `file:`"
+        )
+    if found is None or found.st_size == 0:
+        if size_bytes is None:
+            what = "there is no such file" if found is None else "the file is empty"
+            raise TargetError(f"file:{path}: {what}; file:{path}?size=1GiB makes one")
+        _make(path, size_bytes)
+        return True
+    _check_existing(path, found.st_size, size_bytes, consent)
+    return False
+
+
+def _check_existing(path: Path, held_bytes: int, size_bytes: int | None, consent: Consent) -> None:
+    """Refuse a file that holds something, unless that may be lost and it fits."""
+    if not consent.destructive:
+        raise TargetError(
+            f"file:{path}: holds {held_bytes} bytes, which would be lost; --destructive allows that"
+        )
+    if size_bytes is not None and size_bytes != held_bytes:
+        raise TargetError(
+            f"file:{path}: exists with {held_bytes} bytes, not {size_bytes}; "
+            "leave the size away, or remove the file"
+        )
+    if held_bytes < SIZE_MIN:
+        raise TargetError(f"file:{path}: {held_bytes} bytes are too few; at least 2 MiB")
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise TargetError(f"file:{path}: may not be written")
+
+
+def _make(path: Path, size_bytes: int) -> None:
+    """Make a file with all its blocks; leave nothing behind when that fails."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise TargetError(f"file:{path}: cannot be made: {_reason(error)}") from error
+    try:
+        _allocate(handle, size_bytes)
+    except BaseException as error:  # also Ctrl-C
+        path.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise TargetError(
+                f"file:{path}: {size_bytes} bytes cannot be taken: {_reason(error)}"
+            ) from error
+        raise
+    finally:
+        os.close(handle)
+
+
+def _allocate(handle: int, size_bytes: int) -> None:
+    """Take all blocks now, so that none is missing in the middle of a test."""
+    free = os.fstatvfs(handle)
+    if free.f_bavail * free.f_frsize < size_bytes:
+        # Asking first: taking all that is left would disturb others.
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    os.posix_fallocate(handle, 0, size_bytes)
+
+
+def _locked(path: Path) -> int:
+    """Open a file and keep others of us out of it."""
+    handle = os.open(path, os.O_RDWR)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(handle)
+        raise TargetError(f"file:{path}: another run is using it") from error
+    return handle
+
+
+def _sector_bytes(path: Path) -> int:
+    """Return the smallest direct read that the file system takes.
+
+    Raises:
+        TargetError: when it takes none: then the page cache would be measured.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    except OSError as error:
+        raise TargetError(
+            f"file:{path}: this file system refuses direct I/O ({_reason(error)}): the page cache "
+            "would be measured, not a drive"
+        ) from error
+    try:
+        for size in (512, 4096):
+            # A mapping begins at a page, as direct I/O wants it.
+            with mmap.mmap(-1, size) as buffer, contextlib.suppress(OSError):
+                if os.preadv(handle, [buffer], size) == size:
+                    return size
+    finally:
+        os.close(handle)
+    raise TargetError(f"file:{path}: neither 512 nor 4096 bytes can be read by direct I/O")
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)

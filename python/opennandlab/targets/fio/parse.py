@@ -1,0 +1,201 @@
+"""fio's JSON: counts, histograms of response times, and pieces in time.
+
+With `--output-format=json+` fio gives the bins of the histogram of `lat` (submission to
+completion): 64 per power of two, so 1.6 % wide, each under its middle. Mean and maximum are exact
+beside them. `--status-interval` appends a whole document of running totals each time; the
+differences of two of them are exact counts of a piece. The maximum of a piece is exact when it is
+the largest until then, else it is the last bin that grew.
+
+Notes that fio prints before the first document are kept as its message.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from opennandlab.stats.histogram import Histogram
+from opennandlab.targets.base import Requests, Sample
+
+# A document begins with the version, whatever notes stand before it.
+START = re.compile(r'^\{\s*"fio version"', re.MULTILINE)
+
+
+class OutputError(ValueError):
+    """Output that fio did not end, or that is none of fio's."""
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Running totals of a job.
+
+    Args:
+        seconds: Time in which they came about, the ramp left out.
+        reads: Requests that read.
+        writes: Requests that wrote.
+        cpu_pct: Time in user and kernel mode, in percent of one thread's time.
+        util_pct: How long the disk below was busy, in percent; None when fio does not say.
+        error: fio's error number; 0 for none.
+    """
+
+    seconds: float
+    reads: Requests
+    writes: Requests
+    cpu_pct: float
+    util_pct: float | None
+    error: int
+
+    @property
+    def ios(self) -> int:
+        """Requests of both kinds."""
+        return self.reads.ios + self.writes.ios
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of both kinds."""
+        return self.reads.bytes + self.writes.bytes
+
+
+def each(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the documents of an output, one after the other: there may be thousands.
+
+    Raises:
+        OutputError: at one that is cut off or damaged.
+    """
+    place = 0
+    while match := START.search(text, place):
+        document, place = _decoded(text, match.start())
+        yield document
+
+
+def last(text: str) -> tuple[dict[str, Any], str]:
+    """Return the last document of an output, and the notes around the documents.
+
+    Raises:
+        OutputError: when there is none, or when the last one is cut off.
+    """
+    starts = [match.start() for match in START.finditer(text)]
+    if not starts:
+        raise OutputError(f"fio wrote no result: {text.strip()[:300] or 'its output is empty'}")
+    document, end = _decoded(text, starts[-1])
+    return document, (text[: starts[0]] + text[end:]).strip()
+
+
+def _decoded(text: str, start: int) -> tuple[dict[str, Any], int]:
+    try:
+        document, end = json.JSONDecoder().raw_decode(text, start)
+    except (ValueError, RecursionError) as error:
+        raise OutputError(f"the output of fio is cut off or damaged: {error}") from error
+    return document, end
+
+
+def totals(document: dict[str, Any]) -> Totals:
+    """Read one document with one group of jobs.
+
+    During the ramp fio counts requests, but keeps no response times: such a document says nothing
+    of what is measured, and its time is 0.
+
+    Raises:
+        OutputError: when something that we need is missing.
+    """
+    try:
+        (job,) = document["jobs"]
+        sides = [job[name] for name in ("read", "write", "trim")]
+        seconds = max(int(side["runtime"]) for side in sides) * 1e-3
+        reads, writes = _requests(sides[0]), _requests(sides[1])
+        if reads.ios + writes.ios == 0:
+            reads = writes = Requests(0, 0, Histogram.empty())
+            seconds = 0.0
+        disks = document.get("disk_util") or []
+        util = float(disks[0]["util"]) if len(disks) == 1 and "util" in disks[0] else None
+        return Totals(
+            seconds=seconds,
+            reads=reads,
+            writes=writes,
+            cpu_pct=float(job["usr_cpu"]) + float(job["sys_cpu"]),
+            util_pct=None if util is None else min(util, 100.0),
+            error=int(job["error"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise OutputError(f"the output of fio lacks what is expected: {error!r}") from error
+
+
+def _requests(side: dict[str, Any]) -> Requests:
+    """Read one direction; the histogram counts, so that it and the number of requests agree."""
+    latency = side["lat_ns"]
+    count = int(latency["N"])
+    bins = latency.get("bins") or {}
+    if count and not bins and int(side["total_ios"]):
+        raise ValueError("no bins of lat_ns")
+    histogram = Histogram.of_bins(((int(ns), int(n)) for ns, n in bins.items()))
+    if histogram.count:
+        total = float(latency["mean"]) * histogram.count
+        histogram = Histogram(histogram.ns, histogram.counts, total, int(latency["max"]))
+    return Requests(ios=histogram.count, bytes=int(side["io_bytes"]), latency=histogram)
+
+
+def samples(series: list[Totals], sample_s: float, start_s: float = 0.0) -> list[Sample]:
+    """Cut running totals into pieces of nearly equal length.
+
+    fio counts its intervals from the start of the process, not of the requests, so the first and
+    the last piece are shorter. One of less than half of `sample_s` is joined to its neighbour;
+    counts of pieces that are longer or shorter are brought to `sample_s` in proportion.
+
+    Args:
+        series: Totals at the ends of the pieces, ascending in time.
+        sample_s: Length asked for.
+        start_s: Time of the stimulus before the first piece.
+    """
+    marks = [mark for mark in series if mark.seconds > 0]
+    kept: list[Totals] = []
+    before = 0.0
+    for index, mark in enumerate(marks):
+        is_last = index == len(marks) - 1
+        if mark.seconds - before < sample_s / 2 and not (is_last and not kept):
+            if is_last:
+                kept[-1] = mark
+            continue
+        kept.append(mark)
+        before = mark.seconds
+    pieces = []
+    last: Totals | None = None
+    for mark in kept:
+        pieces.append(_piece(last, mark, sample_s, start_s))
+        last = mark
+    return pieces
+
+
+def _piece(last: Totals | None, mark: Totals, sample_s: float, start_s: float) -> Sample:
+    """Return what came between two totals."""
+    length = mark.seconds - (last.seconds if last else 0.0)
+    ios = mark.ios - (last.ios if last else 0)
+    size = mark.bytes - (last.bytes if last else 0)
+    now = Histogram.merged([mark.reads.latency, mark.writes.latency])
+    was = Histogram.merged([last.reads.latency, last.writes.latency]) if last else Histogram.empty()
+    if ios <= 0:
+        return Sample(start_s + mark.seconds, 0, max(size, 0), None, None)
+    mean_us = (now.sum_ns - was.sum_ns) / ios * 1e-3
+    scale = sample_s / length
+    return Sample(
+        end_s=start_s + mark.seconds,
+        ios=round(ios * scale),
+        bytes=round(size * scale),
+        latency_us_mean=mean_us,
+        latency_us_max=_largest_ns(was, now) * 1e-3,
+    )
+
+
+def _largest_ns(was: Histogram, now: Histogram) -> int:
+    """Return the largest response time that came since an earlier total."""
+    if now.max_ns > was.max_ns:
+        return now.max_ns
+    before = dict(zip(was.ns.tolist(), was.counts.tolist(), strict=True))
+    grown = [
+        ns
+        for ns, count in zip(now.ns.tolist(), now.counts.tolist(), strict=True)
+        if count > before.get(ns, 0)
+    ]
+    return min(max(grown, default=0), now.max_ns)

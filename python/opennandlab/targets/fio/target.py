@@ -1,0 +1,379 @@
+"""A target that fio reads and writes: the verbs that files, devices and exports share.
+
+One stimulus is a few legs (see `job`), each a job file and an output in `folder`, numbered in the
+order they ran: `0007-randwrite-4096.fio`, `0007-randwrite-4096.json`. Time is real. Between two
+legs fio starts anew, for about half a second without requests, which is not counted.
+
+Limits of what is measured: `written_bytes` holds an estimate of what a ramp in time wrote (fio
+does not count it), at the rate of the measured part; `inside` then says so.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from opennandlab.stats.histogram import Histogram
+from opennandlab.targets.base import (
+    Limit,
+    Measurement,
+    Purge,
+    Requests,
+    Sample,
+    Step,
+    Stimulus,
+    Target,
+    TargetError,
+    Watcher,
+)
+from opennandlab.targets.fio import job, parse
+from opennandlab.targets.fio.runner import Files, Fio, Terms, Told, find_fio, run_fio
+from opennandlab.targets.host import platform_facts
+
+# The engines for local files, the best first: what works is found once by a small read.
+ENGINES = ("io_uring", "libaio", "posixaio")
+# How often fio tells how far it is, where only its size ends a leg.
+PROGRESS_S = 5.0
+
+
+@dataclass
+class _Total:
+    """What the legs of one stimulus gave together."""
+
+    seconds: float = 0.0
+    elapsed_s: float = 0.0
+    reads: list[Requests] = field(default_factory=list)
+    writes: list[Requests] = field(default_factory=list)
+    ramp_bytes: int = 0
+    ramp_guess: int = 0
+    cpu_s: float = 0.0
+    util_s: float | None = 0.0
+    samples: list[Sample] = field(default_factory=list)
+
+
+class FioTarget(Target):
+    """What fio can open. A kind of target says how it is opened, purged and described.
+
+    Args:
+        name: As the user named it.
+        folder: Where job files and outputs go; None for a new one in the system's temporary
+            folder, which `close` removes unless something failed.
+        fio: The binary; None to look for it.
+    """
+
+    is_virtual: ClassVar[bool] = False
+
+    def __init__(self, name: str, *, folder: Path | None = None, fio: Fio | None = None) -> None:
+        """Find fio and a place for its files."""
+        self.name = name
+        self.fio = fio or find_fio()
+        self._is_own_folder = folder is None
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="opennandlab-fio-"))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._failed = False
+        # After a resumed run, numbers go on.
+        used = [int(path.name[:4]) for path in self.folder.glob("[0-9][0-9][0-9][0-9]-*.fio")]
+        self._number = max(used, default=-1) + 1
+        # What fio did otherwise than asked, each once; for the header of the report.
+        self.deviations: list[str] = []
+
+    @abstractmethod
+    def place(self) -> job.Place:
+        """Return what fio opens, after a look that it is still there."""
+
+    def run(  # noqa: PLR0913 (all but two by name)
+        self,
+        stimulus: Stimulus,
+        limit: Limit,
+        *,
+        seed: int,
+        sample_s: float | None = None,
+        is_measured: bool = True,
+        watch: Watcher | None = None,
+    ) -> Measurement:
+        """Apply a stimulus until its limit; see `base.Target.run`."""
+        del is_measured  # real writes take their time in any case
+        place = self.place()
+        where = job.layout(place, stimulus)
+        for text in job.deviations(place, stimulus):
+            if text not in self.deviations:
+                self.deviations.append(text)
+        total = _Total()
+        done = job.Done(start_bytes=_in_slice(stimulus.start_bytes, where, stimulus))
+        while leg := job.next_leg(stimulus, limit, done, where):
+            result = self._leg(
+                place,
+                stimulus,
+                leg,
+                job.leg_seed(seed, done.legs),
+                sample_s,
+                _stepper(watch, limit, done, leg),
+            )
+            moved = _add(total, leg, result, done, sample_s)
+            done.start_bytes = _in_slice(
+                done.start_bytes + moved // stimulus.threads, where, stimulus
+            )
+        return _measurement(total, done, stimulus, self.inside())
+
+    def inside(self) -> dict[str, float | int | None]:
+        """Return what a kind of target measures beside, at the end of a stimulus."""
+        return {}
+
+    def idle(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+    def close(self) -> None:
+        """Remove job files and outputs that nobody asked for; of a failed run they stay."""
+        if self._is_own_folder and not self._failed:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def platform(self) -> dict[str, Any]:
+        """Return what a report says of the machine."""
+        return {**platform_facts(), "fio_version": self.fio.version}
+
+    def _leg(  # noqa: PLR0913, PLR0917 (one call)
+        self,
+        place: job.Place,
+        stimulus: Stimulus,
+        leg: job.Leg,
+        seed: int,
+        sample_s: float | None,
+        watch: Told,
+    ) -> list[parse.Totals]:
+        """Run one process of fio; return its running totals, the last one at the end."""
+        files = self.files(_label(stimulus))
+        files.job.write_text(job.job_text(place, stimulus, leg, seed), encoding="utf-8")
+        seconds = None if leg.seconds is None else leg.seconds + leg.ramp_s
+        status = sample_s if sample_s is not None else (PROGRESS_S if seconds is None else None)
+        terms = Terms(seconds, status, readonly=round(stimulus.read_pct) == 100)
+        series = self.fio_totals(files, terms, watch)
+        if not series[-1].ios:
+            self._failed = True
+            raise TargetError(
+                f"{self.name}: no request was completed in {series[-1].seconds:g} s; "
+                f"job file: {files.job}"
+            )
+        return series
+
+    def files(self, label: str) -> Files:
+        """Return the names for the next process."""
+        stem = f"{self._number:04}-{label}"
+        self._number += 1
+        base = self.folder / stem
+        return Files(*(base.with_name(stem + end) for end in (".fio", ".json", ".log")))
+
+    def fio_totals(self, files: Files, terms: Terms, watch: Told) -> list[parse.Totals]:
+        """Run a job file that exists and read what came of it.
+
+        Raises:
+            TargetError: with fio's own words and the job file, whatever failed.
+        """
+        try:
+            text = self.fio_output(files, terms, watch)
+            return [parse.totals(document) for document in parse.each(text)]
+        except parse.OutputError as error:
+            self._failed = True
+            raise TargetError(f"{self.name}: {error}; job file: {files.job}") from error
+
+    def fio_output(self, files: Files, terms: Terms, watch: Told | None = None) -> str:
+        """Run a job file that exists and return what fio wrote, once it is known to be whole.
+
+        Raises:
+            TargetError: with fio's own words and the job file, whatever failed.
+        """
+        try:
+            code = run_fio(self.fio, files, terms, watch or _nobody)
+        except TargetError as error:
+            self._failed = True
+            raise TargetError(f"{self.name}: {error}") from error
+        said = _read(files.messages).strip()
+        if not said:
+            files.messages.unlink(missing_ok=True)
+        try:
+            text = _read(files.output)
+            document, notes = parse.last(text)
+        except parse.OutputError as error:
+            self._failed = True
+            how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
+            said = said or str(error)
+            raise TargetError(
+                f"{self.name}: fio {how}: {said[-600:]}; job file: {files.job}"
+            ) from error
+        errors = [job_["error"] for job_ in document.get("jobs", []) if job_.get("error")]
+        if code or errors:
+            self._failed = True
+            said = "; ".join(dict.fromkeys(line for line in (said or notes).splitlines() if line))
+            raise TargetError(
+                f"{self.name}: fio failed (status {code}, error {errors or [0]}): "
+                f"{said[-600:] or 'it said nothing'}; job file: {files.job}"
+            )
+        return text
+
+    def write_zeros(self) -> Purge:
+        """Write zeros over everything: the last resort, which is no purge."""
+        place = self.place()
+        files = self.files("zeros")
+        files.job.write_text(job.zeros_text(place), encoding="utf-8")
+        self.fio_output(files, Terms(status_s=PROGRESS_S))
+        return Purge(
+            method="zeros over the whole range",
+            is_purge=False,
+            note="every block is written, not erased",
+        )
+
+    def engine_for(self, path: Path, sector_bytes: int) -> str:
+        """Return the first engine that reads one sector of a local file or device.
+
+        Raises:
+            TargetError: when none does, with what fio said last.
+        """
+        error: TargetError | None = None
+        for engine in ENGINES:
+            files = self.files(f"probe-{engine}")
+            files.job.write_text(
+                f"; Does this engine work here?\n[probe]\nioengine={engine}\n"
+                f"filename={escaped(path)}\ndirect=1\nrw=read\nbs={sector_bytes}\n"
+                f"size={sector_bytes}\nallow_file_create=0\n",
+                encoding="utf-8",
+            )
+            try:
+                self.fio_output(files, Terms(seconds_max=1.0, readonly=True))
+            except TargetError as caught:
+                error = caught
+                continue
+            self._failed = False
+            return engine
+        raise TargetError(f"{self.name}: no engine of fio can read it; {error}") from error
+
+
+def escaped(path: Path) -> str:
+    """Return a path as a job file takes it.
+
+    Raises:
+        TargetError: for characters that fio would read otherwise.
+    """
+    text = str(path)
+    if any(mark in text for mark in "\n\r$"):
+        raise TargetError(f"{text!r}: fio cannot open names with `$` or line ends")
+    if text != text.strip():
+        raise TargetError(f"{text!r}: fio cannot open names that begin or end with a space")
+    return text.replace("\\", "\\\\").replace(":", "\\:")
+
+
+def _nobody(_seconds: float, _moved: int) -> None:
+    """Watch nothing."""
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _label(stimulus: Stimulus) -> str:
+    """Name a job: `randrw65-4096-t4-q32`."""
+    reads = round(stimulus.read_pct)
+    kind = "read" if reads == 100 else "write" if reads == 0 else f"rw{reads}"
+    blocks = stimulus.block_bytes
+    size = str(blocks) if isinstance(blocks, int) else "mix"
+    random = "rand" if stimulus.pattern == "random" else "seq"
+    return f"{random}{kind}-{size}-t{stimulus.threads}-q{stimulus.queue_depth}"
+
+
+def _in_slice(position: int, where: job.Layout, stimulus: Stimulus) -> int:
+    """Return a stream's position within its slice, at the start of a request or segment."""
+    if stimulus.pattern != "sequential":
+        return 0
+    position %= where.slice_bytes
+    unit = where.segment_bytes or max(size for size, _ in job.sizes_of(stimulus))
+    return position - position % unit
+
+
+def _stepper(watch: Watcher | None, limit: Limit, done: job.Done, leg: job.Leg) -> Told:
+    """Return what tells a watcher of the whole stimulus how far it is."""
+    before_s, before_bytes = done.seconds, done.bytes
+
+    def tell(seconds: float, moved: int) -> None:
+        if watch is None:
+            return
+        now = before_s + seconds
+        fraction: float | None = None
+        if leg.seconds is not None and not (leg.ios or leg.bytes):
+            fraction = now / max(limit.seconds, leg.seconds + leg.ramp_s)
+        elif limit.bytes:
+            fraction = (before_bytes + moved) / limit.bytes
+        elif limit.seconds_max:
+            fraction = now / limit.seconds_max
+        watch(Step(None if fraction is None else min(fraction, 1.0), now))
+
+    return tell
+
+
+def _add(
+    total: _Total, leg: job.Leg, series: list[parse.Totals], done: job.Done, sample_s: float | None
+) -> int:
+    """Add a leg to what there is; return the bytes that it moved."""
+    last = series[-1]
+    done.legs += 1
+    share = leg.ramp_s / last.seconds if last.seconds > 0 else 0.0
+    guess = round(last.bytes * share)
+    moved = last.bytes + guess
+    if sample_s is not None and not leg.is_ramp:
+        total.samples += parse.samples(series, sample_s, done.seconds + leg.ramp_s)
+    done.seconds += last.seconds + leg.ramp_s
+    done.ios += last.ios + round(last.ios * share)
+    done.bytes += moved
+    total.elapsed_s += last.seconds + leg.ramp_s
+    total.ramp_bytes += round(last.writes.bytes * share)
+    total.ramp_guess += round(last.writes.bytes * share)
+    if leg.is_ramp:
+        total.ramp_bytes += last.writes.bytes
+        return moved
+    total.seconds += last.seconds
+    total.reads.append(last.reads)
+    total.writes.append(last.writes)
+    total.cpu_s += last.cpu_pct * last.seconds
+    if last.util_pct is None or total.util_s is None:
+        total.util_s = None
+    else:
+        total.util_s += last.util_pct * last.seconds
+    return moved
+
+
+def _measurement(
+    total: _Total, done: job.Done, stimulus: Stimulus, inside: dict[str, float | int | None]
+) -> Measurement:
+    """Join what the legs gave."""
+    reads, writes = _joined(total.reads), _joined(total.writes)
+    inside = {"legs": done.legs, **inside}
+    if total.seconds > 0:
+        inside["cpu_pct"] = total.cpu_s / total.seconds * stimulus.threads
+        if total.util_s is not None:
+            inside["disk_util_pct"] = total.util_s / total.seconds
+    if total.ramp_guess:
+        inside["ramp_bytes_estimated"] = total.ramp_guess
+    return Measurement(
+        seconds=total.seconds,
+        elapsed_s=total.elapsed_s,
+        reads=reads,
+        writes=writes,
+        written_bytes=writes.bytes + total.ramp_bytes,
+        end_bytes=done.start_bytes,
+        samples=tuple(total.samples),
+        inside=inside,
+    )
+
+
+def _joined(parts: list[Requests]) -> Requests:
+    return Requests(
+        ios=sum(part.ios for part in parts),
+        bytes=sum(part.bytes for part in parts),
+        latency=Histogram.merged([part.latency for part in parts]),
+    )

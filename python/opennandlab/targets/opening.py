@@ -1,0 +1,243 @@
+"""From the text of `--target` to a target that is open.
+
+    sim:PRESET|FILE                      a simulated drive, in virtual time
+    file:PATH, file:PATH?size=1GiB       a regular file, through fio
+    /dev/…                               a block device, through fio
+    nbd+unix:///EXPORT?socket=PATH       an export of an NBD server, through fio
+    nbd://HOST[:PORT]/EXPORT
+
+`sketch` gives a target of the same size that does nothing, for plans: it neither makes a file nor
+opens a device for writing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opennandlab.errors import ConfigError
+from opennandlab.targets.base import (
+    CacheState,
+    Limit,
+    Measurement,
+    Purge,
+    Stimulus,
+    Target,
+    TargetError,
+    Watcher,
+)
+from opennandlab.targets.consent import NONE, Consent
+
+ACCEPTED = (
+    "accepted: sim:PRESET|FILE, file:PATH[?size=1GiB], /dev/…, nbd+unix:///EXPORT?socket=PATH"
+)
+UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+SECTOR_BYTES = 512
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asked for.
+
+    Args:
+        text: As in `--target`.
+        overrides: Keys of a simulated device, by dotted path.
+        seed: Of what is drawn when a simulated drive is made.
+        consent: What may be lost on a real one.
+        folder: Where fio's job files and outputs go; None for a temporary place.
+    """
+
+    text: str
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 42
+    consent: Consent = NONE
+    folder: Path | None = None
+
+    @property
+    def kind(self) -> str:
+        """`sim`, `file`, `device` or `nbd`.
+
+        Raises:
+            ConfigError: with what is accepted.
+        """
+        scheme = self.text.split(":", 1)[0]
+        if scheme in {"sim", "file"} and self.text != f"{scheme}:":
+            return scheme
+        if self.text.startswith("/dev/"):
+            return "device"
+        if scheme in {"nbd+unix", "nbd"}:
+            return "nbd"
+        raise ConfigError("target", f"`{self.text}` is not understood; {ACCEPTED}")
+
+
+def open_target(request: Request) -> Target:
+    """Open a target.
+
+    Raises:
+        TargetError: when it is refused, and why.
+        ConfigError: for a text that names no target, and a device that cannot be built.
+    """
+    kind = request.kind
+    _check_overrides(request)
+    if kind == "sim":
+        return _simulated(request)
+    if kind == "file":
+        from opennandlab.targets.file import FileTarget
+
+        path, size_bytes = file_parts(request.text)
+        return FileTarget(path, size_bytes, consent=request.consent, folder=request.folder)
+    if kind == "device":
+        from opennandlab.targets.device import DeviceTarget
+
+        return DeviceTarget(request.text, consent=request.consent, folder=request.folder)
+    from opennandlab.targets.nbd import NbdTarget
+
+    return NbdTarget(request.text, consent=request.consent, folder=request.folder)
+
+
+def sketch(request: Request) -> Target:
+    """Return a target of the same kind and size that does nothing.
+
+    Raises:
+        TargetError: when its size cannot be found out.
+        ConfigError: for a simulated device that cannot be built.
+    """
+    kind = request.kind
+    _check_overrides(request)
+    if kind == "sim":
+        return _simulated(request)
+    if kind == "file":
+        path, size_bytes = file_parts(request.text)
+        if path.is_file() and path.stat().st_size:
+            size_bytes = path.stat().st_size
+        if size_bytes is None:
+            raise TargetError(
+                f"{request.text}: there is no such file; file:{path}?size=1GiB makes one"
+            )
+        return Sketch(kind, request.text, size_bytes, SECTOR_BYTES)
+    if kind == "device":
+        from opennandlab.targets.probe import Probe
+        from opennandlab.targets.safety import known_block
+
+        block = known_block(request.text, Probe())
+        return Sketch(kind, request.text, block.size_bytes, block.sector_bytes)
+    from opennandlab.targets.nbd import negotiate, parse_address
+
+    export = negotiate(parse_address(request.text))
+    return Sketch(kind, request.text, export.size_bytes, SECTOR_BYTES)
+
+
+def file_parts(text: str) -> tuple[Path, int | None]:
+    """Return path and size of `file:PATH?size=1GiB`; None without a size.
+
+    Raises:
+        ConfigError: for a size that is none, and for other parameters.
+
+    >>> file_parts("file:big.img?size=1GiB")
+    (PosixPath('big.img'), 1073741824)
+    """
+    name, mark, query = text.removeprefix("file:").partition("?")
+    if not name:
+        raise ConfigError("target", f"`{text}` names no file; {ACCEPTED}")
+    if not mark:
+        return Path(name), None
+    key, _, value = query.partition("=")
+    if key != "size":
+        raise ConfigError("target", f"`{text}`: `{key}` is not known; accepted: size")
+    return Path(name), parse_size(value)
+
+
+def parse_size(text: str) -> int:
+    """Return bytes of `8GiB`, `512MiB` or `4096`.
+
+    Raises:
+        ConfigError: for anything else.
+
+    >>> parse_size("1.5KiB")
+    1536
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    if not match or match[2] not in UNITS:
+        units = ", ".join(unit for unit in UNITS if unit)
+        raise ConfigError("size", f"`{text}` is not understood; accepted: a number and {units}")
+    return int(float(match[1]) * UNITS[match[2]])
+
+
+def _simulated(request: Request) -> Target:
+    from opennandlab.targets.simulated import SimulatedTarget
+
+    return SimulatedTarget(
+        request.text.removeprefix("sim:"),
+        request.overrides,
+        seed=request.seed,
+        name=request.text,
+    )
+
+
+def _check_overrides(request: Request) -> None:
+    if request.overrides and request.kind != "sim":
+        raise ConfigError("set", f"changes simulated drives only, not {request.text}")
+
+
+class Sketch(Target):
+    """A target of which only the size is known.
+
+    Args:
+        kind: `file`, `device` or `nbd`.
+        name: As the user named it.
+        capacity_bytes: Its size.
+        sector_bytes: Its smallest request.
+    """
+
+    is_virtual = False
+
+    def __init__(self, kind: str, name: str, capacity_bytes: int, sector_bytes: int) -> None:
+        """Know the size."""
+        self.kind = kind  # type: ignore[misc]
+        self.name = name
+        self.capacity_bytes = capacity_bytes
+        self.sector_bytes = sector_bytes
+
+    def facts(self) -> dict[str, Any]:
+        """Return its size."""
+        return {
+            "device": {"capacity_bytes": self.capacity_bytes, "sector_bytes": self.sector_bytes},
+            "platform": {},
+        }
+
+    def set_cache(self, *, enabled: bool) -> CacheState:
+        """Refuse."""
+        del enabled
+        raise self._refusal()
+
+    def purge(self) -> Purge:
+        """Refuse."""
+        raise self._refusal()
+
+    def run(  # noqa: PLR0913 (all but two by name)
+        self,
+        stimulus: Stimulus,
+        limit: Limit,
+        *,
+        seed: int,
+        sample_s: float | None = None,
+        is_measured: bool = True,
+        watch: Watcher | None = None,
+    ) -> Measurement:
+        """Refuse."""
+        del stimulus, limit, seed, sample_s, is_measured, watch
+        raise self._refusal()
+
+    def idle(self, seconds: float) -> None:
+        """Refuse."""
+        del seconds
+        raise self._refusal()
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+    def _refusal(self) -> TargetError:
+        return TargetError(f"{self.name}: this is only a plan")

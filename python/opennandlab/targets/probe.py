@@ -1,0 +1,172 @@
+"""The one door to what the system says of block devices, so that tests can show another system.
+
+Reads come from /sys and /proc below `root`; tools are called by name when they are installed, and
+their absence is an answer, not an error. Nothing here changes a device but `act`, which the purge
+and the cache setting use after the safety gate.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import stat
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+# A tool that only reads answers at once or not at all.
+ASK_S = 20.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a tool said.
+
+    Args:
+        code: Its exit status; 124 when it took too long.
+        text: Its standard output.
+        errors: Its standard error.
+    """
+
+    code: int
+    text: str
+    errors: str = ""
+
+
+class Probe:
+    """The running system.
+
+    Args:
+        root: Where /sys and /proc are found.
+    """
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        """Look below `root`."""
+        self.root = root
+
+    def text(self, path: str) -> str | None:
+        """Return a file's text without the line end; None when there is none."""
+        try:
+            raw = (self.root / path.lstrip("/")).read_bytes()
+        except OSError:
+            return None
+        return raw.decode("utf-8", errors="replace").strip("\0 \n\t")
+
+    def number(self, path: str) -> int | None:
+        """Return a file's whole number; None when there is none."""
+        try:
+            return int(self.text(path) or "")
+        except ValueError:
+            return None
+
+    def names(self, path: str) -> list[str]:
+        """Return what a folder holds, sorted; nothing when there is none."""
+        try:
+            return sorted(entry.name for entry in (self.root / path.lstrip("/")).iterdir())
+        except OSError:
+            return []
+
+    def kernel_name(self, path: str) -> str | None:
+        """Return the kernel's name of a block device, such as `nvme0n1`; None for anything else.
+
+        Raises:
+            OSError: when there is nothing at that path.
+        """
+        found = Path(path).stat()
+        if not stat.S_ISBLK(found.st_mode):
+            return None
+        number = f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
+        return Path(self.root / "sys/dev/block" / number).resolve().name
+
+    def has(self, tool: str) -> bool:
+        """Return whether a tool is installed."""
+        return self._which(tool) is not None
+
+    def ask(self, *command: str) -> Answer | None:
+        """Call a tool that only reads; None when it is not installed."""
+        path = self._which(command[0])
+        if path is None:
+            return None
+        try:
+            done = subprocess.run(  # noqa: S603 (no shell, a tool that was found)
+                [path, *command[1:]],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=ASK_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return Answer(124, "", f"no answer in {ASK_S:.0f} s")
+        return Answer(done.returncode, done.stdout, done.stderr)
+
+    def act(self, *command: str, seconds_max: float) -> Answer:
+        """Call a tool that changes a device, and wait for it.
+
+        It runs in a session of its own: Ctrl-C ends our waiting and the tool, though not what the
+        device has begun.
+        """
+        path = self._which(command[0]) or command[0]
+        process = subprocess.Popen(  # noqa: S603 (no shell, after the safety gate)
+            [path, *command[1:]],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        try:
+            text, errors = process.communicate(timeout=seconds_max)
+        except subprocess.TimeoutExpired:
+            return Answer(124, "", f"{command[0]} took longer than {seconds_max:.0f} s")
+        finally:
+            if process.poll() is None:
+                process.kill()
+        return Answer(process.returncode, text, errors)
+
+    def write(self, path: str, text: str) -> bool:
+        """Write a setting below /sys; return whether the kernel took it."""
+        try:
+            (self.root / path.lstrip("/")).write_text(text, encoding="ascii")
+        except OSError:
+            return False
+        return True
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass between two questions."""
+        time.sleep(seconds)
+
+    def hold(self, path: str) -> int:
+        """Open a block device so that nobody else can mount it or take it; return the handle.
+
+        Raises:
+            OSError: EBUSY when it is in use.
+        """
+        return os.open(path, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
+
+    def release(self, handle: int) -> None:
+        """Close what `hold` opened."""
+        with contextlib.suppress(OSError):
+            os.close(handle)
+
+    def in_use(self, path: str) -> str | None:
+        """Return why a block device cannot be held; None when it can."""
+        try:
+            # For reading: closing after writing would make udev look at the device anew.
+            handle = os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno == errno.EBUSY:
+                return "it is in use: the kernel refuses to open it exclusively"
+            return f"it cannot be opened: {error.strerror}"
+        self.release(handle)
+        return None
+
+    def _which(self, tool: str) -> str | None:
+        # Tools for devices live where a user's search path may not look.
+        path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+        return shutil.which(tool, path=path)

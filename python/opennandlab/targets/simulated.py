@@ -1,0 +1,409 @@
+"""A simulated drive as the target of a test.
+
+Time is the drive's own: it passes while a stimulus runs and while `idle` lets it, and costs what is
+done in it. Everything follows from the device, from what was done before and from the seeds of the
+stimuli, to the byte; a `checkpoint` is such a state.
+
+What a stimulus means here:
+
+- Random stimuli are one closed loop of threads times queue depth. Sequential ones are a loop for
+  each thread, on an equal slice of the range (whole multiples of 4 KiB), at most 256 threads. A
+  stream starts anew when the next request does not fit before the end of its slice or segment.
+- Requests smaller than a page move whole pages: a read senses and transfers the page, a write reads
+  the rest of it (read, modify, write) unless the page holds nothing or is in the write buffer, and
+  programs it whole. So a drive of 4 KiB pages takes 512 B requests and pays for 4 KiB.
+- Places are aligned from the start of the range, or of its segment.
+- Reads of pages that were never written take no flash time, as on a drive after TRIM. A stimulus in
+  which no time passes at all is refused: without a link or command costs in the device file such
+  reads are infinitely fast.
+- `data` sets `ftl.compression.data` of devices that have `ftl.compression`, while the drive is
+  empty; on others it has no effect by design.
+- Preconditioning that is not measured runs without a clock. What a controller does in steps or when
+  idle is then done at once.
+
+What is kept from one stimulus to the next: flash and tables, the pages in the write buffer and the
+caches, temperature and wear budget of throttles. What starts anew with each: queues, the last
+direction of the link and of the cores, the idle timers of dies.
+
+After Ctrl-C in the middle of a stimulus the drive holds what was done until then; commands under
+way are dropped, and how many are is a matter of timing. Purge it, or restore a checkpoint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from opennandlab import _core
+from opennandlab.config import DeviceConfig, Source, load_device
+from opennandlab.errors import ConfigError, ImageError
+from opennandlab.memory import check_memory
+from opennandlab.run import SEED, SLICE_GROWTH, SLICE_OPS_FIRST, SLICE_S
+from opennandlab.stats.histogram import Histogram
+from opennandlab.targets.base import (
+    CacheState,
+    Limit,
+    Measurement,
+    Purge,
+    Requests,
+    Sample,
+    Step,
+    Stimulus,
+    Target,
+    TargetError,
+    Watcher,
+)
+
+# A watcher is called about so often.
+WATCH_S = 0.05
+
+
+class SimulatedTarget(Target):
+    """A drive in virtual time.
+
+    Args:
+        device: Preset name, path, mapping or `DeviceConfig`.
+        overrides: Dotted path to value, as `--set` gives them.
+        seed: Decides what is drawn when the drive is made: its factory bad blocks, and the speed of
+            its blocks where that varies.
+        oio: Requests that the drive takes at once (`host.queue_depth_max`); None for what the
+            device declares.
+        name: As the user named it; None for `sim:` and the name of the device.
+
+    Raises:
+        ConfigError: for a device that cannot be built, or that needs more memory than there is.
+
+    >>> from opennandlab.targets.base import Limit, Stimulus
+    >>> drive = SimulatedTarget("tlc_standard")
+    >>> stimulus = Stimulus("sequential", block_bytes=131072, queue_depth=4)
+    >>> drive.run(stimulus, Limit(ios=100), seed=1).written_bytes >= 100 * 131072
+    True
+    """
+
+    kind: ClassVar[str] = "sim"
+    is_virtual: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        device: Source,
+        overrides: Mapping[str, Any] | None = None,
+        *,
+        seed: int = SEED,
+        oio: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        """Build an empty drive."""
+        settings = dict(overrides or {})
+        if oio is not None:
+            settings["host.queue_depth_max"] = oio
+        self._declared = load_device(device, settings)
+        self.device = self._declared
+        self.name = name or f"sim:{self._declared.name}"
+        check_memory(self._declared)
+        self._seed = seed
+        self._open: _core.Simulation | None = _core.Simulation(self._declared.json, seed)
+        self.capacity_bytes = int(self._declared.effective["logical_bytes"])
+        self.sector_bytes = 512
+        self._data = _declared_data(self._declared)
+        self._has_cache = True
+
+    @property
+    def _core(self) -> _core.Simulation:
+        if self._open is None:
+            raise TargetError(f"{self.name}: it was closed")
+        return self._open
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a report says of the drive; nothing in it depends on this machine."""
+        config = self._declared.to_dict()
+        effective = self._declared.effective
+        return {
+            "device": {
+                "vendor": "opennandlab",
+                "model": self._declared.name,
+                "firmware": _core.version(),
+                "serial_sha256": None,
+                "capacity_bytes": self.capacity_bytes,
+                "sector_bytes": self.sector_bytes,
+                "nand_type": config["nand"]["cell_type"],
+                "interface": _kind_of(config["host"]["link"]),
+                "config": config,
+                "config_sha256": hashlib.sha256(self._declared.json.encode()).hexdigest(),
+                "over_provisioning_ratio": float(config["ftl"]["over_provisioning_pct"]),
+                "physical_bytes": int(effective["raw_bytes"]),
+                "page_bytes": int(config["nand"]["page_size_bytes"]),
+                "data": "device model" if self._data else "no effect by design",
+            },
+            "platform": {
+                "simulator_version": _core.version(),
+                "model_version": _core.model_version(),
+            },
+        }
+
+    def set_cache(self, *, enabled: bool) -> CacheState:
+        """Switch the write buffer off (WCD) or to what the device declares (WCE).
+
+        What waits in it is programmed first, without a clock.
+
+        Returns:
+            `absent` when the device declares no write buffer.
+        """
+        if not _has_buffer(self._declared):
+            return "absent"
+        self._has_cache = enabled
+        self._reconfigure()
+        return "enabled" if enabled else "disabled"
+
+    def purge(self) -> Purge:
+        """Erase every block that holds something and forget the map; wear stays."""
+        erased = self._core.purge()
+        return Purge("erase of all blocks", is_purge=True, note=f"{erased} blocks were erased")
+
+    def run(  # noqa: PLR0913 (as the base says)
+        self,
+        stimulus: Stimulus,
+        limit: Limit,
+        *,
+        seed: int,
+        sample_s: float | None = None,
+        is_measured: bool = True,
+        watch: Watcher | None = None,
+    ) -> Measurement:
+        """Apply a stimulus until its limit; see `base.Target.run`.
+
+        `Measurement.inside` has `nand_bytes_written` (of host, collection and all else, until the
+        drive was idle), `waf` (over the same time; None when nothing was written), `erases`,
+        `unmapped_read_pages` and `littles_law_error`.
+
+        Raises:
+            ConfigError: for a stimulus that the drive cannot take; nothing was done.
+            TargetError: when the drive is worn out, or no time passes.
+        """
+        self._set_data(stimulus)
+        self._core.begin_cell(cell_spec(stimulus, limit, sample_s, is_measured=is_measured), seed)
+        self._advance(watch)
+        outcome: dict[str, Any] = json.loads(self._core.cell())
+        self._refuse(outcome)
+        return _measurement(outcome)
+
+    def commands(
+        self, stimulus: Stimulus, seed: int, count: int
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+        """Return the first commands of a stimulus, threads in turn.
+
+        Returns:
+            Kinds (0 reads, 1 writes), first sectors of 512 B, and sectors, one entry a command.
+
+        >>> drive = SimulatedTarget("tlc_standard")
+        >>> kinds, sectors, counts = drive.commands(Stimulus("sequential"), seed=1, count=3)
+        >>> kinds.tolist(), sectors.tolist(), counts.tolist()
+        ([1, 1, 1], [0, 8, 16], [8, 8, 8])
+        """
+        spec = cell_spec(stimulus, Limit(ios=1), None, is_measured=True)
+        kinds, sectors, counts = self._core.cell_commands(spec, seed, count)
+        return (
+            np.frombuffer(kinds, dtype=np.uint8),
+            np.frombuffer(sectors, dtype="<u8").astype(np.uint64),
+            np.frombuffer(counts, dtype="<u4").astype(np.uint32),
+        )
+
+    def sibling(self, config: Mapping[str, Any]) -> SimulatedTarget:
+        """Return an empty drive of another device that is otherwise like this one."""
+        return SimulatedTarget(dict(config), seed=self._seed, name=self.name)
+
+    def idle(self, seconds: float) -> None:
+        """Let time pass: dies collect and fold as the device says, throttles recover."""
+        if not 0.0 <= seconds <= 1e9:
+            raise ConfigError("idle", f"`{seconds}` is out of range; accepted: 0 to 1e9 seconds")
+        self._core.begin_idle(round(seconds * 1e9))
+        self._advance(None)
+
+    def checkpoint(self) -> bytes:
+        """Return the drive as it stands, with the pages that wait in its write buffer."""
+        return self._core.checkpoint()
+
+    def restore(self, state: bytes) -> None:
+        """Take a state that `checkpoint` returned.
+
+        Raises:
+            TargetError: for bytes that are no checkpoint, or one of another device.
+        """
+        try:
+            core = _core.Simulation.from_checkpoint(state)
+        except ImageError as error:
+            raise TargetError(f"{self.name}: {error}") from error
+        found = json.loads(core.device())
+        for has_cache in (True, False):
+            for data in (self._data, *_data_kinds(self._declared)):
+                if json.loads(self._configuration(has_cache=has_cache, data=data)) == found:
+                    self._open, self._has_cache, self._data = core, has_cache, data
+                    self.device = DeviceConfig(core.device(), self._declared.name)
+                    return
+        raise TargetError(f"{self.name}: the checkpoint is of another device")
+
+    def audit(self) -> None:
+        """Check that all tables of the drive agree; it looks at every page.
+
+        Raises:
+            TargetError: with the first contradiction, which is a bug of the simulator.
+        """
+        problem = self._core.audit()
+        if problem is not None:
+            raise TargetError(f"{self.name}: the map contradicts itself: {problem}")
+
+    def close(self) -> None:
+        """Give the memory of the drive back."""
+        self._open = None
+
+    def _advance(self, watch: Watcher | None) -> None:
+        """Run the work begun to its end, in slices of about 20 ms: Ctrl-C lands between them."""
+        before = time.perf_counter()
+        told, ops = before, float(SLICE_OPS_FIRST)
+        while True:
+            progress = json.loads(self._core.advance(int(ops)))
+            now = time.perf_counter()
+            if watch is not None and (now - told >= WATCH_S or progress["finished"]):
+                told = now
+                fraction = progress["done"] / progress["total"] if progress["total"] else None
+                watch(Step(fraction, progress["simulated_ns"] * 1e-9))
+            if progress["finished"]:
+                return
+            wanted = ops * SLICE_S / max(now - before, 1e-6)
+            ops = min(max(wanted, 64.0), ops * SLICE_GROWTH)
+            before = time.perf_counter()
+
+    def _refuse(self, outcome: dict[str, Any]) -> None:
+        if outcome["failures"]:
+            raise TargetError(f"{self.name}: a self-check failed: {'; '.join(outcome['failures'])}")
+        if outcome["is_worn_out"]:
+            raise TargetError(f"{self.name}: the drive is worn out and takes no more writes")
+        if outcome["is_standstill"]:
+            raise TargetError(
+                f"{self.name}: no time passes: every request is answered without the flash, "
+                f"because what it reads was never written; write the range first, or give the "
+                f"device a host.link or host.command_cost_us"
+            )
+
+    def _set_data(self, stimulus: Stimulus) -> None:
+        if not self._data or stimulus.data == self._data:
+            return
+        before, self._data = self._data, stimulus.data
+        try:
+            self._reconfigure()
+        except ConfigError as error:
+            self._data = before
+            raise TargetError(f"{self.name}: {error}") from error
+
+    def _reconfigure(self) -> None:
+        text = self._configuration(has_cache=self._has_cache, data=self._data)
+        self._core.reconfigure(text)
+        self.device = DeviceConfig(self._core.device(), self._declared.name)
+
+    def _configuration(self, *, has_cache: bool, data: str | None) -> str:
+        """Return the device with its write buffer and its data as they are to be."""
+        document = self._declared.to_dict()
+        if not has_cache:
+            document["ftl"]["write_buffer_pages"] = 0
+            if document["host"].get("write_cache"):
+                document["host"]["write_cache"]["enabled"] = False
+        if data is not None and data != _declared_data(self._declared):
+            # A device of random data declares no ratio: then files do not compress either.
+            ratio = {"ratio": 1.0} if data == "file" else {}
+            document["ftl"]["compression"] = {"data": data, **ratio}
+        return _core.resolve_device(json.dumps(document))
+
+
+def cell_spec(
+    stimulus: Stimulus, limit: Limit, sample_s: float | None, *, is_measured: bool
+) -> str:
+    """Return the words of the core for a stimulus and its limit."""
+    document = asdict(stimulus)
+    del document["data"]  # a matter of the device
+    return json.dumps(
+        {
+            **document,
+            "limit": asdict(limit),
+            "sample_s": sample_s,
+            "is_measured": is_measured,
+        }
+    )
+
+
+def _measurement(outcome: dict[str, Any]) -> Measurement:
+    flash = outcome["flash"]
+    written = int(outcome["written_bytes"])
+    inside: dict[str, float | int | None] = {
+        "nand_bytes_written": flash["nand_bytes_written"],
+        "waf": flash["nand_bytes_written"] / written if written else None,
+        "erases": sum(flash["erases"].values()),
+        "unmapped_read_pages": outcome["unmapped_read_pages"],
+        "littles_law_error": outcome.get("littles_law_error"),
+    }
+    if "reads" not in outcome:
+        nothing = Requests(0, 0, Histogram.empty())
+        end = int(outcome["end_bytes"])
+        return Measurement(0.0, None, nothing, nothing, written, end, (), inside)
+    return Measurement(
+        seconds=outcome["seconds"],
+        elapsed_s=outcome["elapsed_s"],
+        reads=_requests(outcome["reads"]),
+        writes=_requests(outcome["writes"]),
+        written_bytes=written,
+        end_bytes=int(outcome["end_bytes"]),
+        samples=_samples(outcome["samples"]),
+        inside=inside,
+    )
+
+
+def _requests(row: dict[str, Any]) -> Requests:
+    histogram = Histogram(
+        np.array(row["ns"], dtype=np.int64),
+        np.array(row["counts"], dtype=np.int64),
+        float(row["sum_ns"]),
+        int(row["max_ns"]),
+    )
+    return Requests(int(row["ios"]), int(row["bytes"]), histogram)
+
+
+def _samples(columns: dict[str, list[Any]] | None) -> tuple[Sample, ...]:
+    if columns is None:
+        return ()
+    rows = zip(
+        *(columns[key] for key in ("end_s", "ios", "bytes", "sum_ns", "max_ns")), strict=True
+    )
+    return tuple(
+        Sample(
+            end_s,
+            ios,
+            size,
+            sum_ns / ios * 1e-3 if ios else None,
+            max_ns * 1e-3 if ios else None,
+        )
+        for end_s, ios, size, sum_ns, max_ns in rows
+    )
+
+
+def _kind_of(value: object) -> str:
+    return str(value["kind"]) if isinstance(value, Mapping) else str(value)
+
+
+def _has_buffer(device: DeviceConfig) -> bool:
+    config = device.to_dict()
+    cache = config["host"].get("write_cache")
+    return config["ftl"]["write_buffer_pages"] > 0 or bool(cache and cache["enabled"])
+
+
+def _declared_data(device: DeviceConfig) -> str | None:
+    compression = device.to_dict()["ftl"].get("compression")
+    return compression["data"] if isinstance(compression, dict) else None
+
+
+def _data_kinds(device: DeviceConfig) -> tuple[str, ...]:
+    return ("random", "file") if _declared_data(device) else ()

@@ -1,0 +1,204 @@
+"""Settings, defaults of the profiles, deviations, and the time bases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fake_target import FakeTarget
+
+from opennandlab.errors import ConfigError
+from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings
+from opennandlab.pts.plan import Plan, make_plan, seed_of
+from opennandlab.pts.time_base import NAMES, TimeBase
+from opennandlab.targets.base import Limit
+
+GIB = 1 << 30
+
+
+def plan(test: str = "iops", **settings: Any) -> Plan:
+    return make_plan(TESTS[test], Settings(**settings), FakeTarget(32 * GIB))
+
+
+def test_profiles_have_the_defaults_of_the_specification():
+    enterprise = plan()
+    assert (enterprise.threads, enterprise.queue_depth) == (4, 32)
+    assert not enterprise.cache_enabled
+    assert enterprise.active_range.share == 1.0
+    client = plan(profile="C")
+    assert (client.threads, client.queue_depth) == (2, 16)
+    assert client.cache_enabled
+    assert client.active_range.share == 0.75
+    assert client.wipc_range.share == 0.75
+    assert enterprise.deviations == client.deviations == ()
+
+
+def test_client_1_1_preconditions_all_and_tests_8_gib_in_2048_segments():
+    client = plan(profile="C", pts_version="1.1")
+    assert client.active_range.amount_bytes == 8 * GIB
+    assert client.active_range.segments == 2048
+    assert client.wipc_range.amount_bytes is None
+    assert client.wipc_range.share == 1.0
+    assert client.range_bytes == 8 * GIB
+
+
+def test_an_amount_that_does_not_fit_is_all_and_says_so():
+    small = make_plan(TESTS["iops"], Settings(profile="C", pts_version="1.1"), FakeTarget(4 * GIB))
+    assert small.active_range.amount_bytes is None
+    assert any("more than there is" in text for text in small.deviations)
+
+
+@pytest.mark.parametrize(
+    ("test", "threads", "depth"),
+    [("throughput", 1, 32), ("latency", 1, 1), ("xsr", 1, 32), ("dirth", 32, 32), ("wsat", 4, 32)],
+)
+def test_each_test_has_its_load(test, threads, depth):
+    assert (plan(test).threads, plan(test).queue_depth) == (threads, depth)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"threads": 8}, "TC 8 / QD 32 (profile: TC 4 / QD 32)"),
+        ({"oio": 2}, "2 outstanding requests in all"),
+        ({"active_range_pct": 50}, "active range 50% (profile: 100%)"),
+        ({"ar_amount_bytes": GIB}, "active range amount 1073741824 B (profile: all)"),
+        ({"cache": "enabled"}, "write cache enabled (profile: disabled)"),
+        ({"data": "file"}, "data pattern file (profile: random)"),
+        ({"ss_max_rounds": 30}, "at most 30 rounds (standard: 25)"),
+        ({"wipc_capacities": 1}, "preconditioning by 1 capacities (standard: 2)"),
+    ],
+)
+def test_what_differs_from_the_profile_is_a_deviation(change, words):
+    (found,) = plan(**change).deviations
+    assert words in found
+
+
+def test_asking_for_what_the_profile_has_is_no_deviation():
+    same = plan(threads=4, queue_depth=32, cache="disabled", active_range_pct=100)
+    assert same.deviations == ()
+
+
+def test_oio_is_one_thread():
+    throttled = plan("wsat", oio=8)
+    assert (throttled.threads, throttled.queue_depth) == (1, 8)
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"profile": "X"}, "profile"),
+        ({"pts_version": "3"}, "pts"),
+        ({"time_base": "quick"}, "time-base"),
+        ({"ss_max_rounds": 4}, "ss-max-rounds"),
+        ({"ss_max_rounds": 101}, "ss-max-rounds"),
+        ({"active_range_pct": 0}, "active-range-pct"),
+        ({"threads": 0}, "threads"),
+        ({"queue_depth": 5000}, "queue-depth"),
+        ({"wipc_capacities": -1}, "wipc-capacities"),
+        ({"oio": 2, "threads": 4}, "oio"),
+        ({"options": {"order": "nested"}}, "order"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_by_name(change, path):
+    with pytest.raises(ConfigError) as refused:
+        plan(**change)
+    assert refused.value.path == path
+
+
+@pytest.mark.parametrize(
+    ("test", "options"),
+    [
+        ("dirth", {"order": "random"}),
+        ("dirth", {"mid_points": 0}),
+        ("xsr", {"random_kib": "much"}),
+        ("wsat", {"hours": float("inf")}),
+    ],
+)
+def test_options_of_a_test_are_checked(test, options):
+    with pytest.raises(ConfigError):
+        plan(test, options=options)
+
+
+def test_saturation_lasts_24_hours_in_1_1_and_6_in_2_0():
+    assert plan("wsat").number("hours") == 6
+    assert plan("wsat", pts_version="1.1").number("hours") == 24
+    assert plan("wsat", pts_version="1.1").deviations == ()
+
+
+def test_scalability_needs_a_simulated_drive():
+    target = FakeTarget()
+    target.kind = "file"  # type: ignore[misc]
+    with pytest.raises(ConfigError, match="needs a target of the kind sim"):
+        make_plan(TESTS["scalability"], Settings(), target)
+
+
+def test_seeds_are_hashes_not_neighbours():
+    seeds = {seed_of(42, "iops", "round/", number, cell) for number in range(25) for cell in range(56)}
+    assert len(seeds) == 25 * 56
+    ordered = sorted(seeds)
+    assert min(b - a for a, b in zip(ordered, ordered[1:], strict=False)) > 1
+    # A golden value: another one would change every document.
+    assert seed_of(42, "iops", "round/", 1, 0) == 24289934882998
+
+
+def test_the_full_time_base_is_that_of_the_specification():
+    full = TimeBase("full", is_virtual=True, capacity_bytes=256 * GIB)
+    assert full.cell() == Limit(seconds=60)
+    assert full.gap() == Limit(seconds=1800)
+    assert full.minute() == Limit(seconds=60)
+    assert full.gap_pieces == 30
+    assert full.saturation_bytes(4.0) == 1024 * GIB
+    assert full.saturation_s(6 * 3600) == 21600
+    assert (full.idle_unit_s(), full.idle_loops) == (5.0, 360)
+    assert full.cross_groups() == [(480, Limit(seconds=60)), (360, Limit(seconds=60)), (480, Limit(seconds=60))]
+    assert full.pre_write("round") == Limit(seconds=300)
+    assert full.pre_write("point") == Limit(seconds=3600)
+    assert full.histogram(600) == Limit(seconds=600)
+    assert full.wipc_capacities(2.0) == 2.0
+
+
+def test_the_scaled_time_base_keeps_drive_fills():
+    scaled = TimeBase("scaled", is_virtual=True, capacity_bytes=32 * GIB)
+    assert scaled.cell() == Limit(seconds=0.2, ios=2000, seconds_max=60, ramp_ratio=0.02)
+    # 1024 outstanding requests need more than 2000 to be measured.
+    assert scaled.cell(1024).ios == 4096
+    assert scaled.gap().bytes == 16 * GIB
+    assert scaled.minute().bytes * 30 == pytest.approx(16 * GIB, rel=1e-4)
+    assert scaled.saturation_bytes(4.0) == 128 * GIB
+    assert scaled.saturation_s(3600) is None
+    assert scaled.idle_unit_s() == 5 * 32 / 256
+    assert scaled.idle_loops == 36
+    groups = scaled.cross_groups()
+    assert [round(count * limit.bytes / (32 * GIB), 3) for count, limit in groups] == [4, 3, 4]
+    assert scaled.pre_write("round").bytes == pytest.approx(0.1 * 32 * GIB, abs=4096)
+    assert scaled.pre_write("point").bytes == 32 * GIB
+
+
+def test_idle_units_cover_ten_block_reclaims():
+    slow = TimeBase("scaled", is_virtual=True, capacity_bytes=1 * GIB, reclaim_s=0.2)
+    assert slow.idle_unit_s() == 2.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_limit_is_reached(name):
+    base = TimeBase(name, is_virtual=True, capacity_bytes=64 << 20)
+    limits = [
+        base.cell(),
+        base.gap(),
+        base.minute(),
+        base.pre_write("round"),
+        base.pre_write("point"),
+        base.histogram(60),
+        base.consistency()[1],
+        base.independence("random"),
+        *(limit for _, limit in base.cross_groups()),
+    ]
+    for limit in limits:
+        assert limit.seconds > 0 or limit.ios > 0 or limit.bytes >= 4096
+
+
+def test_the_registry_names_every_test_once():
+    assert list(STANDARD) == ["iops", "throughput", "latency", "wsat", "hir", "xsr", "dirth", "ecw"]
+    assert not set(STANDARD) & set(TUTORIAL)
+    assert all(name == test.name for name, test in TESTS.items())
