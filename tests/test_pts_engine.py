@@ -47,7 +47,9 @@ DRIVE: dict[str, Any] = {
 SMOKE = Settings(time_base="smoke", ss_max_rounds=6)
 
 
-def document(test: str = "iops", target: FakeTarget | None = None, **changes: Any) -> dict[str, Any]:
+def document(
+    test: str = "iops", target: FakeTarget | None = None, **changes: Any
+) -> dict[str, Any]:
     chosen = Settings(**{"time_base": "smoke", **changes})
     return run_test(TESTS[test], target or FakeTarget(), settings=chosen)
 
@@ -164,7 +166,9 @@ class Given(FakeTarget):
         ios = 1000 if iops else 0
         latency = Histogram.of_bins([(1000, ios)])
         nothing = Requests(0, 0, Histogram.empty())
-        return Measurement(seconds, seconds, nothing, Requests(ios, ios * 4096, latency), ios * 4096)
+        return Measurement(
+            seconds, seconds, nothing, Requests(ios, ios * 4096, latency), ios * 4096
+        )
 
 
 def rounds_of(series: dict[int, list[float]], **changes: Any) -> tuple[Rounds, Bench]:
@@ -418,9 +422,7 @@ def test_a_simulated_drive_goes_on_as_if_nothing_had_happened(
 
 
 def test_keeping_states_changes_nothing(tmp_path, whole_runs):
-    run_test(
-        TESTS["wsat"], small_drive(), settings=SMOKE, place=Place(tmp_path), checkpoint_s=0.0
-    )
+    run_test(TESTS["wsat"], small_drive(), settings=SMOKE, place=Place(tmp_path), checkpoint_s=0.0)
     assert (tmp_path / "wsat.json").read_bytes() == whole_runs["wsat"]
 
 
@@ -523,7 +525,14 @@ def test_the_output_directory_is_this_runs_or_empty(tmp_path):
 def test_measurements_survive_the_journal():
     latency = Histogram(np.array([3, 9]), np.array([1, 2]), 0.1 + 0.2, 11)
     one = Measurement(
-        0.1, None, Requests(3, 12, latency), Requests(0, 0, Histogram.empty()), 5, 7, (), {"x": None}
+        0.1,
+        None,
+        Requests(3, 12, latency),
+        Requests(0, 0, Histogram.empty()),
+        5,
+        7,
+        (),
+        {"x": None},
     )
     text = json.dumps(measurement_to_dict(one))
     assert measurement_to_dict(measurement_from_dict(json.loads(text))) == json.loads(text)

@@ -134,7 +134,9 @@ def test_scalability_needs_a_simulated_drive():
 
 
 def test_seeds_are_hashes_not_neighbours():
-    seeds = {seed_of(42, "iops", "round/", number, cell) for number in range(25) for cell in range(56)}
+    seeds = {
+        seed_of(42, "iops", "round/", number, cell) for number in range(25) for cell in range(56)
+    }
     assert len(seeds) == 25 * 56
     ordered = sorted(seeds)
     assert min(b - a for a, b in zip(ordered, ordered[1:], strict=False)) > 1
@@ -151,7 +153,11 @@ def test_the_full_time_base_is_that_of_the_specification():
     assert full.saturation_bytes(4.0) == 1024 * GIB
     assert full.saturation_s(6 * 3600) == 21600
     assert (full.idle_unit_s(), full.idle_loops) == (5.0, 360)
-    assert full.cross_groups() == [(480, Limit(seconds=60)), (360, Limit(seconds=60)), (480, Limit(seconds=60))]
+    assert full.cross_groups() == [
+        (480, Limit(seconds=60)),
+        (360, Limit(seconds=60)),
+        (480, Limit(seconds=60)),
+    ]
     assert full.pre_write("round") == Limit(seconds=300)
     assert full.pre_write("point") == Limit(seconds=3600)
     assert full.histogram(600) == Limit(seconds=600)

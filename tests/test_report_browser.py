@@ -183,7 +183,7 @@ def test_the_surface_turns(browser: Any, pages: dict[str, Path]) -> None:
 def test_everything_can_be_read_without_a_script(browser: Any, pages: dict[str, Path]) -> None:
     with closing(Watched(browser, pages["alone"], 1280, java_script_enabled=False)) as watched:
         drawings = watched.page.locator("figure .static svg")
-        assert drawings.count() == 11
+        assert drawings.count() == 12
         for place in range(drawings.count()):
             box = drawings.nth(place).bounding_box()
             assert box["width"] > 600
