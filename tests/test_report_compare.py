@@ -1,4 +1,4 @@
-"""Comparing documents of standard tests: like with like, deltas by hand, plots above one another."""
+"""Comparing documents of standard tests: like with like, deltas, plots above one another."""
 
 from __future__ import annotations
 

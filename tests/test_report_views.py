@@ -16,7 +16,8 @@ STEADY = ["tracked", "window", "determination"]
 HISTOGRAM = ["histogram-response_time", "by-percentile", "confidence-levels"]
 SHOWN = {
     "iops": [
-        "iops", "3d-columns", "3d-surface", "by-block-size-log", "by-block-size-linear",
+        "iops", "3d-columns", "3d-surface", "3d-surface-log", "by-block-size-log",
+        "by-block-size-linear",
         *[f"{name}-{place}" for place in (1, 2, 3) for name in STEADY], "convergence", "results",
     ],
     "throughput": [
@@ -37,7 +38,8 @@ SHOWN = {
     ],
     "xsr": ["mb_s", "tp-all", "tp-1-2", "tp-2-3", "art", "mrt", "results"],
     "surface": [
-        "3d-surface", "3d-columns", "map", "iops", "by-block-size-log", "by-block-size-linear", *STEADY,
+        "3d-surface", "3d-surface-log", "3d-columns", "map", "iops", "by-block-size-log",
+        "by-block-size-linear", *STEADY,
     ],
     "stability": [
         "results", "iops-time-linear", "iops-time-log", "response-time", "distribution", *HISTOGRAM,

@@ -74,7 +74,7 @@ def of_height(relief: Relief, value: float) -> str:
     if relief.band:
         steps = max(round(top_of_bands(relief) / relief.band), 1)
         return shade((min(int(value / relief.band), steps - 1) + 0.5) / steps)
-    return shade(value / relief.top)
+    return shade((relief.height(value) or 0.0) / relief.height_top)
 
 
 def top_of_bands(relief: Relief) -> float:

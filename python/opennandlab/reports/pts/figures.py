@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from opennandlab.reports.pts import colours, svg
 from opennandlab.reports.pts.model import Axis, Mark, Plot, Relief, Series
+from opennandlab.reports.pts.relief import height_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -201,23 +202,19 @@ def _solid(figure: Figure, relief: Relief, box: Box) -> None:
 
     left, bottom, width, height = box
     axes: Any = figure.add_axes((left + 0.02, bottom, width - 0.04, height), projection="3d")
+    heights = [[relief.height(value) for value in row] for row in relief.values]
     z = np.array(
-        [[np.nan if value is None else value for value in row] for row in relief.values],
-        dtype=float,
+        [[np.nan if height is None else height for height in row] for row in heights], dtype=float
     )
     x, y = np.meshgrid(np.arange(z.shape[1], dtype=float), np.arange(z.shape[0], dtype=float))
     if relief.shape == "columns":
         known = np.isfinite(z)
-        tops = [colours.of_height(relief, value) for value in z[known].tolist()]
+        tops = [colours.shade(height / relief.height_top) for height in z[known].tolist()]
         axes.bar3d(x[known] - 0.36, y[known] - 0.36, 0.0, 0.72, 0.72, z[known], color=tops,
                    shade=True, edgecolor="white", linewidth=0.15)  # fmt: skip
     else:
-        paint = np.array(
-            [
-                [colours.of_height(relief, value if math.isfinite(value) else 0.0) for value in row]
-                for row in z.tolist()
-            ]
-        )
+        shares = np.nan_to_num(z) / relief.height_top
+        paint = np.array([[colours.shade(share) for share in row] for row in shares.tolist()])
         axes.plot_surface(x, y, z, facecolors=paint, rstride=1, cstride=1, edgecolor="white",
                           linewidth=0.3, shade=False)  # fmt: skip
     _grid_axes(axes, relief)
@@ -234,9 +231,8 @@ def _grid_axes(axes: Any, relief: Relief) -> None:  # noqa: ANN401 (3-D axes are
         step = max(1, -(-len(names) // 12))
         getattr(axes, f"set_{name}ticks")(range(0, len(names), step), names[::step])
         getattr(axes, f"set_{name}label")(label)
-    top = colours.top_of_bands(relief)
-    marks = svg.ticks(Axis("", zero=True), (0.0, top))
-    axes.set_zlim(0.0, top)
+    marks = height_ticks(relief)
+    axes.set_zlim(0.0, relief.height_top)
     axes.set_zticks([value for value, _ in marks], [text for _, text in marks])
     axes.set_zlabel(relief.z.label)
     axes.tick_params(labelsize=6.5, pad=1)

@@ -9,6 +9,7 @@ from typing import Any
 
 from opennandlab.reports.pts import colours, svg, words
 from opennandlab.reports.pts.model import Axis, Plot, Relief, Series
+from opennandlab.reports.pts.relief import height_ticks
 
 FONT = {
     "family": "system-ui, 'Segoe UI', Roboto, Arial, sans-serif",
@@ -177,8 +178,12 @@ def _mark_text(plot: Plot, index: int) -> dict[str, Any]:
             "y": place, "yanchor": "bottom", "font": {"color": "#444", "size": 11},
         }  # fmt: skip
     order = sorted(range(len(plot.marks)), key=lambda one: plot.marks[one].value).index(index)
+    low, high = svg.ends(plot, "x")
+    if scale == "log":
+        low, high = math.log10(low), math.log10(high)
     return {
-        "text": mark.text, "showarrow": False, "x": place, "xanchor": "left", "yref": "y domain",
+        "text": mark.text, "showarrow": False, "x": place,
+        "xanchor": "right" if place > low + 0.7 * (high - low) else "left", "yref": "y domain",
         "y": 1 - 0.055 * (order % 6), "yanchor": "top", "font": {"color": "#444", "size": 11},
         "bgcolor": "rgba(255,255,255,0.75)",
     }  # fmt: skip
@@ -200,13 +205,7 @@ def _relief(relief: Relief) -> dict[str, Any]:
             "scene": {
                 "xaxis": _grid_axis(relief.x, relief.columns),
                 "yaxis": _grid_axis(relief.y, relief.rows),
-                "zaxis": {
-                    "title": {"text": relief.z.label},
-                    "rangemode": "tozero",
-                    "gridcolor": "#d5d5d5",
-                    "separatethousands": True,
-                    "exponentformat": "none",
-                },
+                "zaxis": _height_axis(relief),
                 "aspectmode": "manual",
                 "aspectratio": {"x": 1.25, "y": 1.25, "z": 0.75},
                 "camera": _camera(relief),
@@ -245,6 +244,18 @@ def _grid_axis(label: str, names: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
+def _height_axis(relief: Relief) -> dict[str, Any]:
+    marks = height_ticks(relief)
+    return {
+        "title": {"text": relief.z.label},
+        "rangemode": "tozero",
+        "gridcolor": "#d5d5d5",
+        "tickmode": "array",
+        "tickvals": [value for value, _ in marks],
+        "ticktext": [text for _, text in marks],
+    }
+
+
 def _name(relief: Relief, x: int, y: int) -> str:
     value = words.value(relief.values[y][x])
     return (
@@ -259,12 +270,12 @@ def _surface(relief: Relief) -> dict[str, Any]:
         "type": "surface",
         "x": list(range(width)),
         "y": list(range(depth)),
-        "z": [list(row) for row in relief.values],
+        "z": [[relief.height(value) for value in row] for row in relief.values],
         "text": [[_name(relief, x, y) for x in range(width)] for y in range(depth)],
         "hoverinfo": "text",
         "colorscale": _scale(relief),
         "cmin": 0,
-        "cmax": colours.top_of_bands(relief),
+        "cmax": relief.height_top,
         "showscale": False,
         "lighting": {"ambient": 0.75, "diffuse": 0.5, "specular": 0.05},
         "contours": {
@@ -288,10 +299,11 @@ def _columns(relief: Relief) -> dict[str, Any]:
     half = 0.36
     for y, row in enumerate(relief.values):
         for x, value in enumerate(row):
-            if value is None:
+            top = relief.height(value)
+            if value is None or top is None:
                 continue
             first = len(corners["x"])
-            for height in (0.0, value):
+            for height in (0.0, top):
                 for across, away in ((-half, -half), (half, -half), (half, half), (-half, half)):
                     corners["x"].append(x + across)
                     corners["y"].append(y + away)

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from opennandlab.reports.pts import steady, tables, words
-from opennandlab.reports.pts.model import Axis, Item, Plot, Relief, Section, Series, Shape
+from opennandlab.reports.pts.model import Axis, Item, Plot, Relief, Scale, Section, Series, Shape
 from opennandlab.reports.pts.source import Measured
 
-SHAPES: tuple[tuple[Shape, str], ...] = (
-    ("columns", "3-D columns"),
-    ("surface", "3-D surface"),
+SHAPES: tuple[tuple[str, Shape, Scale, str], ...] = (
+    ("3d-columns", "columns", "linear", "3-D columns"),
+    ("3d-surface", "surface", "linear", "3-D surface"),
+    ("3d-surface-log", "surface", "log", "3-D surface, log scale"),
 )
+# Below such a ratio of the largest value to the smallest a log scale shows nothing more.
+LOG_RATIO_MIN = 20.0
 Grid = dict[tuple[float | None, float | None], float]
 
 
@@ -72,25 +75,27 @@ def over_block_size(grid: Grid, *, label: str, subject: str) -> list[Plot]:
 
 
 def reliefs(grid: Grid, *, z: str, subject: str) -> list[Relief]:
-    """Return a grid as columns and as a surface."""
+    """Return a grid as columns and as a surface, where it is worth it on a log scale too."""
     sizes = sorted({size for size, _ in grid if size is not None})
     mixes = sorted({read for _, read in grid if read is not None})
     if len(sizes) < 2 or len(mixes) < 2:
         return []
     values = tuple(tuple(grid.get((size, read)) for read in mixes) for size in sizes)
+    is_wide = min(grid.values()) > 0 and max(grid.values()) > LOG_RATIO_MIN * min(grid.values())
     return [
         Relief(
-            f"3d-{shape}",
+            name,
             f"{subject}: {what}",
             "read / write mix, %",
             "block size, KiB",
-            Axis(z, zero=True),
+            Axis(z, scale, zero=scale == "linear"),
             tuple(map(words.mix, mixes)),
             tuple(map(words.kib, sizes)),
             values,
             shape,
         )
-        for shape, what in SHAPES
+        for name, shape, scale, what in SHAPES
+        if scale == "linear" or is_wide
     ]
 
 

@@ -162,6 +162,23 @@ class Relief:
         """The largest value; 1 where all are zero."""
         return max(self.cells, default=1.0) or 1.0
 
+    @property
+    def floor_power(self) -> int:
+        """The power of ten on which a logarithmic relief stands."""
+        low = min((value for value in self.cells if value > 0), default=1.0)
+        return math.floor(math.log10(low))
+
+    def height(self, value: Number) -> Number:
+        """Return how high a value stands: itself, or decades above the floor; None for no place."""
+        if value is None or self.z.scale == "linear":
+            return value
+        return math.log10(value) - self.floor_power if value > 0 else None
+
+    @property
+    def height_top(self) -> float:
+        """The height of the largest value; never zero."""
+        return (self.height(self.top) or 0.0) or 1.0
+
 
 @dataclass(frozen=True)
 class Table:

@@ -13,6 +13,7 @@ What is high goes to the back, so that it hides little; the axes say in which or
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from html import escape
 
@@ -57,18 +58,27 @@ class _View:
             values = [row[::-1] for row in values]
             self.columns.reverse()
         self.values = values
-        self.ends = nice_ticks(0.0, relief.top)
-        self.top = max(relief.top, 1e-300)
+        self.ticks = height_ticks(relief)
+        self.relief = relief
 
     def at(self, x: float, y: float, height: float = 0.0) -> Point:
         """Return the place of a point; x and y in steps of the grid."""
         across, away = x / len(self.columns), y / len(self.rows)
+        rise = RISE * height / self.relief.height_top
         return (
             round(ORIGIN[0] + across * ALONG_X[0] + away * ALONG_Y[0], 1),
-            round(
-                ORIGIN[1] + across * ALONG_X[1] + away * ALONG_Y[1] - RISE * height / self.top, 1
-            ),
+            round(ORIGIN[1] + across * ALONG_X[1] + away * ALONG_Y[1] - rise, 1),
         )
+
+
+def height_ticks(relief: Relief) -> list[tuple[float, str]]:
+    """Return the ticks of the heights: whole decades, or rounded numbers from zero."""
+    if relief.z.scale == "linear":
+        ticks = nice_ticks(0.0, max(relief.top, 1e-300))
+        return [(value, words.number(float(f"{value:.9g}"))) for value, _ in ticks]
+    floor = relief.floor_power
+    count = math.floor(relief.height_top + 1e-9)
+    return [(float(step), words.number(10.0 ** (floor + step))) for step in range(count + 1)]
 
 
 def _sum(values: list[Number]) -> float:
@@ -87,11 +97,11 @@ def _walls(view: _View) -> Iterator[str]:
     width, depth = len(view.columns), len(view.rows)
     corners = [view.at(*place) for place in ((0, 0), (width, 0), (width, depth), (0, depth))]
     yield _polygon(corners, "#fafafa", colours.FRAME)
-    for value, _ in view.ends:
+    for value, _ in view.ticks:
         path = [view.at(0, 0, value), view.at(0, depth, value), view.at(width, depth, value)]
         yield _polyline(path, colours.GRID)
     for place in ((0, 0), (0, depth), (width, depth)):
-        yield _polyline([view.at(*place), view.at(*place, view.top)], colours.FRAME)
+        yield _polyline([view.at(*place), view.at(*place, view.relief.height_top)], colours.FRAME)
 
 
 def _columns(relief: Relief, view: _View) -> Iterator[str]:
@@ -99,16 +109,17 @@ def _columns(relief: Relief, view: _View) -> Iterator[str]:
     for y in range(len(view.rows) - 1, -1, -1):
         for x in range(len(view.columns)):
             value = view.values[y][x]
-            if value is None:
+            height = relief.height(value)
+            if value is None or height is None:
                 continue
             left, right, near, far = x + inset, x + 1 - inset, y + inset, y + 1 - inset
             colour = colours.of_height(relief, value)
             front = [view.at(left, near), view.at(right, near)]
-            front += [view.at(right, near, value), view.at(left, near, value)]
+            front += [view.at(right, near, height), view.at(left, near, height)]
             side = [view.at(right, near), view.at(right, far)]
-            side += [view.at(right, far, value), view.at(right, near, value)]
-            top = [view.at(left, near, value), view.at(right, near, value)]
-            top += [view.at(right, far, value), view.at(left, far, value)]
+            side += [view.at(right, far, height), view.at(right, near, height)]
+            top = [view.at(left, near, height), view.at(right, near, height)]
+            top += [view.at(right, far, height), view.at(left, far, height)]
             row, column = view.rows[y], view.columns[x]
             name = f"{row}, {column}: {words.value(value)}"
             yield f"<g><title>{escape(name)}</title>"
@@ -121,7 +132,8 @@ def _surface(relief: Relief, view: _View) -> Iterator[str]:
     for y in range(len(view.rows) - 2, -1, -1):
         for x in range(len(view.columns) - 1):
             places = ((x, y), (x + 1, y), (x + 1, y + 1), (x, y + 1))
-            heights = [view.values[b][a] for a, b in places]
+            values = [view.values[b][a] for a, b in places]
+            heights = [relief.height(value) for value in values]
             known = [height for height in heights if height is not None]
             if len(known) < 4:
                 continue
@@ -129,7 +141,9 @@ def _surface(relief: Relief, view: _View) -> Iterator[str]:
                 view.at(a + 0.5, b + 0.5, height)
                 for (a, b), height in zip(places, known, strict=True)
             ]
-            yield _polygon(corners, colours.of_height(relief, sum(known) / 4), "#ffffff", 0.6)
+            yield _polygon(
+                corners, colours.shade(sum(known) / 4 / relief.height_top), "#ffffff", 0.6
+            )
 
 
 def _names(relief: Relief, view: _View) -> Iterator[str]:
@@ -142,14 +156,14 @@ def _names(relief: Relief, view: _View) -> Iterator[str]:
     for y in range(0, depth, step):
         across, down = view.at(width, y + 0.5)
         yield _text(across + 8, down + 8, view.rows[y], "start")
-    for value, _ in view.ends:
+    for value, text in view.ticks:
         across, up = view.at(0, 0, value)
-        yield _text(across - 6, up + 4, words.number(float(f"{value:.9g}")), "end")
+        yield _text(across - 6, up + 4, text, "end")
     across, down = view.at(width / 2, 0)
     yield _text(across - 30, down + 44, relief.x, "middle")
     across, down = view.at(width, depth / 2)
     yield _text(across + 48, down + 40, relief.y, "start")
-    across, up = view.at(0, 0, view.top)
+    across, up = view.at(0, 0, relief.height_top)
     yield _text(across - 50, up - 20, relief.z.label, "start")
 
 

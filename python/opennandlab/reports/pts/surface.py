@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from opennandlab.reports.chart import nice_ticks
 from opennandlab.reports.pts import iops, steady, tables, words
-from opennandlab.reports.pts.model import Axis, Item, Relief, Section
+from opennandlab.reports.pts.model import Axis, Relief, Section
 from opennandlab.reports.pts.source import CellRow, Measured
 
 PREPARATION = {"precondition", "gap", "wipc", "prewrite", "fill"}
@@ -20,8 +20,10 @@ def sections(measured: Measured) -> Iterator[Section]:
     """Yield what a report of the surface shows."""
     cells = measured_cells(measured)
     grid = tables.mean_grid(cells, "iops")
-    items: list[Item] = [*reversed(iops.reliefs(grid, z="IOPS", subject="IOPS"))]
-    yield Section("surface", "IOPS surface", tuple(items), CONDITIONS)
+    shown = sorted(
+        iops.reliefs(grid, z="IOPS", subject="IOPS"), key=lambda relief: relief.shape, reverse=True
+    )
+    yield Section("surface", "IOPS surface", tuple(shown), CONDITIONS)
     yield Section("map", "Colour map", tuple(_map(grid)))
     stated = tuple(tables.of_blocks(measured))
     made = tables.grid_table(grid, name="iops", title="IOPS", digits=1)

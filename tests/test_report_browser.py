@@ -1,0 +1,208 @@
+"""Reports in a browser: every plot is drawn, nothing is fetched, nothing complains, at two widths.
+
+Needs playwright and a Chromium; without either these tests are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pts_documents
+from opennandlab.reports.pts import html, likeness, overlay, views
+from opennandlab.reports.pts.model import Report
+from opennandlab.reports.pts.source import read
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = next(
+    filter(
+        None,
+        (
+            os.environ.get("OPENNANDLAB_CHROMIUM"),
+            shutil.which("chromium"),
+            shutil.which("chromium-browser"),
+            shutil.which("google-chrome"),
+        ),
+    ),
+    None,
+)
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
+    # Under load a browser is slow to begin; the library then leaves sockets to the collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+# Between them these have every kind of figure, and more in three dimensions than may be alive.
+KINDS = ("iops", "latency", "surface", "independence", "dirth")
+PATIENCE_MS = 60_000
+# What a figure shows once it is drawn: paths of some length, or a canvas of some size.
+CONTENT = """figure => {
+  const plot = figure.querySelector('.plot');
+  const canvas = plot.querySelector('.gl-container canvas');
+  if (canvas) return canvas.width * canvas.height > 10000 ? 'canvas' : '';
+  const marks = plot.querySelectorAll(
+    '.scatterlayer path, .barlayer path, .contourlayer path');
+  return [...marks].some(mark => (mark.getAttribute('d') || 'M').length > 0) && marks.length
+    ? 'svg' : '';
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+        )
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return reports as files: chapters of all tests, one alone, a comparison, a damaged one."""
+    folder = tmp_path_factory.mktemp("reports")
+    # The composite workload is drawn by the same view as the other demand intensity test.
+    chapters = {
+        test: views.chapter(make(), test)
+        for test, make in pts_documents.MAKERS.items()
+        if test != "ecw"
+    }
+    rest = tuple(chapter for test, chapter in chapters.items() if test not in KINDS)
+    measured = [read(pts_documents.dirth(), "a"), read(pts_documents.dirth(), "b")]
+    found = likeness.compare(measured, ["a", "b"])
+    torn = pts_documents.wsat()
+    del torn["header"], torn["steady_state"]
+    damaged = views.chapter(torn, "torn")
+    reports = {
+        "rest": Report("Other tests", "", rest),
+        "some": Report("Some tests", "", tuple(chapters[test] for test in KINDS)),
+        "alone": Report("IOPS", "", (chapters["iops"],)),
+        "compared": overlay.report(measured, ["a", "b"], found),
+        "damaged": Report("Torn", "", (damaged,)),
+    }
+    for name, report in reports.items():
+        html.write(report, folder / f"{name}.html")
+    return {name: folder / f"{name}.html" for name in reports}
+
+
+class Watched:
+    """A page of which everything that should not happen is noted."""
+
+    def __init__(self, browser: Any, path: Path, width: int, **options: Any) -> None:
+        self.complaints: list[str] = []
+        self.context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(PATIENCE_MS)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", self.listen)
+        self.page.on("request", self.fetch)
+        self.page.goto(path.as_uri())
+
+    def listen(self, message: Any) -> None:
+        if message.type == "error":
+            self.complaints.append(message.text)
+
+    def fetch(self, request: Any) -> None:
+        if not request.url.startswith(("file:", "data:", "blob:")):
+            self.complaints.append(f"fetches {request.url}")
+
+    def figure(self, place: int) -> Any:
+        """Bring a figure into view and wait until it is drawn."""
+        found = self.page.locator("figure[data-figure]").nth(place)
+        found.scroll_into_view_if_needed()
+        self.page.wait_for_function(
+            "place => document.querySelectorAll('figure[data-figure]')[place]"
+            ".dataset.state === 'drawn'",
+            arg=place,
+        )
+        return found
+
+    def close(self) -> None:
+        """Close the page."""
+        self.context.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "width"), [("rest", 1280), ("some", 400), ("compared", 400), ("damaged", 1280)]
+)
+def test_every_plot_is_drawn(browser: Any, pages: dict[str, Path], name: str, width: int) -> None:
+    with closing(Watched(browser, pages[name], width)) as watched:
+        count = watched.page.locator("figure[data-figure]").count()
+        assert count >= 5
+        kinds = [watched.figure(place).evaluate(CONTENT) for place in range(count)]
+        assert "" not in kinds
+        assert "svg" in kinds
+        assert ("canvas" in kinds) == (name in {"some", "compared"})
+        # Tables scroll in themselves; the page never does, sideways, not even when it is turned.
+        for size in (width, 400):
+            watched.page.set_viewport_size({"width": size, "height": 900})
+            watched.page.wait_for_function(
+                "size => document.documentElement.scrollWidth <= size", arg=size
+            )
+        live = watched.page.locator("figure[data-depth][data-state=drawn]").count()
+        assert live <= 6
+        assert watched.complaints == []
+
+
+def test_the_surface_turns(browser: Any, pages: dict[str, Path]) -> None:
+    with closing(Watched(browser, pages["alone"], 1280)) as watched:
+        place = watched.page.evaluate(
+            "[...document.querySelectorAll('figure[data-figure]')]"
+            ".findIndex(figure => figure.id.endsWith('3d-surface'))"
+        )
+        figure = watched.figure(place)
+        eye = "figure => figure.querySelector('.plot')._fullLayout.scene._scene.getCamera().eye"
+        canvas = figure.locator(".gl-container canvas").first
+        canvas.scroll_into_view_if_needed()
+        box = canvas.bounding_box()
+        before, picture = figure.evaluate(eye), canvas.screenshot()
+        across, down = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        watched.page.mouse.move(across, down)
+        watched.page.mouse.down()
+        watched.page.mouse.move(across + 160, down - 30, steps=6)
+        watched.page.mouse.up()
+        watched.page.wait_for_function(
+            "([figure, x]) => Math.abs(figure.querySelector('.plot')._fullLayout.scene._scene"
+            ".getCamera().eye.x - x) > 0.1",
+            arg=[figure.element_handle(), before["x"]],
+        )
+        after = figure.evaluate(eye)
+        assert max(abs(after[axis] - before[axis]) for axis in "xyz") > 0.1
+        assert len(picture) > 5000
+        assert canvas.screenshot() != picture
+        assert watched.complaints == []
+
+
+def test_everything_can_be_read_without_a_script(browser: Any, pages: dict[str, Path]) -> None:
+    with closing(Watched(browser, pages["alone"], 1280, java_script_enabled=False)) as watched:
+        drawings = watched.page.locator("figure .static svg")
+        assert drawings.count() == 12
+        for place in range(drawings.count()):
+            box = drawings.nth(place).bounding_box()
+            assert box["width"] > 600
+            assert box["height"] > 200
+        summary = watched.page.locator("summary").first
+        summary.click()
+        assert watched.page.locator("details[open] td").first.is_visible()
+        assert watched.complaints == []
+
+
+def test_it_prints_with_a_header_on_each_page(
+    browser: Any, pages: dict[str, Path], tmp_path: Path
+) -> None:
+    with closing(Watched(browser, pages["alone"], 1280)) as watched:
+        watched.page.emulate_media(media="print")
+        plots = watched.page.locator("figure .plot")
+        drawings = watched.page.locator("figure .static")
+        assert not any(plots.nth(place).is_visible() for place in range(plots.count()))
+        assert all(drawings.nth(place).is_visible() for place in range(drawings.count()))
+        content = watched.page.pdf(path=tmp_path / "printed.pdf", prefer_css_page_size=True)
+        assert content.count(b"/Type /Page") >= 4
+        assert watched.complaints == []
