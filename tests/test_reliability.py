@@ -256,11 +256,11 @@ def test_the_other_commands_answer() -> None:
     assert rows[0]["model"] == "weibull"
     assert all(abs(point["ratio"] - 1) < 2e-3 for point in rows[0]["points"])
     assert "the page" in run("table")
-    life = answer("life", "--config", "tlc_standard", "--class", "enterprise", code=1)
+    life = answer("life", "--analytic", "--config", "tlc_standard", "--class", "enterprise", code=1)
     assert life["uber"] > life["uber_max"]
-    assert "not passed" in run("life", "--config", "tlc_standard", code=1)
+    assert "not passed" in run("life", "--analytic", "--config", "tlc_standard", code=1)
     wide = ["--set", "ecc.bch_m=14", "--set", "ecc.bch_t=72", "--set", "nand.oob_size_bytes=1024"]
-    assert "passed" in run("life", "--config", "tlc_standard", *wide)
+    assert "passed" in run("life", "--analytic", "--config", "tlc_standard", *wide)
 
 
 @pytest.mark.parametrize(
@@ -274,8 +274,8 @@ def test_the_other_commands_answer() -> None:
         (["rber", "--pe", "-1"], "0 to 1e12"),
         (["rber", "--pe", "1,,2"], "no list of numbers"),
         (["rber", "--retention-h", "1e400"], "0 to 1e12"),
-        (["life", "--layers", "999999"], "1 to 10000"),
-        (["life", "--spread", "-1"], "0 to"),
+        (["life", "--analytic", "--layers", "999999"], "1 to 10000"),
+        (["life", "--analytic", "--spread", "-1"], "0 to"),
         (["llr", "--model", "kim"], "no threshold-voltage states"),
         (["llr", "--reads-per-bit", "2"], "1, 3 or 7"),
         (["llr", "--offsets", "0.1,0,0.2"], "rising"),

@@ -402,7 +402,9 @@ def life(
         "layer_swing": layer_swing,
         "retry": retry_reads or None,
     }
-    given = {name: value for name, value in only_analytic.items() if value is not None}
+    given: dict[str, Any] = {
+        name: value for name, value in only_analytic.items() if value is not None
+    }
     with terminal.guard(as_json=as_json):
         from opennandlab.config import load_device, parse_overrides
         from opennandlab.errors import ConfigError

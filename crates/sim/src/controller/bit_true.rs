@@ -408,8 +408,12 @@ impl LdpcPages {
                 break;
             }
         }
-        left.iter().for_each(|&word| waiting[word / self.count].fate.add(None));
-        waiting.drain(..).for_each(|page| tell(page.key, page.fate));
+        for word in left {
+            waiting[word / self.count].fate.add(None);
+        }
+        for page in waiting.drain(..) {
+            tell(page.key, page.fate);
+        }
         self.waiting = waiting;
     }
 
