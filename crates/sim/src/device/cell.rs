@@ -6,8 +6,8 @@
 //!
 //! Randomness follows from the state of the drive and the seed of the cell alone: victim policies
 //! and read errors get streams of that seed. What the timed executor holds (queues, the last
-//! direction of the link, the idle timers of dies) starts anew; the write buffer, the caches and the
-//! throttles are the drive's and go on.
+//! direction of the link, the idle timers of dies) starts anew; the write buffer, the caches and
+//! the throttles are the drive's and go on.
 
 use serde_json::{json, Value};
 

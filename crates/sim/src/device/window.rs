@@ -6,9 +6,9 @@
 //!                   are both reached                      most time that it may take
 //! ```
 //! Completions after `start` and until `end` (the one at `end` included) count. A completion that
-//! reaches a count ends the ramp or the window at its own time, so counts over time are not biased:
-//! each of `n` completions brings the time since the one before it. Times are exact: a limit of time
-//! ends the window at that time, not at the next completion.
+//! reaches a count ends the ramp or the window at its own time, so rates are not biased: each of
+//! `n` completions brings the time since the one before it. Times are exact: a limit of time ends
+//! the window at that time, not at the next completion.
 //!
 //! Pieces in time are cut at exact multiples of their length and cover everything up to `end`.
 //! When nothing is asked but counts, a completion costs two comparisons here.

@@ -72,17 +72,24 @@ impl Ftl {
         let balance = self.balance.as_ref().expect("the caller has looked");
         let old_die = old.map(|ppn| self.geometry.die_of_block(self.geometry.block_of(ppn)));
         let dies = self.geometry.die_count;
-        let in_turn = (balance.turn..dies).chain(0..balance.turn).map(DieId);
-        let with_room = in_turn.filter(|&die| {
-            let freed = u32::from(old_die == Some(die));
-            balance.live_pages[die.0 as usize] - freed < self.live_limit(die)
-        });
         let steps = sink.collects_in_steps();
-        let best = with_room.min_by_key(|&die| {
-            let waits = steps && self.would_stall(die);
-            (waits, sink.load(die))
-        });
-        best.expect("live pages never exceed the logical pages, which fit the dies").0 as usize
+        let mut best = None;
+        for die in (balance.turn..dies).chain(0..balance.turn).map(DieId) {
+            let freed = u32::from(old_die == Some(die));
+            if balance.live_pages[die.0 as usize] - freed >= self.live_limit(die) {
+                continue;
+            }
+            let load = (steps && self.would_stall(die), sink.load(die));
+            if best.is_none_or(|(least, _)| load < least) {
+                best = Some((load, die));
+            }
+            // None has less, and without a clock all have none.
+            if load == (false, 0) {
+                break;
+            }
+        }
+        let (_, die) = best.expect("live pages never exceed the logical pages, which fit the dies");
+        die.0 as usize
     }
 
     /// Live pages that a die may hold.

@@ -1,9 +1,9 @@
 //! One stimulus of a standard test: an access pattern, applied until a limit.
 //!
-//! A cell is what tests are made of: "random 8 KiB, 65 % reads, 4 threads of 32, for 2000 requests".
-//! It is declared ([`CellSpec`]), compiled for an address space ([`Cell`]) and then drawn from, like
-//! a workload; but it names neither preconditioning nor tenants, and its limit may ask for time,
-//! requests and bytes at once. Every draw follows from the seed of the cell alone.
+//! A cell is what tests are made of: "random 8 KiB, 65 % reads, 4 threads of 32, for 2000
+//! requests". It is declared ([`CellSpec`]), compiled for an address space ([`Cell`]) and then
+//! drawn from, like a workload; but it names neither preconditioning nor tenants, and its limit may
+//! ask for time, requests and bytes at once. Every draw follows from the seed of the cell alone.
 
 mod draw;
 mod places;
