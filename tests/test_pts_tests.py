@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import pytest
-from fake_target import FakeTarget
 
+from fake_target import FakeTarget
 from opennandlab.pts import STANDARD, TESTS, Settings, run_test
 from opennandlab.pts.demand import Combination, order, points
 from opennandlab.pts.evenness import evenness
@@ -61,6 +62,7 @@ class Ageing(FakeTarget):
     """Gets slower all the time, and so is never steady."""
 
     def _waf(self, stimulus: Stimulus) -> float:
+        del stimulus
         return 1.0 + 2.0 * sum(1 for asked, _, _ in self.asked if asked.read_pct == 0) ** 1.5
 
 
@@ -142,7 +144,7 @@ def test_idle_recovery_has_five_segments_of_two_parts():
 def test_the_second_part_has_no_idle_time():
     found = document("hir")
     cells = [cell for cell in rows(found) if cell["label"] == "wait 10 return"]
-    for one, other in zip(cells, cells[1:], strict=False):
+    for one, other in pairwise(cells):
         assert other["start_s"] - one["start_s"] == pytest.approx(one["seconds"])
 
 
@@ -211,7 +213,7 @@ def test_combinations_run_with_decreasing_outstanding_requests():
     assert products == sorted(products, reverse=True)
     assert all(
         one[0] >= other[0]
-        for one, other in zip(pairs, pairs[1:], strict=False)
+        for one, other in pairwise(pairs)
         if one[0] * one[1] == other[0] * other[1]
     )
     nested = order("nested")
@@ -414,7 +416,12 @@ def test_pauses_last_as_long_as_the_writes():
     target = FakeTarget()
     idle: list[float] = []
     rest = target.idle
-    target.idle = lambda seconds: (idle.append(seconds), rest(seconds))[1]  # type: ignore[method-assign]
+
+    def rested(seconds: float) -> None:
+        idle.append(seconds)
+        rest(seconds)
+
+    target.idle = rested  # type: ignore[method-assign]
     found = document("pathological", target)
     writes = [cell for cell in rows(found) if cell["label"] == "pauses"]
     assert len(idle) == len(writes)
