@@ -193,6 +193,7 @@ def _setup(measured: Measured) -> list[tuple[str, str]]:
         ("Threads / queue depth", _load(header)),
         ("OIO throttle", _optional(header.get("oio_throttle"), "none")),
         ("Seed", _optional(header.get("seed"), "")),
+        ("Options", _options(as_dict(header.get("options")))),
     ]
 
 
@@ -243,6 +244,12 @@ def _wipc(wipc: dict[str, Any], header: dict[str, Any]) -> str:
     passes = as_number(wipc.get("passes"))
     over = f"{passes:.3g} passes" if passes is not None and passes != count else ""
     return ", ".join(filter(None, (" ".join(filter(None, parts)), volume, over)))
+
+
+def _options(options: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{key.replace('_', ' ')} {plain(value)}" for key, value in options.items()
+    ) or ("none")
 
 
 def _active_range(header: dict[str, Any]) -> str:
