@@ -283,6 +283,8 @@ def _steady(measured: Measured) -> str:
     if len(states) == 1:
         return states.pop()
     reached = sum(one.attained is True for one in measured.steady)
+    if reached == len(measured.steady):
+        return f"attained by all {reached} variables"
     return f"NOT ATTAINED ({reached} of {len(measured.steady)} variables)"
 
 
