@@ -243,3 +243,14 @@ def test_phases_are_named_by_place_or_by_name() -> None:
     for row in document["cells"]["rows"]:
         row[0] = names[row[0]]
     assert read(document, "hir").cells == by_place.cells
+
+
+def test_requests_that_took_no_time_do_not_stretch_the_histogram() -> None:
+    document = pts_documents.latency()
+    histogram = document["histograms"][0]
+    histogram["ns"].insert(0, 0)
+    histogram["counts"].insert(0, 7)
+    found = plot(views.chapter(document, "latency"), "histogram-response_time")
+    assert "holds 7 that were faster still" in found.note
+    assert min(x for x in found.series[0].x if x) > 20
+    assert sum(count or 0 for count in found.series[0].y) == sum(histogram["counts"])

@@ -1,16 +1,14 @@
 """`report`: pages, PDF and CSV from saved documents; nothing is measured again."""
 
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
-
-if TYPE_CHECKING:
-    from opennandlab.reports.pts.book import Book
 
 
 class Open(str, Enum):
@@ -44,6 +42,10 @@ def report(
         Path | None,
         typer.Option("--csv", metavar="DIR", help="Write a CSV file for each table and plot."),
     ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option("--figures", metavar="DIR", help="Write each plot as an SVG drawing."),
+    ] = None,
     show: Annotated[
         Open, typer.Option("--open", help="Whether to show the page in a browser.")
     ] = Open.NEVER,
@@ -52,71 +54,84 @@ def report(
 ) -> None:
     """Make reports from saved documents alone; what is missing in one is said, the rest drawn."""
     with terminal.guard(as_json=as_json):
-        if html is None and pdf is None and csv is None:
+        if html is pdf is csv is figures is None:
             html = files[0].with_suffix(".html")
         inputs = {f"the input {path}": path for path in files}
         terminal.check_outputs({"--html": html, "--pdf": pdf}, dict(inputs))
-        if _draw_result(files, html, pdf, csv):
-            written, missing = list[Path | None]([html]), list[str]()
+        outputs = Outputs(html, pdf, csv, figures)
+        if _draw_result(files, outputs):
+            written, missing = [path for path in (html,) if path is not None], list[str]()
         else:
-            written, missing = _draw_tests(files, html, pdf, csv)
+            written, missing = _draw_tests(files, outputs)
         for text in missing:
             terminal.note(f"warning: {text}", style="yellow")
-        shown = [str(path) for path in written if path is not None]
         if as_json:
-            terminal.emit_json({"written": shown, "missing": missing})
+            terminal.emit_json({"written": [str(path) for path in written], "missing": missing})
         elif not quiet:
-            folder = str(csv) if csv is not None else None
-            beside = [path for path in shown if folder and str(Path(path).parent) == folder]
-            for path in shown:
-                if path not in beside:
-                    typer.echo(f"wrote {path}")
-            if beside:
-                typer.echo(f"wrote {len(beside)} files into {folder}")
+            _tell(written, [folder for folder in (csv, figures) if folder is not None])
         if show is Open.BROWSER and html is not None:
             import webbrowser
 
             webbrowser.open(html.resolve().as_uri())
 
 
-def _draw_tests(
-    files: list[Path], html: Path | None, pdf: Path | None, csv: Path | None
-) -> tuple[list[Path | None], list[str]]:
+@dataclass(frozen=True)
+class Outputs:
+    """What was asked for; None for what was not."""
+
+    html: Path | None
+    pdf: Path | None
+    csv: Path | None
+    figures: Path | None
+
+
+def _tell(written: list[Path], folders: list[Path]) -> None:
+    """Name the files that were written, those of a folder by their number."""
+    for path in written:
+        if path.parent not in folders:
+            typer.echo(f"wrote {path}")
+    for folder in dict.fromkeys(folders):
+        typer.echo(f"wrote {sum(path.parent == folder for path in written)} files into {folder}")
+
+
+def _draw_tests(files: list[Path], outputs: Outputs) -> tuple[list[Path], list[str]]:
     """Write the report of standard tests; return the files, and what the documents lack."""
-    from opennandlab.reports.pts import book
+    from opennandlab.reports.pts import book, drawings
+    from opennandlab.reports.pts import csv as tables
     from opennandlab.reports.pts import html as page
 
-    made: Book = book.open_book(files)
-    written: list[Path | None] = []
-    if html is not None:
-        page.write(made.report, html)
-        written.append(html)
-    if pdf is not None:
-        from opennandlab.reports.pts import pdf as pdf_file
+    made = book.open_book(files)
+    written = []
+    if outputs.html is not None:
+        page.write(made.report, outputs.html)
+        written.append(outputs.html)
+    if outputs.pdf is not None:
+        from opennandlab.reports.pts import pdf
 
-        pdf_file.write(made.report, pdf)
-        written.append(pdf)
-    if csv is not None:
-        from opennandlab.reports.pts import csv as csv_files
-
-        written += csv_files.write(made.report, made.measured, csv)
+        pdf.write(made.report, outputs.pdf)
+        written.append(outputs.pdf)
+    if outputs.csv is not None:
+        written += tables.write(made.report, made.measured, outputs.csv)
+    if outputs.figures is not None:
+        written += drawings.write(made.report, outputs.figures)
     return written, [*made.warnings, *made.report.missing]
 
 
-def _draw_result(files: list[Path], html: Path | None, pdf: Path | None, csv: Path | None) -> bool:
+def _draw_result(files: list[Path], outputs: Outputs) -> bool:
     """Draw a result file of a run, if that is what was given; tell whether it was."""
     from opennandlab.result import Result
 
     if not any(_family(path) == "result" for path in files):
         return False
-    if len(files) > 1 or html is None or pdf is not None or csv is not None:
+    others = (outputs.pdf, outputs.csv, outputs.figures)
+    if len(files) > 1 or outputs.html is None or any(path is not None for path in others):
         _refuse(
             "a result of `benchmark` is a single run: it is drawn alone, and as --html; "
             "`compare` puts several side by side"
         )
     from opennandlab.reports import plot
 
-    plot.write(Result.load(files[0]), html)
+    plot.write(Result.load(files[0]), outputs.html)
     return True
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from opennandlab.errors import OutputError
 from opennandlab.files import write_atomically
-from opennandlab.reports.pts.model import Cell, Chapter, Report, Table, numbers
+from opennandlab.reports.pts.model import Cell, Report, Table, numbers
 from opennandlab.reports.pts.source import CellRow, Measured
 
 
@@ -48,10 +48,10 @@ def write(report: Report, measured: Sequence[Measured], folder: Path) -> list[Pa
 def files(report: Report, measured: Sequence[Measured]) -> Iterator[tuple[str, str]]:
     """Yield name and content of each file."""
     for place, chapter in enumerate(report.chapters):
-        prefix = f"{_name(chapter)}-" if len(report.chapters) > 1 else ""
+        prefix = f"{safe(chapter.id)}-" if len(report.chapters) > 1 else ""
         for item in chapter.items:
             table = item if isinstance(item, Table) else numbers(item, rows_max=1 << 30)
-            yield f"{prefix}{_safe(item.id)}.csv", text_of(table)
+            yield f"{prefix}{safe(item.id)}.csv", text_of(table)
         if place < len(measured) and measured[place].cells:
             yield f"{prefix}cells.csv", _cells(measured[place].cells)
 
@@ -87,9 +87,6 @@ def _field(cell: Cell) -> str:
     return f"'{text}" if text[:1] in {"=", "+", "@"} else text
 
 
-def _name(chapter: Chapter) -> str:
-    return _safe(chapter.id)
-
-
-def _safe(name: str) -> str:
+def safe(name: str) -> str:
+    """Return a name as a file may be called."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:80] or "table"

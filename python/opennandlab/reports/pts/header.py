@@ -193,6 +193,7 @@ def _setup(measured: Measured) -> list[tuple[str, str]]:
         ("Threads / queue depth", _load(header)),
         ("OIO throttle", _optional(header.get("oio_throttle"), "none")),
         ("Seed", _optional(header.get("seed"), "")),
+        ("Options", _options(as_dict(header.get("options")))),
     ]
 
 
@@ -223,6 +224,9 @@ def _clock(measured: Measured) -> str:
 def tool(measured: Measured) -> str:
     """Return what made a document."""
     version, commit = as_text(measured.tool.get("version")), as_text(measured.tool.get("commit"))
+    # A simulated run leaves the tool out of its document, so that its bytes depend on less.
+    platform = as_dict(measured.target.get("platform"))
+    version = version or as_text(platform.get("simulator_version"))
     return f"opennandlab {version}{f' ({commit})' if commit else ''}" if version else "opennandlab"
 
 
@@ -243,6 +247,12 @@ def _wipc(wipc: dict[str, Any], header: dict[str, Any]) -> str:
     passes = as_number(wipc.get("passes"))
     over = f"{passes:.3g} passes" if passes is not None and passes != count else ""
     return ", ".join(filter(None, (" ".join(filter(None, parts)), volume, over)))
+
+
+def _options(options: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{key.replace('_', ' ')} {plain(value)}" for key, value in options.items()
+    ) or ("none")
 
 
 def _active_range(header: dict[str, Any]) -> str:
@@ -273,6 +283,8 @@ def _steady(measured: Measured) -> str:
     if len(states) == 1:
         return states.pop()
     reached = sum(one.attained is True for one in measured.steady)
+    if reached == len(measured.steady):
+        return f"attained by all {reached} variables"
     return f"NOT ATTAINED ({reached} of {len(measured.steady)} variables)"
 
 

@@ -89,16 +89,17 @@ def _series(plot: Plot, index: int, is_named: bool) -> dict[str, Any]:  # noqa: 
     if line.texts:
         shape |= {"text": list(line.texts), "textposition": _sides(line)}
         shape["mode"] += "+text"
-        shape["textfont"] = {"weight": 600}
+        shape |= {"textfont": {"weight": 600}, "cliponaxis": False}
     return shape
 
 
 def _sides(line: Series) -> list[str]:
-    """Return on which side of its point each text stands, so that none leaves the drawing."""
-    seen = [x for x in line.x if x is not None]
-    low, high = min(seen, default=0.0), max(seen, default=1.0)
-    middle = (low + high) / 2
-    return ["top right" if x is not None and x <= middle else "top left" for x in line.x]
+    """Return where the text of each point stands: in turn, so that close ones do not collide."""
+    order = sorted(range(len(line.x)), key=lambda at: line.x[at] or 0.0)
+    sides = ["top right"] * len(order)
+    for place, at in enumerate(order):
+        sides[at] = ("top left", "bottom right")[place % 2] if place else "top right"
+    return sides
 
 
 def _bins(line: Series, colour: str) -> dict[str, Any]:

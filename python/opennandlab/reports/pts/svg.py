@@ -231,15 +231,18 @@ def _bars(plot: Plot, index: int, line: Series, xs: Ends, ys: Ends) -> str:
 def _marks(plot: Plot, xs: Ends, ys: Ends) -> Iterator[str]:
     """Yield the lines across, and what points are called."""
     base, right = PANEL - BOTTOM, WIDTH - RIGHT
-    rows: list[float] = []
+    rows: list[list[tuple[float, float]]] = []
     for mark in sorted(plot.marks, key=lambda mark: mark.value):
         if mark.axis == "x" and plot.x.shows(mark.value):
             place = _across(mark.value, xs, plot.x)
             # Names of lines that stand close go below one another.
-            row = next((r for r, end in enumerate(rows) if place > end), len(rows))
-            far = place + 10 + LETTER * len(mark.text)
-            rows[row : row + 1] = [far]
-            leaning = far > right
+            wide = 10 + LETTER * len(mark.text)
+            leaning = place + wide > right
+            extent = (place - wide, place) if leaning else (place, place + wide)
+            row = next((r for r, taken in enumerate(rows) if _is_clear(extent, taken)), len(rows))
+            if row == len(rows):
+                rows.append([])
+            rows[row].append(extent)
             yield (
                 f'<line x1="{place}" x2="{place}" y1="{TOP}" y2="{base}" stroke="{colours.GUIDE}" '
                 f'stroke-dasharray="3 3"/><text x="{place + (-4 if leaning else 4)}" '
@@ -255,17 +258,31 @@ def _marks(plot: Plot, xs: Ends, ys: Ends) -> Iterator[str]:
                 f"{escape(mark.text)}</text>"
             )
     for line in plot.series:
-        if line.draw == "bars":
+        if line.draw != "bars":
+            yield from _names(plot, line, xs, ys)
+
+
+def _is_clear(extent: tuple[float, float], taken: Sequence[tuple[float, float]]) -> bool:
+    return all(extent[1] <= start or extent[0] >= end for start, end in taken)
+
+
+def _names(plot: Plot, line: Series, xs: Ends, ys: Ends) -> Iterator[str]:
+    """Yield what points are called, each name clear of the one before."""
+    taken: list[tuple[float, float]] = []
+    for x, y, text in zip(line.x, line.y, line.texts, strict=False):
+        if not text or not plot.x.shows(x) or not plot.y.shows(y):
             continue
-        for x, y, text in zip(line.x, line.y, line.texts, strict=False):
-            if text and plot.x.shows(x) and plot.y.shows(y):
-                across, up = _across(x or 0.0, xs, plot.x), _up(y or 0.0, ys, plot.y)
-                leaning = across > right - LETTER * len(text) - 12
-                yield (
-                    f'<text x="{across + (-8 if leaning else 8)}" y="{max(up - 7, TOP + 12)}" '
-                    f'text-anchor="{"end" if leaning else "start"}" font-weight="600">'
-                    f"{escape(text)}</text>"
-                )
+        across, up = _across(x or 0.0, xs, plot.x), _up(y or 0.0, ys, plot.y) - 7
+        wide = LETTER * len(text) + 12
+        while any(abs(across - a) < wide and abs(up - b) < 14 for a, b in taken):
+            up -= 14
+        taken.append((across, up))
+        leaning = across > WIDTH - RIGHT - wide
+        yield (
+            f'<text x="{across + (-8 if leaning else 8)}" y="{round(max(up, TOP + 12), 1)}" '
+            f'text-anchor="{"end" if leaning else "start"}" font-weight="600">'
+            f"{escape(text)}</text>"
+        )
 
 
 def legend_entries(plot: Plot) -> list[int]:

@@ -57,7 +57,8 @@ def results(measured: Measured) -> Iterator[Section]:
 SPOKEN = {
     "attained": "steady state attained",
     "fob_iops": "fresh out of the box, IOPS",
-    "steady_ratio": "steady / fresh out of the box",
+    "steady_iops": "mean of the window, IOPS",
+    "steady_ratio": "mean of the window / fresh out of the box",
     "cliff_minutes": "write cliff (first below half), minutes",
     "cliff_drive_fills": "write cliff (first below half), drive fills",
     "drive_fills": "drive fills",

@@ -40,7 +40,8 @@ def sections(measured: Measured) -> Iterator[Section]:
 
 def _speed(measured: Measured, cells: Sequence[CellRow], name: str, across: Across) -> list[Plot]:
     levels = []
-    for key, text in (("fob_iops", "fresh out of the box"), ("steady_iops", "steady")):
+    steady_text = "not steady; mean of the window" if measured.attained is False else "steady"
+    for key, text in (("fob_iops", "fresh out of the box"), ("steady_iops", steady_text)):
         level = as_number(measured.results.get(key))
         if level is not None:
             levels.append(Mark("y", level, f"{text}: {words.value(level)}"))

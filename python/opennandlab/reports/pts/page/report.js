@@ -44,6 +44,3 @@ const watcher = new IntersectionObserver(entries => {
   }
 }, {rootMargin: '500px 0px'});
 document.querySelectorAll('figure[data-figure]').forEach(figure => watcher.observe(figure));
-addEventListener('beforeprint', () => {
-  document.querySelectorAll('details').forEach(part => { part.open = part.querySelectorAll('tr').length < 20; });
-});
