@@ -40,6 +40,14 @@ def test_the_page_shows_what_is_drawn_now(name: str, tmp_path: Path) -> None:
     )
 
 
+def test_the_recovery_steps_are_drawn_as_the_page_shows_them(tmp_path: Path) -> None:
+    (path,) = draw_plots(PLOTS["reliability"](), simulate, tmp_path)
+    shown = ROOT / "docs" / "images" / path.name
+    assert path.read_text(encoding="utf-8") == shown.read_text(encoding="utf-8"), (
+        "draw anew: opennandlab validate reliability --plots docs/images"
+    )
+
+
 def test_a_drawing_names_its_lines_once() -> None:
     lines = (
         Line("<a>", [1, 2], [1, 2], stroke="dashed"),
@@ -56,7 +64,7 @@ def test_a_drawing_names_its_lines_once() -> None:
 def test_plots_of_suites_without_any_are_refused(cli: Cli) -> None:
     shown = cli("validate", "trim", "--quick", "--plots", "drawn")
     assert shown.returncode == 2
-    assert "these suites have none; accepted: ablation" in shown.stderr
+    assert "these suites have none; accepted: ablation, reliability" in shown.stderr
     shown = cli("validate", "--policy", "greedy", "--plots", "drawn")
     assert shown.returncode == 2
     assert "give either --plots or --policy" in shown.stderr

@@ -16,6 +16,7 @@ from opennandlab.validation.suites import (
     cost_benefit,
     ecc,
     published,
+    recovery,
     reliability,
     timing,
     trim,
@@ -39,5 +40,8 @@ SUITES: dict[str, Callable[[Effort], list[Case]]] = {
 }
 """Suites in the order of the report."""
 
-PLOTS: dict[str, Callable[[], list[Plot]]] = {"ablation": ablation.plots}
+PLOTS: dict[str, Callable[[], list[Plot]]] = {
+    "ablation": ablation.plots,
+    "reliability": recovery.plots,
+}
 """Suites that have drawings."""

@@ -6,7 +6,8 @@ itself. Uncorrectable reads are drawn at random when frequent, so their toleranc
 many were expected.
 
 Two more rows wear a drive that reads by a published model of 72-layer TLC: once by the formula
-itself, once by the threshold-voltage states that were fitted to it.
+itself, once by the threshold-voltage states that were fitted to it. Reads by page type, by recovery
+step and bit by bit are in `recovery`.
 
 Sources: those of `theory.reliability`; JEDEC JESD218 for UBER; B. Kim, J. Choi, S. Min, "Design
 Tradeoffs for SSD Reliability", FAST 2019.
@@ -21,6 +22,7 @@ from typing import Any
 from opennandlab.theory.reliability import PageCode, WeibullRber
 from opennandlab.validation.case import Case, Document, Effort, Kind, Run, lookup, quick, read
 from opennandlab.validation.devices import PAGE_BYTES, Log
+from opennandlab.validation.suites import recovery
 
 SUITE = "reliability"
 LOG = Log.with_spare(256, 64, 0.10)
@@ -54,8 +56,9 @@ def cases(effort: Effort) -> list[Case]:
     """
     if effort is Effort.QUICK:
         chosen = [case for place in QUICK_ROWS for case in _rows(*ROWS[place])]
-        return [quick(case) for case in [*chosen, _aged(), *_published()]]
-    return [*(case for row in ROWS for case in _rows(*row)), _aged(), *_published()]
+        return [quick(case) for case in [*chosen, _aged(), *_published(), *recovery.cases()]]
+    rows = (case for row in ROWS for case in _rows(*row))
+    return [*rows, _aged(), *_published(), *recovery.cases()]
 
 
 def _rows(  # noqa: PLR0913, PLR0917 - the columns of a table

@@ -229,13 +229,13 @@ def _read_retry() -> Iterator[Case]:
     reads = timed("random", 1, 200_000)
     yield row(
         "retry-latency",
-        "A page takes one more sense for each step at which the code still fails",
+        "A page is sensed and transferred again for each step at which the code still fails",
         ((off, reads), (on, reads)),
         "mean read latency on - off, us",
         difference(f"{READ}.mean"),
-        steps * (SENSE + 2.0),
+        steps * (SENSE + 2.0 + TRANSFER),
         0.04,
-        "(tR + setup) sum over steps of P(page fails at rber * 0.6^k); five standard errors",
+        "(tR + setup + x) sum over steps of P(page fails at rber * 0.6^k); five standard errors",
         source="tail of the binomial distribution",
     )
 

@@ -19,7 +19,6 @@ from opennandlab.validation.suites.ablation.row import (
     PROGRAM,
     READ_RATE,
     READ_US,
-    SENSE,
     TRANSFER,
     WRITE_RATE,
     Workload,
@@ -196,7 +195,7 @@ def _retry() -> Plot:
     def draw(results: Results) -> Chart:
         seen = [lookup(results[str(rate)], "metrics.latency_us.read.mean") for rate in rates]
         theory = [
-            READ_US + (SENSE + 2.0) * sum(code.failure(rate * 0.6**step) for step in range(5))
+            READ_US + (READ_US + 2.0) * sum(code.failure(rate * 0.6**step) for step in range(5))
             for rate in rates
         ]
         ticks = tuple((rate, f"{rate:g}") for rate in rates)
