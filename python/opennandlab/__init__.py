@@ -29,7 +29,8 @@ if TYPE_CHECKING:
         TraceError,
     )
     from opennandlab.result import Result, load
-    from opennandlab.run import Progress, Simulation, benchmark, replay
+    from opennandlab.run import Simulation, benchmark, replay
+    from opennandlab.slices import Progress
     from opennandlab.verification import verify
 
 # Public name -> the module that has it. One row makes a name public.

@@ -11,7 +11,8 @@ from opennandlab.cautions import is_fresh, is_session
 from opennandlab.errors import ResultError
 from opennandlab.observation import recorded
 from opennandlab.result import Result, model_version
-from opennandlab.run import Run, Start, Watcher, prepare_benchmark, prepare_replay
+from opennandlab.run import Run, Start, prepare_benchmark, prepare_replay
+from opennandlab.slices import Watcher
 
 
 @dataclass(frozen=True)

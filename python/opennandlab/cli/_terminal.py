@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from opennandlab.config import DeviceConfig
     from opennandlab.result import Result
-    from opennandlab.run import Progress, Run
+    from opennandlab.run import Run
+    from opennandlab.slices import Progress
 
 DONE = 0
 FAILED = 1  # it ran, but a self-check, a verification or a validation failed

@@ -206,7 +206,8 @@ def _draw(plots: list["Plot"], folder: Path, *, quiet: bool) -> None:
 
 def _run(cases: list["Case"], threads: int | None, *, quiet: bool) -> tuple[list["Row"], bool]:
     """Run the cases; on Ctrl-C return what is done, after stopping the others."""
-    from opennandlab.run import Progress, benchmark
+    from opennandlab.run import benchmark
+    from opennandlab.slices import Progress
     from opennandlab.validation import run_cases
 
     stopping = threading.Event()

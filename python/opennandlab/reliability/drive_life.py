@@ -30,7 +30,8 @@ from opennandlab.errors import ConfigError
 from opennandlab.reliability.jedec import BAKE_C, CLASSES, DriveClass
 from opennandlab.reliability.life import CONFIDENCE, poisson_interval
 from opennandlab.reliability.model import Source, load_model
-from opennandlab.run import Progress, Simulation
+from opennandlab.run import Simulation
+from opennandlab.slices import Progress
 
 # Page programs of a test unless asked otherwise: some seconds.
 PROGRAMS = 1e8

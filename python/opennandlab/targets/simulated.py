@@ -45,7 +45,8 @@ from opennandlab import _core
 from opennandlab.config import DeviceConfig, Source, load_device
 from opennandlab.errors import ConfigError, ImageError
 from opennandlab.memory import check_memory
-from opennandlab.run import SEED, SLICE_GROWTH, SLICE_OPS_FIRST, SLICE_S
+from opennandlab.run import SEED
+from opennandlab.slices import SLICE_GROWTH, SLICE_OPS_FIRST, SLICE_S
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import (
     CacheState,
