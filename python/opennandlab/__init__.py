@@ -42,7 +42,7 @@ _HOMES = {
     "Interrupted": "errors",
     "OpenNandLabError": "errors",
     "OutputError": "errors",
-    "Progress": "run",
+    "Progress": "slices",
     "Result": "result",
     "ResultError": "errors",
     "Simulation": "run",
