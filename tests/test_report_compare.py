@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import pts_documents
+import pts_recorder
 from conftest import Cli
 from opennandlab.canonical import digest
 from opennandlab.errors import ResultError
@@ -27,7 +28,7 @@ def other(test: str = "iops", **header: Any) -> dict[str, Any]:
         for key in outer:
             node = node[key]
         node[last] = value
-    place = pts_documents.CELL_COLUMNS.index("iops")
+    place = pts_recorder.CELL_COLUMNS.index("iops")
     for row in document["cells"]["rows"]:
         row[place] *= 1.1
     for table in document["tables"]:

@@ -59,7 +59,7 @@ def open_book(paths: Sequence[Path]) -> Book:
             warnings.append(f"{found[place].path}: nothing of it can be drawn")
     if not kept:
         raise ResultError("; ".join(warnings) or "nothing to draw")
-    chapters = _told_apart([chapter for _, chapter in kept])
+    chapters = _told_apart([chapter for _, chapter in kept], [one.name for one, _ in kept])
     return Book(
         Report(_title(chapters), _lead(chapters), chapters, tuple(warnings), foot(kept[0][0])),
         tuple(one for one, _ in kept),
@@ -111,15 +111,18 @@ def _of_suite(path: Path, suite: dict[str, Any], warnings: list[str]) -> Iterato
         yield from _documents(beside, warnings)
 
 
-def _told_apart(chapters: Sequence[Chapter]) -> tuple[Chapter, ...]:
-    """Return the chapters with ids of their own, and with titles that tell targets apart."""
+def _told_apart(chapters: Sequence[Chapter], names: Sequence[str]) -> tuple[Chapter, ...]:
+    """Return the chapters with ids of their own; equal titles get the names of their documents."""
+    titles = [chapter.title for chapter in chapters]
     count: dict[str, int] = {}
     found = []
-    for chapter in chapters:
+    for chapter, name in zip(chapters, names, strict=True):
         count[chapter.id] = count.get(chapter.id, 0) + 1
         number = count[chapter.id]
         own = chapter.id if number == 1 else f"{chapter.id}-{number}"
-        found.append(replace(chapter, id=own))
+        is_alone = titles.count(chapter.title) == 1
+        title = chapter.title if is_alone else f"{chapter.title}: {name}"
+        found.append(replace(chapter, id=own, title=title))
     return tuple(found)
 
 

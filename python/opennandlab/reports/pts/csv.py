@@ -60,7 +60,7 @@ def text_of(table: Table) -> str:
     r"""Return a table as CSV.
 
     >>> text_of(Table("t", "T", ("round", "IOPS"), ((1.0, 2.5), ("mean", None))))
-    'round,IOPS\\r\\n1,2.5\\r\\nmean,\\r\\n'
+    'round,IOPS\r\n1,2.5\r\nmean,\r\n'
     """
     return _written([table.columns, *table.rows])
 

@@ -115,7 +115,7 @@ def _item(item: Item, anchor: str, *, is_titled: bool) -> str:
             depth=isinstance(item, Relief) and item.shape != "bands",
             drawing=Markup(drawing),  # noqa: S704 (its texts were escaped when it was drawn)
             data=Markup(data),  # noqa: S704 (JSON that cannot end its element)
-            numbers=Markup(_table(numbers(item), "", is_inner=True)),  # noqa: S704 (by the template)
+            numbers=Markup(_table(numbers(item), "", is_inner=True)),  # noqa: S704 (a template)
         )
     )
 
