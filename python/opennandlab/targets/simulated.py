@@ -107,6 +107,7 @@ class SimulatedTarget(Target):
         self.device = self._declared
         self.name = name or f"sim:{self._declared.name}"
         check_memory(self._declared)
+        self._seed = seed
         self._open: _core.Simulation | None = _core.Simulation(self._declared.json, seed)
         self.capacity_bytes = int(self._declared.effective["logical_bytes"])
         self.sector_bytes = 512
@@ -212,6 +213,10 @@ class SimulatedTarget(Target):
             np.frombuffer(sectors, dtype="<u8").astype(np.uint64),
             np.frombuffer(counts, dtype="<u4").astype(np.uint32),
         )
+
+    def sibling(self, config: Mapping[str, Any]) -> SimulatedTarget:
+        """Return an empty drive of another device that is otherwise like this one."""
+        return SimulatedTarget(dict(config), seed=self._seed, name=self.name)
 
     def idle(self, seconds: float) -> None:
         """Let time pass: dies collect and fold as the device says, throttles recover."""
