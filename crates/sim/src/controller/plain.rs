@@ -34,6 +34,8 @@ pub const HOST_EVENT: u32 = 3 << DIE_BITS;
 struct Die {
     queue: VecDeque<FlashOp>,
     current: Option<FlashOp>,
+    /// Pages and blocks of both: what allocation by load asks for each page.
+    load: u32,
 }
 
 struct Channel {
@@ -78,15 +80,14 @@ impl Plain {
 
     /// Operations that wait on a die.
     pub fn load(&self, die: DieId) -> u32 {
-        let die = &self.dies[die.0 as usize];
-        let current = die.current.iter().map(|op| op.count).sum::<u32>();
-        current + die.queue.iter().map(|op| op.count).sum::<u32>()
+        self.dies[die.0 as usize].load
     }
 
     /// Puts an operation at the end of a die's queue.
     #[inline]
     pub fn enqueue(&mut self, engine: &mut Engine, die: DieId, op: FlashOp) {
         self.queued += u64::from(op.count);
+        self.dies[die.0 as usize].load += op.count;
         if self.dies[die.0 as usize].current.is_none() {
             self.start(engine, die.0, op);
         } else {
@@ -169,12 +170,14 @@ impl Plain {
             current.page_type = ((u32::from(current.page_type) + 1) % page_types) as u8;
             self.queued -= 1;
             let op = *current;
+            state.load -= 1;
             self.start_one(engine, die, &op);
             return None;
         }
         let done = *current;
         self.queued -= u64::from(done.count);
         state.current = None;
+        state.load -= done.count;
         if let Some(next) = state.queue.pop_front() {
             self.start(engine, die, next);
         }
