@@ -23,6 +23,7 @@ PAGES = [
     "docs/mechanisms.md",
     "docs/bch.md",
     "docs/ecc.md",
+    "docs/pts.md",
 ]
 
 NAMES = [
