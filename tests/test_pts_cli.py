@@ -13,9 +13,12 @@ import pytest
 
 from conftest import COMMAND, Cli
 from opennandlab.canonical import digest
+from opennandlab.cli._pts_run import line
 from opennandlab.errors import ConfigError
 from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings
+from opennandlab.pts.engine import Progress
 from opennandlab.pts.suite import Job, vary
+from opennandlab.stats.steady import steady_state
 from opennandlab.targets.base import TargetError
 from opennandlab.targets.opening import Request, file_parts, open_target, parse_size, sketch
 
@@ -298,3 +301,23 @@ def test_help_needs_no_test(cli: Cli):
     environment = {"PYTHONVERBOSE": "1"} if os.name == "posix" else {}
     said = cli("--help", **environment).stderr
     assert "opennandlab.pts" not in said.replace("opennandlab.pts' (", "")
+
+
+def test_the_progress_line_tells_round_cell_rest_and_rule():
+    state = Progress(
+        "iops",
+        phase="round",
+        label="RND 4 KiB 0/100",
+        round=7,
+        rounds_max=25,
+        cell=55,
+        cells=56,
+        fraction=0.25,
+        eta_s=125.0,
+        steady=steady_state([5300, 5200, 5050, 4900, 4770]),
+    )
+    assert line(state) == (
+        "iops · round 7 of at most 25 · cell 55/56 · RND 4 KiB 0/100 · 25% · "
+        "at most 2 min 05 s left · excursion 10.5% of 20 %, slope 10.8% of 10 %"
+    )
+    assert line(Progress("wsat", phase="purge", label="purge")) == "wsat · purge · purge"
