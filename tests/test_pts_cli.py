@@ -10,14 +10,34 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from conftest import COMMAND, Cli
 from opennandlab.canonical import digest
+from opennandlab.cli import app
+from opennandlab.cli._pts_run import line
 from opennandlab.errors import ConfigError
 from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings
+from opennandlab.pts.engine import Progress
 from opennandlab.pts.suite import Job, vary
+from opennandlab.stats.steady import steady_state
 from opennandlab.targets.base import TargetError
 from opennandlab.targets.opening import Request, file_parts, open_target, parse_size, sketch
+
+
+@pytest.fixture
+def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Return a function like `cli` that stays in this process: ten times as quick."""
+    monkeypatch.chdir(folder)
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        done = CliRunner().invoke(app, list(arguments))
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
+
+    return run
+
 
 QUICK = ("--target", "sim:small.yaml", "--time-base", "smoke", "--ss-max-rounds", "5")
 
@@ -86,8 +106,10 @@ def test_ctrl_c_keeps_what_is_done_and_resume_ends_it(cli: Cli, folder: Path):
     assert same[0] == same[1]
 
 
-def test_a_parameter_is_varied(cli: Cli, folder: Path):
-    done = cli("pts", "throughput", *QUICK, "--vary", "active-range-pct=100,50", "-o", "ar", "-q")
+def test_a_parameter_is_varied(inside: Cli, folder: Path):
+    done = inside(
+        "pts", "throughput", *QUICK, "--vary", "active-range-pct=100,50", "-o", "ar", "-q"
+    )
     assert done.returncode == 0, done.stderr
     suite = json.loads((folder / "ar" / "suite.json").read_text())
     names = ["throughput-active-range-pct-100", "throughput-active-range-pct-50"]
@@ -100,9 +122,9 @@ def test_a_parameter_is_varied(cli: Cli, folder: Path):
     assert shares == [1.0, 0.5]
 
 
-def test_a_device_key_is_varied(cli: Cli, folder: Path):
+def test_a_device_key_is_varied(inside: Cli, folder: Path):
     key = "ftl.over_provisioning_pct"
-    done = cli("pts", "latency", *QUICK, "--vary", f"{key}=0.28,0.5", "-o", "op", "-q")
+    done = inside("pts", "latency", *QUICK, "--vary", f"{key}=0.28,0.5", "-o", "op", "-q")
     assert done.returncode == 0, done.stderr
     capacities = {
         json.loads(path.read_text())["header"]["target"]["device"]["capacity_bytes"]
@@ -111,37 +133,37 @@ def test_a_device_key_is_varied(cli: Cli, folder: Path):
     assert len(capacities) == 2
 
 
-def test_the_complete_set_is_nine_documents(cli: Cli, folder: Path):
-    done = cli("pts", "all", *QUICK, "--output", "all", "--json")
+def test_the_complete_set_is_nine_documents(inside: Cli, folder: Path):
+    done = inside("pts", "all", *QUICK, "--output", "all", "--json")
     assert done.returncode == 0, done.stderr
     names = [*STANDARD, "dirth-video"]
     suite = json.loads((folder / "all" / "suite.json").read_text())
     assert sorted(suite["documents"]) == sorted(names)
     assert sorted(json.loads(done.stdout)["documents"]) == sorted(names)
     # A drive is made anew for each test: alone it gives the same.
-    assert cli("pts", "hir", *QUICK, "--output", "hir", "-q").returncode == 0
+    assert inside("pts", "hir", *QUICK, "--output", "hir", "-q").returncode == 0
     assert (folder / "hir" / "hir.json").read_bytes() == (folder / "all" / "hir.json").read_bytes()
 
 
-def test_a_drive_is_characterised(cli: Cli, folder: Path):
-    done = cli("characterise", *QUICK, "--output", "drive", "-q")
+def test_a_drive_is_characterised(inside: Cli, folder: Path):
+    done = inside("characterise", *QUICK, "--output", "drive", "-q")
     assert done.returncode == 0, done.stderr
     assert json.loads((folder / "drive" / "suite.json").read_text())["documents"] == list(TUTORIAL)
-    one = cli("characterise", *QUICK, "--only", "independence")
+    one = inside("characterise", *QUICK, "--only", "independence")
     assert one.returncode == 0
     assert "drop pct" in one.stdout
-    assert cli("characterise", *QUICK, "--only", "speed").returncode == 2
+    assert inside("characterise", *QUICK, "--only", "speed").returncode == 2
 
 
-def test_a_dry_run_says_what_would_be_done_and_does_nothing(cli: Cli, folder: Path):
-    done = cli("pts", "iops", *QUICK, "--output", "none", "--dry-run")
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(inside: Cli, folder: Path):
+    done = inside("pts", "iops", *QUICK, "--output", "none", "--dry-run")
     assert done.returncode == 0
     assert "drive writes" in done.stdout
     assert not (folder / "none").exists()
-    plan = json.loads(cli("pts", "all", *QUICK, "--dry-run", "--json").stdout)
+    plan = json.loads(inside("pts", "all", *QUICK, "--dry-run", "--json").stdout)
     assert len(plan["plans"]) == 9
     assert plan["plans"][0]["phases"]["round"] == {"count_max": 5, "cells_max": 280}
-    new = cli("pts", "wsat", "--target", "file:new.img?size=1GiB", "--dry-run")
+    new = inside("pts", "wsat", "--target", "file:new.img?size=1GiB", "--dry-run")
     assert new.returncode == 0
     assert not (folder / "new.img").exists()
 
@@ -164,24 +186,24 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(cli: Cli, folder: Pa
         (("--target", "sim:small.yaml", "--vary", "threads"), 2, "KEY=VALUE,VALUE"),
     ],
 )
-def test_what_cannot_be_is_refused(cli: Cli, folder: Path, arguments, code, words):
-    done = cli("pts", "latency", *arguments, "--time-base", "smoke")
+def test_what_cannot_be_is_refused(inside: Cli, folder: Path, arguments, code, words):
+    done = inside("pts", "latency", *arguments, "--time-base", "smoke")
     assert done.returncode == code, done.stderr
     assert words in done.stderr
     assert "Traceback" not in done.stderr
     assert not (folder / "none.img").exists()
 
 
-def test_an_output_that_is_not_ours_is_left_alone(cli: Cli, folder: Path):
+def test_an_output_that_is_not_ours_is_left_alone(inside: Cli, folder: Path):
     (folder / "mine").mkdir()
     (folder / "mine" / "notes.txt").write_text("mine")
-    done = cli("pts", "latency", *QUICK, "--output", "mine")
+    done = inside("pts", "latency", *QUICK, "--output", "mine")
     assert done.returncode == 2
     assert [path.name for path in (folder / "mine").iterdir()] == ["notes.txt"]
 
 
-def test_not_attained_is_no_failure_but_a_warning(cli: Cli):
-    done = cli("pts", "wsat", *QUICK, "--capacities", "0.2")
+def test_not_attained_is_no_failure_but_a_warning(inside: Cli):
+    done = inside("pts", "wsat", *QUICK, "--capacities", "0.2")
     assert done.returncode == 0
     assert "NOT ATTAINED" in done.stdout
     assert "NOT ATTAINED" in done.stderr
@@ -190,8 +212,8 @@ def test_not_attained_is_no_failure_but_a_warning(cli: Cli):
 # The rule alone, with the golden values of the specification of this project.
 
 
-def test_the_rule_alone_gives_its_nine_figures(cli: Cli):
-    done = cli("pts", "steady-state", "--values", "5300,5200,5050,4900,4770", "--json")
+def test_the_rule_alone_gives_its_nine_figures(inside: Cli):
+    done = inside("pts", "steady-state", "--values", "5300,5200,5050,4900,4770", "--json")
     assert done.returncode == 0
     found = json.loads(done.stdout)
     assert list(found) == [
@@ -201,20 +223,20 @@ def test_the_rule_alone_gives_its_nine_figures(cli: Cli):
     assert (found["steady"], found["reason"], found["slope"]) == (False, "slope", -136)
 
 
-def test_the_rule_reads_files_and_takes_the_last_five(cli: Cli, folder: Path):
+def test_the_rule_reads_files_and_takes_the_last_five(inside: Cli, folder: Path):
     (folder / "values.txt").write_text("9 9 9\n1000, 1000\n1000; 1000 1000\n")
-    found = json.loads(cli("pts", "steady-state", "--file", "values.txt", "--json").stdout)
+    found = json.loads(inside("pts", "steady-state", "--file", "values.txt", "--json").stdout)
     assert (found["steady"], found["average"]) == (True, 1000)
-    few = json.loads(cli("pts", "steady-state", "--values", "1,2", "--json").stdout)
+    few = json.loads(inside("pts", "steady-state", "--values", "1,2", "--json").stdout)
     assert (few["steady"], few["reason"]) == (False, "insufficient")
-    assert "insufficient" in cli("pts", "steady-state", "--values", "1,2").stdout
+    assert "insufficient" in inside("pts", "steady-state", "--values", "1,2").stdout
 
 
 @pytest.mark.parametrize(
     "arguments", [(), ("--values", "1,x"), ("--file", "nowhere"), ("--values", "1", "--file", "-")]
 )
-def test_the_rule_refuses_what_is_no_number(cli: Cli, arguments):
-    done = cli("pts", "steady-state", *arguments)
+def test_the_rule_refuses_what_is_no_number(inside: Cli, arguments):
+    done = inside("pts", "steady-state", *arguments)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 
@@ -288,13 +310,33 @@ def test_values_are_varied_by_option_by_test_and_by_device():
         vary(job, "oio=one")
 
 
-def test_names_that_only_the_shell_knows_are_no_problem(cli: Cli):
+def test_names_that_only_the_shell_knows_are_no_problem(inside: Cli):
     for alias in ("tp", "lat", "cbw"):
-        assert cli("pts", alias, "--help").returncode == 0
-    assert "hidden" not in cli("pts", "--help").stdout
+        assert inside("pts", alias, "--help").returncode == 0
+    assert "hidden" not in inside("pts", "--help").stdout
 
 
 def test_help_needs_no_test(cli: Cli):
     environment = {"PYTHONVERBOSE": "1"} if os.name == "posix" else {}
     said = cli("--help", **environment).stderr
     assert "opennandlab.pts" not in said.replace("opennandlab.pts' (", "")
+
+
+def test_the_progress_line_tells_round_cell_rest_and_rule():
+    state = Progress(
+        "iops",
+        phase="round",
+        label="RND 4 KiB 0/100",
+        round=7,
+        rounds_max=25,
+        cell=55,
+        cells=56,
+        fraction=0.25,
+        eta_s=125.0,
+        steady=steady_state([5300, 5200, 5050, 4900, 4770]),
+    )
+    assert line(state) == (
+        "iops · round 7 of at most 25 · cell 55/56 · RND 4 KiB 0/100 · 25% · "
+        "at most 2 min 05 s left · excursion 10.5% of 20 %, slope 10.8% of 10 %"
+    )
+    assert line(Progress("wsat", phase="purge", label="purge")) == "wsat · purge · purge"

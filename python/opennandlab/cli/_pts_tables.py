@@ -61,10 +61,16 @@ def header_lines(document: dict[str, Any]) -> list[str]:
     cell = head["time_base"]["cell"]
     length = [f"{cell['seconds']:g} s"] if cell["seconds"] else []
     length += [f"{cell['ios']} requests"] if cell["ios"] else []
+    part = head["active_range"]
+    amount = (
+        f" (of which {part['amount_bytes'] / 2**20:g} MiB in {part['segments']} segments)"
+        if part["amount_bytes"] is not None
+        else ""
+    )
     lines = [
         (
             f"TC {head['threads']} / QD {head['queue_depth']}, active range "
-            f"{head['active_range']['share']:.0%}, data {head['data']}, write cache "
+            f"{part['share']:.0%}{amount}, data {head['data']}, write cache "
             f"{head['cache']['state']}, seed {head['seed']}"
         ),
         (
