@@ -24,6 +24,7 @@ PAGES = [
     "docs/bch.md",
     "docs/ecc.md",
     "docs/reports.md",
+    "docs/pts.md",
 ]
 
 NAMES = [

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_target import FakeTarget
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fake_target import FakeTarget
 from opennandlab.canonical import digest
 from opennandlab.errors import OutputError
 from opennandlab.pts import TESTS, Place, Settings, run_test
@@ -328,7 +328,7 @@ def test_a_rehearsal_counts_what_the_run_does():
 # Journal and resume.
 
 
-def interrupted(
+def interrupted(  # noqa: PLR0913, PLR0917
     test: str, make: Callable[[], Any], folder: Path, at: int, chosen: Settings, checkpoint_s: float
 ) -> None:
     """Run until call `at` of the target, which Ctrl-C cuts."""
@@ -385,10 +385,12 @@ class Whole(dict[str, bytes]):
     """Documents of runs that were not cut; too long to be printed."""
 
     def __missing__(self, name: str) -> bytes:
+        """Run a test that was not run yet."""
         self[name] = undisturbed(name, small_drive, SMOKE)
         return self[name]
 
     def __repr__(self) -> str:
+        """Be short: Hypothesis prints it."""
         return "documents"
 
 

@@ -137,7 +137,7 @@ fn cells_go_on_from_a_checkpoint_as_if_nothing_had_been() {
         for (step, drive) in [(0, &mut live), (1, &mut restored)] {
             assert_eq!(drive.audit(), Ok(()), "{options} {step}");
         }
-        let mut go_on = |drive: &mut Simulation| {
+        let go_on = |drive: &mut Simulation| {
             let first = run(drive, &mixed(2000), 3);
             idle(drive, 0.05);
             let second = run(
@@ -193,7 +193,7 @@ fn a_purged_drive_is_a_fresh_one_but_for_its_wear() {
         let text = options.to_string();
         let wear_counts =
             ["wear_leveling", "read_retry", "throttle"].iter().any(|it| text.contains(it));
-        let mut go_on = |drive: &mut Simulation| {
+        let go_on = |drive: &mut Simulation| {
             let bytes = drive.space().logical_bytes;
             run(
                 drive,

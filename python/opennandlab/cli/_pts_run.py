@@ -189,30 +189,30 @@ def progress_line(*, quiet: bool) -> Iterator[Callable[["Progress"], None] | Non
             now = time.monotonic()
             if now - drawn >= 0.1:
                 drawn = now
-                text = Text(line(state), no_wrap=True, overflow="ellipsis")
-                live.update(text, refresh=True)
+                live.update(Text(line(state)), refresh=True)
 
         yield watch
 
 
 def line(state: "Progress") -> str:
     """Return the progress line: test, round, cell, ETA, and how far from steady it is."""
-    parts = [state.test, state.phase]
+    place = state.phase
     if state.round is not None:
         limit = f" of at most {state.rounds_max}" if state.rounds_max else ""
-        parts.append(f"round {state.round}{limit}")
+        kind = "" if state.phase == "round" else f"{state.phase}, "
+        place = f"{kind}round {state.round}{limit}"
+    parts = [state.test, place]
     if state.cells and state.cells > 1:
         parts.append(f"cell {state.cell}/{state.cells}")
-    if state.label:
-        parts.append(state.label)
+    parts.append(state.label)
     if state.fraction is not None:
-        parts.append(f"{state.fraction:4.0%}")
+        parts.append(f"{state.fraction:.0%}")
+    if state.eta_s is not None:
+        parts.append(f"at most {terminal.duration(state.eta_s)} left")
     steady = state.steady
     if steady is not None and steady.average:
         parts.append(
             f"excursion {(steady.excursion or 0) / steady.average:.1%} of 20 %, "
             f"slope {(steady.slope_excursion or 0) / steady.average:.1%} of 10 %"
         )
-    if state.eta_s is not None:
-        parts.append(f"at most {terminal.duration(state.eta_s)} left")
     return " · ".join(part for part in parts if part)

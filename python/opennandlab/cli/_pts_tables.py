@@ -61,10 +61,16 @@ def header_lines(document: dict[str, Any]) -> list[str]:
     cell = head["time_base"]["cell"]
     length = [f"{cell['seconds']:g} s"] if cell["seconds"] else []
     length += [f"{cell['ios']} requests"] if cell["ios"] else []
+    part = head["active_range"]
+    amount = (
+        f" (of which {part['amount_bytes'] / 2**20:g} MiB in {part['segments']} segments)"
+        if part["amount_bytes"] is not None
+        else ""
+    )
     lines = [
         (
             f"TC {head['threads']} / QD {head['queue_depth']}, active range "
-            f"{head['active_range']['share']:.0%}, data {head['data']}, write cache "
+            f"{part['share']:.0%}{amount}, data {head['data']}, write cache "
             f"{head['cache']['state']}, seed {head['seed']}"
         ),
         (
@@ -87,37 +93,20 @@ def grid(found: dict[str, Any]) -> "Table":
 
 def steady_table(entries: list[dict[str, Any]]) -> "Table":
     """Return the determination table."""
-    head = [
-        "tracked",
-        "decision",
-        "rounds",
-        "mean",
-        "excursion",
-        "allowed",
-        "slope excursion",
-        "allowed",
-    ]
+    head = ["tracked", "decision", "rounds", "mean", "excursion / allowed", "slope / allowed"]
     rows = []
     for entry in entries:
         group = f"{entry['group']}: " if entry.get("group") else ""
-        tracking = entry["tracking"]
-        window = entry["window"]
+        tracking, window = entry["tracking"], entry["window"]
         place = f"{window[0]}-{window[-1]} of {entry['rounds']}" if window else "none"
+        pairs = [("excursion", "excursion_allowed"), ("slope_excursion", "slope_allowed")]
         rows.append(
             [
                 f"{group}{tracking['label']}, {tracking['metric']}",
                 "attained" if entry["attained"] else "NOT ATTAINED",
                 place,
-                *(
-                    figure(entry[key])
-                    for key in (
-                        "average",
-                        "excursion",
-                        "excursion_allowed",
-                        "slope_excursion",
-                        "slope_allowed",
-                    )
-                ),
+                figure(entry["average"]),
+                *(f"{figure(entry[found])} / {figure(entry[most])}" for found, most in pairs),
             ]
         )
     return terminal.plain_table(head, rows)

@@ -21,7 +21,6 @@ from opennandlab.canonical import digest, readable_json
 from opennandlab.files import write_atomically
 from opennandlab.pts.engine import COLUMNS, Bench, Cell
 from opennandlab.stats.histogram import Histogram
-from opennandlab.targets.base import Target
 
 SCHEMA = "opennandlab.pts/1"
 SUITE_SCHEMA = "opennandlab.suite/1"
@@ -240,7 +239,7 @@ def _header(bench: Bench, *, interrupted: bool) -> dict[str, Any]:
         "profile": plan.profile,
         "conformance": conformance(bench),
         "deviations": [*_deviations(bench), *(["interrupted and resumed"] if interrupted else [])],
-        "target": target_facts(bench.target),
+        "target": bench.facts,
         "time_base": plan.time.describe(),
         "seed": plan.settings.seed,
         "cache": {
@@ -263,11 +262,6 @@ def _header(bench: Bench, *, interrupted: bool) -> dict[str, Any]:
         "interrupted": interrupted,
         "temperature_c": [min(temperatures), max(temperatures)] if temperatures else None,
     }
-
-
-def target_facts(target: Target) -> dict[str, Any]:
-    """Return what a document says of its target."""
-    return {"kind": target.kind, "name": target.name, **target.facts()}
 
 
 def _deviations(bench: Bench) -> list[str]:

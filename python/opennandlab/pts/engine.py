@@ -251,6 +251,8 @@ class Bench:
         """Begin at step 0 and time 0."""
         self.target = self._first_target = target
         self.plan = plan
+        # Asked now: a target that vanishes in the middle cannot be asked any more.
+        self.facts = {"kind": target.kind, "name": target.name, **target.facts()}
         self.record = Record()
         self.progress = Progress(plan.test.name)
         # Steps that the longest possible run takes; set by who knows, for the ETA.

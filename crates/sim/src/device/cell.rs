@@ -15,7 +15,7 @@ use super::backend::Observation;
 use super::drive::{Drive, HostCounters};
 use super::feed::Feed;
 use super::run::{flash_ops, total, work_done, Progress};
-use super::timed::{Step, TimedStage};
+use super::timed::{Client, TimedStage};
 use super::window::Window;
 use crate::ftl::FtlCounters;
 use crate::op::{HostCommand, Source, SOURCE_COUNT, SOURCE_NAMES};
@@ -42,7 +42,6 @@ pub(crate) struct CellRun {
     last: Option<HostCommand>,
     /// Commands and bytes issued, without a clock.
     issued: [u64; 2],
-    is_begun: bool,
     is_done: bool,
     /// The drive takes no more writes, or no time passes.
     is_closed: bool,
@@ -80,7 +79,6 @@ impl CellRun {
             stage,
             last: None,
             issued: [0; 2],
-            is_begun: false,
             is_done: false,
             is_closed: false,
             is_standstill: false,
@@ -107,13 +105,12 @@ impl CellRun {
     }
 
     fn advance_timed(&mut self, drive: &mut Drive, stage: &mut TimedStage, goal: u64) {
-        if !self.is_begun {
-            self.is_begun = true;
+        if stage.tally.issued == 0 {
             self.fill_queues(drive, stage);
         }
         while work_done(drive) < goal {
             // Events are cheap beside a look at the counters.
-            if (0..64).any(|_| self.step(drive, stage)) {
+            if stage.pump(drive, self, 64) {
                 return self.end(drive, stage);
             }
         }
@@ -142,24 +139,6 @@ impl CellRun {
         self.is_closed |= stage.is_worn_out;
     }
 
-    /// Lets one event happen; true when nothing is left to happen.
-    #[inline]
-    fn step(&mut self, drive: &mut Drive, stage: &mut TimedStage) -> bool {
-        match stage.step(drive) {
-            Step::Idle => return true,
-            Step::Internal | Step::Arrived(_) => {}
-            Step::Completed(thread) => {
-                self.window.note(stage.now(), &stage.last);
-                self.watch_standstill(stage.now());
-                self.issue(drive, stage, usize::from(thread));
-            }
-        }
-        if self.window.is_over() || self.is_closed {
-            self.watch_drain(stage);
-        }
-        false
-    }
-
     /// Ends a cell in which no time passes: every command is served without flash.
     #[inline]
     fn watch_standstill(&mut self, now: Ns) {
@@ -173,17 +152,8 @@ impl CellRun {
         }
     }
 
-    /// Notes since when nothing is under way: timers of idle dies may still be set.
-    fn watch_drain(&mut self, stage: &TimedStage) {
-        if !stage.is_at_rest() {
-            self.idle_since = None;
-        } else if self.idle_since.is_none() {
-            self.idle_since = Some(stage.now());
-        }
-    }
-
     fn end(&mut self, drive: &mut Drive, stage: &mut TimedStage) {
-        let idle_since = *self.idle_since.get_or_insert(stage.now());
+        let idle_since = *self.idle_since.get_or_insert(stage.at_rest_since());
         self.window.finish(idle_since);
         stage.give_back(drive, idle_since);
         drive.is_worn_out |= stage.is_worn_out;
@@ -313,5 +283,17 @@ impl CellRun {
             failures.push(format!("{violations} operations broke the rules of the flash"));
         }
         failures
+    }
+}
+
+impl Client for CellRun {
+    fn completed(&mut self, drive: &mut Drive, stage: &mut TimedStage, thread: usize) {
+        self.window.note(stage.now(), &stage.last);
+        self.watch_standstill(stage.now());
+        self.issue(drive, stage, thread);
+    }
+
+    fn arrived(&mut self, _: &mut Drive, _: &mut TimedStage, _: usize) {
+        unreachable!("the threads of a cell are closed loops");
     }
 }

@@ -7,7 +7,7 @@
 use super::backend::Observation;
 use super::drive::Drive;
 use super::run::{flash_ops, work_done, Progress};
-use super::timed::{Step, TimedStage};
+use super::timed::{Client, TimedStage};
 use crate::host::throttle::Throttle;
 use crate::units::Ns;
 use crate::workload::Host;
@@ -36,10 +36,10 @@ impl IdleRun {
     /// Runs about `max_ops` flash operations further.
     pub(crate) fn advance(&mut self, drive: &mut Drive, max_ops: u64) -> Progress {
         let goal = work_done(drive).saturating_add(max_ops.max(1));
-        let mut steps_left = max_ops.max(64);
-        while !self.is_done && work_done(drive) < goal && steps_left > 0 {
-            steps_left -= 1;
-            if self.stage.step(drive) == Step::Idle {
+        let mut events_left = max_ops.max(64);
+        while !self.is_done && work_done(drive) < goal && events_left > 0 {
+            events_left = events_left.saturating_sub(64);
+            if self.stage.pump(drive, &mut Nobody, 64) {
                 self.stage.give_back(drive, self.span);
                 drive.ftl.settle();
                 self.is_done = true;
@@ -60,6 +60,15 @@ impl IdleRun {
     }
 }
 
+/// A host that is away.
+struct Nobody;
+
+impl Client for Nobody {
+    fn completed(&mut self, _: &mut Drive, _: &mut TimedStage, _: usize) {}
+
+    fn arrived(&mut self, _: &mut Drive, _: &mut TimedStage, _: usize) {}
+}
+
 impl TimedStage {
     /// Goes on with what the drive keeps from one cell to the next.
     pub(super) fn take_over(&mut self, drive: &mut Drive) {
@@ -74,8 +83,12 @@ impl TimedStage {
             self.path.throttle.take().map(|throttle| Throttle::at_start(throttle, now));
     }
 
-    /// Whether no command and no flash operation is under way.
-    pub(super) fn is_at_rest(&self) -> bool {
-        self.outstanding == 0 && self.backend.pending() == 0
+    /// When the last command or flash operation was over; timers of idle dies may come later. To
+    /// be asked when nothing is left to happen.
+    pub(super) fn at_rest_since(&self) -> Ns {
+        if self.collector.is_none() {
+            return self.engine.now();
+        }
+        self.tally.last_completion.max(self.last_done)
     }
 }

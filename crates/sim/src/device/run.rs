@@ -13,7 +13,7 @@ use super::drive::{Drive, HostCounters};
 use super::feed::Feed;
 use super::series::Series;
 use super::steady::SteadyWatch;
-use super::timed::{Step, TimedStage};
+use super::timed::{Client, TimedStage};
 use crate::controller::ecc::ReadTally;
 use crate::ftl::FtlCounters;
 use crate::op::{HostCommand, HostOp};
@@ -357,7 +357,7 @@ impl Current {
         let mut is_over = false;
         while work_done(drive) < goal && !is_over {
             // Events are cheap beside a look at the counters.
-            is_over = (0..64).any(|_| self.step_timed(drive, &mut timed) == Step::Idle);
+            is_over = timed.pump(drive, self, 64);
         }
         if is_over {
             self.note(drive, Some(&mut timed));
@@ -440,36 +440,6 @@ impl Current {
         timed.await_arrival(tenant as u8, command.arrival);
     }
 
-    /// A host's next command has arrived, or its pause is over.
-    fn arrived(&mut self, drive: &mut Drive, timed: &mut TimedStage, tenant: usize) {
-        match self.feeds[tenant].arriving.take() {
-            Some(command) => {
-                self.submit(drive, timed, command);
-                self.await_next(timed, tenant);
-            }
-            None => self.begin_burst(drive, timed, tenant),
-        }
-    }
-
-    #[inline]
-    fn step_timed(&mut self, drive: &mut Drive, timed: &mut TimedStage) -> Step {
-        let step = timed.step(drive);
-        match step {
-            Step::Internal | Step::Idle => return step,
-            Step::Completed(tenant) => {
-                let feed = &mut self.feeds[usize::from(tenant)];
-                if feed.is_closed_loop() {
-                    feed.outstanding -= u32::from(feed.load.bursts.is_some());
-                    self.issue(drive, timed, usize::from(tenant));
-                }
-                self.watch_standstill(timed);
-            }
-            Step::Arrived(tenant) => self.arrived(drive, timed, usize::from(tenant)),
-        }
-        self.note(drive, Some(timed));
-        step
-    }
-
     /// Takes samples that are due, and asks whether WAF is steady.
     #[inline]
     fn note(&mut self, drive: &mut Drive, timed: Option<&mut TimedStage>) {
@@ -505,6 +475,29 @@ impl Current {
             self.standstill.1 = commands + 1;
             self.is_closed |= commands >= STANDSTILL_COMMANDS;
         }
+    }
+}
+
+impl Client for Current {
+    fn completed(&mut self, drive: &mut Drive, timed: &mut TimedStage, tenant: usize) {
+        let feed = &mut self.feeds[tenant];
+        if feed.is_closed_loop() {
+            feed.outstanding -= u32::from(feed.load.bursts.is_some());
+            self.issue(drive, timed, tenant);
+        }
+        self.watch_standstill(timed);
+        self.note(drive, Some(timed));
+    }
+
+    fn arrived(&mut self, drive: &mut Drive, timed: &mut TimedStage, tenant: usize) {
+        match self.feeds[tenant].arriving.take() {
+            Some(command) => {
+                self.submit(drive, timed, command);
+                self.await_next(timed, tenant);
+            }
+            None => self.begin_burst(drive, timed, tenant),
+        }
+        self.note(drive, Some(timed));
     }
 }
 

@@ -39,6 +39,7 @@ impl TimedStage {
     /// An operation of a die is over, with collections in steps.
     #[cold]
     pub(super) fn note_done(&mut self, drive: &mut Drive, done: &FlashOp) {
+        self.last_done = self.engine.now();
         let block = drive.geometry.block_of(done.first);
         let die = drive.geometry.die_of_block(block);
         if done.kind == OpKind::Erase && drive.ftl.collection_of(die) == Some(block) {

@@ -10,8 +10,6 @@
 //! operations, and so delays them. State lives in [`TimedStage`], so a run can be cut into slices
 //! anywhere.
 
-use serde_json::{json, Value};
-
 use super::backend::{Backend, Observation};
 use super::collector::{Collector, Stalled};
 use super::drive::{Drive, Front};
@@ -71,7 +69,7 @@ pub(super) struct Slot {
 
 /// What the device puts between host and flash.
 pub(super) struct HostPath {
-    link: Option<Link>,
+    pub(super) link: Option<Link>,
     processor: Option<Processor>,
     pub(super) throttle: Option<Throttle>,
     overhead: Ns,
@@ -91,7 +89,7 @@ pub(crate) struct TimedStage {
     pub(crate) outside: Outside<HostCommand>,
     pub(super) outstanding: u64,
     /// Integral of outstanding commands over time, in command nanoseconds.
-    area: u128,
+    pub(super) area: u128,
     area_until: Ns,
     pub(crate) latencies: LatencyBook,
     /// Whether latencies are recorded here; a cell keeps its own.
@@ -104,6 +102,8 @@ pub(crate) struct TimedStage {
     /// A write found no room: its command completes as failed, and no further one should come.
     pub(crate) is_worn_out: bool,
     pub(super) collector: Option<Box<Collector>>,
+    /// When a flash operation was over last; with collections in steps only.
+    pub(super) last_done: Ns,
     /// Room for what a sink reports, kept between commands.
     pub(super) stalled: Vec<Stalled>,
     pub(super) touched: Vec<u32>,
@@ -128,9 +128,18 @@ pub(crate) struct TimedTally {
     pub(crate) last_completion: Ns,
 }
 
+/// Whose commands a stage carries out.
+pub(crate) trait Client {
+    /// A command of this tenant completed: its closed loop may submit the next.
+    fn completed(&mut self, drive: &mut Drive, stage: &mut TimedStage, tenant: usize);
+
+    /// The next command of this tenant's open loop has arrived, or its pause is over.
+    fn arrived(&mut self, drive: &mut Drive, stage: &mut TimedStage, tenant: usize);
+}
+
 /// What happened in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(super) enum Step {
     /// A command of this tenant completed: its closed loop may issue the next.
     Completed(u8),
     /// The next command of this tenant's open loop has arrived.
@@ -170,6 +179,7 @@ impl TimedStage {
             tenants: TenantBook::of(hosts),
             is_worn_out: false,
             collector: Collector::new(&config.ftl, drive.geometry.die_count).map(Box::new),
+            last_done: Ns(0),
             stalled: Vec::new(),
             touched: Vec::new(),
             arrivals: 0,
@@ -192,6 +202,7 @@ impl TimedStage {
     }
 
     /// A command reaches the drive now, or waits outside while the drive is full.
+    #[inline]
     pub(crate) fn submit(&mut self, drive: &mut Drive, command: HostCommand) {
         self.note_area();
         self.outstanding += 1;
@@ -253,6 +264,7 @@ impl TimedStage {
         }
     }
 
+    #[inline]
     fn processed(&mut self, drive: &mut Drive, index: u32) {
         self.account(index, Part::Controller);
         let (now, command) = (self.now(), self.slots[index as usize].command);
@@ -263,6 +275,7 @@ impl TimedStage {
         self.go_on(drive, index, wait, Phase::Released);
     }
 
+    #[inline]
     fn released(&mut self, drive: &mut Drive, index: u32) {
         self.account(index, Part::Throttle);
         let (now, command) = (self.now(), self.slots[index as usize].command);
@@ -339,9 +352,24 @@ impl TimedStage {
         outcome
     }
 
+    /// Lets some events happen; true when nothing is left to happen.
+    ///
+    /// The one loop of all clients: a second one would make calls of what is inlined here.
+    pub(crate) fn pump(&mut self, drive: &mut Drive, client: &mut dyn Client, events: u32) -> bool {
+        for _ in 0..events {
+            match self.step(drive) {
+                Step::Internal => {}
+                Step::Completed(tenant) => client.completed(drive, self, usize::from(tenant)),
+                Step::Arrived(tenant) => client.arrived(drive, self, usize::from(tenant)),
+                Step::Idle => return true,
+            }
+        }
+        false
+    }
+
     /// Lets the next event happen.
     #[inline]
-    pub(crate) fn step(&mut self, drive: &mut Drive) -> Step {
+    fn step(&mut self, drive: &mut Drive) -> Step {
         if let Some(done) = self.backend.take_completed() {
             return self.operation_done(drive, done);
         }
@@ -495,59 +523,6 @@ impl TimedStage {
         let now = self.now();
         self.area += u128::from(self.outstanding) * u128::from((now - self.area_until).0);
         self.area_until = now;
-    }
-
-    /// Relative gap between the integral of outstanding commands and the sum of their latencies:
-    /// zero unless a command was lost or counted twice (Little's law in its exact, finite form).
-    pub(crate) fn littles_law_error(&self) -> f64 {
-        let sum = self.tally.latency_ns as f64;
-        let area = self.area as f64;
-        if area == 0.0 {
-            sum
-        } else {
-            (sum - area).abs() / area
-        }
-    }
-
-    /// Commands outstanding on average until the last completion.
-    pub(crate) fn outstanding_mean(&self) -> Option<f64> {
-        let span = self.tally.last_completion.0;
-        (span > 0).then(|| self.area as f64 / span as f64)
-    }
-
-    /// Whether operations are still queued: collections that no command waits for.
-    pub(crate) fn pending_ops(&self) -> u64 {
-        self.backend.pending()
-    }
-
-    /// Operations against the rules of the flash, and commands whose parts do not sum to their
-    /// latency: zero, or the simulator is wrong.
-    pub(crate) fn violations(&self) -> (u64, u64) {
-        let mismatches = self.breakdown.as_ref().map_or(0, |breakdown| breakdown.mismatches());
-        (self.backend.violations(), mismatches)
-    }
-
-    /// Where the time went, by class and percentile band, when observed.
-    pub(crate) fn breakdown(&self) -> Option<Value> {
-        self.breakdown.as_ref().map(|breakdown| breakdown.to_json())
-    }
-
-    /// Spans of activity, when recorded.
-    pub(crate) fn timeline(&self) -> Option<Value> {
-        self.backend.timeline()
-    }
-
-    /// What the full back end did and how busy dies, channels and link were; `None` on the plain
-    /// one.
-    pub(crate) fn activity(&self) -> Option<Value> {
-        let mut activity = self.backend.activity(self.tally.last_completion)?;
-        let span = (self.tally.last_completion.0 as f64).max(1.0);
-        if let Some(link) = &self.path.link {
-            let [to_drive, to_host] = link.busy();
-            activity["link_busy_ratio"] =
-                json!({"to_drive": to_drive.0 as f64 / span, "to_host": to_host.0 as f64 / span});
-        }
-        Some(activity)
     }
 
     /// Aims a trim at mapped data.

@@ -323,7 +323,9 @@ mod tests {
     fn run(limit: &CellLimit, piece: Option<u64>, times: &[u64]) -> Window {
         let mut window = Window::new(limit, piece.map(Ns));
         let done = Completion { kind: 1, bytes: 4096, latency: Ns(1000) };
-        times.iter().for_each(|&at| window.note(Ns(at), &done));
+        for &at in times {
+            window.note(Ns(at), &done);
+        }
         window
     }
 

@@ -84,6 +84,9 @@ impl BlockSizes {
         let Value::Object(map) = value else {
             return Ok(Self::one(one_size(value)?));
         };
+        if map.is_empty() {
+            return Err("the map is empty; accepted: at least one `size: weight`".to_owned());
+        }
         let mut choices = Vec::with_capacity(map.len());
         for (key, weight) in map {
             let weight = weight.as_f64().ok_or_else(|| {

@@ -1,0 +1,342 @@
+"""The commands `pts` and `characterise`, from end to end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from conftest import COMMAND, Cli
+from opennandlab.canonical import digest
+from opennandlab.cli import app
+from opennandlab.cli._pts_run import line
+from opennandlab.errors import ConfigError
+from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings
+from opennandlab.pts.engine import Progress
+from opennandlab.pts.suite import Job, vary
+from opennandlab.stats.steady import steady_state
+from opennandlab.targets.base import TargetError
+from opennandlab.targets.opening import Request, file_parts, open_target, parse_size, sketch
+
+
+@pytest.fixture
+def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Return a function like `cli` that stays in this process: ten times as quick."""
+    monkeypatch.chdir(folder)
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        done = CliRunner().invoke(app, list(arguments))
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
+
+    return run
+
+
+QUICK = ("--target", "sim:small.yaml", "--time-base", "smoke", "--ss-max-rounds", "5")
+
+
+def test_a_test_prints_its_tables_and_says_how_to_keep_them(cli: Cli, folder: Path):
+    done = cli("pts", "iops", *QUICK)
+    assert done.returncode == 0
+    assert "follows PTS-E 2.0.2, conformance scaled" in done.stdout
+    head = next(line for line in done.stdout.splitlines() if line.startswith("Block size"))
+    assert [cell.strip() for cell in head.split("┃")][1:] == [
+        "0/100", "5/95", "35/65", "50/50", "65/35", "95/5", "100/0",
+    ]  # fmt: skip
+    first = done.stdout[done.stdout.index(head) :].splitlines()[2:10]
+    assert [line.split("│")[0].strip() for line in first] == [
+        "0.5", "4", "8", "16", "32", "64", "128", "1024",
+    ]  # fmt: skip
+    assert "RND 4 KiB 0/100, iops" in done.stdout
+    assert "nothing was kept; --output DIR" in done.stderr
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "endless.yaml",
+        "short.yaml",
+        "small.yaml",
+    ]
+
+
+def test_equal_runs_leave_equal_bytes_whatever_shows_them(cli: Cli, folder: Path):
+    printed = cli("pts", "latency", *QUICK, "--output", "one", "--json")
+    assert printed.returncode == 0
+    assert cli("pts", "latency", *QUICK, "--output", "two", "--quiet").stdout == ""
+    content = (folder / "one" / "latency.json").read_bytes()
+    assert content == (folder / "two" / "latency.json").read_bytes()
+    assert printed.stdout.encode() == content
+    found = json.loads(content)
+    assert found["digest"] == digest(found)
+    run = json.loads((folder / "one" / "run.json").read_text())
+    assert run["latency"]["created"].endswith("Z")
+
+
+def test_ctrl_c_keeps_what_is_done_and_resume_ends_it(cli: Cli, folder: Path):
+    whole = cli("pts", "wsat", *QUICK, "--time-base", "scaled", "--output", "whole")
+    assert whole.returncode == 0
+    command = [str(COMMAND), "pts", "wsat", *QUICK, "--time-base", "scaled", "--output", "cut"]
+    with subprocess.Popen(
+        command, cwd=folder, stderr=subprocess.PIPE, text=True, stdout=subprocess.DEVNULL
+    ) as run:
+        journal = folder / "cut" / "wsat.journal.jsonl"
+        deadline = time.monotonic() + 60
+        while not (journal.exists() and journal.read_bytes().count(b"\n") > 4):
+            assert time.monotonic() < deadline
+            assert run.poll() is None
+            time.sleep(0.002)
+        run.send_signal(signal.SIGINT)
+        _, said = run.communicate(timeout=60)
+    if run.returncode == 0:
+        pytest.skip("the run was over before Ctrl-C reached it")
+    assert run.returncode == 130
+    assert "interrupted" in said
+    assert "--resume goes on" in said
+    assert json.loads((folder / "cut" / "wsat.json").read_text())["partial"]
+    again = cli("pts", "wsat", *QUICK, "--time-base", "scaled", "--output", "cut")
+    assert again.returncode == 2
+    assert "go on with that run by --resume" in again.stderr
+    resumed = cli("pts", "wsat", *QUICK, "--time-base", "scaled", "--output", "cut", "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    same = [(folder / name / "wsat.json").read_bytes() for name in ("whole", "cut")]
+    assert same[0] == same[1]
+
+
+def test_a_parameter_is_varied(inside: Cli, folder: Path):
+    done = inside(
+        "pts", "throughput", *QUICK, "--vary", "active-range-pct=100,50", "-o", "ar", "-q"
+    )
+    assert done.returncode == 0, done.stderr
+    suite = json.loads((folder / "ar" / "suite.json").read_text())
+    names = ["throughput-active-range-pct-100", "throughput-active-range-pct-50"]
+    assert suite["documents"] == names
+    assert suite["varied"]["values"] == ["100", "50"]
+    shares = [
+        json.loads((folder / "ar" / f"{name}.json").read_text())["header"]["active_range"]["share"]
+        for name in names
+    ]
+    assert shares == [1.0, 0.5]
+
+
+def test_a_device_key_is_varied(inside: Cli, folder: Path):
+    key = "ftl.over_provisioning_pct"
+    done = inside("pts", "latency", *QUICK, "--vary", f"{key}=0.28,0.5", "-o", "op", "-q")
+    assert done.returncode == 0, done.stderr
+    capacities = {
+        json.loads(path.read_text())["header"]["target"]["device"]["capacity_bytes"]
+        for path in (folder / "op").glob("latency-*.json")
+    }
+    assert len(capacities) == 2
+
+
+def test_the_complete_set_is_nine_documents(inside: Cli, folder: Path):
+    done = inside("pts", "all", *QUICK, "--output", "all", "--json")
+    assert done.returncode == 0, done.stderr
+    names = [*STANDARD, "dirth-video"]
+    suite = json.loads((folder / "all" / "suite.json").read_text())
+    assert sorted(suite["documents"]) == sorted(names)
+    assert sorted(json.loads(done.stdout)["documents"]) == sorted(names)
+    # A drive is made anew for each test: alone it gives the same.
+    assert inside("pts", "hir", *QUICK, "--output", "hir", "-q").returncode == 0
+    assert (folder / "hir" / "hir.json").read_bytes() == (folder / "all" / "hir.json").read_bytes()
+
+
+def test_a_drive_is_characterised(inside: Cli, folder: Path):
+    done = inside("characterise", *QUICK, "--output", "drive", "-q")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((folder / "drive" / "suite.json").read_text())["documents"] == list(TUTORIAL)
+    one = inside("characterise", *QUICK, "--only", "independence")
+    assert one.returncode == 0
+    assert "drop pct" in one.stdout
+    assert inside("characterise", *QUICK, "--only", "speed").returncode == 2
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(inside: Cli, folder: Path):
+    done = inside("pts", "iops", *QUICK, "--output", "none", "--dry-run")
+    assert done.returncode == 0
+    assert "drive writes" in done.stdout
+    assert not (folder / "none").exists()
+    plan = json.loads(inside("pts", "all", *QUICK, "--dry-run", "--json").stdout)
+    assert len(plan["plans"]) == 9
+    assert plan["plans"][0]["phases"]["round"] == {"count_max": 5, "cells_max": 280}
+    new = inside("pts", "wsat", "--target", "file:new.img?size=1GiB", "--dry-run")
+    assert new.returncode == 0
+    assert not (folder / "new.img").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--target", "small"), 2, "accepted: sim:PRESET|FILE"),
+        (("--target", "sim:"), 2, "accepted: sim:PRESET|FILE"),
+        (("--target", "sim:nowhere"), 2, "tlc_standard"),
+        (("--target", "file:none.img"), 3, "?size=1GiB makes one"),
+        (("--target", "file:none.img?sise=1GiB"), 2, "accepted: size"),
+        (("--target", "file:none.img", "--set", "nand.channels=2"), 2, "simulated drives only"),
+        (("--target", "/dev/nothing-there"), 3, "nothing-there"),
+        (("--target", "nbd+unix:///?socket=nothing"), 3, "nothing"),
+        (("--target", "sim:small.yaml", "--ss-max-rounds", "4"), 2, "accepted: 5 to 100"),
+        (("--target", "sim:small.yaml", "--ar-amount", "much"), 2, "KiB"),
+        (("--target", "sim:small.yaml", "--resume"), 2, "--output"),
+        (("--target", "sim:small.yaml", "--vary", "colour=1,2"), 2, "cannot be varied"),
+        (("--target", "sim:small.yaml", "--vary", "threads"), 2, "KEY=VALUE,VALUE"),
+    ],
+)
+def test_what_cannot_be_is_refused(inside: Cli, folder: Path, arguments, code, words):
+    done = inside("pts", "latency", *arguments, "--time-base", "smoke")
+    assert done.returncode == code, done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (folder / "none.img").exists()
+
+
+def test_an_output_that_is_not_ours_is_left_alone(inside: Cli, folder: Path):
+    (folder / "mine").mkdir()
+    (folder / "mine" / "notes.txt").write_text("mine")
+    done = inside("pts", "latency", *QUICK, "--output", "mine")
+    assert done.returncode == 2
+    assert [path.name for path in (folder / "mine").iterdir()] == ["notes.txt"]
+
+
+def test_not_attained_is_no_failure_but_a_warning(inside: Cli):
+    done = inside("pts", "wsat", *QUICK, "--capacities", "0.2")
+    assert done.returncode == 0
+    assert "NOT ATTAINED" in done.stdout
+    assert "NOT ATTAINED" in done.stderr
+
+
+# The rule alone, with the golden values of the specification of this project.
+
+
+def test_the_rule_alone_gives_its_nine_figures(inside: Cli):
+    done = inside("pts", "steady-state", "--values", "5300,5200,5050,4900,4770", "--json")
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert list(found) == [
+        "steady", "reason", "average", "excursion", "slope", "intercept", "slope_excursion",
+        "excursion_allowed", "slope_allowed",
+    ]  # fmt: skip
+    assert (found["steady"], found["reason"], found["slope"]) == (False, "slope", -136)
+
+
+def test_the_rule_reads_files_and_takes_the_last_five(inside: Cli, folder: Path):
+    (folder / "values.txt").write_text("9 9 9\n1000, 1000\n1000; 1000 1000\n")
+    found = json.loads(inside("pts", "steady-state", "--file", "values.txt", "--json").stdout)
+    assert (found["steady"], found["average"]) == (True, 1000)
+    few = json.loads(inside("pts", "steady-state", "--values", "1,2", "--json").stdout)
+    assert (few["steady"], few["reason"]) == (False, "insufficient")
+    assert "insufficient" in inside("pts", "steady-state", "--values", "1,2").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("--values", "1,x"), ("--file", "nowhere"), ("--values", "1", "--file", "-")]
+)
+def test_the_rule_refuses_what_is_no_number(inside: Cli, arguments):
+    done = inside("pts", "steady-state", *arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+# Texts of targets.
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("sim:tlc_standard", "sim"),
+        ("sim:./a.yaml", "sim"),
+        ("file:x", "file"),
+        ("/dev/nvme0n1", "device"),
+        ("nbd+unix:///?socket=/tmp/s", "nbd"),
+        ("nbd://localhost", "nbd"),
+    ],
+)
+def test_targets_are_known_by_their_text(text, kind):
+    assert Request(text).kind == kind
+
+
+@pytest.mark.parametrize(
+    "text", ["", "tlc_standard", "sim:", "file:", "http://x", "x/y.img", "dev/sda"]
+)
+def test_other_texts_are_refused(text):
+    with pytest.raises(ConfigError, match="accepted"):
+        open_target(Request(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("4096", 4096), ("1KiB", 1024), ("1.5MiB", 1572864), ("2GiB", 2 << 30), ("1TiB", 1 << 40)],
+)
+def test_sizes_have_binary_units(text, size):
+    assert parse_size(text) == size
+    assert file_parts(f"file:a b?size={text}") == (Path("a b"), size)
+
+
+@pytest.mark.parametrize("text", ["", "GiB", "1GB", "1e9", "-1", "1 000"])
+def test_other_sizes_are_refused(text):
+    with pytest.raises(ConfigError):
+        parse_size(text)
+
+
+def test_a_sketch_is_never_run(tmp_path: Path):
+    path = tmp_path / "some.img"
+    path.write_bytes(b"x" * 8192)
+    found = sketch(Request(f"file:{path}"))
+    assert found.capacity_bytes == 8192
+    with pytest.raises(TargetError, match="only a plan"):
+        found.purge()
+    assert path.read_bytes() == b"x" * 8192
+
+
+def test_values_are_varied_by_option_by_test_and_by_device():
+    job = Job("dirth", TESTS["dirth"], Settings())
+    jobs, said = vary(job, "order=sorted,nested")
+    assert [one.settings.options["order"] for one in jobs] == ["sorted", "nested"]
+    assert said["documents"] == ["dirth-order-sorted", "dirth-order-nested"]
+    jobs, _ = vary(job, "ar-amount=1GiB,2GiB")
+    assert [one.settings.ar_amount_bytes for one in jobs] == [1 << 30, 2 << 30]
+    jobs, _ = vary(job, "ftl.gc_policy=greedy,fifo")
+    assert [one.overrides for one in jobs] == [
+        {"ftl.gc_policy": "greedy"},
+        {"ftl.gc_policy": "fifo"},
+    ]
+    with pytest.raises(ConfigError, match="twice"):
+        vary(job, "oio=1,1")
+    with pytest.raises(ConfigError, match="no value"):
+        vary(job, "oio=one")
+
+
+def test_names_that_only_the_shell_knows_are_no_problem(inside: Cli):
+    for alias in ("tp", "lat", "cbw"):
+        assert inside("pts", alias, "--help").returncode == 0
+    assert "hidden" not in inside("pts", "--help").stdout
+
+
+def test_help_needs_no_test(cli: Cli):
+    environment = {"PYTHONVERBOSE": "1"} if os.name == "posix" else {}
+    said = cli("--help", **environment).stderr
+    assert "opennandlab.pts" not in said.replace("opennandlab.pts' (", "")
+
+
+def test_the_progress_line_tells_round_cell_rest_and_rule():
+    state = Progress(
+        "iops",
+        phase="round",
+        label="RND 4 KiB 0/100",
+        round=7,
+        rounds_max=25,
+        cell=55,
+        cells=56,
+        fraction=0.25,
+        eta_s=125.0,
+        steady=steady_state([5300, 5200, 5050, 4900, 4770]),
+    )
+    assert line(state) == (
+        "iops · round 7 of at most 25 · cell 55/56 · RND 4 KiB 0/100 · 25% · "
+        "at most 2 min 05 s left · excursion 10.5% of 20 %, slope 10.8% of 10 %"
+    )
+    assert line(Progress("wsat", phase="purge", label="purge")) == "wsat · purge · purge"

@@ -1,0 +1,117 @@
+"""The standard tests on a real file, through fio.
+
+The quick part shows that the words between test and target mean the same here: a short test, one
+that samples, and a break. All tests in the smoke time base take some ten minutes, since fio takes
+0.4 s to start for each of 1500 cells; they run with `OPENNANDLAB_FILE_TESTS=1`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opennandlab.pts import TESTS, Place, Settings, run_test
+from opennandlab.pts.runner import BrokenError
+from opennandlab.targets.base import Target
+from opennandlab.targets.consent import Consent
+from opennandlab.targets.opening import Request, open_target
+
+pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+all_tests = pytest.mark.skipif(
+    not os.environ.get("OPENNANDLAB_FILE_TESTS"),
+    reason="takes ten minutes: set OPENNANDLAB_FILE_TESTS=1",
+)
+# As few rounds as the rule needs: a file on a shared machine is seldom steady.
+SMOKE = Settings(time_base="smoke", ss_max_rounds=5)
+
+
+def opened(folder: Path, size: str) -> Target:
+    consent = Consent(destructive=True)
+    request = Request(f"file:{folder / 'drive.img'}?size={size}", consent=consent)
+    try:
+        return open_target(request)
+    except Exception as error:
+        if "direct I/O" in str(error) or "cannot be taken" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+def rows(found: dict[str, Any]) -> list[dict[str, Any]]:
+    columns = found["cells"]["columns"]
+    return [dict(zip(columns, row, strict=True)) for row in found["cells"]["rows"]]
+
+
+def check(found: dict[str, Any]) -> None:
+    """Check what must hold of any document of a file."""
+    assert not found["partial"]
+    header = found["header"]
+    assert header["conformance"] == "partial"
+    assert "write cache unknown (asked: disabled)" in header["deviations"]
+    assert any("is not a purge" in text for text in header["deviations"])
+    assert header["time_base"]["clock"] == "real"
+    assert header["target"]["platform"]["fio_version"]
+    assert {"created", "run", "tool"} <= set(found)
+    for cell in rows(found):
+        assert cell["ios"] > 0
+        assert cell["iops"] > 0
+        assert cell["lat_us_mean"] > 0
+        assert cell["lat_us_max"] >= cell["lat_us_mean"]
+        assert cell["waf"] is None
+
+
+def test_a_short_test_of_a_file(tmp_path):
+    target = opened(tmp_path, "32MiB")
+    try:
+        found = run_test(TESTS["independence"], target, settings=SMOKE)
+    finally:
+        target.close()
+    check(found)
+    # Groups of 0.1, 0.2 and 0.1 capacities after a fill.
+    written = [cell["written_bytes"] for cell in rows(found)]
+    assert written[-1] / (32 << 20) == pytest.approx(1.4, abs=0.05)
+    assert found["results"]["third_mb_s"] > 0
+
+
+def test_a_break_of_a_file_is_gone_on_from_and_said(tmp_path):
+    target = opened(tmp_path, "32MiB")
+    place = Place(tmp_path / "run")
+    (tmp_path / "run").mkdir()
+    run, count = target.run, 0
+
+    def failing(*arguments: Any, **named: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == 3:  # after the fill and the first group
+            target.path.unlink()  # type: ignore[attr-defined]
+        return run(*arguments, **named)
+
+    target.run = failing  # type: ignore[method-assign]
+    try:
+        with pytest.raises(BrokenError, match="gone"):
+            run_test(TESTS["independence"], target, settings=SMOKE, place=place)
+    finally:
+        target.close()
+    assert json.loads((tmp_path / "run" / "independence.json").read_text())["partial"]
+    target = opened(tmp_path, "32MiB")
+    try:
+        again = Place(tmp_path / "run", resume=True)
+        found = run_test(TESTS["independence"], target, settings=SMOKE, place=again)
+    finally:
+        target.close()
+    check(found)
+    assert found["header"]["interrupted"]
+
+
+@all_tests
+@pytest.mark.parametrize("name", [name for name, test in TESTS.items() if not test.kinds])
+def test_every_test_of_a_gibibyte(name, tmp_path):
+    target = opened(tmp_path, "1GiB")
+    try:
+        check(run_test(TESTS[name], target, settings=SMOKE))
+    finally:
+        target.close()
