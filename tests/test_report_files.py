@@ -16,6 +16,7 @@ import pytest
 
 import pts_documents
 from conftest import SHORT, SMALL, Cli
+from opennandlab.canonical import digest
 from opennandlab.errors import ResultError
 from opennandlab.reports.pts import book, html, interactive, relief, svg, views
 from opennandlab.reports.pts import csv as csv_files
@@ -155,6 +156,7 @@ def test_csv_holds_every_table_and_all_cells(tmp_path: Path) -> None:
     rows = list(csv.reader(io.StringIO((tmp_path / "csv" / "cells.csv").read_text())))
     assert len(rows) == 1 + 8 * 56
     first = dict(zip(rows[0], rows[1], strict=True))
+    assert opened.measured[0] is not None
     cell = opened.measured[0].cells[0]
     assert float(first["iops"]) == cell.iops
     assert first["lat_us_p99999"] == ""
@@ -255,3 +257,42 @@ def test_a_result_of_a_run_is_drawn_as_its_plot(cli: Cli, folder: Path) -> None:
         refused = cli("report", "r.json", *extra)
         assert refused.returncode == 2
         assert "single run" in refused.stderr
+
+
+def test_a_varied_parameter_is_drawn_above_one_another(tmp_path: Path) -> None:
+    names = []
+    for place, threads in enumerate((1, 2, 4)):
+        document = pts_documents.wsat()
+        document["header"]["threads"] = threads
+        document["steady_state"][0]["average"] = 1000.0 * threads
+        document["digest"] = digest(document)
+        names.append(f"wsat-threads-{threads}")
+        (tmp_path / f"{names[place]}.json").write_text(json.dumps(document), encoding="utf-8")
+    suite = {
+        "schema": "opennandlab.suite/1",
+        "documents": names,
+        "digests": {names[0]: "another"},
+        "varied": {"key": "threads", "values": ["1", "2", "4"], "documents": names},
+        "left_out": {"device-only": "needs a target of the kind device"},
+    }
+    (tmp_path / "suite.json").write_text(json.dumps(suite), encoding="utf-8")
+    opened = book.open_book([tmp_path / "suite.json"])
+    first = opened.report.chapters[0]
+    assert first.title == "Write saturation by threads"
+    assert first.warnings == ()
+    bars = next(item for item in first.items if item.id == "by-value-1")
+    assert isinstance(bars, Plot)
+    assert list(bars.series[0].y) == [1000.0, 2000.0, 4000.0]
+    curve = next(item for item in first.items if item.id == "iops-tgbw-linear")
+    assert isinstance(curve, Plot)
+    assert [line.name for line in curve.series] == ["threads 1", "threads 2", "threads 4"]
+    assert len(opened.report.chapters) == 4
+    assert [chapter.title for chapter in opened.report.chapters[1:]] == [
+        f"Write saturation: {name}" for name in ("wsat of sim:tlc_standard",) * 3
+    ]
+    assert any("not the document that the suite was made with" in text for text in opened.warnings)
+    written = dict(csv_files.files(opened.report, opened.measured))
+    assert [name for name in written if "cells" in name] == [
+        "wsat-cells.csv", "wsat-2-cells.csv", "wsat-3-cells.csv",
+    ]  # fmt: skip
+    assert any("device-only was left out" in text for text in opened.warnings)

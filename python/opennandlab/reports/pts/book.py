@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from opennandlab.errors import ResultError
-from opennandlab.reports.pts import header, source, views
+from opennandlab.reports.pts import header, overlay, source, views
 from opennandlab.reports.pts.model import Chapter, Report
 from opennandlab.reports.pts.source import Measured
 
@@ -19,12 +19,12 @@ class Book:
 
     Args:
         report: What is drawn.
-        measured: The documents of its chapters, in their order.
+        measured: The document of each chapter; None for a chapter that compares others.
         warnings: Files that could not be used, and why.
     """
 
     report: Report
-    measured: tuple[Measured, ...]
+    measured: tuple[Measured | None, ...]
     warnings: tuple[str, ...]
 
 
@@ -35,6 +35,8 @@ class _Found:
     path: Path
     document: dict[str, Any]
     complaints: list[str]
+    # Parameter and value, where a suite varied one.
+    varied: tuple[str, str] | None = None
 
 
 def open_book(paths: Sequence[Path]) -> Book:
@@ -59,19 +61,19 @@ def open_book(paths: Sequence[Path]) -> Book:
             warnings.append(f"{found[place].path}: nothing of it can be drawn")
     if not kept:
         raise ResultError("; ".join(warnings) or "nothing to draw")
+    sweeps = tuple(_sweeps(found, measured))
     chapters = _told_apart([chapter for _, chapter in kept], [one.name for one, _ in kept])
     return Book(
-        Report(_title(chapters), _lead(chapters), chapters, tuple(warnings), foot(kept[0][0])),
-        tuple(one for one, _ in kept),
+        Report(
+            _title(chapters),
+            _lead(chapters),
+            (*sweeps, *chapters),
+            tuple(warnings),
+            header.foot(kept[0][0]),
+        ),
+        (*(None for _ in sweeps), *(one for one, _ in kept)),
         tuple(warnings),
     )
-
-
-def foot(measured: Measured) -> str:
-    """Return the line below everything."""
-    made = header.tool(measured)
-    digest = f", digest {measured.digest}" if measured.digest else ""
-    return f"Measured by {made}{digest}. {header.CLAIM}"
 
 
 def _documents(path: Path, warnings: list[str]) -> Iterator[_Found]:
@@ -97,18 +99,43 @@ def _foreign(document: dict[str, Any], kind: str) -> str:
 
 
 def _of_suite(path: Path, suite: dict[str, Any], warnings: list[str]) -> Iterator[_Found]:
-    names = suite.get("documents")
-    listed = list(names.values()) if isinstance(names, dict) else source.as_list(names)
-    if not listed:
+    names = source.as_list(suite.get("documents"))
+    if not names:
         warnings.append(f"{path}: names no documents")
-    for entry in listed:
-        name = entry.get("file") if isinstance(entry, dict) else entry
+    for name, reason in source.as_dict(suite.get("left_out")).items():
+        warnings.append(f"{path}: {name} was left out: {source.plain(reason)}")
+    digests, varied = source.as_dict(suite.get("digests")), _varied(suite)
+    for name in names:
         # A name beside the suite, never a path that leads elsewhere.
         if not isinstance(name, str) or not name or PurePath(name).name != name:
-            warnings.append(f"{path}: {source.plain(entry)[:60]} is no name of a file beside it")
+            warnings.append(f"{path}: {source.plain(name)[:60]} is no name of a file beside it")
             continue
-        beside = path.parent / (name if name.endswith(".json") else f"{name}.json")
-        yield from _documents(beside, warnings)
+        stem = name.removesuffix(".json")
+        for one in _documents(path.parent / f"{stem}.json", warnings):
+            if digests.get(stem, one.document.get("digest")) != one.document.get("digest"):
+                warnings.append(f"{one.path}: not the document that the suite was made with")
+            yield replace(one, varied=varied.get(stem))
+
+
+def _varied(suite: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Return parameter and value of each document of a suite that varied one."""
+    varied = source.as_dict(suite.get("varied"))
+    key = source.as_text(varied.get("key"))
+    names, values = source.as_list(varied.get("documents")), source.as_list(varied.get("values"))
+    return {
+        name: (key, source.plain(value))
+        for name, value in zip(names, values, strict=False)
+        if isinstance(name, str)
+    }
+
+
+def _sweeps(found: Sequence[_Found], measured: Sequence[Measured]) -> Iterator[Chapter]:
+    """Yield a chapter that draws the documents of a varied parameter above one another."""
+    pairs = [(one.varied, each) for one, each in zip(found, measured, strict=True) if one.varied]
+    if len(pairs) > 1 and len({each.test for _, each in pairs}) == 1:
+        key = pairs[0][0][0]
+        names = [f"{varied[0]} {varied[1]}" for varied, _ in pairs]
+        yield overlay.sweep([each for _, each in pairs], names, key)
 
 
 def _told_apart(chapters: Sequence[Chapter], names: Sequence[str]) -> tuple[Chapter, ...]:
@@ -134,6 +161,4 @@ def _title(chapters: Sequence[Chapter]) -> str:
 
 
 def _lead(chapters: Sequence[Chapter]) -> str:
-    if len(chapters) == 1:
-        return ""
-    return f"{len(chapters)} tests: {', '.join(chapter.title for chapter in chapters)}."
+    return "" if len(chapters) == 1 else f"{len(chapters)} documents, a chapter each."

@@ -19,12 +19,12 @@ from opennandlab.reports.pts.model import Cell, Report, Table, numbers
 from opennandlab.reports.pts.source import CellRow, Measured
 
 
-def write(report: Report, measured: Sequence[Measured], folder: Path) -> list[Path]:
+def write(report: Report, measured: Sequence[Measured | None], folder: Path) -> list[Path]:
     """Write the files of a report into a folder, which is made where it is missing.
 
     Args:
         report: The report.
-        measured: The documents behind its chapters, in their order.
+        measured: The document behind each chapter; None where there is none.
         folder: Where to.
 
     Returns:
@@ -45,15 +45,16 @@ def write(report: Report, measured: Sequence[Measured], folder: Path) -> list[Pa
     return written
 
 
-def files(report: Report, measured: Sequence[Measured]) -> Iterator[tuple[str, str]]:
+def files(report: Report, measured: Sequence[Measured | None]) -> Iterator[tuple[str, str]]:
     """Yield name and content of each file."""
     for place, chapter in enumerate(report.chapters):
         prefix = f"{safe(chapter.id)}-" if len(report.chapters) > 1 else ""
         for item in chapter.items:
             table = item if isinstance(item, Table) else numbers(item, rows_max=1 << 30)
             yield f"{prefix}{safe(item.id)}.csv", text_of(table)
-        if place < len(measured) and measured[place].cells:
-            yield f"{prefix}cells.csv", _cells(measured[place].cells)
+        source = measured[place] if place < len(measured) else None
+        if source is not None and source.cells:
+            yield f"{prefix}cells.csv", _cells(source.cells)
 
 
 def text_of(table: Table) -> str:

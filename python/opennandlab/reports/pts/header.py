@@ -221,6 +221,13 @@ def _clock(measured: Measured) -> str:
     return f" of {clock} time" if clock else ""
 
 
+def foot(measured: Measured) -> str:
+    """Return the line below everything."""
+    made = tool(measured)
+    digest = f", digest {measured.digest}" if measured.digest else ""
+    return f"Measured by {made}{digest}. {CLAIM}"
+
+
 def tool(measured: Measured) -> str:
     """Return what made a document."""
     version, commit = as_text(measured.tool.get("version")), as_text(measured.tool.get("commit"))

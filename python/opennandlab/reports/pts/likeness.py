@@ -34,6 +34,7 @@ PARAMETERS = (
     ("purge", ("purge", "is_purge")),
     ("options of the test", ("options",)),
 )
+UNSTEADY = "did not attain steady state"
 # Of the preconditioning, what does not follow from the capacity of the drive.
 WIPC_KEYS = ("pattern", "block_bytes", "capacities", "passes")
 
@@ -133,7 +134,7 @@ def _objections(one_name: str, one: Measured, other_name: str, other: Measured) 
 
 def _unsteady(name: str, one: Measured) -> Iterator[str]:
     if one.attained is False:
-        yield f"{name} did not attain steady state: its numbers are those of a drive on its way"
+        yield f"{name} {UNSTEADY}: its numbers are those of a drive on its way"
 
 
 def _doubts(one_name: str, one: Measured, other_name: str, other: Measured) -> Iterator[str]:

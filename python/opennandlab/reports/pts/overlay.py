@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 from opennandlab.reports.pts import header, likeness, views, words
-from opennandlab.reports.pts.book import foot
 from opennandlab.reports.pts.model import (
     Axis,
     Badge,
@@ -54,7 +53,55 @@ def report(measured: Sequence[Measured], names: Sequence[str], found: dict[str, 
         test=measured[0].test,
     )
     lead = f"Deltas are against {names[0]}."
-    return Report(chapter.title, lead, (chapter,), (), foot(measured[0]))
+    return Report(chapter.title, lead, (chapter,), (), header.foot(measured[0]))
+
+
+def sweep(measured: Sequence[Measured], names: Sequence[str], key: str) -> Chapter:
+    """Return the chapter of runs between which one parameter was varied on purpose.
+
+    Args:
+        measured: The documents, of one test.
+        names: What to call them: parameter and value.
+        key: The parameter.
+    """
+    chapters = [views.chapter_of(one) for one in measured]
+    found = likeness.compare(measured, names)
+    by_value = _by_value(measured, names, key)
+    first = (Section("varied", f"By {key}", by_value),) if by_value else ()
+    return Chapter(
+        id=f"by-{key}",
+        title=f"{chapters[0].title} by {key}",
+        subtitle=" · ".join(names),
+        facts=_facts(measured, names),
+        badges=(Badge(f"{len(measured)} values of {key}"),),
+        deviations=(),
+        warnings=tuple(text for text in found["reasons"] if likeness.UNSTEADY in text),
+        missing=(),
+        sections=(*first, *_sections(measured, chapters, names)),
+        brief=f"{chapters[0].title} by {key}. {header.brief(measured[0])}",
+        test=measured[0].test,
+    )
+
+
+def _by_value(measured: Sequence[Measured], names: Sequence[str], key: str) -> tuple[Plot, ...]:
+    """Return the mean of the window of each tracking variable as bars, one for each value."""
+    places = [float(place) for place in range(len(names))]
+    plots = []
+    for at, steady in enumerate(measured[0].steady):
+        label, factor = words.metric(steady.metric)
+        found = [one.steady[at].numbers["average"] if at < len(one.steady) else None
+                 for one in measured]  # fmt: skip
+        values = [None if value is None else value * factor for value in found]
+        plots.append(
+            Plot(
+                f"by-value-{at + 1}",
+                f"{label}, mean of the window, of {steady.label or steady.metric}",
+                Axis(key, ticks=tuple(zip(places, names, strict=True))),
+                Axis(label, zero=True),
+                (Series(label, places, values, "bars", texts=list(map(words.value, values))),),
+            )
+        )
+    return tuple(plot for plot in plots if plot.drawable)
 
 
 def _facts(
