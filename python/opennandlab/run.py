@@ -171,13 +171,11 @@ class Simulation:
             stress: Keys of `nand.stress`; others go back to defaults, but for `count_reads`.
 
         Raises:
-            ConfigError: for a key that there is not, or a value out of range.
-
+            ConfigError: for an unknown key, or a value out of range.
         >>> Simulation("tlc_standard").set_stress(retention_h=8760.0)
         """
         known = self.device.to_dict()["nand"].get("stress", {}).get("count_reads", False)
-        wanted = {"count_reads": known, **stress}
-        changed = self.device.replace({"nand.stress": wanted})
+        changed = self.device.replace({"nand.stress": {"count_reads": known, **stress}})
         self._core.set_stress(json.dumps(changed.to_dict()["nand"]["stress"]))
         self.device = changed
 
