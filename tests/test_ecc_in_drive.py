@@ -100,6 +100,15 @@ def test_bit_true_reads_agree_with_the_model(ecc: dict[str, Any], rber: float) -
     assert model["uber_interval"] == [model["uber"]] * 2
 
 
+def test_bit_true_fates_are_the_same_with_and_without_time() -> None:
+    # Untimed, codewords are decoded side by side; each has its own noise.
+    drive = device({**LDPC, "fidelity": "bit_true"}, 1.75e-2, controller={"soft_read": {}})
+    with_time, without = (measured(drive, 70, timed=timed) for timed in (True, False))
+    assert without["recovery"] == with_time["recovery"]
+    assert without["recovery"]["soft"]["7"] > 0
+    assert sum(without["recovery"]["soft"].values()) + without["uncorrectable_reads"] == 70
+
+
 def test_margin_and_method_of_uber() -> None:
     low = measured(device(LDPC, 1e-3, controller={"soft_read": {}}), 200)
     assert low["uber_method"] == "extrapolated"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from typing import Any
 
 from opennandlab.config import WorkloadConfig
@@ -35,3 +36,18 @@ class History:
         self.names += [str(step["kind"]) for step in workload["precondition"]]
         self.names += [] if is_precondition else [str(workload["name"])]
         self.is_filled = self.is_filled or fills(workload.to_dict())
+
+
+@dataclass(frozen=True)
+class Past:
+    """What is known of a drive before a run.
+
+    Args:
+        facts: What belongs into the `run` section beside times and rates.
+        session: The steps before this one, where the drive had any; the result then says so.
+        is_filled: The whole space was written.
+    """
+
+    facts: dict[str, Any]
+    session: dict[str, Any] | None = None
+    is_filled: bool = False

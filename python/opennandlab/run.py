@@ -22,7 +22,7 @@ from opennandlab.config import (
 )
 from opennandlab.errors import ConfigError, ImageError, Interrupted, TraceError
 from opennandlab.files import write_atomically
-from opennandlab.history import History
+from opennandlab.history import History, Past
 from opennandlab.memory import check_memory
 from opennandlab.observation import Observation, Timeline, window_of
 from opennandlab.prediction import fills, predicted_waf
@@ -110,21 +110,14 @@ class Simulation:
         """Age the data: pages are read under another stress from now on.
 
         Args:
-            stress: The keys of `nand.stress`, such as `retention_h`; the others go back to their
-                defaults, but for `count_reads`.
+            stress: Keys of `nand.stress`; others go back to defaults, but for `count_reads`.
 
         Raises:
-            ConfigError: for a key that there is not, or a value out of range.
-
-        >>> import opennandlab as onl
-        >>> drive = onl.Simulation({"reliability": {"kind": "kim"}})
-        >>> drive.set_stress(retention_h=8760.0, temperature_c=30.0)
-        >>> drive.device["nand.stress.retention_h"]
-        8760.0
+            ConfigError: for an unknown key, or a value out of range.
+        >>> Simulation("tlc_standard").set_stress(retention_h=8760.0)
         """
-        known = self.device.to_dict()["nand"].get("stress", {})
-        wanted = {"count_reads": known.get("count_reads", False)} | stress
-        changed = self.device.replace({"nand.stress": wanted})
+        known = self.device.to_dict()["nand"].get("stress", {}).get("count_reads", False)
+        changed = self.device.replace({"nand.stress": {"count_reads": known, **stress}})
         self._core.set_stress(json.dumps(changed.to_dict()["nand"]["stress"]))
         self.device = changed
 
@@ -157,21 +150,6 @@ class Simulation:
         run = Run(self._core, self.device, loaded, seed=self.seed, past=past, watch=watch)
         self._history.add(loaded)
         return run.measure(progress=progress)
-
-
-@dataclass(frozen=True)
-class Past:
-    """What is known of a drive before a run.
-
-    Args:
-        facts: What belongs into the `run` section beside times and rates.
-        session: The steps before this one, where the drive had any; the result then says so.
-        is_filled: The whole space was written.
-    """
-
-    facts: dict[str, Any]
-    session: dict[str, Any] | None = None
-    is_filled: bool = False
 
 
 class Run:

@@ -18,16 +18,16 @@
 //! ```
 
 use opennandlab_ecc::PageCode;
-use serde_json::{json, Map, Value};
 
-use super::bit_true::{BitTrue, Fate};
+use super::bit_true::BitTrue;
 pub use super::code::{Algorithm, EccConfig, FerRow, Fidelity, ReliabilityClass};
 use super::disturb::{self, BlockReads};
-use super::fate::{Fates, Mix, Outcome};
+use super::fate::{Fates, Outcome};
+pub use super::figures::{ErrorFigures, ReadTally, TypeFigures};
 use super::recovery::{Extra, Ladder};
 use crate::geometry::Geometry;
 use crate::nand::{CellMode, Media};
-use crate::op::{Source, SOURCE_COUNT};
+use crate::op::Source;
 use crate::reliability::conditions::StressConfig;
 use crate::reliability::{RberModel, Stress};
 use crate::rng::Rng;
@@ -35,13 +35,13 @@ use crate::units::{BlockId, Ppn};
 
 /// What a read looks at.
 #[derive(Clone, Copy)]
-struct Slot {
+pub(super) struct Slot {
     /// Probability that the first read does not correct the page; [`UNKNOWN`] until it is asked.
     first_failure: f64,
     /// `-ln(1 - first_failure)`.
     hazard: f64,
     /// Where the outcome is.
-    outcome: u32,
+    pub(super) outcome: u32,
 }
 
 /// Stands for a probability that was not computed yet; beyond the fast path like any large one.
@@ -49,88 +49,29 @@ const UNKNOWN: f64 = 2.0;
 
 /// Reads of the drive by stress, and the failures among them.
 pub struct ReadErrors {
-    fates: Fates,
-    bit_true: Option<Box<BitTrue>>,
+    pub(super) fates: Fates,
+    pub(super) bit_true: Option<Box<BitTrue>>,
     /// Copybacks that a page may have behind it, and one.
-    copies: usize,
+    pub(super) copies: usize,
     /// Page types that the model tells apart; 1 where it does not.
-    types: usize,
+    pub(super) types: usize,
     /// Page type by place in the block; filled when a page type is first asked for.
-    type_at: Vec<u8>,
+    pub(super) type_at: Vec<u8>,
     /// Reads of blocks, where they are counted.
-    block_reads: Option<Box<BlockReads>>,
+    pub(super) block_reads: Option<Box<BlockReads>>,
     /// By kind of stress, grown as blocks wear.
-    slots: Vec<Slot>,
-    outcomes: Vec<Outcome>,
+    pub(super) slots: Vec<Slot>,
+    pub(super) outcomes: Vec<Outcome>,
     /// Raw bit error rate by erase count, for means over blocks; not a number until it is asked.
-    rates: Vec<f64>,
-    tally: ReadTally,
-    rng: Rng,
+    pub(super) rates: Vec<f64>,
+    pub(super) tally: ReadTally,
+    pub(super) rng: Rng,
     /// Of the other pages of a stripe that is rebuilt.
-    stripe_rng: Rng,
+    pub(super) stripe_rng: Rng,
     /// Hazard left until the next failure.
-    hazard_left: f64,
+    pub(super) hazard_left: f64,
     /// A page was lost: the outcome of its stress, and whether its stripe gave it back.
-    lost: Option<(u32, bool)>,
-}
-
-/// Counts that can be subtracted from later ones.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ReadTally {
-    /// Page reads by kind of stress.
-    pub reads_at: Vec<u64>,
-    /// Page reads that were corrected on each rung of the ladder; the first read is not counted.
-    pub recovered: Vec<u64>,
-    /// Pages that were rebuilt from their stripe.
-    pub rebuilt: u64,
-    /// Uncorrectable page reads by source.
-    pub uncorrectable: [u64; SOURCE_COUNT],
-    /// Pages that were decoded bit by bit.
-    pub decoded_pages: u64,
-    /// Codewords among them that were lost for good.
-    pub lost_codewords: u64,
-}
-
-/// Error figures of a span of reads.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ErrorFigures {
-    /// Page reads.
-    pub reads: u64,
-    /// Mean number of bits corrected in all of them.
-    pub corrected_bits: f64,
-    /// Mean number of uncorrectable pages among them.
-    pub uncorrectable_mean: f64,
-    /// Data errors per bit read, JESD218, analytic.
-    pub uber: f64,
-    /// Uncorrectable pages drawn.
-    pub uncorrectable: u64,
-    /// Mean raw bit error rate of the reads.
-    pub rber: f64,
-    /// Reads whose failure probability goes beyond what was measured of the code.
-    pub extrapolated_reads: u64,
-    /// Reads that were corrected on each rung after the first.
-    pub recovered: Vec<u64>,
-    /// Pages rebuilt from their stripe.
-    pub rebuilt: u64,
-    /// Data bits that were decoded bit by bit.
-    pub decoded_bits: u64,
-    /// Codewords among them that were lost for good.
-    pub lost_codewords: u64,
-    /// The same by page type; one entry where they are not told apart.
-    pub by_type: Vec<TypeFigures>,
-}
-
-/// Error figures of the reads of one page type, means of the model.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TypeFigures {
-    /// Page reads.
-    pub reads: u64,
-    /// Mean raw bit error rate on each rung of the ladder, the first read first.
-    pub rates: Vec<f64>,
-    /// Mean probability that a read is not corrected by any rung up to each.
-    pub beyond: Vec<f64>,
-    /// Data errors per bit read.
-    pub uber: f64,
+    pub(super) lost: Option<(u32, bool)>,
 }
 
 /// Failure probability above which reads are drawn one by one.
@@ -277,7 +218,7 @@ impl ReadErrors {
     /// Page type by the place in the block: rows go through the types in turn, lower page first,
     /// as the lists of `nand.timing` do. A block of one bit per cell has lower pages only.
     #[inline]
-    fn type_of(&mut self, media: &Media, ppn: Ppn) -> usize {
+    pub(super) fn type_of(&mut self, media: &Media, ppn: Ppn) -> usize {
         let geometry = media.geometry();
         if media.mode(geometry.block_of(ppn)) == CellMode::Slc {
             return 0;
@@ -291,77 +232,6 @@ impl ReadErrors {
             self.type_at = (0..geometry.pages_per_block).map(of).collect();
         }
         &self.type_at
-    }
-
-    /// As [`ReadErrors::record_page`] where nobody asks what it cost, so that pages can be decoded
-    /// together; [`ReadErrors::settle`] counts those that wait.
-    #[inline]
-    pub fn note_page(&mut self, media: &Media, ppn: Ppn, source: Source) {
-        if self.bit_true.is_none() || source != Source::Host {
-            self.record_page(media, ppn, source);
-            return;
-        }
-        let (hash, index) = self.page_to_decode(media, ppn);
-        let worst_rate = self.outcomes[index].worst_rate;
-        match self.bit_true.as_mut().and_then(|decoder| decoder.defer(hash, worst_rate, index)) {
-            Some(true) => self.settle(),
-            Some(false) => {}
-            None => {
-                self.decode(hash, index);
-            }
-        }
-    }
-
-    /// Decodes the pages that wait.
-    #[cold]
-    pub fn settle(&mut self) {
-        let Some(mut decoder) = self.bit_true.take() else { return };
-        let mut fates = Vec::new();
-        let outcomes = &self.outcomes;
-        decoder.settle(|index| &outcomes[index].rungs, |index, fate| fates.push((index, fate)));
-        self.bit_true = Some(decoder);
-        for (index, fate) in fates {
-            self.count_fate(index, fate);
-        }
-        self.lost = None;
-    }
-
-    #[cold]
-    fn decode_page(&mut self, media: &Media, ppn: Ppn) -> Extra {
-        self.lost = None;
-        let (hash, index) = self.page_to_decode(media, ppn);
-        self.decode(hash, index)
-    }
-
-    /// Counts a page that is to be decoded: a hash of its data, and where its outcome is.
-    fn page_to_decode(&mut self, media: &Media, ppn: Ppn) -> (u64, usize) {
-        let block = media.block_of(ppn);
-        let (erases, lpn) = (media.erase_count(block), media.lpn_at(ppn));
-        let page_type = if self.types == 1 { 0 } else { self.type_of(media, ppn) };
-        let kind = self.count_in(media, block, page_type, 1);
-        // Three odd constants keep the three apart; the generator mixes them.
-        let hash = u64::from(lpn).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            ^ u64::from(ppn.0).wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
-            ^ u64::from(erases).wrapping_mul(0x1656_67b1_9e37_79f9);
-        (hash, self.know(kind))
-    }
-
-    fn decode(&mut self, hash: u64, index: usize) -> Extra {
-        let outcome = &self.outcomes[index];
-        let Some(decoder) = &mut self.bit_true else { return Extra::default() };
-        let fate = decoder.read(hash, outcome.worst_rate, &outcome.rungs);
-        self.count_fate(index, fate);
-        self.fates.ladder.cost(fate.rung)
-    }
-
-    fn count_fate(&mut self, index: usize, fate: Fate) {
-        self.tally.decoded_pages += 1;
-        match fate.rung {
-            Some(0) => {}
-            Some(rung) => self.tally.recovered[rung] += 1,
-            None if self.lose(index, Source::Host) => {}
-            None => self.tally.lost_codewords += u64::from(fate.lost),
-        }
     }
 
     /// `page_count` pages of a block were read, whichever; returns what they cost together beyond
@@ -476,13 +346,13 @@ impl ReadErrors {
     }
 
     /// Classes of reads per block.
-    fn classes(&self) -> usize {
+    pub(super) fn classes(&self) -> usize {
         self.block_reads.as_ref().map_or(1, |_| disturb::CLASS_COUNT)
     }
 
     /// Counts reads of pages of one type of a block; returns their kind.
     #[inline]
-    fn count_in(
+    pub(super) fn count_in(
         &mut self,
         media: &Media,
         block: BlockId,
@@ -517,7 +387,7 @@ impl ReadErrors {
 
     /// Computes the outcome of a kind if it is not known; returns where it is.
     #[cold]
-    fn know(&mut self, kind: usize) -> usize {
+    pub(super) fn know(&mut self, kind: usize) -> usize {
         if self.slots[kind].first_failure < UNKNOWN {
             return self.slots[kind].outcome as usize;
         }
@@ -575,7 +445,7 @@ impl ReadErrors {
 
     /// No read corrects the page: its stripe gives it back, unless another page of it is lost too.
     /// Returns whether it did.
-    fn lose(&mut self, index: usize, source: Source) -> bool {
+    pub(super) fn lose(&mut self, index: usize, source: Source) -> bool {
         let failure = self.outcomes[index].failure;
         let is_rebuilt = self.fates.stripe > 0
             && self.rng.unit() < libm::pow(1.0 - failure, self.fates.others());
@@ -586,47 +456,6 @@ impl ReadErrors {
         }
         self.lost = Some((index as u32, is_rebuilt));
         is_rebuilt
-    }
-
-    /// Raw bit errors of the reads as the result states them: means of the model, and by page type
-    /// the share of reads that each rung leaves uncorrected.
-    pub fn raw_errors(&self, figures: &ErrorFigures) -> Value {
-        let types: Map<String, Value> = self
-            .page_types()
-            .iter()
-            .zip(&figures.by_type)
-            .filter(|(_, one)| one.reads > 0)
-            .map(|(name, one)| {
-                let row = json!({
-                    "reads": one.reads, "rber": one.rates[0], "rber_by_step": one.rates,
-                    "beyond_step": one.beyond, "uber": one.uber,
-                });
-                ((*name).to_owned(), row)
-            })
-            .collect();
-        let mut section = json!({
-            "rber": (figures.reads > 0).then_some(figures.rber),
-            "uncorrectable_expected": figures.uncorrectable_mean,
-            "page_types": types,
-        });
-        if let Some(reads) = self.reads_per_page_max() {
-            section["reads_per_page_max"] = json!(reads);
-        }
-        section
-    }
-
-    /// The factor by which the error rates of reads could grow until data errors per bit read come
-    /// to a limit; below 1 when they are beyond it, none when no factor leads there.
-    pub fn margin(&self, figures: &ErrorFigures, uber_max: f64) -> Option<f64> {
-        let of = |one: &TypeFigures| Mix {
-            share: one.reads as f64 / figures.reads as f64,
-            rates: one.rates.clone(),
-        };
-        let mixes: Vec<Mix> = figures.by_type.iter().filter(|one| one.reads > 0).map(of).collect();
-        if mixes.is_empty() {
-            return None;
-        }
-        self.fates.margin(&mixes, uber_max)
     }
 
     /// Raw bit error rate after so many program/erase cycles, under the stress of the drive, mean
@@ -660,82 +489,10 @@ impl ReadErrors {
     pub fn tally(&self) -> &ReadTally {
         &self.tally
     }
-
-    /// Figures of the reads since `earlier`.
-    pub fn figures_since(&self, earlier: &ReadTally) -> ErrorFigures {
-        let rungs = self.fates.ladder.rungs().len();
-        let one = TypeFigures {
-            rates: vec![0.0; rungs],
-            beyond: vec![0.0; rungs],
-            ..TypeFigures::default()
-        };
-        let mut figures =
-            ErrorFigures { by_type: vec![one; self.types], ..ErrorFigures::default() };
-        for (kind, &now) in self.tally.reads_at.iter().enumerate() {
-            let reads = now - earlier.reads_at.get(kind).copied().unwrap_or(0);
-            if reads == 0 {
-                continue;
-            }
-            let outcome = &self.outcomes[self.slots[kind].outcome as usize];
-            figures.add(reads, outcome);
-            figures.by_type[kind / self.classes() % self.types].add(reads, outcome);
-        }
-        figures.divide();
-        let before = |rung: usize| earlier.recovered.get(rung).copied().unwrap_or(0);
-        let rungs = self.tally.recovered.iter().enumerate();
-        figures.recovered = rungs.map(|(rung, now)| now - before(rung)).collect();
-        figures.rebuilt = self.tally.rebuilt - earlier.rebuilt;
-        let page_bits = u64::from(self.fates.code.page_bits());
-        figures.decoded_bits = (self.tally.decoded_pages - earlier.decoded_pages) * page_bits;
-        figures.lost_codewords = self.tally.lost_codewords - earlier.lost_codewords;
-        let failures = self.tally.uncorrectable.iter().zip(&earlier.uncorrectable);
-        figures.uncorrectable = failures.map(|(now, before)| now - before).sum();
-        figures
-    }
 }
 
 /// Bits of a cell, at most.
 const TYPES_MAX: usize = 4;
-
-impl ErrorFigures {
-    /// Adds reads of one outcome; rates are sums until [`ErrorFigures::divide`].
-    fn add(&mut self, reads: u64, outcome: &Outcome) {
-        self.reads += reads;
-        self.corrected_bits += reads as f64 * outcome.corrected_bits;
-        self.uncorrectable_mean += reads as f64 * outcome.loss;
-        self.uber += reads as f64 * outcome.uber;
-        self.rber += reads as f64 * outcome.rber();
-        self.extrapolated_reads += if outcome.is_extrapolated { reads } else { 0 };
-    }
-
-    /// Makes means of the sums of rates.
-    fn divide(&mut self) {
-        if self.reads > 0 {
-            self.uber /= self.reads as f64;
-            self.rber /= self.reads as f64;
-        }
-        self.by_type.iter_mut().filter(|one| one.reads > 0).for_each(TypeFigures::divide);
-    }
-}
-
-impl TypeFigures {
-    fn add(&mut self, reads: u64, outcome: &Outcome) {
-        self.reads += reads;
-        self.uber += reads as f64 * outcome.uber;
-        let mut least = 1.0_f64;
-        for (place, rung) in outcome.rungs.iter().enumerate() {
-            self.rates[place] += reads as f64 * rung.rate;
-            least = least.min(rung.failure);
-            self.beyond[place] += reads as f64 * least;
-        }
-    }
-
-    fn divide(&mut self) {
-        let reads = self.reads as f64;
-        self.uber /= reads;
-        self.rates.iter_mut().chain(&mut self.beyond).for_each(|sum| *sum /= reads);
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -16,6 +16,8 @@
 //! | `code` | the `ecc` section of a device file |
 //! | `ecc` | reads counted by stress, and the failures among them |
 //! | `fate` | what a read gives under a stress |
+//! | `figures` | means over the reads of a span |
+//! | `decoding` | host reads of a bit-true drive |
 //! | `recovery` | the ladder of retries and soft decisions |
 //! | `disturb` | reads of each block since its erase |
 //! | `bit_true` | reads that encode, flip bits and decode |
@@ -24,9 +26,11 @@ pub mod bit_true;
 pub mod breakdown;
 pub mod code;
 pub mod config;
+mod decoding;
 pub mod disturb;
 pub mod ecc;
 pub mod fate;
+pub mod figures;
 pub mod full;
 pub mod plain;
 pub mod recovery;

@@ -1,0 +1,185 @@
+//! Figures of a span of reads: exact sums over the counts of each kind of stress.
+//!
+//! Everything here is a difference of two tallies, weighted with the outcomes of the kinds. Rates
+//! are means over reads, and once more over those of each page type, since the types fail at rates
+//! that lie far apart: the mean of all would decide nothing.
+
+use serde_json::{json, Map, Value};
+
+use super::ecc::ReadErrors;
+use super::fate::{Mix, Outcome};
+use crate::op::SOURCE_COUNT;
+
+/// Counts that can be subtracted from later ones.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReadTally {
+    /// Page reads by kind of stress.
+    pub reads_at: Vec<u64>,
+    /// Page reads that were corrected on each rung of the ladder; the first read is not counted.
+    pub recovered: Vec<u64>,
+    /// Pages that were rebuilt from their stripe.
+    pub rebuilt: u64,
+    /// Uncorrectable page reads by source.
+    pub uncorrectable: [u64; SOURCE_COUNT],
+    /// Pages that were decoded bit by bit.
+    pub decoded_pages: u64,
+    /// Codewords among them that were lost for good.
+    pub lost_codewords: u64,
+}
+
+/// Error figures of a span of reads.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ErrorFigures {
+    /// Page reads.
+    pub reads: u64,
+    /// Mean number of bits corrected in all of them.
+    pub corrected_bits: f64,
+    /// Mean number of uncorrectable pages among them.
+    pub uncorrectable_mean: f64,
+    /// Data errors per bit read, JESD218, analytic.
+    pub uber: f64,
+    /// Uncorrectable pages drawn.
+    pub uncorrectable: u64,
+    /// Mean raw bit error rate of the reads.
+    pub rber: f64,
+    /// Reads whose failure probability goes beyond what was measured of the code.
+    pub extrapolated_reads: u64,
+    /// Reads that were corrected on each rung after the first.
+    pub recovered: Vec<u64>,
+    /// Pages rebuilt from their stripe.
+    pub rebuilt: u64,
+    /// Data bits that were decoded bit by bit.
+    pub decoded_bits: u64,
+    /// Codewords among them that were lost for good.
+    pub lost_codewords: u64,
+    /// The same by page type; one entry where they are not told apart.
+    pub by_type: Vec<TypeFigures>,
+}
+
+/// Error figures of the reads of one page type, means of the model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TypeFigures {
+    /// Page reads.
+    pub reads: u64,
+    /// Mean raw bit error rate on each rung of the ladder, the first read first.
+    pub rates: Vec<f64>,
+    /// Mean probability that a read is not corrected by any rung up to each.
+    pub beyond: Vec<f64>,
+    /// Data errors per bit read.
+    pub uber: f64,
+}
+
+impl ReadErrors {
+    /// Figures of the reads since `earlier`.
+    pub fn figures_since(&self, earlier: &ReadTally) -> ErrorFigures {
+        let rungs = self.fates.ladder.rungs().len();
+        let one = TypeFigures {
+            rates: vec![0.0; rungs],
+            beyond: vec![0.0; rungs],
+            ..TypeFigures::default()
+        };
+        let mut figures =
+            ErrorFigures { by_type: vec![one; self.types], ..ErrorFigures::default() };
+        for (kind, &now) in self.tally.reads_at.iter().enumerate() {
+            let reads = now - earlier.reads_at.get(kind).copied().unwrap_or(0);
+            if reads == 0 {
+                continue;
+            }
+            let outcome = &self.outcomes[self.slots[kind].outcome as usize];
+            figures.add(reads, outcome);
+            figures.by_type[kind / self.classes() % self.types].add(reads, outcome);
+        }
+        figures.divide();
+        let before = |rung: usize| earlier.recovered.get(rung).copied().unwrap_or(0);
+        let rungs = self.tally.recovered.iter().enumerate();
+        figures.recovered = rungs.map(|(rung, now)| now - before(rung)).collect();
+        figures.rebuilt = self.tally.rebuilt - earlier.rebuilt;
+        let page_bits = u64::from(self.fates.code.page_bits());
+        figures.decoded_bits = (self.tally.decoded_pages - earlier.decoded_pages) * page_bits;
+        figures.lost_codewords = self.tally.lost_codewords - earlier.lost_codewords;
+        let failures = self.tally.uncorrectable.iter().zip(&earlier.uncorrectable);
+        figures.uncorrectable = failures.map(|(now, before)| now - before).sum();
+        figures
+    }
+
+    /// Raw bit errors of the reads as the result states them: means of the model, and by page type
+    /// the share of reads that each rung leaves uncorrected.
+    pub fn raw_errors(&self, figures: &ErrorFigures) -> Value {
+        let types: Map<String, Value> = self
+            .page_types()
+            .iter()
+            .zip(&figures.by_type)
+            .filter(|(_, one)| one.reads > 0)
+            .map(|(name, one)| {
+                let row = json!({
+                    "reads": one.reads, "rber": one.rates[0], "rber_by_step": one.rates,
+                    "beyond_step": one.beyond, "uber": one.uber,
+                });
+                ((*name).to_owned(), row)
+            })
+            .collect();
+        let mut section = json!({
+            "rber": (figures.reads > 0).then_some(figures.rber),
+            "uncorrectable_expected": figures.uncorrectable_mean,
+            "page_types": types,
+        });
+        if let Some(reads) = self.reads_per_page_max() {
+            section["reads_per_page_max"] = json!(reads);
+        }
+        section
+    }
+
+    /// The factor by which the error rates of reads could grow until data errors per bit read come
+    /// to a limit; below 1 when they are beyond it, none when no factor leads there.
+    pub fn margin(&self, figures: &ErrorFigures, uber_max: f64) -> Option<f64> {
+        let of = |one: &TypeFigures| Mix {
+            share: one.reads as f64 / figures.reads as f64,
+            rates: one.rates.clone(),
+        };
+        let mixes: Vec<Mix> = figures.by_type.iter().filter(|one| one.reads > 0).map(of).collect();
+        if mixes.is_empty() {
+            return None;
+        }
+        self.fates.margin(&mixes, uber_max)
+    }
+}
+
+impl ErrorFigures {
+    /// Adds reads of one outcome; rates are sums until [`ErrorFigures::divide`].
+    fn add(&mut self, reads: u64, outcome: &Outcome) {
+        self.reads += reads;
+        self.corrected_bits += reads as f64 * outcome.corrected_bits;
+        self.uncorrectable_mean += reads as f64 * outcome.loss;
+        self.uber += reads as f64 * outcome.uber;
+        self.rber += reads as f64 * outcome.rber();
+        self.extrapolated_reads += if outcome.is_extrapolated { reads } else { 0 };
+    }
+
+    /// Makes means of the sums of rates.
+    fn divide(&mut self) {
+        if self.reads > 0 {
+            self.uber /= self.reads as f64;
+            self.rber /= self.reads as f64;
+        }
+        self.by_type.iter_mut().filter(|one| one.reads > 0).for_each(TypeFigures::divide);
+    }
+}
+
+impl TypeFigures {
+    fn add(&mut self, reads: u64, outcome: &Outcome) {
+        self.reads += reads;
+        self.uber += reads as f64 * outcome.uber;
+        let mut least = 1.0_f64;
+        for (place, rung) in outcome.rungs.iter().enumerate() {
+            self.rates[place] += reads as f64 * rung.rate;
+            least = least.min(rung.failure);
+            self.beyond[place] += reads as f64 * least;
+        }
+    }
+
+    fn divide(&mut self) {
+        let reads = self.reads as f64;
+        self.uber /= reads;
+        self.rates.iter_mut().chain(&mut self.beyond).for_each(|sum| *sum /= reads);
+    }
+}
