@@ -38,7 +38,8 @@ SHOWN = {
     ],
     "xsr": ["mb_s", "tp-all", "tp-1-2", "tp-2-3", "art", "mrt", "results"],
     "surface": [
-        "3d-surface", "3d-surface-log", "3d-columns", "map", "iops", "by-block-size-log",
+        "3d-surface", "3d-surface-log", "3d-columns", "map", "map-log", "iops",
+        "by-block-size-log",
         "by-block-size-linear", *STEADY,
     ],
     "stability": [

@@ -6,6 +6,8 @@ Named things take the palette of Okabe and Ito, as all charts of this package do
 
 from __future__ import annotations
 
+import bisect
+import math
 from collections.abc import Sequence
 
 from opennandlab.reports.chart import COLOURS
@@ -71,6 +73,10 @@ def marker(plot: Plot, index: int) -> str:
 
 def of_height(relief: Relief, value: float) -> str:
     """Return the colour of a value of a relief; one colour for a whole band, where it has bands."""
+    if relief.shape == "bands" and relief.z.scale == "log":
+        edges = band_edges(relief)
+        place = min(max(bisect.bisect_right(edges, value) - 1, 0), len(edges) - 2)
+        return shade((place + 0.5) / (len(edges) - 1))
     if relief.band:
         steps = max(round(top_of_bands(relief) / relief.band), 1)
         return shade((min(int(value / relief.band), steps - 1) + 0.5) / steps)
@@ -86,7 +92,12 @@ def top_of_bands(relief: Relief) -> float:
 
 
 def band_edges(relief: Relief) -> Sequence[float]:
-    """Return the edges of all bands."""
+    """Return the edges of all bands; on a log scale 1, 2 and 5 of each decade."""
+    if relief.z.scale == "log":
+        powers = range(relief.floor_power, relief.floor_power + math.ceil(relief.height_top) + 1)
+        steps = [factor * 10.0**power for power in powers for factor in (1, 2, 5)]
+        # Up to the first edge above everything.
+        return steps[: sum(step < relief.top for step in steps) + 1]
     if not relief.band:
         return (0.0, relief.top)
     count = round(top_of_bands(relief) / relief.band)

@@ -255,7 +255,11 @@ def _bands(figure: Figure, relief: Relief, box: Box) -> None:
     edges = list(colours.band_edges(relief))
     if len(edges) < 3:
         edges = np.linspace(0.0, edges[-1], 11).tolist()
-    middles = [(low + high) / 2 for low, high in itertools.pairwise(edges)]
+    is_log = relief.z.scale == "log"
+    middles = [
+        math.sqrt(low * high) if is_log else (low + high) / 2
+        for low, high in itertools.pairwise(edges)
+    ]
     palette = ListedColormap([colours.of_height(relief, value) for value in middles])
     drawn = axes.pcolormesh(z, cmap=palette, norm=BoundaryNorm(edges, palette.N))
     axes.set_xticks(np.arange(len(relief.columns)) + 0.5, relief.columns)

@@ -224,7 +224,7 @@ def _clock(measured: Measured) -> str:
 def foot(measured: Measured) -> str:
     """Return the line below everything."""
     made = tool(measured)
-    digest = f", digest {measured.digest}" if measured.digest else ""
+    digest = f", digest {measured.digest[:16]}" if measured.digest else ""
     return f"Measured by {made}{digest}. {CLAIM}"
 
 

@@ -340,22 +340,25 @@ def _scale(relief: Relief) -> list[list[float | str]]:
 
 def _bands(relief: Relief) -> dict[str, Any]:
     width, depth = len(relief.columns), len(relief.rows)
-    edges = list(colours.band_edges(relief))
+    edges = [relief.height(edge) or 0.0 for edge in colours.band_edges(relief)]
+    marks = height_ticks(relief)
+    is_log = relief.z.scale == "log"
     return {
         "data": [
             {
                 "type": "contour",
                 "x": list(range(width)),
                 "y": list(range(depth)),
-                "z": [list(row) for row in relief.values],
+                "z": [[relief.height(value) for value in row] for row in relief.values],
                 "text": [[_name(relief, x, y) for x in range(width)] for y in range(depth)],
                 "hoverinfo": "text",
                 "autocontour": False,
                 "contours": {
                     "start": edges[0],
                     "end": edges[-1],
-                    "size": relief.band or edges[-1] / 10,
-                    "coloring": "heatmap" if not relief.band else "fill",
+                    # Thirds of a decade are about 1, 2 and 5.
+                    "size": 1 / 3 if is_log else relief.band or edges[-1] / 10,
+                    "coloring": "fill" if relief.band else "heatmap",
                 },
                 "line": {"width": 0.6, "color": "rgba(255,255,255,0.8)"},
                 "colorscale": _scale(relief),
@@ -363,7 +366,8 @@ def _bands(relief: Relief) -> dict[str, Any]:
                 "zmax": edges[-1],
                 "colorbar": {
                     "title": {"text": relief.z.label},
-                    "tickvals": edges[:: max(1, len(edges) // 10)],
+                    "tickvals": [place for place, _ in marks],
+                    "ticktext": [text for _, text in marks],
                     "thickness": 16,
                 },
             }

@@ -211,7 +211,8 @@ def _band_legend(relief: Relief, top: float) -> Iterator[str]:
     edges = list(colours.band_edges(relief))
     for place, (low, high) in enumerate(itertools.pairwise(edges)):
         left, up = LEFT + 112 * (place % 6), top + 22 * (place // 6)
-        colour = colours.of_height(relief, (low + high) / 2)
+        middle = math.sqrt(low * high) if relief.z.scale == "log" else (low + high) / 2
+        colour = colours.of_height(relief, middle)
         yield f'<rect x="{left}" y="{up - 9}" width="14" height="12" fill="{colour}"/>'
         yield _text(left + 19, up + 2, f"{short(low)}–{short(high)}", "start")
 

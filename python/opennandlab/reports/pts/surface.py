@@ -7,6 +7,7 @@ is chosen so that a dozen bands or so reach the top of what was measured.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from opennandlab.reports.chart import nice_ticks
 from opennandlab.reports.pts import iops, steady, tables, words
@@ -59,7 +60,7 @@ def _map(grid: iops.Grid) -> Iterator[Relief]:
     top = max(grid.values())
     steps = [value for value, _ in nice_ticks(0.0, max(top, 1e-9) / 2)]
     band = steps[1] if len(steps) > 1 else max(top, 1.0)
-    yield Relief(
+    linear = Relief(
         "map",
         f"IOPS by block size and mix, in bands of {words.number(float(f'{band:.9g}'))} IOPS",
         "read / write mix, %",
@@ -71,3 +72,7 @@ def _map(grid: iops.Grid) -> Iterator[Relief]:
         "bands",
         band,
     )
+    yield linear
+    if min(grid.values()) > 0 and top > iops.LOG_RATIO_MIN * min(grid.values()):
+        title = "IOPS by block size and mix, in bands of 1, 2 and 5"
+        yield replace(linear, id="map-log", title=title, z=Axis("IOPS", "log"), band=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from opennandlab.reports.pts import words
 from opennandlab.reports.pts.model import Cell, Section, Table
@@ -10,6 +11,8 @@ from opennandlab.reports.pts.source import Block, CellRow, Measured, plain
 
 # Decimals by unit, as the tables of the SNIA PTS tutorial of 2013 have them.
 DIGITS = {"IOPS": 1, "MB/s": 1, "ms": 3, "us": 1, "µs": 1, "%": 1, "WAF": 3}
+# From here on microseconds are hard to read.
+LONG_US = 1e4
 PERCENTILES = (
     ("99 %", "lat_us_p99"),
     ("99.9 %", "lat_us_p999"),
@@ -19,7 +22,14 @@ PERCENTILES = (
 
 
 def of_block(block: Block) -> Table:
-    """Return a table of the document as the report shows it."""
+    """Return a table of the document as the report shows it; long times in ms instead of µs."""
+    numbers = [value for row in block.values for value in row if isinstance(value, float)]
+    if block.unit in {"us", "µs"} and max(numbers, default=0.0) >= LONG_US:
+        values = tuple(
+            tuple(value * 1e-3 if isinstance(value, float) else value for value in row)
+            for row in block.values
+        )
+        block = replace(block, unit="ms", values=values)
     unit = f", {block.unit}" if block.unit and block.unit not in block.title else ""
     return Table(
         block.id,
