@@ -18,7 +18,7 @@ from opennandlab.cli import app
 from opennandlab.cli._pts_run import line
 from opennandlab.errors import ConfigError
 from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings
-from opennandlab.pts.engine import Progress
+from opennandlab.pts.record import Progress
 from opennandlab.pts.suite import Job, vary
 from opennandlab.stats.steady import steady_state
 from opennandlab.targets.base import TargetError

@@ -12,7 +12,7 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._pts_options import Asked
 
 if TYPE_CHECKING:
-    from opennandlab.pts.engine import Progress
+    from opennandlab.pts.record import Progress
     from opennandlab.pts.runner import Place
     from opennandlab.pts.suite import Job, Suite
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 from opennandlab.pts.document import table
-from opennandlab.pts.engine import Bench, Cell
+from opennandlab.pts.engine import Bench
 from opennandlab.pts.patterns import DATABASE, FILE_SERVER, WEB_SERVER
 from opennandlab.pts.plan import RANDOM_LOAD, Test
+from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import prepare_steady
 
 PATTERNS = (FILE_SERVER, WEB_SERVER, DATABASE)

@@ -13,9 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 from opennandlab.pts.document import table
-from opennandlab.pts.engine import Bench, Cell
+from opennandlab.pts.engine import Bench
 from opennandlab.pts.evenness import evenness
 from opennandlab.pts.plan import Test
+from opennandlab.pts.record import Cell
 from opennandlab.targets.base import ActiveRange
 
 # Share of the user capacity in use -> its name: 1 / 1.25 leaves 25 % of what is used as more spare.

@@ -21,9 +21,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from opennandlab.pts.document import histogram, table
-from opennandlab.pts.engine import Bench, Cell
+from opennandlab.pts.engine import Bench
 from opennandlab.pts.patterns import Pattern
 from opennandlab.pts.plan import Option
+from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, until_steady, write_to_steady
 
 STEPS = (1, 2, 4, 6, 8, 16, 32)

@@ -19,7 +19,8 @@ from typing import Any
 from opennandlab import _core
 from opennandlab.canonical import digest, readable_json
 from opennandlab.files import write_atomically
-from opennandlab.pts.engine import COLUMNS, Bench, Cell
+from opennandlab.pts.engine import Bench
+from opennandlab.pts.record import COLUMNS, Cell
 from opennandlab.stats.histogram import Histogram
 
 SCHEMA = "opennandlab.pts/1"

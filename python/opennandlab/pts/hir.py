@@ -18,8 +18,9 @@ from __future__ import annotations
 from typing import Any
 
 from opennandlab.pts.document import table
-from opennandlab.pts.engine import Bench, Cell
+from opennandlab.pts.engine import Bench
 from opennandlab.pts.plan import RANDOM_LOAD, Test
+from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import mean, write_to_steady
 from opennandlab.pts.words import name
 from opennandlab.targets.base import Limit, Stimulus

@@ -15,8 +15,9 @@ from dataclasses import replace
 from typing import Any
 
 from opennandlab.pts.document import table
-from opennandlab.pts.engine import Bench, Cell
+from opennandlab.pts.engine import Bench
 from opennandlab.pts.plan import RANDOM_LOAD, Test
+from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, mean, until_steady, write_to_steady
 from opennandlab.targets.base import ActiveRange, Limit, Stimulus, Zone
 

@@ -17,7 +17,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opennandlab.pts.engine import Bench, Cell
+from opennandlab.pts.engine import Bench
+from opennandlab.pts.record import Cell
 from opennandlab.stats.histogram import Histogram
 from opennandlab.stats.steady import WINDOW_ROUNDS, SteadyState, steady_state
 from opennandlab.targets.base import Limit, Stimulus

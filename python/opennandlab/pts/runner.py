@@ -13,9 +13,10 @@ from typing import Any
 from opennandlab import _core
 from opennandlab.errors import OpenNandLabError, OutputError
 from opennandlab.pts import document as documents
-from opennandlab.pts.engine import CHECKPOINT_S, Bench, Watcher
+from opennandlab.pts.engine import CHECKPOINT_S, Bench
 from opennandlab.pts.journal import Journal
 from opennandlab.pts.plan import Plan, Settings, Test, make_plan
+from opennandlab.pts.record import Watcher
 from opennandlab.pts.rehearsal import rehearse
 from opennandlab.targets.base import Target
 

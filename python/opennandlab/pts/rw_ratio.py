@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from opennandlab.pts.document import table
-from opennandlab.pts.engine import Bench, Cell
+from opennandlab.pts.engine import Bench
 from opennandlab.pts.plan import RANDOM_LOAD, Test
+from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import prepare_steady
 from opennandlab.pts.words import kib, mix, name
 

@@ -14,8 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 from opennandlab.pts.document import table
-from opennandlab.pts.engine import Bench, Cell
+from opennandlab.pts.engine import Bench
 from opennandlab.pts.plan import SEQUENTIAL_LOAD, Option, Test
+from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, until_steady
 from opennandlab.pts.words import kib, mix, name
 

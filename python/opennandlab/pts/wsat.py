@@ -24,9 +24,10 @@ from dataclasses import replace
 from typing import Any
 
 from opennandlab.pts import latency
-from opennandlab.pts.engine import Bench, Cell
+from opennandlab.pts.engine import Bench
 from opennandlab.pts.patterns import COMPOSITE
 from opennandlab.pts.plan import RANDOM_LOAD, Option, Test
+from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, mean, until_steady
 from opennandlab.pts.time_base import HOUR_S
 from opennandlab.pts.words import name

@@ -18,8 +18,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from opennandlab.pts.document import table
-from opennandlab.pts.engine import Bench, Cell
+from opennandlab.pts.engine import Bench
 from opennandlab.pts.plan import SEQUENTIAL_LOAD, Option, Test
+from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import mean
 from opennandlab.pts.words import name
 
