@@ -24,6 +24,7 @@
 #![allow(clippy::float_cmp, clippy::cast_possible_wrap)]
 
 mod bit_flip;
+mod check;
 mod float;
 mod flooding;
 mod gallager_b;
@@ -192,7 +193,10 @@ impl DecoderConfig {
         if self.algorithm.is_offset() {
             Weaken::Offset((self.offset * LLR_UNITS).round() as u8)
         } else {
-            Weaken::Scale(((self.scale * 256.0).round() as u16).max(1))
+            match ((self.scale * 256.0).round() as u16).max(1) {
+                192 => Weaken::ThreeQuarters,
+                scale => Weaken::Scale(scale),
+            }
         }
     }
 
@@ -241,12 +245,21 @@ impl Graph {
     /// Lanes in which any check fails.
     #[inline(always)]
     fn unsatisfied(&self, hard: &[u64]) -> u64 {
-        self.rows().fold(0, |failed, (first, limit)| {
-            let parity = self.columns[first..limit]
-                .iter()
-                .fold(0, |parity, &column| parity ^ hard[column as usize]);
-            failed | parity
-        })
+        let mut failed = 0;
+        for (first, limit) in self.rows() {
+            // Four at a time, so that one need not wait for the other.
+            let (fours, rest) = self.columns[first..limit].as_chunks::<4>();
+            let mut parity = 0;
+            for four in fours {
+                let [a, b, c, d] = four.map(|column| hard[column as usize]);
+                parity ^= (a ^ b) ^ (c ^ d);
+            }
+            for &column in rest {
+                parity ^= hard[column as usize];
+            }
+            failed |= parity;
+        }
+        failed
     }
 }
 
@@ -351,7 +364,7 @@ impl<E: Engine> Kernel for Batch<'_, E> {
             self.engine.sweep::<V>(self.graph);
             iteration += 1;
         }
-        transpose::write_bits(&self.decisions.kept, &self.graph.sent, self.out.hard);
+        transpose::write_bits::<V>(&self.decisions.kept, &self.graph.sent, self.out.hard);
     }
 }
 
@@ -509,8 +522,9 @@ impl Decoder {
         let weaken = config.weaken();
         match config.algorithm {
             Algorithm::LayeredNms | Algorithm::LayeredOms => {
+                let path = self.path;
                 let engine =
-                    self.engines.layered.get_or_insert_with(|| Layered::new(graph, weaken));
+                    self.engines.layered.get_or_insert_with(|| Layered::new(graph, weaken, path));
                 let out = &mut Output { hard, ok, iterations };
                 each_batch(engine, graph, config, self.path, &mut self.decisions, llrs, out);
             }
