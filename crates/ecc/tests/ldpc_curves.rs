@@ -382,7 +382,7 @@ fn rows() -> Vec<Row> {
 /// The largest factors of 8 bits below and above a recorded rate.
 ///
 /// No record is of 8-bit arithmetic: all are of floats, so the limits add what rounding does to
-/// what statistics do. Upwards that is a fifth, and twice the rate at most. Downwards it is nothing,
+/// what statistics do. Upwards that is a fifth, and twice the rate at most. Downwards it is none,
 /// but where the factor is 1: plain min-sum trusts its minima too much, and messages that are cut
 /// and rounded down act as an offset, which is better (0.53 to 0.70 of the recorded rate; 0.86 at
 /// least elsewhere). At 5 dB, though, these lose 2.5 times as many frames: that row fails.
