@@ -45,8 +45,8 @@ fmt: .venv/dev ## lay out all code
 generate: .venv/installed ## rewrite schema/ and docs/reference/ from the installed package
 	$(BIN)/python tools/generate.py
 
-bench: ## rates of the simulator on this machine
-	cargo bench --locked -p opennandlab-sim
+bench: ## rates of the simulator and of the codes on this machine
+	cargo bench --locked -p opennandlab-sim -p opennandlab-ecc
 
 fuzz: ## the property tests with 50 times as many cases
 	PROPTEST_CASES=12800 cargo test --locked --all-features

@@ -269,6 +269,7 @@ def test_speed_is_measured_in_bits() -> None:
     assert document["information_mbit_s"] > 1.0
     ratio = document["coded_mbit_s"] / document["information_mbit_s"]
     assert ratio == pytest.approx(255 / 223)
+    assert document["rows"][0]["information_mbit_s_max"] >= document["information_mbit_s"]
     assert document["rows"][0]["decoded_share"] == 1.0
     beyond = ecc.speed(SHORT, bit_errors=6, seconds=0.05)
     assert beyond["rows"][0]["decoded_share"] < 0.2

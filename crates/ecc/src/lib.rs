@@ -3,11 +3,14 @@
 //! ```text
 //!   raw bit error rate ──► Code ──► PageCode ──► page failure, corrected bits, UBER
 //!                      a codeword   a page of codewords
+//!
+//!   data ──► bch, ldpc: encode ──► channel ──► decode ──► monte_carlo: counted failures
 //! ```
 //!
-//! What is here is arithmetic on the *parameters* of a code: lengths, parity, and the exact
-//! probability that a bounded-distance decoder fails. Encoding and decoding of data are left out.
-//! A new code is one file in [`codes`] and one row in its `mod.rs`.
+//! Two halves. [`codes`] and what is at the top are arithmetic on the *parameters* of a code:
+//! lengths, parity, and the exact probability that a bounded-distance decoder fails; a new code is
+//! one file in [`codes`] and one row in its `mod.rs`. [`bch`] and [`ldpc`] encode and decode bits,
+//! [`channel`] harms them as flash does, and [`monte_carlo`] counts what is lost.
 
 pub mod bch;
 mod beta_binomial;

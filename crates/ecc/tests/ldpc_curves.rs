@@ -379,8 +379,19 @@ fn rows() -> Vec<Row> {
     awgn_rows().into_iter().chain(symmetric_rows()).chain(sensing_rows()).collect()
 }
 
-/// Measures rows; fails where floats leave the tolerance. Eight bits may lose a little: they are
-/// printed, and must stay within twice the recorded rate.
+/// The largest factors of 8 bits below and above a recorded rate.
+///
+/// No record is of 8-bit arithmetic: all are of floats, so the limits add what rounding does to
+/// what statistics do. Upwards that is a fifth, and twice the rate at most. Downwards it is none,
+/// but where the factor is 1: plain min-sum trusts its minima too much, and messages that are cut
+/// and rounded down act as an offset, which is better (0.53 to 0.70 of the recorded rate; 0.86 at
+/// least elsewhere). At 5 dB, though, these lose 2.5 times as many frames: that row fails.
+fn eight_bit_limits(row: &Row) -> (f64, f64) {
+    let below = if row.scale > 0.99 { 2.0 } else { row.tolerance() };
+    (below, (row.tolerance() * 1.2).min(2.0))
+}
+
+/// Measures rows; fails where they leave the tolerance.
 fn check(rows: &[Row], forms: &[Form], errors: u64) {
     let mut missed = Vec::new();
     for row in rows {
@@ -393,10 +404,12 @@ fn check(rows: &[Row], forms: &[Form], errors: u64) {
                 continue;
             };
             println!("{line}");
-            let allowed = if form == Form::Bytes { 2.0 } else { row.tolerance() };
-            // The record's own 100 errors and ours add up to 20 % at two sigma, within 1.35.
-            // With a factor of 1, rounding down in 8 bits acts as an offset and may do better.
-            if ratio > allowed || (form == Form::Float && ratio < 1.0 / allowed) {
+            // The record's own 100 errors and ours add up to 28 % at two sigma, within 1.35.
+            let (below, above) = match form {
+                Form::Float => (row.tolerance(), row.tolerance()),
+                Form::Bytes => eight_bit_limits(row),
+            };
+            if ratio > above || ratio < 1.0 / below {
                 missed.push(line);
             }
         }

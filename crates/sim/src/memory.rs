@@ -1,4 +1,4 @@
-//! Large arrays and cache hints: the only file of the workspace with `unsafe`.
+//! Large arrays and cache hints: the only file of the simulator with `unsafe`.
 //!
 //! An FTL at memory speed waits for memory, not for arithmetic. Two hints to the machine make the
 //! difference and change no result: arrays of more than 2 MiB ask for huge pages (one TLB entry

@@ -227,7 +227,7 @@ def speed(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Speed of decoding alone on one thread, in 10^6 bits per second."""
+    """Speed of decoding alone on one thread, in 10^6 bits per second of its time."""
     with terminal.guard(as_json=as_json):
         from opennandlab.ecc.timing import speed as measure
 

@@ -223,38 +223,37 @@ mod tests {
 
     #[test]
     fn errors_name_the_line() {
-        assert_eq!(refused(""), "line 1: the text ends; expected columns and rows");
-        assert_eq!(refused("7 x"), "line 1: `x`; accepted: whole numbers from 0");
-        assert_eq!(refused("7"), "line 1: 1 numbers; accepted: 2, columns and rows");
-        assert_eq!(
-            refused("4000000000 3\n3 4"),
-            "line 1: 4000000000 columns; accepted: 1 to 524288"
-        );
-        assert_eq!(
-            refused(&HAMMING.replace("3 4\n1 1", "3 9\n1 1")),
-            "line 2: largest weights 3 and 9; accepted: at most 3 in a column and 7 in a row"
-        );
-        assert_eq!(
-            refused(&HAMMING.replace("1 1 1 2", "1 1 1 1")),
-            "line 4: 11 ones by columns, 12 by rows; accepted: equal numbers up to 8388608"
-        );
-        assert_eq!(
-            refused(&HAMMING.replace("1 2 0\n", "1 4 0\n")),
-            "line 8: entry 4; accepted: 1 to 3, 0 as padding"
-        );
-        assert_eq!(
-            refused(&HAMMING.replace("1 2 0\n", "1 1 0\n")),
-            "line 8: entry 1 twice; accepted: each at most once"
-        );
-        assert_eq!(
-            refused(&HAMMING.replace("1 2 0\n", "1 0 0\n")),
-            "line 8: column 4 lists 1 ones and 2 zeros; accepted: 2 ones, zeros up to 3 in all"
-        );
-        assert_eq!(
-            refused(&HAMMING.replace("1 4 5 7", "1 3 5 7")),
-            "line 12: row 1 lists other columns than those that list it"
-        );
-        assert_eq!(refused(&format!("{HAMMING}1\n")), "line 15: text after the last list");
+        for (text, error) in [
+            ("", "line 1: the text ends; expected columns and rows"),
+            ("7 x", "line 1: `x`; accepted: whole numbers from 0"),
+            ("7", "line 1: 1 numbers; accepted: 2, columns and rows"),
+            ("4000000000 3\n3 4", "line 1: 4000000000 columns; accepted: 1 to 524288"),
+            (&format!("{HAMMING}1\n"), "line 15: text after the last list"),
+        ] {
+            assert_eq!(refused(text), error);
+        }
+        for (from, to, error) in [
+            (
+                "3 4\n1 1",
+                "3 9\n1 1",
+                "line 2: largest weights 3 and 9; accepted: at most 3 in a column and 7 in a row",
+            ),
+            (
+                "1 1 1 2",
+                "1 1 1 1",
+                "line 4: 11 ones by columns, 12 by rows; accepted: equal numbers up to 8388608",
+            ),
+            ("1 2 0\n", "1 4 0\n", "line 8: entry 4; accepted: 1 to 3, 0 as padding"),
+            ("1 2 0\n", "1 1 0\n", "line 8: entry 1 twice; accepted: each at most once"),
+            (
+                "1 2 0\n",
+                "1 0 0\n",
+                "line 8: column 4 lists 1 ones and 2 zeros; accepted: 2 ones, zeros up to 3 in all",
+            ),
+            ("1 4 5 7", "1 3 5 7", "line 12: row 1 lists other columns than those that list it"),
+        ] {
+            assert_eq!(refused(&HAMMING.replace(from, to)), error);
+        }
     }
 
     #[test]

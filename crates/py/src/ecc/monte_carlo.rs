@@ -1,7 +1,6 @@
 //! Codes and tasks for Python: frames go through in bulk, without the GIL.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use opennandlab_ecc::channel::{BitErrors, Channel, Rng};
 use opennandlab_ecc::monte_carlo::{run_chunk, Codec, Codewords, Prepared, Task};
@@ -101,6 +100,9 @@ pub(crate) struct EccTask {
 /// Frames, frame errors, undetected ones, bit errors, failures, channel errors, iterations.
 type Counts = (u64, u64, u64, u64, u64, u64, u64);
 
+/// The fewest rounds of [`EccTask::speed`].
+const ROUNDS_MIN: usize = 5;
+
 /// Frames and seconds of each round, words decoded of a pass, mean iterations.
 type Speed = (Vec<(u64, f64)>, usize, Option<f64>);
 
@@ -156,23 +158,39 @@ impl EccTask {
     }
 
     /// Decodes `frames` prepared frames over and over, for `seconds` in each of `rounds`; frames
-    /// and seconds of each round, words decoded of a pass, and mean iterations.
-    fn speed(&self, py: Python<'_>, frames: usize, seconds: f64, rounds: usize) -> PyResult<Speed> {
+    /// and seconds of each round, words decoded of a pass, and mean iterations. Seconds are those
+    /// of `clock`, a function of Python that is called on this thread.
+    #[allow(clippy::needless_pass_by_value)] // `Py` is moved to where there is no GIL
+    fn speed(
+        &self,
+        py: Python<'_>,
+        frames: usize,
+        seconds: f64,
+        rounds: usize,
+        clock: Py<PyAny>,
+    ) -> PyResult<Speed> {
         doorway(py, || {
+            let now = || {
+                Python::attach(|py| clock.call0(py)?.extract::<f64>(py)).map_err(Failure::Python)
+            };
+            let limit = seconds * rounds as f64;
             let mut prepared = Prepared::new(&self.codec, &self.task, frames);
             let decoded = prepared.decode();
-            let times = (0..rounds).map(|_| {
-                let (began, mut done) = (Instant::now(), 0);
-                loop {
+            let mut times = Vec::with_capacity(rounds);
+            let mut total = 0.0;
+            // A pass may take longer than a round should: then there are fewer of them.
+            while times.len() < rounds && (times.len() < ROUNDS_MIN || total < limit) {
+                let (began, mut done) = (now()?, 0);
+                let mut elapsed = 0.0;
+                while elapsed < seconds {
                     prepared.decode();
                     done += prepared.frames() as u64;
-                    let elapsed = began.elapsed().as_secs_f64();
-                    if elapsed >= seconds {
-                        return (done, elapsed);
-                    }
+                    elapsed = now()? - began;
                 }
-            });
-            Ok((times.collect(), decoded, prepared.iterations_mean()))
+                total += elapsed;
+                times.push((done, elapsed));
+            }
+            Ok((times, decoded, prepared.iterations_mean()))
         })
     }
 }

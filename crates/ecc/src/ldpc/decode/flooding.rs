@@ -8,8 +8,7 @@
 //! All checks see the posteriors of the last iteration, as in the tables of the literature. Numbers
 //! are half-integers and whole ones as in `layered`; the sum of a bit does not saturate in 16 bits.
 
-use super::layered::half_integer;
-use super::{tie, transpose, Engine, Graph};
+use super::{transpose, Engine, Graph};
 use crate::ldpc::simd::{Bytes, Hidden, Row, Weaken, LANES};
 
 /// A 16-bit value for each of 64 frames.
@@ -59,17 +58,8 @@ impl Engine for Flooding {
 
     #[inline(always)]
     fn begin<V: Bytes>(&mut self, graph: &Graph, llrs: &[i8], _frames: usize) {
-        if graph.sent.len() < graph.column_count {
-            self.channel.fill(Row([0; LANES]));
-        }
-        transpose::read_bytes(llrs, &graph.sent, &mut self.channel);
-        for (column, (row, wide)) in
-            (0_u32..).zip(self.channel.iter_mut().zip(&mut self.posteriors))
-        {
-            let tie = tie(column);
-            for lane in &mut row.0 {
-                *lane = half_integer(*lane, tie);
-            }
+        transpose::read_llrs::<V>(llrs, &graph.sent, &mut self.channel);
+        for (row, wide) in self.channel.iter().zip(&mut self.posteriors) {
             widen(row, wide);
         }
         self.messages.fill(Row([0; LANES]));

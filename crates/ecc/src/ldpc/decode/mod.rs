@@ -24,10 +24,12 @@
 #![allow(clippy::float_cmp, clippy::cast_possible_wrap)]
 
 mod bit_flip;
+mod check;
 mod float;
 mod flooding;
 mod gallager_b;
 mod layered;
+mod quantise;
 mod transpose;
 
 use super::error::DecoderError;
@@ -41,34 +43,13 @@ use flooding::Flooding;
 use gallager_b::GallagerB;
 use layered::Layered;
 
-/// Steps of an 8-bit LLR per unit of LLR: 5.3 is 16, and 42.3 is the largest.
-///
-/// Fewer steps lose digits of weak bits, more let posteriors saturate: of 2, 2.5, 3 and 4, three
-/// stayed closest to floats on codes of 576 and 2,048 bits near a frame error rate of 1e-3.
-///
-/// Min-sum decoders with a factor work in any unit; with an offset, or as sum-product, they take
-/// this one.
-pub const LLR_UNITS: f32 = 3.0;
+pub use quantise::{quantise, LLR_UNITS};
 
 /// The largest offset of min-sum, in units of LLR.
 const OFFSET_MAX: f32 = 32.0;
 
 /// Iterations that anybody waits for.
 const ITERATIONS_MAX: u32 = 100_000;
-
-/// Rounds LLRs to 8 bits in steps of 1/[`LLR_UNITS`], saturating; NaN becomes 0.
-///
-/// ```
-/// use opennandlab_ecc::ldpc::quantise;
-/// let mut out = [0; 4];
-/// quantise(&[5.3, -0.1, 1e9, -1e9], &mut out);
-/// assert_eq!(out, [16, 0, 127, -127]);
-/// ```
-pub fn quantise(llrs: &[f32], out: &mut [i8]) {
-    for (out, &llr) in out.iter_mut().zip(llrs) {
-        *out = (llr * LLR_UNITS).round().clamp(-127.0, 127.0) as i8;
-    }
-}
 
 /// How a decoder passes messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,7 +173,10 @@ impl DecoderConfig {
         if self.algorithm.is_offset() {
             Weaken::Offset((self.offset * LLR_UNITS).round() as u8)
         } else {
-            Weaken::Scale(((self.scale * 256.0).round() as u16).max(1))
+            match ((self.scale * 256.0).round() as u16).max(1) {
+                192 => Weaken::ThreeQuarters,
+                scale => Weaken::Scale(scale),
+            }
         }
     }
 
@@ -241,12 +225,21 @@ impl Graph {
     /// Lanes in which any check fails.
     #[inline(always)]
     fn unsatisfied(&self, hard: &[u64]) -> u64 {
-        self.rows().fold(0, |failed, (first, limit)| {
-            let parity = self.columns[first..limit]
-                .iter()
-                .fold(0, |parity, &column| parity ^ hard[column as usize]);
-            failed | parity
-        })
+        let mut failed = 0;
+        for (first, limit) in self.rows() {
+            // Four at a time, so that one need not wait for the other.
+            let (fours, rest) = self.columns[first..limit].as_chunks::<4>();
+            let mut parity = 0;
+            for four in fours {
+                let [a, b, c, d] = four.map(|column| hard[column as usize]);
+                parity ^= (a ^ b) ^ (c ^ d);
+            }
+            for &column in rest {
+                parity ^= hard[column as usize];
+            }
+            failed |= parity;
+        }
+        failed
     }
 }
 
@@ -351,7 +344,7 @@ impl<E: Engine> Kernel for Batch<'_, E> {
             self.engine.sweep::<V>(self.graph);
             iteration += 1;
         }
-        transpose::write_bits(&self.decisions.kept, &self.graph.sent, self.out.hard);
+        transpose::write_bits::<V>(&self.decisions.kept, &self.graph.sent, self.out.hard);
     }
 }
 
@@ -509,8 +502,9 @@ impl Decoder {
         let weaken = config.weaken();
         match config.algorithm {
             Algorithm::LayeredNms | Algorithm::LayeredOms => {
+                let path = self.path;
                 let engine =
-                    self.engines.layered.get_or_insert_with(|| Layered::new(graph, weaken));
+                    self.engines.layered.get_or_insert_with(|| Layered::new(graph, weaken, path));
                 let out = &mut Output { hard, ok, iterations };
                 each_batch(engine, graph, config, self.path, &mut self.decisions, llrs, out);
             }

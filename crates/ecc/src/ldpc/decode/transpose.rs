@@ -5,158 +5,218 @@
 //!   frame 1: b0 b1 b2 …    ◄──►    bit 1: a1 b1 c1 …
 //! ```
 //!
-//! Blocks of 8 by 8 are turned in 64-bit words (the swaps of H. Warren, Hacker's Delight, 2nd ed.,
-//! 7-3, on bytes for LLRs and on bits for decisions), for all groups of eight lanes at once. A
-//! strip of a cache line per frame is copied first: frames whose length is a power of two would
-//! otherwise push each other out of the cache.
+//! Both go by strips of 64 bits, a cache line of each frame; the last strip of a longer word goes
+//! back over the one before.
+//!
+//! In: strips are copied first, since frames whose length is a power of two push each other out of
+//! the cache. Then sixteen vectors take sixteen LLRs of all frames, vector `i` those of frames `i`,
+//! `i + 16`, `i + 32` and `i + 48`, and four rounds of pairing the bytes of vectors `i` and `i + 8`
+//! turn them: a round rotates the binary digits of (vector, byte) by one place, so four swap both
+//! halves.
+//!
+//! Out: 64 words of decisions are turned by exchanging one binary digit of the word's number for
+//! one of the bit's (H. Warren, Hacker's Delight, 2nd ed., 7-3), highest first; words are written
+//! back in pairs, so that the next digit is the highest and every round looks the same to vectors.
 
-use crate::ldpc::simd::{Row, LANES};
+use super::tie;
+use crate::ldpc::simd::{Bytes, Hidden, Row, LANES};
 
-/// Eight words, one for each group of eight lanes; operations go over the groups as one vector.
-type Groups = [u64; 8];
-
-/// Bits that are handled together: a cache line of each frame.
+/// Bits of a strip.
 const STRIP: usize = 64;
 
-/// Spreads frames of 8-bit LLRs over lanes: row `sent[i]` gets LLR `i` of each frame.
+/// Bits that are turned together on their way in.
+const BLOCK: usize = 16;
+
+/// Spreads frames of 8-bit LLRs over lanes: row `sent[i]` gets LLR `i` of each frame, as the
+/// half-integer of `half_integer`; others that of zero. Lanes beyond the last frame hold anything.
 #[inline(always)]
-pub(super) fn read_bytes(llrs: &[i8], sent: &[u32], rows: &mut [Row]) {
+pub(super) fn read_llrs<V: Bytes>(llrs: &[i8], sent: &[u32], rows: &mut [Row]) {
     let bits = sent.len();
-    let mut strip = [[0_i8; STRIP]; LANES];
-    for first in (0..bits).step_by(STRIP) {
-        let width = (bits - first).min(STRIP);
-        // Lanes beyond the last frame stay zero.
-        for (line, frame) in strip.iter_mut().zip(llrs.chunks_exact(bits)) {
-            line[..width].copy_from_slice(&frame[first..first + width]);
+    if bits < rows.len() {
+        for (column, row) in (0..).zip(rows.iter_mut()) {
+            row.0.fill(half_integer(0, tie(column)));
         }
-        for (eight, columns) in sent[first..first + width].chunks(8).enumerate() {
-            let mut block = [[0_u64; 8]; 8];
-            for (lane, line) in strip.iter().enumerate() {
-                let mut bytes = [0_u8; 8];
-                for (byte, &llr) in bytes.iter_mut().zip(&line[8 * eight..8 * eight + 8]) {
-                    *byte = llr as u8;
-                }
-                block[lane % 8][lane / 8] = u64::from_le_bytes(bytes);
+    }
+    let hidden = Hidden::<V>::new();
+    let mut lines = [[0; STRIP]; LANES];
+    let zero = V::splat(0);
+    let (mut block, mut other) = ([zero; BLOCK], [zero; BLOCK]);
+    for strip in (0..bits).step_by(STRIP) {
+        let first = strip.min(bits.saturating_sub(STRIP));
+        for (line, frame) in lines.iter_mut().zip(llrs.chunks_exact(bits)) {
+            match frame[first..].first_chunk() {
+                Some(chunk) => *line = *chunk,
+                None => line[..bits].copy_from_slice(frame),
             }
-            turn_bytes(&mut block);
-            for (groups, &column) in block.iter().zip(columns) {
-                let row = &mut rows[column as usize].0;
-                for (lanes, word) in row.chunks_exact_mut(8).zip(groups) {
-                    for (lane, byte) in lanes.iter_mut().zip(word.to_le_bytes()) {
-                        *lane = byte as i8;
-                    }
-                }
+        }
+        for (index, columns) in sent[first..bits.min(first + STRIP)].chunks(BLOCK).enumerate() {
+            for (lane, vector) in block.iter_mut().enumerate() {
+                *vector = V::quarters([
+                    &lines[lane].as_chunks().0[index],
+                    &lines[lane + BLOCK].as_chunks().0[index],
+                    &lines[lane + 2 * BLOCK].as_chunks().0[index],
+                    &lines[lane + 3 * BLOCK].as_chunks().0[index],
+                ]);
+            }
+            pair(&block, &mut other);
+            pair(&other, &mut block);
+            pair(&block, &mut other);
+            pair(&other, &mut block);
+            for (&vector, &column) in block.iter().zip(columns) {
+                let tie = V::splat(i8::from(tie(column)));
+                let moves = vector.sub(tie).negative(hidden);
+                vector.sub(V::splat(1)).or_else(moves, vector).store(&mut rows[column as usize]);
             }
         }
     }
 }
 
-/// Byte `j` of word `i` becomes byte `i` of word `j`, in each group.
+/// One round of four: the bytes of vectors `i` and `i + 8` in turn.
 #[inline(always)]
-fn turn_bytes(block: &mut [Groups; 8]) {
-    for (distance, mask) in
-        [(4, 0x0000_0000_ffff_ffff_u64), (2, 0x0000_ffff_0000_ffff), (1, 0x00ff_00ff_00ff_00ff)]
-    {
-        for low in 0..8 {
-            if low & distance == 0 {
-                for group in 0..8 {
-                    let (a, b) = (block[low][group], block[low + distance][group]);
-                    let swap = (a >> (8 * distance) ^ b) & mask;
-                    block[low][group] = a ^ swap << (8 * distance);
-                    block[low + distance][group] = b ^ swap;
-                }
-            }
-        }
+fn pair<V: Bytes>(block: &[V; BLOCK], turned: &mut [V; BLOCK]) {
+    for index in 0..BLOCK / 2 {
+        let (low, high) = block[index].zip(block[index + BLOCK / 2]);
+        turned[2 * index] = low;
+        turned[2 * index + 1] = high;
+    }
+}
+
+/// The half-integer of a whole LLR, one away from zero; `tie` decides for zero.
+#[inline(always)]
+fn half_integer(llr: i8, tie: bool) -> i8 {
+    if llr < i8::from(tie) {
+        llr.saturating_sub(1)
+    } else {
+        llr
     }
 }
 
 /// Writes decisions, a word of lanes per column, as one byte per sent bit, frame after frame.
 #[inline(always)]
-pub(super) fn write_bits(words: &[u64], sent: &[u32], out: &mut [u8]) {
+pub(super) fn write_bits<V: Bytes>(words: &[u64], sent: &[u32], out: &mut [u8]) {
     let bits = sent.len();
-    let mut strip = [[0_u8; STRIP]; LANES];
-    for first in (0..bits).step_by(STRIP) {
-        let width = (bits - first).min(STRIP);
-        for (eight, columns) in sent[first..first + width].chunks(8).enumerate() {
-            let mut block = [0_u64; 8];
-            for (index, &column) in columns.iter().enumerate() {
-                // Byte `index` of block `g` holds the lanes of group `g`.
-                let word = words[column as usize];
-                for (group, block) in block.iter_mut().enumerate() {
-                    *block |= (word >> (8 * group) & 0xff) << (8 * index);
-                }
-            }
-            turn_bits(&mut block);
-            for lane in 0..8 {
-                let mut spreads = [0_u64; 8];
-                for (spreaded, block) in spreads.iter_mut().zip(&block) {
-                    *spreaded = spread(block >> (8 * lane) & 0xff);
-                }
-                for (group, spreaded) in spreads.iter().enumerate() {
-                    strip[8 * group + lane][8 * eight..8 * eight + 8]
-                        .copy_from_slice(&spreaded.to_le_bytes());
+    let mut block = [0; STRIP];
+    for strip in (0..bits).step_by(STRIP) {
+        let first = strip.min(bits.saturating_sub(STRIP));
+        match adjacent(words, &sent[first..]) {
+            Some(strip) => block = *strip,
+            None => {
+                for (word, &column) in block.iter_mut().zip(&sent[first..]) {
+                    *word = words[column as usize];
                 }
             }
         }
-        for (line, frame) in strip.iter().zip(out.chunks_exact_mut(bits)) {
-            frame[first..first + width].copy_from_slice(&line[..width]);
+        turn_bits(&mut block);
+        for (&word, frame) in block.iter().zip(out.chunks_exact_mut(bits)) {
+            if let Some(bytes) = frame[first..].first_chunk_mut() {
+                V::write_bits(word, bytes);
+            } else {
+                let mut bytes = [0; STRIP];
+                V::write_bits(word, &mut bytes);
+                frame.copy_from_slice(&bytes[..bits]);
+            }
         }
     }
 }
 
-/// Bit `j` of byte `i` becomes bit `i` of byte `j`, in each group.
+/// The words of the first 64 columns, where these stand side by side: most do, and vectors that are
+/// read as they were written need not wait for words that were collected one by one.
 #[inline(always)]
-fn turn_bits(block: &mut Groups) {
-    for (shift, mask) in
-        [(7, 0x00aa_00aa_00aa_00aa_u64), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)]
-    {
-        for word in block.iter_mut() {
-            let swap = (*word ^ *word >> shift) & mask;
-            *word ^= swap ^ swap << shift;
-        }
-    }
+fn adjacent<'a>(words: &'a [u64], columns: &[u32]) -> Option<&'a [u64; STRIP]> {
+    let columns = columns.first_chunk::<STRIP>()?;
+    let (first, last) = (columns[0] as usize, columns[STRIP - 1] as usize);
+    (last + 1 == first + STRIP).then(|| words[first..].first_chunk())?
 }
 
-/// Bit `i` of a byte becomes byte `i`, 0 or 1.
+/// Bit `j` of word `i` becomes bit `i` of word `j`.
 #[inline(always)]
-fn spread(byte: u64) -> u64 {
-    let two = byte | byte << 28;
-    let four = (two | two << 14) & 0x0003_0003_0003_0003;
-    (four | four << 7) & 0x0101_0101_0101_0101
+fn turn_bits(block: &mut [u64; STRIP]) {
+    let mut other = [0; STRIP];
+    exchange(block, &mut other, 32, 0x0000_0000_ffff_ffff);
+    exchange(&other, block, 16, 0x0000_ffff_0000_ffff);
+    exchange(block, &mut other, 8, 0x00ff_00ff_00ff_00ff);
+    exchange(&other, block, 4, 0x0f0f_0f0f_0f0f_0f0f);
+    exchange(block, &mut other, 2, 0x3333_3333_3333_3333);
+    exchange(&other, block, 1, 0x5555_5555_5555_5555);
+}
+
+/// One round: the highest digit of the word's number for that of the bit's which `shift` is.
+#[inline(always)]
+fn exchange(block: &[u64; STRIP], turned: &mut [u64; STRIP], shift: u32, mask: u64) {
+    for low in 0..STRIP / 2 {
+        let (a, b) = (block[low], block[low + STRIP / 2]);
+        let swap = (a >> shift ^ b) & mask;
+        turned[2 * low] = a ^ swap << shift;
+        turned[2 * low + 1] = b ^ swap;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ldpc::simd::{run, Kernel, Path};
 
-    #[test]
-    fn there_and_back_for_any_number_of_frames() {
-        for (bits, frames) in [(1, 1), (8, 64), (13, 5), (29, 63), (64, 64)] {
-            let llrs: Vec<i8> = (0..bits * frames).map(|i| (i * 37 % 251) as u8 as i8).collect();
-            let sent: Vec<u32> = (0..bits as u32).map(|column| 2 * column).collect();
-            let mut rows = vec![Row([0; LANES]); 2 * bits];
-            read_bytes(&llrs, &sent, &mut rows);
-            let words: Vec<u64> = rows
-                .iter()
-                .map(|row| (0..LANES).map(|i| u64::from(row.0[i] < 0) << i).sum())
-                .collect();
-            for frame in 0..frames {
-                for bit in 0..bits {
-                    assert_eq!(rows[2 * bit].0[frame], llrs[frame * bits + bit]);
-                }
-            }
-            let mut out = vec![9; bits * frames];
-            write_bits(&words, &sent, &mut out);
-            let expected: Vec<u8> = llrs.iter().map(|&llr| u8::from(llr < 0)).collect();
-            assert_eq!(out, expected, "{frames} frames of {bits} bits");
+    /// Reads LLRs into rows and writes the signs of rows out again.
+    struct ThereAndBack<'a> {
+        llrs: &'a [i8],
+        sent: &'a [u32],
+        rows: &'a mut [Row],
+        out: &'a mut [u8],
+    }
+
+    impl Kernel for ThereAndBack<'_> {
+        #[inline(always)]
+        fn run<V: Bytes>(self) {
+            read_llrs::<V>(self.llrs, self.sent, self.rows);
+            let word = |row: &Row| (0..LANES).map(|i| u64::from(row.0[i] < 0) << i).sum();
+            let words: Vec<u64> = self.rows.iter().map(word).collect();
+            write_bits::<V>(&words, self.sent, self.out);
         }
     }
 
     #[test]
-    fn every_byte_is_spread() {
-        for byte in 0..256_u64 {
-            let expected = std::array::from_fn(|bit| (byte >> bit & 1) as u8);
-            assert_eq!(spread(byte).to_le_bytes(), expected);
+    fn there_and_back_for_any_number_of_frames_on_every_path() {
+        for path in Path::available() {
+            for (bits, frames) in [(1, 1), (8, 64), (13, 5), (29, 63), (64, 64), (131, 64)] {
+                let llrs: Vec<i8> =
+                    (0..bits * frames).map(|i| (i * 37 % 256) as u8 as i8).collect();
+                let sent: Vec<u32> = (0..bits as u32).map(|column| 2 * column).collect();
+                let mut rows = vec![Row([0; LANES]); 2 * bits];
+                let mut out = vec![9; bits * frames];
+                let (rows_mut, out_mut) = (&mut rows, &mut out);
+                let kernel =
+                    ThereAndBack { llrs: &llrs, sent: &sent, rows: rows_mut, out: out_mut };
+                run(path, kernel);
+                for (index, &llr) in llrs.iter().enumerate() {
+                    let (frame, bit) = (index / bits, index % bits);
+                    let value = half_integer(llr, tie(sent[bit]));
+                    assert_eq!(rows[2 * bit].0[frame], value, "{path:?}, {frames} of {bits}");
+                    assert_eq!(out[index], u8::from(value < 0), "{path:?}, {frames} of {bits}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn half_integers_are_symmetric() {
+        for llr in -127..=127_i8 {
+            // x stands for x + 1/2: twice that, of an LLR and of its negative.
+            let doubled = |llr, tie| 2 * i32::from(half_integer(llr, tie)) + 1;
+            assert_eq!(doubled(llr, true), -doubled(-llr, false));
+            assert_eq!(doubled(llr, false).abs(), 2 * i32::from(llr).abs() + 1);
+        }
+        assert_eq!(half_integer(-128, false), half_integer(-127, false));
+    }
+
+    #[test]
+    fn bits_are_turned() {
+        let mut block = std::array::from_fn(|i| (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let old = block;
+        turn_bits(&mut block);
+        for (i, row) in old.iter().enumerate() {
+            for (j, turned) in block.iter().enumerate() {
+                assert_eq!(turned >> i & 1, row >> j & 1, "bit {j} of word {i}");
+            }
         }
     }
 }

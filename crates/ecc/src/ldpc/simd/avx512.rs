@@ -3,13 +3,16 @@
 //! Every intrinsic here needs AVX-512; `super::run` is the only way in, and asks the processor
 //! first.
 
-use super::{Bytes, Hidden, Kernel, Row, Weaken};
+use super::{Bytes, Hidden, Kernel, Row, LANES};
 use core::arch::x86_64::{
-    __m512i, __mmask64, _mm512_add_epi16, _mm512_adds_epi8, _mm512_and_si512,
-    _mm512_cmpeq_epi8_mask, _mm512_cmpgt_epi8_mask, _mm512_load_si512, _mm512_mask_blend_epi8,
-    _mm512_mask_sub_epi8, _mm512_max_epu8, _mm512_min_epu8, _mm512_mullo_epi16, _mm512_or_si512,
-    _mm512_set1_epi16, _mm512_set1_epi8, _mm512_setzero_si512, _mm512_slli_epi16,
-    _mm512_srli_epi16, _mm512_store_si512, _mm512_subs_epi8, _mm512_subs_epu8, _mm512_xor_si512,
+    __m512i, __mmask64, _mm512_add_epi16, _mm512_adds_epi8, _mm512_and_si512, _mm512_avg_epu8,
+    _mm512_castsi128_si512, _mm512_cmpeq_epi8_mask, _mm512_cmpgt_epi8_mask, _mm512_inserti32x4,
+    _mm512_load_si512, _mm512_mask_blend_epi8, _mm512_mask_sub_epi8, _mm512_maskz_set1_epi8,
+    _mm512_max_epu8, _mm512_min_epu8, _mm512_mullo_epi16, _mm512_or_si512, _mm512_set1_epi16,
+    _mm512_set1_epi8, _mm512_setzero_si512, _mm512_slli_epi16, _mm512_srli_epi16,
+    _mm512_store_si512, _mm512_storeu_si512, _mm512_sub_epi8, _mm512_subs_epi8, _mm512_subs_epu8,
+    _mm512_unpackhi_epi8, _mm512_unpacklo_epi8, _mm512_xor_si512, _mm_loadu_si128, _mm_prefetch,
+    _MM_HINT_T0,
 };
 
 /// Compiles a kernel for AVX-512.
@@ -30,6 +33,11 @@ impl Bytes for Lanes {
     fn load(row: &Row) -> Self {
         // SAFETY: see `Lanes`; a row is 64 bytes, aligned to 64.
         unsafe { Self(_mm512_load_si512((&raw const row.0).cast())) }
+    }
+    #[inline(always)]
+    fn expect(row: &Row) {
+        // SAFETY: see `Lanes`; a prefetch reads nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(row.0.as_ptr().cast()) }
     }
     #[inline(always)]
     fn store(self, row: &mut Row) {
@@ -93,24 +101,59 @@ impl Bytes for Lanes {
         unsafe { Self(_mm512_mask_sub_epi8(self.0, mask, _mm512_setzero_si512(), self.0)) }
     }
     #[inline(always)]
-    fn weaken(self, by: Weaken) -> Self {
+    fn mean(self, other: Self) -> Self {
+        // SAFETY: see `Lanes`.
+        unsafe { Self(_mm512_avg_epu8(self.0, other.0)) }
+    }
+    #[inline(always)]
+    fn less(self, other: Self) -> Self {
+        // SAFETY: see `Lanes`.
+        unsafe { Self(_mm512_sub_epi8(self.0, other.0)) }
+    }
+    #[inline(always)]
+    fn less_offset(self, offset: u8) -> Self {
+        // SAFETY: see `Lanes`.
+        unsafe { Self(_mm512_subs_epu8(self.0, _mm512_set1_epi8(offset as i8))) }
+    }
+    #[inline(always)]
+    fn times(self, factor: u16) -> Self {
         // SAFETY: see `Lanes`.
         unsafe {
-            match by {
-                Weaken::Scale(scale) => {
-                    let factor = _mm512_set1_epi16((2 * scale) as i16);
-                    let round = _mm512_set1_epi16((scale + 255) as i16);
-                    let even = _mm512_and_si512(self.0, _mm512_set1_epi16(0xff));
-                    let odd = _mm512_srli_epi16::<8>(self.0);
-                    let even = _mm512_add_epi16(_mm512_mullo_epi16(even, factor), round);
-                    let odd = _mm512_add_epi16(_mm512_mullo_epi16(odd, factor), round);
-                    let odd = _mm512_slli_epi16::<8>(_mm512_srli_epi16::<9>(odd));
-                    Self(_mm512_or_si512(_mm512_srli_epi16::<9>(even), odd))
-                }
-                Weaken::Offset(offset) => {
-                    Self(_mm512_subs_epu8(self.0, _mm512_set1_epi8(offset as i8)))
-                }
-            }
+            let twice = _mm512_set1_epi16((2 * factor) as i16);
+            let round = _mm512_set1_epi16((factor + 255) as i16);
+            let even = _mm512_and_si512(self.0, _mm512_set1_epi16(0xff));
+            let odd = _mm512_srli_epi16::<8>(self.0);
+            let even = _mm512_add_epi16(_mm512_mullo_epi16(even, twice), round);
+            let odd = _mm512_add_epi16(_mm512_mullo_epi16(odd, twice), round);
+            let odd = _mm512_slli_epi16::<8>(_mm512_srli_epi16::<9>(odd));
+            Self(_mm512_or_si512(_mm512_srli_epi16::<9>(even), odd))
+        }
+    }
+    #[inline(always)]
+    fn quarters(chunks: [&[i8; 16]; 4]) -> Self {
+        // SAFETY: see `Lanes`; a chunk is 16 bytes.
+        unsafe {
+            let chunk = |index: usize| _mm_loadu_si128(chunks[index].as_ptr().cast());
+            let lanes = _mm512_castsi128_si512(chunk(0));
+            let lanes = _mm512_inserti32x4::<1>(lanes, chunk(1));
+            let lanes = _mm512_inserti32x4::<2>(lanes, chunk(2));
+            Self(_mm512_inserti32x4::<3>(lanes, chunk(3)))
+        }
+    }
+    #[inline(always)]
+    fn zip(self, other: Self) -> (Self, Self) {
+        // SAFETY: see `Lanes`.
+        unsafe {
+            let low = _mm512_unpacklo_epi8(self.0, other.0);
+            (Self(low), Self(_mm512_unpackhi_epi8(self.0, other.0)))
+        }
+    }
+    #[inline(always)]
+    fn write_bits(word: u64, bytes: &mut [u8; LANES]) {
+        // SAFETY: see `Lanes`; there is room for 64 bytes.
+        unsafe {
+            let ones = _mm512_maskz_set1_epi8(word, 1);
+            _mm512_storeu_si512(bytes.as_mut_ptr().cast(), ones);
         }
     }
     #[inline(always)]
@@ -121,5 +164,4 @@ impl Bytes for Lanes {
     fn mask(word: u64) -> Self::Mask {
         word
     }
-    const MASKS_ARE_WORDS: bool = true;
 }

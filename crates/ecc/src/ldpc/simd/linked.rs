@@ -34,10 +34,20 @@ impl Linked {
         &mut self.rows
     }
 
-    /// The edges from `first` to before `limit`.
+    /// `count` edges from `first` on.
     #[inline(always)]
-    pub fn edges(&mut self, first: usize, limit: usize) -> Edges<'_> {
-        Edges { rows: &mut self.rows, offsets: &self.offsets[first..limit] }
+    pub fn edges(&mut self, first: usize, count: usize) -> Edges<'_> {
+        Edges { rows: &mut self.rows, offsets: &self.offsets[first..first + count] }
+    }
+
+    /// `count` pairs of edges from each of two places on.
+    #[inline(always)]
+    pub fn pairs(&mut self, firsts: [usize; 2], count: usize) -> Pairs<'_> {
+        let pairs = |first: usize| {
+            // The length is the count; said so, accesses below it need no check.
+            &self.offsets[first..first + 2 * count].as_chunks().0[..count]
+        };
+        Pairs { offsets: [pairs(firsts[0]), pairs(firsts[1])], rows: &mut self.rows }
     }
 }
 
@@ -49,11 +59,6 @@ pub(crate) struct Edges<'a> {
 
 impl Edges<'_> {
     #[inline(always)]
-    pub fn len(&self) -> usize {
-        self.offsets.len()
-    }
-
-    #[inline(always)]
     pub fn load<V: Bytes>(&self, edge: usize) -> V {
         // SAFETY: the offset is that of a row, see `Linked`; rows are 64 bytes each.
         V::load(unsafe { &*self.rows.as_ptr().byte_add(self.offsets[edge] as usize) })
@@ -63,5 +68,29 @@ impl Edges<'_> {
     pub fn store<V: Bytes>(&mut self, edge: usize, value: V) {
         // SAFETY: as above, and the rows are borrowed exclusively.
         value.store(unsafe { &mut *self.rows.as_mut_ptr().byte_add(self.offsets[edge] as usize) });
+    }
+}
+
+/// Pairs of edges of a [`Linked`] in two places, numbered from 0 in each.
+pub(crate) struct Pairs<'a> {
+    rows: &'a mut [Row],
+    offsets: [&'a [[u32; 2]]; 2],
+}
+
+impl Pairs<'_> {
+    /// The row of an edge of the second place.
+    #[inline(always)]
+    pub fn load<V: Bytes>(&self, pair: usize, side: usize) -> V {
+        let offset = self.offsets[1][pair][side];
+        // SAFETY: the offset is that of a row, see `Linked`; rows are 64 bytes each.
+        V::load(unsafe { &*self.rows.as_ptr().byte_add(offset as usize) })
+    }
+
+    /// Writes the row of an edge of the first place.
+    #[inline(always)]
+    pub fn store<V: Bytes>(&mut self, pair: usize, side: usize, value: V) {
+        let offset = self.offsets[0][pair][side];
+        // SAFETY: as above, and the rows are borrowed exclusively.
+        value.store(unsafe { &mut *self.rows.as_mut_ptr().byte_add(offset as usize) });
     }
 }

@@ -1,6 +1,6 @@
 //! 64 lanes as a plain array. The compiler makes of it what the target has.
 
-use super::{Bytes, Hidden, Row, Weaken, LANES};
+use super::{Bytes, Hidden, Row, LANES};
 
 #[derive(Clone, Copy)]
 pub struct Lanes([i8; LANES]);
@@ -23,6 +23,8 @@ impl Bytes for Lanes {
     fn load(row: &Row) -> Self {
         Self(row.0)
     }
+    #[inline(always)]
+    fn expect(_: &Row) {}
     #[inline(always)]
     fn store(self, row: &mut Row) {
         row.0 = self.0;
@@ -74,15 +76,54 @@ impl Bytes for Lanes {
         map(self.0, mask, |a, mask| (a ^ mask).wrapping_sub(mask))
     }
     #[inline(always)]
-    fn weaken(self, by: Weaken) -> Self {
-        match by {
-            Weaken::Scale(scale) => map(self.0, self.0, |a, _| {
-                let doubled = 2 * u16::from(a as u8) + 1;
-                ((doubled * scale + 255) >> 9) as i8
-            }),
-            Weaken::Offset(offset) => {
-                map(self.0, self.0, |a, _| (a as u8).saturating_sub(offset) as i8)
+    fn mean(self, other: Self) -> Self {
+        map(self.0, other.0, |a, b| ((u16::from(a as u8) + u16::from(b as u8) + 1) >> 1) as i8)
+    }
+    #[inline(always)]
+    fn less(self, other: Self) -> Self {
+        map(self.0, other.0, i8::wrapping_sub)
+    }
+    #[inline(always)]
+    fn less_offset(self, offset: u8) -> Self {
+        map(self.0, self.0, |a, _| (a as u8).saturating_sub(offset) as i8)
+    }
+    #[inline(always)]
+    fn times(self, factor: u16) -> Self {
+        map(self.0, self.0, |a, _| {
+            let doubled = 2 * u16::from(a as u8) + 1;
+            ((doubled * factor + 255) >> 9) as i8
+        })
+    }
+    #[inline(always)]
+    fn quarters(chunks: [&[i8; 16]; 4]) -> Self {
+        let mut lanes = [0; LANES];
+        for (quarter, chunk) in lanes.chunks_exact_mut(16).zip(chunks) {
+            quarter.copy_from_slice(chunk);
+        }
+        Self(lanes)
+    }
+    #[inline(always)]
+    fn zip(self, other: Self) -> (Self, Self) {
+        let mut halves = [[0; LANES]; 2];
+        for quarter in (0..LANES).step_by(16) {
+            for lane in 0..8 {
+                for (half, lanes) in halves.iter_mut().enumerate() {
+                    lanes[quarter + 2 * lane] = self.0[quarter + 8 * half + lane];
+                    lanes[quarter + 2 * lane + 1] = other.0[quarter + 8 * half + lane];
+                }
             }
+        }
+        (Self(halves[0]), Self(halves[1]))
+    }
+    #[inline(always)]
+    fn write_bits(word: u64, bytes: &mut [u8; LANES]) {
+        for (eight, byte) in bytes.chunks_exact_mut(8).zip(word.to_le_bytes()) {
+            // Bit `i` becomes byte `i`: seven copies, moved by seven bits each.
+            let byte = u64::from(byte);
+            let two = byte | byte << 28;
+            let four = (two | two << 14) & 0x0003_0003_0003_0003;
+            let spread = (four | four << 7) & 0x0101_0101_0101_0101;
+            eight.copy_from_slice(&spread.to_le_bytes());
         }
     }
     #[inline(always)]
@@ -106,5 +147,4 @@ impl Bytes for Lanes {
         }
         mask
     }
-    const MASKS_ARE_WORDS: bool = false;
 }
