@@ -1,7 +1,7 @@
 """The standard tests on a real file, through fio.
 
-The quick part shows that the words between test and target mean the same here: a short test, one
-that samples, and a break. All tests in the smoke time base take some ten minutes, since fio takes
+The quick part shows that the words between test and target mean the same here: a short test, and
+a break. All tests in the smoke time base take ten to twenty minutes, since fio takes
 0.4 s to start for each of 1500 cells; they run with `OPENNANDLAB_FILE_TESTS=1`.
 """
 
@@ -24,7 +24,7 @@ from opennandlab.targets.opening import Request, open_target
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 all_tests = pytest.mark.skipif(
     not os.environ.get("OPENNANDLAB_FILE_TESTS"),
-    reason="takes ten minutes: set OPENNANDLAB_FILE_TESTS=1",
+    reason="takes ten minutes and more: set OPENNANDLAB_FILE_TESTS=1",
 )
 # As few rounds as the rule needs: a file on a shared machine is seldom steady.
 SMOKE = Settings(time_base="smoke", ss_max_rounds=5)
