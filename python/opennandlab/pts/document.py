@@ -279,7 +279,7 @@ def _deviations(bench: Bench) -> list[str]:
     if plan.time.name != "full":
         found.append(f"durations by the time base `{plan.time.name}`")
     # What a real target could not do as it was asked: fio says so.
-    found += getattr(bench.target, "deviations", [])
+    found += bench.target.deviations
     return [*found, *record.cells_left_out]
 
 

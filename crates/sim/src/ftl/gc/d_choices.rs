@@ -34,11 +34,7 @@ impl DChoicesConfig {
     }
 
     pub(super) fn build(&self, context: BuildContext) -> Box<dyn GcPolicy> {
-        Box::new(DChoices {
-            draws: self.d,
-            candidates: CandidateSet::new(context.block_count),
-            rng: context.rng,
-        })
+        Box::new(DChoices::new(self.d, context))
     }
 }
 
@@ -47,6 +43,13 @@ pub struct DChoices {
     draws: u32,
     candidates: CandidateSet,
     rng: Rng,
+}
+
+impl DChoices {
+    /// The best of so many draws.
+    pub(super) fn new(draws: u32, context: BuildContext) -> Self {
+        Self { draws, candidates: CandidateSet::new(context.block_count), rng: context.rng }
+    }
 }
 
 impl GcPolicy for DChoices {

@@ -22,7 +22,6 @@ pub use cost_benefit::{Age, CostBenefit};
 pub use d_choices::DChoices;
 pub use fifo::Fifo;
 pub use greedy::Greedy;
-pub use random::Random;
 pub use windowed_greedy::WindowedGreedy;
 
 use crate::config::ConfigError;

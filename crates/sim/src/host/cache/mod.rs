@@ -4,14 +4,13 @@
 //! is no longer wanted ([`Replacement::remove`]), and names the page that leaves. Every call takes
 //! constant time (CLOCK: on average) and no memory. Callers: [`WriteCache`], whose pages are
 //! programmed when they leave, and [`ReadCache`], whose pages are just dropped. A new policy starts
-//! from `fifo` and needs a row in [`Policy`].
+//! from `queue` and needs a row in [`Policy`].
 
 mod clock;
 pub mod fence;
-mod fifo;
 mod index;
 mod list;
-mod lru;
+mod queue;
 mod two_q;
 pub mod write;
 
@@ -80,8 +79,8 @@ impl Policy {
     /// An empty cache of `capacity` pages, at least 1.
     pub fn build(self, capacity: usize) -> Box<dyn Replacement> {
         match self {
-            Self::Fifo => Box::new(fifo::Fifo::new(capacity)),
-            Self::Lru => Box::new(lru::Lru::new(capacity)),
+            Self::Fifo => Box::new(queue::Queue::fifo(capacity)),
+            Self::Lru => Box::new(queue::Queue::lru(capacity)),
             Self::Clock => Box::new(clock::Clock::new(capacity)),
             Self::TwoQ => Box::new(two_q::TwoQ::new(capacity)),
         }

@@ -1,23 +1,31 @@
-//! Least recently used: the page that was not used for longest leaves.
+//! A queue of pages whose oldest leaves: first in, first out, or, where use makes a page the
+//! youngest again, least recently used. The smallest policy.
 
 use super::list::Lists;
 use super::Replacement;
 use crate::units::Lpn;
 
 /// See the module.
-pub(super) struct Lru {
+pub(super) struct Queue {
     pages: Lists<1>,
     capacity: usize,
+    /// Whether use counts.
+    renews: bool,
 }
 
-impl Lru {
-    /// Room for `capacity` pages, at least 1.
-    pub fn new(capacity: usize) -> Self {
-        Self { pages: Lists::new(capacity), capacity }
+impl Queue {
+    /// First in, first out; room for `capacity` pages, at least 1.
+    pub fn fifo(capacity: usize) -> Self {
+        Self { pages: Lists::new(capacity), capacity, renews: false }
+    }
+
+    /// Least recently used; room for `capacity` pages, at least 1.
+    pub fn lru(capacity: usize) -> Self {
+        Self { renews: true, ..Self::fifo(capacity) }
     }
 }
 
-impl Replacement for Lru {
+impl Replacement for Queue {
     fn len(&self) -> usize {
         self.pages.len(0)
     }
@@ -27,7 +35,9 @@ impl Replacement for Lru {
     }
 
     fn touch(&mut self, lpn: Lpn) {
-        self.pages.renew(0, lpn);
+        if self.renews {
+            self.pages.renew(0, lpn);
+        }
     }
 
     fn insert(&mut self, lpn: Lpn) -> Option<Lpn> {
