@@ -51,9 +51,6 @@ bench: ## rates of the simulator and of the codes on this machine
 fuzz: ## the property tests with 50 times as many cases
 	PROPTEST_CASES=12800 cargo test --locked --all-features
 
-file-tests: .venv/installed .venv/dev ## every standard test on a file of 1 GiB through fio, 10 minutes
-	OPENNANDLAB_FILE_TESTS=1 $(BIN)/pytest tests/test_pts_file.py
-
 clean: ## remove everything that was built or installed here
 	rm -rf .venv dist target
 
