@@ -240,9 +240,9 @@ def _steps() -> Iterator[Case]:
 
 # Name, m, t, the page's code, raw bit error rate, reads: hundreds of codewords are lost.
 DECODED: tuple[tuple[str, int, int, PageCode, float, int], ...] = (
-    ("bch255-t4", 8, 4, PageCode(PAGE_BYTES, 223, 32, 4), 2e-3, 20_000),
+    ("bch255-t4", 8, 4, PageCode(PAGE_BYTES, 223, 32, 4), 2e-3, 60_000),
     ("bch8191-t8", 13, 8, PageCode(PAGE_BYTES, 8087, 104, 8), 4e-4, 60_000),
-    ("bch16383-t40", 14, 40, PageCode(PAGE_BYTES, 15823, 560, 40), 1.7e-3, 30_000),
+    ("bch16383-t40", 14, 40, PageCode(PAGE_BYTES, 15823, 560, 40), 1.7e-3, 60_000),
 )
 
 
