@@ -251,7 +251,7 @@ def test_the_rule_refuses_what_is_no_number(inside: Cli, arguments):
         ("sim:./a.yaml", "sim"),
         ("file:x", "file"),
         ("/dev/nvme0n1", "device"),
-        ("nbd+unix:///?socket=/tmp/s", "nbd"),
+        ("nbd+unix:///?socket=nbd.sock", "nbd"),
         ("nbd://localhost", "nbd"),
     ],
 )

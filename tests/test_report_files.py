@@ -135,7 +135,7 @@ def test_what_a_document_says_is_text_never_markup() -> None:
 
 
 def svg_axis() -> Any:
-    from opennandlab.reports.pts.model import Axis
+    from opennandlab.reports.chart import Axis
 
     return Axis("z")
 

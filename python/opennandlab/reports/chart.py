@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 # Okabe and Ito, "Color Universal Design" (2008): told apart by colour-blind readers.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
@@ -22,6 +22,7 @@ LEFT, RIGHT, TOP, BOTTOM = 76, 16, 16, 52
 TICKS = 6
 
 Number = float | None
+Scale = Literal["linear", "log"]
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,15 @@ class Axis:
     """
 
     label: str
-    scale: str = "linear"
+    scale: Scale = "linear"
     ticks: tuple[tuple[float, str], ...] = ()
     zero: bool = False
+
+    def shows(self, value: Number) -> bool:
+        """Whether a value has a place on this axis."""
+        if value is None or not math.isfinite(value):
+            return False
+        return self.scale != "log" or value > 0
 
 
 @dataclass(frozen=True)

@@ -13,19 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from opennandlab.reports.chart import Axis, Number
 from opennandlab.reports.pts import response, steady, tables, words
-from opennandlab.reports.pts.model import (
-    Axis,
-    Cell,
-    Item,
-    Mark,
-    Number,
-    Plot,
-    Relief,
-    Section,
-    Series,
-    Table,
-)
+from opennandlab.reports.pts.model import Cell, Item, Mark, Plot, Relief, Section, Series, Table
 from opennandlab.reports.pts.source import (
     CellRow,
     Measured,

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from opennandlab.reports.chart import Axis
 from opennandlab.reports.pts import colours, svg
-from opennandlab.reports.pts.model import Axis, Mark, Plot, Relief, Series
+from opennandlab.reports.pts.model import Mark, Plot, Relief, Series
 from opennandlab.reports.pts.relief import height_ticks
 
 if TYPE_CHECKING:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from opennandlab.reports.chart import Axis
 from opennandlab.reports.pts import course, steady, tables, words
 from opennandlab.reports.pts.course import Course
-from opennandlab.reports.pts.model import Axis, Item, Mark, Plot, Section, Series, Table
+from opennandlab.reports.pts.model import Item, Mark, Plot, Section, Series, Table
 from opennandlab.reports.pts.source import CellRow, Measured, as_dict, as_list, as_number
 
 WAIT = re.compile(r"wait\D*(\d+)\s*(\w*)")

@@ -7,8 +7,9 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from opennandlab.reports.chart import Axis
 from opennandlab.reports.pts import colours, svg, words
-from opennandlab.reports.pts.model import Axis, Plot, Relief, Series
+from opennandlab.reports.pts.model import Plot, Relief, Series
 from opennandlab.reports.pts.relief import height_ticks
 
 FONT = {

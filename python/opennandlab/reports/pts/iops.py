@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from opennandlab.reports.chart import Axis, Scale
 from opennandlab.reports.pts import steady, tables, words
-from opennandlab.reports.pts.model import Axis, Item, Plot, Relief, Scale, Section, Series, Shape
+from opennandlab.reports.pts.model import Item, Plot, Relief, Section, Series, Shape
 from opennandlab.reports.pts.source import Measured
 
 SHAPES: tuple[tuple[str, Shape, Scale, str], ...] = (

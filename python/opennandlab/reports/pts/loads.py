@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from opennandlab.reports.chart import Axis
 from opennandlab.reports.pts import surface, tables, words
-from opennandlab.reports.pts.model import Axis, Item, Plot, Section, Series, Table
+from opennandlab.reports.pts.model import Item, Plot, Section, Series, Table
 from opennandlab.reports.pts.source import (
     Block,
     CellRow,

@@ -14,35 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-Number = float | None
+from opennandlab.reports.chart import Axis, Number
+
 Cell = float | int | str | None
-Scale = Literal["linear", "log"]
 Draw = Literal["line", "dots", "points", "dashed", "bars", "steps", "area"]
 Kind = Literal["good", "plain", "warning", "bad"]
 Shape = Literal["surface", "columns", "bands"]
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One axis.
-
-    Args:
-        label: What it shows, with its unit.
-        scale: `linear` or `log`.
-        ticks: Fixed ticks as (value, text); empty for automatic ones.
-        zero: Start a linear axis at zero.
-    """
-
-    label: str
-    scale: Scale = "linear"
-    ticks: tuple[tuple[float, str], ...] = ()
-    zero: bool = False
-
-    def shows(self, value: Number) -> bool:
-        """Whether a value has a place on this axis."""
-        if value is None or not math.isfinite(value):
-            return False
-        return self.scale != "log" or value > 0
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from opennandlab.reports.chart import Axis
 from opennandlab.reports.pts import header, likeness, views, words
 from opennandlab.reports.pts.model import (
-    Axis,
     Badge,
     Cell,
     Chapter,

@@ -17,9 +17,9 @@ import math
 from collections.abc import Iterator
 from html import escape
 
-from opennandlab.reports.chart import nice_ticks
+from opennandlab.reports.chart import Number, nice_ticks
 from opennandlab.reports.pts import colours, words
-from opennandlab.reports.pts.model import Number, Relief
+from opennandlab.reports.pts.model import Relief
 
 WIDTH, HEIGHT = 760, 470
 # Place of the grid's left corner, and where the two axes go, each over the whole grid.

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from opennandlab.reports.chart import Axis
 from opennandlab.reports.pts import tables, words
-from opennandlab.reports.pts.model import Axis, Cell, Item, Mark, Plot, Series, Table
+from opennandlab.reports.pts.model import Cell, Item, Mark, Plot, Series, Table
 from opennandlab.reports.pts.source import Spread
 from opennandlab.stats.histogram import Histogram
 

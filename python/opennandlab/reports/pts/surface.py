@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from opennandlab.reports.chart import nice_ticks
+from opennandlab.reports.chart import Axis, nice_ticks
 from opennandlab.reports.pts import iops, steady, tables, words
-from opennandlab.reports.pts.model import Axis, Relief, Section
+from opennandlab.reports.pts.model import Relief, Section
 from opennandlab.reports.pts.source import CellRow, Measured
 
 PREPARATION = {"precondition", "gap", "wipc", "prewrite", "fill"}

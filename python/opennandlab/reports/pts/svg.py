@@ -16,9 +16,9 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from opennandlab.reports.chart import nice_ticks
+from opennandlab.reports.chart import Axis, Number, nice_ticks
 from opennandlab.reports.pts import colours, words
-from opennandlab.reports.pts.model import Axis, Number, Plot, Relief, Series
+from opennandlab.reports.pts.model import Plot, Relief, Series
 
 WIDTH, PANEL = 760, 330
 LEFT, RIGHT, TOP, BOTTOM = 78, 18, 14, 50

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opennandlab.reports.chart import Axis
 from opennandlab.reports.pts import steady, tables, words
-from opennandlab.reports.pts.model import Axis, Item, Plot, Section, Series
+from opennandlab.reports.pts.model import Item, Plot, Section, Series
 from opennandlab.reports.pts.source import CellRow, Measured
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from opennandlab.reports.chart import Scale
 from opennandlab.reports.pts import course, response, steady, tables, words
 from opennandlab.reports.pts.course import Across, Course
-from opennandlab.reports.pts.model import Item, Mark, Plot, Scale, Section, Table
+from opennandlab.reports.pts.model import Item, Mark, Plot, Section, Table
 from opennandlab.reports.pts.source import CellRow, Measured, as_number
 
 # Rows of the table of samples.
