@@ -6,8 +6,8 @@
 
 use opennandlab_ecc::BetaBinomial;
 use opennandlab_sim::config::{name_or_mapping, ConfigError};
-use opennandlab_sim::controller::ecc::Algorithm;
 use opennandlab_sim::device::DeviceConfig;
+use opennandlab_sim::reads::Algorithm;
 use opennandlab_sim::reliability::arrhenius::{acceleration, TEMPERATURE_C_RANGE};
 use opennandlab_sim::reliability::layers::LayerProfile;
 use opennandlab_sim::reliability::levels::ReadLevels;

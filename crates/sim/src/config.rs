@@ -49,6 +49,17 @@ pub fn parse<T: DeserializeOwned>(json: &str) -> Result<T, ConfigError> {
     Ok(value)
 }
 
+/// Checks a time of a device file: 0 to 1e7 microseconds.
+///
+/// # Errors
+/// [`ConfigError`] at `key` for any other.
+pub fn check_time_us(key: &str, us: f64) -> Result<(), ConfigError> {
+    if (0.0..=1e7).contains(&us) {
+        return Ok(());
+    }
+    Err(ConfigError::new(key, format!("{us} us is out of range; accepted: 0 to 1e7")))
+}
+
 /// Serde helper for registry keys: a bare name `greedy` means the mapping `{kind: greedy}`.
 ///
 /// # Errors

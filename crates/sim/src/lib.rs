@@ -9,10 +9,11 @@
 //! | 1 | `geometry` `rng` `op` `engine` |
 //! | 2 | `reliability` `workload` |
 //! | 3 | `nand`, and `ftl` over it |
-//! | 4 | `controller` |
-//! | 5 | `host` |
-//! | 6 | `device` |
-//! | 7 | `testing` (a feature: the oracle and the checkers) |
+//! | 4 | `reads` |
+//! | 5 | `controller` |
+//! | 6 | `host` |
+//! | 7 | `device` |
+//! | 8 | `testing` (a feature: the oracle and the checkers) |
 
 pub mod config;
 pub mod controller;
@@ -24,6 +25,7 @@ pub mod host;
 pub mod memory;
 pub mod nand;
 pub mod op;
+pub mod reads;
 pub mod reliability;
 pub mod rng;
 #[cfg(any(test, feature = "testing"))]

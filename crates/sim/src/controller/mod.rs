@@ -1,4 +1,4 @@
-//! The controller: decides *when* flash operations happen, and whether reads worked.
+//! The controller: decides *when* flash operations happen.
 //!
 //! Two back ends take the same [`FlashOp`]s. [`plain`] serves every die in order with one register
 //! and no mechanism that could be switched: closed forms describe it to the nanosecond, and a run
@@ -13,27 +13,11 @@
 //! | `full/` | planes, cache commands, suspension, priorities, program units, variation |
 //! | `breakdown` | what a command's time was spent on |
 //! | `timeline` | spans of activity for trace viewers |
-//! | `code` | the `ecc` section of a device file |
-//! | `ecc` | reads counted by stress, and the failures among them |
-//! | `fate` | what a read gives under a stress |
-//! | `figures` | means over the reads of a span |
-//! | `decoding` | host reads of a bit-true drive |
-//! | `recovery` | the ladder of retries and soft decisions |
-//! | `disturb` | reads of each block since its erase |
-//! | `bit_true` | reads that encode, flip bits and decode |
 
-pub mod bit_true;
 pub mod breakdown;
-pub mod code;
 pub mod config;
-mod decoding;
-pub mod disturb;
-pub mod ecc;
-pub mod fate;
-pub mod figures;
 pub mod full;
 pub mod plain;
-pub mod recovery;
 pub mod timeline;
 
 pub use config::ControllerConfig;

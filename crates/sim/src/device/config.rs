@@ -8,14 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::config::{name_or_mapping, parse, ConfigError};
-use crate::controller::bit_true::BitTrue;
-use crate::controller::ecc::{Algorithm, EccConfig, Fidelity, ReadErrors};
-use crate::controller::recovery::Ladder;
 use crate::controller::ControllerConfig;
 use crate::ftl::{FtlConfig, Layout};
 use crate::geometry::Geometry;
 use crate::host::HostConfig;
 use crate::nand::{CellType, NandConfig};
+use crate::reads::bit_true::BitTrue;
+use crate::reads::{Algorithm, EccConfig, Fidelity, Ladder, ReadErrors};
 use crate::reliability::{RberConfig, RberModel, WearKeys, Weibull};
 
 /// A device file.
@@ -140,7 +139,7 @@ impl DeviceConfig {
             let message = "only LDPC codes decode soft reads; accepted: ecc.algorithm = ldpc";
             return Err(ConfigError::new("reads", message));
         }
-        let column = |row: &crate::controller::ecc::FerRow, reads: u8| match reads {
+        let column = |row: &crate::reads::FerRow, reads: u8| match reads {
             3 => row.2.is_some(),
             _ => row.3.is_some(),
         };

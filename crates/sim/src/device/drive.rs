@@ -7,7 +7,6 @@
 
 use super::backend::Observation;
 use super::config::DeviceConfig;
-use crate::controller::ecc::ReadErrors;
 use crate::ftl::{FlashSink, Ftl, NoRoom};
 use crate::geometry::Geometry;
 use crate::host::cache::{Offer, ReadCache, WriteCache};
@@ -15,6 +14,7 @@ use crate::host::throttle::Throttle;
 use crate::host::HostConfig;
 use crate::nand::Media;
 use crate::op::{HostCommand, HostOp, Source, HOST_OP_KINDS};
+use crate::reads::ReadErrors;
 use crate::units::{DieId, Lpn, SECTOR_BYTES};
 
 /// What the host asked for so far.

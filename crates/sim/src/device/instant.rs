@@ -6,10 +6,10 @@
 //! On a large drive this doubles the rate.
 
 use super::drive::{CommandSink, Drive, Front};
-use crate::controller::ecc::ReadErrors;
 use crate::ftl::{FlashSink, NoRoom};
 use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
+use crate::reads::ReadErrors;
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 /// Commands ahead at which the L2P entry is prefetched.

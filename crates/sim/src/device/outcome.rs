@@ -10,9 +10,9 @@ use super::drive::Drive;
 use super::run::{Baseline, Run};
 use super::series::{Series, Wear};
 use super::timed::TimedStage;
-use crate::controller::ecc::{Algorithm, ErrorFigures};
 use crate::host::arbitration::ArbitrationConfig;
 use crate::op::{HostOp, HOST_OP_KINDS, SOURCE_COUNT, SOURCE_NAMES};
+use crate::reads::{Algorithm, ErrorFigures};
 use crate::units::SECTOR_BYTES;
 
 /// Little's law must hold to this, relative.

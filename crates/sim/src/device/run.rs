@@ -14,9 +14,9 @@ use super::feed::Feed;
 use super::series::Series;
 use super::steady::SteadyWatch;
 use super::timed::{Client, TimedStage};
-use crate::controller::ecc::ReadTally;
 use crate::ftl::FtlCounters;
 use crate::op::{HostCommand, HostOp};
+use crate::reads::ReadTally;
 use crate::units::{Ns, SECTOR_BYTES};
 use crate::workload::{Admission, Job, Limit, Stage};
 

@@ -8,8 +8,6 @@ use std::collections::VecDeque;
 use super::backend::Backend;
 use super::collector::Stalled;
 use super::drive::CommandSink;
-use crate::controller::ecc::ReadErrors;
-use crate::controller::recovery::Extra;
 use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::engine::Engine;
 use crate::ftl::FlashSink;
@@ -17,6 +15,7 @@ use crate::geometry::Geometry;
 use crate::host::cache::Fence;
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
+use crate::reads::{Extra, ReadErrors};
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 /// Pages of the write cache on their way to the flash, and who waits for a slot there.

@@ -6,7 +6,7 @@
 //! rates, retries, uncorrectable pages) is counted in the measured part only, so a drive can be
 //! worn by the preconditioning and read back as after a year on the shelf.
 //!
-//! Reads of a block can be counted instead, see `controller::disturb`.
+//! Reads of a block can be counted instead, see `reads::disturb`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

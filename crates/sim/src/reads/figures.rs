@@ -6,7 +6,7 @@
 
 use serde_json::{json, Map, Value};
 
-use super::ecc::ReadErrors;
+use super::errors::ReadErrors;
 use super::fate::{Mix, Outcome};
 use crate::op::SOURCE_COUNT;
 

@@ -457,9 +457,9 @@ impl LdpcPages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controller::config::{RetryConfig, SoftReadConfig};
-    use crate::controller::fate::{Fates, Outcome};
-    use crate::controller::recovery::Ladder;
+    use crate::reads::config::{RetryConfig, SoftReadConfig};
+    use crate::reads::fate::{Fates, Outcome};
+    use crate::reads::recovery::Ladder;
     use crate::reliability::{RberModel, StateModel, Stress};
 
     /// Flash of one error rate.

@@ -151,8 +151,8 @@ impl Ladder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controller::ecc::{EccConfig, ReadErrors};
     use crate::op::Source;
+    use crate::reads::{EccConfig, ReadErrors};
     use crate::reliability::{WearKeys, Weibull};
 
     /// Reads pages and compares the share that needs more than each rung with its probability.
@@ -204,7 +204,7 @@ mod tests {
         let config = EccConfig {
             ldpc_code: Some("nand-1k-r0889".into()),
             fer_table: Some(table),
-            ..EccConfig::of(crate::controller::ecc::Algorithm::Ldpc)
+            ..EccConfig::of(crate::reads::Algorithm::Ldpc)
         };
         let soft = SoftReadConfig { reads: vec![3, 7], setup_us: 0.0 };
         shares_follow(&config, 1024, &Ladder::new(None, Some(&soft)), 2000);

@@ -20,10 +20,9 @@
 use opennandlab_ecc::PageCode;
 
 use super::bit_true::BitTrue;
-pub use super::code::{Algorithm, EccConfig, FerRow, Fidelity, ReliabilityClass};
 use super::disturb::{self, BlockReads};
 use super::fate::{Fates, Outcome};
-pub use super::figures::{ErrorFigures, ReadTally, TypeFigures};
+use super::figures::ReadTally;
 use super::recovery::{Extra, Ladder};
 use crate::geometry::Geometry;
 use crate::nand::{CellMode, Media};
@@ -497,6 +496,7 @@ const TYPES_MAX: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reads::{EccConfig, ErrorFigures, TypeFigures};
     use crate::reliability::{WearKeys, Weibull};
 
     fn accounting(bch_t: u32, max_pe_cycles: f64) -> ReadErrors {

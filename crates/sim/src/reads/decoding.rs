@@ -3,7 +3,7 @@
 //! Where nobody waits for the answer, in untimed runs, pages gather until the decoder has a batch.
 
 use super::bit_true::Fate;
-use super::ecc::ReadErrors;
+use super::errors::ReadErrors;
 use super::recovery::Extra;
 use crate::nand::Media;
 use crate::op::Source;
