@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
-import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +20,7 @@ from opennandlab.targets.base import (
     ActiveRange,
     Limit,
     Measurement,
+    Step,
     Stimulus,
     TargetError,
     Zone,
@@ -28,10 +28,11 @@ from opennandlab.targets.base import (
 from opennandlab.targets.consent import Consent
 from opennandlab.targets.file import FileTarget
 from opennandlab.targets.fio import job
-from opennandlab.targets.nbd import NbdTarget, negotiate, parse_address
+from opennandlab.targets.fio import target as target_module
+from opennandlab.targets.nbd import NbdTarget
+from opennandlab.targets.nbd_wire import negotiate, parse_address
+from real_drives import Serve, needs_fio, needs_nbdkit, servers
 
-needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-needs_nbdkit = pytest.mark.skipif(shutil.which("nbdkit") is None, reason="nbdkit is not installed")
 MIB = 1 << 20
 SIZE = 64 * MIB
 ALLOWED = Consent(destructive=True)
@@ -297,7 +298,7 @@ def test_files_that_must_not_or_cannot_be_used(tmp_path):
         ((tmp_path / "none" / "deep", 4 * MIB), {}, "cannot be made: No such file"),
         ((tmp_path / "tiny", 4096), {}, "too few; at least 2 MiB"),
         ((tmp_path / "huge", 1 << 56), {}, "cannot be taken: No space left"),
-        ((tmp_path / "a$b", 4 * MIB), {}, "names with"),
+        ((tmp_path / "a\nb", 4 * MIB), {}, "names with control characters"),
     ]
     for arguments, named, words in cases:
         with pytest.raises(TargetError, match=words):
@@ -357,32 +358,16 @@ def test_memory_is_no_drive(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def served(tmp_path):
-    """Return what starts an NBD server, for a test's length; `start.all` are the processes."""
-    started = []
-
-    def start(*options: str) -> str:
-        path = tmp_path / f"{len(started)}.sock"
-        command = ["nbdkit", "--foreground", "--unix", str(path), *options]
-        process = subprocess.Popen(command)
-        started.append(process)
-        for _ in range(500):
-            if path.exists():
-                break
-            time.sleep(0.01)
-        return f"nbd+unix:///?socket={path}"
-
-    start.all = started
-    yield start
-    for process in started:
-        process.kill()
-        process.wait()
+def served(tmp_path: Path) -> Iterator[Serve]:
+    """Return what starts an NBD server, for a test's length."""
+    with servers(tmp_path) as serve:
+        yield serve
 
 
 @needs_fio
 @needs_nbdkit
 def test_an_export_is_measured(served, tmp_path):
-    uri = served("memory", str(16 * MIB + 512))
+    uri = served("memory", str(16 * MIB + 512)).uri
     with pytest.raises(TargetError, match="--destructive allows that"):
         NbdTarget(uri)
     target = NbdTarget(uri, consent=ALLOWED, folder=tmp_path / "fio")
@@ -403,23 +388,28 @@ def test_an_export_is_measured(served, tmp_path):
 def test_exports_without_trim_are_filled_with_zeros_and_read_only_ones_refused(served, tmp_path):
     parts = tmp_path / "split.img"
     parts.write_bytes(b"x" * (4 * MIB + 512))
-    target = NbdTarget(served("split", str(parts)), consent=ALLOWED, folder=tmp_path / "fio")
+    target = NbdTarget(served("split", str(parts)).uri, consent=ALLOWED, folder=tmp_path / "fio")
     assert target.purge().method == "zeros over the whole range"
     target.close()
     assert parts.read_bytes() == bytes(4 * MIB + 512)
     with pytest.raises(TargetError, match="read-only"):
-        NbdTarget(served("--readonly", "memory", "16M"), consent=ALLOWED)
+        NbdTarget(served("--readonly", "memory", "16M").uri, consent=ALLOWED)
 
 
 @needs_fio
 @needs_nbdkit
-def test_an_export_that_vanishes_ends_the_test(served, tmp_path):
-    target = NbdTarget(served("memory", "16M"), consent=ALLOWED, folder=tmp_path / "fio")
-    killer = threading.Timer(0.7, served.all[0].kill)
-    killer.start()
-    with pytest.raises(TargetError, match=r"fio failed .*nbd.*job file: "):
-        target.run(Stimulus(), Limit(seconds=20), seed=1)
-    killer.join()
+def test_an_export_that_vanishes_ends_the_test(served, tmp_path, monkeypatch):
+    """The words are fio's and depend on what it was doing; that it failed, and where, are ours."""
+    server = served("memory", "16M")
+    target = NbdTarget(server.uri, consent=ALLOWED, folder=tmp_path / "fio")
+    monkeypatch.setattr(target_module, "PROGRESS_S", 0.1)
+
+    def kill_in_the_middle(step: Step) -> None:
+        if step.fraction:  # bytes have moved
+            server.kill()
+
+    with pytest.raises(TargetError, match=r"fio failed .*error \[\d+\].*job file: .*0001-rand"):
+        target.run(Stimulus(), Limit(bytes=1 << 50), seed=1, watch=kill_in_the_middle)
     with pytest.raises(TargetError, match="Connection refused"):
         target.run(Stimulus(), Limit(seconds=20), seed=1)
     target.close()
@@ -427,8 +417,8 @@ def test_an_export_that_vanishes_ends_the_test(served, tmp_path):
 
 @needs_nbdkit
 def test_old_servers_are_understood(served):
-    plain = negotiate(parse_address(served("memory", "16M")))
-    old = negotiate(parse_address(served("--mask-handshake=0", "memory", "16M")))
+    plain = negotiate(parse_address(served("memory", "16M").uri))
+    old = negotiate(parse_address(served("--mask-handshake=0", "memory", "16M").uri))
     assert (old.size_bytes, old.can_trim) == (plain.size_bytes, plain.can_trim)
 
 
@@ -481,7 +471,7 @@ def test_servers_that_are_none(tmp_path, answer, words):
     [
         ("nbd+unix:///x", "names no socket"),
         ("nbd+unix://host/x?socket=/s", "names no socket"),
-        ("http://host/x", "no address of an export"),
+        ("http://host/x", "not the address of an export"),
         ("nbd://host:99999/x", "nbd://host:99999/x: "),
         ("nbd+unix:///a b?socket=/s", "%20"),
     ],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from opennandlab.targets.base import Limit, Stimulus, TargetError
 from opennandlab.targets.block import Block, rated_bytes, temperature_c
 from opennandlab.targets.consent import Consent
 from opennandlab.targets.device import DeviceTarget
+from opennandlab.targets.names import same_file
 from opennandlab.targets.probe import Answer, Probe
 from opennandlab.targets.purge import ata_erase_state, ways
 from opennandlab.targets.safety import Work, known_block, make_plan, objections
@@ -86,9 +88,11 @@ class FakeProbe(Probe):
         for key, value in {**plain, **{k.replace("__", "/"): v for k, v in values.items()}}.items():
             self.file(f"sys/class/block/{self.name}/{key}", value)
 
-    def kernel_name(self, path: str) -> str | None:
+    def kernel_name(self, path: str | int) -> str | None:
         if not self.is_block:
             return None
+        if isinstance(path, int):
+            return self.name if same_file(os.fstat(path), Path(self.path).stat()) else "other"
         if Path(path).name != self.name and path != self.path:
             raise FileNotFoundError(2, "No such file or directory")
         return self.name
@@ -115,10 +119,10 @@ class FakeProbe(Probe):
     def hold(self, path: str) -> int:
         assert path == self.path
         self.held += 1
-        return 7
+        return os.open(path, os.O_RDWR)
 
     def release(self, handle: int) -> None:
-        assert handle == 7
+        os.close(handle)
         self.held -= 1
 
     def in_use(self, path: str) -> str | None:

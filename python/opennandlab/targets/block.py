@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from dataclasses import dataclass
 from typing import Any
 
+from opennandlab.targets.names import printable
 from opennandlab.targets.probe import Probe
 
 SECTOR = 512  # The unit of /sys/class/block/*/size, whatever the device's own is.
@@ -23,6 +25,8 @@ class Block:
 
     Args:
         path: As the user named it.
+        node: Where it is without links: what every tool is given, so that a link that is changed
+            meanwhile leads none of them to another device.
         name: The kernel's name, such as `nvme0n1`.
         size_bytes: Its capacity.
         sector_bytes: Its logical block size.
@@ -40,6 +44,7 @@ class Block:
     """
 
     path: str
+    node: str
     name: str
     size_bytes: int
     sector_bytes: int
@@ -79,23 +84,25 @@ def read_block(path: str, probe: Probe) -> Block | None:
     Raises:
         OSError: when there is nothing at that path.
     """
-    name = probe.kernel_name(path)
+    node = os.path.realpath(path)
+    name = probe.kernel_name(node)
     if name is None:
         return None
     here = f"/sys/class/block/{name}"
-    listed = _lsblk(path, probe)
+    listed = _lsblk(node, probe)
 
     def first(*places: str, key: str = "") -> str | None:
         for place in places:
             if text := probe.text(f"{here}/{place}"):
-                return text
+                return printable(text)
         found = listed.get(key)
-        return str(found).strip() or None if found else None
+        return printable(str(found)) or None if found else None
 
     scheduler = probe.text(f"{here}/queue/scheduler") or ""
     rotational = probe.number(f"{here}/queue/rotational")
     return Block(
         path=path,
+        node=node,
         name=name,
         size_bytes=(probe.number(f"{here}/size") or 0) * SECTOR,
         sector_bytes=probe.number(f"{here}/queue/logical_block_size") or SECTOR,
@@ -136,7 +143,7 @@ def rated_bytes(block: Block, probe: Probe) -> float | None:
     NVMe drives say how much of their endurance is used and how much was written; the quotient is
     known to the whole percent, so it means something only once a few percent are used.
     """
-    answer = probe.ask("smartctl", "--json", "-A", block.path)
+    answer = probe.ask("smartctl", "--json", "-A", block.node)
     if answer is None:
         return None
     try:

@@ -34,8 +34,8 @@ def _nvme(block: Block, probe: Probe, *, enabled: bool) -> CacheState:
     if "vwc" in controller and not int(controller["vwc"]) & 1:
         return "absent"
     value = f"--value={int(enabled)}"
-    probe.act("nvme", "set-feature", block.path, "--feature-id=6", value, seconds_max=SETTING_S_MAX)
-    answer = probe.ask("nvme", "get-feature", block.path, "--feature-id=6")
+    probe.act("nvme", "set-feature", block.node, "--feature-id=6", value, seconds_max=SETTING_S_MAX)
+    answer = probe.ask("nvme", "get-feature", block.node, "--feature-id=6")
     # `get-feature:0x06 (Volatile Write Cache), Current value:0x00000001`
     found = re.search(r"Current value:\s*(0x[0-9a-fA-F]+|\d+)", answer.text) if answer else None
     if found is None:
@@ -44,8 +44,8 @@ def _nvme(block: Block, probe: Probe, *, enabled: bool) -> CacheState:
 
 
 def _ata(block: Block, probe: Probe, *, enabled: bool) -> CacheState:
-    probe.act("hdparm", f"-W{int(enabled)}", block.path, seconds_max=SETTING_S_MAX)
-    answer = probe.ask("hdparm", "-W", block.path)
+    probe.act("hdparm", f"-W{int(enabled)}", block.node, seconds_max=SETTING_S_MAX)
+    answer = probe.ask("hdparm", "-W", block.node)
     # ` write-caching =  0 (off)`
     found = re.search(r"write-caching\s*=\s*([01])", answer.text) if answer else None
     if found is None:

@@ -6,6 +6,7 @@ nothing can be mounted from it meanwhile; only tools that purge it need it free 
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,8 +15,10 @@ from opennandlab.targets.base import CacheState, Purge, TargetError
 from opennandlab.targets.block import read_block, temperature_c
 from opennandlab.targets.consent import NONE, Consent
 from opennandlab.targets.fio.job import Place
+from opennandlab.targets.fio.marker import HeldSector
 from opennandlab.targets.fio.runner import Fio
-from opennandlab.targets.fio.target import FioTarget, escaped
+from opennandlab.targets.fio.target import ENGINES, FioTarget
+from opennandlab.targets.names import check_name, same_file
 from opennandlab.targets.probe import Probe
 from opennandlab.targets.purge import PurgeError, ata_erase_state, ways
 from opennandlab.targets.safety import check, known_block
@@ -50,17 +53,22 @@ class DeviceTarget(FioTarget):
         self.path = path
         self.probe = probe or Probe()
         self._held: int | None = None
+        check_name(path)
         self.block = known_block(path, self.probe)
         check(self.block, consent, self.probe)
         super().__init__(path, folder=folder, fio=fio)
         self.capacity_bytes = self.block.size_bytes
         self.sector_bytes = self.block.sector_bytes
         try:
-            self._hold()
-            self.engine = self.engine_for(Path(path), self.sector_bytes)
+            handle = self._hold()
+            self.link = self.linked("target", self.block.node)
+            self._same_device()
+            places = [self._place(engine) for engine in ENGINES]
+            self._checked = self.proven(places, HeldSector(handle, self.sector_bytes))
         except BaseException:
             self.close()
             raise
+        self.engine = self._checked.engine
 
     def facts(self) -> dict[str, Any]:
         """Return what is known of the drive, its serial number as a hash, and of the machine."""
@@ -122,19 +130,26 @@ class DeviceTarget(FioTarget):
     def place(self) -> Place:
         """Return the device, if it is still the one that passed the gate."""
         self._same_device()
-        filename = ("filename", escaped(Path(self.path)))
-        return Place(self.engine, (filename,), self.capacity_bytes, self.sector_bytes)
+        return self._checked
 
     def close(self) -> None:
         """Let go of the device."""
         self._release()
         super().close()
 
-    def _hold(self) -> None:
+    def _place(self, engine: str) -> Place:
+        filename = ("filename", self.link.name)
+        return Place(engine, (filename,), self.capacity_bytes, self.sector_bytes)
+
+    def _hold(self) -> int:
+        """Open the device for us alone, if it still is the one that passed the gate."""
         try:
-            self._held = self.probe.hold(self.path)
+            self._held = self.probe.hold(self.block.node)
         except OSError as error:
             raise TargetError(f"{self.path}: cannot be held: {error.strerror or error}") from error
+        if self.probe.kernel_name(self._held) != self.block.name:
+            raise TargetError(f"{self.path}: this is no longer the device that was checked")
+        return self._held
 
     def _release(self) -> None:
         if self._held is not None:
@@ -145,10 +160,16 @@ class DeviceTarget(FioTarget):
         """Raise `TargetError` when the device is gone, or is another one under the same name."""
         try:
             now = read_block(self.path, self.probe)
+            opened = self.link.stat()
         except OSError as error:
             raise TargetError(f"{self.path}: the device is gone: {error.strerror}") from error
         was = self.block
-        if now is None or (now.name, now.serial, now.size_bytes, now.sector_bytes) != (
-            (was.name, was.serial, was.size_bytes, was.sector_bytes)
-        ):
+        is_same = now is not None and (
+            (now.name, now.serial, now.size_bytes, now.sector_bytes)
+            == (was.name, was.serial, was.size_bytes, was.sector_bytes)
+        )
+        # What fio will open is what we hold.
+        if self._held is not None:
+            is_same = is_same and same_file(opened, os.fstat(self._held))
+        if not is_same:
             raise TargetError(f"{self.path}: this is no longer the device that was checked")

@@ -17,15 +17,18 @@ import fcntl
 import mmap
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from opennandlab.targets.base import CacheState, Purge, TargetError
 from opennandlab.targets.consent import NONE, Consent
 from opennandlab.targets.fio.job import Place
+from opennandlab.targets.fio.marker import HeldSector
 from opennandlab.targets.fio.runner import Fio
-from opennandlab.targets.fio.target import FioTarget, escaped
+from opennandlab.targets.fio.target import ENGINES, FioTarget
 from opennandlab.targets.host import file_system_of, scheduler_of
+from opennandlab.targets.names import check_name, same_file
 
 # The smallest file: one request of 1 MiB for each of two threads.
 SIZE_MIN = 2 << 20
@@ -60,21 +63,20 @@ class FileTarget(FioTarget):
     ) -> None:
         """Check, make and lock the file."""
         self.path = path.absolute()
-        self._lock: int | None = None
-        escaped(self.path)
-        was_made = _prepare(self.path, size_bytes, consent)
-        super().__init__(f"file:{path}", folder=folder, fio=fio)
+        check_name(str(path))
+        self._file = _opened(self.path, size_bytes, consent)
         try:
-            self._lock = _locked(self.path)
-            self.capacity_bytes = self.path.stat().st_size
+            super().__init__(f"file:{path}", folder=folder, fio=fio)
+            self.capacity_bytes = os.fstat(self._file.handle).st_size
             self.sector_bytes = _sector_bytes(self.path)
-            self.engine = self.engine_for(self.path, self.sector_bytes)
+            self.link = self.linked("target", self.path)
+            places = [self._place(engine) for engine in ENGINES]
+            self._checked = self.proven(places, HeldSector(self._file.handle, self.sector_bytes))
         except BaseException:
+            self._file.undo()
             self.close()
-            if was_made:
-                self.path.unlink(missing_ok=True)
             raise
-        self._inode = self.path.stat().st_ino
+        self.engine = self._checked.engine
         self.file_system = file_system_of(self.path)
         if self.file_system in MEMORY:
             self.deviations.append(
@@ -112,10 +114,9 @@ class FileTarget(FioTarget):
         """Give all blocks back to the file system and take as many again."""
         self.place()
         try:
-            with self.path.open("r+b", buffering=0) as stream:
-                stream.truncate(0)
-                _allocate(stream.fileno(), self.capacity_bytes)
-                os.fsync(stream.fileno())
+            os.ftruncate(self._file.handle, 0)
+            _allocate(self._file.handle, self.capacity_bytes)
+            os.fsync(self._file.handle)
         except OSError as error:
             raise TargetError(f"{self.name}: purge failed: {_reason(error)}") from error
         return Purge(
@@ -125,26 +126,59 @@ class FileTarget(FioTarget):
         )
 
     def place(self) -> Place:
-        """Return the file, if it is still the one that was opened."""
+        """Return the file, if it is still the one that is held open."""
         try:
-            found = self.path.stat()
+            found = self.link.stat()
+            is_same = same_file(found, os.fstat(self._file.handle))
         except OSError as error:
             raise TargetError(f"{self.name}: the file is gone: {_reason(error)}") from error
-        if found.st_ino != self._inode or found.st_size != self.capacity_bytes:
+        if not is_same or found.st_size != self.capacity_bytes:
             raise TargetError(f"{self.name}: the file was replaced or resized by somebody else")
-        filename = ("filename", escaped(self.path))
-        return Place(self.engine, (filename,), self.capacity_bytes, self.sector_bytes)
+        return self._checked
+
+    def _place(self, engine: str) -> Place:
+        filename = ("filename", self.link.name)
+        return Place(engine, (filename,), self.capacity_bytes, self.sector_bytes)
 
     def close(self) -> None:
         """Unlock the file, which stays."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        self._file.close()
         super().close()
 
 
-def _prepare(path: Path, size_bytes: int | None, consent: Consent) -> bool:
-    """Refuse or make a file; return whether it was made."""
+@dataclass
+class _Opened:
+    """A file that is held open, for us alone among our kind.
+
+    Args:
+        path: Of the file.
+        handle: Open for reading and writing; -1 once it is closed.
+        was_there: Whether the user had it before.
+        was_empty: Whether it held nothing.
+    """
+
+    path: Path
+    handle: int
+    was_there: bool
+    was_empty: bool
+
+    def undo(self) -> None:
+        """Leave things as they were: what the user had stays, with its links and its mode."""
+        with contextlib.suppress(OSError):
+            if not self.was_there and same_file(os.fstat(self.handle), self.path.lstat()):
+                self.path.unlink()
+            elif self.was_there and self.was_empty:
+                os.ftruncate(self.handle, 0)
+
+    def close(self) -> None:
+        """Let it go; it may be called twice."""
+        if self.handle >= 0:
+            os.close(self.handle)
+            self.handle = -1
+
+
+def _opened(path: Path, size_bytes: int | None, consent: Consent) -> _Opened:
+    """Refuse a file, or open it, made or filled to its size where it held nothing."""
     if size_bytes is not None and size_bytes < SIZE_MIN:
         raise TargetError(f"file:{path}: {size_bytes} bytes are too few; at least 2 MiB")
     try:
@@ -157,14 +191,24 @@ def _prepare(path: Path, size_bytes: int | None, consent: Consent) -> bool:
         raise TargetError(
             f"file:{path}: this is no regular file; a block device is named without `file:`"
         )
-    if found is None or found.st_size == 0:
-        if size_bytes is None:
-            what = "there is no such file" if found is None else "the file is empty"
-            raise TargetError(f"file:{path}: {what}; file:{path}?size=1GiB makes one")
-        _make(path, size_bytes)
-        return True
-    _check_existing(path, found.st_size, size_bytes, consent)
-    return False
+    if found is not None and found.st_size:
+        _check_existing(path, found.st_size, size_bytes, consent)
+        return _locked(path, found)
+    if size_bytes is None:
+        what = "there is no such file" if found is None else "the file is empty"
+        raise TargetError(f"file:{path}: {what}; file:{path}?size=1GiB makes one")
+    opened = _locked(path, found)
+    try:
+        _allocate(opened.handle, size_bytes)
+    except BaseException as error:  # also Ctrl-C
+        opened.undo()
+        opened.close()
+        if isinstance(error, OSError):
+            raise TargetError(
+                f"file:{path}: {size_bytes} bytes cannot be taken: {_reason(error)}"
+            ) from error
+        raise
+    return opened
 
 
 def _check_existing(path: Path, held_bytes: int, size_bytes: int | None, consent: Consent) -> None:
@@ -180,27 +224,6 @@ def _check_existing(path: Path, held_bytes: int, size_bytes: int | None, consent
         )
     if held_bytes < SIZE_MIN:
         raise TargetError(f"file:{path}: {held_bytes} bytes are too few; at least 2 MiB")
-    if not os.access(path, os.R_OK | os.W_OK):
-        raise TargetError(f"file:{path}: may not be written")
-
-
-def _make(path: Path, size_bytes: int) -> None:
-    """Make a file with all its blocks; leave nothing behind when that fails."""
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise TargetError(f"file:{path}: cannot be made: {_reason(error)}") from error
-    try:
-        _allocate(handle, size_bytes)
-    except BaseException as error:  # also Ctrl-C
-        path.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise TargetError(
-                f"file:{path}: {size_bytes} bytes cannot be taken: {_reason(error)}"
-            ) from error
-        raise
-    finally:
-        os.close(handle)
 
 
 def _allocate(handle: int, size_bytes: int) -> None:
@@ -212,15 +235,31 @@ def _allocate(handle: int, size_bytes: int) -> None:
     os.posix_fallocate(handle, 0, size_bytes)
 
 
-def _locked(path: Path) -> int:
-    """Open a file and keep others of us out of it."""
-    handle = os.open(path, os.O_RDWR)
+def _locked(path: Path, found: os.stat_result | None) -> _Opened:
+    """Open a file as it was found, or a new one, and keep others of us out of it."""
+    # A new one exclusively: not through a link to nothing, not a file that came meanwhile.
+    how = os.O_CREAT | os.O_EXCL if found is None else 0
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | how, 0o600)
+    except FileExistsError as error:
+        reason = "it is a link to nothing" if path.is_symlink() else "somebody else made it"
+        raise TargetError(f"file:{path}: cannot be made: {reason}") from error
+    except OSError as error:
+        what = "made" if found is None else "opened"
+        raise TargetError(f"file:{path}: cannot be {what}: {_reason(error)}") from error
+    opened = _Opened(path, handle, found is not None, found is None or found.st_size == 0)
+    reason = ""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(handle)
-        raise TargetError(f"file:{path}: another run is using it") from error
-    return handle
+    except BlockingIOError:
+        reason = "another run is using it"
+    now = os.fstat(handle)
+    if found is not None and (not same_file(found, now) or found.st_size != now.st_size):
+        reason = reason or "somebody else is changing it"
+    if reason:
+        opened.close()
+        raise TargetError(f"file:{path}: {reason}")
+    return opened
 
 
 def _sector_bytes(path: Path) -> int:

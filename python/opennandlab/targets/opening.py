@@ -124,7 +124,7 @@ def sketch(request: Request) -> Target:
 
         block = known_block(request.text, Probe())
         return Sketch(kind, request.text, block.size_bytes, block.sector_bytes)
-    from opennandlab.targets.nbd import negotiate, parse_address
+    from opennandlab.targets.nbd_wire import negotiate, parse_address
 
     export = negotiate(parse_address(request.text))
     return Sketch(kind, request.text, export.size_bytes, SECTOR_BYTES)

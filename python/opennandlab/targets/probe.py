@@ -69,13 +69,16 @@ class Probe:
         except OSError:
             return []
 
-    def kernel_name(self, path: str) -> str | None:
+    def kernel_name(self, path: str | int) -> str | None:
         """Return the kernel's name of a block device, such as `nvme0n1`; None for anything else.
+
+        Args:
+            path: Of the device, or the handle of an open one.
 
         Raises:
             OSError: when there is nothing at that path.
         """
-        found = Path(path).stat()
+        found = os.stat(path)  # noqa: PTH116 (also a handle)
         if not stat.S_ISBLK(found.st_mode):
             return None
         number = f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"

@@ -88,7 +88,7 @@ class NvmeFormat(Way):
         return Purge("NVMe format, user data erase (SES 1)", is_purge=True)
 
     def _command(self) -> tuple[str, ...]:
-        return ("nvme", "format", self.block.path, "--ses=1")
+        return ("nvme", "format", self.block.node, "--ses=1")
 
 
 class NvmeSanitize(Way):
@@ -96,14 +96,14 @@ class NvmeSanitize(Way):
 
     def describe(self) -> str:
         """See `Way`."""
-        return f"nvme sanitize {self.block.path} --sanact=2, then wait for its log"
+        return f"nvme sanitize {self.block.node} --sanact=2, then wait for its log"
 
     def do(self) -> Purge:
         """See `Way`."""
-        self.call("nvme", "sanitize", self.block.path, "--sanact=2")
+        self.call("nvme", "sanitize", self.block.node, "--sanact=2")
         for _ in range(int(ERASE_S_MAX / SANITIZE_POLL_S)):
             self.probe.wait(SANITIZE_POLL_S)
-            answer = self.probe.ask("nvme", "sanitize-log", self.block.path, "--output-format=json")
+            answer = self.probe.ask("nvme", "sanitize-log", self.block.node, "--output-format=json")
             status = _sanitize_status(_json(answer))
             if status == 1:
                 return Purge("NVMe sanitize, block erase", is_purge=True)
@@ -128,7 +128,7 @@ class AtaErase(Way):
         except PurgeError:
             # A drive that keeps the password would lock itself at the next start.
             self.probe.act(
-                *("hdparm", "--user-master", "u", "--security-disable", PASSWORD, self.block.path),
+                *("hdparm", "--user-master", "u", "--security-disable", PASSWORD, self.block.node),
                 seconds_max=60.0,
             )
             raise
@@ -137,8 +137,8 @@ class AtaErase(Way):
     def _commands(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         start = ("hdparm", "--user-master", "u")
         return (
-            (*start, "--security-set-pass", PASSWORD, self.block.path),
-            (*start, "--security-erase", PASSWORD, self.block.path),
+            (*start, "--security-set-pass", PASSWORD, self.block.node),
+            (*start, "--security-erase", PASSWORD, self.block.node),
         )
 
 
@@ -147,11 +147,11 @@ class ScsiFormat(Way):
 
     def describe(self) -> str:
         """See `Way`."""
-        return f"sg_format --format {self.block.path}"
+        return f"sg_format --format {self.block.node}"
 
     def do(self) -> Purge:
         """See `Way`."""
-        self.call("sg_format", "--format", self.block.path)
+        self.call("sg_format", "--format", self.block.node)
         return Purge("SCSI format unit", is_purge=True)
 
 
@@ -160,11 +160,11 @@ class Discard(Way):
 
     def describe(self) -> str:
         """See `Way`."""
-        return f"blkdiscard {self.block.path}"
+        return f"blkdiscard {self.block.node}"
 
     def do(self) -> Purge:
         """See `Way`."""
-        self.call("blkdiscard", self.block.path)
+        self.call("blkdiscard", self.block.node)
         note = "the drive may erase what was discarded later, while a test runs"
         return Purge("discard of the whole range", is_purge=True, note=note)
 
@@ -192,7 +192,7 @@ def ata_erase_state(block: Block, probe: Probe) -> str:
 
     hdparm lists each flag on a line below "Security:", with a leading "not" where it is not set.
     """
-    answer = probe.ask("hdparm", "-I", block.path)
+    answer = probe.ask("hdparm", "-I", block.node)
     if answer is None or answer.code:
         return "unknown"
     section = answer.text.partition("Security:")[2].partition("Logical Unit")[0]
@@ -211,7 +211,7 @@ def ata_erase_state(block: Block, probe: Probe) -> str:
 
 def nvme_controller(block: Block, probe: Probe) -> dict[str, Any]:
     """Return what `nvme id-ctrl` says; nothing when it says nothing."""
-    return _json(probe.ask("nvme", "id-ctrl", block.path, "--output-format=json"))
+    return _json(probe.ask("nvme", "id-ctrl", block.node, "--output-format=json"))
 
 
 def _nvme_ways(block: Block, probe: Probe) -> list[Way]:
@@ -234,7 +234,7 @@ def _nvme_ways(block: Block, probe: Probe) -> list[Way]:
 
 def _has_other_namespaces(block: Block, probe: Probe) -> bool:
     """Ask the controller; what cannot be read counts as yes."""
-    answer = _json(probe.ask("nvme", "list-ns", block.path, "--all", "--output-format=json"))
+    answer = _json(probe.ask("nvme", "list-ns", block.node, "--all", "--output-format=json"))
     listed = answer.get("nsid_list")
     return not (isinstance(listed, list) and len(listed) == 1)
 

@@ -188,15 +188,15 @@ def _of_mounts(block: Block, probe: Probe) -> list[str]:
     numbers = {probe.text(f"/sys/class/block/{name}/dev") for name in family}
     for line in (probe.text("/proc/self/mountinfo") or "").splitlines():
         fields, _, rest = line.partition(" - ")
-        parts, source = fields.split(), [*rest.split(), "", ""][1]
+        parts, source = fields.split(), _unescaped([*rest.split(), "", ""][1])
         if len(parts) < 5:
             continue
         # btrfs and ZFS show numbers of their own; then the source names the device.
-        if parts[2] in numbers or _base(source) in family:
+        if parts[2] in numbers or _names(source) & {*family}:
             where = _unescaped(parts[4])
             found.append("it holds the root file system" if where == "/" else f"mounted at {where}")
     swaps = [line.split() for line in (probe.text("/proc/swaps") or "").splitlines()[1:]]
-    if any(fields and _base(fields[0]) in family for fields in swaps):
+    if any(fields and _names(_unescaped(fields[0])) & {*family} for fields in swaps):
         found.append("it is used as swap")
     return list(dict.fromkeys(found))
 
@@ -212,7 +212,7 @@ def _of_contents(block: Block, consent: Consent, probe: Probe) -> list[str]:
     if block.partitions:
         soft.append(f"it has partitions ({', '.join(block.partitions)})")
     for name in block.family:
-        path = block.path if name == block.name else f"/dev/{name}"
+        path = block.node if name == block.name else _node(name)
         answer = probe.ask("blkid", "--probe", "--output", "export", path)
         if answer is None:
             soft.append("blkid is not installed: signatures cannot be looked for")
@@ -234,7 +234,7 @@ def _of_contents(block: Block, consent: Consent, probe: Probe) -> list[str]:
 
 
 def _of_use(block: Block, probe: Probe) -> list[str]:
-    reason = probe.in_use(block.path)
+    reason = probe.in_use(block.node)
     return [] if reason is None else [reason]
 
 
@@ -261,9 +261,16 @@ def _with_holders(block: Block, probe: Probe) -> list[str]:
     return found
 
 
-def _base(source: str) -> str:
-    """Return the kernel's name in `/dev/NAME`; nothing for sources that are no devices."""
-    return PurePosixPath(source).name if source.startswith("/dev/") else ""
+def _names(source: str) -> set[str]:
+    """Return the kernel's names that `/dev/NAME` may stand for; none of what is no device."""
+    if not source.startswith("/dev/"):
+        return set()
+    return {source.removeprefix("/dev/").replace("/", "!"), PurePosixPath(source).name}
+
+
+def _node(name: str) -> str:
+    """Return the path of a device: the kernel writes a slash in a name as `!`."""
+    return f"/dev/{name.replace('!', '/')}"
 
 
 def _unescaped(text: str) -> str:

@@ -18,12 +18,15 @@ for its own), and new data for every write.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
 from opennandlab.targets.base import Limit, Stimulus, TargetError
 
+# Values that fio reads as they stand: no comment, variable, separator or space.
+PLAIN = {"filename": r"[A-Za-z0-9._-]+", "uri": r"[A-Za-z0-9._~/%?=+\[\]:-]+"}
 # Requests of a mix of sizes start at multiples of it, as fio's example of JESD219 has it.
 MIX_ALIGN_BYTES = 4096
 # Whole percents of 1 each; see `random_distribution` of fio 3.33.
@@ -42,7 +45,8 @@ class Place:
 
     Args:
         engine: fio's `ioengine`.
-        options: Further lines, such as `("filename", PATH)` or `("uri", URI)`.
+        options: Further lines, such as `("filename", LINK)` or `("uri", URI)`; their values hold
+            no mark that has a meaning in a job file.
         capacity_bytes: Bytes that may be addressed.
         sector_bytes: Smallest request.
     """
@@ -51,6 +55,12 @@ class Place:
     options: tuple[tuple[str, str], ...]
     capacity_bytes: int
     sector_bytes: int
+
+    def __post_init__(self) -> None:
+        """Hold what `names` promises."""
+        for key, value in self.options:
+            if not re.fullmatch(PLAIN[key], value):
+                raise TargetError(f"{value!r} cannot be written as `{key}` of a job file")
 
 
 @dataclass(frozen=True)
@@ -242,9 +252,20 @@ def job_text(place: Place, stimulus: Stimulus, leg: Leg, seed: int) -> str:
     lines += [("lat_percentiles", 1), ("clat_percentiles", 0), ("slat_percentiles", 0)]
     body = "\n".join(f"{key}={value}" for key, value in lines)
     return (
-        "; Run it again: fio --output=OUTPUT.json --output-format=json+ THIS_FILE\n"
+        "; Run it again, in this folder: fio --output=OUTPUT.json --output-format=json+ THIS_FILE\n"
         f"[stimulus]\n{body}\n"
     )
+
+
+def probe_text(place: Place, marker: bytes) -> str:
+    """Write the job file that reads the first sector and expects a marker there, repeated."""
+    lines: list[tuple[str, str | int]] = [("ioengine", place.engine), *place.options]
+    lines += [("direct", 1), ("allow_file_create", 0), ("thread", 1), ("rw", "read")]
+    lines += [("bs", place.sector_bytes), ("size", place.sector_bytes)]
+    lines += [("verify", "pattern"), ("verify_pattern", f"0x{marker.hex()}")]
+    lines += [("verify_state_save", 0)]
+    text = "".join(f"{key}={value}\n" for key, value in lines)
+    return f"; Does this engine work here, and does it open what was checked?\n[probe]\n{text}"
 
 
 def zeros_text(place: Place) -> str:

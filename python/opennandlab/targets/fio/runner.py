@@ -5,7 +5,8 @@ to stop (SIGINT), and after 0.1 s we make it (SIGKILL). Should this process be k
 kernel ends fio too, where `setpriv` is installed. A process that moves no byte for two minutes, or
 takes longer than its leg can, is stopped as hanging.
 
-Output goes to a file, because fio prints notes before the JSON on its standard output.
+Output goes to a file, because fio prints notes before the JSON on its standard output. fio runs in
+the folder of its files and is given their bare names, which are ours; see `names`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Fio:
 
 @dataclass(frozen=True)
 class Files:
-    """What one process of fio reads and writes; it stays on disk.
+    """What one process of fio reads and writes, in one folder; it stays on disk.
 
     Args:
         job: The job file.
@@ -88,7 +89,7 @@ def find_fio(name: str = "fio") -> Fio:
     Raises:
         TargetError: when there is none, when it does not start, and when it is too old.
     """
-    path = shutil.which(name)
+    path = _program(name)
     if path is None:
         raise TargetError(f"{name} was not found: real targets run through it; {INSTALL}")
     try:
@@ -106,6 +107,12 @@ def find_fio(name: str = "fio") -> Fio:
     return Fio(path, version)
 
 
+def _program(name: str) -> str | None:
+    """Return a program's absolute path: it starts in another folder than ours."""
+    path = shutil.which(name)
+    return None if path is None else str(Path(path).absolute())
+
+
 def run_fio(fio: Fio, files: Files, terms: Terms, watch: Told) -> int:
     """Run a job file to its end and return fio's exit status.
 
@@ -119,16 +126,17 @@ def run_fio(fio: Fio, files: Files, terms: Terms, watch: Told) -> int:
         TargetError: when fio hangs.
         KeyboardInterrupt: on Ctrl-C; fio is stopped then.
     """
-    command = [fio.path, f"--output={files.output}", "--output-format=json+"]
+    command = [fio.path, f"--output={files.output.name}", "--output-format=json+"]
     if terms.status_s is not None:
         command.append(f"--status-interval={max(1, round(terms.status_s * 1e3))}ms")
     if terms.readonly:
         command.append("--readonly")
-    guard = shutil.which("setpriv")
+    guard = _program("setpriv")
     prefix = [guard, "--pdeathsig", "KILL"] if guard else []
     with files.messages.open("wb") as messages:
         process = subprocess.Popen(  # noqa: S603 (a path that `which` found)
-            [*prefix, *command, str(files.job)],
+            [*prefix, *command, files.job.name],
+            cwd=files.job.parent,
             stdin=subprocess.DEVNULL,
             stdout=messages,
             stderr=messages,

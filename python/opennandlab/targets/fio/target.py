@@ -10,10 +10,13 @@ does not count it), at the rate of the measured part; `inside` then says so.
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import tempfile
 import time
 from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,13 +35,31 @@ from opennandlab.targets.base import (
     Watcher,
 )
 from opennandlab.targets.fio import job, parse
+from opennandlab.targets.fio.marker import Sector, marked
 from opennandlab.targets.fio.runner import Files, Fio, Terms, Told, find_fio, run_fio
 from opennandlab.targets.host import platform_facts
+from opennandlab.targets.names import link_to, printable
 
 # The engines for local files, the best first: what works is found once by a small read.
 ENGINES = ("io_uring", "libaio", "posixaio")
+# What fio's verification says of data that are not the expected ones.
+OTHER_DATA = errno.EILSEQ
 # How often fio tells how far it is, where only its size ends a leg.
 PROGRESS_S = 5.0
+
+
+class FioError(TargetError):
+    """fio ended with an error.
+
+    Args:
+        text: What is known of it.
+        numbers: The errors of its jobs.
+    """
+
+    def __init__(self, text: str, numbers: Sequence[int] = ()) -> None:
+        """Keep the numbers."""
+        super().__init__(text)
+        self.numbers = tuple(numbers)
 
 
 @dataclass
@@ -67,15 +88,17 @@ class FioTarget(Target):
     """
 
     is_virtual: ClassVar[bool] = False
+    # Until there is a folder.
+    _is_own_folder = False
+    _failed = False
 
     def __init__(self, name: str, *, folder: Path | None = None, fio: Fio | None = None) -> None:
         """Find fio and a place for its files."""
         self.name = name
         self.fio = fio or find_fio()
-        self._is_own_folder = folder is None
         self.folder = folder or Path(tempfile.mkdtemp(prefix="opennandlab-fio-"))
+        self._is_own_folder = folder is None
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._failed = False
         # After a resumed run, numbers go on.
         used = [int(path.name[:4]) for path in self.folder.glob("[0-9][0-9][0-9][0-9]-*.fio")]
         self._number = max(used, default=-1) + 1
@@ -119,6 +142,10 @@ class FioTarget(Target):
                 done.start_bytes + moved // stimulus.threads, where, stimulus
             )
         return _measurement(total, done, stimulus, self.inside())
+
+    def linked(self, name: str, path: str | Path) -> Path:
+        """Return a link of a safe name to what fio is to open; see `names`."""
+        return link_to(self.folder, name, os.path.realpath(path))
 
     def inside(self) -> dict[str, float | int | None]:
         """Return what a kind of target measures beside, at the end of a stimulus."""
@@ -202,16 +229,16 @@ class FioTarget(Target):
             self._failed = True
             how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
             said = said or str(error)
-            raise TargetError(
-                f"{self.name}: fio {how}: {said[-600:]}; job file: {files.job}"
-            ) from error
+            said = printable(said[-600:])
+            raise FioError(f"{self.name}: fio {how}: {said}; job file: {files.job}") from error
         errors = [job_["error"] for job_ in document.get("jobs", []) if job_.get("error")]
         if code or errors:
             self._failed = True
             said = "; ".join(dict.fromkeys(line for line in (said or notes).splitlines() if line))
-            raise TargetError(
+            raise FioError(
                 f"{self.name}: fio failed (status {code}, error {errors or [0]}): "
-                f"{said[-600:] or 'it said nothing'}; job file: {files.job}"
+                f"{printable(said[-600:]) or 'it said nothing'}; job file: {files.job}",
+                errors,
             )
         return text
 
@@ -227,43 +254,34 @@ class FioTarget(Target):
             note="every block is written, not erased",
         )
 
-    def engine_for(self, path: Path, sector_bytes: int) -> str:
-        """Return the first engine that reads one sector of a local file or device.
+    def proven(self, places: Iterable[job.Place], sector: Sector) -> job.Place:
+        """Return the first place whose engine reads, once fio is proved to read this target.
+
+        Args:
+            places: The same target through several engines, the best first.
+            sector: Its first sector, as we reach it ourselves.
 
         Raises:
-            TargetError: when none does, with what fio said last.
+            TargetError: when none reads, and when fio reads something else.
         """
         error: TargetError | None = None
-        for engine in ENGINES:
-            files = self.files(f"probe-{engine}")
-            files.job.write_text(
-                f"; Does this engine work here?\n[probe]\nioengine={engine}\n"
-                f"filename={escaped(path)}\ndirect=1\nrw=read\nbs={sector_bytes}\n"
-                f"size={sector_bytes}\nallow_file_create=0\n",
-                encoding="utf-8",
-            )
-            try:
-                self.fio_output(files, Terms(seconds_max=1.0, readonly=True))
-            except TargetError as caught:
-                error = caught
-                continue
-            self._failed = False
-            return engine
+        with marked(self.name, sector) as marker:
+            for place in places:
+                files = self.files(f"probe-{place.engine}")
+                files.job.write_text(job.probe_text(place, marker), encoding="utf-8")
+                try:
+                    self.fio_output(files, Terms(seconds_max=1.0, readonly=True))
+                except FioError as caught:
+                    if OTHER_DATA in caught.numbers:
+                        raise TargetError(
+                            f"{self.name}: fio opens something else; nothing was written there; "
+                            f"job file: {files.job}"
+                        ) from caught
+                    error = caught
+                    continue
+                self._failed = False
+                return place
         raise TargetError(f"{self.name}: no engine of fio can read it; {error}") from error
-
-
-def escaped(path: Path) -> str:
-    """Return a path as a job file takes it.
-
-    Raises:
-        TargetError: for characters that fio would read otherwise.
-    """
-    text = str(path)
-    if any(mark in text for mark in "\n\r$"):
-        raise TargetError(f"{text!r}: fio cannot open names with `$` or line ends")
-    if text != text.strip():
-        raise TargetError(f"{text!r}: fio cannot open names that begin or end with a space")
-    return text.replace("\\", "\\\\").replace(":", "\\:")
 
 
 def _nobody(_seconds: float, _moved: int) -> None:
