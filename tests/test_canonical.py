@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opennandlab.canonical import canonical_json, digest, first_difference, readable_json
+from opennandlab.canonical import (
+    as_bytes,
+    canonical_json,
+    digest,
+    first_difference,
+    oddity,
+    readable_json,
+)
 
 VALUES = st.recursive(
     st.none()
@@ -63,3 +70,26 @@ def test_the_digest_leaves_out_machine_and_moment() -> None:
 def test_numbers_that_json_does_not_have_are_refused(value: float) -> None:
     with pytest.raises(ValueError, match="JSON"):
         canonical_json({"x": value})
+
+
+def test_half_a_letter_has_a_digest_and_bytes() -> None:
+    r"""`"name": "\\ud800"` in a result ended with a UnicodeEncodeError."""
+    assert as_bytes(canonical_json({"name": "\ud800"})) == b'{"name":"\\ud800"}'
+    assert len(digest({"name": "\ud800"})) == 64
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ({"a": [1, {"b": math.nan}]}, "a[1].b: nan"),
+        ({"a": json.loads("1e400")}, "a: inf"),
+        ({"a": 10**400}, "a: an integer"),
+        ({"a": "\ud800"}, "a: text with half"),
+        ({"a": {"\ud800": 1}}, "a: text with half"),
+        ({"µ": [None, "½", True, 2**64, 1.5]}, None),
+    ],
+)
+def test_what_a_table_cannot_hold_is_found(document: object, words: str | None) -> None:
+    found = oddity(document)
+    assert (found or "").startswith(words or "")
+    assert (found is None) == (words is None)

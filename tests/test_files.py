@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from opennandlab import files
 from opennandlab.errors import ConfigError, OutputError
-from opennandlab.files import check_writable, parse_yaml, read_yaml, write_atomically
+from opennandlab.files import check_writable, parse_yaml, read_bytes, read_yaml, write_atomically
 
 CONTENT = b"x" * 200_000
 
@@ -174,5 +175,83 @@ def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "device.yaml"
     with path.open("wb") as stream:
         stream.truncate(1 << 40)
-    with pytest.raises(ConfigError, match="larger than 4 MiB"):
+    with pytest.raises(ConfigError, match="larger than 256 KiB"):
         read_yaml(path)
+
+
+def nested(line: str, first: str, count: int) -> str:
+    """Return lines each of which names the one before it more than once."""
+    return first + "".join(line.format(i=i, b=i - 1) for i in range(1, count))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        nested("k{i}: &k{i} [*k{b}, *k{b}, *k{b}]\n", "k0: &k0 [x, x, x]\n", 9),
+        nested("k{i}: &k{i} {{a: *k{b}, b: *k{b}}}\n", "k0: &k0 {a: 1}\n", 30),
+        nested("k{i}: &k{i} {{<<: [*k{b}, *k{b}]}}\n", "k0: &k0 {a: 1}\n", 24),
+    ],
+)
+def test_aliases_do_not_make_a_short_text_endless(text: str) -> None:
+    """A device file of 306 bytes took all memory.
+
+    The parser shares what aliases stand for; whoever walks the values does not.
+    """
+    with pytest.raises(ConfigError, match=r"device.yaml:\d+: its aliases stand for \d+ values"):
+        parse_yaml(text, "device.yaml")
+
+
+def test_an_alias_of_what_it_stands_in_is_refused() -> None:
+    """`nand: &a` over `  x: *a` ended with a RecursionError in what walks the keys."""
+    with pytest.raises(ConfigError, match=r"device\.yaml:1: an alias of what it stands in"):
+        parse_yaml("nand: &a\n  x: *a\n", "device.yaml")
+
+
+def test_aliases_of_a_usual_file_are_put_in() -> None:
+    assert parse_yaml("a: &a {x: 1}\nb: {<<: *a, y: 2}\nc: *a\n", "test") == {
+        "a": {"x": 1},
+        "b": {"x": 1, "y": 2},
+        "c": {"x": 1},
+    }
+
+
+def test_more_values_than_a_device_has_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of 0.8 MiB took the parser 10 s, a file of 4 MiB a minute."""
+    monkeypatch.setattr(files, "YAML_NODES_MAX", 100)
+    with pytest.raises(ConfigError, match="holds more than 100 values"):
+        parse_yaml("- 1\n" * 200, "device.yaml")
+
+
+@pytest.mark.parametrize("source", ["/dev/zero", "/dev/urandom"])
+def test_what_never_ends_is_read_up_to_the_limit(source: str) -> None:
+    """`verify /dev/zero` took 4 GiB before it was out of memory."""
+    with pytest.raises(OSError, match="larger than 64 KiB"):
+        read_bytes(Path(source), 64 << 10)
+
+
+def test_a_pipe_without_a_writer_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every command that read one waited for ever."""
+    monkeypatch.setattr(files, "PIPE_WAIT_S", 0.01)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigError, match="a pipe that stayed silent"):
+        read_yaml(tmp_path / "pipe")
+
+
+def test_the_pipe_of_a_shell_is_read_to_its_end() -> None:
+    reader, writer = os.pipe()
+    os.write(writer, b"a: 1\n")
+    os.close(writer)
+    try:
+        assert read_yaml(Path(f"/dev/fd/{reader}")) == {"a": 1}
+    finally:
+        os.close(reader)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "half\ud800"])
+def test_a_name_that_no_file_can_have_is_refused(name: str) -> None:
+    """`config check` of 300 letters ended with an OSError of `Path.is_file`."""
+    with pytest.raises(OSError, match="name"):
+        read_bytes(Path(name), 10)
+    assert not files.is_there(Path(name))

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator
 from typing import Any
 
 # Facts about one machine and one moment: outside the digest, so that a result made twice has one
 # digest.
 OUTSIDE_DIGEST = ("tool", "created", "run", "digest")
+
+
+# Counters and seeds have 64 bits.
+INTEGER_MAX = 1 << 64
 
 
 def canonical_json(document: object) -> str:
@@ -37,8 +42,41 @@ def deterministic_part(document: dict[str, Any]) -> dict[str, Any]:
 
 def digest(document: dict[str, Any]) -> str:
     """Return the SHA-256, in hex, of the canonical deterministic part."""
-    text = canonical_json(deterministic_part(document))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(as_bytes(canonical_json(deterministic_part(document)))).hexdigest()
+
+
+def as_bytes(text: str) -> bytes:
+    r"""Return JSON text as UTF-8; half a surrogate pair becomes the escape that JSON has for it.
+
+    >>> as_bytes('"\ud800"')
+    b'"\\ud800"'
+    """
+    return text.encode(errors="backslashreplace")
+
+
+def oddity(document: object, path: str = "") -> str | None:
+    """Return where a document holds what neither digest nor table can: path and reason, or None.
+
+    >>> oddity({"metrics": {"waf": float("inf")}})
+    'metrics.waf: inf is not a finite number'
+    """
+    if isinstance(document, dict):
+        keys = (oddity(key, path) for key in document)
+        inner = (oddity(value, f"{path}.{key}" if path else key) for key, value in document.items())
+        return next((found for part in (keys, inner) for found in part if found), None)
+    if isinstance(document, list):
+        items = (oddity(value, f"{path}[{index}]") for index, value in enumerate(document))
+        return next((found for found in items if found), None)
+    if isinstance(document, float) and not math.isfinite(document):
+        return f"{path or '.'}: {document} is not a finite number"
+    if isinstance(document, int) and abs(document) > INTEGER_MAX:
+        return f"{path or '.'}: an integer beyond 2^64"
+    if isinstance(document, str) and not document.isascii():
+        try:
+            document.encode()
+        except UnicodeEncodeError:
+            return f"{path or '.'}: text with half a surrogate pair"
+    return None
 
 
 def first_difference(one: object, other: object, path: str = "") -> str | None:

@@ -7,14 +7,52 @@ exception.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from opennandlab.result import Result
 
 
+# A value is quoted up to this length, a whole message up to that one.
+QUOTED_MAX = 60
+MESSAGE_MAX = 1500
+# Control characters would act on the terminal; half a surrogate pair cannot be printed at all.
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def legible(text: str) -> str:
+    r"""Return a message that fits a screen, whatever stood in the file that it quotes.
+
+    >>> legible("unknown field `\x1b[31mred\n`")
+    'unknown field `\\x1b[31mred\\n`'
+    >>> legible("`" + "x" * 100_000 + "` is not a number")
+    '`xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… (100000 characters)` is not a number'
+    """
+    if len(text) > MESSAGE_MAX:
+        text = re.sub(r"(?<=`)[^`]+(?=`)|(?<=\")[^\"]+(?=\")|[^\s`\"]+", _shortened, text)
+    if len(text) > MESSAGE_MAX:
+        kept = MESSAGE_MAX // 2
+        text = f"{text[:kept]} … {text[-kept:]}"
+    return UNPRINTABLE.sub(lambda found: repr(found.group())[1:-1], text)
+
+
+def _shortened(found: re.Match[str]) -> str:
+    quoted = found.group()
+    if len(quoted) <= QUOTED_MAX:
+        return quoted
+    return f"{quoted[: QUOTED_MAX * 2 // 3]}… ({len(quoted)} characters)"
+
+
 class OpenNandLabError(Exception):
-    """Everything that this package refuses to do, and why."""
+    """Everything that this package refuses to do, and why.
+
+    Messages are made legible: they quote what stood in a file, which may be anything.
+    """
+
+    def __init__(self, *parts: object) -> None:
+        """Keep the message short and printable."""
+        super().__init__(*(legible(part) if isinstance(part, str) else part for part in parts))
 
 
 class ConfigError(OpenNandLabError):
@@ -28,8 +66,9 @@ class ConfigError(OpenNandLabError):
     def __init__(self, path: str, message: str) -> None:
         """Keep both parts apart, for tools that point at the key."""
         super().__init__(path, message)
-        self.path = path
-        self.message = message
+        self.path: str
+        self.message: str
+        self.path, self.message = self.args
 
     def __str__(self) -> str:
         """`path: message`; the message alone when it concerns the whole document."""
@@ -50,6 +89,13 @@ class ResultError(OpenNandLabError):
 
 class OutputError(OpenNandLabError):
     """A file that cannot be written. What was there before is untouched."""
+
+
+class WriteError(OutputError):
+    """A file that could not be written when its time came, such as on a full disk.
+
+    Other refusals of an output come before anything is run.
+    """
 
 
 class InternalError(OpenNandLabError):

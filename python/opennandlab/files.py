@@ -1,4 +1,7 @@
-"""Files in and out: YAML read strictly, results written so that no crash leaves half of one.
+"""Files in and out: read up to a limit, and written so that no crash leaves half of one.
+
+What is read may be anything that a path can name: a device that never ends, a pipe that nobody
+writes to, a text of a thousand letters. Each is refused in bounded time and memory.
 
 A result is written to a temporary file beside its target, flushed to the disk and renamed over it;
 the old file stays whole until then. Whether that will work is tried *before* a run, not after an
@@ -8,16 +11,80 @@ hour of it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import select
 import stat
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from opennandlab.errors import ConfigError, OutputError
+from opennandlab.errors import ConfigError, OutputError, WriteError
 
-# A device or workload file is a page of text; anything larger was given by mistake.
-YAML_BYTES_MAX = 4 << 20
+if TYPE_CHECKING:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.nodes import Node
+
+# A device or workload file is a page of text; anything larger was given by mistake, and the parser
+# is one in Python.
+YAML_BYTES_MAX = 256 << 10
+# Values and keys of a YAML text, and those after its aliases were put in: ten times what the
+# longest real file holds, and what the parser takes 2 s for.
+YAML_NODES_MAX = 20_000
+# How long a pipe may stay silent: one without a writer would block for ever.
+PIPE_WAIT_S = 10.0
+# Pieces in which files are read.
+PIECE_BYTES = 1 << 20
+
+
+def read_bytes(path: Path, bytes_max: int) -> bytes:
+    """Read a file that may be anything, up to a limit.
+
+    Args:
+        path: A file, a device, or a pipe such as a shell makes for `<(command)`.
+        bytes_max: More than this is refused, and not read.
+
+    Raises:
+        OSError: with the reason in words as its `strerror`.
+    """
+    try:
+        # Without waiting: opening a pipe would block until somebody opens its other end.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError as error:  # a name with a zero byte, or of letters that no file can have
+        raise OSError(errno.EINVAL, "not the name of a file") from error
+    try:
+        kind = os.fstat(handle).st_mode
+        if stat.S_ISREG(kind) and os.fstat(handle).st_size > bytes_max:
+            raise OSError(errno.EFBIG, f"larger than {_size(bytes_max)}")
+        return _read_up_to(handle, bytes_max, is_pipe=stat.S_ISFIFO(kind))
+    finally:
+        os.close(handle)
+
+
+def _read_up_to(handle: int, bytes_max: int, *, is_pipe: bool) -> bytes:
+    read = bytearray()
+    while True:
+        # A terminal waits for its person, a pipe waits for its writer, but not for ever.
+        if not select.select([handle], [], [], PIPE_WAIT_S if is_pipe else None)[0]:
+            raise OSError(errno.ETIMEDOUT, f"a pipe that stayed silent for {PIPE_WAIT_S:g} s")
+        piece = os.read(handle, min(PIECE_BYTES, bytes_max + 1 - len(read)))
+        if not piece:
+            return bytes(read)
+        read += piece
+        if len(read) > bytes_max:
+            raise OSError(errno.EFBIG, f"larger than {_size(bytes_max)}")
+
+
+def _size(count: int) -> str:
+    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether there is something at a path; a name that no file can have is not there."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -27,12 +94,10 @@ def read_yaml(path: Path) -> dict[str, Any]:
         ConfigError: with file, and line where known, when it cannot be read or is no mapping.
     """
     try:
-        with path.open("rb") as stream:
-            raw = stream.read(YAML_BYTES_MAX + 1)
+        raw = read_bytes(path, YAML_BYTES_MAX)
     except OSError as error:
-        raise ConfigError(".", f"{path}: {error.strerror or error}") from error
-    if len(raw) > YAML_BYTES_MAX:
-        raise ConfigError(".", f"{path}: larger than 4 MiB: this is no configuration file")
+        hint = ": this is no configuration file" if error.errno == errno.EFBIG else ""
+        raise ConfigError(".", f"{path}: {error.strerror or error}{hint}") from error
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -48,22 +113,82 @@ def parse_yaml(text: str, origin: str) -> Any:  # noqa: ANN401 (YAML holds anyth
     """Read one YAML 1.2 value; `origin` is named in errors.
 
     Raises:
-        ConfigError: with the line, for text that is no YAML and for duplicate keys.
+        ConfigError: with the line, for text that is no YAML, for duplicate keys, and for aliases
+            that make a text of a few lines endless.
 
     >>> parse_yaml("1e6", "--set"), parse_yaml("no", "--set"), parse_yaml("[1, 2.5]", "--set")
     (1000000.0, 'no', [1, 2.5])
     """
-    from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        return YAML(typ="safe", pure=True).load(text)
+        return _parser(origin).load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"{origin}:{mark.line + 1}" if mark is not None else origin
         raise ConfigError(".", f"{place}: {_first_line(error.problem)}") from error
     except (YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(".", f"{origin}: {_first_line(str(error))}") from error
+
+
+def _parser(origin: str) -> YAML:
+    """Return a parser that counts the nodes of a text before it makes values of them."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.composer import Composer
+    from ruamel.yaml.constructor import SafeConstructor
+
+    class CountingComposer(Composer):
+        count = 0
+
+        def compose_node(self, parent: Node | None, index: Any) -> Node | None:  # noqa: ANN401
+            self.count += 1
+            if self.count > YAML_NODES_MAX:
+                raise ConfigError(".", f"{origin}: holds more than {YAML_NODES_MAX} values")
+            node: Node | None = super().compose_node(parent, index)
+            return node
+
+    class CountingConstructor(SafeConstructor):
+        def construct_document(self, node: Node) -> Any:  # noqa: ANN401 (YAML holds anything)
+            _count(node, {}, origin)
+            return super().construct_document(node)
+
+    parser = YAML(typ="safe", pure=True)
+    parser.Composer = CountingComposer
+    parser.Constructor = CountingConstructor
+    return parser
+
+
+def _count(node: Node, known: dict[int, int], origin: str) -> int:
+    """Return how many nodes a node stands for, each alias put in anew.
+
+    A node is shared by its aliases, so that counting takes as long as the text, not as long as what
+    it stands for.
+
+    Raises:
+        ConfigError: beyond `YAML_NODES_MAX`, and for a node that contains itself.
+    """
+    if (count := known.get(id(node))) is not None:
+        if not count:
+            raise ConfigError(".", f"{_place(origin, node)}: an alias of what it stands in")
+        return count
+    known[id(node)] = 0  # not finished
+    inner = node.value if isinstance(node.value, list) else ()
+    count = 1
+    for entry in inner:
+        for part in entry if isinstance(entry, tuple) else (entry,):
+            count += _count(part, known, origin)
+    if count > YAML_NODES_MAX:
+        raise ConfigError(
+            ".",
+            f"{_place(origin, node)}: its aliases stand for {count} values; accepted: up to "
+            f"{YAML_NODES_MAX} in a file",
+        )
+    known[id(node)] = count
+    return count
+
+
+def _place(origin: str, node: Node) -> str:
+    return f"{origin}:{node.start_mark.line + 1}" if node.start_mark is not None else origin
 
 
 def check_writable(path: Path) -> None:
@@ -98,7 +223,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Write `content` to `path`: all of it, or nothing and the old file stays.
 
     Raises:
-        OutputError: with the reason, such as a full disk.
+        WriteError: with the reason, such as a full disk.
     """
     target = Path(os.path.realpath(path))
     try:
@@ -109,7 +234,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         _write_and_rename(target, content)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise OutputError(f"cannot write {path}: {reason}; what was there is untouched") from error
+        raise WriteError(f"cannot write {path}: {reason}; what was there is untouched") from error
 
 
 def _write_and_rename(target: Path, content: bytes) -> None:

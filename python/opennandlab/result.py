@@ -8,6 +8,7 @@ digest, on any machine and at any slice size.
 from __future__ import annotations
 
 import datetime as dt
+import errno
 import json
 import math
 import os
@@ -19,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opennandlab import _core
-from opennandlab.canonical import digest, readable_json
+from opennandlab.canonical import as_bytes, deterministic_part, digest, oddity, readable_json
 from opennandlab.errors import ResultError
-from opennandlab.files import check_writable, write_atomically
+from opennandlab.files import check_writable, read_bytes, write_atomically
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from opennandlab.observation import Timeline
 
 SCHEMA = "opennandlab.result/1"
+# A result holds series of a bounded length: larger files are something else.
+BYTES_MAX = 64 << 20
 PERCENTILES = ("p50", "p90", "p99", "p999", "p9999", "p99999")
 # The checks of a run whose measured part never began: there is nothing to trust.
 NOT_MEASURED = {"passed": False, "failures": ["the measured part never began"]}
@@ -154,7 +157,7 @@ class Result:
 
     def to_bytes(self) -> bytes:
         """Return the content of the result file."""
-        return (readable_json(self.document) + "\n").encode()
+        return as_bytes(readable_json(self.document) + "\n")
 
     @staticmethod
     def check_writable(path: str | Path) -> None:
@@ -313,9 +316,10 @@ def _cpu() -> str:
 
 def _read_document(path: Path) -> dict[str, Any]:
     try:
-        raw = path.read_bytes()
+        raw = read_bytes(path, BYTES_MAX)
     except OSError as error:
-        raise ResultError(f"{path}: {error.strerror or error}") from error
+        hint = ": this is no result file" if error.errno == errno.EFBIG else ""
+        raise ResultError(f"{path}: {error.strerror or error}{hint}") from error
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError) as error:
@@ -341,4 +345,7 @@ def _read_document(path: Path) -> dict[str, Any]:
     ]
     if wrong or not isinstance(document["seed"], int):
         raise ResultError(f"{path}: damaged: {', '.join(wrong) or 'seed'} of the wrong type")
+    # What this machine is called may be any bytes; what enters the digest may not.
+    if odd := oddity(deterministic_part(document)):
+        raise ResultError(f"{path}: damaged: {odd}")
     return dict(document)

@@ -4,12 +4,11 @@ A new verb is a file with a function (or a group `app`), and one row here. Verbs
 need inside their functions, so that `opennandlab --help` stays fast.
 """
 
-import signal
 from collections.abc import Callable
 
 import typer
 
-from opennandlab.cli import _terminal as terminal
+from opennandlab.cli import _process as process
 from opennandlab.cli import (
     benchmark,
     characterise,
@@ -84,11 +83,8 @@ def root(
 
 def main() -> None:
     """Run the command line."""
-    # A shell starts background jobs with SIGINT ignored; a long run must be stoppable there too.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    terminal.speak_any_encoding()
-    try:
-        with terminal.broken_output():
-            app()
-    except KeyboardInterrupt:  # before a verb began to listen
-        raise SystemExit(130) from None
+    process.prepare()
+    with process.broken_output():
+        process.check_folder()
+        code = process.run(app)
+    raise SystemExit(code)

@@ -1,14 +1,14 @@
 """How the standard tests run under a command: progress, tables, files and exit codes."""
 
 import contextlib
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from opennandlab.cli import _pts_tables as tables
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._progress import shown
 from opennandlab.cli._pts_options import Asked
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 def execute(wanted: Asked, name: str, jobs: list["Job"], varied: dict[str, Any] | None) -> None:
     """Run jobs, print their tables, and end with the exit code of the outcome."""
+    from opennandlab.errors import OutputError
     from opennandlab.pts.runner import BrokenError, Cut, Place
     from opennandlab.pts.suite import Suite, run_suite
     from opennandlab.targets.base import TargetError
@@ -45,10 +46,10 @@ def execute(wanted: Asked, name: str, jobs: list["Job"], varied: dict[str, Any] 
     except Cut as cut:
         _partial(wanted, cut.document, "interrupted", terminal.INTERRUPTED)
     except BrokenError as error:
-        is_target = isinstance(error.error, TargetError | OSError)
+        is_target = isinstance(error.error, TargetError | OutputError | OSError)
         code = terminal.BROKEN if is_target else terminal.FAILED
         _partial(wanted, error.document, str(error), code)
-    except TargetError as error:
+    except (TargetError, OutputError) as error:
         terminal.stop(terminal.BROKEN, str(error), as_json=wanted.as_json)
     _finish(wanted, suite)
 
@@ -170,28 +171,11 @@ def _device_plan(wanted: Asked, plans: list[dict[str, Any]]) -> dict[str, Any] |
     return gate.to_dict()
 
 
-@contextlib.contextmanager
-def progress_line(*, quiet: bool) -> Iterator[Callable[["Progress"], None] | None]:
-    """Yield a watcher that draws one line; None where nobody would see it."""
-    import sys
-
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.live import Live
-    from rich.text import Text
-
-    drawn = 0.0
-    with Live(Text(""), console=terminal.stderr(), auto_refresh=False, transient=True) as live:
-
-        def watch(state: "Progress") -> None:
-            nonlocal drawn
-            now = time.monotonic()
-            if now - drawn >= 0.1:
-                drawn = now
-                live.update(Text(line(state)), refresh=True)
-
-        yield watch
+def progress_line(
+    *, quiet: bool
+) -> contextlib.AbstractContextManager[Callable[["Progress"], None] | None]:
+    """Return what shows how far a test is."""
+    return shown(line, quiet=quiet)
 
 
 def line(state: "Progress") -> str:
@@ -201,14 +185,16 @@ def line(state: "Progress") -> str:
         limit = f" of at most {state.rounds_max}" if state.rounds_max else ""
         kind = "" if state.phase == "round" else f"{state.phase}, "
         place = f"{kind}round {state.round}{limit}"
-    parts = [state.test, place]
-    if state.cells and state.cells > 1:
-        parts.append(f"cell {state.cell}/{state.cells}")
-    parts.append(state.label)
+    # What a narrow terminal cuts stands last: the time left must not.
+    parts = [state.test]
     if state.fraction is not None:
         parts.append(f"{state.fraction:.0%}")
     if state.eta_s is not None:
         parts.append(f"at most {terminal.duration(state.eta_s)} left")
+    parts.append(place)
+    if state.cells and state.cells > 1:
+        parts.append(f"cell {state.cell}/{state.cells}")
+    parts.append(state.label)
     steady = state.steady
     if steady is not None and steady.average:
         parts.append(

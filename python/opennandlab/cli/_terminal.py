@@ -5,11 +5,8 @@ is drawn only where a person can see it.
 """
 
 import contextlib
-import io
 import os
 import signal
-import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from opennandlab.cli._progress import shown
+from opennandlab.cli._streams import duration, emit_json, note, stderr, stdout
+
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
     from opennandlab.config import DeviceConfig
@@ -35,8 +34,7 @@ INTERRUPTED = 130
 # What `--state image:FILE` reads, where it is named beside other inputs.
 IMAGE = "the image of --state"
 
-# Wide enough for every table where no terminal tells its width.
-PLAIN_WIDTH = 110
+__all__ = ["duration", "emit_json", "note", "stderr", "stdout"]
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]
 Quiet = Annotated[
@@ -60,70 +58,6 @@ SliceOps = Annotated[
 ]
 
 
-def stdout() -> "Console":
-    """Return the console for results."""
-    from rich.console import Console
-
-    return Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
-
-
-def stderr() -> "Console":
-    """Return the console for diagnostics."""
-    from rich.console import Console
-
-    width = None if sys.stderr.isatty() else PLAIN_WIDTH
-    return Console(stderr=True, width=width, highlight=False, soft_wrap=True)
-
-
-def emit_json(document: object) -> None:
-    """Print the one JSON document."""
-    from opennandlab.canonical import readable_json
-
-    sys.stdout.write(readable_json(document) + "\n")
-    sys.stdout.flush()
-
-
-def note(text: str, *, style: str | None = None) -> None:
-    """Print a diagnostic line."""
-    from rich.text import Text
-
-    stderr().print(Text(text, style=style or ""))
-
-
-def speak_any_encoding() -> None:
-    """Replace letters that the terminal does not know, rather than end on them."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-
-
-@contextlib.contextmanager
-def broken_output() -> Iterator[None]:
-    """End with a sentence where stdout cannot be written, and quietly where its reader left."""
-    if sys.stdout is None:
-        _complain("stdout is closed")
-        raise SystemExit(BROKEN)
-    try:
-        yield
-        sys.stdout.flush()
-    except OSError as error:
-        if error.filename is not None:  # it concerns a file, not stdout
-            raise
-        # What is still buffered would fail again while the interpreter ends.
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        if isinstance(error, BrokenPipeError):
-            raise SystemExit(BROKEN) from None
-        _complain(error.strerror or str(error))
-        raise SystemExit(BROKEN) from None
-
-
-def _complain(reason: str) -> None:
-    if sys.stderr is not None:
-        with contextlib.suppress(OSError):
-            sys.stderr.write(f"error: cannot write output: {reason}\n")
-
-
 def stop(code: int, text: str, *, as_json: bool = False, **details: object) -> NoReturn:
     """Say why, and end with `code`."""
     note(f"error: {text}", style="bold red")
@@ -135,12 +69,14 @@ def stop(code: int, text: str, *, as_json: bool = False, **details: object) -> N
 @contextlib.contextmanager
 def guard(*, as_json: bool) -> Iterator[None]:
     """Turn what a command may raise into a sentence and an exit code."""
-    from opennandlab.errors import ConfigError, InternalError, OpenNandLabError
+    from opennandlab.errors import ConfigError, InternalError, OpenNandLabError, WriteError
 
     try:
         yield
     except KeyboardInterrupt:
         stop(INTERRUPTED, "interrupted", as_json=as_json)
+    except WriteError as error:
+        stop(BROKEN, str(error), as_json=as_json)
     except ConfigError as error:
         stop(REFUSED, str(error), as_json=as_json, path=error.path)
     except InternalError as error:
@@ -151,64 +87,28 @@ def guard(*, as_json: bool) -> Iterator[None]:
         stop(REFUSED, str(error), as_json=as_json)
     except MemoryError:
         stop(REFUSED, "out of memory; `config show` prints what a device needs", as_json=as_json)
+    except OSError as error:
+        if error.filename is None:  # stdout, which `main` speaks of
+            raise
+        stop(BROKEN, f"{error.filename}: {error.strerror}", as_json=as_json)
 
 
-@contextlib.contextmanager
-def progress_line(*, quiet: bool) -> Iterator[Callable[["Progress"], None] | None]:
-    """Yield a watcher that draws a progress line with ETA; None where nobody would see it."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    bar = Bar(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[share]} {task.fields[eta]}"),
-        console=stderr(),
-        auto_refresh=False,
-        transient=True,
-    )
-    with bar:
-        task = bar.add_task("starting", total=None, share="", eta="")
-        drawn = 0.0
-
-        def watch(state: "Progress") -> None:
-            nonlocal drawn
-            now = time.monotonic()
-            if now - drawn < 0.1 and not state.finished:
-                return
-            drawn = now
-            bar.update(task, refresh=True, **_line(state))
-
-        yield watch
-
-
-def _line(state: "Progress") -> dict[str, Any]:
+def line(state: "Progress") -> str:
+    """Say how far a run is: stage, share, time left and speed."""
     place = (
         "done" if state.finished else f"{state.stage_index + 1}/{state.stage_count} {state.stage}"
     )
-    share = "" if state.fraction is None else f"{state.fraction:4.0%}"
-    eta = "" if state.eta_s is None else f"{duration(state.eta_s)} left"
+    share = "" if state.fraction is None else f"{state.fraction:.0%}"
+    left = "" if state.eta_s is None else f"{duration(state.eta_s)} left"
     rate = state.host_ios / state.elapsed_s if state.elapsed_s else 0.0
-    return {
-        "description": place,
-        "completed": state.done,
-        "total": state.total or None,
-        "share": share,
-        "eta": f"{eta}  {rate / 1e6:.1f} M I/O per s".strip(),
-    }
+    return "  ".join(part for part in (place, share, left, f"{rate / 1e6:.1f} M I/O per s") if part)
 
 
-def duration(seconds: float) -> str:
-    """Write a span of time for a person."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+def progress_line(
+    *, quiet: bool
+) -> contextlib.AbstractContextManager[Callable[["Progress"], None] | None]:
+    """Return what shows how far a run of the simulator is."""
+    return shown(line, quiet=quiet, is_last=lambda state: state.finished)
 
 
 def check_outputs(
@@ -244,11 +144,13 @@ def check_outputs(
 
 def _is_same_file(one: Path, other: Path) -> bool:
     """Tell whether writing one would change the other; devices such as /dev/null never clash."""
-    if one.exists() and not one.is_file():
+    from opennandlab.files import is_there
+
+    if is_there(one) and not one.is_file():
         return False
-    if one.resolve() == other.resolve():
+    if os.path.realpath(one) == os.path.realpath(other):
         return True
-    return one.exists() and other.exists() and one.samefile(other)
+    return is_there(one) and is_there(other) and one.samefile(other)
 
 
 def read_files(config: str | None, state: str | None) -> dict[str, Path | None]:
@@ -304,14 +206,14 @@ def run_and_report(
 
     code = DONE
     try:
-        with progress_line(quiet=quiet) as watch:
-            result = run.measure(progress=watch, slice_ops=slice_ops)
+        with progress_line(quiet=quiet) as show:
+            result = run.measure(progress=_until_finished(show), slice_ops=slice_ops)
         code = DONE if result.passed else FAILED
     except Interrupted as interruption:
         if interruption.result is None:
             raise
         # A second Ctrl-C, pressed in doubt, must not cost the part that is now being saved.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        ignore_signals()
         result, code = interruption.result, INTERRUPTED
     problem = None
     try:
@@ -328,6 +230,26 @@ def run_and_report(
     if outputs.timeline is not None and code != INTERRUPTED:
         problem = problem or _write_timeline(result, outputs.timeline, quiet=quiet)
     raise typer.Exit(_verdict(result, code, problem))
+
+
+def ignore_signals() -> None:
+    """Let nobody interrupt what is left: it is short, and it saves what was measured."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _until_finished(
+    show: Callable[["Progress"], None] | None,
+) -> Callable[["Progress"], None]:
+    """Return a watcher after whose last call a run can no longer be interrupted: it is over."""
+
+    def watch(state: "Progress") -> None:
+        if state.finished:
+            ignore_signals()
+        if show is not None:
+            show(state)
+
+    return watch
 
 
 def _verdict(result: "Result", code: int, problem: str | None) -> int:

@@ -1,8 +1,7 @@
 """`ecc`: codes on channels; how often they fail, how fast they decode, and what is possible."""
 
 import contextlib
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,6 +36,7 @@ from opennandlab.cli._ecc_options import (
     Thresholds,
     Zero,
 )
+from opennandlab.cli._progress import shown
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
@@ -329,7 +329,7 @@ def encode(
     quiet: Quiet = False,
 ) -> None:
     """Encode a file into codewords; errors can be injected."""
-    with terminal.guard(as_json=as_json), _unwritable(as_json=as_json):
+    with terminal.guard(as_json=as_json):
         from opennandlab.ecc.container import encode_file
 
         document = encode_file(source, target, code, _injection(inject_ber, inject_errors, seed))
@@ -369,7 +369,7 @@ def decode(
     quiet: Quiet = False,
 ) -> None:
     """Correct the codewords of a container; exit 1, and no file, when that is not possible."""
-    with terminal.guard(as_json=as_json), _unwritable(as_json=as_json):
+    with terminal.guard(as_json=as_json):
         from opennandlab.ecc.container import UncorrectableError, decode_file
 
         settings = _decoder(decoder, iterations, scale, offset, Arithmetic.AUTO, is_fast=True)
@@ -463,18 +463,6 @@ def _check_outputs(output: Path | None, plot: Path | None) -> None:
     terminal.check_outputs({"--output": output, "--plot": plot})
 
 
-@contextlib.contextmanager
-def _unwritable(*, as_json: bool) -> Iterator[None]:
-    """A disk that is full is no usage error."""
-    from opennandlab.errors import OutputError
-
-    try:
-        yield
-    except OutputError as error:
-        is_full = isinstance(error.__cause__, OSError) and "untouched" in str(error)
-        terminal.stop(terminal.BROKEN if is_full else terminal.REFUSED, str(error), as_json=as_json)
-
-
 def _draw(document: dict[str, Any], plot: Path | None) -> None:
     if plot is not None:
         from opennandlab.reports.ecc import write
@@ -491,30 +479,18 @@ def _end(*, interrupted: bool, output: Path | None, quiet: bool) -> None:
         raise typer.Exit(terminal.INTERRUPTED)
 
 
-@contextlib.contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[["Progress"], None] | None]:
-    """Yield a watcher that draws a line with ETA; None where nobody would see it."""
-    import sys
+def _progress(
+    *, quiet: bool
+) -> contextlib.AbstractContextManager[Callable[["Progress"], None] | None]:
+    """Return what shows how far a curve is."""
+    return shown(_line, quiet=quiet)
 
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.live import Live
-    from rich.text import Text
 
-    with Live(console=terminal.stderr(), auto_refresh=False, transient=True) as live:
-        began = time.monotonic()
-
-        def watch(state: "Progress") -> None:
-            eta = "" if state.eta_s is None else f", {terminal.duration(state.eta_s)} left"
-            rate = state.frames / max(time.monotonic() - began, 0.1)
-            live.update(
-                Text(
-                    f"{state.point_index + 1}/{state.point_count} at {state.x:g}: "
-                    f"{state.frame_errors} errors in {state.frames} frames, {state.fraction:.0%}"
-                    f"{eta} ({rate:.0f} frames per s)"
-                ),
-                refresh=True,
-            )
-
-        yield watch
+def _line(state: "Progress") -> str:
+    eta = "" if state.eta_s is None else f", {terminal.duration(state.eta_s)} left"
+    rate = state.frames / max(state.elapsed_s, 0.1)
+    return (
+        f"{state.point_index + 1}/{state.point_count} at {state.x:g}: "
+        f"{state.frame_errors} errors in {state.frames} frames, {state.fraction:.0%}"
+        f"{eta} ({rate:.0f} frames per s)"
+    )

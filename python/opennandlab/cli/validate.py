@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._progress import shown
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
@@ -239,37 +240,23 @@ def _run(cases: list["Case"], threads: int | None, *, quiet: bool) -> tuple[list
 
 @contextmanager
 def _row_line(total: int, *, quiet: bool) -> Iterator[Callable[["Row"], None]]:
-    """Yield a watcher that draws how many cases are done, where a person can see it."""
-    import sys
+    """Yield a watcher that shows how many cases are done."""
+    began, done = time.monotonic(), 0
 
-    if quiet or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    def text(row: "Row") -> str:
+        left = (time.monotonic() - began) / done * (total - done)
+        name = f"{row.case.suite} {row.case.name}"
+        return f"{done}/{total} cases  {terminal.duration(left)} left  {name}"
 
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[eta]}"),
-        console=terminal.stderr(),
-        transient=True,
-    )
-    began = time.monotonic()
-    with bar:
-        task = bar.add_task("cases", total=total, eta="")
+    with shown(text, quiet=quiet) as show:
 
-        def show(row: "Row") -> None:
-            done = bar.tasks[0].completed + 1
-            left = (time.monotonic() - began) / done * (total - done)
-            bar.update(
-                task,
-                advance=1,
-                description=f"{row.case.suite} {row.case.name}",
-                eta=f"{terminal.duration(left)} left",
-            )
+        def count(row: "Row") -> None:
+            nonlocal done
+            done += 1
+            if show is not None:
+                show(row)
 
-        yield show
+        yield count
 
 
 def _report(rows: list["Row"], *, complete: bool, as_json: bool, quiet: bool) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from opennandlab import _core
 from opennandlab.errors import ConfigError
+from opennandlab.files import read_bytes
 
 # A matrix of a million edges is about 10 MB of text; anything larger was given by mistake.
 MATRIX_BYTES_MAX = 64 << 20
@@ -229,14 +230,9 @@ def _matrix(path: Path) -> tuple[str, str]:
             "code", f"{path}: the form of a matrix follows from its ending; accepted: .alist, .qc"
         )
     try:
-        with path.open("rb") as stream:
-            raw = stream.read(MATRIX_BYTES_MAX + 1)
+        raw = read_bytes(path, MATRIX_BYTES_MAX)
     except OSError as error:
         raise ConfigError("code", f"{path}: {error.strerror or error}") from error
-    except ValueError as error:  # such as a null character in the name
-        raise ConfigError("code", f"{path!r}: {error}") from error
-    if len(raw) > MATRIX_BYTES_MAX:
-        raise ConfigError("code", f"{path}: larger than 64 MiB: this is no matrix file")
     try:
         return raw.decode("ascii"), form
     except UnicodeDecodeError as error:

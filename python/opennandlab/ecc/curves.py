@@ -28,7 +28,7 @@ from opennandlab.ecc.codes import Code, Decoder
 from opennandlab.ecc.engine import Engine
 from opennandlab.ecc.tally import ANALYTIC, IMPORTANCE_SAMPLING, MONTE_CARLO, Point
 from opennandlab.errors import ConfigError, ResultError
-from opennandlab.files import check_writable, write_atomically
+from opennandlab.files import check_writable, read_bytes, write_atomically
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,6 +41,8 @@ ERRORS_TO_TRUST = 10
 # The share of the frames allowed after which `auto` stops waiting for a first error.
 PATIENCE_SHARE = 1 / 32
 FRAMES_MAX = 10**15
+# A curve holds hundreds of points: larger files are something else.
+BYTES_MAX = 16 << 20
 JOURNAL_EVERY_S = 2.0
 # What must be the same for counts to be added.
 IDENTITY = ("schema", "code_identity", "channel_settings", "decoder_settings", "seed", "codewords")
@@ -439,7 +441,7 @@ def _bounded_distance(code: Code, t: int, rber: float) -> tuple[float, float]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(read_bytes(path, BYTES_MAX))
     except OSError as error:
         raise ResultError(f"{path}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:

@@ -10,6 +10,7 @@ views draw what is there and never stumble over what is not.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from typing import Any
 
 from opennandlab.canonical import digest
 from opennandlab.errors import ResultError
+from opennandlab.files import read_bytes
 from opennandlab.reports.pts.salvage import salvage
 from opennandlab.stats.histogram import Histogram
 
@@ -222,19 +224,30 @@ def load(path: Path) -> tuple[dict[str, Any], list[str]]:
         ResultError: when nothing can be made of it, and why.
     """
     try:
-        with path.open("rb") as stream:
-            raw = stream.read(BYTES_MAX + 1)
+        raw = read_bytes(path, BYTES_MAX)
     except OSError as error:
-        raise ResultError(f"{path}: {error.strerror or error}") from error
-    if len(raw) > BYTES_MAX:
-        raise ResultError(f"{path}: larger than 512 MiB: this is no document of a test")
+        hint = ": this is no document of a test" if error.errno == errno.EFBIG else ""
+        raise ResultError(f"{path}: {error.strerror or error}{hint}") from error
     if not raw.strip():
         raise ResultError(f"{path}: empty")
     document, complaints = salvage(raw)
+    if b"\\ud" in raw.lower():
+        document = _printable(document)
     if not isinstance(document, dict):
         why = f" ({complaints[0]})" if complaints else ""
         raise ResultError(f"{path}: no JSON document of a test{why}")
     return document, complaints
+
+
+def _printable(value: Any) -> Any:  # noqa: ANN401 (as varied as JSON)
+    """Replace halves of surrogate pairs: JSON can hold them, no page and no terminal can."""
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, dict):
+        return {_printable(key): _printable(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_printable(inner) for inner in value]
+    return value
 
 
 def family(document: dict[str, Any]) -> str:

@@ -1,0 +1,133 @@
+"""The process around a command: its signals, its streams, and one exit code for each outcome.
+
+```text
+Ctrl-C, SIGTERM ──► KeyboardInterrupt ──► what is done is kept, exit 130
+a reader that left, a full disk behind stdout ──► exit 3
+options that do not fit ──► a sentence, exit 2
+```
+A stream that was closed by the shell is replaced before anything is opened: otherwise the first
+file of the run would get its number, and with it all that is meant for a person.
+"""
+
+import contextlib
+import errno
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import typer
+
+from opennandlab.cli import _terminal as terminal
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+# What the parser of the command line raises; which package has the class depends on the version.
+ClickError: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+def prepare() -> None:
+    """Make streams and signals what the verbs rely on."""
+    # A shell starts background jobs with SIGINT ignored; a long run must be stoppable there too.
+    # A scheduler, a service manager and `timeout` send SIGTERM: it means the same.
+    for number in STOPPING:
+        signal.signal(number, signal.default_int_handler)
+    if sys.stderr is None:
+        sys.stderr = _nowhere(2)
+    for stream in (sys.stdout, sys.stderr):
+        # Letters that the terminal does not know are replaced, rather than ended on.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _nowhere(number: int) -> io.TextIOWrapper:
+    """Return a stream that swallows everything, under the number of a closed one."""
+    handle = os.open(os.devnull, os.O_WRONLY)
+    if handle != number:
+        os.dup2(handle, number)
+        os.close(handle)
+    return open(number, "w", encoding="utf-8", errors="replace", closefd=False)
+
+
+def run(app: Callable[..., Any], arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code.
+
+    Raises:
+        SystemExit: where a verb ended so.
+    """
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        code = app(given, prog_name="opennandlab", standalone_mode=False)
+    except KeyboardInterrupt:  # before a verb began to listen
+        return terminal.INTERRUPTED
+    except ClickError as error:
+        return _refuse(error, as_json="--json" in given)
+    return code if isinstance(code, int) else terminal.DONE
+
+
+def _refuse(error: Any, *, as_json: bool) -> int:  # noqa: ANN401 (of whichever package)
+    """Say what does not fit; the usage comes last, because what stands last is read first."""
+    context = getattr(error, "ctx", None)
+    text = error.format_message()
+    if not text or type(error).__name__ == "NoArgsIsHelpError":
+        error.show()  # the help: nothing was asked for
+        return terminal.REFUSED
+    terminal.note(f"error: {text[:1].lower()}{text[1:]}", style="bold red")
+    if context is not None:
+        terminal.note(f"usage: {' '.join(context.get_usage().split()[1:])}; --help says more")
+    if as_json:
+        terminal.emit_json({"error": {"exit_code": terminal.REFUSED, "message": text}})
+    return terminal.REFUSED
+
+
+@contextlib.contextmanager
+def broken_output() -> Iterator[None]:
+    """End with a sentence where stdout cannot be written, and quietly where its reader left."""
+    if sys.stdout is None:
+        _complain("stdout is closed")
+        raise SystemExit(terminal.BROKEN)
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except SystemExit as end:
+        # Libraries end the program themselves when the reader has left, as if something had failed.
+        if isinstance(end.__context__, BrokenPipeError):
+            _mute()
+            raise SystemExit(terminal.BROKEN) from None
+        raise
+    except OSError as error:
+        if error.filename is not None:  # it concerns a file, not stdout
+            raise
+        _mute()
+        if not isinstance(error, BrokenPipeError):
+            _complain(error.strerror or str(error))
+        raise SystemExit(terminal.BROKEN) from None
+
+
+def _mute() -> None:
+    """Throw away what is still buffered: it would fail again while the interpreter ends."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _complain(reason: str) -> None:
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"error: cannot write output: {reason}\n")
+
+
+def check_folder() -> None:
+    """Refuse to work in a folder that was removed: every relative path would fail somewhere else.
+
+    Raises:
+        SystemExit: with 2.
+    """
+    try:
+        os.getcwd()  # noqa: PTH109 (asked for its error alone)
+    except OSError as error:
+        if error.errno != errno.ENOENT:
+            raise
+        terminal.note("error: the working directory was removed; change to another")
+        raise SystemExit(terminal.REFUSED) from None

@@ -1,0 +1,85 @@
+"""How long work shows that it is alive: a line that is redrawn, or one every ten seconds.
+
+```text
+stderr is a terminal ──► one line, ten times a second, gone at the end
+a file, a pipe, a job's log ──► a whole line every 10 s, kept
+--quiet ──► nothing
+```
+The clock is an argument, so that tests need none.
+"""
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+from opennandlab.cli import _streams as streams
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+DRAWN_EVERY_S = 0.1
+LOGGED_EVERY_S = 10.0
+
+State = TypeVar("State")
+Clock = Callable[[], float]
+
+
+@contextlib.contextmanager
+def shown(
+    text: Callable[[State], str],
+    *,
+    quiet: bool,
+    clock: Clock = time.monotonic,
+    is_last: Callable[[State], bool] | None = None,
+) -> Iterator[Callable[[State], None] | None]:
+    """Yield a watcher that says how far a run is; None where nobody wants to know.
+
+    Args:
+        text: One line about a state, without its end. Called only when a line is due.
+        quiet: Whether nothing is said.
+        clock: Seconds, from any beginning.
+        is_last: Whether a state is worth a line at once, because no other follows it.
+    """
+    if quiet:
+        yield None
+    elif sys.stderr.isatty():
+        with _drawn(streams.stderr()) as draw:
+            yield _paced(lambda state: draw(text(state)), DRAWN_EVERY_S, 0.0, clock, is_last)
+    else:
+        yield _paced(
+            lambda state: streams.note(text(state)), LOGGED_EVERY_S, LOGGED_EVERY_S, clock, None
+        )
+
+
+def _paced(
+    say: Callable[[State], None],
+    every_s: float,
+    first_s: float,
+    clock: Clock,
+    is_last: Callable[[State], bool] | None,
+) -> Callable[[State], None]:
+    """Return a watcher that says something when it is due, not at each call."""
+    due = clock() + first_s
+
+    def watch(state: State) -> None:
+        nonlocal due
+        now = clock()
+        if now >= due or (is_last is not None and is_last(state)):
+            due = now + every_s
+            say(state)
+
+    return watch
+
+
+@contextlib.contextmanager
+def _drawn(console: "Console") -> Iterator[Callable[[str], None]]:
+    """Yield a function that replaces the line; what does not fit is cut at the end."""
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(Text(""), console=console, auto_refresh=False, transient=True) as live:
+        yield lambda line: live.update(
+            Text(line, style="cyan", no_wrap=True, overflow="ellipsis"), refresh=True
+        )

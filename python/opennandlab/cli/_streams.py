@@ -1,0 +1,59 @@
+"""Where a command speaks: results on stdout, all else on stderr.
+
+What a terminal shows is broken at words; what goes into a file or a pipe is never broken, because
+programs read it line by line.
+"""
+
+import contextlib
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# Wide enough for every table where no terminal tells its width.
+PLAIN_WIDTH = 110
+
+
+def stdout() -> "Console":
+    """Return the console for results."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else PLAIN_WIDTH
+    return Console(width=width, highlight=False)
+
+
+def stderr() -> "Console":
+    """Return the console for diagnostics."""
+    from rich.console import Console
+
+    is_terminal = sys.stderr.isatty()
+    width = None if is_terminal else PLAIN_WIDTH
+    return Console(stderr=True, width=width, highlight=False, soft_wrap=not is_terminal)
+
+
+def emit_json(document: object) -> None:
+    """Print the one JSON document."""
+    from opennandlab.canonical import readable_json
+
+    sys.stdout.write(readable_json(document) + "\n")
+    sys.stdout.flush()
+
+
+def note(text: str, *, style: str | None = None) -> None:
+    """Print a diagnostic; one that nobody can receive changes no outcome."""
+    from rich.text import Text
+
+    # A library that meets a reader who left would end the program: then with an exit code of ours.
+    with contextlib.suppress(OSError, SystemExit):
+        stderr().print(Text(text, style=style or ""))
+
+
+def duration(seconds: float) -> str:
+    """Write a span of time for a person."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
