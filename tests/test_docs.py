@@ -15,6 +15,7 @@ from documents import agrees, blocks, commands, run_page
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
     "README.md",
+    "docs/tour.md",
     "docs/tutorial.md",
     "docs/theory.md",
     "docs/benchmark-page.md",
