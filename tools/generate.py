@@ -3,7 +3,8 @@
 Usage: `python tools/generate.py` writes; `--check` writes nothing and fails when a file differs.
 It asks the *installed* package, so `make generate` builds it first. Nobody edits the results:
 
-    schema/<kind>.json            from the Rust declarations, by way of `_core`
+    schema/<kind>.json            from the Rust declarations, by way of `_core`, and from the
+                                  declarations of documents in `opennandlab.documents`
     docs/reference/<kind>.md      the same schema as tables
     docs/reference/cli.md         from the commands themselves
 
@@ -17,6 +18,8 @@ import sys
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from document_page import document_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -271,6 +274,8 @@ def _plain(text: str | None) -> str:
 def outputs() -> dict[str, str]:
     """Return every generated file: path below the root to its text."""
     from opennandlab import _core
+    from opennandlab.documents.schema import FAMILIES
+    from opennandlab.documents.schema import schema as document_schema
 
     files = {"docs/reference/cli.md": cli_page()}
     # What the core declares is found by name: a new kind of file needs no row here.
@@ -280,6 +285,11 @@ def outputs() -> dict[str, str]:
             schema: Schema = json.loads(getattr(_core, name)())
             files[f"schema/{kind}.json"] = schema_text(schema)
             files[f"docs/reference/{kind}.md"] = schema_page(schema, f"{kind.capitalize()} keys")
+    for family in FAMILIES:
+        schema = document_schema(family)
+        files[f"schema/{family}.json"] = schema_text(schema)
+        page = document_page(schema, f"The document `opennandlab.{family}/1`", NOTICE)
+        files[f"docs/reference/{family}.md"] = page
     return files
 
 

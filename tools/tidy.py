@@ -32,6 +32,7 @@ CRATE_IMPORTS = {"ecc": set(), "sim": {"ecc"}, "nbd": {"sim"}, "py": {"sim", "ec
 PYTHON_ROOMS = [
     "_core",
     "errors",
+    "documents",
     "canonical",
     "files",
     "summary",

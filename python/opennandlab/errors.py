@@ -87,6 +87,25 @@ class ResultError(OpenNandLabError):
     """A result file that cannot be used, or results that must not be compared."""
 
 
+class DocumentError(ResultError):
+    """A document whose content is not what its schema says.
+
+    Args:
+        path: The key, such as `metrics.wear.mean`; empty for the whole document.
+        message: What stands there, and what is accepted.
+    """
+
+    def __init__(self, path: str, message: str) -> None:
+        """Keep both parts apart, for tools that point at the key."""
+        super().__init__(path, message)
+        self.path = path
+        self.message = message
+
+    def __str__(self) -> str:
+        """`path: message`; the message alone when it concerns the whole document."""
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
 class OutputError(OpenNandLabError):
     """A file that cannot be written. What was there before is untouched."""
 

@@ -1,0 +1,447 @@
+"""The metrics of a result: figures of the measured part, and what they are made of.
+
+Every figure is a difference of counters between the start and the end of the measured part; nothing
+of the preconditioning is in them. One that was not measured is `null`, never zero.
+"""
+
+from __future__ import annotations
+
+from opennandlab.documents.record import Record
+
+
+class Activity(Record, frozen=True, kw_only=True):
+    """What the controller did; only with the full back end.
+
+    Args:
+        channel_busy_ratio: Mean share of the time in which a channel was busy.
+        copybacks: Pages moved inside a plane, without the channel.
+        die_busy_ratio: Mean share of the time in which a die was busy.
+        link_busy_ratio: The same of the host link; only where there is one.
+        memory_reads: Pages read from the controller's memory, not yet being on the flash.
+        multi_plane_ops: Operations over several planes.
+        retry_steps: Senses repeated with other reference voltages.
+        suspensions: Programs and erases suspended for a read.
+    """
+
+    channel_busy_ratio: float
+    copybacks: int
+    die_busy_ratio: float
+    link_busy_ratio: LinkBusy | None = None
+    memory_reads: int
+    multi_plane_ops: int
+    retry_steps: int
+    suspensions: int
+
+
+class LinkBusy(Record, frozen=True, kw_only=True):
+    """Shares of the time in which the host link was busy.
+
+    Args:
+        to_drive: With data for the drive.
+        to_host: With data for the host.
+    """
+
+    to_drive: float
+    to_host: float
+
+
+class Band(Record, frozen=True, kw_only=True):
+    """Commands of one class between two percentiles of latency, and where their time went.
+
+    Args:
+        band: `all`, `p0-p50`, `p50-p90`, `p90-p99`, `p99-p99.9` or `p99.9-max`.
+        count: Commands.
+        latency_us_mean: Their mean latency.
+        parts_us: Mean time by part; parts that took none are absent. They sum to the mean.
+    """
+
+    band: str
+    count: int
+    latency_us_mean: float
+    parts_us: dict[str, float]
+
+
+class ClassBreakdown(Record, frozen=True, kw_only=True):
+    """Where the time of one class of commands went.
+
+    Args:
+        bands: Bands by percentile, all commands first.
+        count: Commands.
+    """
+
+    bands: list[Band]
+    count: int
+
+
+class Breakdown(Record, frozen=True, kw_only=True):
+    """Where the time of commands went, by class; classes without commands are absent.
+
+    Args:
+        flush: Flushes.
+        read: Reads.
+        trim: Trims.
+        write: Writes.
+    """
+
+    flush: ClassBreakdown | None = None
+    read: ClassBreakdown | None = None
+    trim: ClassBreakdown | None = None
+    write: ClassBreakdown | None = None
+
+
+class Erases(Record, frozen=True, kw_only=True):
+    """Blocks erased in the measured part, by reason.
+
+    Args:
+        fold: To empty the SLC cache.
+        gc: By garbage collection.
+        wear: By wear leveling.
+    """
+
+    fold: int
+    gc: int
+    wear: int
+
+
+class Programs(Record, frozen=True, kw_only=True):
+    """Map units programmed in the measured part, by reason.
+
+    Args:
+        fold: Moved out of the SLC cache.
+        gc: Moved by garbage collection.
+        host: Written by the host.
+        map: Of the mapping table; 0, since the table is in memory.
+        pad: Without data, to complete a unit.
+        parity: Parity over dies.
+        refresh: Moved to renew charge; 0, since nothing is refreshed.
+        wear: Moved by wear leveling.
+    """
+
+    fold: int
+    gc: int
+    host: int
+    map: int
+    pad: int
+    parity: int
+    refresh: int
+    wear: int
+
+
+class Reads(Record, frozen=True, kw_only=True):
+    """Map units read in the measured part, by reason.
+
+    Args:
+        fold: To move them out of the SLC cache.
+        gc: To move them in a collection.
+        host: For the host.
+        map: Of the mapping table; 0, since the table is in memory.
+        merge: To complete a page of which the host writes a part.
+        parity: To compute parity.
+        rebuild: To rebuild a page from its stripe.
+        refresh: To renew charge; 0, since nothing is refreshed.
+        wear: To move them for wear leveling.
+    """
+
+    fold: int
+    gc: int
+    host: int
+    map: int
+    merge: int
+    parity: int
+    rebuild: int
+    refresh: int
+    wear: int
+
+
+class HostPages(Record, frozen=True, kw_only=True):
+    """What became of the pages that the host named.
+
+    Args:
+        absorbed: Overwritten in the write buffer before they were programmed.
+        buffer_read: Read from the write buffer.
+        buffer_trimmed: Trimmed in the write buffer.
+        flush_commands: Flush commands; only where there were some.
+        flushed: Pages that flushes programmed; only with flushes.
+        fua_commands: Writes with force unit access; only where there were some.
+        read_cache_hits: Read from the read cache; only with one.
+        rejected: Writes refused because the drive is worn out.
+        unmapped_read: Reads of pages that were never written.
+        written: Pages written by the host.
+    """
+
+    absorbed: int
+    buffer_read: int
+    buffer_trimmed: int
+    flush_commands: int | None = None
+    flushed: int | None = None
+    fua_commands: int | None = None
+    read_cache_hits: int | None = None
+    rejected: int
+    unmapped_read: int
+    written: int
+
+
+class Iops(Record, frozen=True, kw_only=True):
+    """Commands per second of simulated time; `null` for untimed runs.
+
+    Args:
+        flush: Flushes; only where there were some.
+        read: Reads.
+        total: All commands.
+        trim: Trims.
+        write: Writes.
+    """
+
+    flush: float | None = None
+    read: float | None
+    total: float | None
+    trim: float | None
+    write: float | None
+
+
+class Throughput(Record, frozen=True, kw_only=True):
+    """Host bytes per second of simulated time, in 10^6 bytes; `null` for untimed runs.
+
+    Args:
+        read: Read.
+        total: Both.
+        write: Written.
+    """
+
+    read: float | None
+    total: float | None
+    write: float | None
+
+
+class Latency(Record, frozen=True, kw_only=True):
+    """Time from submission to completion of the commands of a kind, in microseconds.
+
+    A percentile is `null` when fewer than ten commands lie beyond it.
+
+    Args:
+        count: Commands.
+        max: Longest.
+        mean: Mean.
+        min: Shortest.
+        p50: Half of the commands take at most this.
+        p90: 90 % do.
+        p99: 99 % do.
+        p999: 99.9 % do.
+        p9999: 99.99 % do.
+        p99999: 99.999 % do.
+        stddev: Standard deviation.
+    """
+
+    count: int
+    max: float | None
+    mean: float | None
+    min: float | None
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    p999: float | None
+    p9999: float | None
+    p99999: float | None
+    stddev: float | None
+
+
+class Latencies(Record, frozen=True, kw_only=True):
+    """Latencies by kind of command; kinds without commands are absent.
+
+    Args:
+        all: All commands.
+        flush: Flushes.
+        read: Reads.
+        trim: Trims.
+        write: Writes.
+    """
+
+    all: Latency
+    flush: Latency | None = None
+    read: Latency | None = None
+    trim: Latency | None = None
+    write: Latency | None = None
+
+
+class PageTypeErrors(Record, frozen=True, kw_only=True):
+    """Errors of the pages of one type; rates are means over the reads.
+
+    Args:
+        beyond_step: Share of the reads that the read retries up to each step do not correct.
+        rber: Raw bit error rate of the first read.
+        rber_by_step: Raw bit error rate at each step of read retry.
+        reads: Pages read.
+        uber: Data errors per bit read.
+    """
+
+    beyond_step: list[float]
+    rber: float
+    rber_by_step: list[float]
+    reads: int
+    uber: float
+
+
+class RawErrors(Record, frozen=True, kw_only=True):
+    """Bit errors before correction; only for models with page types, and under stress.
+
+    Args:
+        page_types: By type of page: `lower`, `middle`, `upper`, `top`.
+        rber: Raw bit error rate over all reads; `null` without reads.
+        reads_per_page_max: Most reads of a page since its block was written, where they count.
+        uncorrectable_expected: Uncorrectable reads to be expected.
+    """
+
+    page_types: dict[str, PageTypeErrors]
+    rber: float | None
+    reads_per_page_max: float | None = None
+    uncorrectable_expected: float
+
+
+class Recovery(Record, frozen=True, kw_only=True):
+    """Page reads by what corrected them.
+
+    Args:
+        first_read: The first hard read.
+        rebuilt: The parity over dies.
+        retry: Each step of read retry, in order.
+        soft: Soft decoding, by the number of reads it took.
+        uncorrectable: Nothing.
+    """
+
+    first_read: int
+    rebuilt: int
+    retry: list[int]
+    soft: dict[str, int]
+    uncorrectable: int
+
+
+class Fairness(Record, frozen=True, kw_only=True):
+    """How evenly bytes were shared out among tenants, by weight.
+
+    Args:
+        jain_index: Jain's index, 1 for equal shares; `null` while nothing was moved.
+        max_min_ratio: Largest share over the smallest; `null` while a tenant got nothing.
+    """
+
+    jain_index: float | None
+    max_min_ratio: float | None
+
+
+class Tenant(Record, frozen=True, kw_only=True):
+    """What one of several hosts got.
+
+    Args:
+        iops: Commands per second.
+        latency_us: Latencies.
+        name: From the workload.
+        priority: Priority class of its queue.
+        served: Commands completed.
+        throughput_mb_s: Bytes per second.
+        weight: Weight of its queue.
+    """
+
+    iops: Iops
+    latency_us: Latencies
+    name: str
+    priority: str
+    served: int
+    throughput_mb_s: Throughput
+    weight: int
+
+
+class Wear(Record, frozen=True, kw_only=True):
+    """Erases per good block, since the drive was new.
+
+    Args:
+        max: Most.
+        mean: Mean.
+        min: Fewest.
+        stddev: Standard deviation.
+    """
+
+    max: int
+    mean: float
+    min: int
+    stddev: float
+
+
+class Metrics(Record, frozen=True, kw_only=True):
+    """Figures of the measured part. Nothing of the preconditioning is in them.
+
+    Args:
+        activity: What the controller did.
+        breakdown: Where the time went; only when it was asked for.
+        copyback_pages: Pages moved by copyback.
+        duration_s: Simulated time; `null` for untimed runs.
+        ecc_correction_rate_pct: Bits corrected per page read, in percent.
+        ecc_margin: Factor by which error rates could grow until `uber` is at its limit.
+        erases: Blocks erased.
+        fairness: Shares of the tenants; only with tenants.
+        free_blocks: Erased blocks at the end.
+        gc_cycles: Blocks erased by garbage collection.
+        gc_pages_moved: Map units moved by garbage collection.
+        host_bytes_read: Bytes that the host read.
+        host_bytes_trimmed: Bytes that the host trimmed.
+        host_bytes_written: Bytes that the host wrote.
+        host_pages: What became of the host's pages.
+        iops: Commands per second.
+        latency_us: Latencies; `null` for untimed runs.
+        lifetime_days: Time until the blocks are worn out at this rate; `null` without a limit.
+        nand_bytes_written: Bytes programmed.
+        outstanding_mean: Mean number of commands in the drive.
+        programs: Map units programmed.
+        raw_errors: Bit errors before correction.
+        reads: Map units read.
+        recovery: Page reads by what corrected them.
+        retired_blocks: Blocks taken out of use.
+        tbw_tb: Bytes that a host can write until the blocks are worn out, in 10^12.
+        tenants: Figures of each tenant; only with tenants.
+        throughput_mb_s: Bytes per second.
+        uber: Data errors per bit read (JESD218); `null` without reads.
+        uber_interval: Its 95 % interval where it was observed, else twice the value.
+        uber_method: `observed`, `analytic`, `table` or `extrapolated`.
+        uncorrectable_read_rate: Uncorrectable page reads over page reads.
+        uncorrectable_read_rate_method: As `uber_method`.
+        uncorrectable_reads: Uncorrectable page reads.
+        waf: Bytes programmed over bytes written by the host; `null` when it wrote none.
+        wear: Erases per block.
+        wl_stddev: Standard deviation of erases per block; `wear.stddev`.
+    """
+
+    activity: Activity | None = None
+    breakdown: Breakdown | None = None
+    copyback_pages: int
+    duration_s: float | None
+    ecc_correction_rate_pct: float | None
+    ecc_margin: float | None
+    erases: Erases
+    fairness: Fairness | None = None
+    free_blocks: int
+    gc_cycles: int
+    gc_pages_moved: int
+    host_bytes_read: int
+    host_bytes_trimmed: int
+    host_bytes_written: int
+    host_pages: HostPages
+    iops: Iops
+    latency_us: Latencies | None
+    lifetime_days: float | None
+    nand_bytes_written: int
+    outstanding_mean: float | None
+    programs: Programs
+    raw_errors: RawErrors | None = None
+    reads: Reads
+    recovery: Recovery
+    retired_blocks: int
+    tbw_tb: float | None
+    tenants: list[Tenant] | None = None
+    throughput_mb_s: Throughput
+    uber: float | None
+    uber_interval: list[float] | None
+    uber_method: str | None
+    uncorrectable_read_rate: float | None
+    uncorrectable_read_rate_method: str | None
+    uncorrectable_reads: int
+    waf: float | None
+    wear: Wear
+    wl_stddev: float

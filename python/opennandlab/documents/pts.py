@@ -1,0 +1,462 @@
+"""The documents of the standard tests: `opennandlab.pts/1`, and `opennandlab.suite/1` for several.
+
+One document holds all that a test measured, and every report is drawn from it. What a test found
+out besides its cells is in `results`, which differs from test to test: see `pts_results`.
+
+Units are in the names: `_s`, `_ms`, `_us`, `_ns`, `_bytes`, `_kib`, `_mb_s` (10^6 bytes per
+second), `_pct`. Times are those of the target: a simulated drive has a clock of its own. A figure
+that was not measured is `null`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import structs
+
+from opennandlab.documents.pts_header import Header
+from opennandlab.documents.pts_results import RESULTS, Results
+from opennandlab.documents.record import (
+    JsonObject,
+    Number,
+    Record,
+    Row,
+    made,
+    plain,
+    read,
+)
+
+SCHEMA = "opennandlab.pts/1"
+SUITE_SCHEMA = "opennandlab.suite/1"
+
+
+class Phase(Record, frozen=True, kw_only=True):
+    """A stretch of the test.
+
+    Args:
+        name: Such as `purge`, `wipc`, `round`.
+        index: Its place, from 0.
+        round: Number of the round, from 1; `null` outside rounds.
+        start_s: Begin.
+        end_s: End.
+        written_bytes: Bytes written since the last purge, at its end.
+        group: Part of the test with a purge of its own; absent for the only one.
+    """
+
+    name: str
+    index: int
+    round: int | None
+    start_s: Number
+    end_s: Number
+    written_bytes: Number
+    group: str | None = None
+
+
+class Cell(Row, frozen=True):
+    """A measured cell: a row with these columns.
+
+    Args:
+        phase: Part of the test it belongs to.
+        round: Number of the round, from 1; `null` outside rounds.
+        rw_pct: Reads in percent of the requests.
+        block_bytes: Size of a request; `null` for a mix of sizes.
+        threads: Threads (TC).
+        queue_depth: Requests outstanding per thread (QD).
+        label: Its name in tables.
+        start_s: Begin.
+        seconds: Measured time.
+        ios: Requests completed.
+        iops: Requests per second.
+        read_iops: Reads per second.
+        write_iops: Writes per second.
+        mb_s: 10^6 bytes per second.
+        read_mb_s: The same of reads.
+        write_mb_s: The same of writes.
+        lat_us_mean: Mean response time (ART).
+        lat_us_p50: 50 % of the requests take at most this; `null` with less than ten beyond.
+        lat_us_p99: 99 % do.
+        lat_us_p999: 99.9 % do.
+        lat_us_p9999: 99.99 % do.
+        lat_us_p99999: 99.999 % do.
+        lat_us_max: Longest response time (MRT).
+        written_bytes: Bytes written since the last purge, at its end.
+        waf: Write amplification; `null` where the target does not tell.
+        cpu_pct: Processor time of the host; `null` where the target does not tell.
+    """
+
+    phase: str
+    round: int | None
+    rw_pct: Number
+    block_bytes: int | None
+    threads: int
+    queue_depth: int
+    label: str
+    start_s: Number
+    seconds: Number
+    ios: Number
+    iops: Number
+    read_iops: Number
+    write_iops: Number
+    mb_s: Number
+    read_mb_s: Number
+    write_mb_s: Number
+    lat_us_mean: Number | None
+    lat_us_p50: Number | None
+    lat_us_p99: Number | None
+    lat_us_p999: Number | None
+    lat_us_p9999: Number | None
+    lat_us_p99999: Number | None
+    lat_us_max: Number | None
+    written_bytes: Number
+    waf: Number | None
+    cpu_pct: Number | None
+
+
+class Cells(Record, frozen=True, kw_only=True):
+    """All measured cells.
+
+    Args:
+        columns: Names of the columns.
+        rows: One list per cell.
+    """
+
+    columns: list[str]
+    rows: list[Cell]
+
+
+class Sample(Row, frozen=True):
+    """A piece in time of a cell: a row with these columns.
+
+    Args:
+        phase: Part of the test it belongs to.
+        end_s: Its end.
+        iops: Requests per second.
+        mb_s: 10^6 bytes per second.
+        lat_us_mean: Mean response time.
+        lat_us_max: Longest response time.
+        written_bytes: Bytes written since the last purge, at its end.
+    """
+
+    phase: str
+    end_s: Number
+    iops: Number | None
+    mb_s: Number | None
+    lat_us_mean: Number | None
+    lat_us_max: Number | None
+    written_bytes: Number | None
+
+
+class Samples(Record, frozen=True, kw_only=True):
+    """The pieces in time of the cells that were sampled.
+
+    Args:
+        columns: Names of the columns.
+        rows: One list per sample.
+    """
+
+    columns: list[str]
+    rows: list[Sample]
+
+
+class Tracking(Record, frozen=True, kw_only=True):
+    """A value that must be steady.
+
+    Args:
+        metric: Column of the cells.
+        rw_pct: Reads in percent.
+        block_bytes: Size of a request; `null` for a mix of sizes.
+        label: The cell of the round.
+    """
+
+    metric: str
+    rw_pct: Number
+    block_bytes: int | None
+    label: str
+
+
+class Steady(Record, frozen=True, kw_only=True):
+    """What the five-point rule says of a tracked value; numbers are in its unit.
+
+    Args:
+        tracking: Which value.
+        values_by_round: Round and value, for all rounds.
+        attained: Whether every tracked value was steady at once.
+        round: The round at which that was; `null` when it was not attained.
+        rounds: Rounds that were run.
+        rounds_max: Rounds after which the search ends.
+        window: Numbers of the last five rounds.
+        values: The values in the window.
+        steady: Whether this value is steady.
+        reason: `steady`, `insufficient`, `invalid`, `excursion`, `slope`, `excursion and slope`.
+        average: Mean of the window.
+        excursion: Largest value less smallest.
+        slope: Of the fitted line, per round.
+        intercept: Of the fitted line, at the first round of the window.
+        slope_excursion: Change of the fitted line over the window, without sign.
+        excursion_allowed: 20 % of the mean.
+        slope_allowed: 10 % of the mean.
+        group: Part of the test with a purge of its own; absent for the only one.
+    """
+
+    tracking: Tracking
+    values_by_round: list[list[Number | None]]
+    attained: bool
+    round: int | None
+    rounds: int
+    rounds_max: int
+    window: list[int]
+    values: list[Number | None]
+    steady: bool
+    reason: str
+    average: Number | None
+    excursion: Number | None
+    slope: Number | None
+    intercept: Number | None
+    slope_excursion: Number | None
+    excursion_allowed: Number | None
+    slope_allowed: Number | None
+    group: str | None = None
+
+
+class Table(Record, frozen=True, kw_only=True):
+    """A table of the report.
+
+    Args:
+        id: Its name within the document.
+        title: Heading.
+        unit: Unit of the values; several are separated by semicolons.
+        row_label: What the rows are.
+        column_label: What the columns are.
+        rows: Names of the rows.
+        columns: Names of the columns.
+        values: Values by row.
+    """
+
+    id: str
+    title: str
+    unit: str
+    row_label: str
+    column_label: str
+    rows: list[str]
+    columns: list[str]
+    values: list[list[Number | str | None]]
+
+
+class Percentiles(Record, frozen=True, kw_only=True):
+    """Response times in microseconds; `null` when fewer than ten requests lie beyond.
+
+    Args:
+        mean: Mean.
+        p50: 50 % of the requests take at most this.
+        p90: 90 % do.
+        p99: 99 % do.
+        p999: 99.9 % do.
+        p9999: 99.99 % do.
+        p99999: 99.999 % do.
+        max: Longest.
+    """
+
+    mean: Number | None
+    p50: Number | None
+    p90: Number | None
+    p99: Number | None
+    p999: Number | None
+    p9999: Number | None
+    p99999: Number | None
+    max: Number | None
+
+
+class Histogram(Record, frozen=True, kw_only=True):
+    """All response times of one operating point.
+
+    Args:
+        id: Its name within the document.
+        title: Heading.
+        count: Requests.
+        ns: Value of each bin in nanoseconds, ascending.
+        counts: Requests of each bin.
+        sum_ns: Sum of all response times.
+        max_ns: The longest.
+        latency_us: Mean and percentiles.
+        iops: Requests per second of the operating point; absent where there is none.
+    """
+
+    id: str
+    title: str
+    count: int
+    ns: list[int]
+    counts: list[int]
+    sum_ns: Number
+    max_ns: int
+    latency_us: Percentiles
+    iops: Number | None = None
+
+
+class Tool(Record, frozen=True, kw_only=True):
+    """What made a document. Not part of the digest.
+
+    Args:
+        version: Version of the package.
+        commit: Commit it was built from.
+        python: Version of the Python interpreter.
+        os: System and release.
+        cpu: Kind of the machine.
+        cpus: Processors that this process could use.
+    """
+
+    version: str
+    commit: str
+    python: str
+    os: str
+    cpu: str
+    cpus: int | None
+
+
+class RunFacts(Record, frozen=True, kw_only=True):
+    """This run on this machine. Not part of the digest.
+
+    Args:
+        wall_s: Wall time.
+    """
+
+    wall_s: Number
+
+
+class Moment(Record, frozen=True, kw_only=True):
+    """What belongs to one machine and moment: an entry of `run.json`.
+
+    Args:
+        tool: What made the document.
+        created: When, in UTC.
+        run: This run.
+    """
+
+    tool: Tool
+    created: str
+    run: RunFacts
+
+
+class PtsDocument(Record, frozen=True, kw_only=True):
+    """What a standard test measured.
+
+    Units are in the names: `_s`, `_ms`, `_us`, `_ns`, `_bytes`, `_kib`, `_mb_s` (10^6 bytes per
+    second), `_pct` (percent). Times are those of the target: a simulated drive has its own clock.
+    A figure that was not measured is `null`. Numbers are written as integers where they are whole
+    by nature and as floating point otherwise.
+
+    Args:
+        schema: Kind and version of the document.
+        test: Name of the test; it decides what is in `results`.
+        title: Its title.
+        name: Of the run; the file is named after it.
+        header: Settings, target and procedure.
+        phases: What happened, in order.
+        cells: What was measured.
+        steady_state: What the five-point rule says, one entry per tracked value.
+        results: Figures of this test; `{}` of a run that was cut.
+        tables: Tables of the report.
+        histograms: Response times of operating points.
+        warnings: What the reader should know.
+        partial: Whether the run was cut.
+        samples: Pieces in time of cells; absent where none were taken.
+        digest: SHA-256, in hex, of the canonical JSON of all but `tool`, `created`, `run` and
+            itself.
+        tool: What made it; absent for simulated drives, whose documents do not depend on it.
+        created: When, in UTC; absent for simulated drives.
+        run: This run; absent for simulated drives.
+    """
+
+    schema: Literal["opennandlab.pts/1"]
+    test: str
+    title: str
+    name: str
+    header: Header
+    phases: list[Phase]
+    cells: Cells
+    steady_state: list[Steady]
+    results: Results
+    tables: list[Table]
+    histograms: list[Histogram]
+    warnings: list[str]
+    partial: bool
+    samples: Samples | None = None
+    digest: str
+    tool: Tool | None = None
+    created: str | None = None
+    run: RunFacts | None = None
+
+
+class Varied(Record, frozen=True, kw_only=True):
+    """A parameter that was varied.
+
+    Args:
+        key: Its name.
+        values: Its values.
+        documents: Names of their documents.
+    """
+
+    key: str
+    values: list[str]
+    documents: list[str]
+
+
+class SuiteDocument(Record, frozen=True, kw_only=True):
+    """Several documents of one run.
+
+    Args:
+        schema: Kind and version of the document.
+        name: Of the suite.
+        documents: Names of its documents.
+        digests: Their digests, by name.
+        results: Their results, by name.
+        varied: Parameter that was varied; `null` for none.
+        left_out: Tests that this target cannot do, and why.
+        digest: SHA-256, in hex, of the canonical JSON of all but itself.
+    """
+
+    schema: Literal["opennandlab.suite/1"]
+    name: str
+    documents: list[str]
+    digests: dict[str, str]
+    results: dict[str, JsonObject]
+    varied: Varied | None
+    left_out: dict[str, str]
+    digest: str
+
+
+def to_json(document: PtsDocument) -> JsonObject:
+    """Return the document as it stands in a file."""
+    return plain(document)
+
+
+def from_json(value: JsonObject) -> PtsDocument:
+    """Return a document that this program made.
+
+    Raises:
+        DocumentError: with path, value and what is accepted.
+    """
+    document = made(_headed(value), PtsDocument)
+    found = made(value.get("results"), results_kind(document.test, value), ("results",))
+    return structs.replace(document, results=found)
+
+
+def from_file(value: JsonObject) -> tuple[PtsDocument, list[str]]:
+    """Return the document of a file, and the paths of the keys that this build does not know.
+
+    Raises:
+        DocumentError: with path, value and what is accepted.
+    """
+    document, unknown = read(_headed(value), PtsDocument)
+    found, more = read(value["results"], results_kind(document.test, value), ("results",))
+    return structs.replace(document, results=found), unknown + more
+
+
+def results_kind(test: str, document: JsonObject) -> type[Results]:
+    """Return what the results of a document are; nothing for a run that was cut."""
+    is_cut = document.get("partial") is True and document.get("results") == {}
+    return Results if is_cut else RESULTS.get(test, Results)
+
+
+def _headed(value: JsonObject) -> JsonObject:
+    """Return the document with its results taken out: which they are, its test decides."""
+    return value | {"results": {}} if "results" in value else value

@@ -1,0 +1,221 @@
+"""The header of a document of a standard test: settings, target and procedure.
+
+It holds what the specification wants reported with every figure.
+"""
+
+from __future__ import annotations
+
+from opennandlab.documents.record import JsonObject, Number, Record
+
+
+class DeviceFacts(Record, frozen=True, kw_only=True):
+    """What is known of the device under test; what its kind does not have is absent.
+
+    Args:
+        vendor: Who made it.
+        model: Model, preset or kind of file.
+        path: The file that stands for a drive.
+        file_system: Where that file is.
+        firmware: Version of the firmware, or of the simulator.
+        serial_sha256: SHA-256 of the serial number.
+        capacity_bytes: What the host can address.
+        sector_bytes: Smallest unit of a request.
+        nand_type: `SLC`, `MLC`, `TLC` or `QLC`, where known.
+        interface: How the host is connected.
+        config: The resolved device, as in the schema of device files; simulated drives only.
+        config_sha256: SHA-256 of its canonical JSON; simulated drives only.
+        over_provisioning_ratio: Spare over logical capacity; simulated drives only.
+        physical_bytes: Capacity of the flash; simulated drives only.
+        page_bytes: Size of a page; simulated drives only.
+        data: Whether the content of writes matters; simulated drives only.
+        can_trim: Whether the server discards blocks; exports only.
+    """
+
+    vendor: str | None
+    model: str | None
+    path: str | None = None
+    file_system: str | None = None
+    firmware: str | None
+    serial_sha256: str | None
+    capacity_bytes: int
+    sector_bytes: int
+    nand_type: str | None
+    interface: str | None
+    config: JsonObject | None = None
+    config_sha256: str | None = None
+    over_provisioning_ratio: float | None = None
+    physical_bytes: int | None = None
+    page_bytes: int | None = None
+    data: str | None = None
+    can_trim: bool | None = None
+
+
+class Target(Record, frozen=True, kw_only=True):
+    """What was measured.
+
+    Args:
+        kind: `sim`, `file`, `nbd` or `device`.
+        name: As it was given.
+        device: The device under test.
+        platform: The machine, or the simulator: names to values.
+    """
+
+    kind: str
+    name: str
+    device: DeviceFacts
+    platform: dict[str, str | Number | None]
+
+
+class CellLength(Record, frozen=True, kw_only=True):
+    """How long a cell of a round takes.
+
+    Args:
+        seconds: At least so much time.
+        ios: At least so many requests; `null` for any number.
+        seconds_max: At most so much time; `null` for any.
+        ramp_ratio: Share at the start that is not counted.
+    """
+
+    seconds: Number | None
+    ios: Number | None
+    seconds_max: Number | None
+    ramp_ratio: Number | None
+
+
+class GapLength(Record, frozen=True, kw_only=True):
+    """What is written between two samples of a steady state.
+
+    Args:
+        seconds: For so much time.
+        bytes: So many bytes.
+        capacities: The same in user capacities.
+    """
+
+    seconds: Number | None
+    bytes: Number | None
+    capacities: Number | None
+
+
+class TimeBase(Record, frozen=True, kw_only=True):
+    """How the durations of the specification were taken.
+
+    Args:
+        name: `full`, `scaled` or `smoke`.
+        clock: `virtual` for simulated drives, else `real`.
+        cell: Length of a cell.
+        gap: What lies between two samples.
+    """
+
+    name: str
+    clock: str
+    cell: CellLength
+    gap: GapLength
+
+
+class Cache(Record, frozen=True, kw_only=True):
+    """The volatile write cache of the drive.
+
+    Args:
+        asked: `enabled` or `disabled`.
+        state: `enabled`, `disabled`, `absent` or `unknown`.
+    """
+
+    asked: str
+    state: str
+
+
+class Range(Record, frozen=True, kw_only=True):
+    """The addresses that the test touched.
+
+    Args:
+        share: Of the user capacity, from its start.
+        amount_bytes: Of that, only so much, in segments; `null` for all.
+        segments: Number of the segments.
+    """
+
+    share: Number
+    amount_bytes: int | None
+    segments: int | None
+
+
+class Purge(Record, frozen=True, kw_only=True):
+    """How the target was brought into the state as if nothing had been written.
+
+    Args:
+        method: What was done.
+        is_purge: Whether that is a purge by the specification.
+        note: What to know about it; empty for nothing.
+    """
+
+    method: str
+    is_purge: bool
+    note: str
+
+
+class Wipc(Record, frozen=True, kw_only=True):
+    """Workload independent preconditioning: a sequential fill.
+
+    Args:
+        pattern: Always `sequential`.
+        block_bytes: Size of the requests.
+        capacities: What was written, in user capacities.
+        bytes: The same in bytes.
+        passes: The same in passes over the range.
+        threads: Threads.
+        queue_depth: Requests outstanding per thread.
+    """
+
+    pattern: str
+    block_bytes: int
+    capacities: Number
+    bytes: Number | None
+    passes: Number
+    threads: int
+    queue_depth: int
+
+
+class Header(Record, frozen=True, kw_only=True):
+    """Settings, target and procedure, as the specification wants them reported.
+
+    Args:
+        pts_version: Version of the SNIA PTS.
+        profile: `E` (enterprise) or `C` (client).
+        conformance: `full`, `scaled` when a duration was shortened, `partial` when a step was left
+            out.
+        deviations: What differs from the profile.
+        target: What was measured.
+        time_base: How durations were taken.
+        seed: Decides all addresses.
+        cache: Write cache of the drive.
+        data: What was written: `random` or `file`.
+        active_range: The addresses that were touched.
+        threads: Threads (TC); `null` where the test sets them itself.
+        queue_depth: Requests outstanding per thread (QD).
+        align_bytes: Alignment of requests; `null` for their own size.
+        purge: The last purge; `null` before it.
+        wipc: The last sequential fill; `null` for tests without.
+        oio_throttle: Requests outstanding in all, where that was set.
+        options: Parameters that only this test has.
+        interrupted: Whether a real drive was measured in more than one go.
+        temperature_c: Least and greatest temperature of the drive; `null` where it says none.
+    """
+
+    pts_version: str
+    profile: str
+    conformance: str
+    deviations: list[str]
+    target: Target
+    time_base: TimeBase
+    seed: int
+    cache: Cache
+    data: str
+    active_range: Range
+    threads: int | None
+    queue_depth: int | None
+    align_bytes: int | None
+    purge: Purge | None
+    wipc: Wipc | None
+    oio_throttle: int | None
+    options: dict[str, str | Number]
+    interrupted: bool
+    temperature_c: list[Number] | None

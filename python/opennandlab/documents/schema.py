@@ -1,0 +1,122 @@
+"""JSON schemas of the documents, from their declarations.
+
+Descriptions are the docstrings: the sentence of a class, and under `Args` one for each field.
+`FAMILIES` has one row per kind of document; `tools/generate.py` writes schema and reference page.
+"""
+
+from __future__ import annotations
+
+import re
+from inspect import cleandoc
+from typing import Any
+
+import msgspec
+
+from opennandlab.documents.pts import PtsDocument
+from opennandlab.documents.pts_results import RESULTS
+from opennandlab.documents.record import JsonObject
+from opennandlab.documents.result import EMPTY_SECTIONS, ResultDocument
+
+# Name of the schema -> the record of the whole document.
+FAMILIES: dict[str, type] = {"result": ResultDocument, "pts": PtsDocument}
+
+TEMPLATE = "#/$defs/{name}"
+
+
+def schema(family: str) -> JsonObject:
+    """Return the JSON schema (draft 2020-12) of a family of documents."""
+    kind = FAMILIES[family]
+    results = list(dict.fromkeys(RESULTS.values())) if family == "pts" else []
+    _, definitions = msgspec.json.schema_components([kind, *results], ref_template=TEMPLATE)
+    for found in _records(kind, *results):
+        _describe(definitions[found.__name__], found)
+    if family == "pts":
+        # The test decides which one it is; a run that was cut has none.
+        names = [one.__name__ for one in results]
+        options: list[JsonObject] = [{"$ref": TEMPLATE.format(name=name)} for name in names]
+        definitions["Results"]["maxProperties"] = 0
+        options.append({"$ref": TEMPLATE.format(name="Results")})
+        definitions[kind.__name__]["properties"]["results"] |= {"anyOf": options}
+        definitions[kind.__name__]["properties"]["results"].pop("$ref", None)
+    if family == "result":
+        empty = {"type": "object", "maxProperties": 0}
+        for name in EMPTY_SECTIONS:
+            part = definitions[kind.__name__]["properties"][name]
+            part["anyOf"] = [empty if one == {"type": "null"} else one for one in part["anyOf"]]
+    root = definitions.pop(kind.__name__)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **root,
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def described(kind: type) -> tuple[str, dict[str, str]]:
+    """Return what a docstring says of a class, and of each field under `Args`.
+
+    Raises:
+        KeyError: when a field has no description.
+    """
+    fields: dict[str, str] = {}
+    text = ""
+    for base in reversed(kind.__mro__):
+        text, _, rest = cleandoc(base.__doc__ or "").partition("\nArgs:\n")
+        found = re.findall(r"^    (\w+): (.*(?:\n        .*)*)", rest, re.MULTILINE)
+        fields |= {name: re.sub(r"\s+", " ", words) for name, words in found}
+    names: tuple[str, ...] = kind.__struct_fields__  # type: ignore[attr-defined]
+    return text.strip(), {name: fields[name] for name in names}
+
+
+def _records(*kinds: type) -> list[type]:
+    """Return all records and rows that documents are made of."""
+    found: list[type] = []
+
+    def visit(part: Any) -> None:  # noqa: ANN401 (any description of a type)
+        if isinstance(part, msgspec.inspect.StructType):
+            if part.cls in found:
+                return
+            found.append(part.cls)
+            for field in part.fields:
+                visit(field.type)
+        for name in ("types", "item_types"):
+            for inner in getattr(part, name, ()):
+                visit(inner)
+        for name in ("item_type", "key_type", "value_type"):
+            if hasattr(part, name):
+                visit(getattr(part, name))
+
+    for kind in kinds:
+        visit(msgspec.inspect.type_info(kind))
+    return found
+
+
+def _describe(definition: JsonObject, kind: type) -> None:
+    text, fields = described(kind)
+    definition["description"] = text
+    if "prefixItems" in definition:
+        items = zip(definition["prefixItems"], fields.items(), strict=True)
+        definition["prefixItems"] = [
+            {"title": name, **item, "description": words} for item, (name, words) in items
+        ]
+        return
+    required = definition.get("required", ())
+    for name, part in definition["properties"].items():
+        inner = part if name in required else _optional(part, may_be_null=_may_be_null(kind, name))
+        definition["properties"][name] = {**inner, "description": fields[name]}
+
+
+def _optional(part: JsonObject, *, may_be_null: bool) -> JsonObject:
+    """Return the schema of a key that is absent where it has no value."""
+    inner = {key: value for key, value in part.items() if key != "default"}
+    if may_be_null:
+        return inner
+    options = [one for one in inner.pop("anyOf", ()) if one != {"type": "null"}]
+    if len(options) == 1:
+        return {**inner, **options[0]}
+    return {**inner, "anyOf": options} if options else inner
+
+
+def _may_be_null(kind: type, name: str) -> bool:
+    """Tell whether an optional key may also stand there with `null`."""
+    field = next(one for one in msgspec.structs.fields(kind) if one.name == name)
+    return field.default is msgspec.UNSET
