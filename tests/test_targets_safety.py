@@ -222,7 +222,7 @@ def test_root_on_a_volume_built_on_a_partition(probe):
     probe.file("proc/self/mountinfo", "22 1 253:0 / / rw - ext4 /dev/mapper/vg-root rw")
     assert refusals(probe, FORCED) == [
         "it holds the root file system",
-        "held by dm-0 (LVM, RAID or device mapper)",
+        "held by dm-0 (LVM, RAID, mapper or loop device)",
     ]
 
 
@@ -238,7 +238,7 @@ def test_swap(probe):
 
 def test_holders(probe):
     probe.file("sys/class/block/sdx/holders/md0/x", "")
-    assert refusals(probe) == ["held by md0 (LVM, RAID or device mapper)"]
+    assert refusals(probe) == ["held by md0 (LVM, RAID, mapper or loop device)"]
 
 
 @pytest.mark.parametrize("kind", ["LVM2_member", "linux_raid_member", "zfs_member"])

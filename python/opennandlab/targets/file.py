@@ -29,6 +29,8 @@ from opennandlab.targets.fio.runner import Fio
 from opennandlab.targets.fio.target import ENGINES, FioTarget
 from opennandlab.targets.host import file_system_of, scheduler_of
 from opennandlab.targets.names import check_name, same_file
+from opennandlab.targets.probe import Probe
+from opennandlab.targets.usage import use_of_file
 
 # The smallest file: one request of 1 MiB for each of two threads.
 SIZE_MIN = 2 << 20
@@ -45,6 +47,7 @@ class FileTarget(FioTarget):
         consent: Needed when the file holds something.
         folder: Where job files and outputs go; see `FioTarget`.
         fio: The binary; None to look for it.
+        probe: What is asked about the system; tests show another one.
 
     Raises:
         TargetError: when the file must not be used, or cannot be.
@@ -52,7 +55,7 @@ class FileTarget(FioTarget):
 
     kind: ClassVar[str] = "file"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (all but two by name)
         self,
         path: Path,
         size_bytes: int | None = None,
@@ -60,11 +63,12 @@ class FileTarget(FioTarget):
         consent: Consent = NONE,
         folder: Path | None = None,
         fio: Fio | None = None,
+        probe: Probe | None = None,
     ) -> None:
         """Check, make and lock the file."""
         self.path = path.absolute()
         check_name(str(path))
-        self._file = _opened(self.path, size_bytes, consent)
+        self._file = _opened(self.path, size_bytes, consent, probe or Probe())
         try:
             super().__init__(f"file:{path}", folder=folder, fio=fio)
             self.capacity_bytes = os.fstat(self._file.handle).st_size
@@ -177,20 +181,9 @@ class _Opened:
             self.handle = -1
 
 
-def _opened(path: Path, size_bytes: int | None, consent: Consent) -> _Opened:
+def _opened(path: Path, size_bytes: int | None, consent: Consent, probe: Probe) -> _Opened:
     """Refuse a file, or open it, made or filled to its size where it held nothing."""
-    if size_bytes is not None and size_bytes < SIZE_MIN:
-        raise TargetError(f"file:{path}: {size_bytes} bytes are too few; at least 2 MiB")
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        found = None
-    except OSError as error:
-        raise TargetError(f"file:{path}: {_reason(error)}") from error
-    if found is not None and not stat.S_ISREG(found.st_mode):
-        raise TargetError(
-            f"file:{path}: this is no regular file; a block device is named without `file:`"
-        )
+    found = _found(path, size_bytes, probe)
     if found is not None and found.st_size:
         _check_existing(path, found.st_size, size_bytes, consent)
         return _locked(path, found)
@@ -209,6 +202,27 @@ def _opened(path: Path, size_bytes: int | None, consent: Consent) -> _Opened:
             ) from error
         raise
     return opened
+
+
+def _found(path: Path, size_bytes: int | None, probe: Probe) -> os.stat_result | None:
+    """Return what is at a path, None for nothing; refuse what nobody may overwrite."""
+    if size_bytes is not None and size_bytes < SIZE_MIN:
+        raise TargetError(f"file:{path}: {size_bytes} bytes are too few; at least 2 MiB")
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        found = None
+    except OSError as error:
+        raise TargetError(f"file:{path}: {_reason(error)}") from error
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        raise TargetError(
+            f"file:{path}: this is no regular file; a block device is named without `file:`"
+        )
+    if found is not None:
+        reasons = use_of_file(found, probe)
+        if reasons:
+            raise TargetError(f"file:{path}: refused: {'; '.join(reasons)}")
+    return found
 
 
 def _check_existing(path: Path, held_bytes: int, size_bytes: int | None, consent: Consent) -> None:

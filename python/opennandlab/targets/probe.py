@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import shutil
 import stat
+import struct
 import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+# linux/loop.h: struct loop_info64 begins with device, inode and number of what it is made of.
+LOOP_GET_STATUS64 = 0x4C05
+LOOP_INFO_BYTES = 232
 # A tool that only reads answers at once or not at all.
 ASK_S = 20.0
 
@@ -68,6 +73,37 @@ class Probe:
             return sorted(entry.name for entry in (self.root / path.lstrip("/")).iterdir())
         except OSError:
             return []
+
+    def link(self, path: str) -> str:
+        """Return where a link leads; nothing when it is none."""
+        try:
+            return str((self.root / path.lstrip("/")).readlink())
+        except OSError:
+            return ""
+
+    def status(self, path: str) -> os.stat_result | None:
+        """Return what is at a path, links followed; None when there is nothing."""
+        try:
+            return (self.root / path.lstrip("/")).stat()
+        except (OSError, ValueError):
+            return None
+
+    def is_loop_over(self, name: str, found: os.stat_result) -> bool:
+        """Ask a loop device itself what it is made of: a path may lead elsewhere by now."""
+        try:
+            handle = os.open(f"/dev/{name}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            answer = fcntl.ioctl(handle, LOOP_GET_STATUS64, bytes(LOOP_INFO_BYTES))
+        except OSError:
+            return False
+        finally:
+            os.close(handle)
+        device, inode, number = struct.unpack_from("QQQ", answer)
+        if stat.S_ISBLK(found.st_mode):
+            return bool(number == found.st_rdev)
+        return (device, inode) == (found.st_dev, found.st_ino)
 
     def kernel_name(self, path: str | int) -> str | None:
         """Return the kernel's name of a block device, such as `nvme0n1`; None for anything else.

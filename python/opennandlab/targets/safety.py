@@ -7,15 +7,14 @@ signature; what is mounted, in use, part of an array or the disk of `/` stays re
 
     not a block device, no medium, a partition, read-only
     mounted (or a partition of it), holds `/`, swap
-    holders: device mapper, LVM, RAID; member of an array by its signature
+    holders: device mapper, LVM, RAID, loop device; member of an array by its signature
     partition table or file-system signature                              <- unless `force`
-    in use (exclusive open fails)
+    in use (exclusive open fails, or a process has it open for writing)
     no consent, or consent for another device
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -24,6 +23,13 @@ from opennandlab.targets.base import TargetError
 from opennandlab.targets.block import Block, rated_bytes, read_block
 from opennandlab.targets.consent import Consent
 from opennandlab.targets.probe import Probe
+from opennandlab.targets.usage import (
+    device_node,
+    loops_over_devices,
+    swap_names,
+    unescaped,
+    use_by_writers,
+)
 
 # What sequential writes of 128 KiB reach, MB/s by transport; assumed, for estimates of time only.
 FILL_MB_S = {"nvme": 1000.0, "sata": 400.0, "sas": 800.0, "usb": 200.0}
@@ -188,22 +194,21 @@ def _of_mounts(block: Block, probe: Probe) -> list[str]:
     numbers = {probe.text(f"/sys/class/block/{name}/dev") for name in family}
     for line in (probe.text("/proc/self/mountinfo") or "").splitlines():
         fields, _, rest = line.partition(" - ")
-        parts, source = fields.split(), _unescaped([*rest.split(), "", ""][1])
+        parts, source = fields.split(), unescaped([*rest.split(), "", ""][1])
         if len(parts) < 5:
             continue
         # btrfs and ZFS show numbers of their own; then the source names the device.
         if parts[2] in numbers or _names(source) & {*family}:
-            where = _unescaped(parts[4])
+            where = unescaped(parts[4])
             found.append("it holds the root file system" if where == "/" else f"mounted at {where}")
-    swaps = [line.split() for line in (probe.text("/proc/swaps") or "").splitlines()[1:]]
-    if any(fields and _names(_unescaped(fields[0])) & {*family} for fields in swaps):
+    if any(_names(name) & {*family} for name in swap_names(probe)):
         found.append("it is used as swap")
     return list(dict.fromkeys(found))
 
 
 def _of_holders(block: Block, probe: Probe) -> list[str]:
     held = _with_holders(block, probe)[len(block.family) :]
-    return [f"held by {', '.join(held)} (LVM, RAID or device mapper)"] if held else []
+    return [f"held by {', '.join(held)} (LVM, RAID, mapper or loop device)"] if held else []
 
 
 def _of_contents(block: Block, consent: Consent, probe: Probe) -> list[str]:
@@ -212,7 +217,7 @@ def _of_contents(block: Block, consent: Consent, probe: Probe) -> list[str]:
     if block.partitions:
         soft.append(f"it has partitions ({', '.join(block.partitions)})")
     for name in block.family:
-        path = block.node if name == block.name else _node(name)
+        path = block.node if name == block.name else device_node(name)
         answer = probe.ask("blkid", "--probe", "--output", "export", path)
         if answer is None:
             soft.append("blkid is not installed: signatures cannot be looked for")
@@ -235,7 +240,11 @@ def _of_contents(block: Block, consent: Consent, probe: Probe) -> list[str]:
 
 def _of_use(block: Block, probe: Probe) -> list[str]:
     reason = probe.in_use(block.node)
-    return [] if reason is None else [reason]
+    found = [] if reason is None else [reason]
+    for name in block.family:
+        node = probe.status(block.node if name == block.name else device_node(name))
+        found += [] if node is None else use_by_writers(node, probe)
+    return list(dict.fromkeys(found))
 
 
 def _of_consent(block: Block, consent: Consent) -> list[str]:
@@ -255,7 +264,9 @@ def _with_holders(block: Block, probe: Probe) -> list[str]:
     """Return the device, its partitions, and all that is built on them, by the kernel's names."""
     found = list(block.family)
     for name in found:  # grows while it is read
-        for holder in probe.names(f"/sys/class/block/{name}/holders"):
+        holders = probe.names(f"/sys/class/block/{name}/holders")
+        # A loop device is listed as a holder nowhere, and its partitions hold it as it does.
+        for holder in (*holders, *loops_over_devices([name], probe), *_parts(name, probe)):
             if holder not in found:
                 found.append(holder)
     return found
@@ -268,11 +279,9 @@ def _names(source: str) -> set[str]:
     return {source.removeprefix("/dev/").replace("/", "!"), PurePosixPath(source).name}
 
 
-def _node(name: str) -> str:
-    """Return the path of a device: the kernel writes a slash in a name as `!`."""
-    return f"/dev/{name.replace('!', '/')}"
-
-
-def _unescaped(text: str) -> str:
-    r"""Read a path as the kernel writes it: a space is `\040`."""
-    return re.sub(r"\\(\d{3})", lambda found: chr(int(found[1], 8)), text)
+def _parts(name: str, probe: Probe) -> list[str]:
+    """Return the partitions of a device, by the kernel's names."""
+    here = f"/sys/class/block/{name}"
+    return [
+        entry for entry in probe.names(here) if probe.text(f"{here}/{entry}/partition") is not None
+    ]
