@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 import opennandlab as onl
 from conftest import Cli
+from opennandlab import memory
 
 # Arrival in ns, device, sector, sectors, 1 = read: 200 requests of 4 KiB on the first 800 KiB.
 LINES = "".join(f"{index * 2_000_000} 0 {index * 8} 8 {index % 2}\n" for index in range(200))
@@ -84,6 +87,47 @@ def test_a_bad_trace_is_named_by_file_and_line(
 def test_a_missing_trace_is_named(small: Any, tmp_path: Path) -> None:
     with pytest.raises(onl.TraceError, match="No such file"):
         onl.replay(small, tmp_path / "none.txt")
+
+
+@pytest.mark.parametrize("options", [{}, {"skip_bad_lines": True}])
+def test_a_device_and_a_silent_pipe_are_no_traces(small: Any, tmp_path: Path, options: Any) -> None:
+    """Reading `/dev/zero` never ended, and a pipe without a writer was waited for for ever."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path, words in ((pipe, "no program writes into this pipe"), ("/dev/zero", "not a file")):
+        with pytest.raises(onl.TraceError, match=words):
+            onl.replay(small, path, options)
+
+
+def test_a_pipe_is_read_to_its_end(small: Any, trace: Path) -> None:
+    """Also when there is nothing in it yet: `replay <(zcat trace.gz)` in a shell."""
+    reading, writing = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(writing, "wb") as stream:
+            stream.write(LINES.encode())
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    piped = onl.replay(small, f"/dev/fd/{reading}")
+    writer.join()
+    os.close(reading)
+    assert piped.metrics == onl.replay(small, trace).metrics
+
+
+def test_a_trace_beyond_memory_is_refused(
+    cli: Cli, small: Any, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """3 MB of gzip held 150 million requests: the process was aborted."""
+    needs = onl.load_device(small).effective["memory_bytes"]
+    monkeypatch.setattr(memory, "available_bytes", lambda: needs + 199 * 24)
+    with pytest.raises(onl.TraceError, match=r"out of memory after 19\d requests"):
+        onl.replay(small, trace)
+    monkeypatch.setattr(memory, "available_bytes", lambda: needs + 220 * 24)
+    assert onl.replay(small, trace).passed
+    shown = cli("replay", "/dev/zero", "-c", "small.yaml", "--skip-bad-lines")
+    assert shown.returncode == 2
+    assert "not a file" in shown.stderr
 
 
 def test_bad_lines_may_be_skipped_and_are_counted(small: Any, trace: Path) -> None:

@@ -1,7 +1,7 @@
 """The memory of this machine: whether a device fits, asked before it is built, and what it took.
 
-What the machine has left and what a container has left of its share are both limits; where neither
-can be known, nothing is refused.
+What the machine has left, what a container has left of its share, and what the process has left of
+its address space (`ulimit -v`) are all limits; where none can be known, nothing is refused.
 """
 
 from __future__ import annotations
@@ -34,8 +34,15 @@ def check_memory(device: DeviceConfig) -> None:
 
 def available_bytes() -> int | None:
     """Return the memory that this process may still take, or None where it cannot be known."""
-    found = [amount for amount in (_free_memory(), _free_share()) if amount is not None]
+    amounts = (_free_memory(), _free_share(), _free_address_space())
+    found = [amount for amount in amounts if amount is not None]
     return max(0, min(found)) if found else None
+
+
+def available_beside(device: DeviceConfig) -> int | None:
+    """Return what is left of the available memory once a device is built; None if not known."""
+    available = available_bytes()
+    return None if available is None else max(0, available - int(device.effective["memory_bytes"]))
 
 
 def _free_memory() -> int | None:
@@ -55,6 +62,20 @@ def _free_share() -> int | None:
         used = Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii")
         return None if limit == "max" else int(limit) - int(used)
     except (OSError, ValueError):
+        return None
+
+
+def _free_address_space() -> int | None:
+    """Return what the process has left of its address space; None without a limit."""
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit == resource.RLIM_INFINITY:
+            return None
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        return limit - pages * resource.getpagesize()
+    except (ImportError, OSError):  # no limits on Windows, no such file elsewhere
         return None
 
 

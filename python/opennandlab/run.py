@@ -6,6 +6,8 @@ Everything is checked before anything is run. How a run is sliced (`slices`) can
 from __future__ import annotations
 
 import json
+import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +25,17 @@ from opennandlab.config import (
 from opennandlab.errors import ConfigError, ImageError, Interrupted, TraceError
 from opennandlab.files import write_atomically
 from opennandlab.history import History, Past
-from opennandlab.memory import check_memory
+from opennandlab.memory import available_beside, available_bytes, check_memory
 from opennandlab.observation import Observation, Timeline, window_of
 from opennandlab.prediction import fills, predicted_waf
 from opennandlab.result import Result, assemble
 from opennandlab.slices import Clock, Watcher, iter_run
+from opennandlab.summary import size
 
 SEED = 42
 UNWATCHED = Observation()
+# A pipe into which nobody writes is not waited for; on Windows there is text, and bytes.
+OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Simulation:
@@ -338,7 +343,8 @@ def prepare_replay(
     watch.check(resolved.to_dict())
     if core is None:
         check_memory(device)
-    records = _core.Trace(str(trace), resolved.json, device.json)
+    memory_bytes_max = available_beside(device)
+    records = _core.Trace(str(trace), resolved.json, device.json, memory_bytes_max)
     # The digest of the text makes sure that a verification replays the same trace.
     document["trace"]["digest"] = records.digest()
     if isinstance(recorded, Mapping):
@@ -454,10 +460,21 @@ def read_image(path: str | Path) -> bytes:
     """Read a device image.
 
     Raises:
-        ImageError: when the file cannot be read.
+        ImageError: when it is no file, does not fit the memory, or cannot be read.
     """
     try:
-        return Path(path).read_bytes()
+        handle = os.open(path, OPEN_FLAGS)
+        with os.fdopen(handle, "rb") as stream:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
+                raise ImageError(f"{path}: not a file; accepted: a device image in a file")
+            available = available_bytes()
+            if available is not None and status.st_size > available:
+                raise ImageError(
+                    f"{path}: {size(status.st_size)}, larger than the memory available here "
+                    f"({size(available)})"
+                )
+            return stream.read(status.st_size)
     except OSError as error:
         raise ImageError(f"{path}: {error.strerror or error}") from error
 

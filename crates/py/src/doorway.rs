@@ -7,6 +7,8 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use opennandlab_sim::config::ConfigError;
 use opennandlab_sim::device::ImageError;
+use opennandlab_sim::memory::OutOfMemory;
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
 /// What the far side may refuse, or suffer.
@@ -43,6 +45,9 @@ pub(crate) fn doorway<T: Send>(
         Ok(Ok(value)) => Ok(value),
         Ok(Err(failure)) => Err(raise(py, failure)),
         Err(panic) => {
+            if let Some(OutOfMemory { bytes }) = panic.downcast_ref() {
+                return Err(PyMemoryError::new_err(format!("{bytes} bytes were not granted")));
+            }
             let text = panic
                 .downcast_ref::<String>()
                 .map(String::as_str)

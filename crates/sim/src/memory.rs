@@ -4,15 +4,33 @@
 //! difference and change no result: arrays of more than 2 MiB ask for huge pages (one TLB entry
 //! then covers 512 times as much), and a batch of coming addresses is prefetched before it is used.
 //! On other systems than Linux, and on other processors than x86-64, both do nothing.
+//!
+//! These arrays are nearly all of a drive's memory. One that the system does not grant unwinds with
+//! [`OutOfMemory`], so that whoever asked for the drive can refuse it; the standard library would
+//! end the process.
 #![allow(unsafe_code)]
 
 /// Bytes of a huge page on x86-64 and most aarch64 Linux systems.
 #[cfg(target_os = "linux")]
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
+/// The payload of an unwinding that is no defect: the system did not grant an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfMemory {
+    /// Size of the array.
+    pub bytes: u64,
+}
+
 /// A vector of `len` copies of `value`, on huge pages where the system grants them.
+///
+/// # Panics
+/// Unwinds with [`OutOfMemory`], without a message, when there is no memory for it.
 pub fn huge_vec<T: Copy>(len: usize, value: T) -> Vec<T> {
-    let mut vec = Vec::with_capacity(len);
+    let mut vec = Vec::new();
+    if vec.try_reserve_exact(len).is_err() {
+        let bytes = len as u64 * size_of::<T>() as u64;
+        std::panic::resume_unwind(Box::new(OutOfMemory { bytes }));
+    }
     advise_huge(vec.as_ptr(), len * size_of::<T>());
     vec.resize(len, value);
     vec
@@ -62,5 +80,14 @@ mod tests {
         prefetch(&vec, usize::MAX);
         assert!(vec.len() == 3 << 20 && vec.iter().all(|&value| value == 7));
         assert!(huge_vec(0, 0_u8).is_empty());
+    }
+
+    /// A drive that did not fit the memory ended the process instead of being refused.
+    #[test]
+    fn an_array_that_is_not_granted_unwinds_with_its_size() {
+        let len = (isize::MAX as usize) / 4;
+        let refused = std::panic::catch_unwind(|| huge_vec(len, 0_u32)).unwrap_err();
+        let payload = refused.downcast_ref::<OutOfMemory>();
+        assert_eq!(payload, Some(&OutOfMemory { bytes: 4 * len as u64 }));
     }
 }

@@ -30,7 +30,7 @@ fn refusal(text: &str) -> String {
 fn forced(format: &str) -> TraceOptions {
     let format: FormatConfig =
         serde_json::from_value(serde_json::json!({ "kind": format })).unwrap();
-    TraceOptions { format, bad_lines: BadLines::Refuse }
+    TraceOptions { format, ..TraceOptions::default() }
 }
 
 /// The text of a published sample, or `None` with the reason printed.
@@ -206,6 +206,39 @@ fn hostile_files_get_a_clear_message() {
     assert!(refused(b"0 0 1 1 1\n\xff\xfe\n").contains("t.trace:2: not text: "));
     let marked = "\u{feff}0 0 1 1 1";
     assert_eq!(read(marked).unwrap().records().len(), 1, "a byte-order mark is passed over");
+}
+
+/// A file without an end of line, such as `/dev/zero`, was read for ever when bad lines were to be
+/// skipped.
+#[test]
+fn a_line_without_an_end_is_refused_even_where_bad_lines_are_skipped() {
+    for bad_lines in [BadLines::Refuse, BadLines::Skip] {
+        let options = TraceOptions { bad_lines, ..TraceOptions::default() };
+        let mut reader = std::io::BufReader::new(std::io::repeat(b'1'));
+        let error = Trace::read(&mut reader, "t.trace", &options).unwrap_err().to_string();
+        assert!(error.starts_with("t.trace:1: longer than 65536 bytes"), "{error}");
+    }
+}
+
+/// A compressed trace of 3 MB filled the memory with its records, and the process was ended.
+#[test]
+fn a_trace_larger_than_the_memory_for_it_is_refused() {
+    let limited = |text: &[u8], bytes: u64| {
+        let options = TraceOptions { memory_bytes_max: Some(bytes), ..TraceOptions::default() };
+        read_with(text, &options).map(|trace| trace.records().len())
+    };
+    let lines = b"5 0 0 8 1\n".repeat(3000);
+    assert_eq!(limited(&lines, 24 * 3000), Ok(3000));
+    let error = limited(&lines, 24 * 2999).unwrap_err().to_string();
+    assert!(error.starts_with("t.trace: out of memory after 2999 requests: 24 bytes"), "{error}");
+    // Sorting needs the room a second time.
+    let unsorted = [lines.as_slice(), b"1 0 0 8 1\n"].concat();
+    assert_eq!(limited(&unsorted, 2 * 24 * 3001), Ok(3001));
+    assert!(limited(&unsorted, 2 * 24 * 3000).is_err());
+    // Names of volumes count as well.
+    let volumes: String = (0..3000).map(|index| format!("5 {index} 0 8 1\n")).collect();
+    assert!(limited(volumes.as_bytes(), 24 * 3000).is_err());
+    assert_eq!(limited(volumes.as_bytes(), 1 << 20), Ok(3000));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Workload declarations: what is refused and how the refusal reads, what resolving fills in, what
 //! is compiled. The device is 1 GiB of 4 KiB pages unless a case says otherwise.
 
+use opennandlab_sim::op::HostOp;
 use opennandlab_sim::workload::{Admission, Limit, Space, SteadyRule, WorkloadConfig};
 
 const SPACE: Space = Space { logical_bytes: 1 << 30, page_bytes: 4096 };
@@ -235,6 +236,31 @@ fn preconditioning_is_compiled_in_order() {
     let measured = job.measured.unwrap();
     assert_eq!((measured.loads[0].admission, measured.limit), (Admission::Open, Limit::Ios(7)));
     assert_eq!((job.sample_count, job.warnings.len()), (100, 0));
+}
+
+/// Preconditioning left trims out: the drive was measured on its way from a full mapping to the
+/// smaller one that trims leave, with a WAF between the two.
+#[test]
+fn preconditioning_by_the_workload_trims_as_the_workload_does() {
+    let shares = |keys: &str| {
+        let config = resolve(&format!(
+            r#"{{"total": {{"ios": 7}}, {keys},
+                "precondition": [{{"kind": "workload", "drive_writes": 1}}]}}"#
+        ));
+        let mut batch = Vec::new();
+        config.job(SPACE, 42).precondition[0].loads[0].generator.fill(&mut batch, 10_000);
+        let count = |op: HostOp| batch.iter().filter(|command| command.op == op).count();
+        [HostOp::Read, HostOp::Write, HostOp::Trim, HostOp::TrimMapped].map(count)
+    };
+    assert_eq!(shares(r#""read_pct": 70"#), [0, 10_000, 0, 0]);
+    let [reads, writes, trims, mapped] = shares(r#""read_pct": 60, "trim_pct": 10"#);
+    assert_eq!((reads, mapped, writes + trims), (0, 0, 10_000));
+    assert!((2300..2700).contains(&trims), "10 of the 40 that are no reads: {trims}");
+    let [_, _, trims, mapped] = shares(r#""trim_pct": 20, "trim_target": "mapped""#);
+    assert!(trims == 0 && (1800..2200).contains(&mapped), "{mapped}");
+    // Nothing writes: the step still has to end after so many writes.
+    assert_eq!(shares(r#""read_pct": 90, "trim_pct": 10"#), [0, 10_000, 0, 0]);
+    assert_eq!(shares(r#""read_pct": 100"#), [0, 10_000, 0, 0]);
 }
 
 #[test]

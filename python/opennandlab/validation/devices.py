@@ -169,8 +169,9 @@ def overwrites_with_trims(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return two untimed workloads with trims, whose difference is the steady state.
 
-    Preconditioning writes only, so the passage to the steady mapped share happens in the measured
-    part. Two runs of one seed start alike; what the longer one adds is free of the passage.
+    The drive is filled and no more, so the passage to the steady mapped share happens in the
+    measured part. Two runs of one seed start alike; what the longer one adds is free of the
+    passage, without a rule that says when it ends.
 
     Args:
         trim_share: q, share of the requests that trim.

@@ -17,7 +17,7 @@ use super::pattern::random::RandomConfig;
 use super::pattern::PatternConfig;
 use super::precondition::{PreconditionStep, StepContext};
 use super::size::BlockSizes;
-use super::synthetic::{OpMix, SyntheticParts};
+use super::synthetic::SyntheticParts;
 use super::tenant::{check_names, TenantConfig, TENANTS_MAX};
 use super::total::TotalConfig;
 use super::traffic::Traffic;
@@ -170,8 +170,9 @@ impl WorkloadConfig {
         let admission = self.queue_depth.admission();
         let pattern = |index| {
             let parts = self.traffic().parts(space, seed, &format!("precondition.{index}"));
-            let writes = SyntheticParts { operations: OpMix::writes(), arrivals: None, ..parts };
-            self.pattern.generator(writes, seed)
+            let operations = parts.operations.without_reads();
+            let changes = SyntheticParts { operations, arrivals: None, ..parts };
+            self.pattern.generator(changes, seed)
         };
         let context = StepContext { space, admission: closed(admission), pattern: &pattern };
         let steps = self.precondition.iter().enumerate();

@@ -1,8 +1,9 @@
 //! What is written before measuring, so that the drive is in the state that is to be measured.
 //!
-//! `sequential_fill` maps every page; `workload` then repeats the pattern of the workload itself,
-//! writes only, for a stated amount or until write amplification is steady. Both run untimed
-//! unless asked: the state of the mapping does not depend on the clock.
+//! `sequential_fill` maps every page; `workload` then repeats the writes and trims of the workload
+//! itself, for a stated amount or until write amplification is steady. Reads are left out: they
+//! change no mapping. Both run untimed unless asked: the state of the mapping does not depend on
+//! the clock.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ use crate::config::ConfigError;
 pub enum PreconditionStep {
     /// The whole logical space in ascending order, in requests of 128 KiB.
     SequentialFill(SequentialFillStep),
-    /// The pattern and sizes of the workload, writes only.
+    /// The writes and trims of the workload, in its pattern and sizes; reads are left out.
     Workload(WorkloadStep),
 }
 

@@ -29,10 +29,15 @@ pub(crate) struct OpMix {
 }
 
 impl OpMix {
-    /// Writes only.
-    pub fn writes() -> Self {
-        let rng = Rng::from_seed(0);
-        Self { read_share: 0.0, read_trim_share: 0.0, trim: HostOp::Trim, rng }
+    /// The same without its reads: writes and trims as often as before beside each other. Where
+    /// nothing writes, writes alone, since preconditioning counts what is written.
+    pub fn without_reads(self) -> Self {
+        let read_trim_share = if self.read_trim_share < 1.0 {
+            (self.read_trim_share - self.read_share) / (1.0 - self.read_share)
+        } else {
+            0.0
+        };
+        Self { read_share: 0.0, read_trim_share, ..self }
     }
 
     /// The operation of every request, when there is only one.

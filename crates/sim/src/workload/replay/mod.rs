@@ -194,7 +194,7 @@ impl ReplayConfig {
     /// How the trace is to be read.
     pub fn trace_options(&self) -> TraceOptions {
         let bad_lines = if self.skip_bad_lines { BadLines::Skip } else { BadLines::Refuse };
-        TraceOptions { format: self.format.clone(), bad_lines }
+        TraceOptions { format: self.format.clone(), bad_lines, memory_bytes_max: None }
     }
 
     /// Compiles the replay of `trace` on a device of this `space`. A replay uses no randomness.

@@ -67,6 +67,8 @@ pub struct TraceOptions {
     pub format: FormatConfig,
     /// What to do with lines that cannot be read.
     pub bad_lines: BadLines,
+    /// Most memory that the records may take; `None` for as much as the system grants.
+    pub memory_bytes_max: Option<u64>,
 }
 
 /// One request as its line states it.

@@ -5,8 +5,9 @@
 //! 2. Each line becomes a record, nothing, or a fault with its number.
 //! 3. Records out of order are sorted (stably, with a warning), and time is counted from the first.
 //!
-//! Bytes become sectors by rounding outwards. Lines longer than 64 KiB are faults, so that a
-//! binary file without line feeds is refused instead of being loaded.
+//! Bytes become sectors by rounding outwards. A line longer than 64 KiB ends the reading, whatever
+//! is done with bad lines, so that an endless one is refused instead of being read for ever; a
+//! trace with more requests than fit the memory is refused too.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
@@ -23,6 +24,11 @@ use crate::units::{Ns, SECTOR_BYTES};
 const LOOK_AHEAD_LINES: usize = 64;
 /// Longest line: no format comes near.
 const LINE_BYTES_MAX: usize = 64 << 10;
+/// What a volume takes beside the letters of its name: two texts, an index, its part of a node of
+/// the tree.
+const VOLUME_BYTES: u64 = 128;
+/// Room for records at the start; it doubles.
+const RECORDS_FIRST: usize = 1024;
 
 impl Trace {
     /// Reads a whole trace from `reader`, called `source_name` in messages.
@@ -35,14 +41,10 @@ impl Trace {
         source_name: &str,
         options: &TraceOptions,
     ) -> Result<Self, TraceError> {
-        let mut lines = Lines { reader, number: 0 };
-        let failed = |error: std::io::Error| TraceError::File {
-            source_name: source_name.to_owned(),
-            message: format!("cannot be read: {error}"),
-        };
+        let mut lines = Lines { reader, source_name, number: 0 };
         let mut head = Vec::new();
         while head.len() < LOOK_AHEAD_LINES {
-            match lines.next().map_err(failed)? {
+            match lines.next()? {
                 Some(line) => head.push(line),
                 None => break,
             }
@@ -51,11 +53,11 @@ impl Trace {
             Some(format) => format,
             None => recognise(&head).ok_or_else(|| unknown_format(source_name, &head))?,
         };
-        let mut collector = Collector::new(source_name, format, options.bad_lines);
+        let mut collector = Collector::new(source_name, format, options);
         for line in head {
             collector.take(&line)?;
         }
-        while let Some(line) = lines.next().map_err(failed)? {
+        while let Some(line) = lines.next()? {
             collector.take(&line)?;
         }
         collector.finish()
@@ -80,42 +82,31 @@ impl RawLine {
 
 struct Lines<'a> {
     reader: &'a mut dyn BufRead,
+    source_name: &'a str,
     number: u64,
 }
 
 impl Lines<'_> {
-    fn next(&mut self) -> std::io::Result<Option<RawLine>> {
+    fn next(&mut self) -> Result<Option<RawLine>, TraceError> {
         let mut bytes = Vec::new();
         let limit = LINE_BYTES_MAX as u64 + 1;
-        if (&mut *self.reader).take(limit).read_until(b'\n', &mut bytes)? == 0 {
+        let read = (&mut *self.reader).take(limit).read_until(b'\n', &mut bytes);
+        let count = read.map_err(|error| TraceError::File {
+            source_name: self.source_name.to_owned(),
+            message: format!("cannot be read: {error}"),
+        })?;
+        if count == 0 {
             return Ok(None);
         }
         self.number += 1;
-        let is_cut = bytes.len() > LINE_BYTES_MAX && bytes.last() != Some(&b'\n');
-        if is_cut {
-            self.skip_line()?;
+        if bytes.len() > LINE_BYTES_MAX && bytes.last() != Some(&b'\n') {
+            return Err(TraceError::Line {
+                source_name: self.source_name.to_owned(),
+                line: self.number,
+                message: format!("longer than {LINE_BYTES_MAX} bytes: not a trace in text form"),
+            });
         }
-        let text = if is_cut {
-            Err(format!("longer than {LINE_BYTES_MAX} bytes: no trace in text form"))
-        } else {
-            text_of(bytes, self.number)
-        };
-        Ok(Some(RawLine { number: self.number, text }))
-    }
-
-    /// Reads to the end of the line without keeping it.
-    fn skip_line(&mut self) -> std::io::Result<()> {
-        loop {
-            let buffer = self.reader.fill_buf()?;
-            let (used, is_end) = match buffer.iter().position(|&byte| byte == b'\n') {
-                Some(index) => (index + 1, true),
-                None => (buffer.len(), buffer.is_empty()),
-            };
-            self.reader.consume(used);
-            if is_end {
-                return Ok(());
-            }
-        }
+        Ok(Some(RawLine { number: self.number, text: text_of(bytes, self.number) }))
     }
 }
 
@@ -180,6 +171,9 @@ struct Collector {
     source_name: String,
     format: NamedReader,
     bad_lines: BadLines,
+    memory_bytes_max: u64,
+    /// Of the names of the volumes.
+    name_bytes: u64,
     records: Vec<TraceRecord>,
     volumes: Vec<String>,
     volume_indices: BTreeMap<String, usize>,
@@ -191,11 +185,13 @@ struct Collector {
 }
 
 impl Collector {
-    fn new(source_name: &str, format: NamedReader, bad_lines: BadLines) -> Self {
+    fn new(source_name: &str, format: NamedReader, options: &TraceOptions) -> Self {
         Self {
             source_name: source_name.to_owned(),
             format,
-            bad_lines,
+            bad_lines: options.bad_lines,
+            memory_bytes_max: options.memory_bytes_max.unwrap_or(u64::MAX),
+            name_bytes: 0,
             records: Vec::new(),
             volumes: Vec::new(),
             volume_indices: BTreeMap::new(),
@@ -211,6 +207,7 @@ impl Collector {
         if line.is_blank() {
             return Ok(());
         }
+        self.make_room()?;
         let parsed = match &line.text {
             Ok(text) => self.format.reader.line(text),
             Err(fault) => Err(fault.clone()),
@@ -236,6 +233,32 @@ impl Collector {
         Ok(())
     }
 
+    /// Room for one record more, doubled when it is used up.
+    fn make_room(&mut self) -> Result<(), TraceError> {
+        let (count, record_bytes) = (self.records.len(), size_of::<TraceRecord>() as u64);
+        let count_max = self.memory_bytes_max.saturating_sub(self.name_bytes) / record_bytes;
+        let wanted = if count < self.records.capacity() {
+            count
+        } else {
+            (2 * count).max(RECORDS_FIRST).min(count_max as usize)
+        };
+        if count as u64 >= count_max || self.records.try_reserve_exact(wanted - count).is_err() {
+            return Err(self.out_of_memory());
+        }
+        Ok(())
+    }
+
+    fn out_of_memory(&self) -> TraceError {
+        let message = format!(
+            "out of memory after {} requests: {} bytes each, and {} bytes of volume names; \
+             accepted: a part of the trace, or a machine with more memory",
+            self.records.len(),
+            size_of::<TraceRecord>(),
+            self.name_bytes
+        );
+        TraceError::File { source_name: self.source_name.clone(), message }
+    }
+
     fn push(&mut self, request: &Request<'_>) -> Result<(), String> {
         let (sector, sector_count, is_rounded) = sectors_of(request)?;
         let volume_index = self.volume_index(request.volume)?;
@@ -255,7 +278,9 @@ impl Collector {
         if index == VOLUME_COUNT_MAX {
             return Err(format!("more than {VOLUME_COUNT_MAX} volumes"));
         }
-        self.volumes.push(self.format.reader.volume_name(volume));
+        let name = self.format.reader.volume_name(volume);
+        self.name_bytes += VOLUME_BYTES + (name.len() + volume.len()) as u64;
+        self.volumes.push(name);
         self.volume_indices.insert(volume.to_owned(), index);
         Ok(index)
     }
@@ -272,6 +297,13 @@ impl Collector {
         }
         let warnings = self.warnings();
         if self.late_count > 0 {
+            // A stable sort takes as much again, and would not return without it.
+            let bytes_left = self.memory_bytes_max / 2;
+            let bytes = size_of_val(self.records.as_slice()) as u64;
+            let spare = Vec::<TraceRecord>::new().try_reserve_exact(self.records.len());
+            if bytes > bytes_left || spare.is_err() {
+                return Err(self.out_of_memory());
+            }
             self.records.sort_by_key(|record| record.arrival);
         }
         let start = self.records[0].arrival;
