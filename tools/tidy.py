@@ -34,6 +34,7 @@ PYTHON_ROOMS = [
     "errors",
     "documents",
     "canonical",
+    "accepted",
     "files",
     "summary",
     "cautions",

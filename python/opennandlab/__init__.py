@@ -13,11 +13,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    __version__: str
     from opennandlab import ecc as ecc
+    from opennandlab import pts as pts
     from opennandlab import reliability as reliability
+    from opennandlab import theory as theory
     from opennandlab._core import version as version
-    from opennandlab.comparison import compare
-    from opennandlab.config import DeviceConfig, WorkloadConfig, load_device, load_workload
+    from opennandlab.comparison import UnlikeError, compare
+    from opennandlab.config import (
+        DeviceConfig,
+        WorkloadConfig,
+        load_device,
+        load_workload,
+        presets,
+    )
     from opennandlab.errors import (
         ConfigError,
         ImageError,
@@ -27,6 +36,7 @@ if TYPE_CHECKING:
         OutputError,
         ResultError,
         TraceError,
+        WriteError,
     )
     from opennandlab.result import Result, load
     from opennandlab.run import Simulation, benchmark, replay
@@ -47,19 +57,22 @@ _HOMES = {
     "ResultError": "errors",
     "Simulation": "run",
     "TraceError": "errors",
+    "UnlikeError": "comparison",
     "WorkloadConfig": "config",
+    "WriteError": "errors",
     "benchmark": "run",
     "compare": "comparison",
     "load": "result",
     "load_device": "config",
     "load_workload": "config",
+    "presets": "config",
     "replay": "run",
     "verify": "verification",
     "version": "_core",
 }
 
 # Rooms that are names themselves: `onl.reliability`.
-_ROOMS = {"ecc", "reliability"}
+_ROOMS = {"ecc", "pts", "reliability", "theory"}
 
 __all__ = [
     "ConfigError",
@@ -74,14 +87,20 @@ __all__ = [
     "ResultError",
     "Simulation",
     "TraceError",
+    "UnlikeError",
     "WorkloadConfig",
+    "WriteError",
     "benchmark",
     "compare",
     "ecc",
     "load",
     "load_device",
     "load_workload",
+    "presets",
+    "pts",
+    "reliability",
     "replay",
+    "theory",
     "verify",
     "version",
 ]
@@ -91,6 +110,8 @@ def __getattr__(name: str) -> object:
     """Load a public name from its module."""
     if name in _ROOMS:
         return import_module(f"opennandlab.{name}")
+    if name == "__version__":
+        return str(import_module("opennandlab._core").version())
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module `opennandlab` has no `{name}`")

@@ -12,16 +12,17 @@ import difflib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from opennandlab import _core
-from opennandlab.canonical import canonical_json
+from opennandlab.accepted import accepted
+from opennandlab.canonical import INTEGER_MAX, canonical_json, oddity
 from opennandlab.errors import ConfigError
-from opennandlab.files import parse_yaml, read_yaml
+from opennandlab.files import is_there, parse_yaml, read_yaml
 
 PRESETS = Path(__file__).parent / "presets"
 
@@ -49,6 +50,9 @@ PLAIN = (
     (r"\binvalid type: sequence\b", "invalid type: a list"),
     (r"\bexpected a sequence\b", "expected a list"),
 )
+
+# A refusal that says neither what was met nor what is accepted.
+BARE = re.compile(r"^expected value|expected variant identifier")
 
 Source = str | Path | Mapping[str, Any]
 
@@ -173,6 +177,8 @@ class DeviceConfig(Document):
         Raises:
             ConfigError: when the core refuses the changed device.
         """
+        if not isinstance(changes, Mapping):
+            raise ConfigError(".", f"`{changes}` are no changes; accepted: dotted path to value")
         document = self.to_dict()
         for path, value in changes.items():
             set_path(document, path, value)
@@ -249,7 +255,7 @@ def load_workload(
     if fresh:
         document["precondition"] = []
     text = to_json(document)
-    with hints(document):
+    with hints(document, _core.workload_schema):
         resolved = _core.resolve_workload(text, device.json)
     _refuse_lists(document, json.loads(resolved))
     return WorkloadConfig(resolved, name)
@@ -263,7 +269,7 @@ def load_replay(options: Mapping[str, Any], device: DeviceConfig) -> WorkloadCon
     """
     document = _thaw(options)
     text = to_json(document)
-    with hints(document):
+    with hints(document, _core.replay_schema):
         resolved = _core.resolve_replay(text, device.json)
     _refuse_lists(document, json.loads(resolved))
     return WorkloadConfig(resolved, str(document.get("name", "replay")))
@@ -277,6 +283,16 @@ def device_presets() -> list[str]:
 def workload_presets() -> list[str]:
     """Return the names of the workloads of the package."""
     return sorted(path.stem for path in (PRESETS / "workloads").glob("*.yaml"))
+
+
+def presets() -> dict[str, list[str]]:
+    """Return the names that the package brings, by what they stand for.
+
+    >>> import opennandlab as onl
+    >>> "tlc_standard" in onl.presets()["devices"], onl.presets()["workloads"][:2]
+    (True, ['W1', 'W2'])
+    """
+    return {"devices": device_presets(), "workloads": workload_presets()}
 
 
 def parse_overrides(assignments: list[str]) -> dict[str, Any]:
@@ -312,6 +328,8 @@ def set_path(document: dict[str, Any], path: str, value: object) -> None:
     >>> document
     {'ftl': {'gc_policy': {'kind': 'd_choices', 'd': 3}}}
     """
+    if not isinstance(path, str):
+        raise ConfigError(".", f"`{path}` is not a key; accepted: a dotted path as text")
     *parents, last = path.split(".")
     here = document
     for part in parents:
@@ -379,9 +397,12 @@ def to_json(document: object) -> str:
 class hints:  # noqa: N801 (used as a verb: `with hints(document):`)
     """Context that adds what a person would add to the core's refusal."""
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        """Remember the document, to look up the refused value."""
+    def __init__(
+        self, document: Mapping[str, Any], schema: Callable[[], str] = _core.device_schema
+    ) -> None:
+        """Remember the document, to look up the refused value, and what the core accepts."""
         self.document = document
+        self.schema = schema
 
     def __enter__(self) -> None:
         """Nothing to prepare."""
@@ -389,10 +410,32 @@ class hints:  # noqa: N801 (used as a verb: `with hints(document):`)
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Replace a `ConfigError` by one in plain words that also knows the remedy."""
         if isinstance(error, ConfigError):
+            # The parser of the core speaks so where a value has another form than any it knows.
+            if error.message in {"expected value", "invalid type"} or BARE.search(error.message):
+                raise _unfit(self.document, error, json.loads(self.schema())) from None
             hint = _hint(self.document, error)
             message = plain(error.message) + (f"; {hint}" if hint else "")
             if message != error.message:
                 raise ConfigError(error.path, message) from None
+
+
+def _unfit(document: Mapping[str, Any], error: ConfigError, schema: dict[str, Any]) -> ConfigError:
+    """Return the error of a value whose form the core does not know: what it is, what is taken."""
+    path: list[str] = []
+    value: object = document
+    last = error.path
+    for part in error.path.split("."):
+        name, bracket, _ = part.partition("[")
+        if not isinstance(value, Mapping) or name not in value:
+            break
+        value, last = value[name], ".".join([*path, name])
+        path.append(name)
+        if bracket:
+            break
+    words = accepted(schema, last)
+    found = json.dumps(value, default=str) if not isinstance(value, Mapping) else "a mapping"
+    message = f"`{found}` does not fit" + (f"; accepted: {words}" if words else "")
+    return ConfigError(last, message)
 
 
 def plain(message: str) -> str:
@@ -419,7 +462,7 @@ def nearest(word: str, choices: list[str]) -> str | None:
 
 def _resolve_device(document: dict[str, Any]) -> str:
     text = to_json(document)
-    with hints(document):
+    with hints(document, _core.device_schema):
         resolved = _core.resolve_device(text)
     _refuse_lists(document, json.loads(resolved))
     return resolved
@@ -449,7 +492,7 @@ def _read(source: Source, *, kind: str, folder: Path) -> tuple[dict[str, Any], s
     if text in names:
         return read_yaml(names[text]), text, names[text]
     path = Path(text)
-    if path.suffix in {".yaml", ".yml"} or path.exists():
+    if path.suffix in {".yaml", ".yml"} or is_there(path):
         return read_yaml(path), path.name, path
     near = nearest(text, list(names))
     meant = f"; did you mean `{near}`?" if near else ""
@@ -481,18 +524,31 @@ def _hint(document: Mapping[str, Any], error: ConfigError) -> str | None:
 def _plain(value: object, path: str) -> object:
     if isinstance(value, Mapping):
         return {
-            str(key): _plain(inner, f"{path}.{key}" if path else str(key))
+            _key(key, path): _plain(inner, f"{path}.{key}" if path else str(key))
             for key, inner in value.items()
         }
     if isinstance(value, list | tuple):
         return [_plain(inner, f"{path}[{index}]") for index, inner in enumerate(value)]
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(path, f"`{value}` is no finite number")
+    if isinstance(value, int) and abs(value) > INTEGER_MAX:
+        raise ConfigError(path, "an integer beyond 2^64; accepted: smaller ones")
+    if isinstance(value, str) and oddity(value):
+        raise ConfigError(path, f"`{value}` holds half a surrogate pair; accepted: whole letters")
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if hasattr(value, "item"):  # a numpy scalar
         return _plain(value.item(), path)
     raise ConfigError(path, f"`{value}` ({type(value).__name__}) is neither number nor text")
+
+
+def _key(key: object, path: str) -> str:
+    """Return a key as text; lists and mappings are values, not keys."""
+    if isinstance(key, str | bool | int | float):
+        text = str(key)
+        if not oddity(text):
+            return text
+    raise ConfigError(path or ".", f"the key `{key}` is not usable; accepted: text")
 
 
 def _freeze(value: Any) -> Any:  # noqa: ANN401 (as varied as JSON)

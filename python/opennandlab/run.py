@@ -334,9 +334,9 @@ def prepare_replay(
     """
     device, core, facts = start.open()
     path = Path(trace)
-    document = {"name": path.name} | dict(options or {})
+    document = {"name": _printable(path.name or str(path))} | dict(options or {})
     recorded = document.get("trace")
-    document["trace"] = {"file": path.name}
+    document["trace"] = {"file": _printable(path.name)}
     if start.is_given:
         document["precondition"] = []
     resolved = load_replay(document, device)
@@ -344,12 +344,16 @@ def prepare_replay(
     if core is None:
         check_memory(device)
     memory_bytes_max = available_beside(device)
-    records = _core.Trace(str(trace), resolved.json, device.json, memory_bytes_max)
+    try:
+        records = _core.Trace(str(trace), resolved.json, device.json, memory_bytes_max)
+    except UnicodeEncodeError as error:
+        raise TraceError(f"{path}: the name is not UTF-8 text; rename the file") from error
     # The digest of the text makes sure that a verification replays the same trace.
     document["trace"]["digest"] = records.digest()
     if isinstance(recorded, Mapping):
         _check_digest(records.digest(), recorded, path)
-        document["trace"]["file"] = recorded.get("file", path.name)  # it may be renamed by now
+        # It may be renamed by now.
+        document["trace"]["file"] = recorded.get("file", document["trace"]["file"])
     if core is None:
         core = _core.Simulation(device.json, start.seed)
     resolved = load_replay(document, device)
@@ -357,6 +361,11 @@ def prepare_replay(
     core.begin_replay(resolved.json, records)
     facts["trace_path"] = str(trace)
     return Run(core, device, resolved, seed=start.seed, past=Past(facts), watch=watch)
+
+
+def _printable(name: str) -> str:
+    """Return the name of a file for a document: names may be any bytes."""
+    return name.encode(errors="replace").decode()
 
 
 def _check_digest(digest: str, recorded: Mapping[str, Any], path: Path) -> None:
@@ -450,7 +459,7 @@ def parse_state(state: str | None) -> Path | None:
     """
     if state is None or state == "fresh":
         return None
-    kind, colon, path = state.partition(":")
+    kind, colon, path = str(state).partition(":")
     if kind == "image" and colon and path:
         return Path(path)
     raise ConfigError("state", f"`{state}` is no state; accepted: fresh, image:FILE")

@@ -6,6 +6,7 @@ tail.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -264,6 +265,8 @@ def number(value: object) -> str:
     if value is None:
         return NOTHING
     if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
         return f"{int(value):,}".replace(",", " ")

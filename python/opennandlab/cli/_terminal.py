@@ -36,6 +36,12 @@ IMAGE = "the image of --state"
 
 __all__ = ["duration", "emit_json", "note", "stderr", "stdout"]
 
+PAGE = (".html", ".htm")
+# What each drawing option writes; the form follows from the ending, and is asked for before a run.
+FORMS = {"--plot": (*PAGE, ".svg"), "--breakdown-plot": (*PAGE, ".svg")}
+# The plot of a run holds many charts.
+FORMS_OF_RUN = FORMS | {"--plot": PAGE}
+
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print nothing but errors; see the exit code.")
@@ -112,19 +118,23 @@ def progress_line(
 
 
 def check_outputs(
-    outputs: Mapping[str, Path | None], inputs: Mapping[str, Path | None] | None = None
+    outputs: Mapping[str, Path | None],
+    inputs: Mapping[str, Path | None] | None = None,
+    *,
+    forms: Mapping[str, tuple[str, ...]] = FORMS,
 ) -> None:
     """Refuse unwritable output paths, and those that would overwrite another file of the run.
 
     Args:
         outputs: Option to path; None where it was not given.
         inputs: What is read, such as `the workload`, to path.
+        forms: Option to the endings that name a form it can write.
 
     Raises:
         OutputError: with the reason.
     """
     from opennandlab.errors import OutputError
-    from opennandlab.files import check_writable
+    from opennandlab.files import check_writable, is_there
 
     read = {name: path for name, path in (inputs or {}).items() if path is not None}
     seen: list[Path] = []
@@ -137,6 +147,10 @@ def check_outputs(
             if not is_same_image and _is_same_file(path, source):
                 raise OutputError(f"{option} {path} is also {name}: it would be overwritten")
         check_writable(path)
+        endings = forms.get(option)
+        is_device = is_there(path) and not path.is_file()
+        if endings and not is_device and path.suffix.lower() not in endings:
+            raise OutputError(f"{option} {path}: accepted endings: {', '.join(endings)}")
         if any(_is_same_file(path, other) for other in seen):
             raise OutputError(f"cannot write {path}: it was given for two outputs")
         seen.append(path)

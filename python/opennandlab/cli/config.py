@@ -173,14 +173,14 @@ def presets(
 ) -> None:
     """List the devices and workloads of the package."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.config import PRESETS, device_presets, workload_presets
+        from opennandlab import config
 
-        names = {"devices": device_presets(), "workloads": workload_presets()}
+        names = config.presets()
         if as_json:
             terminal.emit_json(names)
         elif not quiet:
             console = terminal.stdout()
-            folders = {"devices": PRESETS, "workloads": PRESETS / "workloads"}
+            folders = {"devices": config.PRESETS, "workloads": config.PRESETS / "workloads"}
             for kind, folder in folders.items():
                 console.print(kind, style="bold")
                 for name in names[kind]:

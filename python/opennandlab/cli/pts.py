@@ -4,7 +4,6 @@ The commands are made from the tests themselves, when the first of them is asked
 --help` needs none.
 """
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from opennandlab.pts.plan import Test
     from opennandlab.pts.suite import Job
 
+# A test of days has thousands of rounds.
+VALUES_BYTES_MAX = 1 << 20
 # Other names under which the tests are known.
 ALIASES = {"tp": "throughput", "lat": "latency", "cbw": "ecw"}
 
@@ -150,6 +151,7 @@ def _numbers(values: str | None, file: str | None) -> list[float]:
         ConfigError: for what is no number.
     """
     from opennandlab.errors import ConfigError
+    from opennandlab.files import read_bytes
 
     if (values is None) == (file is None):
         raise ConfigError("values", "give either --values or --file")
@@ -157,7 +159,8 @@ def _numbers(values: str | None, file: str | None) -> list[float]:
     text = values
     if file is not None:
         try:
-            text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+            path = Path("/dev/stdin" if file == "-" else file)
+            text = read_bytes(path, VALUES_BYTES_MAX).decode()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "this is no text"
             raise ConfigError("file", f"{file}: {reason}") from error

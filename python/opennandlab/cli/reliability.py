@@ -33,6 +33,8 @@ app = typer.Typer(
 
 # More points than a person reads or a page draws.
 POINTS_MAX = 100_000
+# A million years.
+HOURS_MAX = 8.766e9
 
 
 class Class(str, Enum):
@@ -125,7 +127,7 @@ def rber(
             from opennandlab.reliability.charts import rber_chart
 
             chart = rber_chart(rows)
-            _draw(plot, f"RBER of {chosen.name}", _words(chosen.parameters), chart, as_json=as_json)
+            _draw(plot, f"RBER of {chosen.name}", _words(chosen.parameters), chart)
         if as_json:
             terminal.emit_json(
                 {"model": chosen.name, "parameters": chosen.parameters, "points": rows}
@@ -169,7 +171,7 @@ def states(
                 f"and {retention_h:g} h at {temperature_c:g} °C{read}": stress,
             }
             chart = states_chart(chosen, stresses, title)
-            _draw(plot, title, _words(stress), chart, as_json=as_json)
+            _draw(plot, title, _words(stress), chart)
         if as_json:
             document = {
                 "mean": found.mean.tolist(),
@@ -320,8 +322,13 @@ def arrhenius(
 ) -> None:
     """How many hours at one temperature an hour at another stands for."""
     with terminal.guard(as_json=as_json):
+        from opennandlab.errors import ConfigError
         from opennandlab.reliability import arrhenius as factor
 
+        if hours is not None and not 0 < hours < HOURS_MAX:
+            raise ConfigError(
+                "hours", f"`{hours:g}` is out of range; accepted: up to {HOURS_MAX:g}"
+            )
         value = factor(ea, from_c, to_c)
         document: dict[str, Any] = {"ea_ev": ea, "from_c": from_c, "to_c": to_c}
         document["acceleration"] = value
@@ -450,7 +457,7 @@ def table(plot: Plot = None, as_json: Json = False, quiet: Quiet = False) -> Non
             from opennandlab.reliability.charts import page_chart
 
             title = "RBER against P/E cycles: the OpenNANDLab 2.0 page and published flash"
-            _draw(plot, title, "TLC, without retention and reads.", page_chart(), as_json=as_json)
+            _draw(plot, title, "TLC, without retention and reads.", page_chart())
         if as_json:
             terminal.emit_json({"rows": rows})
         elif not quiet:
@@ -469,15 +476,10 @@ def table(plot: Plot = None, as_json: Json = False, quiet: Quiet = False) -> Non
                 console.print(f"{row['model']}: {row['reason']}", markup=False, style="dim")
 
 
-def _draw(plot: Path, title: str, lead: str, chart: "Chart", *, as_json: bool) -> None:
-    """Write a chart; a disk that refuses is no mistake of the user."""
-    from opennandlab.errors import OutputError
+def _draw(plot: Path, title: str, lead: str, chart: "Chart") -> None:
     from opennandlab.reports.chart_page import write_charts
 
-    try:
-        write_charts(title, lead, [chart], plot)
-    except OutputError as error:
-        terminal.stop(terminal.BROKEN, str(error), as_json=as_json)
+    write_charts(title, lead, [chart], plot)
 
 
 def _numbers(option: str, text: str) -> list[float]:

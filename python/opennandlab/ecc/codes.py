@@ -136,7 +136,12 @@ class Code:
             matrix, form = _matrix(Path(rest))
             digest = hashlib.sha256(matrix.encode()).hexdigest()
             identity = {"kind": "ldpc", "matrix_sha256": digest}
-            return cls(text, identity, {"kind": form, "text": matrix}, decoder).checked()
+            try:
+                return cls(text, identity, {"kind": form, "text": matrix}, decoder).checked()
+            except ConfigError as error:
+                if error.path != "code":
+                    raise
+                raise ConfigError("code", f"{rest}: {error.message}") from error
         if colon or not text.strip():
             raise ConfigError("code", f"`{text}` is no code; accepted: {ACCEPTED}{OWN_NAMES}")
         identity = {"kind": "nand", "name": text}

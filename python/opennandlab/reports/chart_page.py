@@ -32,7 +32,7 @@ def write_charts(title: str, lead: str, charts: Sequence[Chart], path: Path) -> 
     Raises:
         OutputError: when it cannot be written, and why.
     """
-    if path.suffix == ".svg":
+    if path.suffix.lower() == ".svg":
         if len(charts) != 1:
             raise OutputError(f"{path}: {len(charts)} charts do not fit one drawing; use .html")
         head, _, rest = svg(charts[0]).partition(">")
