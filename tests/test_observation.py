@@ -9,10 +9,12 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from msgspec import structs
 
 import opennandlab as onl
 from conftest import SHORT, SMALL, Cli
 from documents import run_page
+from opennandlab.documents.metrics import Band, Breakdown, ClassBreakdown
 from opennandlab.observation import parse_window
 from opennandlab.reports import breakdown as report
 from opennandlab.summary import PARTS, breakdown_tables
@@ -73,7 +75,7 @@ def test_a_breakdown_can_be_had_as_a_frame(watched: onl.Result) -> None:
 
 def test_the_answer_names_the_largest_part(watched: onl.Result) -> None:
     assert watched.breakdown is not None
-    for table in breakdown_tables(watched.document):
+    for table in breakdown_tables(watched.content):
         top = watched.breakdown[table.op]["bands"][-1]
         part = max(top["parts_us"], key=lambda name: top["parts_us"][name])
         share = round(100 * top["parts_us"][part] / top["latency_us_mean"])
@@ -81,12 +83,13 @@ def test_the_answer_names_the_largest_part(watched: onl.Result) -> None:
         assert table.answer.endswith(f"{PARTS[part]} ({part})")
 
 
-def test_many_parts_share_a_column_and_still_sum() -> None:
+def test_many_parts_share_a_column_and_still_sum(watched: onl.Result) -> None:
     names = list(PARTS)[:12]
     parts = {name: float(index + 1) for index, name in enumerate(names)}
-    band = {"band": "all", "count": 3, "latency_us_mean": 78.0, "parts_us": parts}
-    document = {"metrics": {"breakdown": {"read": {"count": 3, "bands": [band]}}}}
-    (table,) = breakdown_tables(document)
+    band = Band(band="all", count=3, latency_us_mean=78.0, parts_us=parts)
+    breakdown = Breakdown(read=ClassBreakdown(count=3, bands=[band]))
+    metrics = structs.replace(watched.content.metrics, breakdown=breakdown)
+    (table,) = breakdown_tables(structs.replace(watched.content, metrics=metrics))
     # The four smallest are 1 to 4 µs.
     assert table.head == ["reads, mean µs", "ops", "latency", *names[4:], "rest"]
     assert table.rows[0][-1] == "10"
@@ -226,12 +229,12 @@ def test_a_step_of_a_session_can_be_watched() -> None:
 
 
 def test_the_plot_is_a_page_or_a_drawing(watched: onl.Result) -> None:
-    svg = ET.fromstring(report.drawing(watched.document))
+    svg = ET.fromstring(report.drawing(watched.content))
     titles = [node.text or "" for node in svg.iter("{http://www.w3.org/2000/svg}text")]
     assert "Where the time of reads went" in titles
-    page = report.page(watched.document)
+    page = report.page(watched.content)
     assert page.count("<section") == 2
-    for bars in report.classes(watched.document):
+    for bars in report.classes(watched.content):
         drawn = report.figure(bars)["data"]
         for row in range(len(bars.bands)):
             us = sum(piece["x"][row] for piece in drawn if piece["xaxis"] == "x")

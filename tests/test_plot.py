@@ -43,7 +43,7 @@ def figures(text: str) -> list[dict[str, Any]]:
 
 
 def test_a_life_is_shown_over_drive_writes(life: onl.Result) -> None:
-    drawn = {chart.title: chart for chart in charts(life.document)}
+    drawn = {chart.title: chart for chart in charts(life.content)}
     for title in ("Raw bit error rate", "Write amplification", "Wear", "Spare area"):
         assert "drive writes" in drawn[title].x.label
     assert "Latency" not in drawn
@@ -51,7 +51,7 @@ def test_a_life_is_shown_over_drive_writes(life: onl.Result) -> None:
 
 
 def test_a_timed_run_is_shown_over_time_with_its_tail(timed: onl.Result) -> None:
-    drawn = {chart.title: chart for chart in charts(timed.document)}
+    drawn = {chart.title: chart for chart in charts(timed.content)}
     for title in ("Throughput", "I/O per second", "Latency", "Write amplification"):
         assert "time" in drawn[title].x.label
     tail = drawn["Latency by percentile"]
@@ -62,7 +62,7 @@ def test_a_timed_run_is_shown_over_time_with_its_tail(timed: onl.Result) -> None
 
 
 def test_the_page_needs_no_network_and_inlines_the_script_once(timed: onl.Result) -> None:
-    text = page(timed.document)
+    text = page(timed.content)
     assert text.count("plotly.js v") == 1
     assert not re.search(r'<(script|link|img)[^>]+(src|href)="', text)
     for part in figures(text):
@@ -70,7 +70,7 @@ def test_the_page_needs_no_network_and_inlines_the_script_once(timed: onl.Result
 
 
 def test_the_page_holds_drawings_and_tables_without_javascript(timed: onl.Result) -> None:
-    text = page(timed.document)
+    text = page(timed.content)
     static = re.findall(r"<noscript>(<svg.*?</svg>)</noscript>", text, re.DOTALL)
     assert len(static) == len(figures(text)) > 3
     for drawing in static:
@@ -83,14 +83,14 @@ def test_names_cannot_inject_anything(timed: onl.Result) -> None:
     document = json.loads(json.dumps(timed.document))
     document["workload"]["name"] = "</script><script>alert(1)</script>"
     document["warnings"] = ["<img src=x onerror=alert(1)>"]
-    text = page(document)
+    text = page(onl.Result(document).content)
     assert "<script>alert(1)" not in text
     assert "<img src=x" not in text
 
 
 def test_a_partial_result_without_metrics_still_makes_a_page(timed: onl.Result) -> None:
     document = {**timed.document, "metrics": {}, "series": {}}
-    assert figures(page(document)) == []
+    assert figures(page(onl.Result(document).content)) == []
 
 
 def test_gaps_and_zeros_do_not_break_a_logarithmic_axis() -> None:
@@ -132,7 +132,7 @@ class Errors(HTMLParser):
 
 def test_the_page_is_balanced_html(timed: onl.Result) -> None:
     parser = Errors()
-    parser.feed(page(timed.document))
+    parser.feed(page(timed.content))
     assert parser.wrong == []
     assert parser.open == []
 

@@ -50,18 +50,18 @@ def test_a_notebook_shows_the_metrics_and_escapes_names(result: onl.Result) -> N
 
 
 def test_no_mean_stands_without_its_tail(result: onl.Result) -> None:
-    names = [name for name, _, _ in metric_rows(result.document)]
+    names = [name for name, _, _ in metric_rows(result.content)]
     for op in ("write",):
         assert f"Avg latency, {op}" in names
         assert f"P99 latency, {op}" in names
         assert f"P999 latency, {op}" in names
-    head, rows = latency_table(result.document)
+    head, rows = latency_table(result.content)
     assert head.index("mean") < head.index("p99") < head.index("p99.9")
     assert [row[0] for row in rows][:2] == ["read", "write"]
 
 
 def test_the_metrics_of_the_benchmark_page_are_all_there(result: onl.Result) -> None:
-    names = " ".join(name for name, _, _ in metric_rows(result.document))
+    names = " ".join(name for name, _, _ in metric_rows(result.content))
     for name in (
         *("WAF", "Throughput", "Avg latency", "P99 latency", "P999 latency", "GC cycles"),
         *("ECC correction rate", "UBER", "WL stddev", "Lifetime estimate"),
@@ -85,8 +85,11 @@ def test_numbers_are_written_for_people() -> None:
         (lambda _: b'{"schema": "fio"}', "no `schema` of ours"),
         (lambda _: b'{"schema": "opennandlab.compare/1"}', "not a result"),
         (lambda text: text.replace(b"result/1", b"result/2"), "newer version"),
-        (lambda _: b'{"schema": "opennandlab.result/1"}', "without device"),
-        (lambda text: text.replace(b'"seed": 42', b'"seed": "x"'), "seed"),
+        (
+            lambda _: b'{"schema": "opennandlab.result/1"}',
+            "model_version: missing; accepted",
+        ),
+        (lambda text: text.replace(b'"seed": 42', b'"seed": "x"'), 'seed: `"x"` is not valid'),
         (lambda text: text.replace(b'"seed": 42', b'"seed": 43'), "digest"),
     ],
 )

@@ -37,13 +37,13 @@ def result() -> onl.Result:
 
 
 def test_every_tenant_has_a_row(result: onl.Result) -> None:
-    head, rows = tenant_table(result.document)
+    head, rows = tenant_table(result.content)
     assert [row[:3] for row in rows] == [
         ["reader", "3", "high"],
         ["[b]writer[/b]", "1", "medium"],
     ]
     assert all(len(row) == len(head) and "-" not in row[3:6] for row in rows)
-    assert "Fairness" in {name for name, _, _ in metric_rows(result.document)}
+    assert "Fairness" in {name for name, _, _ in metric_rows(result.content)}
     html = result._repr_html_()
     assert "reader" in html
     assert "flush" in html
@@ -52,9 +52,9 @@ def test_every_tenant_has_a_row(result: onl.Result) -> None:
 
 def test_a_single_host_has_no_such_table() -> None:
     alone = onl.benchmark(SMALL, {"total": {"ios": 500}})
-    assert tenant_table(alone.document)[1] == []
+    assert tenant_table(alone.content)[1] == []
     assert "fairness" not in alone.metrics
-    assert "Fairness" not in {name for name, _, _ in metric_rows(alone.document)}
+    assert "Fairness" not in {name for name, _, _ in metric_rows(alone.content)}
 
 
 def test_tenants_are_compared_by_name(result: onl.Result) -> None:

@@ -39,7 +39,7 @@ def test_another_machine_and_moment_do_not_matter(path: Path) -> None:
     def change(document: dict[str, Any]) -> None:
         document["tool"]["cpu"] = "another"
         document["created"] = "2001-01-01T00:00:00Z"
-        document["run"] = {"wall_s": 1}
+        document["run"]["wall_s"] = 1
 
     edit(path, change)
     assert onl.verify(path).identical

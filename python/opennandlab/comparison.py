@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 from opennandlab.cautions import is_fresh, is_session
+from opennandlab.documents.comparison import SCHEMA, Comparison, Row
+from opennandlab.documents.record import JsonObject, plain
+from opennandlab.documents.result import Origin, ResultDocument
 from opennandlab.errors import ResultError
 from opennandlab.result import Result
 from opennandlab.summary import number, state_text
 
-SCHEMA = "opennandlab.compare/1"
 # Rounding of capacities to whole blocks moves the spare factor of equal drives by less than this.
 SPARE_TOLERANCE_RATIO = 1e-3
 
@@ -36,7 +37,14 @@ class UnlikeError(ResultError):
 
 def compare(
     results: list[Result], names: list[str] | None = None, *, force: bool = False
-) -> dict[str, Any]:
+) -> JsonObject:
+    """Put results side by side; the document of `side_by_side` as plain JSON."""
+    return plain(side_by_side(results, names, force=force))
+
+
+def side_by_side(
+    results: list[Result], names: list[str] | None = None, *, force: bool = False
+) -> Comparison:
     """Put results side by side.
 
     Args:
@@ -44,16 +52,12 @@ def compare(
         names: What to call them; by place otherwise.
         force: Compare unlike things too; the reasons against it stay in the output.
 
-    Returns:
-        `{schema, names, like, reasons, warnings, metrics: {path: {values, delta_pct}}}`; a delta is
-        null where one side is null or the first is zero.
-
     Raises:
         UnlikeError: for unlike things, unless forced.
     """
     if len(results) < 2:
         raise ResultError("compare needs two results or more")
-    documents = [result.document for result in results]
+    documents = [result.content for result in results]
     names = names or [f"#{index + 1}" for index in range(len(results))]
     reasons = [
         text
@@ -67,25 +71,22 @@ def compare(
         for name, document in zip(names[1:], documents[1:], strict=True)
         for text in _doubts(names[0], documents[0], name, document)
     ]
-    return {
-        "schema": SCHEMA,
-        "names": names,
-        "like": not reasons,
-        "reasons": reasons,
-        "warnings": warnings,
-        "metrics": _deltas([document["metrics"] for document in documents]),
-    }
+    return Comparison(
+        schema=SCHEMA,
+        names=names,
+        like=not reasons,
+        reasons=reasons,
+        warnings=warnings,
+        metrics=_deltas([result.metrics for result in results]),
+    )
 
 
 def _objections(
-    one_name: str, one: dict[str, Any], other_name: str, other: dict[str, Any]
+    one_name: str, one: ResultDocument, other_name: str, other: ResultDocument
 ) -> Iterator[str]:
     """Yield why two results must not be compared."""
-    spares = [document["effective"].get("spare_factor_effective") for document in (one, other)]
-    ratios = [
-        (document["device"].get("ftl") or {}).get("over_provisioning_pct")
-        for document in (one, other)
-    ]
+    spares = [document.effective.spare_factor_effective for document in (one, other)]
+    ratios = [document.device["ftl"].get("over_provisioning_pct") for document in (one, other)]
     if ratios[0] != ratios[1] or not _close(spares[0], spares[1]):
         yield (
             f"different over-provisioning: {one_name} has {number(ratios[0])} (effective spare "
@@ -96,44 +97,44 @@ def _objections(
         fresh = is_fresh(one) or is_fresh(other)
         why = ": fresh out of the box against steady" if fresh else ""
         yield (
-            f"different state{why}: {one_name} was measured from `{state_text(one['state'])}`, "
-            f"{other_name} from `{state_text(other['state'])}`"
+            f"different state{why}: {one_name} was measured from `{state_text(one.state)}`, "
+            f"{other_name} from `{state_text(other.state)}`"
         )
 
 
 def _doubts(
-    one_name: str, one: dict[str, Any], other_name: str, other: dict[str, Any]
+    one_name: str, one: ResultDocument, other_name: str, other: ResultDocument
 ) -> Iterator[str]:
     """Yield what a reader of the deltas should know."""
-    if _without_precondition(one["workload"]) != _without_precondition(other["workload"]):
+    if _without_precondition(one.workload) != _without_precondition(other.workload):
         yield f"different workloads: the deltas of {other_name} show the workload, not the drive"
-    if one["seed"] != other["seed"]:
+    if one.seed != other.seed:
         yield (
-            f"different seeds ({one['seed']} and {other['seed']}): small deltas may be chance; "
+            f"different seeds ({one.seed} and {other.seed}): small deltas may be chance; "
             "run both with the same seed, or several"
         )
-    if one.get("model_version") != other.get("model_version"):
+    if one.model_version != other.model_version:
         yield (
-            f"different model versions ({one.get('model_version')} and "
-            f"{other.get('model_version')}): the numbers may differ for that alone"
+            f"different model versions ({one.model_version} and {other.model_version}): the "
+            "numbers may differ for that alone"
         )
-    if _origin(one) == "image" and one["state"].get("origin") != other["state"].get("origin"):
+    if _origin(one) == "image" and one.state.origin != other.state.origin:
         yield "different device images: see to it that both were made in the same way"
     for name, document in ((one_name, one), (other_name, other)):
-        if document.get("partial"):
+        if document.partial:
             yield f"{name} is partial: its run was interrupted"
-        if not document["checks"].get("passed", False):
+        if not document.checks.passed:
             yield f"{name} failed its self-checks"
 
 
-def _deltas(metrics: list[dict[str, Any]]) -> dict[str, Any]:
+def _deltas(metrics: list[JsonObject]) -> dict[str, Row]:
     flat = [dict(_numbers(one)) for one in metrics]
     paths = list(dict.fromkeys(path for one in flat for path in one))
     return {
-        path: {
-            "values": [one.get(path) for one in flat],
-            "delta_pct": [_delta_pct(flat[0].get(path), one.get(path)) for one in flat],
-        }
+        path: Row(
+            values=[one.get(path) for one in flat],
+            delta_pct=[_delta_pct(flat[0].get(path), one.get(path)) for one in flat],
+        )
         for path in paths
     }
 
@@ -165,18 +166,20 @@ def _close(one: float | None, other: float | None) -> bool:
     return math.isclose(one, other, rel_tol=SPARE_TOLERANCE_RATIO)
 
 
-def _how_reached(document: dict[str, Any]) -> object:
+def _how_reached(document: ResultDocument) -> object:
     """Return what was asked for; what was observed on the way may differ between policies."""
-    steps = document["state"]["origin"]["session"].get("steps") if is_session(document) else None
-    return _origin(document), steps, document["workload"].get("precondition")
+    origin = document.state.origin
+    session = origin.session if isinstance(origin, Origin) else None
+    steps = session and session.steps
+    return _origin(document), steps, document.workload.get("precondition")
 
 
-def _origin(document: dict[str, Any]) -> str:
-    origin = document["state"].get("origin")
+def _origin(document: ResultDocument) -> str:
     if is_session(document):
         return "session"
-    return "image" if isinstance(origin, dict) else str(origin)
+    origin = document.state.origin
+    return "image" if isinstance(origin, Origin) else origin
 
 
-def _without_precondition(workload: dict[str, Any]) -> dict[str, Any]:
+def _without_precondition(workload: JsonObject) -> JsonObject:
     return {key: value for key, value in workload.items() if key not in {"precondition", "name"}}

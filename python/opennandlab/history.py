@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
 
 from opennandlab.config import WorkloadConfig
+from opennandlab.documents.result import Session
 from opennandlab.prediction import fills
 
 
@@ -26,9 +26,9 @@ class History:
         digest = hashlib.sha256(f"{seed}/{self.jobs}".encode()).digest()
         return int.from_bytes(digest[:8], "big")
 
-    def session(self) -> dict[str, Any] | None:
+    def session(self) -> Session | None:
         """Return the `session` of the next result; None for the first job."""
-        return {"jobs_before": self.jobs, "steps": list(self.names)} if self.jobs else None
+        return Session(jobs_before=self.jobs, steps=list(self.names)) if self.jobs else None
 
     def add(self, workload: WorkloadConfig, *, is_precondition: bool = False) -> None:
         """Note a job that was begun."""
@@ -43,11 +43,11 @@ class Past:
     """What is known of a drive before a run.
 
     Args:
-        facts: What belongs into the `run` section beside times and rates.
+        paths: Files that the run begins with, by their key in the `run` section.
         session: The steps before this one, where the drive had any; the result then says so.
         is_filled: The whole space was written.
     """
 
-    facts: dict[str, Any]
-    session: dict[str, Any] | None = None
+    paths: dict[str, str]
+    session: Session | None = None
     is_filled: bool = False

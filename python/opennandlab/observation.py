@@ -15,6 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from opennandlab.documents.result import ResultDocument
 from opennandlab.errors import ConfigError, OutputError
 from opennandlab.files import write_atomically
 
@@ -190,11 +191,6 @@ def beyond(window_ns: tuple[int, int], end_s: float) -> str:
     )
 
 
-def recorded(document: Mapping[str, Any]) -> Observation:
-    """Return what must be watched again for the same result.
-
-    >>> recorded({"observed": {"breakdown": True}}).breakdown, recorded({}).breakdown
-    (True, False)
-    """
-    observed = document.get("observed")
-    return Observation(isinstance(observed, Mapping) and observed.get("breakdown") is True)
+def recorded(document: ResultDocument) -> Observation:
+    """Return what must be watched again for the same result."""
+    return Observation(document.observed is not None and document.observed.breakdown)

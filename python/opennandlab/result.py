@@ -1,8 +1,8 @@
 """One run's result: the document of the result file, and comfortable ways to look at it.
 
-The document is the truth and is what is saved; everything here is a view of it. Its `digest` covers
-all but `tool`, `created`, `run` and itself: same build, device, workload and seed give the same
-digest, on any machine and at any slice size.
+`Result.content` is the document as declared in `documents.result`; what is saved and everything
+here are views of it. Its `digest` covers all but `tool`, `created`, `run` and itself: same build,
+device, workload and seed give the same digest, on any machine and at any slice size.
 """
 
 from __future__ import annotations
@@ -15,13 +15,28 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from opennandlab import _core
 from opennandlab.canonical import as_bytes, deterministic_part, digest, oddity, readable_json
-from opennandlab.errors import ResultError
+from opennandlab.documents import result as declared
+from opennandlab.documents.metrics import Breakdown
+from opennandlab.documents.record import JsonObject, plain
+from opennandlab.documents.result import (
+    SCHEMA,
+    Checks,
+    Effective,
+    Observed,
+    Outcome,
+    ResultDocument,
+    RunFacts,
+    Tool,
+)
+from opennandlab.errors import DocumentError, ResultError
 from opennandlab.files import check_writable, read_bytes, write_atomically
 
 if TYPE_CHECKING:
@@ -30,38 +45,52 @@ if TYPE_CHECKING:
 
     from opennandlab.observation import Timeline
 
-SCHEMA = "opennandlab.result/1"
 # A result holds series of a bounded length: larger files are something else.
 BYTES_MAX = 64 << 20
 PERCENTILES = ("p50", "p90", "p99", "p999", "p9999", "p99999")
 # The checks of a run whose measured part never began: there is nothing to trust.
-NOT_MEASURED = {"passed": False, "failures": ["the measured part never began"]}
-# Everything that a result must hold to be one.
-SECTIONS = ("device", "effective", "workload", "seed", "state", "metrics", "series", "checks")
+NOT_MEASURED = Checks(passed=False, failures=["the measured part never began"])
 
 
 class Result:
     """A result document.
 
     Args:
-        document: As in the result file; it is not copied.
+        document: As declared, or as in the result file.
+
+    Raises:
+        DocumentError: for a mapping that is no result, with path, value and what is accepted.
 
     >>> import opennandlab as onl
     >>> result = onl.benchmark("tlc_standard", "W1", seed=42)
-    >>> result.metrics["waf"]
-    1.0
+    >>> result.metrics["waf"], result.content.metrics.waf
+    (1.0, 1.0)
     """
 
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, document: ResultDocument | JsonObject) -> None:
         """Wrap a document."""
-        self.document = document
+        # Keys that this build does not know; of a file that a newer one wrote.
+        self.unknown: list[str] = []
+        if isinstance(document, ResultDocument):
+            self.content = document
+        else:
+            self.content, self.unknown = declared.from_file(document)
+            self.__dict__["document"] = document
         # What dies and channels did in the window that was asked for; of this run, not of its file.
         self.timeline: Timeline | None = None
 
+    @cached_property
+    def document(self) -> JsonObject:
+        """The document as plain JSON, as it is saved; a copy, but for one that was given so."""
+        return declared.to_json(self.content)
+
     @property
-    def metrics(self) -> dict[str, Any]:
-        """The metrics of the measured part; units are in the names."""
-        metrics: dict[str, Any] = self.document["metrics"]
+    def metrics(self) -> JsonObject:
+        """The metrics of the measured part as plain JSON; units are in the names.
+
+        Every key is in the reference of the result document; `content.metrics` has them typed.
+        """
+        metrics: JsonObject = self.document["metrics"]
         return metrics
 
     @property
@@ -69,36 +98,35 @@ class Result:
         """Series of the measured part: `float64, (samples,)` each; NaN where not measured."""
         import numpy as np
 
+        columns = {} if self.content.series is None else plain(self.content.series)
         return {
             name: np.array([math.nan if value is None else value for value in values], dtype=float)
-            for name, values in self.document["series"].items()
-            if all(value is None or isinstance(value, int | float) for value in values)
+            for name, values in columns.items()
         }
 
     @property
     def digest(self) -> str:
         """SHA-256 of the deterministic part, in hex."""
-        return str(self.document["digest"])
+        return self.content.digest
 
     @property
     def partial(self) -> bool:
         """True when the run was interrupted."""
-        return bool(self.document.get("partial", False))
+        return bool(self.content.partial)
 
     @property
     def passed(self) -> bool:
         """True when every self-check of the run held."""
-        return bool(self.document["checks"].get("passed", False))
+        return self.content.checks.passed
 
     @property
     def warnings(self) -> list[str]:
         """What the reader of the numbers should know."""
-        return list(self.document.get("warnings", []))
+        return list(self.content.warnings)
 
     def failed_checks(self) -> list[str]:
         """Return what did not hold, and by how much."""
-        checks = self.document["checks"]
-        return [str(text) for text in checks.get("failures", [])]
+        return list(self.content.checks.failures)
 
     def frame(self) -> pd.DataFrame:
         """Return the series as a data frame, one row per sample (needs pandas).
@@ -114,16 +142,17 @@ class Result:
         """Return the latencies in µs as a data frame, one row per operation (needs pandas)."""
         import pandas as pd
 
-        rows = {op: row for op, row in (self.metrics.get("latency_us") or {}).items() if row}
+        latencies = self.content.metrics and self.content.metrics.latency_us
+        rows = plain(latencies) if latencies else {}
         return pd.DataFrame.from_dict(rows, orient="index")
 
     @property
-    def breakdown(self) -> dict[str, Any] | None:
+    def breakdown(self) -> JsonObject | None:
         """Where the time went, by class and percentile band; None unless it was asked for.
 
         `{class: {"count", "bands": [{"band", "count", "latency_us_mean", "parts_us"}]}}`.
         """
-        breakdown: dict[str, Any] | None = self.metrics.get("breakdown")
+        breakdown: JsonObject | None = self.metrics.get("breakdown")
         return breakdown
 
     def breakdown_frame(self) -> pd.DataFrame:
@@ -135,11 +164,13 @@ class Result:
 
         from opennandlab.summary import PARTS
 
+        metrics = self.content.metrics
+        breakdown = Breakdown() if metrics is None else metrics.breakdown or Breakdown()
         rows = {
-            (op, band["band"]): {"count": band["count"], "latency": band["latency_us_mean"]}
-            | {part: band["parts_us"].get(part, 0.0) for part in PARTS}
-            for op, section in (self.breakdown or {}).items()
-            for band in section["bands"]
+            (op, band.band): {"count": band.count, "latency": band.latency_us_mean}
+            | {part: band.parts_us.get(part, 0.0) for part in PARTS}
+            for op, section in breakdown.by_class().items()
+            for band in section.bands
         }
         if not rows:
             return pd.DataFrame()
@@ -180,17 +211,21 @@ class Result:
             ResultError: when the file is damaged, foreign or newer than this build, and why.
         """
         document = _read_document(Path(path))
-        if check_digest and document["digest"] != digest(document):
+        try:
+            found = cls(document)
+        except DocumentError as error:
+            raise DocumentError(f"{path}: damaged: {error.path}", error.message) from None
+        if check_digest and found.digest != digest(document):
             raise ResultError(
                 f"{path}: damaged or edited: the content does not match its digest "
-                f"{str(document['digest'])[:12]}…"
+                f"{found.digest[:12]}…"
             )
-        return cls(document)
+        return found
 
     def __repr__(self) -> str:
         """Name the workload, the main metric and the digest."""
-        waf = self.metrics.get("waf")
-        name = self.document["workload"].get("name", "?")
+        waf = self.content.metrics and self.content.metrics.waf
+        name = self.content.workload.get("name", "?")
         shown = "null" if waf is None else f"{waf:.3f}"
         return f"<Result {name} waf={shown} digest={self.digest[:12]}>"
 
@@ -208,7 +243,7 @@ class Result:
         rows = "".join(
             f"<tr><th style='text-align:left'>{escape(label)}</th><td>{escape(value)}</td>"
             f"<td style='text-align:left'>{escape(unit)}</td></tr>"
-            for label, value, unit in metric_rows(self.document)
+            for label, value, unit in metric_rows(self.content)
         )
         tables = "".join(
             "<table><tr>"
@@ -219,10 +254,10 @@ class Result:
             )
             + "</table>"
             for head, body in (
-                latency_table(self.document),
-                tenant_table(self.document),
-                activity_table(self.document),
-                *((part.head, part.rows) for part in breakdown_tables(self.document)),
+                latency_table(self.content),
+                tenant_table(self.content),
+                activity_table(self.content),
+                *((part.head, part.rows) for part in breakdown_tables(self.content)),
             )
             if body
         )
@@ -240,19 +275,20 @@ def load(path: str | Path) -> Result:
 
 
 def assemble(  # noqa: PLR0913 (sections of a document, by name)
-    outcome: Mapping[str, Any],
+    outcome: Outcome,
     *,
-    device: dict[str, Any],
+    effective: Effective,
+    device: JsonObject,
     seed: int,
-    run: dict[str, Any],
-    observed: dict[str, Any] | None = None,
+    run: RunFacts,
+    observed: Observed | None = None,
     partial: bool = False,
 ) -> Result:
     """Make the result document of a run.
 
     Args:
-        outcome: `effective`, `workload`, `state`, `metrics`, `series`, `checks`, `warnings` as the
-            core gives them; without metrics when the measured part never began.
+        outcome: What the core says; without metrics when the measured part never began.
+        effective: What follows from the device, with the prediction for the workload.
         device: The resolved device.
         seed: The seed of the run.
         run: Facts of this machine, outside the digest.
@@ -261,29 +297,29 @@ def assemble(  # noqa: PLR0913 (sections of a document, by name)
     """
     from opennandlab.cautions import cautions
 
-    document: dict[str, Any] = {
-        "schema": SCHEMA,
-        "model_version": model_version(),
-        "tool": tool(),
-        "created": dt.datetime.now(dt.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        **({"partial": True} if partial else {}),
-        "device": device,
-        "effective": outcome["effective"],
-        "workload": outcome["workload"],
-        "seed": seed,
-        "state": outcome["state"],
-        **({"observed": observed} if observed else {}),
-        "metrics": outcome.get("metrics", {}),
-        "series": outcome.get("series", {}),
-        "checks": outcome.get("checks", NOT_MEASURED),
-        "warnings": list(outcome.get("warnings", [])),
-    }
-    document["warnings"] += [
-        text for text in cautions(document) if text not in document["warnings"]
-    ]
-    document["digest"] = digest(document)
-    document["run"] = run
-    return Result(document)
+    content = ResultDocument(
+        schema=SCHEMA,
+        model_version=model_version(),
+        tool=tool(),
+        created=dt.datetime.now(dt.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        partial=partial or None,
+        device=device,
+        effective=effective,
+        workload=outcome.workload or {},
+        seed=seed,
+        state=outcome.state,
+        observed=observed,
+        metrics=outcome.metrics,
+        series=outcome.series,
+        checks=outcome.checks or NOT_MEASURED,
+        warnings=outcome.warnings or [],
+        digest="",
+        run=run,
+    )
+    warnings = [*content.warnings]
+    warnings += [text for text in cautions(content) if text not in warnings]
+    content = structs.replace(content, warnings=warnings)
+    return Result(structs.replace(content, digest=digest(declared.to_json(content))))
 
 
 def model_version() -> int:
@@ -291,16 +327,16 @@ def model_version() -> int:
     return _core.model_version()
 
 
-def tool() -> dict[str, Any]:
+def tool() -> Tool:
     """Return what made a result: version, commit and machine."""
-    return {
-        "name": "opennandlab",
-        "version": _core.version(),
-        "commit": _core.commit(),
-        "python": platform.python_version(),
-        "os": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "cpu": _cpu(),
-    }
+    return Tool(
+        name="opennandlab",
+        version=_core.version(),
+        commit=_core.commit(),
+        python=platform.python_version(),
+        os=f"{platform.system()} {platform.release()} {platform.machine()}",
+        cpu=_cpu(),
+    )
 
 
 def _cpu() -> str:
@@ -314,7 +350,7 @@ def _cpu() -> str:
     return f"{model}, {count} usable"
 
 
-def _read_document(path: Path) -> dict[str, Any]:
+def _read_document(path: Path) -> JsonObject:
     try:
         raw = read_bytes(path, BYTES_MAX)
     except OSError as error:
@@ -335,16 +371,6 @@ def _read_document(path: Path) -> dict[str, Any]:
         raise ResultError(
             f"{path}: written as `{schema}`; this build reads {SCHEMA}: use the newer version"
         )
-    missing = [name for name in (*SECTIONS, "digest") if name not in document]
-    if missing:
-        raise ResultError(f"{path}: damaged: without {', '.join(missing)}")
-    wrong = [
-        name
-        for name in SECTIONS
-        if name not in {"seed", "state"} and not isinstance(document[name], dict)
-    ]
-    if wrong or not isinstance(document["seed"], int):
-        raise ResultError(f"{path}: damaged: {', '.join(wrong) or 'seed'} of the wrong type")
     # What this machine is called may be any bytes; what enters the digest may not.
     if odd := oddity(deterministic_part(document)):
         raise ResultError(f"{path}: damaged: {odd}")

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from opennandlab import _core
 from opennandlab.config import (
     DeviceConfig,
@@ -22,7 +24,16 @@ from opennandlab.config import (
     load_replay,
     load_workload,
 )
-from opennandlab.errors import ConfigError, ImageError, Interrupted, TraceError
+from opennandlab.documents.result import Effective, Observed, Origin, Outcome
+from opennandlab.documents.result import outcome as read_outcome
+from opennandlab.errors import (
+    ConfigError,
+    DocumentError,
+    ImageError,
+    InternalError,
+    Interrupted,
+    TraceError,
+)
 from opennandlab.files import write_atomically
 from opennandlab.history import History, Past
 from opennandlab.memory import available_beside, available_bytes, check_memory
@@ -78,8 +89,9 @@ class Simulation:
         self.seed = _checked_seed(seed)
         self._core = _image_core(image, seed, path)
         self.device = DeviceConfig(self._core.device(), Path(path).name)
-        origin = json.loads(self._core.outcome())["state"]["origin"]
-        self._history = History(names=[f"image {origin['image_crc32']}"], is_filled=True)
+        origin = _outcome(self._core).state.origin
+        name = f"image {origin.image_crc32}" if isinstance(origin, Origin) else origin
+        self._history = History(names=[name], is_filled=True)
         return self
 
     def save(self, path: str | Path) -> None:
@@ -184,7 +196,7 @@ class Run:
         self._watch = watch
         self.device = device
         self.seed = seed
-        self.facts = {"device_name": device.name, "workload_name": workload.name} | past.facts
+        self.names = {"device_name": device.name, "workload_name": workload.name} | past.paths
         self._session = past.session
         # Before the run, because after Ctrl-C there is no time to import numerics.
         work = workload.to_dict()
@@ -223,19 +235,22 @@ class Run:
         write_atomically(Path(path), self._core.image())
 
     def _result(self, clock: Clock, *, partial: bool) -> Result:
-        outcome = json.loads(self._core.outcome())
-        outcome["effective"]["predicted_waf"] = self._predicted_waf
+        outcome = _outcome(self._core)
         if self._session is not None:
-            outcome["state"]["origin"] = {"session": self._session}
+            state = structs.replace(outcome.state, origin=Origin(session=self._session))
+            outcome = structs.replace(outcome, state=state)
+        known = structs.asdict(outcome.effective)
         result = assemble(
             outcome,
+            effective=Effective(**known, predicted_waf=self._predicted_waf),
             device=self.device.to_dict(),
             seed=self.seed,
-            run=self.facts | clock.facts(),
-            observed={"breakdown": True} if self._watch.breakdown else None,
+            run=structs.replace(clock.facts(), **self.names),
+            observed=Observed(breakdown=True) if self._watch.breakdown else None,
             partial=partial,
         )
-        result.timeline = self._timeline(outcome.get("metrics", {}).get("duration_s"))
+        measured = outcome.metrics
+        result.timeline = self._timeline(measured.duration_s if measured else None)
         return result
 
     def _timeline(self, end_s: float | None) -> Timeline | None:
@@ -263,8 +278,8 @@ class Start:
     seed: int = SEED
     state: str | None = None
 
-    def open(self) -> tuple[DeviceConfig, _core.Simulation | None, dict[str, Any]]:
-        """Return the device, its simulation if an image brought one, and facts for the record."""
+    def open(self) -> tuple[DeviceConfig, _core.Simulation | None, dict[str, str]]:
+        """Return the device, its simulation if an image brought one, and paths for the record."""
         _checked_seed(self.seed)
         path = parse_state(self.state)
         if path is None:
@@ -299,7 +314,7 @@ def prepare_benchmark(
         ConfigError: nothing was run.
         ImageError: the image cannot be used.
     """
-    device, core, facts = start.open()
+    device, core, paths = start.open()
     job = load_workload(workload, device, overrides=overrides, fresh=start.is_given)
     watch.check(job.to_dict())
     if core is None:
@@ -308,7 +323,7 @@ def prepare_benchmark(
     core.observe(watch.breakdown, watch.timeline_ns)
     core.begin(job.json, start.seed)
     # How an image was made is not known; most hold a drive that was filled.
-    past = Past(facts, is_filled="image_path" in facts)
+    past = Past(paths, is_filled="image_path" in paths)
     return Run(core, device, job, seed=start.seed, past=past, watch=watch)
 
 
@@ -332,7 +347,7 @@ def prepare_replay(
         ConfigError: nothing was run.
         TraceError: with file and line number.
     """
-    device, core, facts = start.open()
+    device, core, paths = start.open()
     path = Path(trace)
     document = {"name": _printable(path.name or str(path))} | dict(options or {})
     recorded = document.get("trace")
@@ -359,8 +374,8 @@ def prepare_replay(
     resolved = load_replay(document, device)
     core.observe(watch.breakdown, watch.timeline_ns)
     core.begin_replay(resolved.json, records)
-    facts["trace_path"] = str(trace)
-    return Run(core, device, resolved, seed=start.seed, past=Past(facts), watch=watch)
+    paths["trace_path"] = str(trace)
+    return Run(core, device, resolved, seed=start.seed, past=Past(paths), watch=watch)
 
 
 def _printable(name: str) -> str:
@@ -513,3 +528,11 @@ def _checked_seed(seed: int) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
         raise ConfigError("seed", f"`{seed}` is no seed; accepted: 0 to 2^64 - 1")
     return seed
+
+
+def _outcome(core: _core.Simulation) -> Outcome:
+    """Return what the core says, which must be what is declared."""
+    try:
+        return read_outcome(core.outcome())
+    except DocumentError as error:
+        raise InternalError(f"the core's outcome is not as declared: {error}") from error

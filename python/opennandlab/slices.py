@@ -10,9 +10,9 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from opennandlab import _core
+from opennandlab.documents.result import RunFacts
 from opennandlab.memory import peak_rss_bytes
 
 # Ctrl-C must be felt within 0.2 s. A slice that runs from an untimed into a timed stage takes up to
@@ -111,7 +111,7 @@ class Clock:
             self.before = state
         self.last = state
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> RunFacts:
         """Return wall times, rates and the most memory so far."""
         last, before = self.last, self.before
         wall = last.elapsed_s if last else 0.0
@@ -119,11 +119,11 @@ class Clock:
         measured_s = wall - before_s
         ios = (last.host_ios if last else 0) - (before.host_ios if before else 0)
         ops = (last.flash_ops if last else 0) - (before.flash_ops if before else 0)
-        return {
-            "wall_s": round(wall, 6),
-            "precondition_wall_s": round(before_s, 6),
-            "measured_wall_s": round(measured_s, 6),
-            "host_ios_per_s": round(ios / measured_s) if measured_s > 0 else None,
-            "flash_ops_per_s": round(ops / measured_s) if measured_s > 0 else None,
-            "peak_rss_bytes": peak_rss_bytes(),
-        }
+        return RunFacts(
+            wall_s=round(wall, 6),
+            precondition_wall_s=round(before_s, 6),
+            measured_wall_s=round(measured_s, 6),
+            host_ios_per_s=round(ios / measured_s) if measured_s > 0 else None,
+            flash_ops_per_s=round(ops / measured_s) if measured_s > 0 else None,
+            peak_rss_bytes=peak_rss_bytes(),
+        )

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+
+from opennandlab.documents.metrics import Band, Latency, Metrics
+from opennandlab.documents.result import Origin, ResultDocument, State
 
 LATENCY_COLUMNS = (
     ("count", "ops"),
@@ -59,71 +61,62 @@ REST = "rest"
 NO_FORMULA = "no formula for this device, workload or state"
 
 
-def metric_rows(document: dict[str, Any]) -> list[tuple[str, str, str]]:
+def metric_rows(document: ResultDocument) -> list[tuple[str, str, str]]:
     """Return (name, value, unit) of every metric that has a line of its own."""
-    metrics = document["metrics"]
-    throughput = metrics.get("throughput_mb_s") or {}
+    metrics = document.metrics
+    if metrics is None:
+        return [("Metrics", NOTHING, "the measured part never began")]
+    throughput, wear = metrics.throughput_mb_s, metrics.wear
     op, latency = main_latency(metrics)
-    untimed = "" if metrics.get("latency_us") else " (untimed run: not measured)"
-    wear = metrics.get("wear") or {}
-    iops = metrics.get("iops") or {}
-    predicted = document["effective"].get("predicted_waf")
-    method = f", {metrics['uber_method']}" if metrics.get("uber_method") else ""
+    untimed = "" if metrics.latency_us else " (untimed run: not measured)"
+    predicted = document.effective.predicted_waf
+    method = f", {metrics.uber_method}" if metrics.uber_method else ""
     rows = [
-        ("WAF", _waf(metrics.get("waf")), "x"),
+        ("WAF", _waf(metrics.waf), "x"),
         ("WAF by theory", _waf(predicted), "x, steady state" if predicted else NO_FORMULA),
-        ("Throughput, write", number(throughput.get("write")), f"MB/s{untimed}"),
-        ("Throughput, read", number(throughput.get("read")), f"MB/s{untimed}"),
-        ("IOPS", number(iops.get("total")), f"1/s{untimed}"),
-        (f"Avg latency, {op}", number(latency.get("mean")), f"µs{untimed}"),
-        (f"P99 latency, {op}", number(latency.get("p99")), f"µs{untimed}"),
-        (f"P999 latency, {op}", number(latency.get("p999")), f"µs{untimed}"),
-        ("GC cycles", number(metrics.get("gc_cycles")), "blocks erased"),
-        ("GC pages moved", number(metrics.get("gc_pages_moved")), "pages"),
-        ("ECC correction rate", number(metrics.get("ecc_correction_rate_pct")), "% of page reads"),
-        ("Uncorrectable reads", number(metrics.get("uncorrectable_read_rate")), "per page read"),
-        (
-            "UBER (JESD218: per bit)",
-            number(metrics.get("uber")),
-            f"per bit read{method}",
-        ),
-        ("WL stddev", number(metrics.get("wl_stddev")), "erases"),
+        ("Throughput, write", number(throughput.write), f"MB/s{untimed}"),
+        ("Throughput, read", number(throughput.read), f"MB/s{untimed}"),
+        ("IOPS", number(metrics.iops.total), f"1/s{untimed}"),
+        (f"Avg latency, {op}", number(latency and latency.mean), f"µs{untimed}"),
+        (f"P99 latency, {op}", number(latency and latency.p99), f"µs{untimed}"),
+        (f"P999 latency, {op}", number(latency and latency.p999), f"µs{untimed}"),
+        ("GC cycles", number(metrics.gc_cycles), "blocks erased"),
+        ("GC pages moved", number(metrics.gc_pages_moved), "pages"),
+        ("ECC correction rate", number(metrics.ecc_correction_rate_pct), "% of page reads"),
+        ("Uncorrectable reads", number(metrics.uncorrectable_read_rate), "per page read"),
+        ("UBER (JESD218: per bit)", number(metrics.uber), f"per bit read{method}"),
+        ("WL stddev", number(metrics.wl_stddev), "erases"),
         (
             "Wear min / mean / max",
-            " / ".join(number(wear.get(key)) for key in ("min", "mean", "max")),
+            " / ".join(number(count) for count in (wear.min, wear.mean, wear.max)),
             "erases",
         ),
-        (
-            "Lifetime estimate",
-            number(metrics.get("lifetime_days")),
-            f"days at this rate{untimed}",
-        ),
-        ("TBW", number(metrics.get("tbw_tb")), "TB"),
-        ("Host bytes written", size(metrics.get("host_bytes_written")), ""),
-        ("NAND bytes written", size(metrics.get("nand_bytes_written")), ""),
-        ("Simulated time", number(metrics.get("duration_s")), "s"),
+        ("Lifetime estimate", number(metrics.lifetime_days), f"days at this rate{untimed}"),
+        ("TBW", number(metrics.tbw_tb), "TB"),
+        ("Host bytes written", size(metrics.host_bytes_written), ""),
+        ("NAND bytes written", size(metrics.nand_bytes_written), ""),
+        ("Simulated time", number(metrics.duration_s), "s"),
     ]
-    has_read = bool(metrics.get("host_bytes_read"))
+    has_read = metrics.host_bytes_read > 0
     shown = [row for row in rows if has_read or row[0] != "Throughput, read"]
     return [*shown, *_host_rows(metrics)]
 
 
-def _host_rows(metrics: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _host_rows(metrics: Metrics) -> list[tuple[str, str, str]]:
     """Return the lines that only drives with caches and workloads with tenants have."""
-    pages = metrics.get("host_pages") or {}
-    fairness = metrics.get("fairness") or {}
+    pages, fairness = metrics.host_pages, metrics.fairness
     rows = [
-        ("Read cache hits", number(pages.get("read_cache_hits")), "pages"),
-        ("Flush commands", number(pages.get("flush_commands")), ""),
-        ("Fairness", number(fairness.get("jain_index")), "Jain's index, 1 = by weight"),
-        ("Largest / smallest share", number(fairness.get("max_min_ratio")), "by weight"),
+        ("Read cache hits", number(pages.read_cache_hits), "pages"),
+        ("Flush commands", number(pages.flush_commands), ""),
+        ("Fairness", number(fairness and fairness.jain_index), "Jain's index, 1 = by weight"),
+        ("Largest / smallest share", number(fairness and fairness.max_min_ratio), "by weight"),
     ]
     return [row for row in rows if row[1] != NOTHING]
 
 
-def footnotes(document: dict[str, Any]) -> list[str]:
+def footnotes(document: ResultDocument) -> list[str]:
     """Return what the numbers of the table take for granted, one sentence each."""
-    if document["metrics"].get("lifetime_days") is None:
+    if document.metrics is None or document.metrics.lifetime_days is None:
         return []
     lifetime = (
         "Lifetime: maximum P/E cycles x blocks / erases per day at the measured rate, "
@@ -132,26 +125,32 @@ def footnotes(document: dict[str, Any]) -> list[str]:
     return [lifetime]
 
 
-def latency_table(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+def latency_table(document: ResultDocument) -> tuple[list[str], list[list[str]]]:
     """Return head and rows of the latency table, in µs; no rows for an untimed run."""
-    latency = document["metrics"].get("latency_us") or {}
+    latencies = document.metrics and document.metrics.latency_us
+    shown: dict[str, Latency] = {}
+    if latencies:
+        found = latencies.by_operation()
+        shown = {op: found[op] for op in OPERATIONS if op in found}
+        if len(shown) > 1:
+            shown["all"] = latencies.all
     rows = [
-        [op, *(number(row.get(key)) for key, _ in LATENCY_COLUMNS)]
-        for op, row in ((op, latency.get(op)) for op in OPERATIONS)
-        if row and row.get("count") and not (op == "all" and _single(latency))
+        [op, *(number(getattr(row, key)) for key, _ in LATENCY_COLUMNS)]
+        for op, row in shown.items()
+        if row.count
     ]
     return ["latency, µs", *(label for _, label in LATENCY_COLUMNS)], rows
 
 
-def tenant_table(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+def tenant_table(document: ResultDocument) -> tuple[list[str], list[list[str]]]:
     """Return head and rows of the table of tenants; no rows when one host has the drive alone."""
     head = ["tenant", "weight", "priority", "IOPS", "MB/s", "mean, µs", "p99, µs", "p99.9, µs"]
     rows = []
-    for tenant in document["metrics"].get("tenants") or []:
-        latency = tenant["latency_us"]["all"]
-        rates = (tenant["iops"]["total"], tenant["throughput_mb_s"]["total"])
-        figures = (*rates, *(latency[key] for key in ("mean", "p99", "p999")))
-        labels = [tenant["name"], str(tenant["weight"]), tenant["priority"]]
+    for tenant in (document.metrics and document.metrics.tenants) or ():
+        latency = tenant.latency_us.all
+        rates = (tenant.iops.total, tenant.throughput_mb_s.total)
+        figures = (*rates, latency.mean, latency.p99, latency.p999)
+        labels = [tenant.name, str(tenant.weight), tenant.priority]
         rows.append([*labels, *(number(figure) for figure in figures)])
     return head, rows
 
@@ -173,33 +172,33 @@ class BreakdownTable:
     answer: str
 
 
-def breakdown_tables(document: dict[str, Any]) -> list[BreakdownTable]:
+def breakdown_tables(document: ResultDocument) -> list[BreakdownTable]:
     """Return a table per class of commands; none when the run was not asked for them."""
     tables = []
-    for op, section in (document["metrics"].get("breakdown") or {}).items():
-        bands = section["bands"]
-        shown, folded = shown_parts(bands)
+    breakdown = document.metrics and document.metrics.breakdown
+    for op, section in breakdown.by_class().items() if breakdown else ():
+        shown, folded = shown_parts(section.bands)
         head = [f"{op}s, mean µs", "ops", "latency", *shown, *([REST] if folded else [])]
         rows = []
-        for band in bands:
-            parts = band["parts_us"]
+        for band in section.bands:
+            parts = band.parts_us
             cells = [parts.get(part, 0.0) for part in shown]
             cells += [sum(parts.get(part, 0.0) for part in folded)] if folded else []
-            row = [band["band"], number(band["count"]), number(band["latency_us_mean"])]
+            row = [band.band, number(band.count), number(band.latency_us_mean)]
             rows.append(row + [number(cell) if cell else NOTHING for cell in cells])
-        tables.append(BreakdownTable(op, head, rows, _answer(op, bands[-1])))
+        tables.append(BreakdownTable(op, head, rows, _answer(op, section.bands[-1])))
     return tables
 
 
-def shown_parts(bands: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
+def shown_parts(bands: list[Band]) -> tuple[list[str], list[str]]:
     """Return the parts with a column of their own, and those that share one, as commands meet them.
 
     A part is as large as its largest share of a band: what dominates the tail alone is shown.
     """
     shares = {
-        part: max(band["parts_us"].get(part, 0.0) / band["latency_us_mean"] for band in bands)
+        part: max(band.parts_us.get(part, 0.0) / band.latency_us_mean for band in bands)
         for part in PARTS
-        if any(band["parts_us"].get(part, 0.0) > 0 for band in bands)
+        if any(band.parts_us.get(part, 0.0) > 0 for band in bands)
     }
     if len(shares) <= PART_COLUMNS_MAX:
         return list(shares), []
@@ -209,11 +208,11 @@ def shown_parts(bands: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
     ]
 
 
-def _answer(op: str, band: dict[str, Any]) -> str:
-    part, spent = max(band["parts_us"].items(), key=lambda item: item[1], default=("other", 0.0))
-    latency = band["latency_us_mean"]
+def _answer(op: str, band: Band) -> str:
+    part, spent = max(band.parts_us.items(), key=lambda item: item[1], default=("other", 0.0))
+    latency = band.latency_us_mean
     share = 100 * spent / latency if latency else 0.0
-    return f"{band['band']} {op}s: {share:.0f} % of {span(latency)} is {PARTS[part]} ({part})"
+    return f"{band.band} {op}s: {share:.0f} % of {span(latency)} is {PARTS[part]} ({part})"
 
 
 def span(us: float) -> str:
@@ -227,33 +226,33 @@ def span(us: float) -> str:
     return f"{us / 1000:.2g} ms" if us < 1e5 else f"{us / 1000:.0f} ms"
 
 
-def activity_table(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+def activity_table(document: ResultDocument) -> tuple[list[str], list[list[str]]]:
     """Return head and rows of what the controller did; no rows for the plainest drives."""
-    activity = document["metrics"].get("activity") or {}
-    busy = {f"{name}s busy": activity.get(f"{name}_busy_ratio") for name in ("die", "channel")}
-    for name, ratio in (activity.get("link_busy_ratio") or {}).items():
-        busy[f"link busy, {name.replace('_', ' ')}"] = ratio
-    rows = [
-        [label, number(100.0 * ratio), "% of the time"]
-        for label, ratio in busy.items()
-        if ratio is not None
-    ]
+    head = ["activity", "value", "unit"]
+    activity = document.metrics and document.metrics.activity
+    if not activity:
+        return head, []
+    busy = {"dies busy": activity.die_busy_ratio, "channels busy": activity.channel_busy_ratio}
+    if activity.link_busy_ratio is not None:
+        busy["link busy, to drive"] = activity.link_busy_ratio.to_drive
+        busy["link busy, to host"] = activity.link_busy_ratio.to_host
+    rows = [[label, number(100.0 * ratio), "% of the time"] for label, ratio in busy.items()]
+    counts = {key: getattr(activity, key) for key in ACTIVITIES}
     rows += [
-        [label, number(activity[key]), unit]
+        [label, number(counts[key]), unit]
         for key, (label, unit) in ACTIVITIES.items()
-        if activity.get(key)
+        if counts[key]
     ]
-    return ["activity", "value", "unit"], rows
+    return head, rows
 
 
-def main_latency(metrics: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def main_latency(metrics: Metrics) -> tuple[str, Latency | None]:
     """Return the latency that the benchmark page asks for: of writes, else of reads."""
-    latency = metrics.get("latency_us") or {}
+    found = metrics.latency_us.by_operation() if metrics.latency_us else {}
     for op in ("write", "read", "trim"):
-        row = latency.get(op)
-        if row and row.get("count"):
-            return op, row
-    return "write", {}
+        if op in found and found[op].count:
+            return op, found[op]
+    return "write", None
 
 
 def number(value: object) -> str:
@@ -296,29 +295,21 @@ def size(count: float | None) -> str:
     return f"{value:.{DIGITS}g} {unit}"
 
 
-def state_text(state: object) -> str:
+def state_text(state: State) -> str:
     """Say how the drive got into its state, in a few words.
 
-    >>> state_text({"origin": "fresh", "steps": [{"step": "sequential fill", "waf": 1.0}]})
-    'fresh drive, sequential fill'
+    >>> state_text(State(origin="fresh"))
+    'fresh drive'
     """
-    if not isinstance(state, dict):
-        return str(state)
-    origin = state.get("origin")
-    if isinstance(origin, dict) and "session" in origin:
-        parts = ["earlier steps (" + ", ".join(origin["session"].get("steps", [])) + ")"]
-    elif isinstance(origin, dict):
-        parts = [f"image {origin.get('image_crc32')}"]
+    origin = state.origin
+    if isinstance(origin, Origin) and origin.session is not None:
+        parts = ["earlier steps (" + ", ".join(origin.session.steps) + ")"]
+    elif isinstance(origin, Origin):
+        parts = [f"image {origin.image_crc32}"]
     else:
         parts = ["fresh drive"]
-    for step in state.get("steps") or []:
-        name = str(step.get("step", "?"))
-        is_said = step.get("steady") is None or (step["steady"] and name.endswith("until steady"))
-        reached = "" if is_said else " (steady)" if step["steady"] else " (not reached)"
-        parts.append(f"{name}{reached}")
+    for step in state.steps or ():
+        is_said = step.steady is None or (step.steady and step.step.endswith("until steady"))
+        reached = "" if is_said else " (steady)" if step.steady else " (not reached)"
+        parts.append(f"{step.step}{reached}")
     return ", ".join(parts)
-
-
-def _single(latency: dict[str, Any]) -> bool:
-    used = [op for op, row in latency.items() if op != "all" and row and row.get("count")]
-    return len(used) == 1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from opennandlab.canonical import deterministic_part, digest, first_difference
 from opennandlab.cautions import is_fresh, is_session
+from opennandlab.documents.result import ResultDocument
 from opennandlab.errors import ResultError
 from opennandlab.observation import recorded
 from opennandlab.result import Result, model_version
@@ -57,41 +57,43 @@ def verify(
         Interrupted: on Ctrl-C.
     """
     filed = Result.load(path, check_digest=False)
-    document = filed.document
+    content = filed.content
     if filed.partial:
         raise ResultError(f"{path}: partial: where its run was interrupted cannot be repeated")
-    if is_session(document):
+    if is_session(content):
         raise ResultError(f"{path}: made step by step: cannot be repeated from this file alone")
-    if document["model_version"] != model_version():
+    if content.model_version != model_version():
         return Verdict(
             identical=False,
-            difference=f"model_version: {document['model_version']} against {model_version()}",
+            difference=f"model_version: {content.model_version} against {model_version()}",
             digest_file=filed.digest,
             digest_rerun=None,
             note="other versions of the model give other numbers; it was not run again",
         )
-    rerun = _run_again(document, state, trace).measure(progress=progress, slice_ops=slice_ops)
-    difference = first_difference(deterministic_part(document), deterministic_part(rerun.document))
+    rerun = _run_again(content, state, trace).measure(progress=progress, slice_ops=slice_ops)
+    # The file as it is: a key that this build does not know is a difference too.
+    found, made = filed.document, rerun.document
+    difference = first_difference(deterministic_part(found), deterministic_part(made))
     note = None
     if difference is None and filed.digest != rerun.digest:
         difference = f"digest: {filed.digest} against {rerun.digest}"
-    if difference is not None and filed.digest != digest(document):
+    if difference is not None and filed.digest != digest(found):
         note = "the file was changed after it was written: its content does not match its digest"
     return Verdict(difference is None, difference, filed.digest, rerun.digest, note)
 
 
-def _run_again(document: dict[str, Any], state: str | None, trace: str | Path | None) -> Run:
-    run = document.get("run") or {}
-    if state is None and "image_path" in run:
-        state = f"image:{run['image_path']}"
+def _run_again(document: ResultDocument, state: str | None, trace: str | Path | None) -> Run:
+    run = document.run
+    if state is None and run.image_path is not None:
+        state = f"image:{run.image_path}"
     elif state is None and is_fresh(document):
         state = "fresh"
-    start = Start(document["device"], document["seed"], state)
-    if "trace" in document["workload"]:
-        path = trace or run.get("trace_path")
+    start = Start(document.device, document.seed, state)
+    if "trace" in document.workload:
+        path = trace or run.trace_path
         if path is None:
             raise ResultError(
                 "the result replayed a trace and does not say where it is: --trace FILE"
             )
-        return prepare_replay(start, path, document["workload"], recorded(document))
-    return prepare_benchmark(start, document["workload"], watch=recorded(document))
+        return prepare_replay(start, path, document.workload, recorded(document))
+    return prepare_benchmark(start, document.workload, watch=recorded(document))

@@ -341,20 +341,20 @@ def show_result(result: "Result") -> None:
         tenant_table,
     )
 
-    document = result.document
+    document = result.content
     console = stdout()
-    effective = document["effective"]
-    name = (document.get("run") or {}).get("device_name", "device")
+    effective = document.effective
+    name = document.run.device_name or "device"
     mark = " (partial: interrupted)" if result.partial else ""
-    title = f"{document['workload'].get('name', '?')} on {name}, seed {document['seed']}{mark}"
+    title = f"{document.workload.get('name', '?')} on {name}, seed {document.seed}{mark}"
     console.print(title, style="bold", markup=False)
     drive = (
-        f"{size(effective['raw_bytes'])} raw, {size(effective['logical_bytes'])} logical, "
-        f"spare factor {number(effective['spare_factor'])} "
-        f"(effective {number(effective['spare_factor_effective'])}), "
-        f"GC {_kind(document['device']['ftl'].get('gc_policy'))}"
+        f"{size(effective.raw_bytes)} raw, {size(effective.logical_bytes)} logical, "
+        f"spare factor {number(effective.spare_factor)} "
+        f"(effective {number(effective.spare_factor_effective)}), "
+        f"GC {_kind(document.device['ftl'].get('gc_policy'))}"
     )
-    for line in (drive, f"measured from {state_text(document['state'])}"):
+    for line in (drive, f"measured from {state_text(document.state)}"):
         console.print(line, markup=False, soft_wrap=True)
     rows = metric_rows(document)
     metrics = Table(show_edge=False, pad_edge=False)

@@ -2,12 +2,15 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
+
+if TYPE_CHECKING:
+    from opennandlab.documents.comparison import Comparison, Row
 
 # What the table shows; `--json` has every number.
 ROWS = {
@@ -57,13 +60,13 @@ def compare(
             terminal.check_outputs({"--html": html}, dict(inputs))
         if _compare_tests(files, html, force=force, as_json=as_json, quiet=quiet):
             return
-        from opennandlab.comparison import UnlikeError
-        from opennandlab.comparison import compare as put_side_by_side
+        from opennandlab.comparison import UnlikeError, side_by_side
+        from opennandlab.documents.record import plain
         from opennandlab.result import Result
 
         results = [Result.load(path) for path in files]
         try:
-            comparison = put_side_by_side(results, [str(path) for path in files], force=force)
+            comparison = side_by_side(results, [str(path) for path in files], force=force)
         except UnlikeError as refusal:
             terminal.stop(
                 terminal.REFUSED,
@@ -72,7 +75,7 @@ def compare(
                 reasons=refusal.reasons,
             )
         if as_json:
-            terminal.emit_json(comparison)
+            terminal.emit_json(plain(comparison))
         elif not quiet:
             _show(comparison)
 
@@ -81,6 +84,7 @@ def _compare_tests(
     files: list[Path], html: Path | None, *, force: bool, as_json: bool, quiet: bool
 ) -> bool:
     """Compare documents of a standard test, if that is what was given; tell whether it was."""
+    from opennandlab.documents.record import plain
     from opennandlab.errors import ResultError
     from opennandlab.reports.pts import likeness, source
 
@@ -98,12 +102,12 @@ def _compare_tests(
     ]
     names = _names(files)
     found = likeness.compare(measured, names)
-    if found["reasons"] and not force:
+    if found.reasons and not force:
         terminal.stop(
             terminal.REFUSED,
-            f"{'; '.join(found['reasons'])} (--force compares nevertheless and keeps this warning)",
+            f"{'; '.join(found.reasons)} (--force compares nevertheless and keeps this warning)",
             as_json=as_json,
-            reasons=found["reasons"],
+            reasons=found.reasons,
         )
     if html is not None:
         from opennandlab.reports.pts import html as page
@@ -111,7 +115,7 @@ def _compare_tests(
 
         page.write(overlay.report(measured, names, found), html)
     if as_json:
-        terminal.emit_json(found)
+        terminal.emit_json(plain(found))
     elif not quiet:
         _show_tests(found)
         if html is not None:
@@ -130,51 +134,51 @@ def _names(files: list[Path]) -> list[str]:
     return [f"#{place + 1} {path.stem}" for place, path in enumerate(files)]
 
 
-def _show_tests(comparison: dict[str, Any]) -> None:
+def _show_tests(comparison: "Comparison") -> None:
     """Print results and tables of a standard test; the first run is what deltas are against."""
     from rich.table import Table
 
     console = terminal.stdout()
-    for text in comparison["reasons"]:
+    for text in comparison.reasons:
         console.print(f"UNLIKE THINGS: {text}", style="bold red", markup=False)
-    for text in comparison["warnings"]:
+    for text in comparison.warnings:
         console.print(f"warning: {text}", style="yellow", markup=False)
     table = Table("number", show_edge=False, pad_edge=False)
-    for name in comparison["names"]:
+    for name in comparison.names:
         table.add_column(name, justify="right", overflow="fold")
-    for path, row in comparison["metrics"].items():
-        if all(value is None for value in row["values"]):
+    for path, row in comparison.metrics.items():
+        if all(value is None for value in row.values):
             continue
         table.add_row(path.removeprefix("results."), *_cells(row))
     console.print(table)
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _cells(row: "Row") -> list[str]:
     """Return the values of a row, each with its delta against the first."""
     from opennandlab.summary import number
 
     return [
         number(value) if index == 0 or delta is None else f"{number(value)} ({delta:+.1f} %)"
-        for index, (value, delta) in enumerate(zip(row["values"], row["delta_pct"], strict=True))
+        for index, (value, delta) in enumerate(zip(row.values, row.delta_pct, strict=True))
     ]
 
 
-def _show(comparison: dict[str, Any]) -> None:
+def _show(comparison: "Comparison") -> None:
     from rich.table import Table
 
     console = terminal.stdout()
-    for text in comparison["reasons"]:
+    for text in comparison.reasons:
         console.print(f"UNLIKE THINGS: {text}", style="bold red", markup=False)
-    for text in comparison["warnings"]:
+    for text in comparison.warnings:
         console.print(f"warning: {text}", style="yellow", markup=False)
     table = Table("metric", show_edge=False, pad_edge=False)
-    for name in comparison["names"]:
+    for name in comparison.names:
         table.add_column(name, justify="right", overflow="fold")
     for label, path in ROWS.items():
-        row = comparison["metrics"].get(path)
+        row = comparison.metrics.get(path)
         # A tail that is too thin to state is shown as such, wherever its mean is shown.
-        mean = comparison["metrics"].get(re.sub(r"\.p\d+$", ".mean", path))
-        if row is None or mean is None or all(value is None for value in mean["values"]):
+        mean = comparison.metrics.get(re.sub(r"\.p\d+$", ".mean", path))
+        if row is None or mean is None or all(value is None for value in mean.values):
             continue
         table.add_row(label, *_cells(row))
     console.print(table)

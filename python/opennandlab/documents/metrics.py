@@ -88,6 +88,11 @@ class Breakdown(Record, frozen=True, kw_only=True):
     trim: ClassBreakdown | None = None
     write: ClassBreakdown | None = None
 
+    def by_class(self) -> dict[str, ClassBreakdown]:
+        """Return the classes that had commands, by name."""
+        named = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return {name: found for name, found in named if found is not None}
+
 
 class Erases(Record, frozen=True, kw_only=True):
     """Blocks erased in the measured part, by reason.
@@ -261,6 +266,11 @@ class Latencies(Record, frozen=True, kw_only=True):
     read: Latency | None = None
     trim: Latency | None = None
     write: Latency | None = None
+
+    def by_operation(self) -> dict[str, Latency]:
+        """Return the kinds that had commands, by name; `all` is not one of them."""
+        named = ((name, getattr(self, name)) for name in self.__struct_fields__ if name != "all")
+        return {name: found for name, found in named if found is not None}
 
 
 class PageTypeErrors(Record, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ that was not measured is `null`.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import structs
 
@@ -26,8 +26,8 @@ from opennandlab.documents.record import (
     read,
 )
 
-SCHEMA = "opennandlab.pts/1"
-SUITE_SCHEMA = "opennandlab.suite/1"
+SCHEMA: Final = "opennandlab.pts/1"
+SUITE_SCHEMA: Final = "opennandlab.suite/1"
 
 
 class Phase(Record, frozen=True, kw_only=True):

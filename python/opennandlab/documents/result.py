@@ -14,14 +14,15 @@ Units are in the names: `_s`, `_us`, `_days`, `_bytes`, `_mb_s` (10^6 bytes per 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from opennandlab.documents.metrics import Metrics
 from opennandlab.documents.record import JsonObject, Record, made, plain, read
 
-SCHEMA = "opennandlab.result/1"
+SCHEMA: Final = "opennandlab.result/1"
 # Sections that are `{}` in the file of a run whose measured part never began.
 EMPTY_SECTIONS = ("metrics", "series")
 
@@ -334,6 +335,18 @@ class ResultDocument(Record, frozen=True, kw_only=True):
     warnings: list[str]
     digest: str
     run: RunFacts
+
+
+def outcome(text: str) -> Outcome:
+    """Return what the core says of a run.
+
+    Raises:
+        DocumentError: when it is not what is declared here.
+    """
+    try:
+        return msgspec.json.decode(text, type=Outcome)
+    except msgspec.ValidationError:
+        return made(msgspec.json.decode(text), Outcome)
 
 
 def to_json(document: ResultDocument) -> JsonObject:

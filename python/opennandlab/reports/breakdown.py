@@ -19,6 +19,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from opennandlab.documents.result import ResultDocument
 from opennandlab.files import write_atomically
 from opennandlab.reports.chart import nice_ticks
 from opennandlab.reports.plot import Section, section_page
@@ -107,15 +108,15 @@ def write(result: Result, path: str | Path) -> None:
     Raises:
         OutputError: when it cannot be written, and why.
     """
-    text = (drawing if Path(path).suffix.lower() == ".svg" else page)(result.document)
+    text = (drawing if Path(path).suffix.lower() == ".svg" else page)(result.content)
     write_atomically(Path(path), text.encode())
 
 
-def page(document: dict[str, Any]) -> str:
+def page(document: ResultDocument) -> str:
     """Return the HTML page of a result with a breakdown."""
-    name = (document.get("run") or {}).get("device_name", "device")
-    title = f"Where the time went: {document['workload'].get('name', 'workload')} on {name}"
-    lead = f"{NOTE} Measured from {state_text(document['state'])}; seed {document['seed']}."
+    name = document.run.device_name or "device"
+    title = f"Where the time went: {document.workload.get('name', 'workload')} on {name}"
+    lead = f"{NOTE} Measured from {state_text(document.state)}; seed {document.seed}."
     sections = [
         Section(
             bars.title, bars.answer, figure(bars), svg(bars), (bars.table.head, bars.table.rows)
@@ -131,7 +132,7 @@ def page(document: dict[str, Any]) -> str:
     return section_page(title, f'<p class="lead">{escape(lead)}</p>', sections, foot)
 
 
-def drawing(document: dict[str, Any]) -> str:
+def drawing(document: ResultDocument) -> str:
     """Return the plots below each other as one SVG document."""
     parts, top = [], 0
     for bars in classes(document):
@@ -149,19 +150,18 @@ def drawing(document: dict[str, Any]) -> str:
     )
 
 
-def classes(document: dict[str, Any]) -> Iterator[Bars]:
+def classes(document: ResultDocument) -> Iterator[Bars]:
     """Yield the bars of each class of commands; none without a breakdown."""
-    sections = document["metrics"].get("breakdown") or {}
+    breakdown = document.metrics and document.metrics.breakdown
+    sections = breakdown.by_class() if breakdown else {}
     for table in breakdown_tables(document):
-        bands = sections[table.op]["bands"]
+        bands = sections[table.op].bands
         shown, folded = shown_parts(bands)
-        parts = {part: [band["parts_us"].get(part, 0.0) for band in bands] for part in shown}
+        parts = {part: [band.parts_us.get(part, 0.0) for band in bands] for part in shown}
         if folded:
-            parts[REST] = [
-                sum(band["parts_us"].get(part, 0.0) for part in folded) for band in bands
-            ]
-        totals = [band["latency_us_mean"] for band in bands]
-        names = [band["band"] for band in bands]
+            parts[REST] = [sum(band.parts_us.get(part, 0.0) for part in folded) for band in bands]
+        totals = [band.latency_us_mean for band in bands]
+        names = [band.band for band in bands]
         yield Bars(table.op, names, totals, parts, table.answer, table)
 
 

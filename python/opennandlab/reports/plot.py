@@ -14,6 +14,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from opennandlab.documents.record import plain
+from opennandlab.documents.result import ResultDocument
 from opennandlab.files import write_atomically
 from opennandlab.reports.chart import Axis, Chart, Line, figure, svg
 from opennandlab.result import Result
@@ -124,13 +126,13 @@ def write(result: Result, path: str | Path) -> None:
     Raises:
         OutputError: when it cannot be written, and why.
     """
-    write_atomically(Path(path), page(result.document).encode())
+    write_atomically(Path(path), page(result.content).encode())
 
 
-def page(document: dict[str, Any]) -> str:
+def page(document: ResultDocument) -> str:
     """Return the HTML page of a result document."""
-    name = (document.get("run") or {}).get("device_name", "device")
-    title = f"{document['workload'].get('name', 'workload')} on {name}"
+    name = document.run.device_name or "device"
+    title = f"{document.workload.get('name', 'workload')} on {name}"
     head = f"{_lead(document)}{_warnings(document)}"
     head += f"<h2>Metrics</h2>{_metrics(document)}{_latency(document)}"
     return chart_page(title, head, list(charts(document)), _footer(document))
@@ -188,9 +190,9 @@ def section_page(title: str, head: str, drawn: Sequence[Section], foot: str = ""
     )
 
 
-def charts(document: dict[str, Any]) -> Iterator[Chart]:
+def charts(document: ResultDocument) -> Iterator[Chart]:
     """Yield the charts that a result has data for."""
-    series = document["series"]
+    series = columns_of(document)
     for group, axis in _groups(document):
         x = series.get(axis[0])
         if not x:
@@ -208,12 +210,17 @@ def charts(document: dict[str, Any]) -> Iterator[Chart]:
         yield tail
 
 
+def columns_of(document: ResultDocument) -> dict[str, list[float | None]]:
+    """Return the columns of the series by name; none when the measured part never began."""
+    return {} if document.series is None else plain(document.series)
+
+
 def _groups(
-    document: dict[str, Any],
+    document: ResultDocument,
 ) -> Iterator[tuple[Sequence[tuple[str, Axis, tuple[tuple[str, str], ...]]], tuple[str, str]]]:
-    series = document["series"]
+    series = columns_of(document)
     timed = _has_values(series.get("iops"), Axis(""))
-    ages = (series.get("drive_writes") or [0])[-1] >= DRIVE_WRITES_AGED
+    ages = ((series.get("drive_writes") or [0.0])[-1] or 0.0) >= DRIVE_WRITES_AGED
     if ages or not timed:
         yield OVER_LIFE, ("drive_writes", "drive writes (logical capacities written)")
     if timed:
@@ -230,13 +237,13 @@ def _has_values(values: Sequence[float | None] | None, axis: Axis) -> bool:
     return any(value > 0 for value in seen) if axis.scale == "log" else bool(seen)
 
 
-def _tail(document: dict[str, Any]) -> Chart | None:
+def _tail(document: ResultDocument) -> Chart | None:
     """Return latency over percentiles."""
     lines = []
-    latency = document["metrics"].get("latency_us") or {}
+    latencies = document.metrics and document.metrics.latency_us
     for op in ("read", "write", "trim"):
-        row = latency.get(op) or {}
-        points = [(x, row[key]) for key, x, _ in PERCENTILES if row.get(key)]
+        row = getattr(latencies, op, None)
+        points = [(x, getattr(row, key)) for key, x, _ in PERCENTILES if getattr(row, key, None)]
         if len(points) > 1:
             lines.append(Line(op, [x for x, _ in points], [y for _, y in points], dots=True))
     if not lines:
@@ -252,8 +259,8 @@ def _tail(document: dict[str, Any]) -> Chart | None:
     )
 
 
-def _loop(document: dict[str, Any]) -> str:
-    load = document["workload"].get("queue_depth")
+def _loop(document: ResultDocument) -> str:
+    load = document.workload.get("queue_depth")
     if isinstance(load, int):
         return f"Closed loop, {load} outstanding: a slow operation delays the next one's start."
     return "Open loop: operations arrive whether the drive is ready or not."
@@ -304,24 +311,22 @@ def _table(head: list[str], body: list[list[str]]) -> str:
     return f'<div class="wide">{table}</div>'
 
 
-def _lead(document: dict[str, Any]) -> str:
-    effective = document["effective"]
+def _lead(document: ResultDocument) -> str:
+    effective = document.effective
     text = (
-        f"{size(effective['raw_bytes'])} raw, {size(effective['logical_bytes'])} logical, spare "
-        f"factor {number(effective['spare_factor'])} (effective "
-        f"{number(effective['spare_factor_effective'])}); measured from "
-        f"{state_text(document['state'])}; seed {document['seed']}"
+        f"{size(effective.raw_bytes)} raw, {size(effective.logical_bytes)} logical, spare "
+        f"factor {number(effective.spare_factor)} (effective "
+        f"{number(effective.spare_factor_effective)}); measured from "
+        f"{state_text(document.state)}; seed {document.seed}"
     )
     return f'<p class="lead">{escape(text)}</p>'
 
 
-def _warnings(document: dict[str, Any]) -> str:
-    return "".join(
-        f'<p class="warning">{escape(text)}</p>' for text in document.get("warnings", [])
-    )
+def _warnings(document: ResultDocument) -> str:
+    return "".join(f'<p class="warning">{escape(text)}</p>' for text in document.warnings)
 
 
-def _metrics(document: dict[str, Any]) -> str:
+def _metrics(document: ResultDocument) -> str:
     rows = "".join(
         f"<tr><td>{escape(label)}</td><td>{escape(value)}</td>"
         f'<td class="text">{escape(unit)}</td></tr>'
@@ -331,17 +336,17 @@ def _metrics(document: dict[str, Any]) -> str:
     return f'<div class="wide"><table><tbody>{rows}</tbody></table></div>'
 
 
-def _latency(document: dict[str, Any]) -> str:
+def _latency(document: ResultDocument) -> str:
     head, rows = latency_table(document)
     latency = f"<h2>Latency</h2>{_table(head, rows)}" if rows else ""
     head, rows = tenant_table(document)
     return latency + (f"<h2>Tenants</h2>{_table(head, rows)}" if rows else "")
 
 
-def _footer(document: dict[str, Any]) -> str:
-    tool = document.get("tool") or {}
+def _footer(document: ResultDocument) -> str:
+    tool = document.tool
     text = (
-        f"opennandlab {tool.get('version', '?')} ({tool.get('commit', '?')}), "
-        f"{document.get('created', '')}, digest {document.get('digest', '')}"
+        f"opennandlab {tool.version or '?'} ({tool.commit or '?'}), "
+        f"{document.created}, digest {document.digest}"
     )
     return f"<footer>{escape(text)}</footer>"

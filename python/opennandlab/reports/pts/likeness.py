@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
+from opennandlab.documents.comparison import SCHEMA, Comparison, Row
 from opennandlab.errors import ResultError
 from opennandlab.reports.pts import words
 from opennandlab.reports.pts.source import Measured, as_dict, as_number, as_text, plain
 
-SCHEMA = "opennandlab.compare/1"
 # Rounding of capacities to whole blocks moves the spare area of equal drives by less than this.
 SPARE_TOLERANCE_RATIO = 1e-3
 # What must be equal: the words for it, and where it stands in the header.
@@ -39,15 +38,12 @@ UNSTEADY = "did not attain steady state"
 WIPC_KEYS = ("pattern", "block_bytes", "capacities", "passes")
 
 
-def compare(measured: Sequence[Measured], names: Sequence[str]) -> dict[str, Any]:
+def compare(measured: Sequence[Measured], names: Sequence[str]) -> Comparison:
     """Put documents side by side.
 
     Args:
         measured: Two or more of the same test; the first is what the others are measured against.
         names: What to call them.
-
-    Returns:
-        `{schema, test, names, like, reasons, warnings, metrics: {path: {values, delta_pct}}}`.
 
     Raises:
         ResultError: for fewer than two, and for different tests, of which nothing can be compared.
@@ -67,15 +63,15 @@ def compare(measured: Sequence[Measured], names: Sequence[str]) -> dict[str, Any
     warnings += [
         f"{name}: {text}" for name, one in [first, *rest] for text in (*one.warnings, *one.missing)
     ]
-    return {
-        "schema": SCHEMA,
-        "test": measured[0].test,
-        "names": list(names),
-        "like": not reasons,
-        "reasons": reasons,
-        "warnings": warnings,
-        "metrics": _deltas([dict(numbers_of(one)) for one in measured]),
-    }
+    return Comparison(
+        schema=SCHEMA,
+        test=measured[0].test,
+        names=list(names),
+        like=not reasons,
+        reasons=reasons,
+        warnings=warnings,
+        metrics=_deltas([dict(numbers_of(one)) for one in measured]),
+    )
 
 
 def numbers_of(measured: Measured) -> Iterator[tuple[str, float | None]]:
@@ -104,13 +100,13 @@ def delta_pct(first: float | None, value: float | None) -> float | None:
     return change if change is not None and math.isfinite(change) else None
 
 
-def _deltas(flat: list[dict[str, float | None]]) -> dict[str, Any]:
+def _deltas(flat: list[dict[str, float | None]]) -> dict[str, Row]:
     paths = list(dict.fromkeys(path for one in flat for path in one))
     return {
-        path: {
-            "values": [one.get(path) for one in flat],
-            "delta_pct": [delta_pct(flat[0].get(path), one.get(path)) for one in flat],
-        }
+        path: Row(
+            values=[one.get(path) for one in flat],
+            delta_pct=[delta_pct(flat[0].get(path), one.get(path)) for one in flat],
+        )
         for path in paths
     }
 

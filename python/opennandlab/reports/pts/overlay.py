@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
+from opennandlab.documents.comparison import Comparison
 from opennandlab.reports.chart import Axis
 from opennandlab.reports.pts import header, likeness, views, words
 from opennandlab.reports.pts.model import (
@@ -27,7 +27,7 @@ from opennandlab.reports.pts.model import (
 from opennandlab.reports.pts.source import Block, Measured
 
 
-def report(measured: Sequence[Measured], names: Sequence[str], found: dict[str, Any]) -> Report:
+def report(measured: Sequence[Measured], names: Sequence[str], found: Comparison) -> Report:
     """Return the report that compares runs.
 
     Args:
@@ -37,7 +37,7 @@ def report(measured: Sequence[Measured], names: Sequence[str], found: dict[str, 
     """
     chapters = [views.chapter_of(one) for one in measured]
     kinds: tuple[Badge, ...] = (Badge(f"{len(measured)} runs", "plain"),)
-    if not found["like"]:
+    if not found.like:
         kinds += (Badge("UNLIKE THINGS", "bad"),)
     chapter = Chapter(
         id="comparison",
@@ -46,7 +46,7 @@ def report(measured: Sequence[Measured], names: Sequence[str], found: dict[str, 
         facts=_facts(measured, names),
         badges=kinds,
         deviations=(),
-        warnings=(*(f"Unlike things: {text}" for text in found["reasons"]), *found["warnings"]),
+        warnings=(*(f"Unlike things: {text}" for text in found.reasons), *found.warnings),
         missing=(),
         sections=tuple(_sections(measured, chapters, names)),
         brief=f"Comparison of {chapters[0].title}: {', '.join(names)}. {header.brief(measured[0])}",
@@ -75,7 +75,7 @@ def sweep(measured: Sequence[Measured], names: Sequence[str], key: str) -> Chapt
         facts=_facts(measured, names),
         badges=(Badge(f"{len(measured)} values of {key}"),),
         deviations=(),
-        warnings=tuple(text for text in found["reasons"] if likeness.UNSTEADY in text),
+        warnings=tuple(text for text in found.reasons if likeness.UNSTEADY in text),
         missing=(),
         sections=(*first, *_sections(measured, chapters, names)),
         brief=f"{chapters[0].title} by {key}. {header.brief(measured[0])}",
