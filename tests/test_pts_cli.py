@@ -177,6 +177,11 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(inside: Cli, folder:
         (("--target", "file:none.img"), 3, "?size=1GiB makes one"),
         (("--target", "file:none.img?sise=1GiB"), 2, "accepted: size"),
         (("--target", "file:none.img", "--set", "nand.channels=2"), 2, "simulated drives only"),
+        # 310 digits ended in an OverflowError, a name that is no UTF-8 in a UnicodeEncodeError.
+        (("--target", f"file:none.img?size={'9' * 310}"), 2, "more than a file or drive can have"),
+        (("--target", "file:none\udcff.img?size=4MiB"), 3, "names with control characters"),
+        (("--target", f"file:{'x' * 300}?size=4MiB"), 3, "File name too long"),
+        (("--target", f"file:{'x' * 300}?size=4MiB", "--dry-run"), 3, "File name too long"),
         (("--target", "/dev/nothing-there"), 3, "nothing-there"),
         (("--target", "nbd+unix:///?socket=nothing"), 3, "nothing"),
         (("--target", "sim:small.yaml", "--ss-max-rounds", "4"), 2, "accepted: 5 to 100"),
@@ -274,6 +279,14 @@ def test_other_texts_are_refused(text):
 def test_sizes_have_binary_units(text, size):
     assert parse_size(text) == size
     assert file_parts(f"file:a b?size={text}") == (Path("a b"), size)
+
+
+def test_sizes_are_exact_to_the_last_byte():
+    assert parse_size("9223372036854775807") == (1 << 63) - 1
+    assert parse_size("9007199254740993") == (1 << 53) + 1
+    for text in ("9223372036854775808", "8388608TiB", "9" * 5000):
+        with pytest.raises(ConfigError, match="more than a file or drive can have"):
+            parse_size(text)
 
 
 @pytest.mark.parametrize("text", ["", "GiB", "1GB", "1e9", "-1", "1 000"])

@@ -18,6 +18,7 @@ from opennandlab.errors import OutputError
 from opennandlab.pts import TESTS, Place, Settings, run_test
 from opennandlab.pts.document import to_bytes
 from opennandlab.pts.engine import Bench, Progress
+from opennandlab.pts.folder import prepared
 from opennandlab.pts.journal import (
     Journal,
     JournalError,
@@ -27,7 +28,7 @@ from opennandlab.pts.journal import (
 from opennandlab.pts.plan import make_plan
 from opennandlab.pts.rehearsal import rehearse
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, until_steady
-from opennandlab.pts.runner import BrokenError, Cut, prepare
+from opennandlab.pts.runner import BrokenError, Cut
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import Limit, Measurement, Requests, Stimulus, TargetError
 from opennandlab.targets.simulated import SimulatedTarget
@@ -484,10 +485,10 @@ def test_a_line_that_was_cut_is_dropped_and_damage_is_refused(tmp_path):
     (tmp_path / "iops.json").unlink()
     lines = content.split(b"\n")
     journal.write_bytes(b"\n".join([lines[0], b"{", *lines[2:]]))
-    with pytest.raises(JournalError, match=":2: damaged"):
+    with pytest.raises(JournalError, match=":2: damaged or edited"):
         run_test(TESTS["iops"], Real(), settings=SMOKE, place=Place(tmp_path, resume=True))
     journal.write_bytes(b"\n".join([lines[0], *lines[3:]]))
-    with pytest.raises(JournalError, match="missing"):
+    with pytest.raises(JournalError, match=":2: damaged or edited"):
         run_test(TESTS["iops"], Real(), settings=SMOKE, place=Place(tmp_path, resume=True))
 
 
@@ -514,14 +515,19 @@ def test_a_target_that_fails_leaves_its_part(tmp_path):
     assert (tmp_path / "iops.journal.jsonl").exists()
 
 
+def hold(place: Place) -> None:
+    with prepared(place, ["iops"]):
+        pass
+
+
 def test_the_output_directory_is_this_runs_or_empty(tmp_path):
-    prepare(Place(tmp_path / "new"), ["iops"])
+    hold(Place(tmp_path / "new"))
     (tmp_path / "new" / "notes.txt").write_text("mine")
     with pytest.raises(OutputError, match="not empty"):
-        prepare(Place(tmp_path / "new"), ["iops"])
+        hold(Place(tmp_path / "new"))
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="it is a file"):
-        prepare(Place(tmp_path / "file"), ["iops"])
+        hold(Place(tmp_path / "file"))
 
 
 def test_measurements_survive_the_journal():

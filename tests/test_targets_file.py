@@ -29,6 +29,7 @@ from opennandlab.targets.consent import Consent
 from opennandlab.targets.file import FileTarget
 from opennandlab.targets.fio import job
 from opennandlab.targets.fio import target as target_module
+from opennandlab.targets.fio.runner import Fio
 from opennandlab.targets.nbd import NbdTarget
 from opennandlab.targets.nbd_wire import negotiate, parse_address
 from real_drives import Serve, needs_fio, needs_nbdkit, servers
@@ -319,6 +320,39 @@ def test_a_file_that_holds_something_is_used_with_consent(tmp_path):
     target.close()
     assert not target.folder.exists()
     assert held.exists()
+
+
+@needs_fio
+def test_an_empty_file_that_cannot_be_filled_stays_as_it_was(tmp_path):
+    """`file:empty?size=900TiB` removed the user's file, and through a link the link."""
+    empty, soft, hard = tmp_path / "empty", tmp_path / "soft", tmp_path / "hard"
+    empty.touch(mode=0o640)
+    soft.symlink_to(empty)
+    os.link(empty, hard)
+    before = empty.stat()
+    for path in (empty, soft, hard):
+        with pytest.raises(TargetError, match="cannot be taken"):
+            FileTarget(path, 900 << 40)
+    assert soft.is_symlink()
+    after = empty.stat()
+    assert (after.st_ino, after.st_mode, after.st_nlink, after.st_size) == (
+        (before.st_ino, before.st_mode, 2, 0)
+    )
+    broken = Fio("/nowhere/fio", "fio-3.33")
+    for path in (empty, tmp_path / "new"):
+        with pytest.raises(TargetError, match="No such file"):
+            FileTarget(path, 4 * MIB, fio=broken)
+    assert empty.stat().st_size == 0
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_link_to_nothing_makes_no_file_elsewhere(tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    (tmp_path / "link").symlink_to(elsewhere)
+    with pytest.raises(TargetError, match="cannot be made: it is a link to nothing"):
+        FileTarget(tmp_path / "link", 4 * MIB)
+    assert not elsewhere.exists()
+    assert (tmp_path / "link").is_symlink()
 
 
 @needs_fio

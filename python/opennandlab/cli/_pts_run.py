@@ -1,7 +1,7 @@
 """How the standard tests run under a command: progress, tables, files and exit codes."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -12,15 +12,16 @@ from opennandlab.cli._progress import shown
 from opennandlab.cli._pts_options import Asked
 
 if TYPE_CHECKING:
+    from opennandlab.pts.folder import Place
     from opennandlab.pts.record import Progress
-    from opennandlab.pts.runner import Place
     from opennandlab.pts.suite import Job, Suite
 
 
 def execute(wanted: Asked, name: str, jobs: list["Job"], varied: dict[str, Any] | None) -> None:
     """Run jobs, print their tables, and end with the exit code of the outcome."""
     from opennandlab.errors import OutputError
-    from opennandlab.pts.runner import BrokenError, Cut, Place
+    from opennandlab.pts.folder import Place
+    from opennandlab.pts.runner import BrokenError, Cut
     from opennandlab.pts.suite import Suite, run_suite
     from opennandlab.targets.base import TargetError
 
@@ -32,7 +33,6 @@ def execute(wanted: Asked, name: str, jobs: list["Job"], varied: dict[str, Any] 
         terminal.stop(
             terminal.REFUSED, "--resume needs the --output of the run", as_json=wanted.as_json
         )
-    _check_place(wanted, place, [job.name for job in jobs])
     suite = Suite(name, varied=varied)
 
     def done(document: dict[str, Any]) -> None:
@@ -41,27 +41,34 @@ def execute(wanted: Asked, name: str, jobs: list["Job"], varied: dict[str, Any] 
             typer.echo("")
 
     try:
-        with progress_line(quiet=wanted.quiet) as watch:
+        with (
+            _held(wanted, place, [job.name for job in jobs]),
+            progress_line(quiet=wanted.quiet) as watch,
+        ):
             run_suite(suite, jobs, wanted.request, place, watch, done)
     except Cut as cut:
-        _partial(wanted, cut.document, "interrupted", terminal.INTERRUPTED)
+        _partial(wanted, cut.document, "interrupted", terminal.INTERRUPTED, is_saved=True)
     except BrokenError as error:
         is_target = isinstance(error.error, TargetError | OutputError | OSError)
         code = terminal.BROKEN if is_target else terminal.FAILED
-        _partial(wanted, error.document, str(error), code)
+        _partial(wanted, error.document, str(error), code, is_saved=error.is_saved)
     except (TargetError, OutputError) as error:
         terminal.stop(terminal.BROKEN, str(error), as_json=wanted.as_json)
     _finish(wanted, suite)
 
 
-def _check_place(wanted: Asked, place: "Place", names: list[str]) -> None:
+@contextlib.contextmanager
+def _held(wanted: Asked, place: "Place", names: list[str]) -> Iterator[None]:
+    """Hold the output directory; end the command where that is refused."""
     from opennandlab.errors import OutputError
-    from opennandlab.pts.runner import prepare
+    from opennandlab.pts.folder import prepared
 
-    try:
-        prepare(place, names)
-    except OutputError as error:
-        terminal.stop(terminal.REFUSED, str(error), as_json=wanted.as_json)
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(prepared(place, names))
+        except OutputError as error:
+            terminal.stop(terminal.REFUSED, str(error), as_json=wanted.as_json)
+        yield
 
 
 def _finish(wanted: Asked, suite: "Suite") -> None:
@@ -85,17 +92,22 @@ def _finish(wanted: Asked, suite: "Suite") -> None:
         terminal.note(f"saved in {wanted.output}: {names}")
 
 
-def _partial(wanted: Asked, document: dict[str, Any], reason: str, code: int) -> None:
+def _partial(
+    wanted: Asked, document: dict[str, Any], reason: str, code: int, *, is_saved: bool
+) -> None:
     """Say what is kept of a run that did not end, and end."""
     if wanted.as_json:
         terminal.emit_json({**document, "error": {"exit_code": code, "message": reason}})
     cells = len(document["cells"]["rows"])
-    kept = (
-        f"{document['name']}.json in {wanted.output} is partial ({cells} cells); the same command "
-        "with --resume goes on"
-        if wanted.output is not None
-        else f"{cells} cells are lost; with --output DIR they would be kept"
-    )
+    again = "the same command with --resume goes on"
+    if wanted.output is None:
+        kept = f"{cells} cells are lost; with --output DIR they would be kept"
+    elif is_saved:
+        kept = f"{document['name']}.json in {wanted.output} is partial ({cells} cells); {again}"
+    else:
+        kept = (
+            f"the part that is done ({cells} cells) cannot be saved; where its journal is, {again}"
+        )
     word = "" if code == terminal.INTERRUPTED else "error: "
     terminal.note(f"{word}{reason}: {kept}", style="bold red")
     raise typer.Exit(code)

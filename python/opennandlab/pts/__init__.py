@@ -30,8 +30,9 @@ from opennandlab.pts import (
     wsat,
     xsr,
 )
+from opennandlab.pts.folder import Place
 from opennandlab.pts.plan import Settings, Test
-from opennandlab.pts.runner import Place, run_test
+from opennandlab.pts.runner import run_test
 
 # Those of the specification, in the order of a complete run.
 STANDARD: dict[str, Test] = {

@@ -25,6 +25,8 @@ from opennandlab.stats.histogram import Histogram
 
 SCHEMA = "opennandlab.pts/1"
 SUITE_SCHEMA = "opennandlab.suite/1"
+# The first line of a journal has some 2 KiB.
+HEAD_BYTES_MAX = 1 << 20
 
 
 def table(  # noqa: PLR0913 (all by name)
@@ -181,13 +183,15 @@ def load_finished(folder: Path, name: str, settings_sha256: str) -> dict[str, An
     """Return the document of a run with these settings that is done; None when it is not."""
     try:
         with (folder / f"{name}.journal.jsonl").open("rb") as stream:
-            head = json.loads(stream.readline())
+            head = json.loads(stream.readline(HEAD_BYTES_MAX))
         document: dict[str, Any] = json.loads((folder / f"{name}.json").read_bytes())
-    except (OSError, ValueError):
+        if not isinstance(head, dict) or not isinstance(document, dict):
+            return None
+        if head.get("settings_sha256") != settings_sha256 or document.get("partial", True):
+            return None
+        return document if document.get("digest") == digest(document) else None
+    except (OSError, ValueError, RecursionError):
         return None
-    if head.get("settings_sha256") != settings_sha256 or document.get("partial", True):
-        return None
-    return document if document.get("digest") == digest(document) else None
 
 
 def save_run(folder: Path, name: str, wall_s: float) -> None:
@@ -195,7 +199,9 @@ def save_run(folder: Path, name: str, wall_s: float) -> None:
     path = folder / "run.json"
     try:
         runs = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
+        runs = {}
+    if not isinstance(runs, dict):
         runs = {}
     runs[name] = moment(wall_s)
     write_atomically(path, (readable_json(runs) + "\n").encode())

@@ -4,14 +4,17 @@ A test is a plain procedure whose steps (purge, precondition, cell, idle) are nu
 step is appended to the journal with its whole outcome, histograms included. To resume is to run the
 procedure again: steps in the journal answer at once, the rest are done.
 
-    header   {"schema", "settings": {...}, "settings_sha256"}
-    step     {"step": 17, "key": "round/3/12", "outcome": {...}}
-    restart  {"restart": 18}                    a round or a purge begins with step 18
+    header   {"schema", "settings": {...}, "settings_sha256", "sum"}
+    step     {"step": 17, "key": "round/3/12", "outcome": {...}, "sum": "…"}
+    restart  {"restart": 18, "sum": "…"}        a round or a purge begins with step 18
+
+The sum is the SHA-256 of the sum of the line before and of the line without it: a line that was
+changed, taken out or put in is refused. It is a seal against slips, not against forgers.
 
 A simulated drive goes on from its checkpoint, whose steps alone are kept, and so ends with the same
 bytes as if nothing had happened. A real drive has no checkpoint: the round that was cut begins
 again, and one that was cut between a purge and the first round begins with the purge.
-A line that was cut by a crash is dropped. Nothing else may be damaged.
+A line at the end that was cut by a crash is dropped. Nothing else may be damaged.
 """
 
 from __future__ import annotations
@@ -19,20 +22,26 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from opennandlab.canonical import canonical_json
-from opennandlab.errors import OpenNandLabError, OutputError
-from opennandlab.files import write_atomically
+from opennandlab.errors import OpenNandLabError, WriteError
+from opennandlab.files import read_bytes, write_atomically
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import Measurement, Requests, Sample
 
-SCHEMA = "opennandlab.pts-journal/1"
+SCHEMA = "opennandlab.pts-journal/2"
 MAGIC = b"opennandlab.pts-checkpoint/1\n"
+# The longest journals that are known have some 10 MiB.
+JOURNAL_BYTES_MAX = 1 << 30
+SCHEMA_NAME = re.compile(rb'\{"schema":"(opennandlab\.pts-journal/\d+)"')
+SEAL_BYTES = len(',"sum":""}') + 64
+SUM = re.compile(rb',"sum":"([0-9a-f]{64})"\}')
 
 
 class JournalError(OpenNandLabError):
@@ -42,6 +51,34 @@ class JournalError(OpenNandLabError):
 def settings_hash(settings: dict[str, Any]) -> str:
     """Return the SHA-256 of what a run depends on."""
     return hashlib.sha256(canonical_json(settings).encode()).hexdigest()
+
+
+def sealed(line: dict[str, Any], before: str) -> tuple[bytes, str]:
+    """Return a line with its sum, and the sum alone.
+
+    Args:
+        line: What it says.
+        before: The sum of the line before; empty for the first.
+    """
+    plain = json.dumps(line, separators=(",", ":")).encode()
+    found = hashlib.sha256(before.encode() + plain).hexdigest()
+    return plain[:-1] + f',"sum":"{found}"}}'.encode(), found
+
+
+def unsealed(text: bytes, before: str) -> tuple[dict[str, Any], str] | None:
+    """Return what a line says, and its sum; None when they do not belong together."""
+    seal = SUM.fullmatch(text[-SEAL_BYTES:])
+    if seal is None:
+        return None
+    plain = text[:-SEAL_BYTES] + b"}"
+    found = seal[1].decode()
+    if hashlib.sha256(before.encode() + plain).hexdigest() != found:
+        return None
+    try:
+        line = json.loads(plain)
+    except (ValueError, RecursionError):
+        return None
+    return (line, found) if isinstance(line, dict) else None
 
 
 def measurement_to_dict(measurement: Measurement) -> dict[str, Any]:
@@ -116,6 +153,7 @@ class Journal:
         self._steps: list[tuple[str, dict[str, Any]]] = []
         self._state: bytes | None = None
         self._handle: int | None = None
+        self._sum = ""
 
     def start(self) -> None:
         """Begin a new journal over whatever was there."""
@@ -197,46 +235,65 @@ class Journal:
     def _read(self) -> list[dict[str, Any]]:
         """Return the lines; one that was cut at the end is left out."""
         try:
-            texts = self.path.read_bytes().split(b"\n")
+            texts = read_bytes(self.path, JOURNAL_BYTES_MAX).split(b"\n")
         except OSError as error:
             raise JournalError(f"cannot read {self.path}: {error.strerror}") from error
+        self._check_head(texts[0])
         # What follows the last line end was cut.
-        lines = []
+        lines, before = [], ""
         for number, text in enumerate(texts[:-1], start=1):
-            try:
-                line = json.loads(text)
-            except ValueError:
-                line = None
-            if not isinstance(line, dict):
+            found = unsealed(text, before)
+            if found is None:
                 raise JournalError(
-                    f"{self.path}:{number}: damaged; start anew in an empty directory"
+                    f"{self.path}:{number}: damaged or edited: the line and its sum do not belong "
+                    "together; start anew in an empty directory"
                 )
+            line, before = found
             lines.append(line)
+        if not lines:
+            raise JournalError(
+                f"{self.path}: the journal is empty; start anew in an empty directory"
+            )
         return lines
+
+    def _check_head(self, text: bytes) -> None:
+        """Refuse what is no journal, and one that another version wrote, in words of its own."""
+        found = SCHEMA_NAME.match(text)
+        if found is None:
+            raise JournalError(f"{self.path}: this is no journal of a standard test")
+        if found[1].decode() != SCHEMA:
+            raise JournalError(
+                f"{self.path}: another version of opennandlab wrote this journal; start anew in an "
+                "empty directory"
+            )
 
     def _parse(self, lines: list[dict[str, Any]]) -> tuple[list[tuple[str, dict[str, Any]]], int]:
         """Return the steps, and the one with which the round that was cut begins."""
-        if not lines or lines[0].get("schema") != SCHEMA:
-            raise JournalError(f"{self.path}: this is no journal of a standard test")
         if lines[0].get("settings_sha256") != self.sha256:
-            other = lines[0].get("settings") or {}
-            differing = sorted(
-                key for key in {*other, *self.settings} if other.get(key) != self.settings.get(key)
-            )
             raise JournalError(
-                f"{self.path}: the run there has other settings ({', '.join(differing)}); "
+                f"{self.path}: the run there has other settings ({self._differing(lines[0])}); "
                 "resume with the same, or start anew in an empty directory"
             )
         steps: list[tuple[str, dict[str, Any]]] = []
         restart = 0
-        for line in lines[1:]:
-            if "restart" in line:
-                restart = int(line["restart"])
-            elif line.get("step") == len(steps):
-                steps.append((str(line["key"]), line["outcome"]))
-            else:
+        for number, line in enumerate(lines[1:], start=2):
+            if set(line) == {"restart"} and _is_count(line["restart"]):
+                restart = line["restart"]
+                continue
+            if set(line) != {"step", "key", "outcome"} or not isinstance(line["outcome"], dict):
+                raise JournalError(f"{self.path}:{number}: this is no line of a journal")
+            if line["step"] != len(steps):
                 raise JournalError(f"{self.path}: a step after {len(steps)} is missing")
+            steps.append((str(line["key"]), line["outcome"]))
         return steps, min(restart, len(steps))
+
+    def _differing(self, head: dict[str, Any]) -> str:
+        """Name the settings that differ from those of a journal."""
+        other = head.get("settings")
+        if not isinstance(other, dict):
+            return "unknown ones"
+        keys = {*other, *self.settings}
+        return ", ".join(sorted(k for k in keys if other.get(k) != self.settings.get(k)))
 
     def _read_checkpoint(self, steps_max: int) -> int:
         """Load the checkpoint; return after how many steps it was made, 0 without one."""
@@ -249,34 +306,56 @@ class Journal:
         head_end = content.find(b"\n", len(MAGIC))
         if not content.startswith(MAGIC) or head_end < 0:
             raise JournalError(f"{self.checkpoint_path}: this is no checkpoint")
-        head = json.loads(content[len(MAGIC) : head_end])
         state = content[head_end + 1 :]
-        is_whole = hashlib.sha256(state).hexdigest() == head["sha256"]
-        if head["settings_sha256"] != self.sha256 or not is_whole or head["steps"] > steps_max:
+        steps = self._steps_of(content[len(MAGIC) : head_end], state)
+        if steps is None or steps > steps_max:
             raise JournalError(
                 f"{self.checkpoint_path}: damaged, or of another run; without it, --resume begins "
                 "from the start"
             )
         self._state = state
-        return int(head["steps"])
+        return steps
+
+    def _steps_of(self, head: bytes, state: bytes) -> int | None:
+        """Return the steps of a checkpoint; None when it is damaged or of another run."""
+        try:
+            found = json.loads(head)
+        except (ValueError, RecursionError):
+            return None
+        wanted = {"settings_sha256": self.sha256, "sha256": hashlib.sha256(state).hexdigest()}
+        if not isinstance(found, dict) or not found.items() >= wanted.items():
+            return None
+        steps = found.get("steps")
+        return steps if _is_count(steps) else None
 
     def _rewrite(self, lines: list[dict[str, Any]]) -> None:
         """Write the header and these lines, and go on behind them."""
         self.close()
         head = {"schema": SCHEMA, "settings_sha256": self.sha256, "settings": self.settings}
-        text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in [head, *lines])
-        write_atomically(self.path, text.encode())
-        self._handle = os.open(self.path, os.O_WRONLY | os.O_APPEND)
+        texts, self._sum = [], ""
+        for line in [head, *lines]:
+            text, self._sum = sealed(line, self._sum)
+            texts.append(text + b"\n")
+        write_atomically(self.path, b"".join(texts))
+        try:
+            self._handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        except OSError as error:
+            raise WriteError(f"cannot write {self.path}: {error.strerror}") from error
 
     def _write(self, line: dict[str, Any]) -> None:
         """Append one line, by one call."""
         if self._handle is None:
             raise JournalError(f"{self.path}: closed")
-        content = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+        text, self._sum = sealed(line, self._sum)
+        content = text + b"\n"
         try:
             while content:
                 content = content[os.write(self._handle, content) :]
             if not self.is_virtual:
                 os.fsync(self._handle)
         except OSError as error:
-            raise OutputError(f"cannot write {self.path}: {error.strerror}") from error
+            raise WriteError(f"cannot write {self.path}: {error.strerror}") from error
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -6,14 +6,13 @@ import contextlib
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from opennandlab import _core
 from opennandlab.errors import OpenNandLabError, OutputError
 from opennandlab.pts import document as documents
 from opennandlab.pts.engine import CHECKPOINT_S, Bench
+from opennandlab.pts.folder import NOWHERE, Place
 from opennandlab.pts.journal import Journal
 from opennandlab.pts.plan import Plan, Settings, Test, make_plan
 from opennandlab.pts.record import Watcher
@@ -35,61 +34,22 @@ class Cut(KeyboardInterrupt):
 
 
 class BrokenError(OpenNandLabError):
-    """A target that failed in the middle of a test.
+    """A target, or the output directory, that failed in the middle of a test.
 
     Args:
         error: What it said.
         document: What had been measured until then, marked `partial`.
+        is_saved: Whether that part lies in the output directory; a full disk takes no more.
     """
 
-    def __init__(self, error: OpenNandLabError, document: dict[str, Any]) -> None:
+    def __init__(
+        self, error: OpenNandLabError, document: dict[str, Any], *, is_saved: bool = True
+    ) -> None:
         """Carry the part that is done."""
         super().__init__(str(error))
         self.error = error
         self.document = document
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a run leaves its files.
-
-    Args:
-        folder: Output directory; None for nowhere.
-        resume: Whether to go on with the run that was cut there.
-    """
-
-    folder: Path | None = None
-    resume: bool = False
-
-
-def prepare(place: Place, names: list[str]) -> None:
-    """Refuse an output directory that is another run's, and make a new one.
-
-    Args:
-        place: Where the run is to leave its files.
-        names: Of its documents.
-
-    Raises:
-        OutputError: with what is in the way.
-    """
-    folder = place.folder
-    if folder is None:
-        return
-    if folder.exists() and not folder.is_dir():
-        raise OutputError(f"cannot write into {folder}: it is a file; give a directory")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        found = sorted(path.name for path in folder.iterdir())
-    except OSError as error:
-        raise OutputError(f"cannot write into {folder}: {error.strerror}") from error
-    if not found or place.resume:
-        return
-    own = [name for name in names if (folder / f"{name}.journal.jsonl").exists()]
-    hint = "go on with that run by --resume, or give" if own else "give"
-    raise OutputError(
-        f"{folder} is not empty ({', '.join(found[:3])}{', …' if len(found) > 3 else ''}): "
-        f"{hint} an empty directory"
-    )
+        self.is_saved = is_saved
 
 
 def run_test(  # noqa: PLR0913 (all by name but two)
@@ -97,7 +57,7 @@ def run_test(  # noqa: PLR0913 (all by name but two)
     target: Target,
     *,
     settings: Settings,
-    place: Place = Place(),
+    place: Place = NOWHERE,
     name: str | None = None,
     watch: Watcher | None = None,
     checkpoint_s: float = CHECKPOINT_S,
@@ -108,14 +68,14 @@ def run_test(  # noqa: PLR0913 (all by name but two)
         test: Which one.
         target: What is measured; it stays open.
         settings: What the user asked for.
-        place: Where the files are left; see `prepare`.
+        place: Where the files are left; `folder.prepared` keeps other runs out.
         name: Of the document; default: of the test.
         watch: Called before, during and after each step.
         checkpoint_s: Wall time between states of a simulated drive that are kept.
 
     Raises:
         Cut: on Ctrl-C, with the partial document.
-        BrokenError: when the target fails, with the partial document.
+        BrokenError: when the target or the output fails, with the partial document.
         ConfigError: for settings that this test on this target cannot have.
         JournalError: for a run that cannot be resumed.
     """
@@ -129,34 +89,68 @@ def run_test(  # noqa: PLR0913 (all by name but two)
     _open_journal(journal, place)
     bench = Bench(target, plan, journal, watch, checkpoint_s)
     bench.steps_max = rehearse(plan, target, is_steady=False).steps if watch else None
-    began = time.monotonic()
-    interrupted = journal is not None and journal.resumed and not target.is_virtual
-
-    def finish(outcome: dict[str, Any] | None) -> dict[str, Any]:
-        bench.progress.elapsed_s = time.monotonic() - began
-        document = documents.build(bench, outcome, name=named, interrupted=interrupted)
-        if place.folder is not None:
-            documents.save(document, place.folder)
-            documents.save_run(place.folder, named, bench.progress.elapsed_s)
-        return document
-
+    was_cut = journal is not None and journal.resumed and not target.is_virtual
+    papers = _Papers(bench, place, named, interrupted=was_cut)
     try:
         outcome = test.run(bench)
         bench.close()
-        document = finish(outcome)
+        document = papers.build(outcome)
+        papers.save(document)
     except KeyboardInterrupt:
         with _undisturbed():
-            bench.keep_state()
-            raise Cut(finish(None)) from None
+            document, problem = papers.save_part()
+        if problem is not None:
+            raise BrokenError(problem, document, is_saved=False) from None
+        raise Cut(document) from None
     except OpenNandLabError as error:
-        bench.keep_state()
-        raise BrokenError(error, finish(None)) from error
+        document, problem = papers.save_part()
+        raise BrokenError(error, document, is_saved=problem is None) from error
     finally:
         if journal is not None:
             journal.close()
     if journal is not None:
         journal.finish()
     return document
+
+
+class _Papers:
+    """The document of a run, whole or in part, and where it goes.
+
+    Args:
+        bench: What there is to tell.
+        place: Where the files are left.
+        name: Of the document.
+        interrupted: Whether a real drive was measured in two goes.
+    """
+
+    def __init__(self, bench: Bench, place: Place, name: str, *, interrupted: bool) -> None:
+        """Begin to count the time."""
+        self._bench = bench
+        self._folder = place.folder
+        self._name = name
+        self._interrupted = interrupted
+        self._began = time.monotonic()
+
+    def build(self, outcome: dict[str, Any] | None) -> dict[str, Any]:
+        """Return the document; without an outcome it is partial."""
+        self._bench.progress.elapsed_s = time.monotonic() - self._began
+        return documents.build(self._bench, outcome, name=self._name, interrupted=self._interrupted)
+
+    def save(self, document: dict[str, Any]) -> None:
+        """Write it, where there is a place for it."""
+        if self._folder is not None:
+            documents.save(document, self._folder)
+            documents.save_run(self._folder, self._name, self._bench.progress.elapsed_s)
+
+    def save_part(self) -> tuple[dict[str, Any], OutputError | None]:
+        """Save what is done as far as that works; return it, and why it does not."""
+        document = self.build(None)
+        try:
+            self._bench.keep_state()
+            self.save(document)
+        except OutputError as error:
+            return document, error
+        return document, None
 
 
 def reclaim_s(target: Target) -> float:

@@ -15,9 +15,10 @@ from opennandlab.canonical import digest, readable_json
 from opennandlab.errors import ConfigError
 from opennandlab.files import write_atomically
 from opennandlab.pts.document import SUITE_SCHEMA
+from opennandlab.pts.folder import Place
 from opennandlab.pts.plan import Settings, Test
 from opennandlab.pts.record import Watcher
-from opennandlab.pts.runner import Place, run_test
+from opennandlab.pts.runner import run_test
 from opennandlab.targets.base import Target
 from opennandlab.targets.opening import Request, open_target, parse_size
 

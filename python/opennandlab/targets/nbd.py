@@ -90,7 +90,7 @@ class NbdTarget(FioTarget):
         if not self.export.can_trim:
             return self.write_zeros()
         files = self.files("trim")
-        files.job.write_text(trim_text(place), encoding="utf-8")
+        self.write_job(files, trim_text(place))
         self.fio_output(files, Terms(status_s=PROGRESS_S))
         return Purge(
             "trim of the whole export", is_purge=True, note="what a trim erases is up to the server"

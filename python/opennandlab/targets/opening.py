@@ -13,8 +13,10 @@ opens a device for writing.
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +32,15 @@ from opennandlab.targets.base import (
     Watcher,
 )
 from opennandlab.targets.consent import NONE, Consent
+from opennandlab.targets.names import check_name
 
 ACCEPTED = (
     "accepted: sim:PRESET|FILE, file:PATH[?size=1GiB], /dev/…, nbd+unix:///EXPORT?socket=PATH"
 )
 UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 SECTOR_BYTES = 512
+# The largest offset of a file: 63 bits.
+SIZE_MAX = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -111,8 +116,8 @@ def sketch(request: Request) -> Target:
         return _simulated(request)
     if kind == "file":
         path, size_bytes = file_parts(request.text)
-        if path.is_file() and path.stat().st_size:
-            size_bytes = path.stat().st_size
+        check_name(str(path))
+        size_bytes = _held_bytes(request.text, path) or size_bytes
         if size_bytes is None:
             raise TargetError(
                 f"{request.text}: there is no such file; file:{path}?size=1GiB makes one"
@@ -128,6 +133,17 @@ def sketch(request: Request) -> Target:
 
     export = negotiate(parse_address(request.text))
     return Sketch(kind, request.text, export.size_bytes, SECTOR_BYTES)
+
+
+def _held_bytes(text: str, path: Path) -> int:
+    """Return the size of a regular file; 0 when there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise TargetError(f"{text}: {error.strerror or error}") from error
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
 
 
 def file_parts(text: str) -> tuple[Path, int | None]:
@@ -159,11 +175,15 @@ def parse_size(text: str) -> int:
     >>> parse_size("1.5KiB")
     1536
     """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)", text.strip())
     if not match or match[2] not in UNITS:
         units = ", ".join(unit for unit in UNITS if unit)
         raise ConfigError("size", f"`{text}` is not understood; accepted: a number and {units}")
-    return int(float(match[1]) * UNITS[match[2]])
+    # Exact, whatever the number of digits: a float has room for 16 of them.
+    size = Decimal(match[1]) * UNITS[match[2]]
+    if size > SIZE_MAX:
+        raise ConfigError("size", f"`{text}` is more than a file or drive can have (8 EiB)")
+    return int(size)
 
 
 def _simulated(request: Request) -> Target:

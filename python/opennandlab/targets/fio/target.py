@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from opennandlab.errors import WriteError
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import (
     Limit,
@@ -96,9 +97,13 @@ class FioTarget(Target):
         """Find fio and a place for its files."""
         self.name = name
         self.fio = fio or find_fio()
-        self.folder = folder or Path(tempfile.mkdtemp(prefix="opennandlab-fio-"))
-        self._is_own_folder = folder is None
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder = folder or Path(tempfile.mkdtemp(prefix="opennandlab-fio-"))
+            self._is_own_folder = folder is None
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            where = folder or tempfile.gettempdir()
+            raise WriteError(f"cannot write into {where}: {error.strerror or error}") from error
         # After a resumed run, numbers go on.
         used = [int(path.name[:4]) for path in self.folder.glob("[0-9][0-9][0-9][0-9]-*.fio")]
         self._number = max(used, default=-1) + 1
@@ -175,7 +180,7 @@ class FioTarget(Target):
     ) -> list[parse.Totals]:
         """Run one process of fio; return its running totals, the last one at the end."""
         files = self.files(_label(stimulus))
-        files.job.write_text(job.job_text(place, stimulus, leg, seed), encoding="utf-8")
+        self.write_job(files, job.job_text(place, stimulus, leg, seed))
         seconds = None if leg.seconds is None else leg.seconds + leg.ramp_s
         status = sample_s if sample_s is not None else (PROGRESS_S if seconds is None else None)
         terms = Terms(seconds, status, readonly=round(stimulus.read_pct) == 100)
@@ -187,6 +192,17 @@ class FioTarget(Target):
                 f"job file: {files.job}"
             )
         return series
+
+    def write_job(self, files: Files, text: str) -> None:
+        """Write a job file.
+
+        Raises:
+            WriteError: as on a full disk.
+        """
+        try:
+            files.job.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise WriteError(f"cannot write {files.job}: {error.strerror or error}") from error
 
     def files(self, label: str) -> Files:
         """Return the names for the next process."""
@@ -216,7 +232,7 @@ class FioTarget(Target):
         """
         try:
             code = run_fio(self.fio, files, terms, watch or _nobody)
-        except TargetError as error:
+        except (TargetError, OSError) as error:
             self._failed = True
             raise TargetError(f"{self.name}: {error}") from error
         said = _read(files.messages).strip()
@@ -246,7 +262,7 @@ class FioTarget(Target):
         """Write zeros over everything: the last resort, which is no purge."""
         place = self.place()
         files = self.files("zeros")
-        files.job.write_text(job.zeros_text(place), encoding="utf-8")
+        self.write_job(files, job.zeros_text(place))
         self.fio_output(files, Terms(status_s=PROGRESS_S))
         return Purge(
             method="zeros over the whole range",
@@ -268,7 +284,7 @@ class FioTarget(Target):
         with marked(self.name, sector) as marker:
             for place in places:
                 files = self.files(f"probe-{place.engine}")
-                files.job.write_text(job.probe_text(place, marker), encoding="utf-8")
+                self.write_job(files, job.probe_text(place, marker))
                 try:
                     self.fio_output(files, Terms(seconds_max=1.0, readonly=True))
                 except FioError as caught:
