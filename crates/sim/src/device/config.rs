@@ -312,6 +312,13 @@ mod tests {
                 "parity is computed",
             ),
             (
+                // A drive with both broke the rules of the flash: slots of one page went to pages
+                // of their own inside the die.
+                r#"{"copyback": {}, "compression": {"data": "file", "ratio": 0.5}}"#,
+                "ftl.copyback",
+                "moves a whole page",
+            ),
+            (
                 r#"{"copyback": {}, "write_frontiers": {"kind": "hot_cold", "fraction": 0.5}}"#,
                 "ftl.copyback",
                 "hot_cold",

@@ -403,6 +403,12 @@ impl super::FtlConfig {
                 "parity protects whole pages, and compressed data shares them; accepted: none \
                  with ftl.parity",
             )),
+            _ if ratio < 1.0 && self.copyback.is_some() => Err(ConfigError::new(
+                "copyback",
+                "a copy inside the die moves a whole page, and compressed data shares its page \
+                 with data that may be dead; accepted: none where ftl.compression has a ratio \
+                 below 1",
+            )),
             _ => Ok(()),
         }
     }

@@ -2,6 +2,12 @@
 //!
 //! Collection is as late as possible: a victim is taken when the open block is full and only the
 //! reserve is erased. A sink that collects in steps is told to wait instead; see `steps`.
+//!
+//! Invariant: where one collection can fill two open blocks (`hot_cold`, with victims that static
+//! wear leveling has mixed), making room ends with the whole reserve erased, not merely with room
+//! in the block that was full. Then the erased blocks and the two open ones hold at least two
+//! blocks of free pages all the time, so of a victim's pages at most one kind can lack a block when
+//! one block is left.
 
 use super::gc::BlockView;
 use super::pool::{BlockState, Frontier, HOST_FRONTIER};
@@ -83,14 +89,17 @@ impl Ftl {
             }
             let pool = &self.pools[die];
             let spare = pool.erased.len() > pool.reserve;
+            // Collecting a block with pages of both kinds opens two blocks and gives back one.
+            let is_short = pool.erased.len() < pool.reserve && self.placement.splits(Source::Gc);
             let is_full = stream.is_none_or(|stream| pool.frontiers[stream].is_full());
             if spare && !worn.is_empty() {
                 self.retire(sink, die, worn.pop().expect("it is not empty"));
             } else if is_full && spare {
                 let Some(stream) = stream else { return Ok(()) };
                 self.open(sink, die, stream, Source::Host);
-            } else if is_full || !worn.is_empty() {
+            } else if is_full || is_short || !worn.is_empty() {
                 let victim = if tries_left > 0 { self.choose(die) } else { None };
+                let victim = victim.filter(|&victim| self.has_room_for(die, victim));
                 let Some(victim) = victim else {
                     return if is_full { Err(NoRoom::WornOut) } else { Ok(()) };
                 };
@@ -112,6 +121,21 @@ impl Ftl {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether the live pages of a victim are sure to find room; if not, it is a candidate again.
+    /// Only a pool at its end of life lacks it.
+    fn has_room_for(&mut self, die: usize, victim: u32) -> bool {
+        let live_count = self.map.live_counts[victim as usize];
+        let pool = &mut self.pools[die];
+        let free_pages = |stream: usize| pool.frontiers[stream].limit - pool.frontiers[stream].next;
+        let opens_two = u32::from(live_count) >= free_pages(0) + free_pages(1) + 2;
+        let has_room =
+            !self.placement.splits(Source::Gc) || pool.erased.len() >= 1 + u32::from(opens_two);
+        if !has_room {
+            pool.policy.closed(victim - pool.first_block, live_count, self.host_clock);
+        }
+        has_room
     }
 
     /// Goes on behind a full stretch of a stream's open block: programs its parity page, or closes
