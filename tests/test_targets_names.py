@@ -5,7 +5,9 @@ Loop devices here are made from files of the test; see `real_drives`.
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -14,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from opennandlab.reports.pts.csv import text_of
+from opennandlab.reports.pts.model import Table
 from opennandlab.targets.base import Limit, Stimulus, TargetError
 from opennandlab.targets.consent import Consent
 from opennandlab.targets.device import DeviceTarget
@@ -247,3 +251,25 @@ def test_names_that_no_report_can_hold_are_refused(name, tmp_path):
 
 def test_what_a_device_says_of_itself_is_one_plain_line():
     assert printable("DRIVE\x1b]0;x\x07\n 2\udcff") == "DRIVE?]0;x? 2?"
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+cmd|x", "'+cmd|x"),
+        ("-2+3", "'-2+3"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\t=1", "'\t=1"),
+        ("\N{FULLWIDTH EQUALS SIGN}1", "'\N{FULLWIDTH EQUALS SIGN}1"),
+        ("-3.5", "-3.5"),
+        ("+1e6", "+1e6"),
+        ("file:a;b", "file:a;b"),
+        ("", ""),
+    ],
+)
+def test_no_name_is_a_formula_in_a_table(text, field):
+    """A label that began with `-` went into CSV as it was, and a spreadsheet would run it."""
+    written = text_of(Table("t", "T", ("name",), ((text,),)))
+    rows = list(csv.reader(io.StringIO(written)))
+    assert rows[1:] in ([[field]], [[]])

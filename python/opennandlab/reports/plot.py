@@ -267,7 +267,8 @@ def _loop(document: ResultDocument) -> str:
 
 
 def _section(index: int, section: Section) -> str:
-    data = json.dumps(section.figure, allow_nan=False).replace("</", "<\\/")
+    # No name can end the element, nor begin a comment or another element in it.
+    data = json.dumps(section.figure, allow_nan=False).replace("<", "\\u003c")
     note = f'<p class="lead">{escape(section.note)}</p>' if section.note else ""
     numbers = section.numbers if isinstance(section.numbers, str) else _table(*section.numbers)
     return (

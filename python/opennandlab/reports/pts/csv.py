@@ -18,6 +18,12 @@ from opennandlab.files import write_atomically
 from opennandlab.reports.pts.model import Cell, Report, Table, numbers
 from opennandlab.reports.pts.source import CellRow, Measured
 
+# What a spreadsheet takes for the beginning of a formula, or leaves out before one.
+FORMULA = set("=+-@\t\r\n\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}") | set(
+    "\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}"
+)
+NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
+
 
 def write(report: Report, measured: Sequence[Measured | None], folder: Path) -> list[Path]:
     """Write the files of a report into a folder, which is made where it is missing.
@@ -84,8 +90,9 @@ def _field(cell: Cell) -> str:
     if isinstance(cell, float):
         return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
     text = str(cell)
-    # A spreadsheet would run what begins like a formula.
-    return f"'{text}" if text[:1] in {"=", "+", "@"} else text
+    # A spreadsheet would run what begins like a formula; a number may have a sign.
+    is_formula = text[:1] in FORMULA and not NUMBER.fullmatch(text)
+    return f"'{text}" if is_formula else text
 
 
 def safe(name: str) -> str:
