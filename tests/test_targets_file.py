@@ -29,7 +29,7 @@ from opennandlab.targets.consent import Consent
 from opennandlab.targets.file import FileTarget
 from opennandlab.targets.fio import job
 from opennandlab.targets.fio import target as target_module
-from opennandlab.targets.fio.runner import Fio
+from opennandlab.targets.fio.runner import Fio, find_fio
 from opennandlab.targets.nbd import NbdTarget
 from opennandlab.targets.nbd_wire import negotiate, parse_address
 from real_drives import Serve, needs_fio, needs_nbdkit, servers
@@ -320,6 +320,38 @@ def test_a_file_that_holds_something_is_used_with_consent(tmp_path):
     target.close()
     assert not target.folder.exists()
     assert held.exists()
+
+
+@needs_fio
+def test_fio_chooses_its_clock_once(tmp_path):
+    """A third of a short leg went by while fio tried its clocks, in each process anew."""
+    target = FileTarget(tmp_path / "a.img", 4 * MIB, folder=tmp_path / "one")
+    clock = target.place().clock
+    assert clock in {"cpu", "clock_gettime"}
+    found = target.run(Stimulus("random", 100), Limit(ios=10), seed=1)
+    target.close()
+    assert found.ios == 10
+    (text,) = [path.read_text() for path in (tmp_path / "one").glob("*-t1-q1.fio")]
+    assert f"\nclocksource={clock}\n" in text
+
+
+@needs_fio
+def test_a_fio_that_does_not_tell_its_clock_chooses_it_each_time(tmp_path):
+    real = find_fio()
+    script = tmp_path / "fio"
+    script.write_text(
+        '#!/bin/sh\ncase "$*" in *--debug*) '
+        "echo 'fio: debug tracing not included in build' >&2; exit 1;; esac\n"
+        f'exec {real.path} "$@"\n'
+    )
+    script.chmod(0o755)
+    quiet = Fio(str(script), real.version)
+    target = FileTarget(tmp_path / "a.img", 4 * MIB, folder=tmp_path / "two", fio=quiet)
+    assert target.place().clock is None
+    target.run(Stimulus("random", 100), Limit(ios=10), seed=1)
+    target.close()
+    (text,) = [path.read_text() for path in (tmp_path / "two").glob("*-t1-q1.fio")]
+    assert "clocksource" not in text
 
 
 @needs_fio

@@ -22,6 +22,9 @@ from opennandlab.targets.base import Requests, Sample
 
 # A document begins with the version, whatever notes stand before it.
 START = re.compile(r'^\{\s*"fio version"', re.MULTILINE)
+# fio's numbers of clocks; the first, gettimeofday, is none that it chooses by itself.
+CLOCK = re.compile(r"gettime: clocksource=(\d)")
+CLOCKS = {"2": "clock_gettime", "3": "cpu"}
 
 
 class OutputError(ValueError):
@@ -90,6 +93,16 @@ def _decoded(text: str, start: int) -> tuple[dict[str, Any], int]:
     except (ValueError, RecursionError) as error:
         raise OutputError(f"the output of fio is cut off or damaged: {error}") from error
     return document, end
+
+
+def clock(text: str) -> str | None:
+    """Return the `clocksource` that fio chose, of an output with `--debug=time`; None if unknown.
+
+    >>> clock("time     4711 gettime: clocksource=3")
+    'cpu'
+    """
+    found = CLOCK.search(text)
+    return CLOCKS.get(found[1]) if found else None
 
 
 def totals(document: dict[str, Any]) -> Totals:

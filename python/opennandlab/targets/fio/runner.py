@@ -76,11 +76,13 @@ class Terms:
         seconds_max: The most that the job itself can take; None when only its size ends it.
         status_s: How often fio writes its counters into the output; None for at the end only.
         readonly: Whether fio refuses to write, whatever the job file says.
+        tells_clock: Whether fio says in its output which clock it measures with.
     """
 
     seconds_max: float | None = None
     status_s: float | None = None
     readonly: bool = False
+    tells_clock: bool = False
 
 
 def find_fio(name: str = "fio") -> Fio:
@@ -131,6 +133,8 @@ def run_fio(fio: Fio, files: Files, terms: Terms, watch: Told) -> int:
         command.append(f"--status-interval={max(1, round(terms.status_s * 1e3))}ms")
     if terms.readonly:
         command.append("--readonly")
+    if terms.tells_clock:
+        command.append("--debug=time")
     guard = _program("setpriv")
     prefix = [guard, "--pdeathsig", "KILL"] if guard else []
     with files.messages.open("wb") as messages:

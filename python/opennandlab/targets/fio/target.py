@@ -17,7 +17,7 @@ import tempfile
 import time
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -47,6 +47,8 @@ ENGINES = ("io_uring", "libaio", "posixaio")
 OTHER_DATA = errno.EILSEQ
 # How often fio tells how far it is, where only its size ends a leg.
 PROGRESS_S = 5.0
+# What a fio that was built without it says of `--debug`.
+NO_DEBUG = "debug tracing not included"
 
 
 class FioError(TargetError):
@@ -286,7 +288,7 @@ class FioTarget(Target):
                 files = self.files(f"probe-{place.engine}")
                 self.write_job(files, job.probe_text(place, marker))
                 try:
-                    self.fio_output(files, Terms(seconds_max=1.0, readonly=True))
+                    text = self._probed(files)
                 except FioError as caught:
                     if OTHER_DATA in caught.numbers:
                         raise TargetError(
@@ -296,8 +298,18 @@ class FioTarget(Target):
                     error = caught
                     continue
                 self._failed = False
-                return place
+                return replace(place, clock=parse.clock(text))
         raise TargetError(f"{self.name}: no engine of fio can read it; {error}") from error
+
+    def _probed(self, files: Files) -> str:
+        """Run a probe and return what fio wrote, its clock included where it tells that."""
+        terms = Terms(seconds_max=1.0, readonly=True, tells_clock=True)
+        try:
+            return self.fio_output(files, terms)
+        except FioError as error:
+            if NO_DEBUG not in str(error):
+                raise
+            return self.fio_output(files, replace(terms, tells_clock=False))
 
 
 def _nobody(_seconds: float, _moved: int) -> None:
