@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from fake_target import FakeTarget
 from opennandlab.canonical import digest
+from opennandlab.documents.record import plain
 from opennandlab.errors import OutputError
 from opennandlab.pts import TESTS, Place, Settings, run_test
 from opennandlab.pts.document import to_bytes
@@ -52,7 +53,7 @@ def document(
     test: str = "iops", target: FakeTarget | None = None, **changes: Any
 ) -> dict[str, Any]:
     chosen = Settings(**{"time_base": "smoke", **changes})
-    return run_test(TESTS[test], target or FakeTarget(), settings=chosen)
+    return plain(run_test(TESTS[test], target or FakeTarget(), settings=chosen))
 
 
 def rows(found: dict[str, Any]) -> list[dict[str, Any]]:
@@ -186,7 +187,7 @@ SEQUENCE = [5000, 3900, 3100, 2500, 2100, 1850, 1700, 1610, 1560, 1530, 1515, 15
 def test_the_search_ends_at_the_first_steady_round():
     found, _ = rounds_of({0: SEQUENCE})
     assert (found.attained, found.count, found.window) == (True, 12, [8, 9, 10, 11, 12])
-    entry = found.to_dicts()[0]
+    entry = plain(found.records())[0]
     assert entry["round"] == 12
     assert len(entry["values_by_round"]) == 12
     assert entry["values"] == pytest.approx(SEQUENCE[7:])
@@ -197,13 +198,13 @@ def test_all_tracked_values_must_be_steady_in_the_same_window():
     flat = [100.0] * 12
     found, _ = rounds_of({0: flat, 1: SEQUENCE})
     assert found.count == 12
-    entries = found.to_dicts()
+    entries = plain(found.records())
     assert [entry["attained"] for entry in entries] == [True, True]
     # One that was steady early and is not at the end keeps the search going.
     late = [100.0] * 8 + [200, 300, 400, 500.0]
     found, _ = rounds_of({0: late, 1: SEQUENCE}, ss_max_rounds=12)
     assert not found.attained
-    assert [entry["steady"] for entry in found.to_dicts()] == [False, True]
+    assert [entry["steady"] for entry in plain(found.records())] == [False, True]
 
 
 def test_after_the_last_round_it_is_not_attained_and_the_window_is_the_last_five():
@@ -211,7 +212,7 @@ def test_after_the_last_round_it_is_not_attained_and_the_window_is_the_last_five
     found, _ = rounds_of({0: rising})
     assert (found.attained, found.count) == (False, 25)
     assert found.window == [21, 22, 23, 24, 25]
-    entry = found.to_dicts()[0]
+    entry = plain(found.records())[0]
     assert entry["round"] is None
     assert entry["rounds_max"] == 25
     assert found.mean(0, "iops") == pytest.approx(sum(rising[20:]) / 5)
@@ -226,7 +227,7 @@ def test_rounds_after_the_fifth_can_be_asked_for():
 def test_zeros_are_an_error_and_never_steady():
     found, bench = rounds_of({0: [0.0] * 5}, ss_max_rounds=5)
     assert not found.attained
-    assert found.to_dicts()[0]["reason"] == "invalid"
+    assert plain(found.records())[0]["reason"] == "invalid"
     assert any("zero" in text for text in bench.record.warnings)
 
 
@@ -318,8 +319,8 @@ def test_a_rehearsal_counts_what_the_run_does():
     target = FakeTarget()
     found = document("dirth", target)
     plan = make_plan(TESTS["dirth"], Settings(time_base="smoke"), FakeTarget())
-    least = rehearse(plan, target, is_steady=True)
-    most = rehearse(plan, target, is_steady=False)
+    least = rehearse(TESTS["dirth"], plan, target, is_steady=True)
+    most = rehearse(TESTS["dirth"], plan, target, is_steady=False)
     assert least.phases["round"] == [5, 250]
     assert most.phases["round"] == [25, 1250]
     assert least.steps <= target.calls <= most.steps
@@ -444,13 +445,13 @@ def test_on_a_real_drive_the_round_is_run_again_and_the_document_says_so(tmp_pat
     interrupted("iops", Real, tmp_path, 57 + 10, SMOKE, checkpoint_s=0.0)
     target = Real()
     found = run_test(TESTS["iops"], target, settings=SMOKE, place=Place(tmp_path, resume=True))
-    assert found["header"]["interrupted"]
-    assert "interrupted and resumed" in found["header"]["deviations"]
+    assert found.header.interrupted
+    assert "interrupted and resumed" in found.header.deviations
     # Neither purge nor preconditioning nor the first round were done again, the second was, whole.
     first = target.asked[0][0]
     assert (first.read_pct, first.block_bytes) == (100, 1024 * KIB)
-    assert len(target.asked) == len(found["cells"]["rows"]) - 56
-    assert {"created", "run", "tool"} <= set(found)
+    assert len(target.asked) == len(found.cells.rows) - 56
+    assert {"created", "run", "tool"} <= set(plain(found))
 
 
 def test_on_a_real_drive_a_run_cut_before_its_first_round_begins_with_the_purge(tmp_path):
@@ -509,9 +510,9 @@ def test_a_target_that_fails_leaves_its_part(tmp_path):
 
     with pytest.raises(BrokenError, match="gone") as failed:
         run_test(TESTS["iops"], Vanishing(), settings=SMOKE, place=Place(tmp_path))
-    assert failed.value.document["partial"]
-    assert len(failed.value.document["cells"]["rows"]) == 100
-    assert len(failed.value.document["steady_state"]) == 3
+    assert failed.value.document.partial
+    assert len(failed.value.document.cells.rows) == 100
+    assert len(failed.value.document.steady_state) == 3
     assert (tmp_path / "iops.journal.jsonl").exists()
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from opennandlab.documents.record import plain
 from opennandlab.pts import TESTS, Place, Settings, run_test
 from opennandlab.pts.runner import BrokenError
 from opennandlab.targets.base import Target
@@ -64,7 +65,7 @@ def check(found: dict[str, Any]) -> None:
 def test_a_short_test_of_a_file(tmp_path):
     target = opened(tmp_path, "32MiB")
     try:
-        found = run_test(TESTS["independence"], target, settings=SMOKE)
+        found = plain(run_test(TESTS["independence"], target, settings=SMOKE))
     finally:
         target.close()
     check(found)
@@ -97,7 +98,7 @@ def test_a_break_of_a_file_is_gone_on_from_and_said(tmp_path):
     target = opened(tmp_path, "32MiB")
     try:
         again = Place(tmp_path / "run", resume=True)
-        found = run_test(TESTS["independence"], target, settings=SMOKE, place=again)
+        found = plain(run_test(TESTS["independence"], target, settings=SMOKE, place=again))
     finally:
         target.close()
     check(found)
@@ -111,7 +112,7 @@ def test_every_test_on_a_gibibyte(tmp_path):
         (tmp_path / name).mkdir()
         target = opened(tmp_path / name, "1GiB")
         try:
-            check(run_test(TESTS[name], target, settings=SMOKE))
+            check(plain(run_test(TESTS[name], target, settings=SMOKE)))
         finally:
             target.close()
             target.path.unlink()  # type: ignore[attr-defined]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fake_target import FakeTarget
+from opennandlab.documents.record import plain
 from opennandlab.pts import STANDARD, TESTS, Settings, run_test
 from opennandlab.pts.demand import Combination, order, points
 from opennandlab.pts.evenness import evenness
@@ -25,7 +26,7 @@ MIB = 1 << 20
 
 def document(test: str, target: FakeTarget | None = None, **changes: Any) -> dict[str, Any]:
     chosen = Settings(**{"time_base": "smoke", **changes})
-    return run_test(TESTS[test], target or FakeTarget(), settings=chosen)
+    return plain(run_test(TESTS[test], target or FakeTarget(), settings=chosen))
 
 
 def rows(found: dict[str, Any]) -> list[dict[str, Any]]:
@@ -361,10 +362,10 @@ def test_the_surface_has_12_sizes_and_11_mixes():
 
 def test_evenness_of_known_samples():
     found = evenness([100.0, 100.0, 40.0, 160.0])
-    assert found["iops_mean"] == 100
-    assert found["cv"] == pytest.approx(math.sqrt(7200 / 4) / 100)
-    assert found["share_below_half"] == 0.25
-    assert evenness([])["samples"] == 0
+    assert found.iops_mean == 100
+    assert found.cv == pytest.approx(math.sqrt(7200 / 4) / 100)
+    assert found.share_below_half == 0.25
+    assert evenness([]).samples == 0
 
 
 def test_stability_takes_samples_in_time():

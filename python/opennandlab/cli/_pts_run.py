@@ -12,12 +12,13 @@ from opennandlab.cli._progress import shown
 from opennandlab.cli._pts_options import Asked
 
 if TYPE_CHECKING:
+    from opennandlab.documents.pts import PtsDocument, Varied
     from opennandlab.pts.folder import Place
     from opennandlab.pts.record import Progress
     from opennandlab.pts.suite import Job, Suite
 
 
-def execute(wanted: Asked, name: str, jobs: list["Job"], varied: dict[str, Any] | None) -> None:
+def execute(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None") -> None:
     """Run jobs, print their tables, and end with the exit code of the outcome."""
     from opennandlab.errors import OutputError
     from opennandlab.pts.folder import Place
@@ -35,7 +36,7 @@ def execute(wanted: Asked, name: str, jobs: list["Job"], varied: dict[str, Any] 
         )
     suite = Suite(name, varied=varied)
 
-    def done(document: dict[str, Any]) -> None:
+    def done(document: "PtsDocument") -> None:
         if not wanted.quiet and not wanted.as_json:
             tables.show(document)
             typer.echo("")
@@ -73,18 +74,21 @@ def _held(wanted: Asked, place: "Place", names: list[str]) -> Iterator[None]:
 
 def _finish(wanted: Asked, suite: "Suite") -> None:
     """Print what comes after the tables."""
+    from opennandlab.documents.record import plain
+
     documents = list(suite.documents.values())
     if wanted.as_json:
         is_single = len(documents) == 1 and not suite.left_out
-        whole = {**suite.to_dict(), "documents": suite.documents}
-        terminal.emit_json(documents[0] if is_single else whole)
+        inner = {name: plain(document) for name, document in suite.documents.items()}
+        whole = {**plain(suite.document()), "documents": inner}
+        terminal.emit_json(plain(documents[0]) if is_single else whole)
     if wanted.quiet:
         return
     for name, reason in suite.left_out.items():
         terminal.note(f"warning: {name} was left out: {reason}", style="yellow")
     for document in documents:
-        for text in document["warnings"]:
-            terminal.note(f"warning: {document['name']}: {text}", style="yellow")
+        for text in document.warnings:
+            terminal.note(f"warning: {document.name}: {text}", style="yellow")
     if wanted.output is None:
         terminal.note("nothing was kept; --output DIR keeps all figures, for reports too")
     else:
@@ -93,17 +97,19 @@ def _finish(wanted: Asked, suite: "Suite") -> None:
 
 
 def _partial(
-    wanted: Asked, document: dict[str, Any], reason: str, code: int, *, is_saved: bool
+    wanted: Asked, document: "PtsDocument", reason: str, code: int, *, is_saved: bool
 ) -> None:
     """Say what is kept of a run that did not end, and end."""
     if wanted.as_json:
-        terminal.emit_json({**document, "error": {"exit_code": code, "message": reason}})
-    cells = len(document["cells"]["rows"])
+        from opennandlab.documents.record import plain
+
+        terminal.emit_json({**plain(document), "error": {"exit_code": code, "message": reason}})
+    cells = len(document.cells.rows)
     again = "the same command with --resume goes on"
     if wanted.output is None:
         kept = f"{cells} cells are lost; with --output DIR they would be kept"
     elif is_saved:
-        kept = f"{document['name']}.json in {wanted.output} is partial ({cells} cells); {again}"
+        kept = f"{document.name}.json in {wanted.output} is partial ({cells} cells); {again}"
     else:
         kept = (
             f"the part that is done ({cells} cells) cannot be saved; where its journal is, {again}"
@@ -133,8 +139,8 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
         except TargetError as error:
             terminal.stop(terminal.BROKEN, str(error), as_json=wanted.as_json)
         plan = make_plan(job.test, job.settings, target, reclaim_s(target))
-        least = rehearse(plan, target, is_steady=True)
-        most = rehearse(plan, target, is_steady=False)
+        least = rehearse(job.test, plan, target, is_steady=True)
+        most = rehearse(job.test, plan, target, is_steady=False)
         if not wanted.as_json and not wanted.quiet:
             tables.show_plan(job.name, least, most, target.capacity_bytes)
         plans.append(

@@ -1,12 +1,15 @@
 """Documents of standard tests on the terminal: tables, the steady state, the plan."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opennandlab.cli import _terminal as terminal
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from opennandlab.documents.pts import PtsDocument, Steady
+    from opennandlab.documents.pts import Table as DocumentTable
+    from opennandlab.documents.pts_results import Results
     from opennandlab.pts.rehearsal import Rehearsal
 
 NOTHING = "n/a"
@@ -23,100 +26,99 @@ def figure(value: object) -> str:
     return f"{value:,.0f}".replace(",", " ") if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def show(document: dict[str, Any]) -> None:
+def show(document: "PtsDocument") -> None:
     """Print a document: header, tables, steady state, results."""
     console = terminal.stdout()
     console.print(title(document), style="bold", markup=False, soft_wrap=True)
     for line in header_lines(document):
         console.print(line, markup=False, soft_wrap=True)
-    for found in document["tables"]:
+    for found in document.tables:
         console.print()
-        console.print(f"{found['title']} ({found['unit']})", markup=False)
+        console.print(f"{found.title} ({found.unit})", markup=False)
         console.print(grid(found))
-    if document["steady_state"]:
+    if document.steady_state:
         console.print()
         console.print("Steady state", markup=False)
-        console.print(steady_table(document["steady_state"]))
-    lines = result_lines(document["results"])
+        console.print(steady_table(document.steady_state))
+    lines = result_lines(document.results)
     if lines:
         console.print()
         for line in lines:
             console.print(line, markup=False, soft_wrap=True)
-    console.print(f"\ndigest {document['digest']}", markup=False)
+    console.print(f"\ndigest {document.digest}", markup=False)
 
 
-def title(document: dict[str, Any]) -> str:
+def title(document: "PtsDocument") -> str:
     """Return the first line of a document."""
-    head = document["header"]
-    mark = " (partial: interrupted)" if document["partial"] else ""
+    head = document.header
+    mark = " (partial: interrupted)" if document.partial else ""
     return (
-        f"{document['title']} of {head['target']['name']}: follows PTS-{head['profile']} "
-        f"{head['pts_version']}, conformance {head['conformance']}{mark}"
+        f"{document.title} of {head.target.name}: follows PTS-{head.profile} "
+        f"{head.pts_version}, conformance {head.conformance}{mark}"
     )
 
 
-def header_lines(document: dict[str, Any]) -> list[str]:
+def header_lines(document: "PtsDocument") -> list[str]:
     """Return what a reader of the tables must know."""
-    head = document["header"]
-    cell = head["time_base"]["cell"]
-    length = [f"{cell['seconds']:g} s"] if cell["seconds"] else []
-    length += [f"{cell['ios']} requests"] if cell["ios"] else []
-    part = head["active_range"]
+    head = document.header
+    cell = head.time_base.cell
+    length = [f"{cell.seconds:g} s"] if cell.seconds else []
+    length += [f"{cell.ios} requests"] if cell.ios else []
+    part = head.active_range
     amount = (
-        f" (of which {part['amount_bytes'] / 2**20:g} MiB in {part['segments']} segments)"
-        if part["amount_bytes"] is not None
+        f" (of which {part.amount_bytes / 2**20:g} MiB in {part.segments} segments)"
+        if part.amount_bytes is not None
         else ""
     )
     lines = [
         (
-            f"TC {head['threads']} / QD {head['queue_depth']}, active range "
-            f"{part['share']:.0%}{amount}, data {head['data']}, write cache "
-            f"{head['cache']['state']}, seed {head['seed']}"
+            f"TC {head.threads} / QD {head.queue_depth}, active range {part.share:.0%}{amount}, "
+            f"data {head.data}, write cache {head.cache.state}, seed {head.seed}"
         ),
         (
-            f"time base: {head['time_base']['clock']}, {head['time_base']['name']}, "
+            f"time base: {head.time_base.clock}, {head.time_base.name}, "
             f"cell at least {' and '.join(length)}"
         ),
     ]
-    return lines + [f"deviation: {text}" for text in head["deviations"]]
+    return lines + [f"deviation: {text}" for text in head.deviations]
 
 
-def grid(found: dict[str, Any]) -> "Table":
+def grid(found: "DocumentTable") -> "Table":
     """Return a table of a document."""
-    head = [found["row_label"], *found["columns"]]
     rows = [
-        [name, *map(figure, values)]
-        for name, values in zip(found["rows"], found["values"], strict=True)
+        [name, *map(figure, values)] for name, values in zip(found.rows, found.values, strict=True)
     ]
-    return terminal.plain_table(head, rows)
+    return terminal.plain_table([found.row_label, *found.columns], rows)
 
 
-def steady_table(entries: list[dict[str, Any]]) -> "Table":
+def steady_table(entries: list["Steady"]) -> "Table":
     """Return the determination table."""
     head = ["tracked", "decision", "rounds", "mean", "excursion / allowed", "slope / allowed"]
     rows = []
     for entry in entries:
-        group = f"{entry['group']}: " if entry.get("group") else ""
-        tracking, window = entry["tracking"], entry["window"]
-        place = f"{window[0]}-{window[-1]} of {entry['rounds']}" if window else "none"
-        pairs = [("excursion", "excursion_allowed"), ("slope_excursion", "slope_allowed")]
+        group = f"{entry.group}: " if entry.group else ""
+        window = entry.window
+        place = f"{window[0]}-{window[-1]} of {entry.rounds}" if window else "none"
         rows.append(
             [
-                f"{group}{tracking['label']}, {tracking['metric']}",
-                "attained" if entry["attained"] else "NOT ATTAINED",
+                f"{group}{entry.tracking.label}, {entry.tracking.metric}",
+                "attained" if entry.attained else "NOT ATTAINED",
                 place,
-                figure(entry["average"]),
-                *(f"{figure(entry[found])} / {figure(entry[most])}" for found, most in pairs),
+                figure(entry.average),
+                f"{figure(entry.excursion)} / {figure(entry.excursion_allowed)}",
+                f"{figure(entry.slope_excursion)} / {figure(entry.slope_allowed)}",
             ]
         )
     return terminal.plain_table(head, rows)
 
 
-def result_lines(results: dict[str, Any]) -> list[str]:
+def result_lines(results: "Results") -> list[str]:
     """Return the plain results, one a line; lists of them are in the tables and the document."""
+    from opennandlab.documents.record import plain
+
     return [
         f"{key.replace('_', ' ')}: {figure(value)}"
-        for key, value in results.items()
+        for key, value in plain(results).items()
         if not isinstance(value, list | dict)
     ]
 

@@ -14,8 +14,8 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
-    from opennandlab.pts.plan import Test
     from opennandlab.pts.suite import Job
+    from opennandlab.pts.test import Test
 
 # A test of days has thousands of rounds.
 VALUES_BYTES_MAX = 1 << 20

@@ -31,8 +31,9 @@ from opennandlab.pts import (
     xsr,
 )
 from opennandlab.pts.folder import Place
-from opennandlab.pts.plan import Settings, Test
+from opennandlab.pts.plan import Settings
 from opennandlab.pts.runner import run_test
+from opennandlab.pts.test import Test
 
 # Those of the specification, in the order of a complete run.
 STANDARD: dict[str, Test] = {

@@ -8,19 +8,19 @@ Source: SNIA NAND performance tutorial, L. Smith, 2009.
 
 from __future__ import annotations
 
-from typing import Any
-
+from opennandlab.documents.pts_results import BlockSizeResults
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
-from opennandlab.pts.plan import RANDOM_LOAD, Test
+from opennandlab.pts.plan import RANDOM_LOAD
 from opennandlab.pts.rounds import prepare_steady
 from opennandlab.pts.surface import BLOCKS
+from opennandlab.pts.test import Findings, Test
 from opennandlab.pts.words import kib, mix, name
 
 READ_PCT = 75
 
 
-def run(bench: Bench) -> dict[str, Any]:
+def run(bench: Bench) -> Findings:
     """Bring the drive to its steady state and run the block sizes."""
     before = prepare_steady(bench)
     plan = bench.plan
@@ -34,9 +34,9 @@ def run(bench: Bench) -> dict[str, Any]:
         for size in sizes:
             stimulus = bench.stimulus(read_pct=READ_PCT, block_bytes=size)
             cells[size] = bench.measure(stimulus, limit, label=name(stimulus))
-    return {
-        "results": {"attained": before.attained, "read_pct": READ_PCT},
-        "tables": [
+    return Findings(
+        results=BlockSizeResults(attained=before.attained, read_pct=READ_PCT),
+        tables=[
             table(
                 "block_size",
                 f"Random {mix(READ_PCT)} by block size",
@@ -51,7 +51,7 @@ def run(bench: Bench) -> dict[str, Any]:
                 ],
             )
         ],
-    }
+    )
 
 
 TEST = Test(

@@ -10,20 +10,20 @@ figures; the patterns are those of `patterns`.
 
 from __future__ import annotations
 
-from typing import Any
-
+from opennandlab.documents.pts_results import CompositePattern, CompositeResults
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.patterns import DATABASE, FILE_SERVER, WEB_SERVER
-from opennandlab.pts.plan import RANDOM_LOAD, Test
+from opennandlab.pts.plan import RANDOM_LOAD
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import prepare_steady
+from opennandlab.pts.test import Findings, Test
 
 PATTERNS = (FILE_SERVER, WEB_SERVER, DATABASE)
 DEPTHS = (1, 4, 8, 64, 256)
 
 
-def run(bench: Bench) -> dict[str, Any]:
+def run(bench: Bench) -> Findings:
     """Bring the drive to its steady state and run the patterns."""
     before = prepare_steady(bench)
     cells: dict[tuple[str, int], Cell] = {}
@@ -36,19 +36,19 @@ def run(bench: Bench) -> dict[str, Any]:
                 limit = bench.plan.time.cell(depth)
                 label = f"{pattern.title} QD {depth}"
                 cells[pattern.name, depth] = bench.measure(stimulus, limit, label=label)
-    return {
-        "results": {
-            "attained": before.attained,
-            "patterns": [
-                {
-                    "name": pattern.name,
-                    "title": pattern.title,
-                    "iops": {str(depth): cells[pattern.name, depth].iops for depth in DEPTHS},
-                }
+    return Findings(
+        results=CompositeResults(
+            attained=before.attained,
+            patterns=[
+                CompositePattern(
+                    name=pattern.name,
+                    title=pattern.title,
+                    iops={str(depth): cells[pattern.name, depth].iops for depth in DEPTHS},
+                )
                 for pattern in PATTERNS
             ],
-        },
-        "tables": [
+        ),
+        tables=[
             table(
                 identity,
                 title,
@@ -69,7 +69,7 @@ def run(bench: Bench) -> dict[str, Any]:
                 ("p99", "99 % of the requests are faster", "µs", "lat_us_p99"),
             )
         ],
-    }
+    )
 
 
 TEST = Test(

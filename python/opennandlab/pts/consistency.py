@@ -10,13 +10,14 @@ Source: AnandTech's performance consistency test of drives from 2012 on.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict
 
+from opennandlab.documents.pts_results import ConsistencyResults, Evenness
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.evenness import evenness
-from opennandlab.pts.plan import Test
 from opennandlab.pts.record import Cell
+from opennandlab.pts.test import Findings, Test
 from opennandlab.targets.base import ActiveRange
 
 # Share of the user capacity in use -> its name: 1 / 1.25 leaves 25 % of what is used as more spare.
@@ -24,14 +25,14 @@ SHARES = {1.0: "default", 0.8: "+25 % OP"}
 LAST_SHARE = 1 / 9
 
 
-def run(bench: Bench) -> dict[str, Any]:
+def run(bench: Bench) -> Findings:
     """Write the two ranges and score them."""
     found = {label: _series(bench, share, label) for share, label in SHARES.items()}
     rows = list(found)
-    scores = {label: _score(cells) for label, cells in found.items()}
-    return {
-        "results": {"runs": [{"label": label, **scores[label]} for label in rows]},
-        "tables": [
+    scores = {label: _score(label, cells) for label, cells in found.items()}
+    return Findings(
+        results=ConsistencyResults(runs=list(scores.values())),
+        tables=[
             table(
                 "consistency",
                 "Last ninth of the hour",
@@ -41,12 +42,11 @@ def run(bench: Bench) -> dict[str, Any]:
                 rows=rows,
                 columns=["mean", "mean / standard deviation"],
                 values=[
-                    [scores[label]["iops_mean"], scores[label]["mean_to_deviation"]]
-                    for label in rows
+                    [scores[label].iops_mean, scores[label].mean_to_deviation] for label in rows
                 ],
             )
         ],
-    }
+    )
 
 
 def _series(bench: Bench, share: float, label: str) -> list[Cell]:
@@ -62,11 +62,11 @@ def _series(bench: Bench, share: float, label: str) -> list[Cell]:
         return [bench.measure(stimulus, limit, label=label) for _ in range(count)]
 
 
-def _score(cells: list[Cell]) -> dict[str, Any]:
+def _score(label: str, cells: list[Cell]) -> Evenness:
     last = cells[-max(2, round(LAST_SHARE * len(cells))) :]
     figures = evenness([cell.iops for cell in last])
-    cv = figures["cv"]
-    return {**figures, "mean_to_deviation": 1 / cv if cv else None}
+    cv = figures.cv
+    return Evenness(label=label, **asdict(figures), mean_to_deviation=1 / cv if cv else None)
 
 
 TEST = Test(

@@ -18,14 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
+from opennandlab.documents.pts import Histogram, Table
+from opennandlab.documents.pts_results import DemandResults, OperatingPoint, PatternFacts
 from opennandlab.pts.document import histogram, table
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.patterns import Pattern
 from opennandlab.pts.plan import Option
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, until_steady, write_to_steady
+from opennandlab.pts.test import Findings
 
 STEPS = (1, 2, 4, 6, 8, 16, 32)
 ART_US_MAX = 5000.0
@@ -123,7 +125,7 @@ def _nearest(found: Sequence[Combination], iops: float) -> Combination:
     return min(found, key=lambda one: (abs(one.iops - iops), *one.smallness))
 
 
-def run(bench: Bench, pattern: Pattern) -> dict[str, Any]:
+def run(bench: Bench, pattern: Pattern) -> Findings:
     """Run the four steps with a pattern."""
     bench.purge()
     fields = pattern.fields(bench.plan.sector_bytes)
@@ -138,28 +140,28 @@ def run(bench: Bench, pattern: Pattern) -> dict[str, Any]:
     chosen = points(combinations, int(bench.plan.number("mid_points")))
     kept = [one for point in chosen for one in _histograms(bench, pattern, point)]
     single = combinations[pairs.index((1, 1))]
-    return {
-        "results": {
-            "attained": before.attained and rounds.attained,
-            "pattern": {
-                "name": pattern.name,
-                "title": pattern.title,
-                "read_pct": pattern.read_pct,
-                "blocks": pattern.blocks
+    return Findings(
+        results=DemandResults(
+            attained=before.attained and rounds.attained,
+            pattern=PatternFacts(
+                name=pattern.name,
+                title=pattern.title,
+                read_pct=pattern.read_pct,
+                blocks=pattern.blocks
                 if isinstance(pattern.blocks, int)
                 else [list(pair) for pair in pattern.blocks],
-                "zones": [[zone.range_share, zone.access_share] for zone in pattern.zones],
-            },
-            "points": [_point(point) for point in chosen],
-            "single_iops": single.iops,
-        },
-        "tables": [
+                zones=[[zone.range_share, zone.access_share] for zone in pattern.zones],
+            ),
+            points=[_point(point) for point in chosen],
+            single_iops=single.iops,
+        ),
+        tables=[
             _grid(pairs, rounds, "iops", "iops", "IOPS", "IOPS"),
             _grid(pairs, rounds, "lat_us_mean", "art", "Mean response time (ART)", "µs"),
             _grid(pairs, rounds, "cpu_pct", "cpu", "Processor time of the host", "%"),
         ],
-        "histograms": kept,
-    }
+        histograms=kept,
+    )
 
 
 def _rounds(bench: Bench, pattern: Pattern, pairs: list[tuple[int, int]]) -> Rounds:
@@ -182,7 +184,7 @@ def _rounds(bench: Bench, pattern: Pattern, pairs: list[tuple[int, int]]) -> Rou
     return until_steady(bench, run_round, tracked, cells=len(plans) + 1)
 
 
-def _histograms(bench: Bench, pattern: Pattern, point: Point) -> list[dict[str, Any]]:
+def _histograms(bench: Bench, pattern: Pattern, point: Point) -> list[Histogram]:
     """Return the response times at a point, and those of the writes before it."""
     fields = pattern.fields(bench.plan.sector_bytes)
     stimulus = bench.stimulus(
@@ -208,16 +210,16 @@ def _histograms(bench: Bench, pattern: Pattern, point: Point) -> list[dict[str, 
     ]
 
 
-def _point(point: Point) -> dict[str, Any]:
-    return {
-        "name": point.name,
-        "threads": point.chosen.threads,
-        "queue_depth": point.chosen.queue_depth,
-        "iops": point.chosen.iops,
-        "lat_us_mean": point.chosen.latency_us_mean,
-        "target_iops": point.target_iops,
-        "note": point.note,
-    }
+def _point(point: Point) -> OperatingPoint:
+    return OperatingPoint(
+        name=point.name,
+        threads=point.chosen.threads,
+        queue_depth=point.chosen.queue_depth,
+        iops=point.chosen.iops,
+        lat_us_mean=point.chosen.latency_us_mean,
+        target_iops=point.target_iops,
+        note=point.note,
+    )
 
 
 def _grid(  # noqa: PLR0913, PLR0917 (a table has these parts)
@@ -227,7 +229,7 @@ def _grid(  # noqa: PLR0913, PLR0917 (a table has these parts)
     identity: str,
     title: str,
     unit: str,
-) -> dict[str, Any]:
+) -> Table:
     return table(
         identity,
         f"{title}, mean of the window",

@@ -6,17 +6,16 @@ with random 8 KiB 65/35, video server with random 128 KiB 90/10.
 
 from __future__ import annotations
 
-from typing import Any
-
 from opennandlab.pts import demand
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.patterns import OLTP, VIDEO
-from opennandlab.pts.plan import DEMAND_LOAD, Option, Test
+from opennandlab.pts.plan import DEMAND_LOAD, Option
+from opennandlab.pts.test import Findings, Test
 
 PATTERNS = {pattern.name: pattern for pattern in (OLTP, VIDEO)}
 
 
-def run(bench: Bench) -> dict[str, Any]:
+def run(bench: Bench) -> Findings:
     """Run the demand test with the pattern of the option."""
     return demand.run(bench, PATTERNS[bench.plan.text("pattern")])
 

@@ -13,18 +13,25 @@ import math
 import os
 import platform
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from opennandlab import _core
-from opennandlab.canonical import digest, readable_json
+from opennandlab.canonical import as_bytes, digest, readable_json
+from opennandlab.documents import pts, pts_header
+from opennandlab.documents.pts import SCHEMA, PtsDocument
+from opennandlab.documents.pts_results import Results
+from opennandlab.documents.record import plain
+from opennandlab.errors import DocumentError, InternalError
 from opennandlab.files import write_atomically
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.record import COLUMNS, Cell
+from opennandlab.pts.test import Findings
 from opennandlab.stats.histogram import Histogram
 
-SCHEMA = "opennandlab.pts/1"
-SUITE_SCHEMA = "opennandlab.suite/1"
 # The first line of a journal has some 2 KiB.
 HEAD_BYTES_MAX = 1 << 20
 
@@ -38,34 +45,36 @@ def table(  # noqa: PLR0913 (all by name)
     column_label: str,
     rows: list[str],
     columns: list[str],
-    values: list[list[float | None]],
-) -> dict[str, Any]:
+    values: Sequence[Sequence[float | None]],
+) -> pts.Table:
     """Return a table of the document."""
-    return {
-        "id": name,
-        "title": title,
-        "unit": unit,
-        "row_label": row_label,
-        "column_label": column_label,
-        "rows": rows,
-        "columns": columns,
-        "values": values,
-    }
+    return pts.Table(
+        id=name,
+        title=title,
+        unit=unit,
+        row_label=row_label,
+        column_label=column_label,
+        rows=rows,
+        columns=columns,
+        values=[list(row) for row in values],
+    )
 
 
-def histogram(name: str, title: str, latency: Histogram, **more: object) -> dict[str, Any]:
+def histogram(
+    name: str, title: str, latency: Histogram, *, iops: float | None = None
+) -> pts.Histogram:
     """Return a histogram of the document, with the percentiles that its count supports."""
-    return {
-        "id": name,
-        "title": title,
-        "count": latency.count,
+    return pts.Histogram(
+        id=name,
+        title=title,
+        count=latency.count,
         **latency.to_dict(),
-        "latency_us": latency.percentiles_us(),
-        **more,
-    }
+        latency_us=pts.Percentiles(**latency.percentiles_us()),
+        iops=iops,
+    )
 
 
-def samples_of(cells: list[Cell]) -> dict[str, Any] | None:
+def samples_of(cells: list[Cell]) -> pts.Samples | None:
     """Return the pieces in time of cells that were sampled; None without any."""
     rows = []
     for cell in cells:
@@ -78,120 +87,132 @@ def samples_of(cells: list[Cell]) -> dict[str, Any] | None:
             # Samples count requests of both kinds: what was written follows from the mix.
             written += round(sample.bytes * (1 - share))
             rows.append(
-                [
-                    cell.phase,
-                    start_s + sample.end_s,
-                    sample.ios / seconds if seconds > 0 else None,
-                    sample.bytes * 1e-6 / seconds if seconds > 0 else None,
-                    sample.latency_us_mean,
-                    sample.latency_us_max,
-                    written,
-                ]
+                pts.Sample(
+                    phase=cell.phase,
+                    end_s=start_s + sample.end_s,
+                    iops=sample.ios / seconds if seconds > 0 else None,
+                    mb_s=sample.bytes * 1e-6 / seconds if seconds > 0 else None,
+                    lat_us_mean=sample.latency_us_mean,
+                    lat_us_max=sample.latency_us_max,
+                    written_bytes=written,
+                )
             )
-    columns = ["phase", "end_s", "iops", "mb_s", "lat_us_mean", "lat_us_max", "written_bytes"]
-    return {"columns": columns, "rows": rows} if rows else None
+    return pts.Samples(columns=list(pts.Sample.__struct_fields__), rows=rows) if rows else None
 
 
 def build(
-    bench: Bench, outcome: dict[str, Any] | None, *, name: str, interrupted: bool = False
-) -> dict[str, Any]:
+    bench: Bench, found: Findings | None, *, name: str, interrupted: bool = False
+) -> PtsDocument:
     """Return the document of a test.
 
     Args:
         bench: The bench with its record.
-        outcome: What the procedure returned; None for a run that was cut.
+        found: What the procedure returned; None for a run that was cut.
         name: Of the run.
         interrupted: Whether a real drive was measured in more than one go.
+
+    Raises:
+        InternalError: when something in it is not as declared.
     """
     record, plan = bench.record, bench.plan
-    found = outcome or {}
-    document: dict[str, Any] = {
-        "schema": SCHEMA,
-        "test": plan.test.name,
-        "title": plan.test.title,
-        "name": name,
-        "header": _header(bench, interrupted=interrupted),
-        "phases": [
-            {
-                "name": phase.name,
-                "index": index,
-                "round": phase.round,
-                "start_s": phase.start_s,
-                "end_s": bench.clock_s if phase.end_s is None else phase.end_s,
-                "written_bytes": phase.written_bytes,
-                **({"group": phase.group} if phase.group else {}),
-            }
+    document = PtsDocument(
+        schema=SCHEMA,
+        test=plan.test.name,
+        title=plan.test.title,
+        name=name,
+        header=_header(bench, interrupted=interrupted),
+        phases=[
+            pts.Phase(
+                name=phase.name,
+                index=index,
+                round=phase.round,
+                start_s=phase.start_s,
+                end_s=bench.clock_s if phase.end_s is None else phase.end_s,
+                written_bytes=phase.written_bytes,
+                group=phase.group or None,
+            )
             for index, phase in enumerate(record.phases)
         ],
-        "cells": {"columns": list(COLUMNS), "rows": [cell.row() for cell in record.cells]},
-        "steady_state": [entry for entries in record.steady.values() for entry in entries],
-        "results": found.get("results", {}),
-        "tables": found.get("tables", []),
-        "histograms": found.get("histograms", []),
-        "warnings": _warnings(bench),
-        "partial": outcome is None,
-    }
-    samples = samples_of(record.cells)
-    if samples:
-        document["samples"] = samples
-    document = finite(document)
-    document["digest"] = digest(document)
-    if not plan.time.is_virtual:
-        document.update(moment(bench.progress.elapsed_s))
-    return document
+        cells=pts.Cells(columns=list(COLUMNS), rows=[cell.row() for cell in record.cells]),
+        steady_state=[entry for entries in record.steady.values() for entry in entries],
+        results=found.results if found else Results(),
+        tables=found.tables if found else [],
+        histograms=found.histograms if found else [],
+        warnings=_warnings(bench),
+        partial=found is None,
+        samples=samples_of(record.cells),
+        digest="",
+    )
+    document = _checked(document)
+    document = structs.replace(document, digest=digest(pts.to_json(document)))
+    if plan.time.is_virtual:
+        return document
+    now = moment(bench.progress.elapsed_s)
+    return structs.replace(document, tool=now.tool, created=now.created, run=now.run)
 
 
-def moment(wall_s: float) -> dict[str, Any]:
+def _checked(document: PtsDocument) -> PtsDocument:
+    """Return a document as a reader would get it: as declared, and null for what is no number."""
+    try:
+        return pts.from_json(finite(pts.to_json(document)))
+    except DocumentError as error:
+        raise InternalError(f"the document of `{document.test}` is not as declared: {error}") from (
+            error
+        )
+
+
+def moment(wall_s: float) -> pts.Moment:
     """Return what belongs to this machine and moment."""
     now = dt.datetime.now(dt.timezone.utc)
-    return {
-        "tool": tool(),
-        "created": now.isoformat(timespec="seconds").replace("+00:00", "Z"),
-        "run": {"wall_s": round(wall_s, 3)},
-    }
+    return pts.Moment(
+        tool=tool(),
+        created=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        run=pts.RunFacts(wall_s=round(wall_s, 3)),
+    )
 
 
-def tool() -> dict[str, Any]:
+def tool() -> pts.Tool:
     """Return what made a document."""
-    return {
-        "version": _core.version(),
-        "commit": _core.commit(),
-        "python": platform.python_version(),
-        "os": f"{platform.system()} {platform.release()}",
-        "cpu": platform.machine(),
-        "cpus": len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
-    }
+    return pts.Tool(
+        version=_core.version(),
+        commit=_core.commit(),
+        python=platform.python_version(),
+        os=f"{platform.system()} {platform.release()}",
+        cpu=platform.machine(),
+        cpus=len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
+    )
 
 
-def save(document: dict[str, Any], folder: Path) -> Path:
+def save(document: PtsDocument, folder: Path) -> Path:
     """Write a document into the output directory of its run: all of it, or nothing.
 
     Raises:
         OutputError: with the reason.
     """
-    path = folder / f"{document['name']}.json"
+    path = folder / f"{document.name}.json"
     write_atomically(path, to_bytes(document))
     return path
 
 
-def to_bytes(document: dict[str, Any]) -> bytes:
+def to_bytes(document: PtsDocument) -> bytes:
     """Return the content of the file of a document."""
-    return (readable_json(document) + "\n").encode()
+    return as_bytes(readable_json(pts.to_json(document)) + "\n")
 
 
-def load_finished(folder: Path, name: str, settings_sha256: str) -> dict[str, Any] | None:
+def load_finished(folder: Path, name: str, settings_sha256: str) -> PtsDocument | None:
     """Return the document of a run with these settings that is done; None when it is not."""
     try:
         with (folder / f"{name}.journal.jsonl").open("rb") as stream:
             head = json.loads(stream.readline(HEAD_BYTES_MAX))
-        document: dict[str, Any] = json.loads((folder / f"{name}.json").read_bytes())
-        if not isinstance(head, dict) or not isinstance(document, dict):
+        raw = json.loads((folder / f"{name}.json").read_bytes())
+        if not isinstance(head, dict) or not isinstance(raw, dict):
             return None
-        if head.get("settings_sha256") != settings_sha256 or document.get("partial", True):
+        if head.get("settings_sha256") != settings_sha256 or raw.get("digest") != digest(raw):
             return None
-        return document if document.get("digest") == digest(document) else None
-    except (OSError, ValueError, RecursionError):
+        document, _ = pts.from_file(raw)
+    except (OSError, ValueError, RecursionError, DocumentError):
         return None
+    return None if document.partial else document
 
 
 def save_run(folder: Path, name: str, wall_s: float) -> None:
@@ -203,7 +224,7 @@ def save_run(folder: Path, name: str, wall_s: float) -> None:
         runs = {}
     if not isinstance(runs, dict):
         runs = {}
-    runs[name] = moment(wall_s)
+    runs[name] = plain(moment(wall_s))
     write_atomically(path, (readable_json(runs) + "\n").encode())
 
 
@@ -227,7 +248,7 @@ def conformance(bench: Bench) -> str:
     record, plan = bench.record, bench.plan
     left_out = (
         record.purge is None
-        or not record.purge["is_purge"]
+        or not record.purge.is_purge
         or record.cache == "unknown"
         or bool(record.cells_left_out)
         or (plan.test.wipc and plan.wipc_capacities == 0)
@@ -237,38 +258,37 @@ def conformance(bench: Bench) -> str:
     return "full" if plan.time.name == "full" else "scaled"
 
 
-def _header(bench: Bench, *, interrupted: bool) -> dict[str, Any]:
+def _header(bench: Bench, *, interrupted: bool) -> pts_header.Header:
     plan, record = bench.plan, bench.record
     part = plan.active_range
     temperatures = record.temperatures_c
-    return {
-        "pts_version": plan.pts_version,
-        "profile": plan.profile,
-        "conformance": conformance(bench),
-        "deviations": [*_deviations(bench), *(["interrupted and resumed"] if interrupted else [])],
-        "target": bench.facts,
-        "time_base": plan.time.describe(),
-        "seed": plan.settings.seed,
-        "cache": {
-            "asked": "enabled" if plan.cache_enabled else "disabled",
-            "state": record.cache,
-        },
-        "data": plan.settings.data,
-        "active_range": {
-            "share": part.share,
-            "amount_bytes": part.amount_bytes,
-            "segments": part.segments if part.amount_bytes is not None else None,
-        },
-        "threads": plan.threads,
-        "queue_depth": plan.queue_depth,
-        "align_bytes": None,
-        "purge": record.purge,
-        "wipc": record.wipc,
-        "oio_throttle": plan.settings.oio,
-        "options": dict(plan.options),
-        "interrupted": interrupted,
-        "temperature_c": [min(temperatures), max(temperatures)] if temperatures else None,
-    }
+    return pts_header.Header(
+        pts_version=plan.pts_version,
+        profile=plan.profile,
+        conformance=conformance(bench),
+        deviations=[*_deviations(bench), *(["interrupted and resumed"] if interrupted else [])],
+        target=bench.facts,
+        time_base=plan.time.describe(),
+        seed=plan.settings.seed,
+        cache=pts_header.Cache(
+            asked="enabled" if plan.cache_enabled else "disabled", state=record.cache
+        ),
+        data=plan.settings.data,
+        active_range=pts_header.Range(
+            share=part.share,
+            amount_bytes=part.amount_bytes,
+            segments=part.segments if part.amount_bytes is not None else None,
+        ),
+        threads=plan.threads,
+        queue_depth=plan.queue_depth,
+        align_bytes=None,
+        purge=record.purge,
+        wipc=record.wipc,
+        oio_throttle=plan.settings.oio,
+        options=dict(plan.options),
+        interrupted=interrupted,
+        temperature_c=[min(temperatures), max(temperatures)] if temperatures else None,
+    )
 
 
 def _deviations(bench: Bench) -> list[str]:
@@ -280,8 +300,8 @@ def _deviations(bench: Bench) -> list[str]:
         found.append("the drive has no volatile write cache to enable")
     elif record.cache not in {asked, "absent"}:
         found.append(f"write cache {record.cache} (asked: {asked})")
-    if record.purge is not None and not record.purge["is_purge"]:
-        found.append(f"{record.purge['method']} is not a purge")
+    if record.purge is not None and not record.purge.is_purge:
+        found.append(f"{record.purge.method} is not a purge")
     if plan.time.name != "full":
         found.append(f"durations by the time base `{plan.time.name}`")
     # What a real target could not do as it was asked: fio says so.
@@ -291,11 +311,12 @@ def _deviations(bench: Bench) -> list[str]:
 
 def _warnings(bench: Bench) -> list[str]:
     record = bench.record
-    groups = {key: entries for key, entries in record.steady.items() if entries}
+    # The rule is the same for all values that are tracked together.
+    first = [entries[0] for entries in record.steady.values() if entries]
     missed = [
-        f"steady state NOT ATTAINED after {entries[0]['rounds']} rounds"
-        + (f" ({entries[0]['group']})" if entries[0].get("group") else "")
-        for entries in groups.values()
-        if not entries[0]["attained"]
+        f"steady state NOT ATTAINED after {entry.rounds} rounds"
+        + (f" ({entry.group})" if entry.group else "")
+        for entry in first
+        if not entry.attained
     ]
     return [*record.warnings, *missed]

@@ -9,15 +9,14 @@ Source: SNIA PTS tutorial, Kim and Ho, 2013; JEDEC JESD219.
 
 from __future__ import annotations
 
-from typing import Any
-
 from opennandlab.pts import demand
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.patterns import COMPOSITE
-from opennandlab.pts.plan import DEMAND_LOAD, Test
+from opennandlab.pts.plan import DEMAND_LOAD
+from opennandlab.pts.test import Findings, Test
 
 
-def run(bench: Bench) -> dict[str, Any]:
+def run(bench: Bench) -> Findings:
     """Run the demand test with the composite pattern."""
     if bench.plan.sector_bytes > 512:
         bench.leave_out(

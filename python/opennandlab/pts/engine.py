@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from opennandlab.documents import pts_header
+from opennandlab.documents.record import made
 from opennandlab.pts.journal import Journal, measurement_from_dict, measurement_to_dict
 from opennandlab.pts.plan import WIPC_BLOCK_BYTES, Plan, seed_of
 from opennandlab.pts.record import Cell, Phase, Progress, Record, Watcher
@@ -57,7 +59,9 @@ class Bench:
         self.target = self._first_target = target
         self.plan = plan
         # Asked now: a target that vanishes in the middle cannot be asked any more.
-        self.facts = {"kind": target.kind, "name": target.name, **target.facts()}
+        self.facts = made(
+            {"kind": target.kind, "name": target.name, **target.facts()}, pts_header.Target
+        )
         self.record = Record()
         self.progress = Progress(plan.test.name)
         # Steps that the longest possible run takes; set by who knows, for the ETA.
@@ -133,7 +137,7 @@ class Bench:
             outcome = self._do("purge", "purge", self._purge_target)
         self._written_bytes = 0
         self.record.phases[-1].written_bytes = 0
-        self.record.purge = outcome["purge"]
+        self.record.purge = made(outcome["purge"], pts_header.Purge)
         self.record.cache = outcome["cache"]
 
     def _purge_target(self) -> dict[str, Any]:
@@ -153,15 +157,15 @@ class Bench:
         if plan.wipc_capacities > 0:
             with self.phase("wipc", group=group):
                 self.measure(stimulus, limit, label="WIPC", is_measured=False)
-        self.record.wipc = {
-            "pattern": "sequential",
-            "block_bytes": block_bytes,
-            "capacities": plan.wipc_capacities * base,
-            "bytes": limit.bytes if plan.wipc_capacities > 0 else 0,
-            "passes": plan.wipc_capacities * base / plan.wipc_range.share,
-            "threads": stimulus.threads,
-            "queue_depth": stimulus.queue_depth,
-        }
+        self.record.wipc = pts_header.Wipc(
+            pattern="sequential",
+            block_bytes=block_bytes,
+            capacities=plan.wipc_capacities * base,
+            bytes=limit.bytes if plan.wipc_capacities > 0 else 0,
+            passes=plan.wipc_capacities * base / plan.wipc_range.share,
+            threads=stimulus.threads,
+            queue_depth=stimulus.queue_depth,
+        )
 
     def measure(  # noqa: PLR0913 (all but two by name)
         self,

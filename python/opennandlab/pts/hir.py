@@ -15,13 +15,13 @@ Source: SNIA PTS tutorial, Kim and Ho, 2013; the ratios are of the implementatio
 
 from __future__ import annotations
 
-from typing import Any
-
+from opennandlab.documents.pts_results import IdleResults, IdleSegment
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
-from opennandlab.pts.plan import RANDOM_LOAD, Test
+from opennandlab.pts.plan import RANDOM_LOAD
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import mean, write_to_steady
+from opennandlab.pts.test import Findings, Test
 from opennandlab.pts.words import name
 from opennandlab.targets.base import Limit, Stimulus
 
@@ -29,7 +29,7 @@ KIB = 1024
 WAIT_STATES = (1, 2, 3, 5, 10)
 
 
-def run(bench: Bench) -> dict[str, Any]:
+def run(bench: Bench) -> Findings:
     """Purge, write to the steady state, then run the five segments."""
     bench.purge()
     stimulus = bench.stimulus(block_bytes=4 * KIB)
@@ -39,33 +39,34 @@ def run(bench: Bench) -> dict[str, Any]:
         _segment(bench, stimulus, number, wait, steady)
         for number, wait in enumerate(WAIT_STATES, start=1)
     ]
-    keys = ("part1_iops", "part2_iops", "gain", "return_ratio")
-    return {
-        "results": {
-            "attained": rounds.attained,
-            "baseline_iops": steady,
-            "unit_s": bench.plan.time.idle_unit_s(),
-            "loops": bench.plan.time.idle_loops,
-            "segments": segments,
-        },
-        "tables": [
+    return Findings(
+        results=IdleResults(
+            attained=rounds.attained,
+            baseline_iops=steady,
+            unit_s=bench.plan.time.idle_unit_s(),
+            loops=bench.plan.time.idle_loops,
+            segments=segments,
+        ),
+        tables=[
             table(
                 "segments",
                 "Host idle recovery",
                 "IOPS; ratios to the steady state",
                 row_label="Wait state",
                 column_label="",
-                rows=[str(segment["wait_state"]) for segment in segments],
+                rows=[str(segment.wait_state) for segment in segments],
                 columns=["Part 1", "Part 2", "Recovery gain", "Return ratio"],
-                values=[[segment[key] for key in keys] for segment in segments],
+                values=[
+                    [one.part1_iops, one.part2_iops, one.gain, one.return_ratio] for one in segments
+                ],
             )
         ],
-    }
+    )
 
 
 def _segment(
     bench: Bench, stimulus: Stimulus, number: int, wait: int, steady: float | None
-) -> dict[str, Any]:
+) -> IdleSegment:
     unit_s = bench.plan.time.idle_unit_s()
     idle_s = wait * unit_s
     parts: list[list[Cell]] = []
@@ -82,17 +83,17 @@ def _segment(
                     bench.idle(rest_s)
         parts.append(cells)
     first, second = (mean([cell.iops for cell in cells]) for cells in parts)
-    return {
-        "segment": number,
-        "wait_state": wait,
-        "idle_s": idle_s,
-        "part1_iops": first,
-        "part2_iops": second,
-        "gain": _ratio(first, steady),
-        "return_ratio": _ratio(second, steady),
-        "start_s": start_s,
-        "end_s": bench.clock_s,
-    }
+    return IdleSegment(
+        segment=number,
+        wait_state=wait,
+        idle_s=idle_s,
+        part1_iops=first,
+        part2_iops=second,
+        gain=_ratio(first, steady),
+        return_ratio=_ratio(second, steady),
+        start_s=start_s,
+        end_s=bench.clock_s,
+    )
 
 
 def _ratio(value: float | None, base: float | None) -> float | None:

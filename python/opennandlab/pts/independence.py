@@ -11,17 +11,19 @@ quarter of the capacity, all of it at random, a quarter again.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
+from opennandlab.documents.pts_results import IndependenceResults
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
-from opennandlab.pts.plan import SEQUENTIAL_LOAD, Option, Test
+from opennandlab.pts.plan import SEQUENTIAL_LOAD, Option
+from opennandlab.pts.test import Findings, Test
 from opennandlab.pts.words import name
 
 KIB = 1024
 
 
-def run(bench: Bench) -> dict[str, Any]:
+def run(bench: Bench) -> Findings:
     """Write the three groups and compare the first with the last."""
     bench.purge()
     bench.precondition()
@@ -40,14 +42,14 @@ def run(bench: Bench) -> dict[str, Any]:
             limit = bench.plan.time.independence(pattern)
             cells.append(bench.measure(stimulus, limit, label=f"{label}: {name(stimulus)}"))
     first, _, third = (cell.measurement.mb_s for cell in cells)
-    return {
-        "results": {
-            "first_mb_s": first,
-            "random_mb_s": cells[1].measurement.mb_s,
-            "third_mb_s": third,
-            "drop_pct": (first - third) / first * 100 if first else None,
-        },
-        "tables": [
+    return Findings(
+        results=IndependenceResults(
+            first_mb_s=first,
+            random_mb_s=cells[1].measurement.mb_s,
+            third_mb_s=third,
+            drop_pct=(first - third) / first * 100 if first else None,
+        ),
+        tables=[
             table(
                 "independence",
                 "Workload independence",
@@ -59,7 +61,7 @@ def run(bench: Bench) -> dict[str, Any]:
                 values=[[cell.measurement.mb_s, cell.latency_us_mean, cell.waf] for cell in cells],
             )
         ],
-    }
+    )
 
 
 TEST = Test(

@@ -13,12 +13,13 @@ Source: SNIA SSS PTS 2.0.2 and 1.1, IOPS test; the three tracked values are thos
 
 from __future__ import annotations
 
-from typing import Any
-
+from opennandlab.documents.pts import Table
+from opennandlab.documents.pts_results import IopsResults
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
-from opennandlab.pts.plan import RANDOM_LOAD, Test
+from opennandlab.pts.plan import RANDOM_LOAD
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, cells_of_round, until_steady
+from opennandlab.pts.test import Findings, Test
 from opennandlab.pts.words import kib, mix, name
 
 KIB = 1024
@@ -31,7 +32,7 @@ TRACKED = {
 }
 
 
-def run(bench: Bench) -> dict[str, Any]:
+def run(bench: Bench) -> Findings:
     """Purge, precondition, run rounds to the steady state, and tabulate the window."""
     bench.purge()
     bench.precondition()
@@ -44,20 +45,20 @@ def run(bench: Bench) -> dict[str, Any]:
     ]
     rounds = until_steady(bench, lambda _: cells_of_round(bench, plans), tracked, cells=len(plans))
     at_4k = places[0, 4 * KIB]
-    return {
-        "results": {
-            "attained": rounds.attained,
-            "iops_rnd_4kib_write": rounds.mean(places[0, 4 * KIB], "iops"),
-            "iops_rnd_4kib_read": rounds.mean(places[100, 4 * KIB], "iops"),
-            "iops_rnd_4kib_65_35": rounds.mean(places[65, 4 * KIB], "iops"),
-            "waf_rnd_4kib_write": rounds.mean(at_4k, "waf"),
-        },
-        "tables": [
+    return Findings(
+        results=IopsResults(
+            attained=rounds.attained,
+            iops_rnd_4kib_write=rounds.mean(places[0, 4 * KIB], "iops"),
+            iops_rnd_4kib_read=rounds.mean(places[100, 4 * KIB], "iops"),
+            iops_rnd_4kib_65_35=rounds.mean(places[65, 4 * KIB], "iops"),
+            waf_rnd_4kib_write=rounds.mean(at_4k, "waf"),
+        ),
+        tables=[
             grid(rounds, "iops", "iops", "IOPS, mean of the window", "IOPS"),
             grid(rounds, "mb_s", "mb_s", "Throughput, mean of the window", "MB/s"),
             grid(rounds, "lat_us_mean", "art", "Mean response time, mean of the window", "µs"),
         ],
-    }
+    )
 
 
 def cell_plans(bench: Bench) -> list[CellPlan]:
@@ -73,7 +74,7 @@ def cell_plans(bench: Bench) -> list[CellPlan]:
     return [CellPlan(stimulus, limit, name(stimulus)) for stimulus in stimuli]
 
 
-def grid(rounds: Rounds, metric: str, identity: str, title: str, unit: str) -> dict[str, Any]:
+def grid(rounds: Rounds, metric: str, identity: str, title: str, unit: str) -> Table:
     """Return a table of block sizes, small first, by mixes, writes first."""
     first = [cell.stimulus for cell in rounds.cells[0]]
     places = {(asked.block_bytes, asked.read_pct): at for at, asked in enumerate(first)}

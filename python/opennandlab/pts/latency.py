@@ -15,10 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from opennandlab.documents.pts import Histogram, Table
+from opennandlab.documents.pts_results import LatencyResults
 from opennandlab.pts.document import histogram, table
 from opennandlab.pts.engine import Bench
-from opennandlab.pts.plan import SINGLE_LOAD, Test
+from opennandlab.pts.plan import SINGLE_LOAD
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, cells_of_round, until_steady
+from opennandlab.pts.test import Findings, Test
 from opennandlab.pts.words import kib, mix, name
 
 KIB = 1024
@@ -29,7 +32,7 @@ HISTOGRAM_S = 20 * 60.0
 QUANTILES = {"p99": 0.99, "p999": 0.999, "p9999": 0.9999, "p99999": 0.99999}
 
 
-def run(bench: Bench) -> dict[str, Any]:
+def run(bench: Bench) -> Findings:
     """Purge, precondition, run rounds to the steady state, then record the histogram."""
     bench.purge()
     bench.precondition()
@@ -41,19 +44,19 @@ def run(bench: Bench) -> dict[str, Any]:
     rounds = until_steady(bench, lambda _: cells_of_round(bench, plans), tracked, cells=len(plans))
     kept = [] if bench.plan.pts_version == "1.1" else [add_on(bench)]
     tables = _tables(rounds, places)
-    return {
-        "results": {
-            "attained": rounds.attained,
-            "art_ms_rnd_4kib_write": _ms(rounds.mean(places[TRACKED], "lat_us_mean")),
-            "mrt_ms_rnd_4kib_write": _ms(rounds.maximum(places[TRACKED], "lat_us_max")),
-            "art_ms_rnd_4kib_read": _ms(rounds.mean(places[100, 4 * KIB], "lat_us_mean")),
-        },
-        "tables": tables,
-        "histograms": kept,
-    }
+    return Findings(
+        results=LatencyResults(
+            attained=rounds.attained,
+            art_ms_rnd_4kib_write=_ms(rounds.mean(places[TRACKED], "lat_us_mean")),
+            mrt_ms_rnd_4kib_write=_ms(rounds.maximum(places[TRACKED], "lat_us_max")),
+            art_ms_rnd_4kib_read=_ms(rounds.mean(places[100, 4 * KIB], "lat_us_mean")),
+        ),
+        tables=tables,
+        histograms=kept,
+    )
 
 
-def add_on(bench: Bench) -> dict[str, Any]:
+def add_on(bench: Bench) -> Histogram:
     """Write 4 KiB for 20 minutes and keep every response time (since version 2.0)."""
     stimulus = bench.stimulus(block_bytes=4 * KIB)
     bench.restart_point()
@@ -73,13 +76,11 @@ def _cells(bench: Bench) -> list[CellPlan]:
     return [CellPlan(stimulus, limit, name(stimulus)) for stimulus in stimuli]
 
 
-def _tables(rounds: Rounds, places: dict[tuple[float, Any], int]) -> list[dict[str, Any]]:
+def _tables(rounds: Rounds, places: dict[tuple[float, Any], int]) -> list[Table]:
     sizes = sorted({size for _, size in places})
     mixes = sorted({read_pct for read_pct, _ in places})
 
-    def grid(
-        identity: str, title: str, unit: str, of: Callable[[int], float | None]
-    ) -> dict[str, Any]:
+    def grid(identity: str, title: str, unit: str, of: Callable[[int], float | None]) -> Table:
         return table(
             identity,
             title,

@@ -12,13 +12,14 @@ Source: SNIA NAND performance tutorial, L. Smith, 2009; the relaxations are of t
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
+from opennandlab.documents.pts_results import PathologicalResults, WriteCase
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
-from opennandlab.pts.plan import RANDOM_LOAD, Test
+from opennandlab.pts.plan import RANDOM_LOAD
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, mean, until_steady, write_to_steady
+from opennandlab.pts.test import Findings, Test
 from opennandlab.targets.base import ActiveRange, Limit, Stimulus, Zone
 
 HALF = 0.5
@@ -26,7 +27,7 @@ HALF = 0.5
 HOT = (Zone(0.2, 0.8), Zone(0.8, 0.2))
 
 
-def run(bench: Bench) -> dict[str, Any]:
+def run(bench: Bench) -> Findings:
     """Measure the baseline and each relaxation, each from a purge."""
     base = bench.stimulus(block_bytes=4096)
     part = ActiveRange(share=HALF * base.active_range.share, seed=base.active_range.seed)
@@ -42,20 +43,20 @@ def run(bench: Bench) -> dict[str, Any]:
     speeds = {name: rounds.mean(0, "write_mb_s") for name, rounds in found.items()}
     wafs = {name: mean([cell.waf for cell in rounds.windowed(0)]) for name, rounds in found.items()}
     first = speeds["baseline"]
-    rows: list[dict[str, Any]] = [
-        {
-            "name": name,
-            "write_mb_s": speed,
-            "iops_4kib": None if speed is None else speed * 1e6 / 4096,
-            "waf": wafs[name],
-            "ratio": speed / first if first and speed is not None else None,
-            "attained": found[name].attained,
-        }
+    rows = [
+        WriteCase(
+            name=name,
+            write_mb_s=speed,
+            iops_4kib=None if speed is None else speed * 1e6 / 4096,
+            waf=wafs[name],
+            ratio=speed / first if first and speed is not None else None,
+            attained=found[name].attained,
+        )
         for name, speed in speeds.items()
     ]
-    return {
-        "results": {"attained": all(row["attained"] for row in rows), "cases": rows},
-        "tables": [
+    return Findings(
+        results=PathologicalResults(attained=all(row.attained for row in rows), cases=rows),
+        tables=[
             table(
                 "pathological",
                 "Relaxing one condition at a time",
@@ -64,10 +65,10 @@ def run(bench: Bench) -> dict[str, Any]:
                 column_label="",
                 rows=list(cases),
                 columns=["4 KiB writes per s", "WAF", "ratio to the baseline"],
-                values=[[row["iops_4kib"], row["waf"], row["ratio"]] for row in rows],
+                values=[[row.iops_4kib, row.waf, row.ratio] for row in rows],
             )
         ],
-    }
+    )
 
 
 def _case(bench: Bench, name: str, stimulus: Stimulus) -> Rounds:

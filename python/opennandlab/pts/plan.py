@@ -8,16 +8,13 @@ every report. Defaults are those of SNIA SSS PTS 2.0.2, and of 1.1 where that is
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from opennandlab.errors import ConfigError
 from opennandlab.pts.time_base import NAMES, Name, TimeBase
 from opennandlab.targets.base import ActiveRange, Data, Target
-
-if TYPE_CHECKING:
-    from opennandlab.pts.engine import Bench
 
 Profile = Literal["C", "E"]
 PtsVersion = Literal["2.0.2", "1.1"]
@@ -95,15 +92,14 @@ class Option:
         return number
 
 
-@dataclass(frozen=True)
-class Test:
-    """A standard test: its name, its defaults, and the procedure.
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """What is known of a standard test before it is run: its name and its defaults.
 
     Args:
         name: On the command line and in documents.
         title: In reports.
         summary: One sentence for `--help`.
-        run: The procedure; it returns `results`, `tables` and `histograms` of the document.
         load: Threads and queue depth of each profile.
         wipc: Whether a sequential fill comes before the test's own load.
         options: Parameters that only this test has.
@@ -113,14 +109,10 @@ class Test:
     name: str
     title: str
     summary: str
-    run: Callable[[Bench], dict[str, Any]]
     load: Mapping[Profile, tuple[int, int]]
     wipc: bool = True
     options: tuple[Option, ...] = ()
     kinds: tuple[str, ...] = ()
-
-    # Not a class of tests, whatever pytest concludes from its name.
-    __test__ = False
 
 
 @dataclass(frozen=True)
@@ -196,7 +188,7 @@ class Settings:
 class Plan:
     """A test on a target with every default filled in."""
 
-    test: Test
+    test: Spec
     settings: Settings
     time: TimeBase
     sector_bytes: int
@@ -245,7 +237,7 @@ def seed_of(seed: int, *parts: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
 
 
-def make_plan(test: Test, settings: Settings, target: Target, reclaim_s: float = 0.0) -> Plan:
+def make_plan(test: Spec, settings: Settings, target: Target, reclaim_s: float = 0.0) -> Plan:
     """Fill in the defaults of test and profile, and list what deviates from them.
 
     Raises:
@@ -285,7 +277,7 @@ def make_plan(test: Test, settings: Settings, target: Target, reclaim_s: float =
     )
 
 
-def _load(test: Test, settings: Settings, deviations: list[str]) -> tuple[int, int]:
+def _load(test: Spec, settings: Settings, deviations: list[str]) -> tuple[int, int]:
     usual = test.load[settings.profile]
     if settings.oio is not None:
         deviations.append(f"{settings.oio} outstanding requests in all (OIO throttle)")
@@ -326,7 +318,7 @@ def _ranges(
     return part, whole
 
 
-def _wipc(test: Test, settings: Settings, time: TimeBase, deviations: list[str]) -> float:
+def _wipc(test: Spec, settings: Settings, time: TimeBase, deviations: list[str]) -> float:
     asked = settings.wipc_capacities
     if asked is None:
         return time.wipc_capacities(WIPC_CAPACITIES)
@@ -337,7 +329,7 @@ def _wipc(test: Test, settings: Settings, time: TimeBase, deviations: list[str])
     return asked
 
 
-def _options(test: Test, settings: Settings, deviations: list[str]) -> Mapping[str, float | str]:
+def _options(test: Spec, settings: Settings, deviations: list[str]) -> Mapping[str, float | str]:
     known = {option.key: option for option in test.options}
     for key in settings.options:
         if key not in known:

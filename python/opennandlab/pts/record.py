@@ -5,40 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
+from opennandlab.documents import pts, pts_header
 from opennandlab.stats.histogram import Histogram
 from opennandlab.stats.steady import SteadyState
 from opennandlab.targets.base import CacheState, Measurement, Stimulus
 
-COLUMNS = (
-    "phase",
-    "round",
-    "rw_pct",
-    "block_bytes",
-    "threads",
-    "queue_depth",
-    "label",
-    "start_s",
-    "seconds",
-    "ios",
-    "iops",
-    "read_iops",
-    "write_iops",
-    "mb_s",
-    "read_mb_s",
-    "write_mb_s",
-    "lat_us_mean",
-    "lat_us_p50",
-    "lat_us_p99",
-    "lat_us_p999",
-    "lat_us_p9999",
-    "lat_us_p99999",
-    "lat_us_max",
-    "written_bytes",
-    "waf",
-    "cpu_pct",
-)
+COLUMNS = pts.Cell.__struct_fields__
 # Shares of the columns lat_us_p50 to lat_us_p99999.
 QUANTILES = (0.5, 0.99, 0.999, 0.9999, 0.99999)
 
@@ -103,39 +76,45 @@ class Cell:
     def value(self, metric: str) -> float | None:
         """Return one of the values of the row, by the name of its column."""
         if metric in COLUMNS[7:]:
-            return _number(dict(zip(COLUMNS, self.row(), strict=True))[metric])
+            return _number(getattr(self.row(), metric))
         raise KeyError(metric)
 
-    def row(self) -> list[Any]:
-        """Return the values in the order of `COLUMNS`."""
+    def row(self) -> pts.Cell:
+        """Return what the document has of it."""
         done, asked = self.measurement, self.stimulus
         per_second = 1.0 / done.seconds if done.seconds > 0 else 0.0
         block = asked.block_bytes
-        quantiles = [_us(self.latency.quantile_ns(share)) for share in QUANTILES]
-        return [
-            self.phase,
-            self.round,
-            _whole(asked.read_pct),
-            block if isinstance(block, int) else None,
-            asked.threads,
-            asked.queue_depth,
-            self.label,
-            self.start_s,
-            done.seconds,
-            done.ios,
-            done.iops,
-            done.reads.ios * per_second,
-            done.writes.ios * per_second,
-            done.mb_s,
-            done.reads.bytes * 1e-6 * per_second,
-            done.writes.bytes * 1e-6 * per_second,
-            self.latency_us_mean,
-            *quantiles,
-            self.latency_us_max,
-            self.written_bytes,
-            self.waf,
-            done.inside.get("cpu_pct"),
-        ]
+        p50, p99, p999, p9999, p99999 = (
+            _us(self.latency.quantile_ns(share)) for share in QUANTILES
+        )
+        return pts.Cell(
+            phase=self.phase,
+            round=self.round,
+            rw_pct=_whole(asked.read_pct),
+            block_bytes=block if isinstance(block, int) else None,
+            threads=asked.threads,
+            queue_depth=asked.queue_depth,
+            label=self.label,
+            start_s=self.start_s,
+            seconds=done.seconds,
+            ios=done.ios,
+            iops=done.iops,
+            read_iops=done.reads.ios * per_second,
+            write_iops=done.writes.ios * per_second,
+            mb_s=done.mb_s,
+            read_mb_s=done.reads.bytes * 1e-6 * per_second,
+            write_mb_s=done.writes.bytes * 1e-6 * per_second,
+            lat_us_mean=self.latency_us_mean,
+            lat_us_p50=p50,
+            lat_us_p99=p99,
+            lat_us_p999=p999,
+            lat_us_p9999=p9999,
+            lat_us_p99999=p99999,
+            lat_us_max=self.latency_us_max,
+            written_bytes=self.written_bytes,
+            waf=self.waf,
+            cpu_pct=done.inside.get("cpu_pct"),
+        )
 
 
 @dataclass
@@ -193,14 +172,14 @@ class Record:
 
     phases: list[Phase] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
-    purge: dict[str, Any] | None = None
-    wipc: dict[str, Any] | None = None
+    purge: pts_header.Purge | None = None
+    wipc: pts_header.Wipc | None = None
     cache: CacheState = "unknown"
     cells_left_out: list[str] = field(default_factory=list)
     temperatures_c: list[float] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     # Filled by the rounds: entries of `steady_state`.
-    steady: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    steady: dict[str, list[pts.Steady]] = field(default_factory=dict)
 
 
 def _us(ns: int | None) -> float | None:

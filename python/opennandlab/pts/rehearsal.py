@@ -13,6 +13,7 @@ from typing import Any
 
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.plan import Plan
+from opennandlab.pts.test import Test
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import (
     CacheState,
@@ -132,11 +133,11 @@ class _Stand(Target):
         """Hold nothing."""
 
 
-def rehearse(plan: Plan, target: Target, *, is_steady: bool) -> Rehearsal:
+def rehearse(test: Test, plan: Plan, target: Target, *, is_steady: bool) -> Rehearsal:
     """Return what a test does at least (`is_steady`), or at most."""
     stand = _Stand(target, is_steady=is_steady)
     bench = Bench(stand, plan)
-    plan.test.run(bench)
+    test.run(bench)
     total = stand.total
     done = Rehearsal(written_bytes=total.written_bytes, seconds=total.seconds)
     for phase in bench.record.phases:

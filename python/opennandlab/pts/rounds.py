@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
 
+from opennandlab.documents import pts
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.record import Cell
 from opennandlab.stats.histogram import Histogram
@@ -53,15 +53,15 @@ class Tracking:
     index: int
     plan: CellPlan
 
-    def to_dict(self) -> dict[str, Any]:
+    def record(self) -> pts.Tracking:
         """Return what the document says of it."""
         block = self.plan.stimulus.block_bytes
-        return {
-            "metric": self.metric,
-            "rw_pct": self.plan.stimulus.read_pct,
-            "block_bytes": block if isinstance(block, int) else None,
-            "label": self.plan.label,
-        }
+        return pts.Tracking(
+            metric=self.metric,
+            rw_pct=self.plan.stimulus.read_pct,
+            block_bytes=block if isinstance(block, int) else None,
+            label=self.plan.label,
+        )
 
 
 @dataclass
@@ -124,27 +124,27 @@ class Rounds:
         """Return all response times of a cell in the window."""
         return Histogram.merged([cell.latency for cell in self.windowed(index)])
 
-    def to_dicts(self) -> list[dict[str, Any]]:
+    def records(self) -> list[pts.Steady]:
         """Return the entries of `steady_state`, one per tracked value."""
         return [
             self._entry(tracking, verdict)
             for tracking, verdict in zip(self.tracked, self.verdicts, strict=True)
         ]
 
-    def _entry(self, tracking: Tracking, verdict: SteadyState) -> dict[str, Any]:
+    def _entry(self, tracking: Tracking, verdict: SteadyState) -> pts.Steady:
         values = [value if math.isfinite(value) else None for value in self.values(tracking)]
-        entry = {
-            "tracking": tracking.to_dict(),
-            "values_by_round": [[number, value] for number, value in enumerate(values, start=1)],
-            "attained": self.attained,
-            "round": self.count if self.attained else None,
-            "rounds": self.count,
-            "rounds_max": self.rounds_max,
-            "window": self.window,
-            "values": values[-WINDOW_ROUNDS:],
-            **verdict.to_dict(),
-        }
-        return {**entry, "group": self.group} if self.group else entry
+        return pts.Steady(
+            tracking=tracking.record(),
+            values_by_round=[[number, value] for number, value in enumerate(values, start=1)],
+            attained=self.attained,
+            round=self.count if self.attained else None,
+            rounds=self.count,
+            rounds_max=self.rounds_max,
+            window=self.window,
+            values=values[-WINDOW_ROUNDS:],
+            **asdict(verdict),
+            group=self.group or None,
+        )
 
 
 def mean(values: Sequence[float | None]) -> float | None:
@@ -187,7 +187,7 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
         bench.restart_point()
         with bench.phase(phase, number, group=group, cells=cells):
             rounds.add(run_round(number))
-        bench.record.steady[key] = rounds.to_dicts()
+        bench.record.steady[key] = rounds.records()
         bench.tell(next((v for v in rounds.verdicts if not v.steady), rounds.verdicts[0]))
         for tracking, verdict in zip(tracked, rounds.verdicts, strict=True):
             if verdict.reason == "invalid":

@@ -9,14 +9,16 @@ from collections.abc import Callable
 from typing import Any
 
 from opennandlab import _core
+from opennandlab.documents.pts import PtsDocument
 from opennandlab.errors import OpenNandLabError, OutputError
 from opennandlab.pts import document as documents
 from opennandlab.pts.engine import CHECKPOINT_S, Bench
 from opennandlab.pts.folder import NOWHERE, Place
 from opennandlab.pts.journal import Journal
-from opennandlab.pts.plan import Plan, Settings, Test, make_plan
+from opennandlab.pts.plan import Plan, Settings, make_plan
 from opennandlab.pts.record import Watcher
 from opennandlab.pts.rehearsal import rehearse
+from opennandlab.pts.test import Findings, Test
 from opennandlab.targets.base import Target
 
 
@@ -27,7 +29,7 @@ class Cut(KeyboardInterrupt):
         document: What had been measured until then, marked `partial`.
     """
 
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, document: PtsDocument) -> None:
         """Carry the part that is done."""
         super().__init__("interrupted")
         self.document = document
@@ -43,7 +45,7 @@ class BrokenError(OpenNandLabError):
     """
 
     def __init__(
-        self, error: OpenNandLabError, document: dict[str, Any], *, is_saved: bool = True
+        self, error: OpenNandLabError, document: PtsDocument, *, is_saved: bool = True
     ) -> None:
         """Carry the part that is done."""
         super().__init__(str(error))
@@ -61,7 +63,7 @@ def run_test(  # noqa: PLR0913 (all by name but two)
     name: str | None = None,
     watch: Watcher | None = None,
     checkpoint_s: float = CHECKPOINT_S,
-) -> dict[str, Any]:
+) -> PtsDocument:
     """Run a test and return its document, which is also saved where there is a place for it.
 
     Args:
@@ -88,13 +90,13 @@ def run_test(  # noqa: PLR0913 (all by name but two)
             return finished
     _open_journal(journal, place)
     bench = Bench(target, plan, journal, watch, checkpoint_s)
-    bench.steps_max = rehearse(plan, target, is_steady=False).steps if watch else None
+    bench.steps_max = rehearse(test, plan, target, is_steady=False).steps if watch else None
     was_cut = journal is not None and journal.resumed and not target.is_virtual
     papers = _Papers(bench, place, named, interrupted=was_cut)
     try:
-        outcome = test.run(bench)
+        found = test.run(bench)
         bench.close()
-        document = papers.build(outcome)
+        document = papers.build(found)
         papers.save(document)
     except KeyboardInterrupt:
         with _undisturbed():
@@ -131,18 +133,18 @@ class _Papers:
         self._interrupted = interrupted
         self._began = time.monotonic()
 
-    def build(self, outcome: dict[str, Any] | None) -> dict[str, Any]:
-        """Return the document; without an outcome it is partial."""
+    def build(self, found: Findings | None) -> PtsDocument:
+        """Return the document; without findings it is partial."""
         self._bench.progress.elapsed_s = time.monotonic() - self._began
-        return documents.build(self._bench, outcome, name=self._name, interrupted=self._interrupted)
+        return documents.build(self._bench, found, name=self._name, interrupted=self._interrupted)
 
-    def save(self, document: dict[str, Any]) -> None:
+    def save(self, document: PtsDocument) -> None:
         """Write it, where there is a place for it."""
         if self._folder is not None:
             documents.save(document, self._folder)
             documents.save_run(self._folder, self._name, self._bench.progress.elapsed_s)
 
-    def save_part(self) -> tuple[dict[str, Any], OutputError | None]:
+    def save_part(self) -> tuple[PtsDocument, OutputError | None]:
         """Save what is done as far as that works; return it, and why it does not."""
         document = self.build(None)
         try:

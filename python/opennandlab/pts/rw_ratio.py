@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
+from opennandlab.documents.pts import Table
+from opennandlab.documents.pts_results import MixCurve, MixResults
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
-from opennandlab.pts.plan import RANDOM_LOAD, Test
+from opennandlab.pts.plan import RANDOM_LOAD
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import prepare_steady
+from opennandlab.pts.test import Findings, Test
 from opennandlab.pts.words import kib, mix, name
 
 KIB = 1024
@@ -27,25 +29,25 @@ MIXES = (100, 75, 50, 25, 0)
 BLOCKS = (4 * KIB, 128 * KIB)
 
 
-def run(bench: Bench) -> dict[str, Any]:
+def run(bench: Bench) -> Findings:
     """Bring the drive to its steady state and run the mixes."""
     before = prepare_steady(bench)
     found = measure_mixes(bench, BLOCKS)
-    curves: list[dict[str, Any]] = []
+    curves: list[MixCurve] = []
     for size in BLOCKS:
         iops = [found[size, read_pct].iops for read_pct in MIXES]
         mb_s = [found[size, read_pct].measurement.mb_s for read_pct in MIXES]
         curves.append(
-            {
-                "block_bytes": size,
-                "rms_iops": rms(iops),
-                "rms_mb_s": rms(mb_s),
-                "mixed_efficiency": mixed_efficiency(MIXES, mb_s),
-            }
+            MixCurve(
+                block_bytes=size,
+                rms_iops=rms(iops),
+                rms_mb_s=rms(mb_s),
+                mixed_efficiency=mixed_efficiency(MIXES, mb_s),
+            )
         )
-    return {
-        "results": {"attained": before.attained, "read_pct": list(MIXES), "curves": curves},
-        "tables": [
+    return Findings(
+        results=MixResults(attained=before.attained, read_pct=list(MIXES), curves=curves),
+        tables=[
             _table("iops", "IOPS", "IOPS", [[found[s, m].iops for m in MIXES] for s in BLOCKS]),
             _table(
                 "mb_s",
@@ -57,10 +59,10 @@ def run(bench: Bench) -> dict[str, Any]:
                 "mixed_efficiency",
                 "Measured over harmonic prediction",
                 "ratio",
-                [curve["mixed_efficiency"] for curve in curves],
+                [curve.mixed_efficiency for curve in curves],
             ),
         ],
-    }
+    )
 
 
 def measure_mixes(
@@ -105,9 +107,7 @@ def mixed_efficiency(read_pct: Sequence[float], mb_s: Sequence[float]) -> list[f
     ]
 
 
-def _table(
-    identity: str, title: str, unit: str, values: list[list[float | None]]
-) -> dict[str, Any]:
+def _table(identity: str, title: str, unit: str, values: list[list[float | None]]) -> Table:
     return table(
         identity,
         title,

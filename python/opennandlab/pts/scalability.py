@@ -13,55 +13,58 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from opennandlab.documents.pts_results import DieStep, ScalabilityResults
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
-from opennandlab.pts.plan import RANDOM_LOAD, Test, make_plan
+from opennandlab.pts.plan import RANDOM_LOAD, make_plan
 from opennandlab.pts.rounds import prepare_steady
 from opennandlab.pts.rw_ratio import MIXES, measure_mixes, rms
+from opennandlab.pts.test import Findings, Test
 from opennandlab.targets.base import Target
 
 KIB = 1024
 BLOCKS = (4 * KIB, 128 * KIB)
 
 
-def run(bench: Bench) -> dict[str, Any]:
+def run(bench: Bench) -> Findings:
     """Measure the drive with more and more of its dies."""
     config = bench.target.facts()["device"]["config"]
     steps = die_counts(config["nand"]["channels"], config["nand"]["dies_per_channel"])
-    rows = []
+    rows: list[DieStep] = []
     attained = True
     for count, channels, per_channel in steps:
         _resize(bench, config, channels, per_channel)
         group = f"{count} dies" if count > 1 else "1 die"
         attained = prepare_steady(bench, group).attained and attained
         found = measure_mixes(bench, BLOCKS, group=group)
+        iops = rms([found[BLOCKS[0], read_pct].iops for read_pct in MIXES])
+        mb_s = rms([found[BLOCKS[1], read_pct].measurement.mb_s for read_pct in MIXES])
+        one_iops, one_mb_s = (rows[0].rms_iops, rows[0].rms_mb_s) if rows else (iops, mb_s)
         rows.append(
-            {
-                "dies": count,
-                "channels": channels,
-                "dies_per_channel": per_channel,
-                "rms_iops": rms([found[BLOCKS[0], read_pct].iops for read_pct in MIXES]),
-                "rms_mb_s": rms(
-                    [found[BLOCKS[1], read_pct].measurement.mb_s for read_pct in MIXES]
-                ),
-            }
+            DieStep(
+                dies=count,
+                channels=channels,
+                dies_per_channel=per_channel,
+                rms_iops=iops,
+                rms_mb_s=mb_s,
+                normalised_iops=iops / one_iops,
+                efficiency_iops=iops / one_iops / count,
+                normalised_mb_s=mb_s / one_mb_s,
+                efficiency_mb_s=mb_s / one_mb_s / count,
+            )
         )
-    for row in rows:
-        for unit in ("iops", "mb_s"):
-            row[f"normalised_{unit}"] = row[f"rms_{unit}"] / rows[0][f"rms_{unit}"]
-            row[f"efficiency_{unit}"] = row[f"normalised_{unit}"] / row["dies"]
     keys = ("rms_iops", "normalised_iops", "efficiency_iops")
     more = ("rms_mb_s", "normalised_mb_s", "efficiency_mb_s")
-    return {
-        "results": {"attained": attained, "read_pct": list(MIXES), "steps": rows},
-        "tables": [
+    return Findings(
+        results=ScalabilityResults(attained=attained, read_pct=list(MIXES), steps=rows),
+        tables=[
             table(
                 "scalability",
                 "RMS over five mixes by the number of dies",
                 "IOPS of 4 KiB; MB/s of 128 KiB; ratios",
                 row_label="Dies",
                 column_label="",
-                rows=[str(row["dies"]) for row in rows],
+                rows=[str(row.dies) for row in rows],
                 columns=[
                     "RMS IOPS",
                     "normalised",
@@ -70,10 +73,10 @@ def run(bench: Bench) -> dict[str, Any]:
                     "normalised MB/s",
                     "efficiency MB/s",
                 ],
-                values=[[row[key] for key in (*keys, *more)] for row in rows],
+                values=[[getattr(row, key) for key in (*keys, *more)] for row in rows],
             )
         ],
-    }
+    )
 
 
 def die_counts(channels: int, dies_per_channel: int) -> list[tuple[int, int, int]]:

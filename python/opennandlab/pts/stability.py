@@ -10,17 +10,19 @@ derived are of the implementation.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict
 
+from opennandlab.documents.pts_results import StabilityResults
 from opennandlab.pts.document import histogram
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.evenness import evenness
-from opennandlab.pts.plan import RANDOM_LOAD, Test
+from opennandlab.pts.plan import RANDOM_LOAD
 from opennandlab.pts.rounds import prepare_steady
+from opennandlab.pts.test import Findings, Test
 from opennandlab.targets.base import Limit
 
 
-def run(bench: Bench) -> dict[str, Any]:
+def run(bench: Bench) -> Findings:
     """Bring the drive to its steady state and sample it."""
     before = prepare_steady(bench)
     count, sample_s = bench.plan.time.stability()
@@ -32,15 +34,15 @@ def run(bench: Bench) -> dict[str, Any]:
         )
     values = [sample.ios / sample_s for sample in cell.measurement.samples[:count]]
     tail = cell.latency.quantile_ns(0.999)
-    return {
-        "results": {
-            "attained": before.attained,
-            "sample_s": sample_s,
-            **evenness(values),
-            "lat_us_p999": None if tail is None else tail * 1e-3,
-        },
-        "histograms": [histogram("response_time", "Response time, RND 4 KiB 0/100", cell.latency)],
-    }
+    return Findings(
+        results=StabilityResults(
+            attained=before.attained,
+            sample_s=sample_s,
+            **asdict(evenness(values)),
+            lat_us_p999=None if tail is None else tail * 1e-3,
+        ),
+        histograms=[histogram("response_time", "Response time, RND 4 KiB 0/100", cell.latency)],
+    )
 
 
 TEST = Test(

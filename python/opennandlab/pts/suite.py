@@ -11,14 +11,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msgspec import structs
+
 from opennandlab.canonical import digest, readable_json
+from opennandlab.documents.pts import SUITE_SCHEMA, PtsDocument, SuiteDocument, Varied
+from opennandlab.documents.record import plain
 from opennandlab.errors import ConfigError
 from opennandlab.files import write_atomically
-from opennandlab.pts.document import SUITE_SCHEMA
 from opennandlab.pts.folder import Place
-from opennandlab.pts.plan import Settings, Test
+from opennandlab.pts.plan import Settings
 from opennandlab.pts.record import Watcher
 from opennandlab.pts.runner import run_test
+from opennandlab.pts.test import Test
 from opennandlab.targets.base import Target
 from opennandlab.targets.opening import Request, open_target, parse_size
 
@@ -70,23 +74,23 @@ class Suite:
     """
 
     name: str
-    documents: dict[str, dict[str, Any]] = field(default_factory=dict)
-    varied: dict[str, Any] | None = None
+    documents: dict[str, PtsDocument] = field(default_factory=dict)
+    varied: Varied | None = None
     left_out: dict[str, str] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
+    def document(self) -> SuiteDocument:
         """Return the document of the suite."""
-        found: dict[str, Any] = {
-            "schema": SUITE_SCHEMA,
-            "name": self.name,
-            "documents": list(self.documents),
-            "digests": {name: document["digest"] for name, document in self.documents.items()},
-            "results": {name: document["results"] for name, document in self.documents.items()},
-            "varied": self.varied,
-            "left_out": self.left_out,
-        }
-        found["digest"] = digest(found)
-        return found
+        found = SuiteDocument(
+            schema=SUITE_SCHEMA,
+            name=self.name,
+            documents=list(self.documents),
+            digests={name: document.digest for name, document in self.documents.items()},
+            results={name: plain(document.results) for name, document in self.documents.items()},
+            varied=self.varied,
+            left_out=self.left_out,
+            digest="",
+        )
+        return structs.replace(found, digest=digest(plain(found)))
 
 
 def run_suite(  # noqa: PLR0913, PLR0917 (what a run needs)
@@ -95,7 +99,7 @@ def run_suite(  # noqa: PLR0913, PLR0917 (what a run needs)
     request: Request,
     place: Place,
     watch: Watcher | None = None,
-    done: Callable[[dict[str, Any]], None] | None = None,
+    done: Callable[[PtsDocument], None] | None = None,
 ) -> Suite:
     """Run jobs one after the other.
 
@@ -135,12 +139,12 @@ def run_suite(  # noqa: PLR0913, PLR0917 (what a run needs)
         if kept is not None:
             kept.close()
     if place.folder is not None and len(jobs) > 1:
-        text = readable_json(suite.to_dict()) + "\n"
+        text = readable_json(plain(suite.document())) + "\n"
         write_atomically(place.folder / "suite.json", text.encode())
     return suite
 
 
-def vary(job: Job, text: str) -> tuple[list[Job], dict[str, Any]]:
+def vary(job: Job, text: str) -> tuple[list[Job], Varied]:
     """Return a job for each value of `KEY=A,B,C`, and what the suite says of it.
 
     Args:
@@ -159,7 +163,7 @@ def vary(job: Job, text: str) -> tuple[list[Job], dict[str, Any]]:
         raise ConfigError("vary", f"`{text}` names a value twice")
     jobs = [_varied(job, key, value) for value in texts]
     documents = [one.name for one in jobs]
-    return jobs, {"key": key, "values": texts, "documents": documents}
+    return jobs, Varied(key=key, values=texts, documents=documents)
 
 
 def _varied(job: Job, key: str, text: str) -> Job:

@@ -10,20 +10,21 @@ Spanjer, step 2 (block size against mix); the sizes and the step of the mixes ar
 
 from __future__ import annotations
 
-from typing import Any
-
+from opennandlab.documents.pts import Table
+from opennandlab.documents.pts_results import SurfaceResults
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
-from opennandlab.pts.plan import RANDOM_LOAD, Test
+from opennandlab.pts.plan import RANDOM_LOAD
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import prepare_steady
+from opennandlab.pts.test import Findings, Test
 from opennandlab.pts.words import kib, mix, name
 
 BLOCKS = tuple(512 << power for power in range(11, -1, -1))
 MIXES = tuple(range(100, -1, -10))
 
 
-def run(bench: Bench) -> dict[str, Any]:
+def run(bench: Bench) -> Findings:
     """Bring the drive to its steady state and measure the surface."""
     before = prepare_steady(bench)
     plan = bench.plan
@@ -39,14 +40,14 @@ def run(bench: Bench) -> dict[str, Any]:
                 stimulus = bench.stimulus(read_pct=read_pct, block_bytes=size)
                 cells[size, read_pct] = bench.measure(stimulus, limit, label=name(stimulus))
     most = max(cells.values(), key=lambda cell: cell.iops)
-    return {
-        "results": {
-            "attained": before.attained,
-            "iops_max": most.iops,
-            "iops_max_at": most.label,
-            "iops_min": min(cell.iops for cell in cells.values()),
-        },
-        "tables": [
+    return Findings(
+        results=SurfaceResults(
+            attained=before.attained,
+            iops_max=most.iops,
+            iops_max_at=most.label,
+            iops_min=min(cell.iops for cell in cells.values()),
+        ),
+        tables=[
             grid(identity, title, unit, metric, cells)
             for identity, title, unit, metric in (
                 ("iops", "IOPS", "IOPS", "iops"),
@@ -54,12 +55,12 @@ def run(bench: Bench) -> dict[str, Any]:
                 ("art", "Mean response time", "µs", "lat_us_mean"),
             )
         ],
-    }
+    )
 
 
 def grid(
     identity: str, title: str, unit: str, metric: str, cells: dict[tuple[int, int], Cell]
-) -> dict[str, Any]:
+) -> Table:
     """Return a table of block sizes, small first, by mixes, writes first."""
     sizes = sorted({size for size, _ in cells})
     mixes = sorted({read_pct for _, read_pct in cells})

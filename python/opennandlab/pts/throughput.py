@@ -11,13 +11,13 @@ with the block size under test: the latter is the default.
 
 from __future__ import annotations
 
-from typing import Any
-
+from opennandlab.documents.pts_results import ThroughputResults
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
-from opennandlab.pts.plan import SEQUENTIAL_LOAD, Option, Test
+from opennandlab.pts.plan import SEQUENTIAL_LOAD, Option
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, until_steady
+from opennandlab.pts.test import Findings, Test
 from opennandlab.pts.words import kib, mix, name
 
 KIB = 1024
@@ -25,20 +25,20 @@ BLOCKS = {"E": (1024 * KIB, 128 * KIB), "C": (1024 * KIB,)}
 MIXES = (100, 0)
 
 
-def run(bench: Bench) -> dict[str, Any]:
+def run(bench: Bench) -> Findings:
     """Run each block size to its steady state and tabulate the windows."""
     sizes = BLOCKS[bench.plan.profile]
     found = {size: _block_size(bench, size) for size in sizes}
-    return {
-        "results": {
-            "attained": all(rounds.attained for rounds in found.values()),
+    return Findings(
+        results=ThroughputResults(
+            attained=all(rounds.attained for rounds in found.values()),
             **{
                 f"mb_s_seq_{kib(size)}kib_{word}": rounds.mean(at, "mb_s")
                 for size, rounds in found.items()
                 for at, word in enumerate(("read", "write"))
             },
-        },
-        "tables": [
+        ),
+        tables=[
             table(
                 "throughput",
                 "Throughput, mean of the window",
@@ -50,7 +50,7 @@ def run(bench: Bench) -> dict[str, Any]:
                 values=[[found[size].mean(at, "mb_s") for at in (1, 0)] for size in sorted(sizes)],
             )
         ],
-    }
+    )
 
 
 def _block_size(bench: Bench, size: int) -> Rounds:

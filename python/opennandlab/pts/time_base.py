@@ -19,8 +19,9 @@ Scaled and smoke figures are of the implementation; the full ones are those of t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from opennandlab.documents import pts_header
 from opennandlab.targets.base import Limit
 
 Name = Literal["full", "scaled", "smoke"]
@@ -200,24 +201,24 @@ class TimeBase:
             return Limit(seconds=GAP_MINUTES * MINUTE_S)
         return self.capacities(INDEPENDENCE_CAPACITIES[self.name][load])
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> pts_header.TimeBase:
         """Return what a report says of it."""
         cell, gap = self.cell(), self.gap()
-        return {
-            "name": self.name,
-            "clock": "virtual" if self.is_virtual else "real",
-            "cell": {
-                "seconds": cell.seconds,
-                "ios": cell.ios,
-                "seconds_max": cell.seconds_max,
-                "ramp_ratio": cell.ramp_ratio,
-            },
-            "gap": {
-                "seconds": gap.seconds,
-                "bytes": gap.bytes,
-                "capacities": gap.bytes / self.capacity_bytes if gap.bytes else None,
-            },
-        }
+        return pts_header.TimeBase(
+            name=self.name,
+            clock="virtual" if self.is_virtual else "real",
+            cell=pts_header.CellLength(
+                seconds=cell.seconds,
+                ios=cell.ios,
+                seconds_max=cell.seconds_max,
+                ramp_ratio=cell.ramp_ratio,
+            ),
+            gap=pts_header.GapLength(
+                seconds=gap.seconds,
+                bytes=gap.bytes,
+                capacities=gap.bytes / self.capacity_bytes if gap.bytes else None,
+            ),
+        )
 
     def _sector_round(self, count: float) -> int:
         """Return whole 4 KiB, so that no request is cut."""

@@ -23,12 +23,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from opennandlab.documents.pts_results import SaturationResults
 from opennandlab.pts import latency
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.patterns import COMPOSITE
-from opennandlab.pts.plan import RANDOM_LOAD, Option, Test
+from opennandlab.pts.plan import RANDOM_LOAD, Option
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, mean, until_steady
+from opennandlab.pts.test import Findings, Test
 from opennandlab.pts.time_base import HOUR_S
 from opennandlab.pts.words import name
 from opennandlab.targets.base import Limit, Stimulus
@@ -40,7 +42,7 @@ LAST_SHARE = 0.1
 WORKLOADS = ("rnd4k", "oltp", "vod", "metadata", "cbw")
 
 
-def run(bench: Bench) -> dict[str, Any]:
+def run(bench: Bench) -> Findings:
     """Write until the first of the three ends, then keep response times (since version 2.0)."""
     plan = bench.plan
     bench.purge()
@@ -57,7 +59,7 @@ def run(bench: Bench) -> dict[str, Any]:
     ended_by = "steady_state" if rounds.attained else writing.ended or "rounds"
     found = results(bench, writing, rounds, ended_by)
     kept = [] if plan.pts_version == "1.1" else [latency.add_on(bench)]
-    return {"results": found, "histograms": kept}
+    return Findings(found, histograms=kept)
 
 
 class Writing:
@@ -132,7 +134,7 @@ def workload(bench: Bench) -> Stimulus:
     return bench.stimulus(**stimuli[bench.plan.text("workload")])
 
 
-def results(bench: Bench, writing: Writing, rounds: Rounds, ended_by: str) -> dict[str, Any]:
+def results(bench: Bench, writing: Writing, rounds: Rounds, ended_by: str) -> SaturationResults:
     """Return the figures that the curve gives."""
     cells, start_s = writing.cells, writing.start_s
     capacity = bench.plan.time.capacity_bytes
@@ -141,19 +143,19 @@ def results(bench: Bench, writing: Writing, rounds: Rounds, ended_by: str) -> di
     steady = _steady_level(cells, rounds)
     cliff = next((cell for cell in cells if fob and cell.iops < CLIFF_SHARE * fob), None)
     last = cells[-1]
-    return {
-        "attained": rounds.attained,
-        "ended_by": ended_by,
-        "fob_iops": fob,
-        "steady_iops": steady,
-        "steady_ratio": steady / fob if steady is not None and fob else None,
-        "cliff_minutes": None if cliff is None else (cliff.end_s - start_s) / 60,
-        "cliff_drive_fills": None if cliff is None else cliff.written_bytes / capacity,
-        "written_bytes": last.written_bytes,
-        "drive_fills": last.written_bytes / capacity,
-        "minutes": (last.end_s - start_s) / 60,
-        "waf_end": last.waf,
-    }
+    return SaturationResults(
+        attained=rounds.attained,
+        ended_by=ended_by,
+        fob_iops=fob,
+        steady_iops=steady,
+        steady_ratio=steady / fob if steady is not None and fob else None,
+        cliff_minutes=None if cliff is None else (cliff.end_s - start_s) / 60,
+        cliff_drive_fills=None if cliff is None else cliff.written_bytes / capacity,
+        written_bytes=last.written_bytes,
+        drive_fills=last.written_bytes / capacity,
+        minutes=(last.end_s - start_s) / 60,
+        waf_end=last.waf,
+    )
 
 
 def _steady_level(cells: list[Cell], rounds: Rounds) -> float | None:

@@ -17,11 +17,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from opennandlab.documents.pts_results import CrossResults, StimulusGroup
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
-from opennandlab.pts.plan import SEQUENTIAL_LOAD, Option, Test
+from opennandlab.pts.plan import SEQUENTIAL_LOAD, Option
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import mean
+from opennandlab.pts.test import Findings, Test
 from opennandlab.pts.words import name
 
 KIB = 1024
@@ -33,7 +35,7 @@ REFERENCE_SHARE = 1 / 8
 METRICS = (("mb_s", "MB/s"), ("lat_us_mean", "ART µs"), ("lat_us_max", "MRT µs"))
 
 
-def run(bench: Bench) -> dict[str, Any]:
+def run(bench: Bench) -> Findings:
     """Run the three groups back to back and look for the recovery."""
     bench.purge()
     groups = bench.plan.time.cross_groups()
@@ -58,23 +60,23 @@ def run(bench: Bench) -> dict[str, Any]:
     reference = mean([cell.measurement.mb_s for cell in found[0][-reference_count:]])
     at = recovery([cell.measurement.mb_s for cell in found[2]], reference or 0.0)
     summaries = [_summary(number, cells) for number, cells in enumerate(found, start=1)]
-    return {
-        "results": {
-            "groups": summaries,
-            "reference_mb_s": reference,
+    return Findings(
+        results=CrossResults(
+            groups=summaries,
+            reference_mb_s=reference,
             **_recovery(bench, found, at),
-        },
-        "tables": [
+        ),
+        tables=[
             table(
                 identity,
                 title,
                 unit,
                 row_label="Group",
                 column_label="",
-                rows=[group["label"] for group in summaries],
+                rows=[group.label for group in summaries],
                 columns=["min", "mean", "max"],
                 values=[
-                    [group[f"{identity}_{word}"] for word in ("min", "mean", "max")]
+                    [getattr(group, f"{identity}_{word}") for word in ("min", "mean", "max")]
                     for group in summaries
                 ],
             )
@@ -84,7 +86,7 @@ def run(bench: Bench) -> dict[str, Any]:
                 ("lat_us_max", "µs", "Longest response time (MRT) by group"),
             )
         ],
-    }
+    )
 
 
 def recovery(values: Sequence[float], reference: float) -> int | None:
@@ -114,14 +116,14 @@ def _recovery(bench: Bench, found: list[list[Cell]], at: int | None) -> dict[str
     }
 
 
-def _summary(number: int, cells: list[Cell]) -> dict[str, Any]:
+def _summary(number: int, cells: list[Cell]) -> StimulusGroup:
     found: dict[str, Any] = {"group": number, "label": cells[0].label, "samples": len(cells)}
     for metric, _ in METRICS:
         values = [value for cell in cells if (value := cell.value(metric)) is not None]
         found[f"{metric}_min"] = min(values, default=None)
         found[f"{metric}_mean"] = mean(values)
         found[f"{metric}_max"] = max(values, default=None)
-    return found
+    return StimulusGroup(**found)
 
 
 TEST = Test(
