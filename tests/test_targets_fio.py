@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import stat
 import subprocess
-import threading
-import time
+import sys
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
@@ -24,6 +24,7 @@ from opennandlab.targets.base import (
     CacheState,
     Limit,
     Purge,
+    Step,
     Stimulus,
     TargetError,
     Zone,
@@ -471,58 +472,63 @@ def test_failures_name_the_job_file_and_fios_own_words(fake, script, words):
     assert str(job_file) in str(caught.value)
 
 
-def alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    return state != "Z"
+@pytest.fixture
+def stopped(monkeypatch) -> list[subprocess.Popen[bytes]]:
+    """Return the processes that the runner stopped while they ran."""
+    found: list[subprocess.Popen[bytes]] = []
+    plain = runner.stop
+
+    def stop(process: subprocess.Popen[bytes]) -> None:
+        if process.poll() is None:
+            found.append(process)
+        plain(process)
+
+    monkeypatch.setattr(runner, "stop", stop)
+    return found
 
 
-def test_ctrl_c_ends_a_fio_that_does_not_listen(fake, tmp_path):
-    """Within 0.2 s; half a second here, because other tests may run beside this one."""
-    target = fake(f"trap '' INT TERM; echo $$ > {tmp_path}/pid; while :; do sleep 0.05; done")
-    pressed: list[float] = []
+def test_ctrl_c_ends_a_fio_that_does_not_listen(fake, tmp_path, stopped):
+    """It is asked, and 0.1 s later made; another 0.05 s is the most that is waited for its end."""
+    target = fake(f"trap '' INT TERM; : > {tmp_path}/deaf; exec sleep 60")
 
-    def press() -> None:
-        while not (tmp_path / "pid").exists():
-            time.sleep(0.01)
-        time.sleep(0.05)
-        pressed.append(time.monotonic())
-        signal.raise_signal(signal.SIGINT)
+    def press(_step: object) -> None:
+        if (tmp_path / "deaf").exists():
+            signal.raise_signal(signal.SIGINT)
 
-    presser = threading.Thread(target=press)
-    presser.start()
     with pytest.raises(KeyboardInterrupt):
-        run(target, Limit(seconds=60))
-    waited = time.monotonic() - pressed[0]
-    presser.join()
-    assert waited < 0.5
-    assert not alive(int((tmp_path / "pid").read_text()))
+        target.run(STIMULUS, Limit(seconds=60), seed=1, watch=press)
+    (process,) = stopped
+    assert process.wait() == -signal.SIGKILL
+    assert runner.GRACE_S * 1.5 <= 0.2
 
 
-def test_a_fio_that_hangs_is_stopped(fake, tmp_path, monkeypatch):
+def test_a_fio_that_hangs_is_stopped(fake, monkeypatch, stopped):
     monkeypatch.setattr(runner, "MARGIN_S", 0.2)
     monkeypatch.setattr(runner, "STALL_S", 0.2)
-    target = fake(f"echo $$ > {tmp_path}/pid; exec sleep 60")
+    target = fake("exec sleep 60")
     with pytest.raises(TargetError, match="did not end within"):
         run(target, Limit(seconds=0.01))
-    assert not alive(int((tmp_path / "pid").read_text()))
     with pytest.raises(TargetError, match="no byte moved"):
         run(target, Limit(ios=10))
-    assert not alive(int((tmp_path / "pid").read_text()))
+    assert [process.wait() < 0 for process in stopped] == [True, True]
 
 
-def test_progress_follows_the_running_totals(fake):
+def test_progress_follows_the_running_totals(fake, tmp_path):
+    """The script ends when it is told that what it wrote was seen."""
     text = RECORDED / "status.json"
-    target = fake(f'cp {text} "$out"; sleep 0.4')
-    seen: list[float | None] = []
-    limit = Limit(bytes=4 << 20, seconds_max=0.351)
-    target.run(STIMULUS, limit, seed=1, watch=lambda step: seen.append(step.fraction))
+    os.mkfifo(tmp_path / "go")
+    target = fake(f'cp {text} "$out"; read line < {tmp_path}/go')
+    seen: list[float] = []
+
+    def watch(step: Step) -> None:
+        if step.fraction and not seen:
+            (tmp_path / "go").write_text("on\n")
+        seen.extend([step.fraction] if step.fraction else [])
+
+    target.run(STIMULUS, Limit(bytes=4 << 20, seconds_max=0.351), seed=1, watch=watch)
     last = json.loads(text.read_text()[text.read_text().rfind('{\n  "fio version"') :])
     moved = last["jobs"][0]["write"]["io_bytes"]
-    assert seen[-1] == pytest.approx(moved / (4 << 20))
+    assert seen[0] == seen[-1] == pytest.approx(moved / (4 << 20))
 
 
 def test_job_files_of_a_failed_run_stay(fake, tmp_path, monkeypatch):
@@ -545,6 +551,7 @@ def test_fio_ends_with_the_process_that_started_it(tmp_path):
     """A killed test run must not go on writing to a drive."""
     if not Path("/usr/bin/setpriv").exists():
         pytest.skip("setpriv is not installed")
+    os.mkfifo(tmp_path / "pid")
     script = tmp_path / "fio"
     script.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
     script.chmod(0o755)
@@ -555,16 +562,13 @@ def test_fio_ends_with_the_process_that_started_it(tmp_path):
         "files = Files(here / 'job', here / 'output', here / 'messages')\n"
         f"run_fio(Fio({str(script)!r}, ''), files, Terms(60.0), lambda s, b: None)\n"
     )
-    process = subprocess.Popen([os.sys.executable, "-c", code])
-    for _ in range(500):
-        if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip():
-            break
-        time.sleep(0.02)
-    pid = int((tmp_path / "pid").read_text())
+    process = subprocess.Popen([sys.executable, "-c", code])
+    # Reading waits until the script runs.
+    handle = os.pidfd_open(int((tmp_path / "pid").read_text()))
     process.kill()
     process.wait()
-    for _ in range(100):
-        if not alive(pid):
-            break
-        time.sleep(0.02)
-    assert not alive(pid)
+    try:
+        ended, _, _ = select.select([handle], [], [], 60)
+        assert ended, "the script outlived the process that started it"
+    finally:
+        os.close(handle)
