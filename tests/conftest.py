@@ -11,6 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes depends on who else uses the machine: no property of the code.
+settings.register_profile("package", deadline=None)
+settings.load_profile("package")
 
 COMMAND = Path(sys.executable).parent / "opennandlab"
 
