@@ -289,6 +289,6 @@ def test_an_output_that_fails_leaves_the_part_in_the_error(tmp_path, monkeypatch
     breaks[when]()
     with pytest.raises(BrokenError, match="No space left") as failed:
         run_test(TESTS["iops"], FakeTarget(), settings=Settings(time_base="smoke"), place=place)
-    assert failed.value.document["partial"]
+    assert failed.value.document.partial
     assert failed.value.is_saved == (when == "journal")
     assert isinstance(failed.value.error, WriteError)
