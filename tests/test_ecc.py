@@ -371,7 +371,9 @@ def test_curves_show_themselves(tmp_path: Path) -> None:
 
     for name in ("curve.svg", "curve.html"):
         write(curve.document, tmp_path / name)
-        assert "<polyline" in (tmp_path / name).read_text(encoding="utf-8")
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert "frame error rate" in text
+        assert "<path" in text
 
 
 def test_too_few_frames_give_a_bound_and_no_rate() -> None:

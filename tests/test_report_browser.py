@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 import pts_documents
-from opennandlab.reports.pts import html, likeness, overlay, views
-from opennandlab.reports.pts.model import Report
+from opennandlab.reports import html
+from opennandlab.reports.model import Report
+from opennandlab.reports.pts import likeness, overlay, views
 from opennandlab.reports.pts.source import read
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -14,8 +14,10 @@ import pts_recorder
 from conftest import Cli
 from opennandlab.canonical import digest
 from opennandlab.errors import ResultError
-from opennandlab.reports.pts import html, likeness, overlay
-from opennandlab.reports.pts.model import Plot, Relief, Table
+from opennandlab.reports import html
+from opennandlab.reports.figure.model import Plot, Relief
+from opennandlab.reports.model import Table
+from opennandlab.reports.pts import likeness, overlay
 from opennandlab.reports.pts.source import read
 
 

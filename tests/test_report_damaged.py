@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 import pts_documents
 from opennandlab.errors import ResultError
-from opennandlab.reports.pts import html, source, views
-from opennandlab.reports.pts.model import Report
+from opennandlab.reports import html
+from opennandlab.reports.model import Report
+from opennandlab.reports.pts import source, views
 from opennandlab.reports.pts.salvage import closed, salvage
 
 DOCUMENTS = {test: make() for test, make in pts_documents.MAKERS.items()}

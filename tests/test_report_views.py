@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import pts_documents
+from opennandlab.reports.figure.model import Plot, Relief
+from opennandlab.reports.model import Chapter, Item, Table, numbers
 from opennandlab.reports.pts import views
-from opennandlab.reports.pts.model import Chapter, Item, Plot, Relief, Table, numbers
 from opennandlab.reports.pts.source import read
 
 # What each report holds, in order: the list that a reader of the standard would tick off.

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from opennandlab.reports.model import Table
 from opennandlab.reports.pts.csv import text_of
-from opennandlab.reports.pts.model import Table
 from opennandlab.targets.base import Limit, Stimulus, TargetError
 from opennandlab.targets.consent import Consent
 from opennandlab.targets.device import DeviceTarget

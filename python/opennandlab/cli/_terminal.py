@@ -36,11 +36,8 @@ IMAGE = "the image of --state"
 
 __all__ = ["duration", "emit_json", "note", "stderr", "stdout"]
 
-PAGE = (".html", ".htm")
-# What each drawing option writes; the form follows from the ending, and is asked for before a run.
-FORMS = {"--plot": (*PAGE, ".svg"), "--breakdown-plot": (*PAGE, ".svg")}
-# The plot of a run holds many charts.
-FORMS_OF_RUN = FORMS | {"--plot": PAGE}
+# Options that draw: the form follows from the ending, which is checked before a run.
+DRAWING = ("--plot", "--breakdown-plot")
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]
 Quiet = Annotated[
@@ -120,21 +117,18 @@ def progress_line(
 def check_outputs(
     outputs: Mapping[str, Path | None],
     inputs: Mapping[str, Path | None] | None = None,
-    *,
-    forms: Mapping[str, tuple[str, ...]] = FORMS,
 ) -> None:
     """Refuse unwritable output paths, and those that would overwrite another file of the run.
 
     Args:
         outputs: Option to path; None where it was not given.
         inputs: What is read, such as `the workload`, to path.
-        forms: Option to the endings that name a form it can write.
 
     Raises:
         OutputError: with the reason.
     """
     from opennandlab.errors import OutputError
-    from opennandlab.files import check_writable, is_there
+    from opennandlab.files import check_writable
 
     read = {name: path for name, path in (inputs or {}).items() if path is not None}
     seen: list[Path] = []
@@ -147,10 +141,10 @@ def check_outputs(
             if not is_same_image and _is_same_file(path, source):
                 raise OutputError(f"{option} {path} is also {name}: it would be overwritten")
         check_writable(path)
-        endings = forms.get(option)
-        is_device = is_there(path) and not path.is_file()
-        if endings and not is_device and path.suffix.lower() not in endings:
-            raise OutputError(f"{option} {path}: accepted endings: {', '.join(endings)}")
+        if option in DRAWING:
+            from opennandlab.reports.output import check_ending
+
+            check_ending(path, option)
         if any(_is_same_file(path, other) for other in seen):
             raise OutputError(f"cannot write {path}: it was given for two outputs")
         seen.append(path)

@@ -67,7 +67,6 @@ def benchmark(
                 "the workload": terminal.own_file(workload, workload_presets()),
                 **terminal.read_files(config, state),
             },
-            forms=terminal.FORMS_OF_RUN,
         )
         device = terminal.chosen_device(config, state, device_sets)
         run = prepare_benchmark(Start(device, seed, state), workload, workload_sets, watch)

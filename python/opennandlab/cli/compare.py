@@ -110,10 +110,10 @@ def _compare_tests(
             reasons=found.reasons,
         )
     if html is not None:
-        from opennandlab.reports.pts import html as page
+        from opennandlab.reports import output
         from opennandlab.reports.pts import overlay
 
-        page.write(overlay.report(measured, names, found), html)
+        output.write(overlay.report(measured, names, found), html, ".html")
     if as_json:
         terminal.emit_json(plain(found))
     elif not quiet:

@@ -456,10 +456,6 @@ def _injection(rber: float | None, errors: int | None, seed: int) -> "Injection"
 
 
 def _check_outputs(output: Path | None, plot: Path | None) -> None:
-    if plot is not None:
-        from opennandlab.reports.ecc import check_form
-
-        check_form(plot)
     terminal.check_outputs({"--output": output, "--plot": plot})
 
 

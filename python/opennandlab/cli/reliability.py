@@ -11,7 +11,7 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
-    from opennandlab.reports.chart import Chart
+    from opennandlab.reports.figure.model import Figure
 
 RBER_EXAMPLE = (
     "opennandlab reliability rber --model tlc --pe 0:5000:11 --retention-h 0,720,8760 --json"
@@ -476,10 +476,11 @@ def table(plot: Plot = None, as_json: Json = False, quiet: Quiet = False) -> Non
                 console.print(f"{row['model']}: {row['reason']}", markup=False, style="dim")
 
 
-def _draw(plot: Path, title: str, lead: str, chart: "Chart") -> None:
-    from opennandlab.reports.chart_page import write_charts
+def _draw(plot: Path, title: str, lead: str, drawn: "Figure") -> None:
+    from opennandlab.reports import output
+    from opennandlab.reports.model import page_of
 
-    write_charts(title, lead, [chart], plot)
+    output.write(page_of(title, lead, [drawn]), plot)
 
 
 def _numbers(option: str, text: str) -> list[float]:

@@ -125,7 +125,6 @@ def replay(
         terminal.check_outputs(
             outputs.by_option(),
             {"the trace": trace, **terminal.read_files(config, state)},
-            forms=terminal.FORMS_OF_RUN,
         )
         device = terminal.chosen_device(config, state, device_sets)
         for path, value in replay_sets.items():

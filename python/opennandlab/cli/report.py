@@ -3,12 +3,18 @@
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opennandlab.reports.model import Report
+    from opennandlab.reports.pts.source import Measured
 
 
 class Open(str, Enum):
@@ -35,9 +41,7 @@ def report(
             help="Write one self-contained page. Beside the first file, if nothing is asked for.",
         ),
     ] = None,
-    pdf: Annotated[
-        Path | None, typer.Option("--pdf", help="Write a PDF (needs the extra `pdf`).")
-    ] = None,
+    pdf: Annotated[Path | None, typer.Option("--pdf", help="Write a PDF.")] = None,
     csv: Annotated[
         Path | None,
         typer.Option("--csv", metavar="DIR", help="Write a CSV file for each table and plot."),
@@ -59,9 +63,8 @@ def report(
         inputs = {f"the input {path}": path for path in files}
         terminal.check_outputs({"--html": html, "--pdf": pdf}, dict(inputs))
         outputs = Outputs(html, pdf, csv, figures)
-        if _draw_result(files, outputs):
-            written, missing = [path for path in (html,) if path is not None], list[str]()
-        else:
+        written, missing = _draw_result(files, outputs), list[str]()
+        if not written:
             written, missing = _draw_tests(files, outputs)
         for text in missing:
             terminal.note(f"warning: {text}", style="yellow")
@@ -96,43 +99,41 @@ def _tell(written: list[Path], folders: list[Path]) -> None:
 
 def _draw_tests(files: list[Path], outputs: Outputs) -> tuple[list[Path], list[str]]:
     """Write the report of standard tests; return the files, and what the documents lack."""
-    from opennandlab.reports.pts import book, drawings
-    from opennandlab.reports.pts import csv as tables
-    from opennandlab.reports.pts import html as page
+    from opennandlab.reports.pts import book
 
     made = book.open_book(files)
-    written = []
-    if outputs.html is not None:
-        page.write(made.report, outputs.html)
-        written.append(outputs.html)
-    if outputs.pdf is not None:
-        from opennandlab.reports.pts import pdf
-
-        pdf.write(made.report, outputs.pdf)
-        written.append(outputs.pdf)
-    if outputs.csv is not None:
-        written += tables.write(made.report, made.measured, outputs.csv)
-    if outputs.figures is not None:
-        written += drawings.write(made.report, outputs.figures)
+    written = _write(made.report, made.measured, outputs)
     return written, [*made.warnings, *made.report.missing]
 
 
-def _draw_result(files: list[Path], outputs: Outputs) -> bool:
-    """Draw a result file of a run, if that is what was given; tell whether it was."""
+def _write(report: "Report", measured: "Sequence[Measured | None]", outputs: Outputs) -> list[Path]:
+    """Write a report in the forms that were asked for; return the files."""
+    from opennandlab.reports import output
+    from opennandlab.reports.pts import csv as tables
+
+    written = []
+    for path, form in ((outputs.html, ".html"), (outputs.pdf, ".pdf")):
+        if path is not None:
+            output.write(report, path, form)
+            written.append(path)
+    if outputs.csv is not None:
+        written += tables.write(report, measured, outputs.csv)
+    if outputs.figures is not None:
+        written += output.write_figures(report, outputs.figures)
+    return written
+
+
+def _draw_result(files: list[Path], outputs: Outputs) -> list[Path]:
+    """Draw a result file of a run, if that is what was given; return the files."""
     from opennandlab.result import Result
 
     if not any(_family(path) == "result" for path in files):
-        return False
-    others = (outputs.pdf, outputs.csv, outputs.figures)
-    if len(files) > 1 or outputs.html is None or any(path is not None for path in others):
-        _refuse(
-            "a result of `benchmark` is a single run: it is drawn alone, and as --html; "
-            "`compare` puts several side by side"
-        )
+        return []
+    if len(files) > 1:
+        _refuse("a result of `benchmark` is drawn alone; `compare` puts several beside each other")
     from opennandlab.reports import plot
 
-    plot.write(Result.load(files[0]), outputs.html)
-    return True
+    return _write(plot.report(Result.load(files[0]).content), (), outputs)
 
 
 def _family(path: Path) -> str:

@@ -15,7 +15,7 @@ from opennandlab.cli._progress import shown
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
-    from opennandlab.validation import Case, Parameters, Plot, Row
+    from opennandlab.validation import Case, Parameters, Row
 
 SCHEMA = "opennandlab.validation/1"
 # `--write` replaces what stands between these lines; a file without them is written whole.
@@ -68,10 +68,6 @@ def validate(
         Path | None,
         typer.Option("--write", metavar="FILE", help="Write the tables into a Markdown page."),
     ] = None,
-    plots: Annotated[
-        Path | None,
-        typer.Option("--plots", metavar="DIR", help="Draw the plots of the suites, as SVG files."),
-    ] = None,
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, help="Simulations at a time.")
     ] = None,
@@ -107,10 +103,8 @@ def validate(
             if policy is None:
                 _refuse_parameters(context)
                 cases = _of_suites(suites or [], case, quick=quick)
-                drawn = _plots_of(cases) if plots is not None else []
-            elif suites or plots is not None:
-                option = "suites" if suites else "--plots"
-                raise ConfigError(".", f"give either {option} or --policy")
+            elif suites:
+                raise ConfigError(".", "give either suites or --policy")
             else:
                 from opennandlab.theory.waf import Traffic
                 from opennandlab.validation import Parameters
@@ -140,8 +134,6 @@ def validate(
         except ValueError as error:
             raise ConfigError(".", str(error)) from error
         rows, complete = _run(cases, threads, quiet=quiet)
-        if plots is not None and complete:
-            _draw(drawn, plots, quiet=quiet)
         _report(rows, complete=complete, as_json=as_json, quiet=quiet)
         if write is not None and complete:
             _write(rows, write)
@@ -180,29 +172,6 @@ def _seeds(text: str) -> tuple[int, ...]:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
         raise ValueError(f"--seeds is `{text}`; accepted: whole numbers, such as 1,2,3") from None
-
-
-def _plots_of(cases: list["Case"]) -> list["Plot"]:
-    """Return the plots of the suites that were asked for."""
-    from opennandlab.validation import PLOTS
-
-    suites = {case.suite for case in cases}
-    found = [plot for name, plots in PLOTS.items() if name in suites for plot in plots()]
-    if not found:
-        raise ValueError(f"--plots: these suites have none; accepted: {', '.join(PLOTS)}")
-    return found
-
-
-def _draw(plots: list["Plot"], folder: Path, *, quiet: bool) -> None:
-    from opennandlab.run import benchmark
-    from opennandlab.validation import draw_plots
-
-    def simulate(device: dict[str, Any], workload: dict[str, Any], seed: int) -> dict[str, Any]:
-        return benchmark(device, workload, seed=seed).document
-
-    for path in draw_plots(plots, simulate, folder):
-        if not quiet:
-            terminal.note(f"drawn: {path}")
 
 
 def _run(cases: list["Case"], threads: int | None, *, quiet: bool) -> tuple[list["Row"], bool]:

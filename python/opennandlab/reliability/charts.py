@@ -9,7 +9,7 @@ import numpy as np
 
 from opennandlab.reliability.model import Model, StatesUnderStress, load_model
 from opennandlab.reliability.page_table import PAGE
-from opennandlab.reports.chart import Axis, Chart, Line
+from opennandlab.reports.figure.model import Axis, Plot, Series
 
 LABELS = {
     "pe_cycles": "P/E cycles",
@@ -23,7 +23,7 @@ UNITS = {"pe_cycles": "P/E", "retention_h": "h", "temperature_c": "°C", "reads"
 LINES_MAX = 6
 
 
-def rber_chart(rows: Sequence[dict[str, Any]], title: str = "Raw bit error rate") -> Chart:
+def rber_chart(rows: Sequence[dict[str, Any]], title: str = "Raw bit error rate") -> Plot:
     """Return RBER over the stress with most values, one line for each combination of the others.
 
     Args:
@@ -44,35 +44,33 @@ def rber_chart(rows: Sequence[dict[str, Any]], title: str = "Raw bit error rate"
         places = np.linspace(0, len(keys) - 1, LINES_MAX).round().astype(int)
         keys = [keys[place] for place in places]
     lines = tuple(
-        Line(
+        Series(
             ", ".join(_label(name, value) for name, value in zip(others, key, strict=True))
             or "mean",
             [row[x] for row in groups[key]],
             [row["rber"] for row in groups[key]],
+            "line",
         )
         for key in keys
     )
     left = len(groups) - len(keys)
     note = f"{left} of {len(groups)} combinations are not drawn." if left else ""
-    return Chart(title, Axis(LABELS[x]), Axis("RBER", "log"), lines, note)
+    return Plot("rber", title, Axis(LABELS[x]), Axis("RBER", "log"), lines, note)
 
 
-def page_chart() -> Chart:
+def page_chart() -> Plot:
     """Return the rows of the OpenNANDLab 2.0 page and every model over P/E cycles."""
     cycles = np.linspace(0, 5000, 101)
-    # Gaps between the points: the page states no curve.
-    places = [float(count) for count in PAGE for _ in range(2)]
-    values = [value for row in PAGE.values() for value in (row, None)]
-    lines = [Line("the page", places, values, dots=True)]
+    lines = [Series("the page", list(map(float, PAGE)), list(PAGE.values()), "points")]
     lines += [
-        Line(name, cycles.tolist(), load_model(name).rber(cycles).tolist())
+        Series(name, cycles.tolist(), load_model(name).rber(cycles).tolist(), "line")
         for name in ("weibull", "kim", "tlc")
     ]
     title = "RBER against P/E cycles"
-    return Chart(title, Axis("P/E cycles"), Axis("RBER", "log"), tuple(lines))
+    return Plot("table", title, Axis("P/E cycles"), Axis("RBER", "log"), tuple(lines))
 
 
-def states_chart(model: Model, stresses: dict[str, dict[str, float]], title: str) -> Chart:
+def states_chart(model: Model, stresses: dict[str, dict[str, float]], title: str) -> Plot:
     """Return the voltage distributions of a cell under several stresses, with the default levels.
 
     Args:
@@ -89,10 +87,12 @@ def states_chart(model: Model, stresses: dict[str, dict[str, float]], title: str
     high = max(states.mean[-1] + 4 * states.sigma[-1] for states in found.values())
     volts = np.linspace(low, high, 1200)
     lines = tuple(
-        Line(name, volts.tolist(), _density(states, volts)) for name, states in found.items()
+        Series(name, volts.tolist(), _density(states, volts), "line")
+        for name, states in found.items()
     )
     ticks = tuple((float(level), f"{index}") for index, level in enumerate(first.default_levels, 1))
-    return Chart(
+    return Plot(
+        "states",
         title,
         Axis("threshold voltage; read levels are numbered", ticks=ticks),
         Axis("share of cells, per gap", zero=True),

@@ -1,77 +1,64 @@
-"""Curves of the ECC lab as a drawing: frame error rate over the channel, limits as upright lines.
+"""Curves of the ECC lab as a figure: frame error rate over the channel, limits as upright lines.
 
-One chart from the document of a curve or of a comparison; `.svg` or `.html` by the file's ending.
+A point that was simulated has its 95 % interval as a bar; one without a single frame error states
+only an upper bound.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from html import escape
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from opennandlab.errors import OutputError
-from opennandlab.files import write_atomically
-from opennandlab.reports.chart import Axis, Chart, Line, svg
+from opennandlab.reports import output
+from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
+from opennandlab.reports.model import Report, page_of
 
-FORMS = (".svg", ".html")
 LIMIT_NAMES = {"1": "1 read", "3": "3 reads", "7": "7 reads", "unquantised": "unquantised"}
 FER_SHOWN_MIN = 1e-15
 
 
-def check_form(path: Path) -> None:
-    """Refuse a file whose ending names no form.
-
-    Raises:
-        OutputError: with the endings that do.
-    """
-    if path.suffix.lower() not in FORMS:
-        raise OutputError(f"cannot write {path}: accepted endings: {', '.join(FORMS)}")
-
-
 def write(document: Mapping[str, Any], path: str | Path) -> None:
-    """Draw the document of a curve or a comparison into a file.
+    """Draw the document of a curve or a comparison, in the form of the file's ending.
 
     Raises:
         OutputError: when it cannot be written, and why.
     """
-    path = Path(path)
-    check_form(path)
-    drawn = svg(chart(document))
-    if path.suffix.lower() == ".html":
-        title = escape(chart(document).title)
-        drawn = (
-            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-            f"<title>{title}</title><style>body {{ font: 15px system-ui, sans-serif; "
-            "max-width: 62rem; margin: 2rem auto; } svg { width: 100%; }</style></head>"
-            f"<body><h1>{title}</h1>{drawn}</body></html>"
-        )
-    else:
-        drawn = drawn.replace("<svg ", '<svg font-family="sans-serif" font-size="12" ', 1)
-    write_atomically(path, (drawn + "\n").encode())
+    output.write(report(document), Path(path))
 
 
-def chart(document: Mapping[str, Any]) -> Chart:
-    """Return the chart of a curve or of a comparison."""
+def report(document: Mapping[str, Any]) -> Report:
+    """Return the report of a curve or of a comparison."""
+    drawn = plot(document)
+    return page_of(drawn.title, "", [drawn])
+
+
+def plot(document: Mapping[str, Any]) -> Plot:
+    """Return the plot of a curve or of a comparison."""
     curves: Sequence[Mapping[str, Any]] = document.get("curves", [document])
-    lines = [_line(curve, str(document["channel"])) for curve in curves]
-    seen = [value for line in lines for value in line.y if value is not None and value > 0.0]
-    bottom = min(seen, default=1e-3)
+    series = [
+        line
+        for index, curve in enumerate(curves)
+        for line in _series(curve, str(document["channel"]), index)
+    ]
+    marks: list[Mark] = []
+    is_rber = document["x"] == "rber"
     if "limits" in document:
-        key = "limits" if document["x"] == "rber" else "limits_ebn0_db"
-        shown = {"1", "unquantised"} if document["x"] != "rber" else set(LIMIT_NAMES)
-        lines += [
-            Line(f"limit, {LIMIT_NAMES[name]}", [value, value], [bottom, 1.0], stroke="dashed")
-            for name, value in document[key].items()
+        shown = set(LIMIT_NAMES) if is_rber else {"1", "unquantised"}
+        marks = [
+            Mark("x", value, f"limit, {LIMIT_NAMES[name]}")
+            for name, value in document["limits" if is_rber else "limits_ebn0_db"].items()
             if name in shown
         ]
-    x = "raw bit error rate" if document["x"] == "rber" else "Eb/N0, dB per information bit"
+    xs = [value for line in series for value in line.x if value is not None]
+    if is_rber:
+        axis = Axis("raw bit error rate", "log", _ticks(xs))
+    else:
+        axis = Axis("Eb/N0, dB per information bit")
     title = f"Frame error rate over {document['channel']}"
-    xs = [value for line in lines for value in line.x if value is not None]
-    axis = Axis(x, "log", _ticks(xs)) if document["x"] == "rber" else Axis(x)
     rate = Axis("frame error rate", "log")
-    return Chart(title, axis, rate, tuple(lines), legend="lower right")
+    return Plot("curves", title, axis, rate, tuple(series), marks=tuple(marks))
 
 
 def _ticks(values: Sequence[float]) -> tuple[tuple[float, str], ...]:
@@ -83,7 +70,8 @@ def _ticks(values: Sequence[float]) -> tuple[tuple[float, str], ...]:
     return tuple((mark, f"{mark:g}") for mark in marks if low <= mark <= high)
 
 
-def _line(curve: Mapping[str, Any], channel: str) -> Line:
+def _series(curve: Mapping[str, Any], channel: str, index: int) -> Iterator[Series]:
+    """Yield the line of a curve, then the bounds of points at which no frame failed."""
     points = curve["points"]
     name = str(curve["code"])
     kind, _, rest = name.partition(":")
@@ -92,5 +80,15 @@ def _line(curve: Mapping[str, Any], channel: str) -> Line:
         short += f", {curve['decoder']}"
     if curve["channel"] != channel:
         short += f", {curve['channel']}"
-    values = [point["fer"] if point["fer"] >= FER_SHOWN_MIN else None for point in points]
-    return Line(short, [point["x"] for point in points], values, dots=True)
+    known = [point for point in points if point["fer"] >= FER_SHOWN_MIN]
+    x, y, low, high = (
+        [point[key] for point in known] for key in ("x", "fer", "fer_low", "fer_high")
+    )
+    is_exact = low == high
+    yield Series(
+        short, x, y, colour=index, low=() if is_exact else low, high=() if is_exact else high
+    )
+    bounds = [point for point in points if point["fer"] == 0.0 < point["fer_high"] < 1.0]
+    if bounds:
+        x, y = ([point[key] for point in bounds] for key in ("x", "fer_high"))
+        yield Series(f"{short}, upper bound", x, y, "bounds", colour=index, legend="")

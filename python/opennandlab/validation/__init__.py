@@ -3,7 +3,6 @@
     suites/*    claims with sources      cases(effort) -> [Case]
     runner      devices are simulated    run_cases(cases, simulate) -> rows as they finish
     markdown    rows become tables       render(rows) -> text
-    gallery     sweeps become drawings   draw_plots(plots, simulate, folder) -> SVG files
 
 The simulator is handed in as a function, so nothing here imports it. A case fails when any seed
 leaves the tolerance, when a number is missing, or when a run fails its own checks.
@@ -20,28 +19,24 @@ from opennandlab.validation.case import (
     Simulate,
 )
 from opennandlab.validation.devices import Log
-from opennandlab.validation.gallery import Plot, draw_plots
 from opennandlab.validation.markdown import render, summary
 from opennandlab.validation.runner import run_cases, run_count
 from opennandlab.validation.select import select_cases
-from opennandlab.validation.suites import PLOTS, SUITES
+from opennandlab.validation.suites import SUITES
 from opennandlab.validation.suites.waf_uniform import formula_case
 
 __all__ = [
-    "PLOTS",
     "SUITES",
     "Case",
     "Effort",
     "Kind",
     "Log",
     "Parameters",
-    "Plot",
     "Relation",
     "Row",
     "Run",
     "Simulate",
     "ad_hoc_case",
-    "draw_plots",
     "formula_case",
     "render",
     "run_cases",

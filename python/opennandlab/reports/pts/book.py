@@ -8,8 +8,8 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from opennandlab.errors import ResultError
+from opennandlab.reports.model import Chapter, Report
 from opennandlab.reports.pts import header, overlay, source, views
-from opennandlab.reports.pts.model import Chapter, Report
 from opennandlab.reports.pts.source import Measured
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from opennandlab.reports.chart import Axis, Number, Scale
-from opennandlab.reports.pts import words
-from opennandlab.reports.pts.model import Draw, Mark, Plot, Series
+from opennandlab.reports import words
+from opennandlab.reports.figure.model import Axis, Draw, Mark, Number, Plot, Scale, Series
 from opennandlab.reports.pts.source import CellRow
 
 # Where a cell stands on the common axis.

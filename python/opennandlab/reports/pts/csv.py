@@ -15,7 +15,8 @@ from pathlib import Path
 
 from opennandlab.errors import OutputError
 from opennandlab.files import write_atomically
-from opennandlab.reports.pts.model import Cell, Report, Table, numbers
+from opennandlab.reports import words
+from opennandlab.reports.model import Cell, Report, Table, numbers
 from opennandlab.reports.pts.source import CellRow, Measured
 
 # What a spreadsheet takes for the beginning of a formula, or leaves out before one.
@@ -54,10 +55,10 @@ def write(report: Report, measured: Sequence[Measured | None], folder: Path) -> 
 def files(report: Report, measured: Sequence[Measured | None]) -> Iterator[tuple[str, str]]:
     """Yield name and content of each file."""
     for place, chapter in enumerate(report.chapters):
-        prefix = f"{safe(chapter.id)}-" if len(report.chapters) > 1 else ""
+        prefix = f"{words.file_name(chapter.id)}-" if len(report.chapters) > 1 else ""
         for item in chapter.items:
             table = item if isinstance(item, Table) else numbers(item, rows_max=1 << 30)
-            yield f"{prefix}{safe(item.id)}.csv", text_of(table)
+            yield f"{prefix}{words.file_name(item.id)}.csv", text_of(table)
         source = measured[place] if place < len(measured) else None
         if source is not None and source.cells:
             yield f"{prefix}cells.csv", _cells(source.cells)
@@ -93,8 +94,3 @@ def _field(cell: Cell) -> str:
     # A spreadsheet would run what begins like a formula; a number may have a sign.
     is_formula = text[:1] in FORMULA and not NUMBER.fullmatch(text)
     return f"'{text}" if is_formula else text
-
-
-def safe(name: str) -> str:
-    """Return a name as a file may be called."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:80] or "table"

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from opennandlab.reports.chart import Axis, Number
-from opennandlab.reports.pts import response, steady, tables, words
-from opennandlab.reports.pts.model import Cell, Item, Mark, Plot, Relief, Section, Series, Table
+from opennandlab.reports import words
+from opennandlab.reports.figure.model import Axis, Mark, Number, Plot, Relief, Series
+from opennandlab.reports.model import Cell, Item, Section, Table
+from opennandlab.reports.pts import response, steady, tables
 from opennandlab.reports.pts.source import (
     CellRow,
     Measured,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from opennandlab.reports import words
+from opennandlab.reports.model import Badge, Kind
 from opennandlab.reports.pts import steady as steadiness
-from opennandlab.reports.pts import words
-from opennandlab.reports.pts.model import Badge, Kind
 from opennandlab.reports.pts.source import Measured, as_dict, as_list, as_number, as_text, plain
 
 Facts = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]

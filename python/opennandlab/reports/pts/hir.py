@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from opennandlab.reports.chart import Axis
-from opennandlab.reports.pts import course, steady, tables, words
+from opennandlab.reports import words
+from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
+from opennandlab.reports.model import Item, Section, Table
+from opennandlab.reports.pts import course, steady, tables
 from opennandlab.reports.pts.course import Course
-from opennandlab.reports.pts.model import Item, Mark, Plot, Section, Series, Table
 from opennandlab.reports.pts.source import CellRow, Measured, as_dict, as_list, as_number
 
 WAIT = re.compile(r"wait\D*(\d+)\s*(\w*)")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from opennandlab.reports.chart import Axis, Scale
-from opennandlab.reports.pts import steady, tables, words
-from opennandlab.reports.pts.model import Item, Plot, Relief, Section, Series, Shape
+from opennandlab.reports import words
+from opennandlab.reports.figure.model import Axis, Plot, Relief, Scale, Series, Shape
+from opennandlab.reports.model import Item, Section
+from opennandlab.reports.pts import steady, tables
 from opennandlab.reports.pts.source import Measured
 
 SHAPES: tuple[tuple[str, Shape, Scale, str], ...] = (

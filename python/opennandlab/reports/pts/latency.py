@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from opennandlab.reports.pts import iops, response, steady, tables, words
-from opennandlab.reports.pts.model import Item, Section, Table
+from opennandlab.reports import words
+from opennandlab.reports.model import Item, Section, Table
+from opennandlab.reports.pts import iops, response, steady, tables
 from opennandlab.reports.pts.source import Block, Measured
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from opennandlab.documents.comparison import SCHEMA, Comparison, Row
 from opennandlab.errors import ResultError
-from opennandlab.reports.pts import words
+from opennandlab.reports import words
 from opennandlab.reports.pts.source import Measured, as_dict, as_number, as_text, plain
 
 # Rounding of capacities to whole blocks moves the spare area of equal drives by less than this.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from opennandlab.reports.chart import Axis
-from opennandlab.reports.pts import surface, tables, words
-from opennandlab.reports.pts.model import Item, Plot, Section, Series, Table
+from opennandlab.reports import words
+from opennandlab.reports.figure.model import Axis, Plot, Series
+from opennandlab.reports.model import Item, Section, Table
+from opennandlab.reports.pts import surface, tables
 from opennandlab.reports.pts.source import (
     Block,
     CellRow,

@@ -10,20 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from opennandlab.documents.comparison import Comparison
-from opennandlab.reports.chart import Axis
-from opennandlab.reports.pts import header, likeness, views, words
-from opennandlab.reports.pts.model import (
-    Badge,
-    Cell,
-    Chapter,
-    Item,
-    Plot,
-    Relief,
-    Report,
-    Section,
-    Series,
-    Table,
-)
+from opennandlab.reports import words
+from opennandlab.reports.figure.model import Axis, Plot, Relief, Series
+from opennandlab.reports.model import Badge, Cell, Chapter, Item, Report, Section, Table
+from opennandlab.reports.pts import header, likeness, views
 from opennandlab.reports.pts.source import Block, Measured
 
 

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from opennandlab.reports.chart import Axis
-from opennandlab.reports.pts import tables, words
-from opennandlab.reports.pts.model import Cell, Item, Mark, Plot, Series, Table
+from opennandlab.reports import words
+from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
+from opennandlab.reports.model import Cell, Item, Table
+from opennandlab.reports.pts import tables
 from opennandlab.reports.pts.source import Spread
 from opennandlab.stats.histogram import Histogram
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from opennandlab.reports.chart import Axis, Number, Scale
-from opennandlab.reports.pts import response, surface, tables, words
-from opennandlab.reports.pts.model import Mark, Plot, Section, Series, Table
+from opennandlab.reports import words
+from opennandlab.reports.figure.model import Axis, Mark, Number, Plot, Scale, Series
+from opennandlab.reports.model import Section, Table
+from opennandlab.reports.pts import response, surface, tables
 from opennandlab.reports.pts.source import (
     CellRow,
     Measured,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from opennandlab.reports.chart import Axis
-from opennandlab.reports.pts import words
-from opennandlab.reports.pts.model import Item, Plot, Section, Series, Table
+from opennandlab.reports import words
+from opennandlab.reports.figure.model import Axis, Plot, Series
+from opennandlab.reports.model import Item, Section, Table
 from opennandlab.reports.pts.source import CellRow, Measured, Steady
 from opennandlab.stats.steady import WINDOW_ROUNDS, steady_state
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from opennandlab.reports.chart import Axis, nice_ticks
-from opennandlab.reports.pts import iops, steady, tables, words
-from opennandlab.reports.pts.model import Relief, Section
+from opennandlab.reports import words
+from opennandlab.reports.figure.model import Axis, Relief
+from opennandlab.reports.figure.scale import nice_ticks
+from opennandlab.reports.model import Section
+from opennandlab.reports.pts import iops, steady, tables
 from opennandlab.reports.pts.source import CellRow, Measured
 
 PREPARATION = {"precondition", "gap", "wipc", "prewrite", "fill"}
@@ -58,7 +60,7 @@ def _map(grid: iops.Grid) -> Iterator[Relief]:
     if len(sizes) < 2 or len(mixes) < 2:
         return
     top = max(grid.values())
-    steps = [value for value, _ in nice_ticks(0.0, max(top, 1e-9) / 2)]
+    steps = nice_ticks(0.0, max(top, 1e-9) / 2)
     band = steps[1] if len(steps) > 1 else max(top, 1.0)
     linear = Relief(
         "map",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from opennandlab.reports.pts import words
-from opennandlab.reports.pts.model import Cell, Section, Table
+from opennandlab.reports import words
+from opennandlab.reports.model import Cell, Section, Table
 from opennandlab.reports.pts.source import Block, CellRow, Measured, plain
 
 # Decimals by unit, as the tables of the SNIA PTS tutorial of 2013 have them.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opennandlab.reports.chart import Axis
-from opennandlab.reports.pts import steady, tables, words
-from opennandlab.reports.pts.model import Item, Plot, Section, Series
+from opennandlab.reports import words
+from opennandlab.reports.figure.model import Axis, Plot, Series
+from opennandlab.reports.model import Item, Section
+from opennandlab.reports.pts import steady, tables
 from opennandlab.reports.pts.source import CellRow, Measured
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from opennandlab.reports.figure.model import Plot
+from opennandlab.reports.model import Chapter, Item, Section
 from opennandlab.reports.pts import (
     demand,
     header,
@@ -26,7 +28,6 @@ from opennandlab.reports.pts import (
     wsat,
     xsr,
 )
-from opennandlab.reports.pts.model import Chapter, Item, Plot, Section
 from opennandlab.reports.pts.source import Measured, read
 
 View = Callable[[Measured], Iterator[Section]]

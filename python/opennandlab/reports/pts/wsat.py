@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from opennandlab.reports.chart import Scale
-from opennandlab.reports.pts import course, response, steady, tables, words
+from opennandlab.reports import words
+from opennandlab.reports.figure.model import Mark, Plot, Scale
+from opennandlab.reports.model import Item, Section, Table
+from opennandlab.reports.pts import course, response, steady, tables
 from opennandlab.reports.pts.course import Across, Course
-from opennandlab.reports.pts.model import Item, Mark, Plot, Section, Table
 from opennandlab.reports.pts.source import CellRow, Measured, as_number
 
 # Rows of the table of samples.

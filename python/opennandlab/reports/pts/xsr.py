@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from opennandlab.reports.pts import course, tables, words
+from opennandlab.reports import words
+from opennandlab.reports.figure.model import Mark, Plot
+from opennandlab.reports.model import Item, Section, Table
+from opennandlab.reports.pts import course, tables
 from opennandlab.reports.pts.course import Course
-from opennandlab.reports.pts.model import Item, Mark, Plot, Section, Table
 from opennandlab.reports.pts.source import CellRow, Measured, as_dict, as_list, as_number, as_text
 
 GROUP = re.compile(r"group\D*(\d+)")

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from opennandlab.validation.case import Case, Effort
-from opennandlab.validation.gallery import Plot
 from opennandlab.validation.suites import (
     ablation,
     bandwidth,
     cost_benefit,
     ecc,
     published,
-    recovery,
     reliability,
     timing,
     trim,
@@ -39,9 +37,3 @@ SUITES: dict[str, Callable[[Effort], list[Case]]] = {
     "published": published.cases,
 }
 """Suites in the order of the report."""
-
-PLOTS: dict[str, Callable[[], list[Plot]]] = {
-    "ablation": ablation.plots,
-    "reliability": recovery.plots,
-}
-"""Suites that have drawings."""

@@ -20,11 +20,9 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
-from opennandlab.reports.chart import Axis, Chart, Line
 from opennandlab.theory.reliability import PageCode
 from opennandlab.validation.case import Case, Document, Kind, Run, lookup
 from opennandlab.validation.devices import PAGE_BYTES, Log
-from opennandlab.validation.gallery import Plot
 
 SUITE = "reliability"
 LOG = Log.with_spare(256, 64, 0.10)
@@ -200,7 +198,7 @@ def _page_types() -> Iterator[Case]:
             name=f"stressed-{name}",
             title="Raw bit errors of each page type of a worn drive, three months later",
             source="threshold-voltage states, computed again",
-            runs=(Run(_device(), _work()),),
+            runs=(Run(_device(), stressed_reads()),),
             quantity=f"metrics.raw_errors.page_types.{name}.rber / its formula at the mean wear",
             measure=measure,
             expected=1.0,
@@ -227,7 +225,7 @@ def _steps() -> Iterator[Case]:
             name=f"beyond-step-{step}",
             title="Page reads by recovery step, when the steps are level offsets of the states",
             source="states computed again; tail of the binomial distribution",
-            runs=(Run(_device(retry=True), _work()),),
+            runs=(Run(_device(retry=True), stressed_reads()),),
             quantity=f"share of reads that need more than step {step} / its formula",
             measure=measure,
             expected=1.0,
@@ -257,7 +255,7 @@ def _bit_true() -> Iterator[Case]:
             name=f"bit-true-{name}",
             title="UBER of a drive that encodes, harms and decodes, beside the exact tail",
             source="JESD218; bounded-distance decoding, binomial errors",
-            runs=(Run(device, _work(reads=reads, fills=1)),),
+            runs=(Run(device, stressed_reads(reads=reads, fills=1)),),
             quantity="metrics.uber",
             measure=_observed,
             expected=partial(code.uber, rber),
@@ -292,7 +290,8 @@ def _device(*, retry: bool = False) -> dict[str, Any]:
     return device
 
 
-def _work(reads: int = READS, fills: int = 1000) -> dict[str, Any]:
+def stressed_reads(reads: int = READS, fills: int = 1000) -> dict[str, Any]:
+    """Return a workload of untimed random reads of a drive that was filled `fills` times."""
     return {
         "pattern": "random",
         "read_pct": 100,
@@ -301,71 +300,3 @@ def _work(reads: int = READS, fills: int = 1000) -> dict[str, Any]:
         "total": {"ios": reads},
         "precondition": [{"kind": "sequential_fill", "fills": fills}] * (2 if fills > 1 else 1),
     }
-
-
-# How often the drive of the picture is filled before it is read; its blocks see 0.77 of that.
-PICTURE_FILLS = tuple(range(0, 6500, 500))
-
-
-def plots() -> list[Plot]:
-    """Return the drawings of reads under stress.
-
-    Returns:
-        One: page reads by recovery step over wear.
-
-    Example:
-        >>> [plot.name for plot in plots()]
-        ['ecc-recovery']
-    """
-    device = {
-        "name": "recovery",
-        "nand": {
-            "channels": 1,
-            "dies_per_channel": 4,
-            "planes_per_die": 1,
-            "blocks_per_plane": 16,
-            "pages_per_block": 48,
-            "page_size_bytes": PAGE_BYTES,
-            "oob_size_bytes": 512,
-            "wear_out": "ignore",
-            "stress": {"retention_h": 720},
-        },
-        "ftl": {"over_provisioning_pct": 0.3, "gc_reserve_blocks": 2, "parity": {"stripe": 4}},
-        "ecc": {"algorithm": "ldpc", "ldpc_code": "nand-4k-r090"},
-        "controller": {"read_retry": {"step_count_max": 3}, "soft_read": {"reads": [3, 7]}},
-        "reliability": {"kind": "states"},
-    }
-    runs = {}
-    for fills in PICTURE_FILLS:
-        work = _work(reads=20_000)
-        steps = [{"kind": "sequential_fill", "fills": 500}] * (fills // 500)
-        work["precondition"] = [{"kind": "sequential_fill"}, *steps]
-        runs[str(fills)] = Run(device, work)
-    return [Plot("ecc-recovery", runs, _drawn)]
-
-
-def _drawn(results: Mapping[str, Document]) -> Chart:
-    wear, shares = [], []
-    for fills in PICTURE_FILLS:
-        document = results[str(fills)]
-        wear.append(lookup(document, "metrics.wear.mean"))
-        steps = document["metrics"]["recovery"]
-        reads = sum(document["metrics"]["reads"].values())
-        soft = steps["soft"]
-        counts = (
-            steps["first_read"],
-            sum(steps["retry"]),
-            soft["3"],
-            soft["7"],
-            steps["rebuilt"],
-            steps["uncorrectable"],
-        )
-        shares.append([100.0 * count / reads for count in counts])
-    names = ("first read", "retry", "3 reads", "7 reads", "rebuilt", "lost")
-    lines = [Line(name, wear, [row[index] for row in shares]) for index, name in enumerate(names)]
-    return Chart(
-        "Page reads by the step that corrected them, 720 h after programming",
-        Axis("program/erase cycles", zero=True),
-        Axis("share of page reads, %", zero=True),
-        tuple(lines),
-    )

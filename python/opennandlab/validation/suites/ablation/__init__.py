@@ -4,7 +4,6 @@
     scheduling   who goes first on a die, suspension, collection         `scheduling`
     translation  where pages go and how often they are written           `translation`
     host         link, queues, arbitration, caches, throttles            `host`
-    gallery      the same over ranges of settings, and over time         `plots`
 
 Every row names two devices that differ in the keys of one mechanism, and what the difference must
 be, computed from their configuration. The drives are small and their times round, so that the
@@ -15,9 +14,8 @@ from __future__ import annotations
 
 from opennandlab.validation.case import Case, Effort, quick
 from opennandlab.validation.suites.ablation import flash, host, scheduling, translation
-from opennandlab.validation.suites.ablation.plots import plots
 
-__all__ = ["PARTS", "cases", "plots"]
+__all__ = ["PARTS", "cases"]
 
 PARTS = (flash, scheduling, translation, host)
 

@@ -1,19 +1,23 @@
-"""The gallery: what mechanisms do over a range of settings, over percentiles, over time.
+"""What mechanisms do over a range of settings, over percentiles, over time: drawings of the docs.
 
-Each drawing has the simulation in it and, where one exists, the formula of the suite's rows.
+    Drawing { name, runs, draw(results) -> Plot }
+
+Each has the simulation in it and, where one exists, the formula of the suite's rows. `draw.py`
+simulates and writes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
-from opennandlab.reports.chart import Axis, Chart, Line
+from opennandlab.reports.figure.model import Axis, Draw, Plot, Series
 from opennandlab.theory.closed_loop import busy_dies
 from opennandlab.theory.reliability import PageCode
 from opennandlab.validation.case import Document, Run, lookup
 from opennandlab.validation.devices import PAGE_BYTES, bench, poisson, timed
-from opennandlab.validation.gallery import Plot
+from opennandlab.validation.suites import recovery as recovery_suite
 from opennandlab.validation.suites.ablation import host, scheduling, translation
 from opennandlab.validation.suites.ablation.row import (
     PROGRAM,
@@ -34,18 +38,31 @@ PERCENTILE_TICKS = tuple(
     (place, text)
     for (_, place), text in zip(PERCENTILES, ("50 %", "90 %", "99 %", "99.9 %"), strict=True)
 )
+RATIOS: tuple[tuple[str, Draw], ...] = (("random", "dots"), ("sequential", "points"))
 
 
-def plots() -> list[Plot]:
-    """Return the plots of the suite.
+@dataclass(frozen=True)
+class Drawing:
+    """A drawing and the simulations that it needs.
 
-    Returns:
-        The plots.
-
-    Example:
-        >>> [plot.name for plot in plots()][:2]
-        ['planes', 'cache-read']
+    Args:
+        name: Of the file, without its ending.
+        runs: Simulations by a name of the drawing's own.
+        draw: Makes the plot of their results.
     """
+
+    name: str
+    runs: Mapping[str, Run]
+    draw: Callable[[Mapping[str, Document]], Plot]
+
+
+def plot(title: str, x: Axis, y: Axis, series: Sequence[Series]) -> Plot:
+    """Return a plot that is alone in its file."""
+    return Plot("plot", title, x, y, tuple(series))
+
+
+def drawings() -> list[Drawing]:
+    """Return the drawings of mechanisms, in the order of the page."""
     return [
         _planes(),
         _cache_read(),
@@ -62,7 +79,7 @@ def plots() -> list[Plot]:
     ]
 
 
-def _planes() -> Plot:
+def _planes() -> Drawing:
     counts, dies = (1, 2, 4, 8), (1, 4, 16)
     runs = {}
     for die_count in dies:
@@ -73,7 +90,7 @@ def _planes() -> Plot:
             work = timed("sequential", 4 * planes * die_count, 2000 * die_count, 0.0)
             runs[f"{die_count} {planes}"] = Run(device, work)
 
-    def draw(results: Results) -> Chart:
+    def draw(results: Results) -> Plot:
         lines = []
         for index, die_count in enumerate(dies):
             theory = [
@@ -83,21 +100,21 @@ def _planes() -> Plot:
             seen = [lookup(results[f"{die_count} {planes}"], WRITE_RATE) for planes in counts]
             name = f"{die_count} dies" if die_count > 1 else "1 die"
             lines += [
-                Line(name, counts, theory, colour=index),
+                Series(name, counts, theory, "line", colour=index),
                 _circles(counts, seen, index),
             ]
         ticks = tuple((float(planes), str(planes)) for planes in counts)
-        return Chart(
+        return plot(
             "Multi-plane programs on one channel of 409.6 MB/s",
             Axis("planes of a die", "log", ticks),
             Axis("written, MB/s", "log"),
             tuple(lines),
         )
 
-    return Plot("planes", runs, draw)
+    return Drawing("planes", runs, draw)
 
 
-def _cache_read() -> Plot:
+def _cache_read() -> Drawing:
     senses = (2.0, 5.0, 10.0, 20.0, 40.0, 80.0)
     work = timed("sequential", 8, 2000)
     runs = {}
@@ -106,7 +123,7 @@ def _cache_read() -> Plot:
         runs[f"off {sense}"] = Run(device, work)
         runs[f"on {sense}"] = Run(vary(device, {"nand.cache_commands.read": True}), work)
 
-    def draw(results: Results) -> Chart:
+    def draw(results: Results) -> Plot:
         lines = []
         for index, (name, text) in enumerate((("on", "cache reads"), ("off", "one register"))):
             rates = [lookup(results[f"{name} {sense}"], READ_RATE) for sense in senses]
@@ -115,21 +132,21 @@ def _cache_read() -> Plot:
                 for sense in senses
             ]
             lines += [
-                Line(text, senses, theory, colour=index),
+                Series(text, senses, theory, "line", colour=index),
                 _circles(senses, rates, index),
             ]
         ticks = tuple((sense, f"{sense:g}") for sense in senses)
-        return Chart(
+        return plot(
             "Cache reads of one die, transfer of 10 µs",
             Axis("tR, µs", "log", ticks),
             Axis("read, MB/s", zero=True),
             tuple(lines),
         )
 
-    return Plot("cache-read", runs, draw)
+    return Drawing("cache-read", runs, draw)
 
 
-def _orders_of_service() -> Plot:
+def _orders_of_service() -> Drawing:
     depths, dies = (1, 2, 4, 8, 16, 32), 8
     free = bench(dies, 1)
     strict = vary(free, {"controller.scheduler": "in_order"})
@@ -139,29 +156,29 @@ def _orders_of_service() -> Plot:
         for depth in depths
     }
 
-    def draw(results: Results) -> Chart:
+    def draw(results: Results) -> Plot:
         theory = [busy_dies(dies, depth) * 1e3 / READ_US for depth in depths]
-        lines = [Line("a queue per die, exact chain", depths, theory, colour=0)]
+        lines = [Series("a queue per die, exact chain", depths, theory, "line", colour=0)]
         for index, (name, text) in enumerate((("free", "simulated"), ("strict", "one queue"))):
             rates = [
                 lookup(results[f"{name} {depth}"], "metrics.iops.read") / 1e3 for depth in depths
             ]
-            stroke = "none" if name == "free" else "solid"
-            lines.append(Line(text, depths, rates, dots=True, stroke=stroke, colour=index))
+            draw: Draw = "points" if name == "free" else "dots"
+            lines.append(Series(text, depths, rates, draw, colour=index))
         limit = [scheduling.strict_busy_dies(dies) * 1e3 / READ_US] * len(depths)
-        lines.append(Line("its limit Q(8)", depths, limit, stroke="dashed", colour=1))
+        lines.append(Series("its limit Q(8)", depths, limit, draw="dashed", colour=1))
         ticks = tuple((float(depth), str(depth)) for depth in depths)
-        return Chart(
+        return plot(
             "Random reads of eight dies: in order and out of order",
             Axis("commands outstanding", "log", ticks),
             Axis("thousand reads per second", zero=True),
             tuple(lines),
         )
 
-    return Plot("scheduler", runs, draw)
+    return Drawing("scheduler", runs, draw)
 
 
-def _suspension() -> Plot:
+def _suspension() -> Drawing:
     work = mixed({"queue_depth": poisson(100.0)}, {"queue_depth": 8}, 200.0)
     plain = one_die()
     first = vary(plain, {"controller.scheduler": "priority"})
@@ -171,14 +188,14 @@ def _suspension() -> Plot:
         "programs suspended": Run(vary(first, {"controller.suspend.erase": False}), work),
         "erases too": Run(vary(first, {"controller.suspend": {}}), work),
     }
-    return Plot(
+    return Drawing(
         "suspend",
         runs,
         partial(_percentiles, "Reads beside writes without end, one die", "read"),
     )
 
 
-def _retry() -> Plot:
+def _retry() -> Drawing:
     rates = (5e-4, 1e-3, 1.5e-3, 2e-3, 3e-3, 4e-3, 6e-3)
     code = PageCode(page_bytes=PAGE_BYTES, data_bits=223, parity_bits=32, correctable=4)
     reads = timed("random", 1, 20_000)
@@ -192,27 +209,27 @@ def _retry() -> Plot:
         }
         runs[str(rate)] = Run(vary(one_die(), keys), reads)
 
-    def draw(results: Results) -> Chart:
+    def draw(results: Results) -> Plot:
         seen = [lookup(results[str(rate)], "metrics.latency_us.read.mean") for rate in rates]
         theory = [
             READ_US + (READ_US + 2.0) * sum(code.failure(rate * 0.6**step) for step in range(5))
             for rate in rates
         ]
         ticks = tuple((rate, f"{rate:g}") for rate in rates)
-        return Chart(
+        return plot(
             "Read retry: BCH (255, 223), each step lowers the error rate to 0.6 of it",
             Axis("raw bit error rate", "log", ticks),
             Axis("mean read latency, µs", zero=True),
             (
-                Line("formula", rates, theory, colour=0),
-                Line("simulated", rates, seen, stroke="none", colour=0),
+                Series("formula", rates, theory, "line", colour=0),
+                Series("simulated", rates, seen, draw="points", colour=0),
             ),
         )
 
-    return Plot("retry", runs, draw)
+    return Drawing("retry", runs, draw)
 
 
-def _steps() -> Plot:
+def _steps() -> Drawing:
     steps = {"kind": "steps", "step_pages": 8}
     first = scheduling.stepped({"ftl.collection": steps})
     work = steady_writes(40_000, poisson(150.0))
@@ -221,14 +238,14 @@ def _steps() -> Plot:
         "steps of 8 pages": Run(vary(first, {"controller.scheduler": "out_of_order"}), work),
         "steps, writes first": Run(first, work),
     }
-    return Plot(
+    return Drawing(
         "steps",
         runs,
         partial(_percentiles, "150 random writes a second, one die: collection", "write"),
     )
 
 
-def _idle() -> Plot:
+def _idle() -> Drawing:
     off = scheduling.stepped()
     goal = {"after_us": 1000, "spare_blocks_goal": 8}
     burst, count, points = 512, 4, 8
@@ -239,26 +256,26 @@ def _idle() -> Plot:
         "collecting in pauses": Run(vary(off, {"ftl.idle_collection": goal}), work),
     }
 
-    def draw(results: Results) -> Chart:
+    def draw(results: Results) -> Plot:
         lines = []
         for name, document in results.items():
             means = document["series"]["latency_us_mean"]
             written = [(index + 1) * burst * count / len(means) for index in range(len(means))]
-            lines.append(Line(name, written, means, dots=True))
+            lines.append(Series(name, written, means))
         ends = [0.0, float(burst * count)]
-        lines.append(Line("tPROG + x", ends, [PROGRAM + TRANSFER] * 2, stroke="dashed"))
+        lines.append(Series("tPROG + x", ends, [PROGRAM + TRANSFER] * 2, draw="dashed"))
         ticks = tuple((float(burst * index), str(burst * index)) for index in range(count + 1))
-        return Chart(
+        return plot(
             "Bursts of 512 random writes with pauses of 2 s between them",
             Axis("pages written; a pause at every line", "linear", ticks),
             Axis("mean write latency, µs", zero=True),
             tuple(lines),
         )
 
-    return Plot("idle", runs, draw)
+    return Drawing("idle", runs, draw)
 
 
-def _dynamic() -> Plot:
+def _dynamic() -> Drawing:
     depths, dies = (1, 2, 4, 8, 16, 32), 8
     fixed = bench(dies, 1)
     free = vary(fixed, {"ftl.allocation": "dynamic"})
@@ -268,7 +285,7 @@ def _dynamic() -> Plot:
         for depth in depths
     }
 
-    def draw(results: Results) -> Chart:
+    def draw(results: Results) -> Plot:
         unit = 1e6 / (PROGRAM + TRANSFER) / 1e3
         theory = {
             "free": [min(depth, dies) * unit for depth in depths],
@@ -280,21 +297,21 @@ def _dynamic() -> Plot:
                 lookup(results[f"{name} {depth}"], "metrics.iops.write") / 1e3 for depth in depths
             ]
             lines += [
-                Line(text, depths, theory[name], colour=index),
+                Series(text, depths, theory[name], "line", colour=index),
                 _circles(depths, seen, index),
             ]
         ticks = tuple((float(depth), str(depth)) for depth in depths)
-        return Chart(
+        return plot(
             "Random writes on eight dies: pages with a fixed die, and without",
             Axis("commands outstanding", "log", ticks),
             Axis("thousand writes per second", zero=True),
             tuple(lines),
         )
 
-    return Plot("dynamic", runs, draw)
+    return Drawing("dynamic", runs, draw)
 
 
-def _slc_cache() -> Plot:
+def _slc_cache() -> Drawing:
     work = timed("sequential", 4, 600, 0.0)
     work["samples"] = 30
     fold, direct = translation.cached("fold"), translation.cached("direct")
@@ -304,23 +321,23 @@ def _slc_cache() -> Plot:
         "without cache": Run(vary(fold, {"ftl.slc_cache": "none"}), work),
     }
 
-    def draw(results: Results) -> Chart:
+    def draw(results: Results) -> Plot:
         lines = []
         for name, document in results.items():
             rates = document["series"]["throughput_mb_s"]
             written = [(index + 1) * 600 / len(rates) for index in range(len(rates))]
-            lines.append(Line(name, written, rates))
-        return Chart(
+            lines.append(Series(name, written, rates, "line"))
+        return plot(
             "A single-bit cache of 200 pages: burst and cliff",
             Axis("pages written"),
             Axis("written, MB/s", zero=True),
             tuple(lines),
         )
 
-    return Plot("slc-cache", runs, draw)
+    return Drawing("slc-cache", runs, draw)
 
 
-def _compression() -> Plot:
+def _compression() -> Drawing:
     ratios = (0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0)
     runs = {}
     for share in ratios:
@@ -329,50 +346,49 @@ def _compression() -> Plot:
         runs[f"sequential {share}"] = Run(device, timed("sequential", 16, 3000, 0.0))
         runs[f"random {share}"] = Run(device, {**steady_writes(12_000), "timed": False})
 
-    def draw(results: Results) -> Chart:
+    def draw(results: Results) -> Plot:
         lines = [
-            Line(
+            Series(
                 f"{name} writes",
                 ratios,
                 [lookup(results[f"{name} {share}"], "metrics.waf") for share in ratios],
-                dots=True,
-                stroke=stroke,
+                draw,
             )
-            for name, stroke in (("random", "solid"), ("sequential", "none"))
+            for name, draw in RATIOS
         ]
-        lines.append(Line("ratio", ratios, ratios, stroke="dashed", colour=1))
-        return Chart(
+        lines.append(Series("ratio", ratios, ratios, draw="dashed", colour=1))
+        return plot(
             "Compression: bytes programmed over bytes written",
             Axis("compressed size over size"),
             Axis("WAF", zero=True),
             tuple(lines),
         )
 
-    return Plot("compression", runs, draw)
+    return Drawing("compression", runs, draw)
 
 
-def _thermal() -> Plot:
+def _thermal() -> Drawing:
     off, on, work = host.heated()
     work = {**work, "samples": 150, "total": {"seconds": 1.5}}
     cold = vary(on, {"host.throttle.thermal.start_c": 45.0})
     runs = {"without": Run(off, work), "throttled": Run(cold, work)}
 
-    def draw(results: Results) -> Chart:
+    def draw(results: Results) -> Plot:
         lines = [
-            Line(name, document["series"]["t_s"], document["series"]["throughput_mb_s"])
+            Series(name, document["series"]["t_s"], document["series"]["throughput_mb_s"], "line")
             for name, document in results.items()
         ]
-        return Chart(
+        return plot(
             "A drive that heats up in a fifth of a second, from 45 degrees Celsius",
             Axis("time, s"),
             Axis("read, MB/s", zero=True),
             tuple(lines),
         )
 
-    return Plot("thermal", runs, draw)
+    return Drawing("thermal", runs, draw)
 
 
-def _read_cache() -> Plot:
+def _read_cache() -> Drawing:
     sizes, skews = (10, 30, 100, 300, 1000), (0.6, 0.9, 1.2)
     logical = host.LOGICAL_PAGES
     runs = {}
@@ -383,7 +399,7 @@ def _read_cache() -> Plot:
             work["pattern"] = {"kind": "zipf", "theta": theta}
             runs[f"{theta} {pages}"] = Run(device, work)
 
-    def draw(results: Results) -> Chart:
+    def draw(results: Results) -> Plot:
         lines = []
         for index, theta in enumerate(skews):
             weights = [rank**-theta for rank in range(1, logical + 1)]
@@ -393,35 +409,95 @@ def _read_cache() -> Plot:
                 for pages in sizes
             ]
             lines += [
-                Line(f"zipf {theta}, Che", sizes, theory, colour=index),
+                Series(f"zipf {theta}, Che", sizes, theory, "line", colour=index),
                 _circles(sizes, seen, index),
             ]
         ticks = tuple((float(pages), str(pages)) for pages in sizes)
-        return Chart(
+        return plot(
             f"Read cache of least recently used pages, drive of {logical} pages",
             Axis("pages of the cache", "log", ticks),
             Axis("hits over reads", zero=True),
             tuple(lines),
         )
 
-    return Plot("read-cache", runs, draw)
+    return Drawing("read-cache", runs, draw)
 
 
-def _circles(x: Sequence[float], y: Sequence[float], index: int) -> Line:
+def _circles(x: Sequence[float], y: Sequence[float], index: int) -> Series:
     """Return simulated points in the colour of a formula; the legend says it once."""
     legend = "" if index else "simulated"
-    return Line(f"simulated {index}", x, y, stroke="none", colour=index, legend=legend)
+    return Series(f"simulated {index}", x, y, draw="points", colour=index, legend=legend)
 
 
-def _percentiles(title: str, kind: str, results: Results) -> Chart:
+def _percentiles(title: str, kind: str, results: Results) -> Plot:
     lines = []
     for name, document in results.items():
         latency = document["metrics"]["latency_us"][kind]
         points = [(place, latency[key]) for key, place in PERCENTILES]
-        lines.append(Line(name, [x for x, _ in points], [y for _, y in points], dots=True))
-    return Chart(
+        lines.append(Series(name, [x for x, _ in points], [y for _, y in points]))
+    return plot(
         title,
         Axis(f"percentile of {kind} latency", "log", PERCENTILE_TICKS),
         Axis(f"{kind} latency, µs", "log"),
+        tuple(lines),
+    )
+
+
+# How often the drive of the picture is filled before it is read; its blocks see 0.77 of that.
+PICTURE_FILLS = tuple(range(0, 6500, 500))
+
+
+def recovery() -> Drawing:
+    """Return the drawing of reads under stress: page reads by recovery step over wear."""
+    device = {
+        "name": "recovery",
+        "nand": {
+            "channels": 1,
+            "dies_per_channel": 4,
+            "planes_per_die": 1,
+            "blocks_per_plane": 16,
+            "pages_per_block": 48,
+            "page_size_bytes": PAGE_BYTES,
+            "oob_size_bytes": 512,
+            "wear_out": "ignore",
+            "stress": {"retention_h": 720},
+        },
+        "ftl": {"over_provisioning_pct": 0.3, "gc_reserve_blocks": 2, "parity": {"stripe": 4}},
+        "ecc": {"algorithm": "ldpc", "ldpc_code": "nand-4k-r090"},
+        "controller": {"read_retry": {"step_count_max": 3}, "soft_read": {"reads": [3, 7]}},
+        "reliability": {"kind": "states"},
+    }
+    runs = {}
+    for fills in PICTURE_FILLS:
+        work = recovery_suite.stressed_reads(reads=20_000)
+        steps = [{"kind": "sequential_fill", "fills": 500}] * (fills // 500)
+        work["precondition"] = [{"kind": "sequential_fill"}, *steps]
+        runs[str(fills)] = Run(device, work)
+    return Drawing("ecc-recovery", runs, _drawn)
+
+
+def _drawn(results: Mapping[str, Document]) -> Plot:
+    wear, shares = [], []
+    for fills in PICTURE_FILLS:
+        document = results[str(fills)]
+        wear.append(lookup(document, "metrics.wear.mean"))
+        steps = document["metrics"]["recovery"]
+        reads = sum(document["metrics"]["reads"].values())
+        soft = steps["soft"]
+        counts = (
+            steps["first_read"],
+            sum(steps["retry"]),
+            soft["3"],
+            soft["7"],
+            steps["rebuilt"],
+            steps["uncorrectable"],
+        )
+        shares.append([100.0 * count / reads for count in counts])
+    names = ("first read", "retry", "3 reads", "7 reads", "rebuilt", "lost")
+    lines = [Series(name, wear, [row[index] for row in shares]) for index, name in enumerate(names)]
+    return plot(
+        "Page reads by the step that corrected them, 720 h after programming",
+        Axis("program/erase cycles", zero=True),
+        Axis("share of page reads, %", zero=True),
         tuple(lines),
     )

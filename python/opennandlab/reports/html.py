@@ -1,8 +1,9 @@
 """A report as one HTML file: it opens offline, prints, and can be read without a script.
 
 The script of plotly is inlined once; each figure stands there as a static drawing first, which the
-interactive one replaces when it comes into view, with its numbers as a table below. What came from
-documents is escaped by the template engine; only our own drawings and scripts are not.
+interactive one replaces when it comes into view, with its numbers as a table below. Colours follow
+the reader's setting, light or dark; print is light. What came from documents is escaped by the
+template engine; only our own drawings and scripts are not.
 """
 
 from __future__ import annotations
@@ -10,24 +11,15 @@ from __future__ import annotations
 import json
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opennandlab.files import write_atomically
-from opennandlab.reports.pts import interactive, relief, svg, words
-from opennandlab.reports.pts.model import Item, Plot, Relief, Report, Table, numbers
+from opennandlab.reports import words
+from opennandlab.reports.figure import colours, interactive, static
+from opennandlab.reports.figure.model import Relief
+from opennandlab.reports.model import Item, Report, Table, numbers
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-
-def write(report: Report, path: Path) -> None:
-    """Write the page of a report.
-
-    Raises:
-        OutputError: when it cannot be written, and why.
-    """
-    write_atomically(path, page(report).encode())
 
 
 def page(report: Report) -> str:
@@ -39,8 +31,7 @@ def page(report: Report) -> str:
         text = _item(item, f"c{place}-{item.id}", is_titled=item.title == heading)
         return Markup(text)  # noqa: S704 (made by our own templates)
 
-    figures = any(isinstance(item, Plot | Relief) for one in report.chapters for item in one.items)
-    plotly = plotly_script() if figures else ""
+    figures = report.figures
     return (
         _environment()
         .get_template("report.html.j2")
@@ -48,10 +39,11 @@ def page(report: Report) -> str:
             report=report,
             drawn=drawn,
             running=lambda text: Markup(css_string(text)),  # noqa: S704 (escaped letter by letter)
-            has_figures=figures,
+            theme=colours.theme(figures),
             style=Markup(_asset("report.css")),  # noqa: S704 (our own file)
             script=Markup(_asset("report.js")),  # noqa: S704 (our own file)
-            plotly=Markup(plotly),  # noqa: S704 (the library)
+            template=Markup(_json(interactive.TEMPLATE)),  # noqa: S704 (our own)
+            plotly=Markup(plotly_script() if figures else ""),  # noqa: S704 (the library)
         )
     )
 
@@ -93,8 +85,13 @@ def _environment() -> Environment:
 
 
 def _asset(name: str) -> str:
-    folder = resources.files("opennandlab.reports.pts") / "page"
+    folder = resources.files("opennandlab.reports") / "page"
     return (folder / name).read_text(encoding="utf-8")
+
+
+def _json(data: object) -> str:
+    """Return JSON in which no `<` can end the element that holds it, nor begin another."""
+    return json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _item(item: Item, anchor: str, *, is_titled: bool) -> str:
@@ -102,9 +99,6 @@ def _item(item: Item, anchor: str, *, is_titled: bool) -> str:
         return _table(item, anchor, is_titled=is_titled)
     from markupsafe import Markup
 
-    drawing = svg.drawing(item) if isinstance(item, Plot) else relief.drawing(item)
-    # No `<` can end the element that holds it, nor begin another.
-    data = json.dumps(interactive.figure(item), allow_nan=False).replace("<", "\\u003c")
     return (
         _environment()
         .get_template("figure.html.j2")
@@ -113,8 +107,8 @@ def _item(item: Item, anchor: str, *, is_titled: bool) -> str:
             is_titled=is_titled,
             figure=item,
             depth=isinstance(item, Relief) and item.shape != "bands",
-            drawing=Markup(drawing),  # noqa: S704 (its texts were escaped when it was drawn)
-            data=Markup(data),  # noqa: S704 (JSON that cannot end its element)
+            drawing=Markup(static.inline(item, anchor)),  # noqa: S704 (escaped when drawn)
+            data=Markup(_json(interactive.figure(item))),  # noqa: S704 (cannot end its element)
             numbers=Markup(_table(numbers(item), "", is_inner=True)),  # noqa: S704 (a template)
         )
     )

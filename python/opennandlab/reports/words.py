@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 
 from opennandlab.summary import number
 
 NOTHING = "n/a"
 
 __all__ = [
-    "NOTHING", "binary", "block", "byte_unit", "capacity", "kib", "metric", "mix", "number", "span",
+    "NOTHING", "binary", "block", "byte_unit", "capacity", "file_name", "kib",
+    "metric", "mix", "number", "span",
     "time_unit", "value",
 ]  # fmt: skip
 
@@ -146,3 +148,12 @@ METRICS = {
 def metric(name: str) -> tuple[str, float]:
     """Return label and factor of a metric; an unknown one speaks for itself."""
     return METRICS.get(name, (name or "value", 1.0))
+
+
+def file_name(name: str) -> str:
+    """Return a name as a file may be called.
+
+    >>> file_name("a/b c"), file_name("..")
+    ('a-b-c', 'table')
+    """
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:80] or "table"

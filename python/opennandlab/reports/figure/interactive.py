@@ -1,0 +1,409 @@
+"""The interactive renderer: figures as plotly reads them, to be turned, zoomed and asked.
+
+```text
+figure ──► { data, layout, narrow }      narrow: what a narrow screen changes, by path in the layout
+           TEMPLATE                      what all layouts share; a page holds it once
+```
+Colours are the light ones; the script of the page swaps them for dark ones, and back.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from opennandlab.reports import words
+from opennandlab.reports.figure import colours, scale
+from opennandlab.reports.figure.model import Axis, Figure, Number, Plot, Relief, Series, Stack
+
+HEIGHT, HEIGHT_SOLID = 400, 520
+MODES = {
+    "line": "lines", "dots": "lines+markers", "points": "markers", "dashed": "lines",
+    "steps": "lines", "bounds": "markers",
+}  # fmt: skip
+DOTS_MAX = 60
+# Letters across and lines down a plot on a narrow screen, for which labels are placed.
+LETTERS, LINES = 44, 20
+LETTER = 6.4
+ROW = 20
+# Distance of the eye, so that the whole box fits.
+EYE = {"x": 1.28, "y": 1.52, "z": 0.88}
+_AXIS = {
+    "gridcolor": colours.GRID, "linecolor": colours.FRAME, "showline": True, "mirror": True,
+    "zeroline": False, "automargin": True, "exponentformat": "none", "separatethousands": True,
+    "title": {"standoff": 8},
+}  # fmt: skip
+_SOLID_AXIS = {
+    "gridcolor": colours.GRID, "linecolor": colours.FRAME, "showbackground": False,
+    "zerolinecolor": colours.GRID,
+}  # fmt: skip
+TEMPLATE: dict[str, Any] = {
+    "layout": {
+        "font": {
+            "family": "system-ui, 'Segoe UI', Roboto, Arial, sans-serif",
+            "color": colours.INK,
+            "size": 12,
+        },
+        "paper_bgcolor": colours.PAPER,
+        "plot_bgcolor": colours.PAPER,
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": colours.GUIDE},
+        "hoverlabel": {"bgcolor": colours.PAPER, "font": {"color": colours.INK}},
+        "xaxis": _AXIS,
+        "yaxis": _AXIS,
+        "scene": dict.fromkeys(("xaxis", "yaxis", "zaxis"), _SOLID_AXIS),
+        "legend": {"orientation": "h", "y": 0, "yref": "container", "yanchor": "bottom", "x": 0},
+        "separators": ". ",
+        "margin": {"l": 64, "r": 18, "t": 30, "b": 56},
+    }
+}
+
+
+def figure(drawn: Figure) -> dict[str, Any]:
+    """Return a figure as plotly reads it."""
+    if isinstance(drawn, Plot):
+        return _plot(drawn)
+    if isinstance(drawn, Stack):
+        return _stack(drawn)
+    return _bands(drawn) if drawn.shape == "bands" else _solid(drawn)
+
+
+def _legend(names: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return height and margin that leave room for a legend: as it is, and on a narrow screen."""
+    wide = 46 + LETTER * max(map(len, names), default=0)
+
+    def room(width: float) -> int:
+        return ROW * -(-len(names) // max(1, int(width // wide)))
+
+    return (
+        {"height": HEIGHT + room(700), "margin": {"b": 56 + room(700)}},
+        {"height": HEIGHT - 40 + room(330), "margin.b": 60 + room(330)},
+    )
+
+
+def _plot(plot: Plot) -> dict[str, Any]:
+    named = plot.legend
+    layout, narrow = _legend([plot.series[index].label for index in named])
+    rows = scale.mark_rows(plot, LETTERS)
+    level = max((len(mark.text) for mark in plot.marks if mark.axis == "y"), default=0)
+    above = 14 * (max((row for row, _ in rows.values()), default=-1) + 1)
+    layout["height"] += above
+    layout["margin"] |= {"t": 30 + above, "r": round(18 + LETTER * level)}
+    layout |= {
+        "xaxis": _axis(plot.x, scale.ends(plot, "x")),
+        "yaxis": _axis(plot.y, scale.ends(plot, "y")),
+        "showlegend": bool(named),
+        "hovermode": "closest",
+        "barmode": "group",
+        "shapes": [_shape(mark.axis, mark.value) for mark in plot.marks],
+        "annotations": [*_mark_names(plot), *_point_names(plot)],
+    }
+    data = [_series(plot, index) for index in range(len(plot.series))]
+    return {"data": data, "layout": layout, "narrow": narrow}
+
+
+def _series(plot: Plot, index: int) -> dict[str, Any]:
+    line = plot.series[index]
+    colour = colours.of_series(plot, index)
+    shape: dict[str, Any] = {"name": line.label or line.name, "x": list(line.x), "y": list(line.y)}
+    shape["showlegend"] = index in plot.legend
+    if line.draw == "bars":
+        shape |= {"type": "bar", "marker": {"color": colour}}
+        if line.texts:
+            shape |= {"text": list(line.texts), "textposition": "outside", "cliponaxis": False}
+        return shape
+    if line.draw == "area":
+        return shape | _bins(line, colour)
+    (_, symbol), (_, dash) = colours.style(line, index)
+    is_marked = line.draw in {"points", "bounds"}
+    is_dense = line.draw == "dots" and len(line.x) > DOTS_MAX
+    shape |= {
+        "type": "scatter",
+        "mode": "lines" if is_dense else MODES[line.draw],
+        "line": {"color": colour, "width": 2, "dash": dash},
+        "marker": {
+            "size": 9 if is_marked else 7,
+            "symbol": f"{symbol}-open" if is_marked else symbol,
+            "color": colour,
+        },
+    }
+    if line.draw == "steps":
+        shape["line"]["shape"] = "hv"
+    if line.high:
+        ends = [
+            (0.0, 0.0) if None in {y, low, high} else (high - y, y - low)  # type: ignore[operator]
+            for y, low, high in zip(line.y, line.low, line.high, strict=True)
+        ]
+        shape["error_y"] = {
+            "type": "data", "symmetric": False, "array": [up for up, _ in ends],
+            "arrayminus": [down for _, down in ends], "width": 0, "thickness": 1,
+        }  # fmt: skip
+    if line.texts:
+        shape |= {"text": list(line.texts), "hovertemplate": "%{text}<br>%{x}, %{y}"}
+    return shape
+
+
+def _bins(line: Series, colour: str) -> dict[str, Any]:
+    """Return bars that reach from each position to the next."""
+    pairs = list(itertools.pairwise(x for x in line.x if x is not None))
+    return {
+        "type": "bar",
+        "x": [(low + high) / 2 for low, high in pairs],
+        "width": [high - low for low, high in pairs],
+        "y": [y or None for y in line.y[: len(pairs)]],
+        "marker": {"color": colour, "line": {"width": 0}},
+        "hovertemplate": "%{x:.4g}: %{y}<extra></extra>",
+    }
+
+
+def _axis(axis: Axis, ends: scale.Ends) -> dict[str, Any]:
+    """Return an axis; its ticks are ours where they are fixed, or the axis is logarithmic."""
+    shape: dict[str, Any] = {"title": {"text": axis.label}, "type": axis.scale}
+    is_log = axis.scale == "log"
+    shape["range"] = [math.log10(end) for end in ends] if is_log else list(ends)
+    if axis.ticks or is_log:
+        marks = scale.ticks(axis, ends)
+        shape |= {"tickmode": "array", "tickvals": [value for value, _ in marks]}
+        shape["ticktext"] = [text for _, text in marks]
+    return shape
+
+
+def _shape(axis: str, value: float) -> dict[str, Any]:
+    other = "y" if axis == "x" else "x"
+    return {
+        "type": "line", f"{axis}0": value, f"{axis}1": value, f"{axis}ref": axis,
+        f"{other}0": 0, f"{other}1": 1, f"{other}ref": f"{other} domain",
+        "line": {"color": colours.GUIDE, "width": 1, "dash": "dot"},
+    }  # fmt: skip
+
+
+def _placed(axis: Axis, value: float) -> float:
+    """Return a value as annotations want it: the exponent on a logarithmic axis."""
+    return math.log10(value) if axis.scale == "log" and value > 0 else value
+
+
+def _mark_names(plot: Plot) -> list[dict[str, Any]]:
+    looks = {"showarrow": False, "font": {"color": colours.SOFT, "size": 11}}
+    rows, levels = scale.mark_rows(plot, LETTERS), scale.level_labels(plot, 1 / LINES)
+    beside = {"xref": "x domain", "x": 1, "xanchor": "left", "yref": "y domain"}
+    return [
+        {"text": plot.marks[at].text, "y": level, "yanchor": "middle", **beside, **looks}
+        for at, level in levels.items()
+    ] + [
+        {
+            "text": plot.marks[at].text, "x": _placed(plot.x, plot.marks[at].value),
+            "xanchor": "right" if leaning else "left", "yref": "y domain", "y": 1,
+            "yanchor": "bottom", "yshift": 14 * row, **looks,
+        }
+        for at, (row, leaning) in rows.items()
+    ]  # fmt: skip
+
+
+def _point_names(plot: Plot) -> list[dict[str, Any]]:
+    found = []
+    for index, at, _, up in scale.point_labels(plot, LETTERS, LINES):
+        line = plot.series[index]
+        x, y = line.x[at] or 0.0, line.y[at] or 0.0
+        there = scale.share(y, scale.ends(plot, "y"), plot.y)
+        across = scale.share(x, scale.ends(plot, "x"), plot.x)
+        found.append(
+            {
+                "text": line.texts[at], "x": _placed(plot.x, x), "y": _placed(plot.y, y),
+                "ax": 0, "ay": (there - up) * (HEIGHT - 120), "arrowhead": 0, "arrowwidth": 0.7,
+                "arrowcolor": colours.SOFT, "font": {"weight": 600}, "bgcolor": colours.PAPER,
+                "xanchor": "left" if across < 0.15 else "right" if across > 0.85 else "center",
+            }
+        )  # fmt: skip
+    return found
+
+
+def _stack(stack: Stack) -> dict[str, Any]:
+    """Return two panels: side by side, and below one another on a narrow screen."""
+    layout, narrow = _legend([part.name for part in stack.parts])
+    rows, totals = list(stack.rows), stack.totals
+    tall = 30 * len(rows)
+    layout["height"] += tall + 120 - HEIGHT
+    narrow["height"] += 2 * tall + 180 - HEIGHT
+    layout |= {
+        "barmode": "stack",
+        "xaxis": {"title": {"text": stack.x.label}, "domain": [0, 0.56]},
+        "xaxis2": {
+            **_AXIS, "title": {"text": "share, %"}, "domain": [0.66, 1], "range": [0, 100],
+            "anchor": "y2",
+        },
+        "yaxis": {"autorange": "reversed", "type": "category"},
+        "yaxis2": {
+            **_AXIS, "autorange": "reversed", "type": "category", "showticklabels": False,
+            "anchor": "x2",
+        },
+        "annotations": [
+            {
+                "text": text, "x": sum(part.values[row] for part in stack.parts), "y": rows[row],
+                "xanchor": "left", "showarrow": False, "xshift": 3,
+            }
+            for row, text in enumerate(stack.ends)
+        ],
+    }  # fmt: skip
+    narrow |= {
+        "xaxis.domain": [0, 0.84], "yaxis.domain": [0.6, 1], "xaxis2.domain": [0, 0.84],
+        "yaxis2.domain": [0, 0.4], "yaxis2.showticklabels": True,
+    }  # fmt: skip
+    data = []
+    for part in stack.parts:
+        shares = [100 * value / total for value, total in zip(part.values, totals, strict=True)]
+        for place, values in (("", list(part.values)), ("2", shares)):
+            data.append(
+                {
+                    "type": "bar", "orientation": "h", "name": part.name, "legendgroup": part.name,
+                    "showlegend": not place, "y": rows, "x": values, "xaxis": f"x{place}",
+                    "yaxis": f"y{place}", "marker": {"color": part.colour, "line": {"width": 0}},
+                    "hovertemplate": f"{part.name}: %{{x:.4g}}{' %' if place else ''}",
+                }
+            )  # fmt: skip
+    return {"data": data, "layout": layout, "narrow": narrow}
+
+
+def _solid(relief: Relief) -> dict[str, Any]:
+    last_column, last_row = relief.low_sides
+    # What is low stands in front of what is high.
+    eye = {
+        "x": EYE["x"] if last_column else -EYE["x"],
+        "y": EYE["y"] if last_row else -EYE["y"],
+        "z": EYE["z"],
+    }
+    marks = scale.height_ticks(relief)
+    layout = {
+        "height": HEIGHT_SOLID,
+        "margin": {"l": 0, "r": 0, "t": 20, "b": 0},
+        "showlegend": False,
+        "scene": {
+            "xaxis": _grid_axis(relief.x, relief.columns),
+            "yaxis": _grid_axis(relief.y, relief.rows),
+            "zaxis": {
+                "title": {"text": ""}, "range": [0, relief.height_top], "tickmode": "array",
+                "tickvals": [value for value, _ in marks], "ticktext": [text for _, text in marks],
+            },
+            "aspectmode": "manual",
+            "aspectratio": {"x": 1.25, "y": 1.25, "z": 0.75},
+            "camera": {"eye": eye, "center": {"x": 0, "y": 0, "z": -0.15}},
+            "dragmode": "turntable",
+        },
+    }  # fmt: skip
+    narrow = {
+        "height": 400, "scene.camera.eye": {axis: 1.45 * at for axis, at in eye.items()},
+        "scene.domain.x": [0, 0.92],
+    }  # fmt: skip
+    data = _columns(relief) if relief.shape == "columns" else _surface(relief)
+    return {"data": [data], "layout": layout, "narrow": narrow}
+
+
+def _grid_axis(label: str, names: tuple[str, ...]) -> dict[str, Any]:
+    places, shown = scale.grid_ticks(names)
+    return {
+        "title": {"text": label}, "tickmode": "array", "tickvals": places, "ticktext": shown,
+        "range": [-0.6, len(names) - 0.4],
+    }  # fmt: skip
+
+
+def _texts(relief: Relief) -> list[list[str]]:
+    return [
+        [
+            f"{relief.y}: {row}<br>{relief.x}: {column}<br>{relief.z.label}: {words.value(value)}"
+            for column, value in zip(relief.columns, values, strict=True)
+        ]
+        for row, values in zip(relief.rows, relief.values, strict=True)
+    ]
+
+
+def _key(relief: Relief) -> dict[str, Any]:
+    """Return the bar that says which colour means what."""
+    marks = scale.height_ticks(relief)
+    return {
+        "title": {"text": relief.z.label}, "tickvals": [value for value, _ in marks],
+        "ticktext": [text for _, text in marks], "thickness": 14, "len": 0.8, "outlinewidth": 0,
+    }  # fmt: skip
+
+
+def _viridis() -> list[list[float | str]]:
+    last = len(colours.VIRIDIS) - 1
+    return [[place / last, colour] for place, colour in enumerate(colours.VIRIDIS)]
+
+
+def _grid(relief: Relief) -> dict[str, Any]:
+    return {
+        "x": list(range(len(relief.columns))), "y": list(range(len(relief.rows))),
+        "z": relief.heights, "text": _texts(relief), "hoverinfo": "text",
+        "colorbar": _key(relief),
+    }  # fmt: skip
+
+
+def _surface(relief: Relief) -> dict[str, Any]:
+    sides = (("x", len(relief.columns)), ("y", len(relief.rows)))
+    return _grid(relief) | {
+        "type": "surface",
+        "colorscale": _viridis(),
+        "cmin": 0,
+        "cmax": relief.height_top,
+        "lighting": {"ambient": 0.75, "diffuse": 0.5, "specular": 0.05},
+        "contours": {
+            axis: {
+                "show": True, "color": "rgba(255,255,255,0.7)", "width": 1, "start": 0,
+                "end": count - 1, "size": 1, "highlight": False,
+            }
+            for axis, count in sides
+        },
+    }  # fmt: skip
+
+
+def _columns(relief: Relief) -> dict[str, Any]:
+    """Return all columns as one solid: eight corners and ten triangles for each."""
+    corners: list[tuple[float, float, float]] = []
+    faces: list[tuple[int, int, int]] = []
+    tops: list[Number] = []
+    texts: list[str] = []
+    # Bottom 0-3 and top 4-7, counterclockwise; the bottom itself is never seen.
+    quads = ((4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3, 0, 4, 7))
+    half = 0.36
+    square = ((-half, -half), (half, -half), (half, half), (-half, half))
+    names = _texts(relief)
+    for y, row in enumerate(relief.heights):
+        for x, top in enumerate(row):
+            if top is None:
+                continue
+            at = len(corners)
+            corners += [(x + a, y + b, height) for height in (0.0, top) for a, b in square]
+            faces += [
+                (at + i, at + j, at + k)
+                for a, b, c, d in quads
+                for i, j, k in ((a, b, c), (a, c, d))
+            ]
+            tops += [top] * 8
+            texts += [names[y][x]] * 8
+    return {
+        "type": "mesh3d",
+        **dict(zip("xyz", map(list, zip(*corners, strict=True)), strict=False)),
+        **dict(zip("ijk", map(list, zip(*faces, strict=True)), strict=False)),
+        "intensity": tops, "colorscale": _viridis(), "cmin": 0, "cmax": relief.height_top,
+        "colorbar": _key(relief), "text": texts, "hoverinfo": "text", "flatshading": True,
+        "lighting": {"ambient": 0.7, "diffuse": 0.6, "specular": 0.05, "fresnel": 0},
+        "lightposition": {"x": 300, "y": -900, "z": 900},
+    }  # fmt: skip
+
+
+def _bands(relief: Relief) -> dict[str, Any]:
+    edges = [relief.height(edge) or 0.0 for edge in scale.band_edges(relief)]
+    steps = [
+        [edge / edges[-1], colours.shade(colours.VIRIDIS, (low + high) / 2 / edges[-1])]
+        for low, high in itertools.pairwise(edges)
+        for edge in (low, high)
+    ]
+    map_ = _grid(relief) | {
+        "type": "heatmap", "colorscale": steps, "zmin": 0, "zmax": edges[-1], "xgap": 1, "ygap": 1,
+    }  # fmt: skip
+    layout = {
+        "height": HEIGHT,
+        "xaxis": _grid_axis(relief.x, relief.columns) | {"showgrid": False},
+        "yaxis": _grid_axis(relief.y, relief.rows) | {"showgrid": False},
+    }
+    return {"data": [map_], "layout": layout, "narrow": {"height": HEIGHT - 40}}

@@ -1,0 +1,258 @@
+"""What a figure is, as plain data: a plot over two axes, values over a grid, or stacked bars.
+
+```text
+Plot     series over an x and a y axis: lines, points, bars, steps, histograms, error bars, bounds
+Relief   values over a grid of two categories: a surface, columns, or a map in bands of colour
+Stack    lengths made of parts, one bar a row: once as they are, once as shares
+```
+A view decides what is shown; a renderer decides how. Values that were not measured are None.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Number = float | None
+Scale = Literal["linear", "log"]
+Draw = Literal["line", "dots", "points", "dashed", "bars", "steps", "area", "bounds"]
+Shape = Literal["surface", "columns", "bands"]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis.
+
+    Args:
+        label: What it shows, with its unit.
+        scale: `linear` or `log`.
+        ticks: Fixed ticks as (value, text); empty for automatic ones.
+        zero: Start a linear axis at zero.
+    """
+
+    label: str
+    scale: Scale = "linear"
+    ticks: tuple[tuple[float, str], ...] = ()
+    zero: bool = False
+
+    def shows(self, value: Number) -> bool:
+        """Whether a value has a place on this axis."""
+        if value is None or not math.isfinite(value):
+            return False
+        return self.scale != "log" or value > 0
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values over positions; a point without a value is a gap.
+
+    Args:
+        name: For the legend and the table of numbers.
+        x: Positions.
+        y: Values, as many as positions.
+        draw: `line`, `dots` (a line through marked points), `points` alone, `dashed`, `bars`,
+            `steps` (a value holds until the next position), `area` (bars from each position to
+            the next, for histograms) or `bounds` (points that state an upper bound).
+        colour: Place in the palette, so that series can share one; by default each has its own.
+            -1 is the grey of guides, -2 stands out from series in order.
+        texts: What each point is called, where that is not clear from its position.
+        quiet: Left out of the legend and of the table of numbers: a guide, not a measurement.
+        stroke: Which stroke a line has: 0 solid, then dashed, dotted, and both in turn.
+        legend: What the legend says instead of the name; empty to leave the series out of it.
+        low: Lower ends of the error bars, as many as positions; empty for none.
+        high: Upper ends of the error bars.
+    """
+
+    name: str
+    x: Sequence[Number]
+    y: Sequence[Number]
+    draw: Draw = "dots"
+    colour: int | None = None
+    texts: Sequence[str] = ()
+    quiet: bool = False
+    stroke: int = 0
+    legend: str | None = None
+    low: Sequence[Number] = ()
+    high: Sequence[Number] = ()
+
+    @property
+    def label(self) -> str:
+        """Text in the legend; empty for none."""
+        return "" if self.quiet else self.name if self.legend is None else self.legend
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A straight line across a plot, at one value of an axis.
+
+    Args:
+        axis: The axis on which `value` lies.
+        value: Where.
+        text: What it says.
+    """
+
+    axis: Literal["x", "y"]
+    value: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A flat drawing: lines, points, bars.
+
+    Args:
+        id: Stable name, unique in its chapter: `convergence`.
+        title: What it shows.
+        x: The common axis.
+        y: The axis of values.
+        series: At least one.
+        note: A sentence below the title.
+        marks: Lines across.
+        ordered: The series follow an order (block sizes, queue depths), and so do their colours.
+    """
+
+    id: str
+    title: str
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...]
+    note: str = ""
+    marks: tuple[Mark, ...] = ()
+    ordered: bool = False
+
+    @property
+    def drawable(self) -> bool:
+        """Whether a single point of it has a place."""
+        return any(
+            self.x.shows(x) and self.y.shows(y)
+            for line in self.series
+            for x, y in zip(line.x, line.y, strict=False)
+        )
+
+    @property
+    def legend(self) -> list[int]:
+        """The series that the legend names; none where one series speaks for itself."""
+        named = [index for index, line in enumerate(self.series) if line.label]
+        return named if len(named) > 1 else []
+
+
+@dataclass(frozen=True)
+class Relief:
+    """Values over a grid of two categories.
+
+    Args:
+        id: Stable name, unique in its chapter.
+        title: What it shows.
+        x: Name of the columns of the grid.
+        y: Name of the rows of the grid.
+        z: What the values are, with unit.
+        columns: Names along x.
+        rows: Names along y.
+        values: One list for each row.
+        shape: `surface`, `columns` standing on the grid, or `bands`: a map in steps of colour.
+        band: Height of a band in the unit of z; None for a continuous scale.
+        note: A sentence below the title.
+    """
+
+    id: str
+    title: str
+    x: str
+    y: str
+    z: Axis
+    columns: tuple[str, ...]
+    rows: tuple[str, ...]
+    values: tuple[tuple[Number, ...], ...]
+    shape: Shape = "surface"
+    band: float | None = None
+    note: str = ""
+
+    @property
+    def cells(self) -> Iterator[float]:
+        """All values that were measured."""
+        return (value for row in self.values for value in row if value is not None)
+
+    @property
+    def top(self) -> float:
+        """The largest value; 1 where all are zero."""
+        return max(self.cells, default=1.0) or 1.0
+
+    @property
+    def floor_power(self) -> int:
+        """The power of ten on which a logarithmic relief stands."""
+        low = min((value for value in self.cells if value > 0), default=1.0)
+        return math.floor(math.log10(low))
+
+    def height(self, value: Number) -> Number:
+        """Return how high a value stands: itself, or decades above the floor; None for no place."""
+        if value is None or self.z.scale == "linear":
+            return value
+        return math.log10(value) - self.floor_power if value > 0 else None
+
+    @property
+    def heights(self) -> list[list[Number]]:
+        """How high each value stands, one list for each row."""
+        return [[self.height(value) for value in row] for row in self.values]
+
+    @property
+    def height_top(self) -> float:
+        """The height of the largest value; never zero."""
+        return (self.height(self.top) or 0.0) or 1.0
+
+    @property
+    def low_sides(self) -> tuple[bool, bool]:
+        """Whether the low sides, from which little is hidden, are the last column and row."""
+
+        def total(values: Sequence[Number]) -> float:
+            return sum(value for value in values if value is not None)
+
+        first, last = ([row[at] for row in self.values] for at in (0, -1))
+        return total(first) > total(last), total(self.values[0]) > total(self.values[-1])
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a part contributes to each bar of a stack.
+
+    Args:
+        name: For the legend and the table of numbers.
+        values: One for each row, in the unit of the stack.
+        colour: As `#rrggbb`: a part keeps its colour from figure to figure.
+    """
+
+    name: str
+    values: tuple[float, ...]
+    colour: str
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Lengths made of parts: a horizontal bar for each row, in their unit and as shares.
+
+    Args:
+        id: Stable name, unique in its chapter.
+        title: What it shows.
+        x: What the lengths are, with unit.
+        rows: Names of the bars, the first on top.
+        parts: From the left.
+        ends: What is written at the end of each bar.
+        note: A sentence below the title.
+    """
+
+    id: str
+    title: str
+    x: Axis
+    rows: tuple[str, ...]
+    parts: tuple[Part, ...]
+    ends: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def totals(self) -> list[float]:
+        """Length of each bar; 1 where it has none, so that shares can be taken."""
+        columns = zip(*(part.values for part in self.parts), strict=True)
+        return [sum(column) or 1.0 for column in columns]
+
+
+Figure = Plot | Relief | Stack

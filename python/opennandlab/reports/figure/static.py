@@ -1,0 +1,427 @@
+"""The static renderer: figures by matplotlib, as SVG, PNG and parts of PDF pages.
+
+```text
+        ┌ names of upright lines ┐
+   tick │                        │ names of level lines, or the bar of colours
+        └────────────────────────┘
+         ticks, axis, legend
+```
+Sizes are in inches. The same figure gives the same bytes: no date, ids by a fixed salt, coordinates
+rounded. In a page the colours of an SVG become variables, which light and dark set.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import itertools
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from opennandlab.reports.figure import colours, scale
+from opennandlab.reports.figure.model import Figure, Plot, Relief, Series, Stack
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Sheet
+
+WIDTH = 7.2
+PLOT, SOLID, MAP = 2.6, 4.2, 3.1
+BELOW, ABOVE, LINE = 0.46, 0.08, 0.155
+BAR = 0.27
+TITLE = 0.3
+FONT = 7.5
+# A wide letter of the font.
+LETTER = 0.062
+# Markers on more points than these hide the line.
+DOTS_MAX = 60
+Box = tuple[float, float, float, float]
+
+
+@contextmanager
+def style(salt: str = "") -> Iterator[None]:
+    """Set the looks of everything drawn inside; `salt` sets the ids of one drawing apart."""
+    import matplotlib as mpl
+
+    ink = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color")
+    looks: dict[Any, Any] = {
+        **dict.fromkeys(ink, colours.INK),
+        "font.family": "DejaVu Sans",
+        "font.size": FONT,
+        "axes.edgecolor": colours.FRAME,
+        "axes.facecolor": "none",
+        "axes.linewidth": 0.6,
+        "xtick.major.width": 0.4,
+        "ytick.major.width": 0.4,
+        "lines.linewidth": 1.2,
+        "lines.markersize": 4.0,
+        "text.parse_math": False,
+        "pdf.fonttype": 42,
+        "svg.fonttype": "none",
+        "svg.hashsalt": f"opennandlab{salt}",
+    }
+    with mpl.rc_context(looks):
+        yield
+
+
+def height(figure: Figure) -> float:
+    """Return how high a figure is drawn, without its title."""
+    if isinstance(figure, Relief):
+        return MAP + BELOW + ABOVE if figure.shape == "bands" else SOLID
+    frame = BAR * len(figure.rows) if isinstance(figure, Stack) else PLOT
+    return frame + _above(figure) + BELOW + LINE * _legend_rows(figure)
+
+
+def inline(figure: Figure, salt: str) -> str:
+    """Return a figure as an SVG element for a page: without paper, its colours as variables."""
+    text = _svg([figure], salt, is_titled=False)
+    text = re.sub(r"^.*?<svg [^>]*?(viewBox=\"[^\"]*\")[^>]*>", r"<svg \1>", text, flags=re.DOTALL)
+    text = re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL).replace("xlink:href", "href")
+    for light in colours.theme([figure]):
+        text = text.replace(light, f"var(--c-{light[1:]})")
+    head = f'<svg role="img" aria-label="{escape(figure.title)}" xmlns='
+    return text.replace("<svg ", f'{head}"http://www.w3.org/2000/svg" ', 1).strip()
+
+
+def svg(figures: Sequence[Figure]) -> str:
+    """Return figures below one another, each with its title, as an SVG document."""
+    return _svg(figures, "", is_titled=True)
+
+
+def png(figures: Sequence[Figure], *, dots_per_inch: int = 160) -> bytes:
+    """Return figures below one another, each with its title, as a PNG."""
+    stream = io.BytesIO()
+    with style():
+        sheet = _sheet(figures, is_titled=True)
+        sheet.savefig(stream, format="png", dpi=dots_per_inch, metadata={"Software": None})
+    return stream.getvalue()
+
+
+def _svg(figures: Sequence[Figure], salt: str, *, is_titled: bool) -> str:
+    import matplotlib as mpl
+
+    stream = io.StringIO()
+    with style(salt):
+        sheet = _sheet(figures, is_titled=is_titled)
+        about = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        sheet.savefig(stream, format="svg", metadata=about, transparent=not is_titled)
+    text = re.sub(r"<!DOCTYPE.*?>\s*|<metadata>.*?</metadata>\s*", "", stream.getvalue(),
+                  flags=re.DOTALL)  # fmt: skip
+    # Only ids that something refers to: the others would be the same in each drawing of a page.
+    used = set(re.findall(r"#([\w-]+)", text))
+    text = re.sub(r' id="([^"]+)"', lambda m: m[0] if m[1] in used else "", text)
+    text = re.sub(r"<[^>]+>", lambda tag: re.sub(r"-?\d+\.\d{3,}", _rounded, tag[0]), text)
+    text = text.replace("'DejaVu Sans'", "system-ui, 'Segoe UI', Roboto, Arial, sans-serif")
+    # What made it: another version of the library may place things a little differently.
+    return text.replace("<svg ", f'<svg data-by="matplotlib {mpl.__version__}" ', 1)
+
+
+def _rounded(match: re.Match[str]) -> str:
+    return f"{round(float(match[0]), 2) + 0.0:g}"
+
+
+def _sheet(figures: Sequence[Figure], *, is_titled: bool) -> Sheet:
+    """Return a sheet with figures below one another."""
+    from matplotlib.figure import Figure as Sheet
+
+    title = TITLE if is_titled else 0.0
+    whole = sum(height(figure) + title for figure in figures)
+    sheet = Sheet(figsize=(WIDTH, whole))
+    top = whole
+    for figure in figures:
+        if is_titled:
+            sheet.text(0.1 / WIDTH, (top - 0.2) / whole, figure.title, fontsize=9, weight="bold")
+        top -= height(figure) + title
+        draw(sheet, figure, (0.0, top, WIDTH, height(figure)))
+    return sheet
+
+
+def draw(sheet: Sheet, figure: Figure, box: Box) -> None:
+    """Draw into a part of a sheet.
+
+    Args:
+        sheet: The sheet.
+        figure: What to draw.
+        box: Left, bottom, width and height in inches.
+    """
+    if isinstance(figure, Plot):
+        _plot(sheet, figure, box)
+    elif isinstance(figure, Stack):
+        _stack(sheet, figure, box)
+    elif figure.shape == "bands":
+        _bands(sheet, figure, box)
+    else:
+        _solid(sheet, figure, box)
+
+
+def _frame(sheet: Sheet, box: Box, **options: Any) -> Any:  # noqa: ANN401 (3-D axes are not typed)
+    width, tall = sheet.get_size_inches()
+    left, bottom, wide, high = box
+    return sheet.add_axes((left / width, bottom / tall, wide / width, high / tall), **options)
+
+
+def _names(figure: Plot | Stack) -> list[str]:
+    if isinstance(figure, Stack):
+        return [part.name for part in figure.parts]
+    return [figure.series[index].label for index in figure.legend]
+
+
+def _legend_columns(figure: Plot | Stack) -> int:
+    longest = max(map(len, _names(figure)), default=0)
+    return max(1, int((WIDTH - 0.8) / (0.55 + LETTER * longest)))
+
+
+def _legend_rows(figure: Plot | Stack) -> int:
+    return -(-len(_names(figure)) // _legend_columns(figure))
+
+
+def _above(figure: Plot | Stack) -> float:
+    """Return the room above the frame, for the names of upright lines."""
+    if isinstance(figure, Stack):
+        return ABOVE
+    rows = [row for row, _ in scale.mark_rows(figure, (WIDTH - 1) / LETTER).values()]
+    return ABOVE + 0.14 * (max(rows, default=-1) + 1)
+
+
+def _legend(axes: Axes, figure: Plot | Stack, frame: float) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    if _names(figure):
+        columns = _legend_columns(figure)
+        # Filled column by column by the library, read row by row by people.
+        order = [at for first in range(columns) for at in range(first, len(labels), columns)]
+        axes.legend(
+            [handles[at] for at in order], [labels[at] for at in order], loc="upper left",
+            ncols=min(columns, len(labels)), frameon=False,
+            fontsize=FONT, bbox_to_anchor=(0, -(BELOW - 0.04) / frame), borderaxespad=0,
+            labelspacing=0.25, handlelength=2.2, columnspacing=1.5,
+        )  # fmt: skip
+
+
+def _plot(sheet: Sheet, plot: Plot, box: Box) -> None:
+    left, bottom, width, tall = box
+    texts = [text for _, text in scale.ticks(plot.y, scale.ends(plot, "y"))]
+    inset = 0.3 + LETTER * max(map(len, texts), default=1)
+    beside = max((len(mark.text) for mark in plot.marks if mark.axis == "y"), default=0)
+    wide = width - inset - 0.14 - LETTER * beside
+    below = BELOW + LINE * _legend_rows(plot)
+    frame = tall - below - _above(plot)
+    axes = _frame(sheet, (left + inset, bottom + below, wide, frame))
+    _scale(axes, plot)
+    for index, line in enumerate(plot.series):
+        _series(axes, plot, index, line)
+    _marks(axes, plot, wide, frame)
+    for index, at, x, y in scale.point_labels(plot, wide / LETTER, frame / 0.13):
+        line = plot.series[index]
+        point = (line.x[at] or 0.0, line.y[at] or 0.0)
+        axes.annotate(
+            line.texts[at], point, (x, y), textcoords="axes fraction", ha="center", va="center",
+            weight="bold", arrowprops={"arrowstyle": "-", "color": colours.SOFT, "lw": 0.5},
+            bbox={"fc": colours.PAPER, "ec": "none", "alpha": 0.8, "pad": 0.6},
+        )  # fmt: skip
+    _legend(axes, plot, frame)
+
+
+def _scale(axes: Axes, plot: Plot) -> None:
+    for name, axis in (("x", plot.x), ("y", plot.y)):
+        ends = scale.ends(plot, name)
+        marks = scale.ticks(axis, ends)
+        axes.set(**{f"{name}scale": axis.scale, f"{name}lim": ends, f"{name}label": axis.label})
+        part = axes.xaxis if name == "x" else axes.yaxis
+        part.set_ticks([value for value, _ in marks], [text for _, text in marks])
+        part.set_ticks([], minor=True)
+    axes.grid(visible=True, color=colours.GRID, linewidth=0.5)
+    axes.set_axisbelow(True)
+
+
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [math.nan if value is None else value for value in values]
+
+
+def _series(axes: Axes, plot: Plot, index: int, line: Series) -> None:
+    colour = colours.of_series(plot, index)
+    label = line.label if index in plot.legend else f"_{line.name}"
+    xs, ys = ([value if axis.shows(value) else None for value in values]
+              for axis, values in ((plot.x, line.x), (plot.y, line.y)))  # fmt: skip
+    x, y = _known(xs), _known(ys)
+    if line.draw == "bars":
+        _bars(axes, plot, index, label)
+        return
+    if line.draw == "area":
+        widths = [high - low for low, high in itertools.pairwise(x)]
+        axes.bar(x[:-1], y[:-1], widths, align="edge", color=colour, edgecolor=colours.PAPER,
+                 linewidth=0.2, label=label)  # fmt: skip
+        return
+    (marker, _), (stroke, _) = colours.style(line, index)
+    is_marked = line.draw in {"points", "bounds"}
+    is_dotted = line.draw == "dots" and len(x) <= DOTS_MAX
+    looks: dict[str, Any] = {"color": colour, "label": label}
+    looks["linestyle"] = "none" if is_marked else stroke
+    looks["marker"] = marker if is_marked or is_dotted else ""
+    if is_marked:
+        looks |= {"markerfacecolor": "none", "markersize": 5}
+    if line.draw == "steps":
+        looks["drawstyle"] = "steps-post"
+    axes.plot(x, y, **looks)
+    if line.high:
+        ends = [(at, low, high) for at, low, high in zip(x, line.low, line.high, strict=True)
+                if low is not None and high is not None]  # fmt: skip
+        floor = axes.get_ylim()[0]
+        axes.vlines(
+            [at for at, _, _ in ends], [max(low, floor) for _, low, _ in ends],
+            [high for _, _, high in ends], color=colour, linewidth=0.8,
+        )  # fmt: skip
+
+
+def _bars(axes: Axes, plot: Plot, index: int, label: str) -> None:
+    line = plot.series[index]
+    groups = [place for place, one in enumerate(plot.series) if one.draw == "bars"]
+    share = 0.76 / len(groups)
+    offset = -0.38 + share * (groups.index(index) + 0.5)
+    shown = [(x + offset, y, at) for at, (x, y) in enumerate(zip(line.x, line.y, strict=False))
+             if x is not None and y is not None and plot.y.shows(y)]  # fmt: skip
+    axes.bar([x for x, _, _ in shown], [y for _, y, _ in shown], share * 0.94,
+             color=colours.of_series(plot, index), label=label)  # fmt: skip
+    for x, y, at in shown:
+        if at < len(line.texts):
+            axes.annotate(line.texts[at], (x, y), xytext=(0, 2), ha="center",
+                          textcoords="offset points")  # fmt: skip
+
+
+def _marks(axes: Axes, plot: Plot, wide: float, frame: float) -> None:
+    """Draw the lines across, named above and to the right of the frame, clear of the data."""
+    looks: dict[str, Any] = {"color": colours.GUIDE, "linewidth": 0.9, "linestyle": (0, (1, 1.6))}
+    text: dict[str, Any] = {"color": colours.SOFT, "fontsize": 7, "annotation_clip": False}
+    levels = scale.level_labels(plot, 0.13 / frame)
+    rows = scale.mark_rows(plot, wide / LETTER)
+    for at, mark in enumerate(plot.marks):
+        if at in levels:
+            axes.axhline(mark.value, **looks)
+            axes.annotate(mark.text, (1 + 0.05 / wide, levels[at]), xycoords="axes fraction",
+                          va="center", **text)  # fmt: skip
+        elif at in rows:
+            row, leaning = rows[at]
+            axes.axvline(mark.value, **looks)
+            axes.annotate(mark.text, (mark.value, 1), xycoords=("data", "axes fraction"),
+                          xytext=(-1 if leaning else 1, 3 + 10 * row), va="bottom",
+                          textcoords="offset points", ha="right" if leaning else "left",
+                          **text)  # fmt: skip
+
+
+def _stack(sheet: Sheet, stack: Stack, box: Box) -> None:
+    left, bottom, width, tall = box
+    inset = 0.2 + LETTER * max(map(len, stack.rows))
+    below = BELOW + LINE * _legend_rows(stack)
+    frame = tall - below - ABOVE
+    end = 0.1 + LETTER * max(map(len, stack.ends), default=0)
+    wide = 0.6 * (width - inset - end)
+    rest = width - inset - wide - end - 0.2
+    lengths = _frame(sheet, (left + inset, bottom + below, wide, frame))
+    shares = _frame(sheet, (left + inset + wide + end, bottom + below, rest, frame))
+    places = range(len(stack.rows))
+    for axes, divisors, label in (
+        (lengths, [1.0] * len(stack.rows), stack.x.label),
+        (shares, [total / 100 for total in stack.totals], "share, %"),
+    ):
+        starts = [0.0] * len(stack.rows)
+        for part in stack.parts:
+            values = [us / by for us, by in zip(part.values, divisors, strict=True)]
+            axes.barh(places, values, 0.7, starts, color=part.colour, label=part.name)
+            starts = [a + b for a, b in zip(starts, values, strict=True)]
+        top = max(*starts, 1e-300)
+        axes.set(xlim=(0, top), ylim=(len(stack.rows) - 0.4, -0.6), xlabel=label)
+        marks = scale.nice_ticks(0.0, top)
+        axes.set_xticks(marks, [scale.brief(value) for value in marks])
+        axes.grid(visible=True, axis="x", color=colours.GRID, linewidth=0.5)
+        axes.set_axisbelow(True)
+    lengths.set_yticks(places, stack.rows)
+    shares.set_yticks([])
+    for row, text in enumerate(stack.ends):
+        total = sum(part.values[row] for part in stack.parts)
+        lengths.annotate(text, (total, row), xytext=(3, 0), textcoords="offset points",
+                         va="center", annotation_clip=False)  # fmt: skip
+    _legend(lengths, stack, frame)
+
+
+@functools.cache
+def _heat() -> Any:  # noqa: ANN401 (colour maps are not typed)
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("heights", colours.VIRIDIS)
+
+
+def _heights(relief: Relief) -> Any:  # noqa: ANN401 (an array)
+    import numpy as np
+
+    return np.array([_known(row) for row in relief.heights], dtype=np.float64)
+
+
+def _solid(sheet: Sheet, relief: Relief, box: Box) -> None:
+    import numpy as np
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    left, bottom, width, tall = box
+    axes = _frame(sheet, (left, bottom, width - 0.9, tall), projection="3d")
+    z = _heights(relief)
+    x, y = np.meshgrid(np.arange(z.shape[1], dtype=float), np.arange(z.shape[0], dtype=float))
+    paint = ScalarMappable(Normalize(0, relief.height_top), _heat())
+    if relief.shape == "columns":
+        known = np.isfinite(z)
+        axes.bar3d(x[known] - 0.36, y[known] - 0.36, 0.0, 0.72, 0.72, z[known],
+                   color=paint.to_rgba(z[known]), edgecolor="white", linewidth=0.15)  # fmt: skip
+    else:
+        axes.plot_surface(x, y, z, facecolors=paint.to_rgba(np.nan_to_num(z)), rstride=1,
+                          cstride=1, edgecolor="white", linewidth=0.3, shade=False)  # fmt: skip
+    for name, names, label in (("x", relief.columns, relief.x), ("y", relief.rows, relief.y)):
+        places, shown = scale.grid_ticks(names)
+        axes.set(**{f"{name}label": label, f"{name}ticks": places, f"{name}ticklabels": shown})
+        getattr(axes, f"{name}axis").labelpad = -1
+    marks = scale.height_ticks(relief)
+    axes.set_zlim(0.0, relief.height_top)
+    axes.set_zticks([value for value, _ in marks], [text for _, text in marks])
+    for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
+        axis.set_pane_color((0, 0, 0, 0))
+        axis._axinfo["grid"]["color"] = colours.GRID  # noqa: SLF001 (no other way to set it)
+        axis.line.set_color(colours.FRAME)
+    axes.tick_params(labelsize=6.5, pad=-1)
+    # The eye is where the grid is low.
+    azimuth = {(True, True): 45, (False, True): 135, (False, False): 225, (True, False): -45}
+    axes.view_init(elev=26, azim=azimuth[relief.low_sides])
+    axes.set_box_aspect((1.3, 1.3, 0.75), zoom=1.12)
+    beside = _frame(sheet, (left + width - 0.75, bottom + 0.5, 0.13, tall - 1.0))
+    _key(sheet, paint, beside, relief)
+
+
+def _key(sheet: Sheet, drawn: Any, axes: Axes, relief: Relief) -> None:  # noqa: ANN401
+    """Draw the bar that says which colour means what."""
+    bar = sheet.colorbar(drawn, cax=axes, label=relief.z.label)
+    marks = scale.height_ticks(relief)
+    bar.set_ticks([value for value, _ in marks], labels=[text for _, text in marks], minor=False)
+    bar.minorticks_off()
+
+
+def _bands(sheet: Sheet, relief: Relief, box: Box) -> None:
+    import numpy as np
+    from matplotlib.colors import BoundaryNorm
+
+    left, bottom, width, tall = box
+    inset = 0.3 + LETTER * max(map(len, relief.rows))
+    frame = tall - BELOW - ABOVE
+    axes = _frame(sheet, (left + inset, bottom + BELOW, width - inset - 1.0, frame))
+    edges = [relief.height(edge) or 0.0 for edge in scale.band_edges(relief)]
+    middles = [(low + high) / 2 / edges[-1] for low, high in itertools.pairwise(edges)]
+    palette = _heat().resampled(256)
+    from matplotlib.colors import ListedColormap
+
+    listed = ListedColormap([palette(middle) for middle in middles])
+    drawn = axes.pcolormesh(_heights(relief), cmap=listed, norm=BoundaryNorm(edges, listed.N))
+    for name, names, label in (("x", relief.columns, relief.x), ("y", relief.rows, relief.y)):
+        places, shown = scale.grid_ticks(names)
+        getattr(axes, f"set_{name}ticks")(np.array(places) + 0.5, shown)
+        axes.set(**{f"{name}label": label})
+    beside = _frame(sheet, (left + width - 0.85, bottom + BELOW, 0.15, frame))
+    _key(sheet, drawn, beside, relief)

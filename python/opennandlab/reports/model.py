@@ -1,0 +1,216 @@
+"""What a report consists of, as plain data: chapters of sections of figures and tables.
+
+```text
+document (JSON) ──► views ──► Chapter { Section { Figure | Table } } ──► html | pdf | csv | svg
+```
+A view decides what is shown; a renderer decides how. Nothing here knows a test, a drawing library
+or a file. Values that were not measured are None and stay so until they are written as `n/a`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from opennandlab.reports.figure.model import Figure, Plot, Relief, Series, Stack
+
+Cell = float | int | str | None
+Kind = Literal["good", "plain", "warning", "bad"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of numbers or words.
+
+    Args:
+        id: Stable name, unique in its chapter, and that of its CSV file.
+        title: What it shows, with the unit.
+        columns: Heads; the first is that of the row names.
+        rows: Name of the row, then its cells; a string is written as it is.
+        note: A sentence below the title.
+        span: Head over all columns but the first, such as `R/W mix (%)`.
+        digits: Decimals of its numbers; None for as many as four digits need.
+    """
+
+    id: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+    span: str = ""
+    digits: int | None = None
+
+
+Item = Figure | Table
+
+
+@dataclass(frozen=True)
+class Section:
+    """Items that belong together.
+
+    Args:
+        id: Stable name, unique in its chapter.
+        title: Its heading.
+        items: What it shows, in order.
+        lead: Sentences below the heading.
+    """
+
+    id: str
+    title: str
+    items: tuple[Item, ...]
+    lead: str = ""
+
+
+@dataclass(frozen=True)
+class Badge:
+    """A word or two that qualify the whole chapter.
+
+    Args:
+        text: Such as `STEADY STATE NOT ATTAINED`.
+        kind: `good`, `plain`, `warning` or `bad`.
+    """
+
+    text: str
+    kind: Kind = "plain"
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """The report of one document.
+
+    Args:
+        id: Stable name, unique in the report.
+        title: Its heading.
+        subtitle: A line below it.
+        facts: Groups of (name, value) that make the header.
+        badges: What qualifies everything below.
+        deviations: Where the run left the specification.
+        warnings: What the test itself warned of.
+        missing: What the document does not hold, or what of it cannot be used.
+        sections: What it shows.
+        brief: The header in one line, for the head of each printed page.
+        test: Name of the test, such as `iops`.
+    """
+
+    id: str
+    title: str
+    subtitle: str = ""
+    facts: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    badges: tuple[Badge, ...] = ()
+    deviations: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = ()
+    brief: str = ""
+    test: str = ""
+
+    @property
+    def items(self) -> Iterator[Item]:
+        """All figures and tables."""
+        return (item for section in self.sections for item in section.items)
+
+
+@dataclass(frozen=True)
+class Report:
+    """Chapters under one title.
+
+    Args:
+        title: Heading.
+        lead: A sentence below it.
+        chapters: At least one.
+        warnings: What concerns the report as a whole, such as runs that are unlike each other.
+        foot: What made it.
+        kind: What such reports are of, for the line above the title.
+    """
+
+    title: str
+    lead: str
+    chapters: tuple[Chapter, ...]
+    warnings: tuple[str, ...] = ()
+    foot: str = field(default="", compare=False)
+    kind: str = "standard tests of solid-state storage"
+
+    @property
+    def figures(self) -> list[Figure]:
+        """All figures."""
+        return [
+            item
+            for chapter in self.chapters
+            for item in chapter.items
+            if not isinstance(item, Table)
+        ]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What any chapter misses."""
+        named = len(self.chapters) > 1
+        return tuple(
+            f"{chapter.title}: {text}" if named else text
+            for chapter in self.chapters
+            for text in chapter.missing
+        )
+
+
+def page_of(title: str, lead: str, figures: Sequence[Figure], foot: str = "") -> Report:
+    """Return a report of nothing but figures, each a section of its own.
+
+    Args:
+        title: Heading.
+        lead: A sentence below it.
+        figures: What it shows.
+        foot: What made it.
+    """
+    sections = tuple(Section(figure.id, figure.title, (figure,)) for figure in figures)
+    return Report(title, lead, (Chapter("figures", title, sections=sections),), (), foot, "figures")
+
+
+def numbers(figure: Figure, rows_max: int = 60) -> Table:
+    """Return a figure as a table, thinned where it has more than `rows_max` positions.
+
+    Args:
+        figure: Any.
+        rows_max: Rows at most; the last position is always kept.
+    """
+    if isinstance(figure, Relief):
+        rows = tuple((name, *row) for name, row in zip(figure.rows, figure.values, strict=True))
+        return Table(
+            figure.id, f"{figure.title}, {figure.z.label}", (figure.y, *figure.columns), rows,
+            span=figure.x,
+        )  # fmt: skip
+    if isinstance(figure, Stack):
+        parts = [part.values for part in figure.parts]
+        rows = tuple((name, *values) for name, *values in zip(figure.rows, *parts, strict=True))
+        heads = ("", *(part.name for part in figure.parts))
+        return Table(figure.id, f"{figure.title}, {figure.x.label}", heads, rows)
+    return _of_plot(figure, rows_max)
+
+
+def _of_plot(plot: Plot, rows_max: int) -> Table:
+    lines = [line for line in plot.series if not line.quiet] or list(plot.series)
+    columns = [column for line in lines for column in _columns(line)]
+    places = sorted({x for _, column in columns for x in column})
+    kept = thinned(places, rows_max)
+    names = dict(plot.x.ticks)
+    rows = tuple(
+        (names.get(place, place), *(column.get(place) for _, column in columns)) for place in kept
+    )
+    heads = (plot.x.label, *(name for name, _ in columns))
+    note = f"{len(kept)} of {len(places)} positions" if len(kept) < len(places) else ""
+    return Table(plot.id, f"{plot.title}, {plot.y.label}", heads, rows, note)
+
+
+def _columns(line: Series) -> Iterator[tuple[str, dict[float, float | None]]]:
+    """Yield values by position, and those of the error bars where there are any."""
+    for suffix, values in (("", line.y), (", low", line.low), (", high", line.high)):
+        if values or not suffix:
+            pairs = zip(line.x, values, strict=False)
+            yield line.name + suffix, {x: y for x, y in pairs if x is not None}
+
+
+def thinned(places: Sequence[float], count_max: int) -> list[float]:
+    """Return at most `count_max` of the places, evenly, the first and the last among them."""
+    if len(places) <= count_max:
+        return list(places)
+    step = (len(places) - 1) / (count_max - 1)
+    return [places[round(index * step)] for index in range(count_max)]

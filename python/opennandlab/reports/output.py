@@ -1,0 +1,108 @@
+"""Files of a report: the form is chosen by the ending of the name.
+
+    .html .htm   a page that opens offline      .svg .png   all figures below one another, alone
+    .pdf         pages to print
+
+`check_ending` refuses another ending, so that a command can ask before it runs anything.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from opennandlab.errors import OutputError
+from opennandlab.files import is_there, write_atomically
+from opennandlab.reports import words
+from opennandlab.reports.figure import static
+from opennandlab.reports.model import Report, Table
+
+ENDINGS = (".html", ".htm", ".pdf", ".png", ".svg")
+
+
+def endings() -> tuple[str, ...]:
+    """Return the endings of names under which a figure can be written.
+
+    >>> endings()
+    ('.html', '.htm', '.pdf', '.png', '.svg')
+    """
+    return ENDINGS
+
+
+def check_ending(path: Path, option: str = "cannot write") -> str:
+    """Refuse a file name whose ending names no form; a device such as /dev/null takes a page.
+
+    Args:
+        path: The file.
+        option: What names it, for the message.
+
+    Returns:
+        The form: one of `.html`, `.pdf`, `.png` and `.svg`.
+
+    Raises:
+        OutputError: with the endings that are accepted.
+    """
+    ending = path.suffix.lower()
+    if ending == ".htm" or (is_there(path) and not path.is_file()):
+        return ".html"
+    if ending not in ENDINGS:
+        raise OutputError(f"{option} {path}: accepted endings: {', '.join(ENDINGS)}")
+    return ending
+
+
+def write(report: Report, path: Path, form: str = "") -> None:
+    """Write a report to a file.
+
+    Args:
+        report: The report.
+        path: The file.
+        form: One of the endings, whatever the file is called; by default the ending decides.
+
+    Raises:
+        OutputError: when the ending names no form, the report has no figure to draw alone, or the
+            file cannot be written.
+    """
+    write_atomically(path, content(report, form or check_ending(path)))
+
+
+def content(report: Report, ending: str) -> bytes:
+    """Return a report in the form of an ending.
+
+    Raises:
+        OutputError: when the report has no figure to draw alone.
+    """
+    if ending == ".html":
+        from opennandlab.reports import html
+
+        return html.page(report).encode()
+    if ending == ".pdf":
+        from opennandlab.reports import pdf
+
+        return pdf.document(report)
+    figures = report.figures
+    if not figures:
+        raise OutputError("the result holds nothing to draw; accepted: .html and .pdf")
+    return static.png(figures) if ending == ".png" else static.svg(figures).encode()
+
+
+def write_figures(report: Report, folder: Path) -> list[Path]:
+    """Write each figure of a report as SVG into a folder, which is made where it is missing.
+
+    Returns:
+        The files, in the order of the report.
+
+    Raises:
+        OutputError: when one cannot be written, and why.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot write {folder}: {error.strerror or error}") from error
+    written = []
+    for chapter in report.chapters:
+        prefix = f"{words.file_name(chapter.id)}-" if len(report.chapters) > 1 else ""
+        for item in chapter.items:
+            if not isinstance(item, Table):
+                path = folder / f"{prefix}{words.file_name(item.id)}.svg"
+                write_atomically(path, static.svg([item]).encode())
+                written.append(path)
+    return written

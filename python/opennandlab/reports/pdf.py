@@ -1,0 +1,247 @@
+"""A report as PDF, drawn by matplotlib: every figure and table, the header on each page.
+
+```text
+report ──► blocks { height, draw } ──► A4 pages, filled from the top
+```
+No browser is needed. A block is never cut: a table that is too long is several of them, and a
+heading is kept with what follows. The same report gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from opennandlab.reports import words
+from opennandlab.reports.figure import colours, static
+from opennandlab.reports.model import Chapter, Item, Report, Section, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Sheet
+
+# A4 in inches, and its margins.
+WIDTH, HEIGHT = 8.27, 11.69
+SIDE, TOP, BOTTOM = 0.535, 0.95, 0.6
+WIDE = WIDTH - 2 * SIDE
+LINE, ROW = 0.155, 0.178
+ROWS_MAX = 50
+# Inches of a letter for each point of its size.
+LETTER = 0.0089
+WARNING, BAD, GOOD = "#6b4a00", "#a03c00", "#00543d"
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Something that stands on one page.
+
+    Args:
+        height: In inches.
+        draw: Draws it on a sheet, so far from the top of the page.
+        room: What must also fit below it, in inches.
+    """
+
+    height: float
+    draw: Callable[[Sheet, float], None]
+    room: float = 0.0
+
+
+def document(report: Report) -> bytes:
+    """Return a report as the bytes of a PDF."""
+    from matplotlib.backends.backend_pdf import PdfPages
+
+    stream = io.BytesIO()
+    # Neither date nor producer: the same report gives the same file.
+    about = {"Title": report.title, "CreationDate": None, "Producer": None,
+             "Creator": "opennandlab"}  # fmt: skip
+    with static.style(), PdfPages(stream, metadata=about) as pages:
+        for sheet in _sheets(report):
+            pages.savefig(sheet)
+    return stream.getvalue()
+
+
+def _sheets(report: Report) -> Iterator[Sheet]:
+    from matplotlib.figure import Figure as Sheet
+
+    number = 0
+    for chapter in report.chapters:
+        sheet, down = None, HEIGHT
+        for block in _blocks(report, chapter):
+            if sheet is None or down + block.height + block.room > HEIGHT - BOTTOM:
+                if sheet is not None:
+                    yield sheet
+                number += 1
+                sheet, down = Sheet(figsize=(WIDTH, HEIGHT)), TOP
+                _frame(sheet, report, chapter, number)
+            block.draw(sheet, down)
+            down += block.height
+        if sheet is not None:
+            yield sheet
+
+
+def _frame(sheet: Sheet, report: Report, chapter: Chapter, number: int) -> None:
+    """Set what stands on every page: the header in short, what made it, the number."""
+    lines = _wrapped(chapter.brief, 6.5)[:3]
+    if chapter.deviations:
+        lines.append(f"Deviations: {'; '.join(chapter.deviations)}")
+    for place, text in enumerate(lines):
+        shown = textwrap.shorten(text, 150, placeholder=" …")
+        _text(sheet, SIDE, 0.38 + 0.12 * place, shown, size=6.5, color=colours.SOFT)
+    _rule(sheet, 0.82)
+    _text(sheet, SIDE, HEIGHT - 0.32, report.foot, size=6.5, color=colours.SOFT)
+    _text(sheet, WIDTH - SIDE, HEIGHT - 0.32, str(number), size=6.5, ha="right")
+
+
+def _blocks(report: Report, chapter: Chapter) -> Iterator[_Block]:
+    """Yield what is set below one another."""
+    title = report.title if len(report.chapters) == 1 else chapter.title
+    yield from _lines(title, 15, weight="bold")
+    yield from _lines(report.lead, 8, color=colours.SOFT)
+    yield from _lines(chapter.subtitle, 8, color=colours.SOFT)
+    is_bad = any(badge.kind == "bad" for badge in chapter.badges)
+    badges = "   ".join(badge.text for badge in chapter.badges)
+    yield from _lines(badges, 8, weight="bold", color=BAD if is_bad else GOOD)
+    for name, texts in (
+        ("Warning", (*report.warnings, *chapter.warnings)),
+        ("Deviation", chapter.deviations),
+        ("Missing", chapter.missing),
+    ):
+        for text in texts[:12]:
+            yield from _lines(f"{name}: {text}", 8, color=WARNING)
+    if chapter.facts:
+        yield _facts(chapter)
+    for section in chapter.sections:
+        yield from _of_section(section)
+
+
+def _of_section(section: Section) -> Iterator[_Block]:
+    items = [part for item in section.items for part in _parts(item)]
+    bodies = [_item(replace(one, title="") if one.title == section.title else one) for one in items]
+    if bodies:
+        lead = list(_lines(section.lead, 7.5, color=colours.SOFT))
+        first = sum(block.height for block in bodies[0]) + sum(block.height for block in lead)
+
+        def heading(sheet: Sheet, down: float) -> None:
+            _rule(sheet, down + 0.06)
+            _text(sheet, SIDE, down + 0.3, section.title, size=11.5, weight="bold")
+
+        yield _Block(0.4, heading, first)
+        yield from lead
+    for body in bodies:
+        yield from body
+
+
+def _parts(item: Item) -> Iterator[Item]:
+    """Yield an item, or a table that is longer than a page in parts."""
+    if not isinstance(item, Table):
+        yield item
+        return
+    for first in range(0, max(len(item.rows), 1), ROWS_MAX):
+        title = item.title if first == 0 else f"{item.title}, continued"
+        yield replace(item, title=title, rows=item.rows[first : first + ROWS_MAX])
+
+
+def _item(item: Item) -> list[_Block]:
+    """Return title, note and body, kept together."""
+    if isinstance(item, Table):
+        body = _Block(ROW * (len(item.rows) + 1 + bool(item.span)) + 0.1,
+                      lambda sheet, down: _table(sheet, item, down))  # fmt: skip
+    else:
+        tall = static.height(item)
+        body = _Block(
+            tall,
+            lambda sheet, down: static.draw(
+                sheet, item, (SIDE, HEIGHT - down - tall, static.WIDTH, tall)
+            ),
+        )
+    head = [
+        *_lines(item.title, 9, weight="bold"), *_lines(item.note, 7, color=colours.SOFT)
+    ]  # fmt: skip
+    found = [body]
+    for block in reversed(head):
+        below = sum(one.height for one in found)
+        found.insert(0, replace(block, room=below))
+    return found
+
+
+def _lines(text: str, size: float, **looks: Any) -> Iterator[_Block]:  # noqa: ANN401
+    """Yield a text, wrapped; nothing for an empty one."""
+    step = 0.0195 * size
+
+    for line in _wrapped(text, size):
+
+        def draw(sheet: Sheet, down: float, line: str = line) -> None:
+            _text(sheet, SIDE, down + 0.8 * step, line, size=size, **looks)
+
+        yield _Block(step, draw)
+
+
+def _wrapped(text: str, size: float, wide: float = WIDE) -> list[str]:
+    return textwrap.wrap(text, int(wide / (LETTER * size)))
+
+
+def _text(  # looks as matplotlib has them
+    sheet: Sheet,
+    across: float,
+    down: float,
+    text: str,
+    **looks: Any,  # noqa: ANN401
+) -> None:
+    shown = "".join(letter if letter.isprintable() else " " for letter in text)
+    sheet.text(across / WIDTH, 1 - down / HEIGHT, shown, va="baseline", **looks)
+
+
+def _rule(sheet: Sheet, down: float, end: float = WIDTH - SIDE, color: str = colours.FRAME) -> None:
+    from matplotlib.lines import Line2D
+
+    up = 1 - down / HEIGHT
+    sheet.add_artist(Line2D([SIDE / WIDTH, end / WIDTH], [up, up], color=color, linewidth=0.5))
+
+
+def _facts(chapter: Chapter) -> _Block:
+    """Return the facts, in two columns."""
+    texts: list[tuple[float, float, str, dict[str, Any]]] = []
+    ends = []
+    for across, groups in ((SIDE, chapter.facts[:3]), (WIDTH / 2, chapter.facts[3:])):
+        down = 0.2
+        for name, rows in groups:
+            texts.append((across, down, name, {"size": 7.5, "weight": "bold"}))
+            down += LINE
+            for key, value in rows:
+                texts.append((across, down, key, {"size": 7, "color": colours.SOFT}))
+                for line in _wrapped(value, 7, 2.4) or [""]:
+                    texts.append((across + 1.25, down, line, {"size": 7}))
+                    down += 0.9 * LINE
+            down += 0.06
+        ends.append(down)
+
+    def draw(sheet: Sheet, top: float) -> None:
+        for across, down, text, looks in texts:
+            _text(sheet, across, top + down, text, **looks)
+
+    return _Block(max(ends), draw)
+
+
+def _table(sheet: Sheet, table: Table, down: float) -> None:
+    cells = [
+        [words.value(row[0]), *(words.value(cell, table.digits) for cell in row[1:])]
+        for row in table.rows
+    ]
+    rows: Sequence[Sequence[str]] = [table.columns, *cells]
+    widths = [0.062 * max(map(len, column)) + 0.2 for column in zip(*rows, strict=True)]
+    scale = min(1.0, WIDE / sum(widths))
+    size = max(7.0 * scale, 3.6)
+    ends = [SIDE + scale * sum(widths[: place + 1]) - 0.06 for place in range(len(widths))]
+    if table.span:
+        middle = (ends[0] + ends[-1]) / 2
+        _text(sheet, middle, down + 0.75 * ROW, table.span, size=size, ha="center")
+        down += ROW
+    for place, row in enumerate(rows):
+        looks = {"size": size, "color": colours.INK if place else colours.SOFT}
+        _text(sheet, SIDE, down + 0.75 * ROW, row[0], **looks)
+        for end, cell in zip(ends[1:], row[1:], strict=True):
+            _text(sheet, end, down + 0.75 * ROW, cell, ha="right", **looks)
+        down += ROW
+        _rule(sheet, down, ends[-1], colours.GRID if place else colours.FRAME)

@@ -1,0 +1,151 @@
+"""Draws the figures of the docs anew: each is what its recipe below makes, with the code as it is.
+
+Usage: `python tools/draw.py [NAME...]`, where a name is that of a file without its ending; without
+names all are drawn, which takes some minutes: those of the standard tests run the tests. A recipe
+is a command of the package, the commands of a page, simulations with a plot of their results
+(`mechanisms.py`), or figures of the report of a standard test.
+"""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import mechanisms
+from opennandlab.files import write_atomically
+from opennandlab.reports.figure import static
+from opennandlab.run import benchmark
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+SEED = 42
+TARGET = "--target sim:tlc_standard"
+# What `--plot` of a command draws.
+COMMANDS = {
+    "images/reliability-states": "reliability states --pe 3000 --retention-h 8760",
+    "images/reliability-pages": "reliability rber --model tlc --pe 0:5000:6 --page-type all",
+    "images/reliability-retention": (
+        "reliability rber --pe 3000 --retention-h 0:8760:147 --temperature-c 25,30,40,55"
+    ),
+    "images/reliability-reads": "reliability rber --pe 0,1000,3000,5000 --reads 0:1000:26",
+    "images/reliability-table": "reliability table",
+    "resources/bandwidth": "theory bandwidth --cell slc --measure",
+    "ecc-1024": (
+        "ecc compare nand-n1024-r0889 bch:m=11,t=10,data_bits=912 "
+        "--points 1e-3,2e-3,3e-3,4e-3,5e-3,6e-3,8e-3,1e-2"
+    ),
+    "ecc-4k": (
+        "ecc compare nand-4k-r090 bch:m=16,t=224,data_bits=32768 --errors 50 "
+        "--points 4e-3,4.5e-3,5e-3,5.5e-3,6e-3,6.5e-3,7e-3"
+    ),
+}
+# Figures that the commands of a page draw.
+PAGES = {
+    "where-time-goes": ("resources/where-time-goes-before", "resources/where-time-goes-after"),
+}
+# Figures of reports: the run, and the id of each figure.
+REPORTS = {
+    "pts iops": {"iops": "by-block-size-log", "convergence": "convergence", "window": "window-1"},
+    "pts wsat": {"wsat": "iops-time-log", "wsat-fills": "iops-tgbw-linear"},
+    "pts hir": {"hir": "iops-time-all", "hir-gain": "gain"},
+    "pts xsr": {"xsr": "mb-s-time-all"},
+    "pts dirth": {
+        "demand": "demand-intensity",
+        "histogram": "by-percentile",
+        "histogram-mid": "histogram-mid",
+    },
+    "characterise --only surface": {"surface": "3d-surface", "surface-log": "3d-surface-log"},
+}
+Draw = Callable[[Path], None]
+
+
+def recipes() -> dict[str, Draw]:
+    """Return what draws each file, by its path below docs without the ending."""
+    found: dict[str, Draw] = {}
+    for drawing in mechanisms.drawings():
+        found[f"resources/mechanisms/{drawing.name}"] = partial(simulated, drawing)
+    found["images/ecc-recovery"] = partial(simulated, mechanisms.recovery())
+    for name, command in COMMANDS.items():
+        found[name] = partial(commanded, command)
+    for page, names in PAGES.items():
+        found |= {name: partial(of_page, page) for name in names}
+    for command, figures in REPORTS.items():
+        for name, figure in figures.items():
+            found[f"resources/pts/{name}"] = partial(reported, command, figure)
+    return found
+
+
+def simulated(drawing: mechanisms.Drawing, path: Path) -> None:
+    """Run the simulations of a drawing and draw them."""
+    results = {
+        name: benchmark(run.device, run.workload, seed=SEED).document
+        for name, run in drawing.runs.items()
+    }
+    write_atomically(path, static.svg([drawing.draw(results)]).encode())
+
+
+def commanded(command: str, path: Path) -> None:
+    """Run a command that draws."""
+    _run(f"{command} --plot {shlex.quote(str(path))}", Path.cwd())
+
+
+def of_page(page: str, path: Path) -> None:
+    """Run the commands of a page, one of which draws a file of this name."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    run_page = importlib.import_module("documents").run_page
+    with tempfile.TemporaryDirectory() as folder:
+        text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+        for _ in run_page(text, Path(folder)):
+            pass
+        shutil.copy(Path(folder) / path.name, path)
+
+
+def reported(command: str, figure: str, path: Path) -> None:
+    """Run a standard test and draw a figure of its report; a run is kept for the next figure."""
+    name = command.replace(" ", "-")
+    folder = Path(tempfile.gettempdir()) / "opennandlab-draw" / name
+    figures = folder / "figures"
+    if not figures.is_dir():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.parent.mkdir(exist_ok=True)
+        _run(f"{command} {TARGET} --output {name} --quiet", folder.parent)
+    documents = " ".join(path.name for path in sorted(folder.glob("*.json")))
+    _run(f"report {documents} --figures figures --quiet", folder)
+    shutil.copy(figures / f"{figure}.svg", path)
+
+
+def _run(command: str, folder: Path) -> None:
+    words = [str(Path(sys.executable).with_name("opennandlab")), *shlex.split(command)]
+    subprocess.run(words, check=True, cwd=folder, stdout=subprocess.DEVNULL)
+
+
+def chosen(names: list[str]) -> Iterator[tuple[str, Draw]]:
+    """Yield the recipes of these names; of all without names.
+
+    Raises:
+        SystemExit: when there is no recipe of a name.
+    """
+    known = recipes()
+    stems = {Path(name).name: name for name in known}
+    for name in names or stems:
+        if name not in stems:
+            raise SystemExit(f"unknown figure `{name}`; accepted: {', '.join(sorted(stems))}")
+        yield stems[name], known[stems[name]]
+
+
+def main() -> None:
+    """Draw the figures that were asked for."""
+    for name, draw in chosen(sys.argv[1:]):
+        print(f"docs/{name}.svg", flush=True)
+        draw(DOCS / f"{name}.svg")
+
+
+if __name__ == "__main__":
+    main()
