@@ -350,7 +350,8 @@ def _stack(sheet: Sheet, stack: Stack, box: Box) -> None:
 def _heat() -> Any:  # noqa: ANN401 (colour maps are not typed)
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list("heights", colours.VIRIDIS)
+    # The bar of a map of more than 50 colours becomes a bitmap.
+    return LinearSegmentedColormap.from_list("heights", colours.VIRIDIS, 50)
 
 
 def _heights(relief: Relief) -> Any:  # noqa: ANN401 (an array)
