@@ -7,7 +7,6 @@ import os
 import resource
 import subprocess
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -130,14 +129,12 @@ def test_other_threads_run_while_the_core_works(small: Any) -> None:
     job = {"pattern": "random", "timed": False, "total": {"drive_writes": 2000}}
     core.begin(onl.load_workload(job, onl.load_device(small)).json, 42)
     worker = threading.Thread(target=core.advance, args=(20_000_000,))
-    began = time.perf_counter()
     worker.start()
     ticks = 0
     while worker.is_alive():
         ticks += 1
-        time.sleep(0.001)
     # Without releasing the GIL this loop would run once.
-    assert ticks > 5 or time.perf_counter() - began < 0.05
+    assert ticks > 100
 
 
 def test_a_fresh_start_drops_the_preconditioning_and_warns(small: Any, short: Any) -> None:

@@ -177,10 +177,8 @@ class DeviceConfig(Document):
         Raises:
             ConfigError: when the core refuses the changed device.
         """
-        if not isinstance(changes, Mapping):
-            raise ConfigError(".", f"`{changes}` are no changes; accepted: dotted path to value")
         document = self.to_dict()
-        for path, value in changes.items():
+        for path, value in _changes(changes).items():
             set_path(document, path, value)
         paths = [
             f"{path}.{leaf}" if leaf else path
@@ -218,7 +216,7 @@ def load_device(source: Source, overrides: Mapping[str, Any] | None = None) -> D
     given = {path: "" for path, _ in leaves(document)}
     if file is not None:
         given |= comments(file.read_text(encoding="utf-8-sig"))
-    for path, value in (overrides or {}).items():
+    for path, value in _changes(overrides or {}).items():
         set_path(document, path, value)
         given[path] = "given: --set"
     return DeviceConfig(_resolve_device(document), name, given)
@@ -246,11 +244,13 @@ def load_workload(
     >>> onl.load_workload("W1", onl.load_device("tlc_standard"))["queue_depth"]
     1
     """
+    if not hasattr(device, "json"):
+        raise ConfigError(".", f"`{device}` is not a DeviceConfig; `load_device` makes one")
     if isinstance(source, WorkloadConfig):
         document, name = source.to_dict(), source.name
     else:
         document, name, _ = _read(source, kind="workload", folder=PRESETS / "workloads")
-    for path, value in (overrides or {}).items():
+    for path, value in _changes(overrides or {}).items():
         set_path(document, path, value)
     if fresh:
         document["precondition"] = []
@@ -273,6 +273,17 @@ def load_replay(options: Mapping[str, Any], device: DeviceConfig) -> WorkloadCon
         resolved = _core.resolve_replay(text, device.json)
     _refuse_lists(document, json.loads(resolved))
     return WorkloadConfig(resolved, str(document.get("name", "replay")))
+
+
+def _changes(changes: object) -> Mapping[str, Any]:
+    """Return changes by dotted path.
+
+    Raises:
+        ConfigError: for anything that is not a mapping.
+    """
+    if not isinstance(changes, Mapping):
+        raise ConfigError(".", f"`{changes}` are no changes; accepted: dotted path to value")
+    return changes
 
 
 def device_presets() -> list[str]:
