@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from opennandlab.config import (
     PRESETS,
     device_presets,
     leaves,
-    nearest,
+    load_replay,
     parse_overrides,
     set_path,
     workload_presets,
 )
+from opennandlab.hints import nearest
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -83,6 +85,39 @@ def test_a_device_cannot_be_changed_afterwards(small: Any) -> None:
 def test_a_resolved_device_resolves_to_itself(small: Any) -> None:
     device = onl.load_device(small)
     assert onl.load_device(device.to_dict()) == device
+
+
+def sent(thing: Any) -> Any:
+    """Return what another process gets."""
+    return pickle.loads(pickle.dumps(thing))  # noqa: S301 (made here)
+
+
+def test_devices_and_workloads_can_be_pickled(small: Any, short: Any) -> None:
+    """Pools of processes send them: `cannot pickle 'mappingproxy' object` came from all of them."""
+    device = onl.load_device(small, {"ftl.gc_policy": "fifo"})
+    workload = onl.load_workload(short, device)
+    assert device.effective["raw_bytes"] > 0  # what is computed once must not stand in the way
+    assert device["ftl.gc_policy.kind"] == "fifo"
+    for config in (device, workload, load_replay({"name": "r"}, device)):
+        again = sent(config)
+        assert again == config
+        assert hash(again) == hash(config)
+        assert again.name == config.name
+    again = sent(device)
+    assert dict(again.given) == dict(device.given)
+    same = onl.benchmark(again, sent(workload))
+    assert same.digest == onl.benchmark(device, workload).digest
+
+
+def test_a_workload_for_this_device_is_taken_as_it_is(small: Any, short: Any) -> None:
+    """It was parsed and checked anew by everything that took it."""
+    device = onl.load_device(small)
+    workload = onl.load_workload(short, device)
+    assert onl.load_workload(workload, device) is workload
+    larger = onl.load_workload(workload, onl.load_device(small, {"nand.blocks_per_plane": 128}))
+    assert larger == workload
+    assert larger is not workload
+    assert onl.load_workload(workload, device, fresh=True)["precondition"] == ()
 
 
 def test_numpy_numbers_are_numbers() -> None:

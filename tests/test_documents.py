@@ -109,13 +109,13 @@ def test_what_the_core_says_is_declared(small, short, changes, breakdown) -> Non
     workload = {**short, **changes.get("workload", {})}
     if "tenants" in workload:
         del workload["queue_depth"]
-    resolved = _core.resolve_device(json.dumps(device))
-    core = _core.Simulation(resolved, 42)
+    resolved = _core.Device(json.dumps(device))
+    core = _core.Drive(resolved, 42)
     before = core.outcome()
     assert made(json.loads(before), result.Outcome).metrics is None
     if breakdown and workload.get("timed", True):
         core.observe(breakdown, None)
-    core.begin(_core.resolve_workload(json.dumps(workload), resolved), 42)
+    core.begin(_core.Workload(json.dumps(workload), resolved), 42)
     for ops in (1, 50, 10**9, 10**9, 10**9):
         core.advance(ops)
         text = core.outcome()

@@ -125,9 +125,9 @@ def test_ctrl_c_before_measuring_gives_a_partial_result_without_metrics(
 
 
 def test_other_threads_run_while_the_core_works(small: Any) -> None:
-    core = _core.Simulation(onl.load_device(small).json, 42)
+    core = _core.Drive(onl.load_device(small).core, 42)
     job = {"pattern": "random", "timed": False, "total": {"drive_writes": 2000}}
-    core.begin(onl.load_workload(job, onl.load_device(small)).json, 42)
+    core.begin(onl.load_workload(job, onl.load_device(small)).core, 42)
     worker = threading.Thread(target=core.advance, args=(20_000_000,))
     worker.start()
     ticks = 0
@@ -351,7 +351,9 @@ def test_the_smallest_device_that_is_accepted_runs(short: Any) -> None:
 
 
 def test_a_panic_of_the_core_is_an_internal_error(small: Any) -> None:
-    core = _core.Simulation(onl.load_device(small).json, 42)
-    with pytest.raises(onl.ConfigError):
-        core.begin("{", 42)
+    core = _core.Drive(onl.load_device(small).core, 42)
+    other = onl.load_device(small, {"nand.blocks_per_plane": 65})
+    work = onl.load_workload({"total": {"ios": 1}}, other)
+    with pytest.raises(onl.ConfigError, match="resolved for a device of"):
+        core.begin(work.core, 42)
     assert json.loads(core.advance(1))["finished"] is True

@@ -145,6 +145,101 @@ def test_an_exception_that_is_not_needed_is_a_finding(
 ) -> None:
     """Tables of exceptions only shrink by being checked."""
     monkeypatch.setattr(tidy, "LONG_FILES", {RUST + "op.rs": "was long once"})
+    monkeypatch.setattr(tidy, "CIRCLES", {("a.py", "b.py"): "was a circle once"})
     assert found(tmp_path, "tools/tidy.py", '"""T."""\n') == [
-        "crates/sim/src/op.rs needs no exception from the file length"
+        "crates/sim/src/op.rs needs no exception from the file length",
+        "a.py -> b.py closes no circle and needs no exception",
     ]
+
+
+PACKAGE = "python/opennandlab/"
+# Files of one room, and the circle in them.
+CIRCLES = {
+    "siblings in Rust": (
+        {
+            RUST + "ftl/mod.rs": "mod pool;\nmod slc;\n",
+            RUST + "ftl/pool.rs": "use super::{\n    slc::{Slc, Free},\n};\n",
+            RUST + "ftl/slc.rs": "fn open(pool: &mut crate::ftl::pool::Pool) {}\n",
+        },
+        "ftl/pool.rs -> crates/sim/src/ftl/slc.rs",
+    ),
+    "through a name that the folder hands on": (
+        {
+            RUST + "ftl/mod.rs": "mod pool;\nmod slc;\npub use pool::Pool as P;\n",
+            RUST + "ftl/pool.rs": "use super::slc::Slc;\n",
+            RUST + "ftl/slc.rs": "use crate::ftl::P;\n",
+        },
+        "ftl/pool.rs -> crates/sim/src/ftl/slc.rs",
+    ),
+    "for types alone": (
+        {
+            PACKAGE + "ecc/a.py": "from opennandlab.ecc.b import B\n",
+            PACKAGE + "ecc/b.py": "if TYPE_CHECKING:\n    from opennandlab.ecc.a import A\n",
+        },
+        "ecc/a.py -> python/opennandlab/ecc/b.py",
+    ),
+    "inside functions, over three files": (
+        {
+            PACKAGE + "ecc/__init__.py": "from opennandlab.ecc.c import C\n",
+            PACKAGE + "ecc/a.py": "from opennandlab.ecc import b\n",
+            PACKAGE + "ecc/b.py": "def f():\n    from opennandlab.ecc import C\n",
+            PACKAGE + "ecc/c.py": "def f():\n    import opennandlab.ecc.a\n",
+        },
+        "ecc/a.py -> python/opennandlab/ecc/b.py -> python/opennandlab/ecc/c.py -> ",
+    ),
+}
+OPEN = {
+    "a folder and what is in it": {
+        RUST + "ftl/mod.rs": "mod pool;\nuse pool::Pool;\npub struct Ftl(Pool);\n",
+        RUST + "ftl/pool.rs": "use super::Ftl;\n",
+        PACKAGE + "ecc/__init__.py": "from opennandlab.ecc.a import A\n",
+        PACKAGE + "ecc/a.py": "from opennandlab.ecc import B\n",
+    },
+    "one way, and tests": {
+        RUST + "ftl/pool.rs": "use super::slc::Slc;\nuse std::cmp::{max, min};\n",
+        RUST + "ftl/slc.rs": "#[cfg(test)]\nmod tests {\n    use crate::ftl::pool::Pool;\n}\n",
+    },
+}
+
+
+def circle_findings(folder: Path, files: dict[str, str]) -> list[str]:
+    """Return the findings on circles in a repository of these files."""
+    for path, text in files.items():
+        head = "//! A file.\n" if path.endswith(".rs") else '"""A file."""\n'
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(head + text, encoding="utf-8")
+    (folder / RUST / "lib.rs").parent.mkdir(parents=True, exist_ok=True)
+    (folder / RUST / "lib.rs").write_text("//! The drive.\npub mod ftl;\n", encoding="utf-8")
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    found = tidy.file_circles(tidy.Repository(folder))
+    return [finding.message for finding in found]
+
+
+@pytest.mark.parametrize("case", CIRCLES)
+def test_a_circle_of_files_is_found(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twelve had grown inside rooms, where only the order of the rooms was held."""
+    files, expected = CIRCLES[case]
+    monkeypatch.setattr(tidy, "CIRCLES", {})
+    messages = circle_findings(tmp_path, files)
+    assert len(messages) == 1, messages
+    assert expected in messages[0]
+
+
+def test_an_excepted_import_closes_no_circle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The exception names the one import that is to go."""
+    edge = (RUST + "ftl/slc.rs", RUST + "ftl/pool.rs")
+    monkeypatch.setattr(tidy, "CIRCLES", {edge: "is to move"})
+    assert circle_findings(tmp_path, CIRCLES["siblings in Rust"][0]) == []
+
+
+@pytest.mark.parametrize("case", OPEN)
+def test_what_is_no_circle_is_not_found(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder knows its files, and tests may look anywhere."""
+    monkeypatch.setattr(tidy, "CIRCLES", {})
+    assert circle_findings(tmp_path, OPEN[case]) == []

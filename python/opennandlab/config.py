@@ -1,73 +1,50 @@
 """Devices and workloads as Python sees them: read-only views of what the Rust core resolved.
 
-No key is declared here. YAML becomes a dict, the core fills the defaults and refuses what it does
-not know, and the full document comes back. Python adds what only it can: preset names, files,
-`--set` overrides, and hints for the errors (a near spelling, a unit that does not belong into the
-value).
+No key is declared here. YAML becomes a dict, the core fills the defaults, refuses what it does not
+know and hands out what it holds from then on (`core`): it is read and checked once, and whatever
+runs takes that. Python adds what only it can: preset names, files and `--set` overrides.
 """
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from opennandlab import _core
-from opennandlab.accepted import accepted
 from opennandlab.canonical import INTEGER_MAX, canonical_json, oddity
 from opennandlab.errors import ConfigError
 from opennandlab.files import is_there, parse_yaml, read_yaml
+from opennandlab.hints import hints, nearest
 
 PRESETS = Path(__file__).parent / "presets"
 
-# Suffix of a key -> what its number counts; used to explain text where a number belongs.
-UNITS = {
-    "_us": "microseconds",
-    "_ns": "nanoseconds",
-    "_ms": "milliseconds",
-    "_s": "seconds",
-    "_h": "hours",
-    "_bytes": "bytes",
-    "_pct": "a plain number",
-    "_mt_s": "megatransfers per second",
-}
-
-# What the parser says -> what a person would say. The document is read as one line of JSON, so
-# its place there tells nobody anything.
-PLAIN = (
-    (r" at line \d+ column \d+", ""),
-    (r"\bexpected (?:u8|u16|u32|u64|usize)\b", "expected a whole number from 0"),
-    (r"\bexpected (?:f32|f64)\b", "expected a number"),
-    (r"\bexpected (?:struct|internally tagged enum) \w+", "expected a mapping of keys"),
-    (r"\binvalid (type|value): string\b", r"invalid \1: text"),
-    (r"\binvalid type: map\b", "invalid type: a mapping of keys"),
-    (r"\binvalid type: sequence\b", "invalid type: a list"),
-    (r"\bexpected a sequence\b", "expected a list"),
-)
-
-# A refusal that says neither what was met nor what is accepted.
-BARE = re.compile(r"^expected value|expected variant identifier")
-
 Source = str | Path | Mapping[str, Any]
+
+
+class Resolved(Protocol):
+    """What the core holds of a document: it was read and checked, and never changes."""
+
+    def json(self) -> str:
+        """Return the document, every default filled in."""
 
 
 class Document(Mapping[str, Any]):
     """An immutable resolved document; keys by dotted path, attribute or nesting.
 
     Args:
-        text: The resolved JSON, as the core wrote it.
+        core: What the core holds of it.
         name: What the user called it: a preset, a file, or `custom`.
     """
 
-    def __init__(self, text: str, name: str = "custom") -> None:
-        """Freeze the document: later changes of its source cannot reach it."""
-        self._json = canonical_json(json.loads(text))
+    def __init__(self, core: Resolved, name: str = "custom") -> None:
+        """Keep the document beside what the core holds of it."""
+        self._json = canonical_json(json.loads(core.json()))
         self.name = name
 
     @property
@@ -135,22 +112,27 @@ class DeviceConfig(Document):
     """
 
     def __init__(
-        self, text: str, name: str = "custom", given: Mapping[str, str] | None = None
+        self, core: _core.Device, name: str = "custom", given: Mapping[str, str] | None = None
     ) -> None:
-        """Freeze the document and remember which keys the user gave, with their comments."""
-        super().__init__(text, name)
+        """Keep the document and remember which keys the user gave, with their comments."""
+        super().__init__(core, name)
+        self.core = core
         self.given = MappingProxyType(dict(given or {}))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what the document says; the core reads it again."""
+        return _device_again, (self._json, self.name, dict(self.given))
 
     @cached_property
     def effective(self) -> Mapping[str, Any]:
         """What follows from the keys: capacities, spare factors, the GC trigger, memory needs."""
-        frozen: Mapping[str, Any] = _freeze(json.loads(_core.effective(self._json)))
+        frozen: Mapping[str, Any] = _freeze(json.loads(self.core.effective()))
         return frozen
 
     @cached_property
     def sources(self) -> Mapping[str, str]:
         """Where each constant comes from: dotted path to document, table or assumption."""
-        pairs: list[tuple[str, str]] = json.loads(_core.sources(self._json))
+        pairs: list[tuple[str, str]] = json.loads(self.core.sources())
         return MappingProxyType(dict(pairs))
 
     def origin(self, path: str) -> str:
@@ -186,11 +168,53 @@ class DeviceConfig(Document):
             for leaf in ([leaf for leaf, _ in leaves(value)] if isinstance(value, dict) else [""])
         ]
         given = {**self.given, **dict.fromkeys(paths, "")}
-        return DeviceConfig(_resolve_device(document), self.name, given)
+        return _resolve_device(document, self.name, given)
 
 
 class WorkloadConfig(Document):
     """A workload resolved for one device."""
+
+    def __init__(self, core: _core.Workload, name: str, device: DeviceConfig) -> None:
+        """Keep the document, and for which device it was resolved."""
+        super().__init__(core, name)
+        self.core = core
+        self.device = device
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what the document says; the core reads it again."""
+        return _workload_again, (self._json, self.name, self.device)
+
+
+class ReplayConfig(Document):
+    """The options of a replay, resolved for one device."""
+
+    def __init__(self, core: _core.Replay, name: str, device: DeviceConfig) -> None:
+        """Keep the document, and for which device it was resolved."""
+        super().__init__(core, name)
+        self.core = core
+        self.device = device
+
+    def of(self, file: str, digest: str) -> ReplayConfig:
+        """Return the same options, of a trace that was read.
+
+        Args:
+            file: What the user called its file.
+            digest: SHA-256 of its text, in hex.
+        """
+        return ReplayConfig(self.core.of(file, digest), self.name, self.device)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what the document says; the core reads it again."""
+        return _replay_again, (self._json, self.name, self.device)
+
+
+class Steps(Document):
+    """Resolved steps of preconditioning; they fit every device."""
+
+    def __init__(self, core: _core.Steps) -> None:
+        """Keep the document."""
+        super().__init__(core)
+        self.core = core
 
 
 def load_device(source: Source, overrides: Mapping[str, Any] | None = None) -> DeviceConfig:
@@ -219,7 +243,7 @@ def load_device(source: Source, overrides: Mapping[str, Any] | None = None) -> D
     for path, value in _changes(overrides or {}).items():
         set_path(document, path, value)
         given[path] = "given: --set"
-    return DeviceConfig(_resolve_device(document), name, given)
+    return _resolve_device(document, name, given)
 
 
 def load_workload(
@@ -247,6 +271,8 @@ def load_workload(
     if not hasattr(device, "json"):
         raise ConfigError(".", f"`{device}` is not a DeviceConfig; `load_device` makes one")
     if isinstance(source, WorkloadConfig):
+        if source.device == device and not overrides and not fresh:
+            return source
         document, name = source.to_dict(), source.name
     else:
         document, name, _ = _read(source, kind="workload", folder=PRESETS / "workloads")
@@ -256,12 +282,13 @@ def load_workload(
         document["precondition"] = []
     text = to_json(document)
     with hints(document, _core.workload_schema):
-        resolved = _core.resolve_workload(text, device.json)
-    _refuse_lists(document, json.loads(resolved))
-    return WorkloadConfig(resolved, name)
+        core = _core.Workload(text, device.core)
+    workload = WorkloadConfig(core, name, device)
+    _refuse_lists(document, workload.to_dict())
+    return workload
 
 
-def load_replay(options: Mapping[str, Any], device: DeviceConfig) -> WorkloadConfig:
+def load_replay(options: Mapping[str, Any], device: DeviceConfig) -> ReplayConfig:
     """Resolve replay options for one device.
 
     Raises:
@@ -270,9 +297,24 @@ def load_replay(options: Mapping[str, Any], device: DeviceConfig) -> WorkloadCon
     document = _thaw(options)
     text = to_json(document)
     with hints(document, _core.replay_schema):
-        resolved = _core.resolve_replay(text, device.json)
-    _refuse_lists(document, json.loads(resolved))
-    return WorkloadConfig(resolved, str(document.get("name", "replay")))
+        core = _core.Replay(text, device.core)
+    replay = ReplayConfig(core, str(document.get("name", "replay")), device)
+    _refuse_lists(document, replay.to_dict())
+    return replay
+
+
+def load_steps(steps: Iterable[Mapping[str, Any]]) -> Steps:
+    """Resolve steps of preconditioning, as under `precondition:` in a workload file.
+
+    Raises:
+        ConfigError: with dotted path, the offending value and what is accepted.
+    """
+    document = {"precondition": [_thaw(step) for step in steps]}
+    text = to_json(document)
+    with hints(document, _core.workload_schema):
+        resolved = Steps(_core.Steps(text))
+    _refuse_lists(document, resolved.to_dict())
+    return resolved
 
 
 def _changes(changes: object) -> Mapping[str, Any]:
@@ -405,78 +447,25 @@ def to_json(document: object) -> str:
         raise ConfigError(".", "nested too deeply, or containing itself") from error
 
 
-class hints:  # noqa: N801 (used as a verb: `with hints(document):`)
-    """Context that adds what a person would add to the core's refusal."""
-
-    def __init__(
-        self, document: Mapping[str, Any], schema: Callable[[], str] = _core.device_schema
-    ) -> None:
-        """Remember the document, to look up the refused value, and what the core accepts."""
-        self.document = document
-        self.schema = schema
-
-    def __enter__(self) -> None:
-        """Nothing to prepare."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Replace a `ConfigError` by one in plain words that also knows the remedy."""
-        if isinstance(error, ConfigError):
-            # The parser of the core speaks so where a value has another form than any it knows.
-            if error.message in {"expected value", "invalid type"} or BARE.search(error.message):
-                raise _unfit(self.document, error, json.loads(self.schema())) from None
-            hint = _hint(self.document, error)
-            message = plain(error.message) + (f"; {hint}" if hint else "")
-            if message != error.message:
-                raise ConfigError(error.path, message) from None
-
-
-def _unfit(document: Mapping[str, Any], error: ConfigError, schema: dict[str, Any]) -> ConfigError:
-    """Return the error of a value whose form the core does not know: what it is, what is taken."""
-    path: list[str] = []
-    value: object = document
-    last = error.path
-    for part in error.path.split("."):
-        name, bracket, _ = part.partition("[")
-        if not isinstance(value, Mapping) or name not in value:
-            break
-        value, last = value[name], ".".join([*path, name])
-        path.append(name)
-        if bracket:
-            break
-    words = accepted(schema, last)
-    found = json.dumps(value, default=str) if not isinstance(value, Mapping) else "a mapping"
-    message = f"`{found}` does not fit" + (f"; accepted: {words}" if words else "")
-    return ConfigError(last, message)
-
-
-def plain(message: str) -> str:
-    """Say in the words of a device file what the core says in those of its parser.
-
-    >>> plain('invalid type: string "x", expected u32 at line 1 column 25')
-    'invalid type: text "x", expected a whole number from 0'
-    """
-    for pattern, words in PLAIN:
-        message = re.sub(pattern, words, message)
-    return message
-
-
-def nearest(word: str, choices: list[str]) -> str | None:
-    """Return the choice that was probably meant, or None.
-
-    >>> nearest("tlc-standart", ["tlc_standard", "mlc_enterprise"])
-    'tlc_standard'
-    """
-    folded = {choice.lower().replace("-", "_"): choice for choice in choices}
-    close = difflib.get_close_matches(word.lower().replace("-", "_"), list(folded), n=1, cutoff=0.6)
-    return folded[close[0]] if close else None
-
-
-def _resolve_device(document: dict[str, Any]) -> str:
+def _resolve_device(document: dict[str, Any], name: str, given: Mapping[str, str]) -> DeviceConfig:
     text = to_json(document)
     with hints(document, _core.device_schema):
-        resolved = _core.resolve_device(text)
-    _refuse_lists(document, json.loads(resolved))
-    return resolved
+        core = _core.Device(text)
+    device = DeviceConfig(core, name, given)
+    _refuse_lists(document, device.to_dict())
+    return device
+
+
+def _device_again(text: str, name: str, given: dict[str, str]) -> DeviceConfig:
+    return DeviceConfig(_core.Device(text), name, given)
+
+
+def _workload_again(text: str, name: str, device: DeviceConfig) -> WorkloadConfig:
+    return WorkloadConfig(_core.Workload(text, device.core), name, device)
+
+
+def _replay_again(text: str, name: str, device: DeviceConfig) -> ReplayConfig:
+    return ReplayConfig(_core.Replay(text, device.core), name, device)
 
 
 def _refuse_lists(given: object, resolved: object, path: str = "") -> None:
@@ -511,25 +500,6 @@ def _read(source: Source, *, kind: str, folder: Path) -> tuple[dict[str, Any], s
     raise ConfigError(
         ".", f"no {kind} `{text}`; accepted: {accepted}, or the path of a YAML file{meant}"
     )
-
-
-def _hint(document: Mapping[str, Any], error: ConfigError) -> str | None:
-    unknown = re.search(r"unknown (?:field|variant) `([^`]*)`", error.message)
-    if unknown and "did you mean" not in error.message:
-        accepted = re.findall(r"`([^`]*)`", error.message[unknown.end() :])
-        near = nearest(unknown.group(1), accepted)
-        if near:
-            return f"did you mean `{near}`?"
-    value: Any = document
-    for part in error.path.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    if isinstance(value, str) and value[:1].isdigit() and "invalid type" in error.message:
-        key = error.path.rpartition(".")[2]
-        for suffix, unit in UNITS.items():
-            if key.endswith(suffix):
-                return f"write the number alone: `{key}` is in {unit}"
-        return f"`{key}` takes a number without unit"
-    return None
 
 
 def _plain(value: object, path: str) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from opennandlab.config import WorkloadConfig
+from opennandlab.config import Steps, WorkloadConfig
 from opennandlab.documents.result import Session
 from opennandlab.prediction import fills
 
@@ -30,12 +30,12 @@ class History:
         """Return the `session` of the next result; None for the first job."""
         return Session(jobs_before=self.jobs, steps=list(self.names)) if self.jobs else None
 
-    def add(self, workload: WorkloadConfig, *, is_precondition: bool = False) -> None:
+    def add(self, job: WorkloadConfig | Steps) -> None:
         """Note a job that was begun."""
         self.jobs += 1
-        self.names += [str(step["kind"]) for step in workload["precondition"]]
-        self.names += [] if is_precondition else [str(workload["name"])]
-        self.is_filled = self.is_filled or fills(workload.to_dict())
+        self.names += [str(step["kind"]) for step in job["precondition"]]
+        self.names += [str(job["name"])] if isinstance(job, WorkloadConfig) else []
+        self.is_filled = self.is_filled or fills(job.to_dict())
 
 
 @dataclass(frozen=True)

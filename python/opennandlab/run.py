@@ -18,10 +18,12 @@ from msgspec import structs
 from opennandlab import _core
 from opennandlab.config import (
     DeviceConfig,
+    ReplayConfig,
     Source,
     WorkloadConfig,
     load_device,
     load_replay,
+    load_steps,
     load_workload,
 )
 from opennandlab.documents.result import Effective, Observed, Origin, Outcome
@@ -74,7 +76,7 @@ class Simulation:
         self.device = load_device(device)
         self.seed = _checked_seed(seed)
         check_memory(self.device)
-        self._core = _core.Simulation(self.device.json, seed)
+        self._core = _core.Drive(self.device.core, seed)
         self._history = History()
 
     @classmethod
@@ -115,10 +117,9 @@ class Simulation:
             ConfigError: for a step that is not understood.
             Interrupted: on Ctrl-C; the drive stays usable.
         """
-        carrier = {"pattern": "random", "total": {"ios": 1}, "timed": False}
-        workload = load_workload({**carrier, "precondition": list(steps)}, self.device)
-        self._core.begin_precondition(workload.json, self._history.job_seed(self.seed))
-        self._history.add(workload, is_precondition=True)
+        loaded = load_steps(steps)
+        self._core.begin_precondition(loaded.core, self._history.job_seed(self.seed))
+        self._history.add(loaded)
         for state in iter_run(self._core):
             if progress is not None:
                 progress(state)
@@ -162,7 +163,7 @@ class Simulation:
         watch = Observation(breakdown, window_of(timeline))
         watch.check(loaded.to_dict())
         self._core.observe(watch.breakdown, watch.timeline_ns)
-        self._core.begin(loaded.json, self._history.job_seed(self.seed))
+        self._core.begin(loaded.core, self._history.job_seed(self.seed))
         past = Past({}, self._history.session(), self._history.is_filled)
         run = Run(self._core, self.device, loaded, seed=self.seed, past=past, watch=watch)
         self._history.add(loaded)
@@ -183,9 +184,9 @@ class Run:
 
     def __init__(  # noqa: PLR0913 (half of them by name)
         self,
-        core: _core.Simulation,
+        core: _core.Drive,
         device: DeviceConfig,
-        workload: WorkloadConfig,
+        workload: WorkloadConfig | ReplayConfig,
         *,
         seed: int,
         past: Past,
@@ -278,8 +279,8 @@ class Start:
     seed: int = SEED
     state: str | None = None
 
-    def open(self) -> tuple[DeviceConfig, _core.Simulation | None, dict[str, str]]:
-        """Return the device, its simulation if an image brought one, and paths for the record."""
+    def open(self) -> tuple[DeviceConfig, _core.Drive | None, dict[str, str]]:
+        """Return the device, its drive if an image brought one, and paths for the record."""
         _checked_seed(self.seed)
         path = parse_state(self.state)
         if path is None:
@@ -319,9 +320,9 @@ def prepare_benchmark(
     watch.check(job.to_dict())
     if core is None:
         check_memory(device)
-        core = _core.Simulation(device.json, start.seed)
+        core = _core.Drive(device.core, start.seed)
     core.observe(watch.breakdown, watch.timeline_ns)
-    core.begin(job.json, start.seed)
+    core.begin(job.core, start.seed)
     # How an image was made is not known; most hold a drive that was filled.
     past = Past(paths, is_filled="image_path" in paths)
     return Run(core, device, job, seed=start.seed, past=past, watch=watch)
@@ -360,20 +361,19 @@ def prepare_replay(
         check_memory(device)
     memory_bytes_max = available_beside(device)
     try:
-        records = _core.Trace(str(trace), resolved.json, device.json, memory_bytes_max)
+        records = _core.Trace(str(trace), resolved.core, memory_bytes_max)
     except UnicodeEncodeError as error:
         raise TraceError(f"{path}: the name is not UTF-8 text; rename the file") from error
-    # The digest of the text makes sure that a verification replays the same trace.
-    document["trace"]["digest"] = records.digest()
+    file = _printable(path.name)
     if isinstance(recorded, Mapping):
         _check_digest(records.digest(), recorded, path)
-        # It may be renamed by now.
-        document["trace"]["file"] = recorded.get("file", document["trace"]["file"])
+        file = str(recorded.get("file", file))  # it may be renamed by now
     if core is None:
-        core = _core.Simulation(device.json, start.seed)
-    resolved = load_replay(document, device)
+        core = _core.Drive(device.core, start.seed)
+    # The digest of the text makes sure that a verification replays the same trace.
+    resolved = resolved.of(file, records.digest())
     core.observe(watch.breakdown, watch.timeline_ns)
-    core.begin_replay(resolved.json, records)
+    core.begin_replay(resolved.core, records)
     paths["trace_path"] = str(trace)
     return Run(core, device, resolved, seed=start.seed, past=Past(paths), watch=watch)
 
@@ -503,9 +503,9 @@ def read_image(path: str | Path) -> bytes:
         raise ImageError(f"{path}: {error.strerror or error}") from error
 
 
-def _image_core(image: bytes, seed: int, path: str | Path) -> _core.Simulation:
+def _image_core(image: bytes, seed: int, path: str | Path) -> _core.Drive:
     try:
-        return _core.Simulation.from_image(image, seed)
+        return _core.Drive.from_image(image, seed)
     except ImageError as error:
         raise ImageError(f"{path}: {error}") from error
 
@@ -530,7 +530,7 @@ def _checked_seed(seed: int) -> int:
     return seed
 
 
-def _outcome(core: _core.Simulation) -> Outcome:
+def _outcome(core: _core.Drive) -> Outcome:
     """Return what the core says, which must be what is declared."""
     try:
         return read_outcome(core.outcome())

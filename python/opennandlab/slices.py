@@ -73,7 +73,7 @@ class Progress:
 Watcher = Callable[[Progress], None]
 
 
-def iter_run(core: _core.Simulation, slice_ops: int | None = None) -> Iterator[Progress]:
+def iter_run(core: _core.Drive, slice_ops: int | None = None) -> Iterator[Progress]:
     """Advance a begun simulation slice by slice, yielding after each.
 
     Args:

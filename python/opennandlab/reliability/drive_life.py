@@ -224,7 +224,7 @@ def _with_model(device: DeviceConfig, model: Source | None) -> DeviceConfig:
         if f"controller.read_retry.{key}" not in device.given:
             retry.pop(key, None)
     changed = load_device(document)
-    return DeviceConfig(changed.json, device.name, device.given)
+    return DeviceConfig(changed.core, device.name, device.given)
 
 
 def _scaled(whole: DeviceConfig, pages_max: float) -> DeviceConfig:

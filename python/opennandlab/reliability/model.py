@@ -18,13 +18,12 @@ from opennandlab import _core
 from opennandlab.config import (
     DeviceConfig,
     device_presets,
-    hints,
     load_device,
-    nearest,
     to_json,
 )
 from opennandlab.errors import ConfigError
 from opennandlab.files import read_yaml
+from opennandlab.hints import hints, nearest
 
 Floats: TypeAlias = NDArray[np.float64]
 Source: TypeAlias = "str | Path | Mapping[str, Any] | DeviceConfig | Model"

@@ -42,6 +42,7 @@ import numpy as np
 import numpy.typing as npt
 
 from opennandlab import _core
+from opennandlab._core import Device
 from opennandlab.config import DeviceConfig, Source, load_device
 from opennandlab.errors import ConfigError, ImageError
 from opennandlab.memory import check_memory
@@ -109,14 +110,14 @@ class SimulatedTarget(Target):
         self.name = name or f"sim:{self._declared.name}"
         check_memory(self._declared)
         self._seed = seed
-        self._open: _core.Simulation | None = _core.Simulation(self._declared.json, seed)
+        self._open: _core.Drive | None = _core.Drive(self._declared.core, seed)
         self.capacity_bytes = int(self._declared.effective["logical_bytes"])
         self.sector_bytes = 512
         self._data = _declared_data(self._declared)
         self._has_cache = True
 
     @property
-    def _core(self) -> _core.Simulation:
+    def _core(self) -> _core.Drive:
         if self._open is None:
             raise TargetError(f"{self.name}: it was closed")
         return self._open
@@ -242,13 +243,13 @@ class SimulatedTarget(Target):
             TargetError: for bytes that are no checkpoint, or one of another device.
         """
         try:
-            core = _core.Simulation.from_checkpoint(state)
+            core = _core.Drive.from_checkpoint(state)
         except ImageError as error:
             raise TargetError(f"{self.name}: {error}") from error
-        found = json.loads(core.device())
+        found = core.device().json()
         for has_cache in (True, False):
             for data in (self._data, *_data_kinds(self._declared)):
-                if json.loads(self._configuration(has_cache=has_cache, data=data)) == found:
+                if self._configuration(has_cache=has_cache, data=data).json() == found:
                     self._open, self._has_cache, self._data = core, has_cache, data
                     self.device = DeviceConfig(core.device(), self._declared.name)
                     return
@@ -308,11 +309,10 @@ class SimulatedTarget(Target):
             raise TargetError(f"{self.name}: {error}") from error
 
     def _reconfigure(self) -> None:
-        text = self._configuration(has_cache=self._has_cache, data=self._data)
-        self._core.reconfigure(text)
+        self._core.reconfigure(self._configuration(has_cache=self._has_cache, data=self._data))
         self.device = DeviceConfig(self._core.device(), self._declared.name)
 
-    def _configuration(self, *, has_cache: bool, data: str | None) -> str:
+    def _configuration(self, *, has_cache: bool, data: str | None) -> Device:
         """Return the device with its write buffer and its data as they are to be."""
         document = self._declared.to_dict()
         if not has_cache:
@@ -323,7 +323,7 @@ class SimulatedTarget(Target):
             # A device of random data declares no ratio: then files do not compress either.
             ratio = {"ratio": 1.0} if data == "file" else {}
             document["ftl"]["compression"] = {"data": data, **ratio}
-        return _core.resolve_device(json.dumps(document))
+        return Device(json.dumps(document))
 
 
 def cell_spec(

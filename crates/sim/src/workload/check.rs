@@ -57,6 +57,12 @@ where
     value.map(bytes_or_text).transpose().map_err(D::Error::custom)
 }
 
+/// Serde helper: keys that are zero unless asked for.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+pub(crate) fn is_zero(value: &f64) -> bool {
+    value.to_bits() == 0
+}
+
 pub(crate) fn whole_from<T: TryFrom<u64>>(value: &Value) -> Option<T> {
     let count = match (value.as_u64(), value.as_f64()) {
         (Some(count), _) => count,

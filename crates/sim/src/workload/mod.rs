@@ -4,6 +4,7 @@
 //! ([`Generator`]): *describe, compile, use*. A generator knows addresses and arrival times; it
 //! knows neither pages nor time passing in the drive.
 
+pub mod addresses;
 pub mod cell;
 pub(crate) mod check;
 pub mod config;
@@ -15,6 +16,7 @@ pub mod precondition;
 pub mod replay;
 mod sequential_fill;
 pub mod size;
+pub mod steps;
 mod synthetic;
 pub mod tenant;
 pub mod total;
@@ -27,6 +29,8 @@ use crate::units::Ns;
 pub use config::WorkloadConfig;
 pub use idle::Bursts;
 pub use replay::ReplayConfig;
+pub use steps::StepsConfig;
+pub use traffic::TrimTarget;
 
 /// The address space that a workload is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +66,20 @@ pub enum Admission {
     },
     /// At the command's own arrival time.
     Open,
+}
+
+/// Queue depth of preconditioning in time when the workload itself is an open loop.
+const PRECONDITION_QUEUE_DEPTH: u32 = 32;
+
+impl Admission {
+    /// That of preconditioning, which never waits for arrivals.
+    #[must_use]
+    pub(crate) fn without_arrivals(self) -> Self {
+        match self {
+            Self::Closed { .. } => self,
+            Self::Open => Self::Closed { queue_depth: PRECONDITION_QUEUE_DEPTH },
+        }
+    }
 }
 
 /// When a stage ends.

@@ -129,6 +129,12 @@ impl PreconditionStep {
     }
 }
 
+/// Fills the defaults of all steps in and refuses what cannot be.
+pub(super) fn resolve_steps(steps: &mut [PreconditionStep]) -> Result<(), ConfigError> {
+    let mut numbered = steps.iter_mut().enumerate();
+    numbered.try_for_each(|(index, step)| step.resolve(&format!("precondition[{index}]")))
+}
+
 impl WorkloadStep {
     fn resolve(&mut self, path: &str) -> Result<(), ConfigError> {
         let at = |key: &str| format!("{path}.{key}");

@@ -7,8 +7,8 @@
 //! short form for the case that decides the speed of preconditioning: one size, one operation, no
 //! clock.
 
+use super::addresses::{Addresses, Extent};
 use super::load::Arrivals;
-use super::pattern::{Addresses, Extent};
 use super::size::SizeMix;
 use super::Generator;
 use crate::op::{HostCommand, HostOp};

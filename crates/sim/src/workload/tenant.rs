@@ -5,22 +5,10 @@
 //! of its requests. How the drive shares itself out between the queues is `host.protocol`'s
 //! decision.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use super::check::{
-    name_or_mapping_schema, optional_bytes, optional_whole, refuse, size_schema, whole,
-    whole_sectors,
-};
-use super::config::{is_zero, TrimTarget};
-use super::idle::IdleConfig;
-use super::load::LoadConfig;
-use super::pattern::random::RandomConfig;
-use super::pattern::PatternConfig;
-use super::size::BlockSizes;
-use super::traffic::Traffic;
+use super::check::{refuse, whole};
+use super::traffic::{with_traffic, Part, Traffic};
 use super::{Generator, Host, Load, Space};
-use crate::config::{name_or_mapping, ConfigError};
+use crate::config::ConfigError;
 use crate::op::{HostCommand, Priority};
 use crate::rng::Rng;
 
@@ -30,79 +18,25 @@ pub(super) const TENANTS_MAX: usize = 64;
 /// Largest weight of a tenant.
 const WEIGHT_MAX: u32 = 1000;
 
-/// One of the hosts that share the drive. Keys that describe its requests mean what they mean for a
-/// workload, and have the same defaults.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct TenantConfig {
-    /// Shown in tables and result files, different for every tenant; default `tenant-` and its
-    /// number.
-    pub name: String,
-    /// Its share beside the others, 1 to 1000: what `weighted_queues` arbitration gives it, and
-    /// what fairness is measured against; default 1.
-    #[serde(deserialize_with = "whole")]
-    #[schemars(range(min = 1, max = 1000))]
-    pub weight: u32,
-    /// `urgent`, `high`, `medium` or `low`, for `weighted_round_robin` arbitration; default
-    /// `medium`.
-    pub priority: Priority,
-    /// Where requests go, within its range: a name, or a mapping with parameters; default `random`.
-    #[serde(deserialize_with = "name_or_mapping")]
-    #[schemars(schema_with = "name_or_mapping_schema::<PatternConfig>")]
-    pub pattern: PatternConfig,
-    /// Share of requests that read, in percent by count; 0 to 100; default 0.
-    #[schemars(range(min = 0, max = 100))]
-    pub read_pct: f64,
-    /// Share of requests that trim, in percent by count; 0 to 100, at most 100 with `read_pct`;
-    /// default 0.
-    #[schemars(range(min = 0, max = 100))]
-    pub trim_pct: f64,
-    /// What trims aim at: `any` address of the pattern, or `mapped` data only; default `any`.
-    pub trim_target: TrimTarget,
-    /// Request size in bytes, as text such as 4KiB, or a map of size to weight; default 4096.
-    pub block_size_bytes: BlockSizes,
-    /// Requests start at multiples of this many bytes, a multiple of 512; default the smallest
-    /// block size.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_bytes")]
-    #[schemars(schema_with = "size_schema")]
-    pub align_bytes: Option<u64>,
-    /// Requests outstanding, 1 to 65536, or how they arrive: `{arrival: poisson, iops: 50000}`;
-    /// default 1.
-    pub queue_depth: LoadConfig,
-    /// A flush command after so many requests; at least 1; default none.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_whole")]
-    #[schemars(range(min = 1))]
-    pub flush_every: Option<u64>,
-    /// Share of the writes with force unit access, in percent; 0 to 100; default 0.
-    #[serde(skip_serializing_if = "is_zero")]
-    #[schemars(range(min = 0, max = 100))]
-    pub fua_pct: f64,
-    /// Bursts with pauses between them, `{busy: {seconds: 5}, idle_ms: 5000}`; default none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub idle: Option<IdleConfig>,
-    /// The part of the logical space that it uses, `[from, to]` in percent, 0 to 100; rounded down
-    /// to pages. Parts may overlap. Default all of it.
-    pub range_pct: [f64; 2],
-}
-
-impl Default for TenantConfig {
-    fn default() -> Self {
-        Self {
-            name: String::new(),
-            weight: 1,
-            priority: Priority::default(),
-            pattern: PatternConfig::Random(RandomConfig {}),
-            read_pct: 0.0,
-            trim_pct: 0.0,
-            trim_target: TrimTarget::Any,
-            block_size_bytes: BlockSizes::one(4096),
-            align_bytes: None,
-            queue_depth: LoadConfig::Closed(1),
-            flush_every: None,
-            fua_pct: 0.0,
-            idle: None,
-            range_pct: [0.0, 100.0],
-        }
+with_traffic! {
+    /// One of the hosts that share the drive. Keys that describe its requests mean what they mean
+    /// for a workload, and have the same defaults.
+    pub struct TenantConfig {
+        /// Shown in tables and result files, different for every tenant; default `tenant-` and its
+        /// number.
+        pub name: String = String::new(),
+        /// Its share beside the others, 1 to 1000: what `weighted_queues` arbitration gives it, and
+        /// what fairness is measured against; default 1.
+        #[serde(deserialize_with = "whole")]
+        #[schemars(range(min = 1, max = 1000))]
+        pub weight: u32 = 1,
+        /// `urgent`, `high`, `medium` or `low`, for `weighted_round_robin` arbitration; default
+        /// `medium`.
+        pub priority: Priority = Priority::default(),
+        ..
+        /// The part of the logical space that it uses, `[from, to]` in percent, 0 to 100; rounded
+        /// down to pages. Parts may overlap. Default all of it.
+        pub range_pct: [f64; 2] = [0.0, 100.0],
     }
 }
 
@@ -124,26 +58,12 @@ impl TenantConfig {
             return Err(refuse("range_pct", format!("[{from}, {to}]"), accepted));
         }
         self.traffic().check_values()?;
-        let align_bytes = *self.align_bytes.get_or_insert(self.block_size_bytes.bytes_min());
-        whole_sectors("align_bytes", align_bytes)?;
+        self.resolve_alignment()?;
         self.traffic().check_space(space)
     }
 
     pub(super) fn traffic(&self) -> Traffic<'_> {
-        Traffic {
-            pattern: &self.pattern,
-            read_pct: self.read_pct,
-            trim_pct: self.trim_pct,
-            trim_target: self.trim_target,
-            block_size_bytes: &self.block_size_bytes,
-            align_bytes: self.align_bytes,
-            queue_depth: &self.queue_depth,
-            flush_every: self.flush_every,
-            fua_pct: self.fua_pct,
-            idle: self.idle.as_ref(),
-            range_pct: self.range_pct,
-            has_whole_pages: true,
-        }
+        self.traffic_in(Part::Pages(self.range_pct))
     }
 
     /// The load of tenant `index`.

@@ -1,15 +1,19 @@
-//! The keys that describe one host's requests, wherever they are declared: the workload itself, or
-//! one of its tenants.
+//! The keys that describe the requests of one host, declared once for the two structs that have
+//! them: the workload itself, and each of its tenants.
 //!
-//! A view, not a declaration: both declare their keys themselves and lend them here to be checked
-//! and compiled.
+//! [`with_traffic`] declares such a struct: its own keys, and where `..` stands the shared ones. A
+//! struct inside the struct would give files another form, and serde's `flatten` lets unknown keys
+//! pass. [`Traffic`] is what both lend, to be checked and compiled here.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::addresses::Extent;
 use super::check::refuse;
-use super::config::TrimTarget;
 use super::durability::Durable;
 use super::idle::IdleConfig;
 use super::load::{Arrivals, LoadConfig};
-use super::pattern::{Extent, PatternConfig};
+use super::pattern::PatternConfig;
 use super::size::{BlockSizes, SizeMix};
 use super::synthetic::{OpMix, SyntheticParts};
 use super::{Generator, Load, Space};
@@ -17,6 +21,147 @@ use crate::config::ConfigError;
 use crate::op::HostOp;
 use crate::rng::Rng;
 use crate::units::SECTOR_BYTES;
+
+/// What a trim aims at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TrimTarget {
+    /// Any address that the pattern draws.
+    Any,
+    /// An address that holds data: it is drawn again until it does.
+    Mapped,
+}
+
+/// Declares a struct of keys with their defaults, `..` standing for those of its traffic. Every
+/// key has a default here, and unknown keys are refused.
+macro_rules! with_traffic {
+    (
+        $(#[$about:meta])*
+        pub struct $name:ident {
+            $($(#[$first_about:meta])* pub $first:ident: $first_type:ty = $first_default:expr,)*
+            ..
+            $($(#[$last_about:meta])* pub $last:ident: $last_type:ty = $last_default:expr,)*
+        }
+    ) => {
+        #[derive(
+            Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+        )]
+        #[serde(deny_unknown_fields, default)]
+        $(#[$about])*
+        pub struct $name {
+            $($(#[$first_about])* pub $first: $first_type,)*
+            /// Where requests go, in the part of the space that is in use: a name, or a mapping
+            /// with parameters such as `{kind: hot_cold, fraction: 0.2, share: 0.8}`; default
+            /// `random`.
+            #[serde(deserialize_with = "crate::config::name_or_mapping")]
+            #[schemars(schema_with = "crate::workload::check::name_or_mapping_schema::<\
+                                      crate::workload::pattern::PatternConfig>")]
+            pub pattern: $crate::workload::pattern::PatternConfig,
+            /// Share of requests that read, in percent by count; 0 to 100; default 0.
+            #[schemars(range(min = 0, max = 100))]
+            pub read_pct: f64,
+            /// Share of requests that trim, in percent by count; 0 to 100, at most 100 with
+            /// `read_pct`; default 0.
+            #[schemars(range(min = 0, max = 100))]
+            pub trim_pct: f64,
+            /// What trims aim at: `any` address of the pattern, or `mapped` data only; default
+            /// `any`.
+            pub trim_target: $crate::workload::traffic::TrimTarget,
+            /// Request size in bytes, as text such as 4KiB, or a map of size to weight; multiples
+            /// of 512 B up to 1 GiB; default 4096.
+            pub block_size_bytes: $crate::workload::size::BlockSizes,
+            /// Requests start at multiples of this many bytes, a multiple of 512; default the
+            /// smallest block size. `sequential` ignores it.
+            #[serde(
+                skip_serializing_if = "Option::is_none",
+                deserialize_with = "crate::workload::check::optional_bytes"
+            )]
+            #[schemars(schema_with = "crate::workload::check::size_schema")]
+            pub align_bytes: Option<u64>,
+            /// Requests outstanding, 1 to 65536, or how they arrive: `{arrival: poisson, iops:
+            /// 50000}`; default 1.
+            pub queue_depth: $crate::workload::load::LoadConfig,
+            /// A flush command after so many requests; at least 1; default none. It counts as a
+            /// request of `total`.
+            #[serde(
+                skip_serializing_if = "Option::is_none",
+                deserialize_with = "crate::workload::check::optional_whole"
+            )]
+            #[schemars(range(min = 1))]
+            pub flush_every: Option<u64>,
+            /// Share of the writes with force unit access (complete only in the flash), in
+            /// percent; 0 to 100; default 0.
+            #[serde(skip_serializing_if = "crate::workload::check::is_zero")]
+            #[schemars(range(min = 0, max = 100))]
+            pub fua_pct: f64,
+            /// Bursts with pauses between them, `{busy: {seconds: 5}, idle_ms: 5000}`; default
+            /// none.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub idle: Option<$crate::workload::idle::IdleConfig>,
+            $($(#[$last_about])* pub $last: $last_type,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self {
+                    $($first: $first_default,)*
+                    pattern: $crate::workload::pattern::PatternConfig::Random(
+                        $crate::workload::pattern::random::RandomConfig {},
+                    ),
+                    read_pct: 0.0,
+                    trim_pct: 0.0,
+                    trim_target: $crate::workload::traffic::TrimTarget::Any,
+                    block_size_bytes: $crate::workload::size::BlockSizes::one(4096),
+                    align_bytes: None,
+                    queue_depth: $crate::workload::load::LoadConfig::Closed(1),
+                    flush_every: None,
+                    fua_pct: 0.0,
+                    idle: None,
+                    $($last: $last_default,)*
+                }
+            }
+        }
+
+        impl $name {
+            /// The keys that describe requests, for the part of the space that they go to.
+            fn traffic_in(
+                &self,
+                part: $crate::workload::traffic::Part,
+            ) -> $crate::workload::traffic::Traffic<'_> {
+                $crate::workload::traffic::Traffic {
+                    pattern: &self.pattern,
+                    read_pct: self.read_pct,
+                    trim_pct: self.trim_pct,
+                    trim_target: self.trim_target,
+                    block_size_bytes: &self.block_size_bytes,
+                    align_bytes: self.align_bytes,
+                    queue_depth: &self.queue_depth,
+                    flush_every: self.flush_every,
+                    fua_pct: self.fua_pct,
+                    idle: self.idle.as_ref(),
+                    part,
+                }
+            }
+
+            /// Fills in the alignment, which follows from the sizes.
+            fn resolve_alignment(&mut self) -> Result<(), $crate::config::ConfigError> {
+                let smallest = self.block_size_bytes.bytes_min();
+                let align_bytes = *self.align_bytes.get_or_insert(smallest);
+                $crate::workload::check::whole_sectors("align_bytes", align_bytes)
+            }
+        }
+    };
+}
+pub(super) use with_traffic;
+
+/// The part of the logical space that requests go to.
+#[derive(Clone, Copy)]
+pub(super) enum Part {
+    /// From the start to so many percent, in sectors.
+    Sectors(f64),
+    /// From and to, in percent, in pages: parts of tenants that meet share none.
+    Pages([f64; 2]),
+}
 
 /// See the module. Names and meanings are those of the keys.
 pub(super) struct Traffic<'a> {
@@ -30,10 +175,34 @@ pub(super) struct Traffic<'a> {
     pub flush_every: Option<u64>,
     pub fua_pct: f64,
     pub idle: Option<&'a IdleConfig>,
-    /// Part of the logical space, from and to, in percent.
-    pub range_pct: [f64; 2],
-    /// Whether the range is rounded to pages, not sectors.
-    pub has_whole_pages: bool,
+    pub part: Part,
+}
+
+impl Part {
+    /// First byte and the byte after the last.
+    fn bytes(self, space: Space) -> [u64; 2] {
+        // 100 % is exact at any capacity; otherwise rounded down.
+        let bytes_at = |percent: f64| {
+            if percent >= 100.0 {
+                space.logical_bytes
+            } else {
+                (space.logical_bytes as f64 * percent / 100.0) as u64
+            }
+        };
+        let (bounds, unit) = match self {
+            Self::Sectors(limit) => ([0.0, limit], SECTOR_BYTES),
+            Self::Pages(bounds) => (bounds, space.page_bytes),
+        };
+        bounds.map(|percent| bytes_at(percent) / unit * unit)
+    }
+
+    /// Its share of the space.
+    fn percent(self) -> f64 {
+        match self {
+            Self::Sectors(limit) => limit,
+            Self::Pages([from, to]) => to - from,
+        }
+    }
 }
 
 impl Traffic<'_> {
@@ -73,7 +242,7 @@ impl Traffic<'_> {
             let accepted = format!(
                 "at most {} B, the active range ({} % of {} B)",
                 extent.sector_count * SECTOR_BYTES,
-                self.range_pct[1] - self.range_pct[0],
+                self.part.percent(),
                 space.logical_bytes
             );
             return Err(refuse("block_size_bytes", largest, &accepted));
@@ -91,18 +260,7 @@ impl Traffic<'_> {
     /// First sector of the range, and what a pattern sees of it.
     fn extent(&self, space: Space) -> (u64, Extent) {
         let align_bytes = self.align_bytes.unwrap_or(self.block_size_bytes.bytes_min());
-        let [from, to] = self.range_pct;
-        // 100 % is exact at any capacity; otherwise rounded down.
-        let bytes_at = |percent: f64| {
-            if percent >= 100.0 {
-                space.logical_bytes
-            } else {
-                (space.logical_bytes as f64 * percent / 100.0) as u64
-            }
-        };
-        // Ranges of tenants that meet share no page.
-        let unit = if self.has_whole_pages { space.page_bytes } else { SECTOR_BYTES };
-        let [first, limit] = [from, to].map(|percent| bytes_at(percent) / unit * unit);
+        let [first, limit] = self.part.bytes(space);
         let extent = Extent {
             sector_count: (limit - first) / SECTOR_BYTES,
             align_sectors: align_bytes / SECTOR_BYTES,

@@ -8,9 +8,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Addresses, Extent, Parameters};
+use super::Parameters;
 use crate::config::ConfigError;
 use crate::rng::Rng;
+use crate::workload::addresses::{Addresses, Extent};
 
 /// `sequential` has no parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -16,9 +16,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::permutation::{Permutation, ShuffleKeys};
-use super::{Addresses, Extent, Parameters};
+use super::Parameters;
 use crate::config::ConfigError;
 use crate::rng::Rng;
+use crate::workload::addresses::{Addresses, Extent};
 use crate::workload::check::refuse;
 
 /// Parameters of `zipf`.

@@ -8,9 +8,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Addresses, Extent, Parameters};
+use super::Parameters;
 use crate::config::ConfigError;
 use crate::rng::Rng;
+use crate::workload::addresses::{Addresses, Extent};
 use crate::workload::check::refuse;
 
 /// Sums of fractions written in decimals differ from 1 by rounding only.

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::check::{name_or_mapping_schema, refuse, whole};
-use super::config::closed;
 use super::precondition::{PreconditionStep, StepContext};
 use super::total::TotalConfig;
 use super::trace::{BadLines, FormatConfig, Trace, TraceOptions};
@@ -191,6 +190,12 @@ impl ReplayConfig {
         schemars::schema_for!(Self).to_value()
     }
 
+    /// The same replay, of a trace that was read.
+    #[must_use]
+    pub fn of(&self, trace: TraceSource) -> Self {
+        Self { trace, ..self.clone() }
+    }
+
     /// How the trace is to be read.
     pub fn trace_options(&self) -> TraceOptions {
         let bad_lines = if self.skip_bad_lines { BadLines::Skip } else { BadLines::Refuse };
@@ -213,7 +218,8 @@ impl ReplayConfig {
         };
         check_span(&trace, time_scale)?;
         let no_pattern = |_| -> Box<dyn Generator> { unreachable!("`resolve` refuses such steps") };
-        let context = StepContext { space, admission: closed(admission), pattern: &no_pattern };
+        let context =
+            StepContext { space, admission: admission.without_arrivals(), pattern: &no_pattern };
         let steps = self.precondition.iter().enumerate();
         Ok(Job {
             precondition: steps.map(|(index, step)| step.stage(index, &context)).collect(),

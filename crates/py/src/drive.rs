@@ -1,0 +1,203 @@
+//! The drive as Python holds it: each method is one of the simulator's, without the GIL.
+//!
+//! Data crosses in bulk: handles and JSON text in, JSON text and bytes out. Python never holds a
+//! pointer into a drive.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use opennandlab_sim::config;
+use opennandlab_sim::device::{Observation, Simulation};
+use opennandlab_sim::units::Ns;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde_json::Value;
+
+use crate::config::{Device, Replay, Steps, Workload};
+use crate::doorway::{doorway, Failure};
+use crate::trace::Trace;
+
+/// A drive and the job that runs on it.
+#[pyclass(frozen)]
+pub(crate) struct Drive {
+    simulation: Mutex<Simulation>,
+}
+
+impl Drive {
+    fn of(simulation: Simulation) -> Self {
+        Self { simulation: Mutex::new(simulation) }
+    }
+
+    /// Works on the drive without the GIL.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Simulation) -> Result<T, Failure> + Send,
+    ) -> PyResult<T> {
+        doorway(py, || {
+            let locked = self.simulation.lock();
+            // Who poisoned it has already raised; going on would count on half-made tables.
+            let mut drive = locked.map_err(|_: PoisonError<_>| ()).expect(
+                "this drive was left half-changed by an earlier internal error; build a new one",
+            );
+            work(&mut drive)
+        })
+    }
+}
+
+#[pymethods]
+impl Drive {
+    /// An empty drive.
+    #[new]
+    fn new(py: Python<'_>, device: &Device, seed: u64) -> PyResult<Self> {
+        doorway(py, || Ok(Self::of(Simulation::new(device.config.clone(), seed))))
+    }
+
+    /// The drive of an image.
+    #[staticmethod]
+    fn from_image(py: Python<'_>, image: &[u8], seed: u64) -> PyResult<Self> {
+        doorway(py, || Ok(Self::of(Simulation::from_image(image, seed)?)))
+    }
+
+    /// The drive as bytes.
+    fn image<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.with(py, |drive| Ok(drive.image())).map(|image| PyBytes::new(py, &image))
+    }
+
+    /// The resolved device.
+    fn device(&self, py: Python<'_>) -> PyResult<Device> {
+        self.with(py, |drive| Ok(Device { config: drive.config().clone() }))
+    }
+
+    /// Changes the stress under which pages are read from now on; a job under way is dropped.
+    fn set_stress(&self, py: Python<'_>, stress: &str) -> PyResult<()> {
+        self.with(py, |drive| Ok(drive.set_stress(config::parse(stress)?)?))
+    }
+
+    /// Begins a workload.
+    fn begin(&self, py: Python<'_>, workload: &Workload, seed: u64) -> PyResult<()> {
+        self.with(py, |drive| {
+            let space = drive.space();
+            drive.begin(workload.0.for_space(space)?.job(space, seed));
+            Ok(())
+        })
+    }
+
+    /// Begins preconditioning alone; nothing is measured after it.
+    fn begin_precondition(&self, py: Python<'_>, steps: &Steps, seed: u64) -> PyResult<()> {
+        self.with(py, |drive| {
+            let space = drive.space();
+            drive.begin(steps.config.job(space, seed));
+            Ok(())
+        })
+    }
+
+    /// Begins the replay of a trace.
+    fn begin_replay(&self, py: Python<'_>, replay: &Replay, trace: &Trace) -> PyResult<()> {
+        let records = Arc::clone(&trace.records);
+        self.with(py, |drive| {
+            let space = drive.space();
+            drive.begin(replay.0.for_space(space)?.job(records, space)?);
+            Ok(())
+        })
+    }
+
+    /// Watches the measured part of later jobs: the parts of every command, and spans of activity
+    /// between two points of its time, in nanoseconds. No metric depends on it.
+    #[pyo3(signature = (breakdown, timeline_ns=None))]
+    fn observe(
+        &self,
+        py: Python<'_>,
+        breakdown: bool,
+        timeline_ns: Option<(u64, u64)>,
+    ) -> PyResult<()> {
+        let timeline = timeline_ns.map(|(from, to)| (Ns(from), Ns(to)));
+        self.with(py, |drive| {
+            drive.observe(Observation { breakdown, timeline });
+            Ok(())
+        })
+    }
+
+    /// The spans recorded in the measured part, as a Trace Event document, if asked for.
+    fn timeline(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.with(py, |drive| Ok(drive.timeline().map(|document| document.to_string())))
+    }
+
+    /// Runs about `ops` operations further; the progress as JSON.
+    fn advance(&self, py: Python<'_>, ops: u64) -> PyResult<String> {
+        self.with(py, |drive| {
+            let progress = drive.advance(ops);
+            Ok(serde_json::to_value(progress).unwrap_or(Value::Null).to_string())
+        })
+    }
+
+    /// Begins a stimulus; `advance` carries it out.
+    fn begin_cell(&self, py: Python<'_>, spec: &str, seed: u64) -> PyResult<()> {
+        self.with(py, |drive| Ok(drive.begin_cell(spec, seed)?))
+    }
+
+    /// What the stimulus gave so far, as JSON.
+    fn cell(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |drive| Ok(drive.cell().to_string()))
+    }
+
+    /// The first commands of a stimulus: kinds (1 byte each, 0 reads, 1 writes), first sectors (8
+    /// bytes, little endian), sectors (4 bytes).
+    fn cell_commands<'py>(
+        &self,
+        py: Python<'py>,
+        spec: &str,
+        seed: u64,
+        count: usize,
+    ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let commands = self.with(py, |drive| Ok(drive.cell_commands(spec, seed, count)?))?;
+        let ops: Vec<u8> = commands.iter().map(|it| it.op.index() as u8).collect();
+        let sectors: Vec<u8> = commands.iter().flat_map(|it| it.sector.to_le_bytes()).collect();
+        let counts: Vec<u8> =
+            commands.iter().flat_map(|it| it.sector_count.to_le_bytes()).collect();
+        Ok((PyBytes::new(py, &ops), PyBytes::new(py, &sectors), PyBytes::new(py, &counts)))
+    }
+
+    /// Begins a time without commands, in nanoseconds; `advance` lets it pass.
+    fn begin_idle(&self, py: Python<'_>, span_ns: u64) -> PyResult<()> {
+        self.with(py, |drive| {
+            drive.begin_idle(Ns(span_ns));
+            Ok(())
+        })
+    }
+
+    /// Forgets everything that was written; the blocks that were erased for it.
+    fn purge(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |drive| Ok(drive.purge()))
+    }
+
+    /// Goes on as a device with another write buffer, or other compression.
+    fn reconfigure(&self, py: Python<'_>, device: &Device) -> PyResult<()> {
+        self.with(py, |drive| Ok(drive.reconfigure(device.config.clone())?))
+    }
+
+    /// Logical pages that hold data.
+    fn mapped_pages(&self, py: Python<'_>) -> PyResult<u32> {
+        self.with(py, |drive| Ok(drive.mapped_pages()))
+    }
+
+    /// The first contradiction between the tables of the drive, if there is one.
+    fn audit(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.with(py, |drive| Ok(drive.audit().err()))
+    }
+
+    /// The drive as it stands, as bytes; what follows from them is what would have followed.
+    fn checkpoint<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.with(py, |drive| Ok(drive.checkpoint())).map(|state| PyBytes::new(py, &state))
+    }
+
+    /// The drive of a checkpoint.
+    #[staticmethod]
+    fn from_checkpoint(py: Python<'_>, state: &[u8]) -> PyResult<Self> {
+        doorway(py, || Ok(Self::of(Simulation::from_checkpoint(state)?)))
+    }
+
+    /// The result of the job so far, as JSON.
+    fn outcome(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |drive| Ok(drive.outcome().to_string()))
+    }
+}

@@ -1,0 +1,131 @@
+"""What a person would add to a refusal of the core: a near spelling, a unit, plain words.
+
+The core says which key it refuses and what it accepts, in the words of its parser. These functions
+say it in those of a device file, and look for the mistake that was probably made. No key is
+declared here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from opennandlab import _core
+from opennandlab.accepted import accepted
+from opennandlab.errors import ConfigError
+
+# Suffix of a key -> what its number counts; used to explain text where a number belongs.
+UNITS = {
+    "_us": "microseconds",
+    "_ns": "nanoseconds",
+    "_ms": "milliseconds",
+    "_s": "seconds",
+    "_h": "hours",
+    "_bytes": "bytes",
+    "_pct": "a plain number",
+    "_mt_s": "megatransfers per second",
+}
+
+# What the parser says -> what a person would say. The document is read as one line of JSON, so
+# its place there tells nobody anything.
+PLAIN = (
+    (r" at line \d+ column \d+", ""),
+    (r"\bexpected (?:u8|u16|u32|u64|usize)\b", "expected a whole number from 0"),
+    (r"\bexpected (?:f32|f64)\b", "expected a number"),
+    (r"\bexpected (?:struct|internally tagged enum) \w+", "expected a mapping of keys"),
+    (r"\binvalid (type|value): string\b", r"invalid \1: text"),
+    (r"\binvalid type: map\b", "invalid type: a mapping of keys"),
+    (r"\binvalid type: sequence\b", "invalid type: a list"),
+    (r"\bexpected a sequence\b", "expected a list"),
+)
+
+# A refusal that says neither what was met nor what is accepted.
+BARE = re.compile(r"^expected value|expected variant identifier")
+
+
+class hints:  # noqa: N801 (used as a verb: `with hints(document):`)
+    """Context that adds what a person would add to the core's refusal."""
+
+    def __init__(
+        self, document: Mapping[str, Any], schema: Callable[[], str] = _core.device_schema
+    ) -> None:
+        """Remember the document, to look up the refused value, and what the core accepts."""
+        self.document = document
+        self.schema = schema
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Replace a `ConfigError` by one in plain words that also knows the remedy."""
+        if isinstance(error, ConfigError):
+            # The parser of the core speaks so where a value has another form than any it knows.
+            if error.message in {"expected value", "invalid type"} or BARE.search(error.message):
+                raise _unfit(self.document, error, json.loads(self.schema())) from None
+            hint = _hint(self.document, error)
+            message = plain(error.message) + (f"; {hint}" if hint else "")
+            if message != error.message:
+                raise ConfigError(error.path, message) from None
+
+
+def _unfit(document: Mapping[str, Any], error: ConfigError, schema: dict[str, Any]) -> ConfigError:
+    """Return the error of a value whose form the core does not know: what it is, what is taken."""
+    path: list[str] = []
+    value: object = document
+    last = error.path
+    for part in error.path.split("."):
+        name, bracket, _ = part.partition("[")
+        if not isinstance(value, Mapping) or name not in value:
+            break
+        value, last = value[name], ".".join([*path, name])
+        path.append(name)
+        if bracket:
+            break
+    words = accepted(schema, last)
+    found = json.dumps(value, default=str) if not isinstance(value, Mapping) else "a mapping"
+    message = f"`{found}` does not fit" + (f"; accepted: {words}" if words else "")
+    return ConfigError(last, message)
+
+
+def plain(message: str) -> str:
+    """Say in the words of a device file what the core says in those of its parser.
+
+    >>> plain('invalid type: string "x", expected u32 at line 1 column 25')
+    'invalid type: text "x", expected a whole number from 0'
+    """
+    for pattern, words in PLAIN:
+        message = re.sub(pattern, words, message)
+    return message
+
+
+def nearest(word: str, choices: list[str]) -> str | None:
+    """Return the choice that was probably meant, or None.
+
+    >>> nearest("tlc-standart", ["tlc_standard", "mlc_enterprise"])
+    'tlc_standard'
+    """
+    folded = {choice.lower().replace("-", "_"): choice for choice in choices}
+    close = difflib.get_close_matches(word.lower().replace("-", "_"), list(folded), n=1, cutoff=0.6)
+    return folded[close[0]] if close else None
+
+
+def _hint(document: Mapping[str, Any], error: ConfigError) -> str | None:
+    unknown = re.search(r"unknown (?:field|variant) `([^`]*)`", error.message)
+    if unknown and "did you mean" not in error.message:
+        accepted = re.findall(r"`([^`]*)`", error.message[unknown.end() :])
+        near = nearest(unknown.group(1), accepted)
+        if near:
+            return f"did you mean `{near}`?"
+    value: Any = document
+    for part in error.path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    if isinstance(value, str) and value[:1].isdigit() and "invalid type" in error.message:
+        key = error.path.rpartition(".")[2]
+        for suffix, unit in UNITS.items():
+            if key.endswith(suffix):
+                return f"write the number alone: `{key}` is in {unit}"
+        return f"`{key}` takes a number without unit"
+    return None
