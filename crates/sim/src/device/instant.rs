@@ -6,7 +6,7 @@
 //! On a large drive this doubles the rate.
 
 use super::drive::{CommandSink, Drive, Front};
-use crate::ftl::{FlashSink, NoRoom};
+use crate::ftl::{FlashSink, MoveRun, MoveWay, NoRoom};
 use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::ReadErrors;
@@ -60,18 +60,21 @@ impl FlashSink for Instant<'_> {
         self.media.program_run(first, lpns);
     }
 
+    #[inline]
+    fn move_run(&mut self, run: &MoveRun<'_>) {
+        self.media.program_run(run.first, run.lpns);
+        if run.way == MoveWay::Inside {
+            // The decoder does not see these pages.
+            self.media.note_copyback(run.victim, self.media.block_of(run.first));
+        }
+    }
+
     fn erase(&mut self, block: BlockId, _source: Source) -> u32 {
         self.media.erase(block)
     }
 
     fn retire(&mut self, block: BlockId) {
         self.media.retire(block);
-    }
-
-    fn copy_run(&mut self, victim: BlockId, first: Ppn, lpns: &[u32], _source: Source) {
-        // The decoder does not see these pages.
-        self.media.program_run(first, lpns);
-        self.media.note_copyback(victim, self.media.block_of(first));
     }
 
     fn set_mode(&mut self, block: BlockId, mode: CellMode) {

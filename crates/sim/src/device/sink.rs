@@ -10,7 +10,7 @@ use super::collector::Stalled;
 use super::drive::CommandSink;
 use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::engine::Engine;
-use crate::ftl::FlashSink;
+use crate::ftl::{FlashSink, MoveRun, MoveWay};
 use crate::geometry::Geometry;
 use crate::host::cache::Fence;
 use crate::nand::{CellMode, Media};
@@ -211,12 +211,19 @@ impl FlashSink for TimedSink<'_> {
         }
     }
 
-    fn copy_run(&mut self, victim: BlockId, first: Ppn, lpns: &[u32], source: Source) {
-        // The pages pass no decoder: their errors go with them, and are met when they are read.
-        self.media.note_copyback(victim, self.geometry.block_of(first));
-        self.programmed_pages += lpns.len() as u64;
-        self.media.program_run(first, lpns);
-        self.push(first, lpns.len() as u32, OpKind::Copyback, source, Extra::default());
+    fn move_run(&mut self, run: &MoveRun<'_>) {
+        self.programmed_pages += run.lpns.len() as u64;
+        self.media.program_run(run.first, run.lpns);
+        let kind = match run.way {
+            MoveWay::Bus => OpKind::Program,
+            MoveWay::Inside => {
+                // The pages pass no decoder: their errors go with them, and are met when they are
+                // read.
+                self.media.note_copyback(run.victim, self.geometry.block_of(run.first));
+                OpKind::Copyback
+            }
+        };
+        self.push(run.first, run.lpns.len() as u32, kind, run.source, Extra::default());
     }
 }
 

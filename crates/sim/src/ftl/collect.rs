@@ -1,204 +1,302 @@
-//! Moving live pages out of a block, and what becomes of the block then.
+//! How a pool collects: choosing a victim, moving its pages out in steps, and erasing it.
 //!
-//! The mechanism of garbage collection and wear leveling, written once. A new copy is placed before
-//! the old one is given up, so that a power cut between the two loses nothing.
+//! ```text
+//! begin_collection ──► step, a few pages each ──► Emptied: its erase was emitted
+//!  (a victim is chosen)  (Moved; Stuck: no erased block)   │  … the erase is over
+//!                                                          ▼
+//!                                   finish: the block joins the erased ones
+//! ```
+//! There is one form of collection. A sink that schedules collections takes the steps itself; for
+//! all others they are taken at once, without a limit. Folding a block of the cache and leveling
+//! wear are collections of a block that was chosen otherwise. A pool has one collection at a time.
+//! Its victim is no candidate any more, but between steps its pages still die by overwrites, and
+//! those are not moved. A copy is placed before the old one is given up, so that a power cut
+//! between the two loses nothing.
 
-use super::pool::BlockState;
-use super::{wear, FlashSink, Ftl, MOVES_AHEAD};
-use crate::memory::prefetch;
+use super::books::Books;
+use super::collection::{Collection, StepOutcome};
+use super::copyback::place_inside;
+use super::frontier::{BlockState, HOST_FRONTIER};
+use super::pool::Pool;
+use super::sink::FlashSink;
+use super::wear::WearGauge;
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
-use crate::units::{BlockId, Lpn, Ppn};
+use crate::units::{BlockId, Lpn};
 
-impl Ftl {
-    /// Moves the live pages of a block that is no candidate any more, and erases it.
-    pub(super) fn collect<S: FlashSink>(
-        &mut self,
-        sink: &mut S,
-        die: usize,
-        victim: u32,
-        source: Source,
-    ) {
-        let victim = BlockId(victim);
-        self.evacuate(sink, die, victim, source);
-        let erase_count = self.emit_erase(sink, die, victim, source);
-        self.states[victim.0 as usize] = BlockState::Erased;
-        self.pools[die].erased.push(victim.0, erase_count);
+impl Pool {
+    /// Live pages that the collection under way has still to move; 0 without one.
+    pub(crate) fn pages_to_collect(&self, books: &Books) -> u32 {
+        let live = |it: Collection| u32::from(books.map.live_count(it.victim));
+        self.collection.map_or(0, live)
     }
 
-    /// Erases a block without live pages, and returns its erase count.
-    pub(super) fn emit_erase<S: FlashSink>(
+    fn start(&mut self, victim: BlockId, source: Source, retires: bool, is_whole: bool) {
+        self.log.set_state(victim, BlockState::Victim);
+        self.collection =
+            Some(Collection { victim, source, next_page: 0, retires, is_whole, erase_count: None });
+    }
+
+    /// Chooses a victim; false when one is under collection already, or no block is worth it.
+    pub(crate) fn begin_collection(&mut self, books: &Books, media: &Media) -> bool {
+        if self.collection.is_some() {
+            return false;
+        }
+        let lagging =
+            if std::mem::take(&mut self.level_due) { self.lagging(books, media) } else { None };
+        if let Some(block) = lagging {
+            self.begun_in_vain += 1;
+            self.start(block, Source::Wear, false, false);
+            return true;
+        }
+        let mut set_aside = Vec::new();
+        let found = self.find_victim(books, media, &mut set_aside);
+        for block in set_aside {
+            self.log.offer(books, block);
+        }
+        if let Some((victim, retires)) = found {
+            self.begun_in_vain += 1;
+            self.start(BlockId(victim), Source::Gc, retires, false);
+        }
+        found.is_some()
+    }
+
+    /// A victim, and whether it will be retired; `set_aside` takes candidates that are not due.
+    fn find_victim(
         &mut self,
+        books: &Books,
+        media: &Media,
+        set_aside: &mut Vec<u32>,
+    ) -> Option<(u32, bool)> {
+        if self.begun_in_vain > 1000 + 64 * self.log.states().len() as u32 {
+            return None;
+        }
+        loop {
+            let victim = self.log.choose(books)?;
+            let has_spare = self.has_spare();
+            if media.erase_count(BlockId(victim)) < self.worn_limit {
+                let data_pages = self.log.layout.data_pages(self.log.die, CellMode::Native);
+                let is_full = books.map.live_count(BlockId(victim)) == data_pages as u16;
+                if is_full && has_spare {
+                    // Nothing to win, and no need to.
+                    set_aside.push(victim);
+                    return None;
+                }
+                return Some((victim, false));
+            }
+            let is_dispensable = self.good_blocks > self.good_blocks_min + set_aside.len() as u32;
+            self.retire_due = is_dispensable && !has_spare;
+            if is_dispensable && has_spare {
+                return Some((victim, true));
+            }
+            set_aside.push(victim);
+            if !is_dispensable {
+                return None;
+            }
+        }
+    }
+
+    /// Moves up to `page_limit` live pages of the victim, and emits its erase when none is left.
+    pub(crate) fn step<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
         sink: &mut S,
-        die: usize,
-        block: BlockId,
-        source: Source,
-    ) -> u32 {
-        let erase_count = sink.erase(block, source);
-        self.counters.erases[source as usize] += 1;
-        let pool = &mut self.pools[die];
-        let is_outside = source == Source::Fold && pool.folds_outward();
-        if let Some(gauge) = pool.gauge.as_mut().filter(|_| !is_outside) {
+        page_limit: u32,
+    ) -> StepOutcome {
+        let Some(collection) = self.collection else { return StepOutcome::Stuck };
+        if collection.erase_count.is_some() {
+            return StepOutcome::Stuck;
+        }
+        let victim = collection.victim;
+        let mut moved = 0;
+        while moved < page_limit && books.map.live_count(victim) > 0 {
+            moved += self.move_pages(books, sink, page_limit - moved);
+        }
+        if books.map.live_count(victim) > 0 {
+            return StepOutcome::Moved(moved);
+        }
+        if collection.retires {
+            self.collection = None;
+            self.take_out_of_use(books, sink, victim);
+            return StepOutcome::Retired(victim);
+        }
+        let erase_count = sink.erase(victim, collection.source);
+        books.counters.erases[collection.source as usize] += 1;
+        let is_outside = collection.source == Source::Fold && self.folds_outward();
+        if let Some(gauge) = self.gauge.as_mut().filter(|_| !is_outside) {
             gauge.erased(erase_count);
         }
-        erase_count
+        self.log.set_state(victim, BlockState::Erasing);
+        self.collection = Some(Collection { erase_count: Some(erase_count), ..collection });
+        StepOutcome::Emptied(victim)
     }
 
-    /// Moves the live pages of a worn block, and takes it out of use.
-    pub(super) fn retire<S: FlashSink>(&mut self, sink: &mut S, die: usize, worn: u32) {
-        self.evacuate(sink, die, BlockId(worn), Source::Gc);
-        self.take_out_of_use(sink, die, BlockId(worn));
+    /// Moves up to `limit` live pages of the victim: all of them, or what the open block takes.
+    fn move_pages<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S, limit: u32) -> u32 {
+        let collection = self.collection.as_mut().expect("the caller has found it");
+        let Collection { victim, source, is_whole, .. } = *collection;
+        let mut batch = limit;
+        if !is_whole {
+            let stream = self.log.placement.stream(Lpn(0), source);
+            self.log.make_ready(books, sink, stream, source);
+            batch = limit.min(self.log.frontiers[stream].free_pages());
+        }
+        let oob = sink.media().oob_of_block(victim);
+        let mut moving = std::mem::take(&mut self.moving);
+        collection.next_page =
+            books.map.take_live(victim, collection.next_page, batch, oob, &mut moving);
+        let moved = moving.len();
+        books.count_moves(source, u64::from(moved));
+        if let Some(limit) = self.copyback_limit {
+            place_inside(&mut self.log, books, sink, (victim, &moving), (source, limit));
+        } else {
+            // Planes that are read together are one operation, and page types err at their own
+            // rates: then it matters where pages lie.
+            if is_whole && self.log.geometry.plane_count == 1 && !sink.tells_pages() {
+                sink.read_live(victim, moved, source);
+            } else {
+                sink.read_pages(victim, &moving.page_indices, source);
+            }
+            self.log.place(books, sink, victim, &moving, source);
+        }
+        self.moving = moving;
+        moved
     }
 
     /// A worn block without live pages is not used any more.
-    pub(super) fn take_out_of_use<S: FlashSink>(
-        &mut self,
-        sink: &mut S,
-        die: usize,
-        worn: BlockId,
-    ) {
-        let pool = &mut self.pools[die];
-        match &mut pool.slc {
+    fn take_out_of_use<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S, worn: BlockId) {
+        match &mut self.log.slc {
             // It was cache for good: the native blocks lose nothing.
             Some(cache) if cache.is_static() && sink.media().mode(worn) == CellMode::Slc => {
                 cache.members.retain(|&member| member != worn.0);
             }
             _ => {
-                pool.good_blocks -= 1;
-                if let Some(gauge) = &mut pool.gauge {
+                self.good_blocks -= 1;
+                if let Some(gauge) = &mut self.gauge {
                     gauge.retired(sink.media().erase_count(worn));
                 }
             }
         }
-        self.states[worn.0 as usize] = BlockState::Bad;
-        self.counters.retired_blocks += 1;
+        self.log.set_state(worn, BlockState::Bad);
+        books.counters.retired_blocks += 1;
         sink.retire(worn);
     }
 
-    /// Moves the live pages of a block to open blocks.
-    fn evacuate<S: FlashSink>(
+    /// The erase of the victim is over: it joins the erased blocks. `None` when no erase is under
+    /// way.
+    pub(crate) fn finish(&mut self) -> Option<Collection> {
+        let collection = self.collection.filter(|it| it.erase_count.is_some())?;
+        self.collection = None;
+        let (victim, source) = (collection.victim, collection.source);
+        self.log.set_state(victim, BlockState::Erased);
+        match &mut self.log.slc {
+            Some(cache) if source == Source::Fold && cache.is_static() => {
+                cache.erased.push_back(victim.0);
+            }
+            _ => self.log.erased.push(victim.0, collection.erase_count.unwrap_or(0)),
+        }
+        if !collection.is_whole {
+            self.level_due = self.gauge.is_some() && source == Source::Gc;
+        }
+        Some(collection)
+    }
+
+    /// Collects a block from beginning to end: it is erased, or `retires`.
+    pub(super) fn collect_at_once<S: FlashSink>(
         &mut self,
+        books: &mut Books,
         sink: &mut S,
-        die: usize,
         victim: BlockId,
         source: Source,
+        retires: bool,
     ) {
-        if self.copyback_limit.is_some() {
-            return self.evacuate_inside(sink, die, victim, source);
-        }
-        self.gather(sink.media(), victim);
-        let moved = self.moving.len() as u32;
-        self.counters.reads[source as usize] += u64::from(moved);
-        self.counters.programs[source as usize] += u64::from(moved);
-        if self.geometry.plane_count > 1 || sink.tells_pages() {
-            // Planes that are read together are one operation, and page types err at their own
-            // rates: it matters where pages lie.
-            let mut pages = std::mem::take(&mut self.moving_from);
-            pages.clear();
-            for word in 0..self.map.words_per_block() {
-                let mut live = self.map.live_word(victim, word);
-                while live != 0 {
-                    pages.push(64 * word as u32 + live.trailing_zeros());
-                    live &= live - 1;
-                }
-            }
-            sink.read_pages(victim, &pages, source);
-            self.moving_from = pages;
-        } else {
-            sink.read_live(victim, moved, source);
-        }
-        self.map.clear(victim);
-        let lpns = std::mem::take(&mut self.moving);
-        if self.placement.splits(source) {
-            for lpn in &lpns {
-                self.place_run(sink, die, std::slice::from_ref(lpn), source);
-            }
-        } else {
-            self.place_run(sink, die, &lpns, source);
-        }
-        self.moving = lpns;
+        self.start(victim, source, retires, true);
+        self.step(books, sink, u32::MAX);
+        self.finish();
     }
 
-    /// Lists the logical pages that live in the victim, in page order.
-    fn gather(&mut self, media: &Media, victim: BlockId) {
-        let oob = media.oob_of_block(victim);
-        // Every page is stored and the place moves on only if it lives: no branch to mispredict.
-        self.moving.resize(oob.len() + 1, 0);
-        let mut count = 0;
-        for (word, pages) in oob.chunks(64).enumerate() {
-            let live = self.map.live_word(victim, word);
-            for (bit, &lpn) in pages.iter().enumerate() {
-                self.moving[count] = lpn;
-                count += (live >> bit & 1) as usize;
-            }
-        }
-        self.moving.truncate(count);
-    }
-
-    /// Makes a full open block of moved pages able to take one.
-    pub(super) fn open_for_moves<S: FlashSink>(
-        &mut self,
-        sink: &mut S,
-        die: usize,
-        stream: usize,
-        source: Source,
-    ) {
-        self.close_full(sink, die, stream);
-        if self.pools[die].frontiers[stream].is_full() {
-            self.open(sink, die, stream, source);
-        }
-    }
-
-    /// Programs moved pages, all of one stream, into its open block, opening others as needed.
-    pub(super) fn place_run<S: FlashSink>(
-        &mut self,
-        sink: &mut S,
-        die: usize,
-        lpns: &[u32],
-        source: Source,
-    ) {
-        let mut left = lpns;
-        while let Some(&first) = left.first() {
-            let stream = self.placement.stream(Lpn(first), source);
-            if self.pools[die].frontiers[stream].is_full() {
-                self.open_for_moves(sink, die, stream, source);
-            }
-            let frontier = &mut self.pools[die].frontiers[stream];
-            let start = frontier.next;
-            let count = left.len().min((frontier.limit - start) as usize);
-            frontier.next += count as u32;
-            let (now, later) = left.split_at(count);
-            for (index, (ppn, &lpn)) in (start..).zip(now).enumerate() {
-                if let Some(&coming) = now.get(index + MOVES_AHEAD) {
-                    prefetch(&self.map.l2p, coming as usize);
-                }
-                self.map.l2p[lpn as usize] = ppn;
-            }
-            sink.program_run(Ppn(start), now, source);
-            left = later;
+    /// Brings a collection that was begun in steps to its end.
+    #[cold]
+    pub(super) fn finish_at_once<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
+        self.step(books, sink, u32::MAX);
+        self.finish();
+        if std::mem::take(&mut self.level_due) {
+            self.level_wear(books, sink);
         }
     }
 
     /// Static wear leveling: moves the data of one closed block that lags too far behind.
-    pub(super) fn level_wear<S: FlashSink>(&mut self, sink: &mut S, die: usize) {
-        if let Some(block) = self.lagging_block(sink.media(), die) {
-            self.collect(sink, die, block, Source::Wear);
+    pub(super) fn level_wear<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
+        if let Some(block) = self.lagging(books, sink.media()) {
+            self.collect_at_once(books, sink, block, Source::Wear, false);
         }
     }
 
     /// A closed block that lags too far behind in wear, taken out of the candidates.
-    pub(super) fn lagging_block(&mut self, media: &Media, die: usize) -> Option<u32> {
-        let pool = &mut self.pools[die];
-        let limit = pool.gauge.as_mut().and_then(wear::WearGauge::lagging_below)?;
-        let blocks = pool.first_block..pool.first_block + pool.block_count;
-        let block = blocks
-            .filter(|&block| self.states[block as usize] == BlockState::Closed)
-            .min_by_key(|&block| media.erase_count(BlockId(block)))?;
-        if f64::from(media.erase_count(BlockId(block))) < limit {
-            pool.policy.remove(block - pool.first_block, self.map.live_counts[block as usize]);
-            Some(block)
-        } else {
-            None
+    fn lagging(&mut self, books: &Books, media: &Media) -> Option<BlockId> {
+        let limit = self.gauge.as_mut().and_then(WearGauge::lagging_below)?;
+        self.log.take_least_worn(&books.map, media, limit).map(BlockId)
+    }
+
+    /// Blocks of the cache that wait to be folded.
+    pub(crate) fn cached_blocks(&self) -> u32 {
+        self.log.slc.as_ref().map_or(0, |cache| cache.cached.len() as u32)
+    }
+
+    /// Whether the block to fold next holds nothing.
+    pub(super) fn next_is_empty(&self, books: &Books) -> bool {
+        let next = self.log.slc.as_ref().and_then(|cache| cache.next_to_fold(&books.map));
+        next.is_some_and(|(_, block)| books.map.live_count(block) == 0)
+    }
+
+    /// Chooses the oldest block of the cache for folding, which then goes like a collection; false
+    /// when one is under way, none is cached, or its pages have nowhere to go before a native block
+    /// is collected.
+    pub(crate) fn begin_fold(&mut self, books: &Books, media: &Media) -> bool {
+        if self.collection.is_some() {
+            return false;
         }
+        let has_room = !self.folds_outward()
+            || self.log.erased.len() > self.reserve + u32::from(self.retire_due);
+        let Some(cache) = &mut self.log.slc else { return false };
+        let Some((place, victim)) = cache.next_to_fold(&books.map) else { return false };
+        if !has_room && books.map.live_count(victim) > 0 {
+            return false;
+        }
+        cache.cached.remove(place);
+        let retires = cache.is_static() && media.erase_count(victim) >= cache.worn_limit;
+        self.start(victim, Source::Fold, retires, false);
+        true
+    }
+
+    /// Folds one block at once; false when there is none, or no room for its pages.
+    pub(super) fn fold_at_once<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) -> bool {
+        let begun = self.begin_fold(books, sink.media());
+        if begun {
+            self.finish_at_once(books, sink);
+        }
+        begun
+    }
+
+    /// Opens a block of the cache for the host, if one may be taken.
+    pub(super) fn open_cache_block<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+    ) -> bool {
+        let held = self.reserve + self.held_blocks();
+        let is_static = self.folds_outward();
+        let Some(cache) = &mut self.log.slc else { return false };
+        let block = match cache.dynamic_min {
+            None => cache.erased.pop_front(),
+            Some(min) if self.log.erased.len() > held + min => self.log.erased.pop(),
+            Some(_) => None,
+        };
+        let Some(block) = block.map(BlockId) else { return false };
+        // Its last use before it is retired: that is decided when it is a native victim.
+        let is_last = !is_static && sink.media().erase_count(block) >= self.worn_limit;
+        let mode = if is_last { CellMode::Native } else { CellMode::Slc };
+        self.log.open_block(books, sink, HOST_FRONTIER, block, mode);
+        true
     }
 }

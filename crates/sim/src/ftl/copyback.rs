@@ -6,118 +6,95 @@
 //! the controller once, which corrects them. Pages of a victim may be placed in any order; they are
 //! taken so that as many as possible find their own plane.
 
-use super::{FlashSink, Ftl};
+use super::books::Books;
+use super::log::Log;
+use super::map::Moving;
+use super::sink::{FlashSink, MoveRun, MoveWay};
 use crate::op::Source;
 use crate::units::{BlockId, Lpn, Ppn};
 
-/// A live page of a victim: its index and its logical page.
-type Page = (u32, u32);
+/// Live pages of a victim by the plane that they lie in, the first of each plane last.
+struct ByPlane {
+    queues: Vec<Vec<(u32, u32)>>,
+    left: usize,
+}
 
-impl Ftl {
-    /// As `evacuate`, moving inside the die what can be.
-    #[cold]
-    pub(super) fn evacuate_inside<S: FlashSink>(
-        &mut self,
-        sink: &mut S,
-        die: usize,
-        victim: BlockId,
-        source: Source,
-    ) {
-        let mut pages = std::mem::take(&mut self.moving_from);
-        pages.clear();
-        self.map.take_live(victim, 0, u32::MAX, &mut pages);
-        let oob = sink.media().oob_of_block(victim);
-        let mut lpns = std::mem::take(&mut self.moving);
-        lpns.clear();
-        lpns.extend(pages.iter().map(|&page| oob[page as usize]));
-        self.counters.reads[source as usize] += lpns.len() as u64;
-        self.counters.programs[source as usize] += lpns.len() as u64;
-        self.place_inside(sink, die, victim, &pages, &lpns, source);
-        (self.moving, self.moving_from) = (lpns, pages);
+impl ByPlane {
+    fn new(log: &Log, victim: BlockId, moving: &Moving) -> Self {
+        let first_page = log.geometry.first_page(victim).0;
+        let mut queues = vec![Vec::new(); log.geometry.planes_per_die as usize];
+        for (&page, &lpn) in moving.page_indices.iter().zip(&moving.lpns).rev() {
+            let plane = log.geometry.plane_of(Ppn(first_page + page));
+            queues[plane as usize].push((page, lpn));
+        }
+        Self { queues, left: moving.lpns.len() }
     }
 
-    /// Programs moved pages of a victim into the open block of their stream, inside the die where
-    /// planes and history allow.
-    pub(super) fn place_inside<S: FlashSink>(
-        &mut self,
-        sink: &mut S,
-        die: usize,
-        victim: BlockId,
-        pages: &[u32],
-        lpns: &[u32],
-        source: Source,
-    ) {
-        let limit = self.copyback_limit.unwrap_or(0);
-        let may_copy = source != Source::Fold && sink.media().copyback_depth(victim) < limit;
-        let first_page = self.geometry.first_page(victim).0;
-        let mut by_plane = vec![Vec::new(); self.geometry.planes_per_die as usize];
-        for (&page, &lpn) in pages.iter().zip(lpns).rev() {
-            let plane = self.geometry.plane_of(Ppn(first_page + page));
-            by_plane[plane as usize].push((page, lpn));
-        }
-        let mut left = pages.len();
-        let mut run: Vec<Page> = Vec::new();
-        while left > 0 {
-            let (_, lpn) = *by_plane.iter().find_map(|queue| queue.last()).expect("pages are left");
-            let stream = self.placement.stream(Lpn(lpn), source);
-            if self.pools[die].frontiers[stream].is_full() {
-                self.wanted_plane = may_copy
-                    .then(|| by_plane.iter().position(|queue| !queue.is_empty()))
-                    .flatten()
-                    .map(|plane| plane as u32);
-                self.open_for_moves(sink, die, stream, source);
-                self.wanted_plane = None;
+    fn has(&self, plane: usize) -> bool {
+        !self.queues[plane].is_empty()
+    }
+
+    /// The next page of a plane, or of the longest queue: the others may still find their plane.
+    fn take(&mut self, plane: Option<usize>) -> (u32, u32) {
+        let queue = match plane {
+            Some(plane) => &mut self.queues[plane],
+            None => self.queues.iter_mut().max_by_key(|queue| queue.len()).expect("planes"),
+        };
+        self.left -= 1;
+        queue.pop().expect("pages are left")
+    }
+}
+
+/// Programs moved pages of a victim into the open block of their stream, inside the die where
+/// planes allow and the data has made fewer than `limit` such moves in a row.
+pub(crate) fn place_inside<S: FlashSink>(
+    log: &mut Log,
+    books: &mut Books,
+    sink: &mut S,
+    (victim, moving): (BlockId, &Moving),
+    (source, limit): (Source, u8),
+) {
+    let may_copy = source != Source::Fold && sink.media().copyback_depth(victim) < limit;
+    let mut pages = ByPlane::new(log, victim, moving);
+    let mut run = Moving::default();
+    while pages.left > 0 {
+        let first = pages.queues.iter().position(|queue| !queue.is_empty());
+        let (_, lpn) = first.and_then(|plane| pages.queues[plane].last()).expect("pages are left");
+        let stream = log.placement.stream(Lpn(*lpn), source);
+        log.wanted_plane = first.filter(|_| may_copy).map(|plane| plane as u32);
+        log.make_ready(books, sink, stream, source);
+        log.wanted_plane = None;
+        let frontier = log.frontiers[stream];
+        let plane_at = |ppn: u32| log.geometry.plane_of(Ppn(ppn)) as usize;
+        let is_inside = may_copy && pages.has(plane_at(frontier.next));
+        run.page_indices.clear();
+        run.lpns.clear();
+        let mut next = frontier.next;
+        while next < frontier.limit && pages.left > 0 {
+            let plane = plane_at(next);
+            let fits = may_copy && pages.has(plane);
+            if fits != is_inside {
+                break;
             }
-            let frontier = self.pools[die].frontiers[stream];
-            let is_copy = may_copy && !by_plane[self.plane_at(frontier.next)].is_empty();
-            run.clear();
-            let mut next = frontier.next;
-            while next < frontier.limit && run.len() < left {
-                let plane = self.plane_at(next);
-                let fits = may_copy && !by_plane[plane].is_empty();
-                if fits != is_copy {
-                    break;
-                }
-                let queue = if fits {
-                    &mut by_plane[plane]
-                } else {
-                    // The longest queue: the others may still find their plane.
-                    by_plane.iter_mut().max_by_key(|queue| queue.len()).expect("a die has planes")
-                };
-                run.push(queue.pop().expect("pages are left"));
-                next += 1;
-            }
-            left -= run.len();
-            self.pools[die].frontiers[stream].next = next;
-            self.emit_run(sink, victim, Ppn(frontier.next), &run, is_copy, source);
+            let (page, lpn) = pages.take(fits.then_some(plane));
+            run.page_indices.push(page);
+            run.lpns.push(lpn);
+            next += 1;
         }
-    }
-
-    fn plane_at(&self, ppn: u32) -> usize {
-        self.geometry.plane_of(Ppn(ppn)) as usize
-    }
-
-    /// Moves pages to consecutive places, inside the die or over the bus.
-    fn emit_run<S: FlashSink>(
-        &mut self,
-        sink: &mut S,
-        victim: BlockId,
-        first: Ppn,
-        run: &[Page],
-        is_copy: bool,
-        source: Source,
-    ) {
-        let lpns: Vec<u32> = run.iter().map(|&(_, lpn)| lpn).collect();
-        for (ppn, &lpn) in (first.0..).zip(&lpns) {
-            self.map.l2p[lpn as usize] = ppn;
-        }
-        if is_copy {
-            self.counters.copyback_pages += lpns.len() as u64;
-            sink.copy_run(victim, first, &lpns, source);
+        log.frontiers[stream].next = next;
+        books.map.rebind_run(&run.lpns, Ppn(frontier.next));
+        if is_inside {
+            books.counters.copyback_pages += u64::from(run.len());
         } else {
-            let pages: Vec<u32> = run.iter().map(|&(page, _)| page).collect();
-            sink.read_pages(victim, &pages, source);
-            sink.program_run(first, &lpns, source);
+            sink.read_pages(victim, &run.page_indices, source);
         }
+        sink.move_run(&MoveRun {
+            victim,
+            page_indices: &run.page_indices,
+            first: Ppn(frontier.next),
+            lpns: &run.lpns,
+            source,
+            way: if is_inside { MoveWay::Inside } else { MoveWay::Bus },
+        });
     }
 }

@@ -1,8 +1,10 @@
 //! The erased blocks of a pool, in the order in which they will be opened.
 //!
-//! Without wear leveling that is the order of erasing; with it, the least worn goes first.
+//! Without wear leveling that is the order of erasing; with it, the least worn goes first, and of
+//! equals the one that was erased first. A pool at work has few erased blocks and erases them at
+//! similar counts, so a queue kept in order beats a tree.
 
-use std::collections::BTreeSet;
+use std::collections::VecDeque;
 
 /// In which order erased blocks are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,17 +13,22 @@ pub(crate) enum OpenOrder {
     LeastWorn,
 }
 
+#[derive(Clone, Copy)]
+struct Entry {
+    block: u32,
+    erase_count: u32,
+}
+
 /// See the module.
 pub(crate) struct ErasedBlocks {
     order: OpenOrder,
-    /// (sort key, order of arrival, block, erase count)
-    blocks: BTreeSet<(u32, u64, u32, u32)>,
-    arrivals: u64,
+    /// The next to open first.
+    blocks: VecDeque<Entry>,
 }
 
 impl ErasedBlocks {
     pub(crate) fn new(order: OpenOrder) -> Self {
-        Self { order, blocks: BTreeSet::new(), arrivals: 0 }
+        Self { order, blocks: VecDeque::new() }
     }
 
     pub(crate) fn len(&self) -> u32 {
@@ -29,53 +36,45 @@ impl ErasedBlocks {
     }
 
     pub(crate) fn push(&mut self, block: u32, erase_count: u32) {
-        self.blocks.insert((self.key_of(erase_count), self.arrivals, block, erase_count));
-        self.arrivals += 1;
+        let place = self.place_of(erase_count);
+        self.blocks.insert(place, Entry { block, erase_count });
     }
 
     /// The next block to open.
     pub(crate) fn pop(&mut self) -> Option<u32> {
-        self.blocks.pop_first().map(|entry| entry.2)
+        self.blocks.pop_front().map(|entry| entry.block)
     }
 
     /// The next block to open of those that are wanted, or of all if none is.
     pub(crate) fn pop_preferring(&mut self, is_wanted: impl Fn(u32) -> bool) -> Option<u32> {
-        let wanted = self.blocks.iter().find(|entry| is_wanted(entry.2)).copied();
-        match wanted {
-            Some(entry) => {
-                self.blocks.remove(&entry);
-                Some(entry.2)
-            }
-            None => self.pop(),
-        }
+        let wanted = self.blocks.iter().position(|entry| is_wanted(entry.block));
+        self.blocks.remove(wanted.unwrap_or(0)).map(|entry| entry.block)
     }
 
-    /// The most worn block: for data that will rest.
+    /// The most worn block: for data that will rest. Of equals the last, so that the others keep
+    /// their turn.
     pub(crate) fn pop_most_worn(&mut self) -> Option<u32> {
-        // Among equals the latest, so that the order of opening is kept for the others.
-        let entry = *self
-            .blocks
-            .iter()
-            .max_by_key(|(_, arrival, _, erase_count)| (*erase_count, *arrival))?;
-        self.blocks.remove(&entry);
-        Some(entry.2)
+        let counts = self.blocks.iter().map(|entry| entry.erase_count).enumerate();
+        let (place, _) = counts.max_by_key(|&(_, count)| count)?;
+        self.blocks.remove(place).map(|entry| entry.block)
     }
 
     /// The blocks in their order, with one more (and its erase count) where it would join them.
     pub(crate) fn list_with(&self, joining: Option<(u32, u32)>) -> Vec<u32> {
-        let mut list: Vec<u32> = self.blocks.iter().map(|entry| entry.2).collect();
+        let mut list: Vec<u32> = self.blocks.iter().map(|entry| entry.block).collect();
         if let Some((block, erase_count)) = joining {
-            let key = self.key_of(erase_count);
-            list.insert(self.blocks.iter().filter(|entry| entry.0 <= key).count(), block);
+            list.insert(self.place_of(erase_count), block);
         }
         list
     }
 
-    fn key_of(&self, erase_count: u32) -> u32 {
-        if self.order == OpenOrder::LeastWorn {
-            erase_count
-        } else {
-            0
+    /// Where a block of this erase count joins the queue: behind all that are opened before it.
+    fn place_of(&self, erase_count: u32) -> usize {
+        match (self.order, self.blocks.back()) {
+            (OpenOrder::LeastWorn, Some(last)) if last.erase_count > erase_count => {
+                self.blocks.partition_point(|entry| entry.erase_count <= erase_count)
+            }
+            _ => self.blocks.len(),
         }
     }
 }

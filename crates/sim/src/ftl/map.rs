@@ -4,21 +4,48 @@
 //! cache, so that an overwrite touches the L2P entry and one bit, and never the reverse map (which
 //! is the media's out-of-band area, read only when a block is collected).
 //!
-//! Invariant: a bit is set when its block is opened and cleared when the page dies or the block is
-//! collected. So pages of an open block that are not written yet count as live; nothing looks at
+//! Invariant: a bit is set when its block is opened and cleared when the page dies or is taken by a
+//! collection. So pages of an open block that are not written yet count as live; nothing looks at
 //! them before the block is closed.
 
 use crate::geometry::{Geometry, UNMAPPED};
-use crate::memory::huge_vec;
+use crate::memory::{huge_vec, prefetch};
 use crate::units::{BlockId, Lpn, Ppn};
 
 /// See the module.
 pub(crate) struct Map {
     geometry: Geometry,
-    pub(crate) l2p: Vec<u32>,
-    pub(crate) live: Vec<u64>,
-    pub(crate) live_counts: Vec<u16>,
-    pub(crate) mapped_count: u32,
+    l2p: Vec<u32>,
+    live: Vec<u64>,
+    live_counts: Vec<u16>,
+    mapped_count: u32,
+}
+
+/// Live pages on their way out of a block: their indices in it, and their logical pages.
+#[derive(Default)]
+pub(crate) struct Moving {
+    pub(crate) page_indices: Vec<u32>,
+    pub(crate) lpns: Vec<u32>,
+}
+
+impl Moving {
+    pub(crate) fn len(&self) -> u32 {
+        self.lpns.len() as u32
+    }
+
+    fn clear(&mut self) {
+        self.page_indices.clear();
+        self.lpns.clear();
+    }
+}
+
+/// Pages that died side by side: the first, how many, and how far the run that let them die was
+/// when the last of them did.
+#[derive(Clone, Copy)]
+pub(crate) struct DeadRun {
+    pub(crate) first: Ppn,
+    pub(crate) page_count: u32,
+    pub(crate) written: u64,
 }
 
 impl Map {
@@ -31,6 +58,46 @@ impl Map {
             live_counts: vec![0; geometry.block_count() as usize],
             mapped_count: 0,
         }
+    }
+
+    /// Logical pages of the drive.
+    pub(crate) fn logical_pages(&self) -> u32 {
+        self.l2p.len() as u32
+    }
+
+    /// Logical pages that hold data.
+    pub(crate) fn mapped_count(&self) -> u32 {
+        self.mapped_count
+    }
+
+    /// Logical pages that hold data, counted one by one.
+    pub(crate) fn count_mapped(&self) -> u64 {
+        self.l2p.iter().filter(|&&ppn| ppn != UNMAPPED).count() as u64
+    }
+
+    /// Asks for the L2P entry of a coming address.
+    #[inline]
+    pub(crate) fn prefetch_entry(&self, lpn: Lpn) {
+        prefetch(&self.l2p, lpn.0 as usize);
+    }
+
+    /// Asks for what an overwrite of a coming address will touch; its L2P entry should be at hand.
+    #[inline]
+    pub(crate) fn prefetch_page(&self, lpn: Lpn) {
+        let ppn = self.l2p[lpn.0 as usize];
+        prefetch(&self.live, (ppn >> 6) as usize);
+        prefetch(&self.live_counts, (ppn >> self.geometry.page_bits) as usize);
+    }
+
+    /// Live pages of a block.
+    #[inline]
+    pub(crate) fn live_count(&self, block: BlockId) -> u16 {
+        self.live_counts[block.0 as usize]
+    }
+
+    /// Live pages of consecutive blocks.
+    pub(crate) fn live_counts(&self, first: u32, block_count: u32) -> &[u16] {
+        &self.live_counts[first as usize..(first + block_count) as usize]
     }
 
     /// The page that holds `lpn`.
@@ -46,6 +113,45 @@ impl Map {
         let old = std::mem::replace(&mut self.l2p[lpn.0 as usize], ppn.0);
         self.mapped_count += u32::from(old == UNMAPPED);
         (old != UNMAPPED).then_some(Ppn(old))
+    }
+
+    /// Points `count` logical pages, from `first` on in steps of `step`, at consecutive pages of a
+    /// block; what died by it is added to `dead`, and is to be killed.
+    pub(crate) fn bind_run(
+        &mut self,
+        first: Lpn,
+        [step, count]: [u32; 2],
+        target: Ppn,
+        dead: &mut Vec<DeadRun>,
+    ) {
+        let in_block = (1 << self.geometry.page_bits) - 1;
+        let limit = first.0 as usize + (count as usize - 1) * step as usize + 1;
+        let (mut run_first, mut run_count) = (UNMAPPED, 0);
+        let mut end_run = |run_first: u32, page_count: u32, written: u64| {
+            if page_count > 0 {
+                dead.push(DeadRun { first: Ppn(run_first), page_count, written });
+            }
+        };
+        let entries = self.l2p[first.0 as usize..limit].iter_mut().step_by(step as usize);
+        for ((entry, ppn), written) in entries.zip(target.0..).zip(0..) {
+            let old = std::mem::replace(entry, ppn);
+            if run_count > 0 && old == run_first + run_count && old & in_block != 0 {
+                run_count += 1;
+                continue;
+            }
+            end_run(run_first, run_count, written);
+            (run_first, run_count) = (old, u32::from(old != UNMAPPED));
+            self.mapped_count += u32::from(old == UNMAPPED);
+        }
+        end_run(run_first, run_count, u64::from(count));
+    }
+
+    /// Points logical pages that were taken by a collection at consecutive pages of a block.
+    #[inline]
+    pub(crate) fn rebind_run(&mut self, lpns: &[u32], target: Ppn) {
+        for (&lpn, ppn) in lpns.iter().zip(target.0..) {
+            self.l2p[lpn as usize] = ppn;
+        }
     }
 
     /// Forgets `lpn` and returns where it was.
@@ -91,28 +197,96 @@ impl Map {
         }
     }
 
-    /// Marks all pages of a block dead: it is being collected.
-    pub(crate) fn clear(&mut self, block: BlockId) {
-        self.live_counts[block.0 as usize] = 0;
-        for word in 0..self.words_per_block() {
-            let (place, mask) = self.word_mut(block, word);
-            *place &= !mask;
+    /// Takes up to `count` live pages out of a block, from a page index on: they are dead there,
+    /// and listed in `moving` with the owners that `oob` names. Returns the index to go on at.
+    ///
+    /// The L2P entries are asked for at once: when the pages are placed, they have arrived.
+    pub(crate) fn take_live(
+        &mut self,
+        block: BlockId,
+        first: u32,
+        count: u32,
+        oob: &[u32],
+        moving: &mut Moving,
+    ) -> u32 {
+        moving.clear();
+        let mut left = count;
+        let mut next = 64 * self.words_per_block() as u32;
+        for word in first as usize / 64..self.words_per_block() {
+            let live = self.live_word(block, word);
+            let owners = &oob[64 * word..oob.len().min(64 * word + 64)];
+            let mut rest = live;
+            while rest != 0 && left > 0 {
+                let bit = rest.trailing_zeros();
+                rest &= rest - 1;
+                left -= 1;
+                let lpn = owners[bit as usize];
+                prefetch(&self.l2p, lpn as usize);
+                moving.page_indices.push(64 * word as u32 + bit);
+                moving.lpns.push(lpn);
+            }
+            let shift = self.shift(block);
+            *self.word_mut(block, word).0 &= !((live & !rest) << shift);
+            if rest != 0 {
+                next = 64 * word as u32 + rest.trailing_zeros();
+                break;
+            }
         }
+        self.live_counts[block.0 as usize] -= moving.lpns.len() as u16;
+        next
     }
 
-    /// The first page of a block.
-    pub(crate) fn first_page(&self, block: BlockId) -> Ppn {
-        self.geometry.first_page(block)
+    /// Indices of the live pages of a block below a limit, and how many live bits it has.
+    pub(crate) fn live_pages(&self, block: BlockId, limit: u32) -> (Vec<u32>, u32) {
+        let (mut pages, mut bits) = (Vec::new(), 0);
+        for word in 0..self.words_per_block() {
+            let mut live = self.live_word(block, word);
+            bits += live.count_ones();
+            while live != 0 {
+                pages.push(64 * word as u32 + live.trailing_zeros());
+                live &= live - 1;
+            }
+        }
+        pages.retain(|&page| page < limit);
+        (pages, bits)
+    }
+
+    /// Nothing is mapped, and nothing lives.
+    pub(crate) fn reset(&mut self) {
+        self.l2p.fill(UNMAPPED);
+        self.live.fill(0);
+        self.live_counts.fill(0);
+        self.mapped_count = 0;
+    }
+
+    /// The live bits, for a device image.
+    pub(crate) fn save_live(&self) -> Vec<u64> {
+        self.live.clone()
+    }
+
+    /// Restores what [`Map::save_live`] gave into a map without pages; false: it is of another
+    /// geometry.
+    pub(crate) fn restore_live(&mut self, live: &[u64]) -> bool {
+        let fits = live.len() == self.live.len();
+        if fits {
+            self.live.copy_from_slice(live);
+            for block in (0..self.geometry.block_count()).map(BlockId) {
+                let words = 0..self.words_per_block();
+                let bits = words.map(|word| self.live_word(block, word).count_ones());
+                self.live_counts[block.0 as usize] = bits.sum::<u32>() as u16;
+            }
+        }
+        fits
     }
 
     /// Words of 64 pages that cover a block.
-    pub(crate) fn words_per_block(&self) -> usize {
+    fn words_per_block(&self) -> usize {
         (self.geometry.pages_per_block as usize).div_ceil(64)
     }
 
     /// Live bits of pages `64 * word ..` of a block, lowest page in the lowest bit.
     #[inline]
-    pub(crate) fn live_word(&self, block: BlockId, word: usize) -> u64 {
+    fn live_word(&self, block: BlockId, word: usize) -> u64 {
         let first_bit = (block.0 as usize) << self.geometry.page_bits;
         let value = self.live[first_bit / 64 + word];
         if self.geometry.page_bits >= 6 {
@@ -156,13 +330,15 @@ mod tests {
         for pages_per_block in [1, 2, 12, 16, 48, 64, 65, 200, 256] {
             let geometry = Geometry::new([1, 1], [9, pages_per_block], 4096);
             let mut map = Map::new(geometry, 1);
-            let live = |map: &Map, block| -> u32 {
-                (0..map.words_per_block())
-                    .map(|word| map.live_word(BlockId(block), word).count_ones())
-                    .sum()
-            };
+            let live = |map: &Map, block| map.live_pages(BlockId(block), u32::MAX).1;
             (0..9).for_each(|block| map.fill(BlockId(block)));
-            map.clear(BlockId(4));
+            let owners = vec![0; pages_per_block as usize];
+            let mut moving = Moving::default();
+            let half = map.take_live(BlockId(4), 0, pages_per_block / 2, &owners, &mut moving);
+            assert_eq!(moving.len(), pages_per_block / 2);
+            assert_eq!(half, pages_per_block / 2, "{pages_per_block} pages");
+            map.take_live(BlockId(4), half, u32::MAX, &owners, &mut moving);
+            assert!(moving.page_indices.iter().copied().eq(half..pages_per_block));
             let last = Ppn(geometry.first_page(BlockId(5)).0 + pages_per_block - 1);
             assert_eq!(map.kill(last), (BlockId(5), pages_per_block as u16 - 1));
             for block in 0..9 {
@@ -172,7 +348,7 @@ mod tests {
                     _ => pages_per_block,
                 };
                 assert_eq!(live(&map, block), expected, "{pages_per_block} pages, block {block}");
-                assert_eq!(u32::from(map.live_counts[block as usize]), expected);
+                assert_eq!(u32::from(map.live_count(BlockId(block))), expected);
             }
         }
     }

@@ -5,257 +5,167 @@
 //! dies.
 //!
 //! ```text
-//! write(lpn) ── room in the open block? ── no ──► make_room: erased blocks above the reserve?
-//!     │                                                     open one; else choose a victim, move
-//!     │                                                     its live pages, erase it
-//!     ▼
-//! bind L2P ► kill the old page ► tell the policy ► sink.program
+//! Ftl            which die?                                     routes, and lends the books
+//!  ├─ Books      the map, the counters, the clock of host writes
+//!  └─ Pool       one die: makes room, collects, folds, levels   (pool, collect, copyback)
+//!      └─ Log    its blocks: erased, open, closed               (log, frontier, erased, gc, slc)
 //! ```
-//! A collection is one piece where time does not count; a sink that has a clock may ask for it in
-//! steps (`steps`), and then decides when they are taken.
+//! Files use those below them in this order only. Another kind of firmware (zones, a map by blocks)
+//! would stand beside [`Ftl`]: what the drive asks of it are the verbs of this file, and a
+//! [`FlashSink`] takes its operations.
 //!
 //! Left out: map pages in flash (the whole map is in RAM, as in drives with 1 GB of DRAM per TB).
 
 mod audit;
-mod bulk;
+mod books;
 mod collect;
+mod collection;
 mod config;
 mod copyback;
-mod dynamic;
 mod erased;
+mod frontier;
 pub mod gc;
 mod layout;
+mod log;
 mod map;
 mod options;
 mod pool;
 mod renew;
-mod room;
+mod setup;
+mod sink;
 mod slc;
 mod snapshot;
-mod steps;
 mod wear;
 
+pub use collection::StepOutcome;
 pub use config::{FtlConfig, WearConfig, WriteFrontiers};
 pub use layout::Layout;
 pub use options::{
     Allocation, CollectionConfig, Compression, Copyback, DataKind, DynamicSlcCache, IdleCollection,
     Parity, SlcCacheConfig, StaticSlcCache, SteppedCollection, WhenFull,
 };
-pub use pool::PoolSetup;
+pub use setup::PoolSetup;
+pub use sink::{FlashSink, FtlCounters, MoveRun, MoveWay, NoRoom};
 pub use snapshot::FtlSnapshot;
-pub use steps::StepOutcome;
 
-use dynamic::Balance;
+use books::Books;
 use map::Map;
-use pool::{BlockState, Placement, Pool};
+use pool::Pool;
 
-use crate::geometry::{Geometry, UNMAPPED};
-use crate::memory::prefetch;
-use crate::nand::{CellMode, Media};
-use crate::op::{Source, SOURCE_COUNT};
+use crate::geometry::Geometry;
+use crate::nand::Media;
+use crate::op::Source;
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
-/// Moved pages ahead at which their L2P entry is prefetched.
-const MOVES_AHEAD: usize = 24;
-
-/// Where the FTL's flash operations go.
-///
-/// Who calls: the FTL, in the order in which the operations must happen on each die. The media must
-/// hold what was programmed as soon as `program` returns.
-pub trait FlashSink {
-    /// The flash as it is after all operations so far.
-    fn media(&self) -> &Media;
-    /// A page is read.
-    fn read(&mut self, ppn: Ppn, source: Source);
-    /// The `page_count` live pages of a block are read, one after the other.
-    fn read_live(&mut self, block: BlockId, page_count: u32, source: Source);
-    /// A page is programmed.
-    fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source);
-    /// Consecutive pages of a block are programmed.
-    fn program_run(&mut self, first: Ppn, lpns: &[u32], source: Source);
-    /// A block is erased; returns its erase count.
-    fn erase(&mut self, block: BlockId, source: Source) -> u32;
-    /// A worn block is taken out of use.
-    fn retire(&mut self, block: BlockId);
-    /// An erased block will be written so densely from now on.
-    fn set_mode(&mut self, block: BlockId, mode: CellMode);
-
-    /// Whether the owner of the sink schedules collections itself, in steps: then a write without
-    /// room is refused as [`NoRoom::Stalled`] instead of collecting on the spot.
-    #[inline]
-    fn collects_in_steps(&self) -> bool {
-        false
-    }
-
-    /// Work that waits for a die, in any unit; the allocation that is `dynamic` prefers the least.
-    #[inline]
-    fn load(&self, _die: DieId) -> u32 {
-        0
-    }
-
-    /// Whether it matters which pages of a block are read.
-    fn tells_pages(&self) -> bool {
-        false
-    }
-    /// As `read_live`, for some of the live pages, by their index in the block.
-    fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source) {
-        self.read_live(block, page_indices.len() as u32, source);
-    }
-
-    /// Pages of `victim` are copied to consecutive pages of another block inside the die, without
-    /// passing bus and decoder.
-    fn copy_run(&mut self, victim: BlockId, first: Ppn, lpns: &[u32], source: Source) {
-        self.read_live(victim, lpns.len() as u32, source);
-        self.program_run(first, lpns, source);
-    }
-
-    /// A page that holds no logical page is programmed: parity or filling.
-    fn program_filler(&mut self, ppn: Ppn, source: Source) {
-        self.program(ppn, Lpn(UNMAPPED), source);
-    }
-}
-
-/// Why a write found no room. A modelled condition, not a bug; nothing was written.
+/// How the die of a logical page is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoRoom {
-    /// A collection that is under way will make room: the write is to be tried again when a block
-    /// of its die was erased. Only with sinks that collect in steps.
-    Stalled,
-    /// The pool has no block left to write to: the drive takes no more writes.
-    WornOut,
+enum Route {
+    /// `lpn mod dies`, a power of two.
+    Masked(u32),
+    /// `lpn mod dies`.
+    Modulo(u32),
+    /// By the order of `ftl.allocation`.
+    Ordered,
+    /// The least loaded die with room; the search begins at `turn`.
+    ///
+    /// A die takes a page only while its live pages leave it the blocks that it needs to collect:
+    /// reserve, open blocks and one of slack. So a pool can always collect, and since each takes at
+    /// least its share of the logical pages, one of them has room whenever the host may write.
+    Dynamic { turn: u32 },
 }
 
-/// Flash operations by [`Source`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FtlCounters {
-    /// Pages programmed.
-    pub programs: [u64; SOURCE_COUNT],
-    /// Pages read.
-    pub reads: [u64; SOURCE_COUNT],
-    /// Blocks erased.
-    pub erases: [u64; SOURCE_COUNT],
-    /// Blocks taken out of use at their rated endurance.
-    pub retired_blocks: u64,
-    /// Pages moved inside their die; they are counted among reads and programs too.
-    pub copyback_pages: u64,
+impl Route {
+    fn new(config: &FtlConfig, geometry: &Geometry) -> Self {
+        let dies = geometry.die_count;
+        if dies > 1 && config.allocation == Allocation::Dynamic {
+            Self::Dynamic { turn: 0 }
+        } else if dies > 1 && !geometry.striping.is_plain() {
+            Self::Ordered
+        } else if dies.is_power_of_two() {
+            Self::Masked(dies - 1)
+        } else {
+            Self::Modulo(dies)
+        }
+    }
 }
 
 /// The volatile state of the drive's firmware.
 pub struct Ftl {
     geometry: Geometry,
-    map: Map,
-    states: Vec<BlockState>,
+    books: Books,
     pools: Vec<Pool>,
-    placement: Placement,
-    /// Host page writes so far: the clock of block ages.
-    host_clock: u64,
-    counters: FtlCounters,
+    route: Route,
     /// The die of the last write that stalled.
     stalled_die: DieId,
-    /// Live pages of the victim being moved.
-    moving: Vec<u32>,
-    /// Where they are in their block; filled by collections in steps only.
-    moving_from: Vec<u32>,
-    layout: Layout,
-    /// Whether some pages of a block take no data, or not in every mode.
-    is_shaped: bool,
-    /// Copies in a row that data may make inside its die.
-    copyback_limit: Option<u8>,
-    /// Plane in which the next block of moved pages is best opened.
-    wanted_plane: Option<u32>,
-    /// Present when the die of a write is chosen by load.
-    balance: Option<Balance>,
 }
 
 impl Ftl {
     /// The firmware of a drive on fresh media.
     pub fn new(config: &FtlConfig, setup: &PoolSetup, media: &Media) -> Self {
         let geometry = setup.geometry;
-        let states =
-            (0..geometry.block_count())
-                .map(|block| {
-                    if media.is_bad(BlockId(block)) {
-                        BlockState::Bad
-                    } else {
-                        BlockState::Erased
-                    }
-                })
-                .collect();
+        let pool = |die| Pool::new(DieId(die), config, setup, media, None);
         Self {
             geometry,
-            map: Map::new(geometry, setup.logical_pages),
-            states,
-            pools: (0..geometry.die_count)
-                .map(|die| Pool::new(DieId(die), config, setup, media, None))
-                .collect(),
-            placement: Placement::new(&config.write_frontiers, setup.logical_pages),
-            host_clock: 0,
-            counters: FtlCounters::default(),
+            books: Books {
+                map: Map::new(geometry, setup.logical_pages),
+                counters: FtlCounters::default(),
+                now: 0,
+            },
+            pools: (0..geometry.die_count).map(pool).collect(),
+            route: Route::new(config, &geometry),
             stalled_die: DieId(0),
-            moving: Vec::with_capacity(geometry.pages_per_block as usize + 1),
-            moving_from: Vec::new(),
-            layout: setup.layout,
-            is_shaped: setup.layout != Layout::plain(&geometry),
-            copyback_limit: config.copyback.as_ref().map(|copyback| copyback.limit),
-            wanted_plane: None,
-            balance: Balance::new(config, setup),
         }
     }
 
     /// Logical pages of the drive.
     pub fn logical_pages(&self) -> u32 {
-        self.map.l2p.len() as u32
+        self.books.map.logical_pages()
     }
 
     /// Logical pages that hold data.
     pub fn mapped_pages(&self) -> u32 {
-        self.map.mapped_count
+        self.books.map.mapped_count()
     }
 
     /// Operations so far.
     pub fn counters(&self) -> &FtlCounters {
-        &self.counters
+        &self.books.counters
     }
 
     /// Erased blocks of the drive.
     pub fn erased_blocks(&self) -> u64 {
-        self.pools.iter().map(|pool| u64::from(pool.erased.len())).sum()
+        self.pools.iter().map(|pool| u64::from(pool.log.erased.len())).sum()
     }
 
     /// Good blocks of the drive, those of a cache included.
     pub fn good_blocks(&self) -> u64 {
-        let blocks = |pool: &Pool| {
-            pool.good_blocks + pool.slc.as_ref().map_or(0, |cache| cache.members.len() as u32)
-        };
-        self.pools.iter().map(|pool| u64::from(blocks(pool))).sum()
+        self.pools.iter().map(|pool| u64::from(pool.good_blocks())).sum()
     }
 
     /// The page that holds `lpn`.
     #[inline]
     pub fn find(&self, lpn: Lpn) -> Option<Ppn> {
-        self.map.find(lpn)
+        self.books.map.find(lpn)
     }
 
     /// Asks for the L2P entry of a coming address.
     #[inline]
     pub fn prefetch_entry(&self, lpn: Lpn) {
-        prefetch(&self.map.l2p, lpn.0 as usize);
+        self.books.map.prefetch_entry(lpn);
     }
 
     /// Asks for what an overwrite of a coming address will touch; its L2P entry should be at hand.
     #[inline]
     pub fn prefetch_page(&self, lpn: Lpn) {
-        let ppn = self.map.l2p[lpn.0 as usize];
-        prefetch(&self.map.live, (ppn >> 6) as usize);
-        prefetch(&self.map.live_counts, (ppn >> self.geometry.page_bits) as usize);
+        self.books.map.prefetch_page(lpn);
     }
 
     /// Reads the page of `lpn` for the host (or to complete a partial write); false if it holds
     /// nothing.
     #[inline]
     pub fn read<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn, source: Source) -> bool {
-        let Some(ppn) = self.map.find(lpn) else { return false };
-        self.counters.reads[source as usize] += 1;
+        let Some(ppn) = self.books.map.find(lpn) else { return false };
+        self.books.counters.reads[source as usize] += 1;
         sink.read(ppn, source);
         true
     }
@@ -264,34 +174,99 @@ impl Ftl {
     ///
     /// # Errors
     /// [`NoRoom`] when the pool has no room left; nothing was written then.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the loop of the untimed executor lives from it: see ADR 5
     pub fn write<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn) -> Result<(), NoRoom> {
-        let die = if self.geometry.die_count == 1 {
-            0
-        } else if self.geometry.striping.is_plain() {
-            lpn.0 % self.geometry.die_count
-        } else {
-            return self.write_in_order(sink, lpn);
+        let die = match self.route {
+            Route::Masked(mask) => lpn.0 & mask,
+            Route::Modulo(dies) => lpn.0 % dies,
+            Route::Ordered => self.geometry.die_of(lpn).0,
+            Route::Dynamic { turn } => return self.write_balanced(sink, lpn, turn),
         };
-        self.write_to(sink, die as usize, lpn)
+        let written = self.pools[die as usize].write(&mut self.books, sink, lpn);
+        if written.is_err() {
+            self.stalled_die = DieId(die);
+        }
+        written
     }
 
-    /// Writes a page of the host to its die.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // it is the whole of `write`: a call costs a tenth of it
-    fn write_to<S: FlashSink>(&mut self, sink: &mut S, die: usize, lpn: Lpn) -> Result<(), NoRoom> {
-        let stream = self.placement.stream(lpn, Source::Host);
-        if self.pools[die].frontiers[stream].is_full() {
-            self.make_room(sink, die, stream)?;
+    /// Writes a page of the host to the least loaded die.
+    #[inline(never)]
+    fn write_balanced<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        lpn: Lpn,
+        turn: u32,
+    ) -> Result<(), NoRoom> {
+        let die = self.least_loaded(sink, self.books.map.find(lpn), turn);
+        let pool = &mut self.pools[die.0 as usize];
+        let (ppn, old) = pool
+            .write_shared(&mut self.books, sink, lpn)
+            .inspect_err(|_| self.stalled_die = die)?;
+        if let Some(old) = old {
+            self.kill(old);
         }
-        self.host_clock += 1;
-        let ppn = self.next_page(die, stream);
-        if let Some(old) = self.map.bind(lpn, ppn) {
-            self.kill(die, old);
+        if let Some(share) = &mut self.pools[die.0 as usize].share {
+            share.live_pages += 1;
         }
-        self.counters.programs[Source::Host as usize] += 1;
+        self.route = Route::Dynamic { turn: (die.0 + 1) % self.geometry.die_count };
+        self.books.counters.programs[Source::Host as usize] += 1;
         sink.program(ppn, lpn, Source::Host);
         Ok(())
+    }
+
+    /// The die with the least load among those with room; those that take turns go on behind the
+    /// last.
+    fn least_loaded<S: FlashSink>(&self, sink: &S, old: Option<Ppn>, turn: u32) -> DieId {
+        let old_die = old.map(|ppn| self.die_of_page(ppn));
+        let dies = self.geometry.die_count;
+        let steps = sink.collects_in_steps();
+        let mut best = None;
+        for die in (turn..dies).chain(0..turn).map(DieId) {
+            let pool = &self.pools[die.0 as usize];
+            let freed = u32::from(old_die == Some(die));
+            let held = pool.share.as_ref().map_or(0, |share| share.live_pages);
+            if held - freed >= pool.live_limit() {
+                continue;
+            }
+            let load = (steps && pool.would_stall(), sink.load(die));
+            if best.is_none_or(|(least, _)| load < least) {
+                best = Some((load, die));
+            }
+            // None has less, and without a clock all have none.
+            if load == (false, 0) {
+                break;
+            }
+        }
+        best.expect("live pages never exceed the logical pages, which fit the dies").1
+    }
+
+    /// Writes `count` whole logical pages from `first` on, for sinks without time: each die takes
+    /// its share of the run in one loop. The mapping that results is the one that as many calls of
+    /// [`Ftl::write`] leave, since pools share nothing; a test holds it to that.
+    ///
+    /// # Errors
+    /// [`NoRoom`] when a pool has no room left; which pages of the run were written is then open.
+    pub fn write_run<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        first: Lpn,
+        count: u32,
+    ) -> Result<(), NoRoom> {
+        let is_striped = matches!(self.route, Route::Masked(_) | Route::Modulo(_));
+        if !is_striped || self.pools[0].log.placement.splits(Source::Host) {
+            return (first.0..first.0 + count).try_for_each(|lpn| self.write(sink, Lpn(lpn)));
+        }
+        let start_clock = self.books.now;
+        let dies = self.geometry.die_count;
+        let outcome = (0..count.min(dies)).try_for_each(|offset| {
+            self.books.now = start_clock + u64::from(offset);
+            let lpn = Lpn(first.0 + offset);
+            let pool = &mut self.pools[self.geometry.die_of(lpn).0 as usize];
+            pool.write_every(&mut self.books, sink, lpn, [dies, (count - offset).div_ceil(dies)])
+        });
+        self.books.now = start_clock + u64::from(count);
+        outcome
     }
 
     /// The die of the last write that [`NoRoom::Stalled`].
@@ -301,16 +276,18 @@ impl Ftl {
 
     /// The page of `lpn` holds nothing of value any more; false if it held nothing.
     pub fn trim(&mut self, lpn: Lpn) -> bool {
-        let Some(old) = self.map.unbind(lpn) else { return false };
-        let die = self.die_holding(lpn, old);
-        self.kill(die, old);
+        let Some(old) = self.books.map.unbind(lpn) else { return false };
+        self.kill(old);
         true
     }
 
-    /// Pages of a native block that take data.
-    fn data_pages_of(&self, block: u32) -> u16 {
-        let die = self.geometry.die_of_block(BlockId(block));
-        self.layout.data_pages(die, CellMode::Native) as u16
+    fn die_of_page(&self, ppn: Ppn) -> DieId {
+        self.geometry.die_of_block(self.geometry.block_of(ppn))
+    }
+
+    fn kill(&mut self, ppn: Ppn) {
+        let die = self.die_of_page(ppn).0 as usize;
+        self.pools[die].kill(&mut self.books, ppn);
     }
 
     /// The pages that a page can be rebuilt from, their parity last, as numbers of which one is its
@@ -318,23 +295,88 @@ impl Ftl {
     pub fn stripe_of(&self, media: &Media, ppn: Ppn) -> Option<std::ops::Range<u32>> {
         let block = self.geometry.block_of(ppn);
         let (die, mode) = (self.geometry.die_of_block(block), media.mode(block));
-        let stripe = self.layout.stripe_of(die, mode, self.geometry.page_index(ppn))?;
+        let layout = &self.pools[die.0 as usize].log.layout;
+        let stripe = layout.stripe_of(die, mode, self.geometry.page_index(ppn))?;
         let first = self.geometry.first_page(block).0;
         Some(first + stripe.start..first + stripe.end)
     }
 
-    #[inline]
-    fn next_page(&mut self, die: usize, stream: usize) -> Ppn {
-        let frontier = &mut self.pools[die].frontiers[stream];
-        let ppn = Ppn(frontier.next);
-        frontier.next += 1;
-        ppn
+    /// Pages of a block that hold something.
+    pub fn written_pages(&self, block: BlockId) -> u32 {
+        self.pool_of(block).log.written_limit(block) - self.geometry.first_page(block).0
     }
 
-    #[inline]
-    fn kill(&mut self, die: usize, ppn: Ppn) {
-        let (block, live_count) = self.map.kill(ppn);
-        let pool = &mut self.pools[die];
-        pool.policy.invalidated(block.0 - pool.first_block, live_count, 1, self.host_clock);
+    fn pool_of(&self, block: BlockId) -> &Pool {
+        self.pool(self.geometry.die_of_block(block))
+    }
+
+    fn pool(&self, die: DieId) -> &Pool {
+        &self.pools[die.0 as usize]
+    }
+
+    /// Erased blocks of a die, the reserve included.
+    pub fn erased_blocks_of(&self, die: DieId) -> u32 {
+        self.pool(die).log.erased.len()
+    }
+
+    /// Erased blocks that the host may still open in a die.
+    pub fn spare_blocks_of(&self, die: DieId) -> u32 {
+        self.pool(die).spare_blocks()
+    }
+
+    /// Blocks of the cache of a die that wait to be folded.
+    pub fn cached_blocks_of(&self, die: DieId) -> u32 {
+        self.pool(die).cached_blocks()
+    }
+
+    /// The block that is being collected in a die, until its erase is over.
+    pub fn collection_of(&self, die: DieId) -> Option<BlockId> {
+        self.pool(die).collection.map(|collection| collection.victim)
+    }
+
+    /// Live pages that the collection of a die has still to move; 0 without one.
+    pub fn pages_to_collect(&self, die: DieId) -> u32 {
+        self.pool(die).pages_to_collect(&self.books)
+    }
+
+    /// Chooses a victim in a die; false when one is under collection already, or no block is worth
+    /// it.
+    pub fn begin_collection(&mut self, media: &Media, die: DieId) -> bool {
+        self.pools[die.0 as usize].begin_collection(&self.books, media)
+    }
+
+    /// Chooses the oldest block of a die's cache for folding, which then goes like a collection;
+    /// false when one is under way, none is cached, or its pages have nowhere to go before a native
+    /// block is collected.
+    pub fn begin_fold(&mut self, media: &Media, die: DieId) -> bool {
+        self.pools[die.0 as usize].begin_fold(&self.books, media)
+    }
+
+    /// Moves up to `page_limit` live pages of the victim of a die, and emits its erase when none is
+    /// left.
+    pub fn step_collection<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        die: DieId,
+        page_limit: u32,
+    ) -> StepOutcome {
+        self.pools[die.0 as usize].step(&mut self.books, sink, page_limit)
+    }
+
+    /// The erase of a collected block is over: it joins the erased ones.
+    ///
+    /// # Panics
+    /// When no erase of this block is under way.
+    pub fn finish_collection(&mut self, die: DieId, block: BlockId) {
+        let finished = self.pools[die.0 as usize].finish().map(|collection| collection.victim);
+        assert!(finished == Some(block), "no erase of block {} is under way", block.0);
+    }
+
+    /// Finishes collections whose erase was emitted and whose end nobody will report: due when a
+    /// stage in which collections went in steps is over, and its flash idle.
+    pub fn settle(&mut self) {
+        for pool in &mut self.pools {
+            pool.finish();
+        }
     }
 }

@@ -1,124 +1,61 @@
-//! One die's log: its open blocks, its erased blocks, its victim policy.
+//! One die's pool: it writes, makes room, collects, folds and levels by itself.
 //!
-//! Pools share nothing. A logical page belongs to one pool for life (static striping), so each pool
-//! is the single log that the closed forms describe, with its own spare factor.
+//! A logical page belongs to one pool for life (static striping), so each pool is the single log
+//! that the closed forms describe, with its own spare factor. What pools share (map, counters,
+//! clock) is lent to each call as [`Books`], like the sink.
+//!
+//! ```text
+//! write ── room in the open block? ── no ──► make_room: erased blocks above the reserve? open one
+//!                                                       else begin, step, … finish a collection
+//! ```
+//! Collection is as late as possible. A sink that schedules collections is told to wait while one
+//! is under way; for all others it is carried out at once.
+//!
+//! Invariants: a collection starts with the reserve erased and opens at most one block, so it always
+//! gets through; one that gives nothing back (a worn block is retired) starts with a block more,
+//! which the host may not take ([`Pool::held_blocks`]). Where one collection can fill two open
+//! blocks (`hot_cold`, with victims that static wear leveling has mixed), making room ends with the
+//! whole reserve erased: then erased and open blocks hold two blocks of free pages at all times, and
+//! of a victim's pages at most one kind can lack a block when one block is left.
 
-use super::config::{FtlConfig, WearConfig, WriteFrontiers};
-use super::erased::{ErasedBlocks, OpenOrder};
-use super::gc::{BuildContext, GcPolicy};
-use super::layout::Layout;
+use super::books::Books;
+use super::collection::Collection;
+use super::config::{FtlConfig, WearConfig};
+use super::frontier::HOST_FRONTIER;
+use super::log::Log;
+use super::map::{DeadRun, Moving};
+use super::setup::PoolSetup;
+use super::sink::{FlashSink, NoRoom};
 use super::slc::SlcCache;
-use super::steps::Collection;
 use super::wear::WearGauge;
-use crate::geometry::{Geometry, UNMAPPED};
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
-use crate::rng::Rng;
-use crate::units::{BlockId, DieId, Lpn};
+use crate::units::{BlockId, DieId, Lpn, Ppn};
 
-/// What a block is used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum BlockState {
-    Erased = 0,
-    Open = 1,
-    Closed = 2,
-    Bad = 3,
-    /// Under collection in steps: no candidate any more.
-    Victim = 4,
-    /// Its erase was emitted and is not over.
-    Erasing = 5,
-    /// Written to its end at one bit per cell, and waiting to be folded.
-    Cached = 6,
-}
-
-/// An open block and the next page to program; `next == limit` when there is no room before the
-/// next parity page or the end of the block, or when there is no open block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Frontier {
-    pub(crate) next: u32,
-    pub(crate) limit: u32,
-}
-
-impl Frontier {
-    pub(crate) const NONE: Self = Self { next: UNMAPPED, limit: UNMAPPED };
-
-    #[inline]
-    pub(crate) fn is_full(self) -> bool {
-        self.next == self.limit
-    }
-
-    pub(crate) fn exists(self) -> bool {
-        self.limit != UNMAPPED
-    }
-
-    /// The open block, if there is one.
-    pub(crate) fn block(self, geometry: &Geometry) -> Option<BlockId> {
-        // Data never ends at the first page of a block, so the page before the limit is in it.
-        self.exists().then(|| geometry.block_of(crate::units::Ppn(self.limit - 1)))
-    }
-}
-
-/// Index of an open block of a pool: up to two by stream, and the one of wear leveling.
-pub(crate) const FRONTIER_COUNT: usize = 3;
-/// The open block of host writes.
-pub(crate) const HOST_FRONTIER: usize = 0;
-const WEAR_FRONTIER: usize = 2;
-
-/// Which open block a page goes to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Placement {
-    host_gc: bool,
-    /// Logical pages below this one are hot, for the oracle; 0 without it.
-    hot_limit: u32,
-}
-
-impl Placement {
-    pub(crate) fn new(frontiers: &WriteFrontiers, logical_pages: u32) -> Self {
-        let hot_limit = match frontiers {
-            WriteFrontiers::HotCold(oracle) => {
-                (f64::from(logical_pages) * oracle.fraction).round() as u32
-            }
-            _ => 0,
-        };
-        Self { host_gc: matches!(frontiers, WriteFrontiers::HostGc(_)), hot_limit }
-    }
-
-    #[inline]
-    pub(crate) fn stream(self, lpn: Lpn, source: Source) -> usize {
-        if source == Source::Wear {
-            WEAR_FRONTIER
-        } else if self.hot_limit != 0 {
-            usize::from(lpn.0 >= self.hot_limit)
-        } else {
-            usize::from(self.host_gc && source != Source::Host)
-        }
-    }
-
-    /// Whether pages of one collection can go to different open blocks.
-    pub(crate) fn splits(self, source: Source) -> bool {
-        self.hot_limit != 0 && source != Source::Wear
-    }
+/// What a pool whose pages are not its own for life keeps account of.
+pub(crate) struct Share {
+    /// Live pages of the die.
+    pub(crate) live_pages: u32,
+    /// Blocks that hold no live pages when the die is as full as it may be.
+    pub(crate) idle_blocks: u32,
 }
 
 /// See the module.
 pub(crate) struct Pool {
-    pub(crate) first_block: u32,
-    pub(crate) block_count: u32,
-    pub(crate) frontiers: [Frontier; FRONTIER_COUNT],
-    pub(crate) erased: ErasedBlocks,
+    pub(crate) log: Log,
     /// Erased blocks that GC keeps.
-    pub(crate) reserve: u32,
-    pub(crate) policy: Box<dyn GcPolicy>,
+    pub(super) reserve: u32,
     /// Present with static wear leveling only.
     pub(crate) gauge: Option<WearGauge>,
     /// Good blocks beside those that are cache for good.
-    pub(crate) good_blocks: u32,
+    pub(super) good_blocks: u32,
     /// Erase count at which a block is not erased again but taken out of use.
-    pub(crate) worn_limit: u32,
+    pub(super) worn_limit: u32,
     /// Good blocks below which the pool cannot hold its logical pages and collect.
-    pub(crate) good_blocks_min: u32,
-    /// A collection in steps.
+    pub(super) good_blocks_min: u32,
+    /// Copies in a row that data may make inside its die.
+    pub(super) copyback_limit: Option<u8>,
+    /// The collection under way.
     pub(crate) collection: Option<Collection>,
     /// Collections in steps since the host opened a block last.
     pub(crate) begun_in_vain: u32,
@@ -126,13 +63,16 @@ pub(crate) struct Pool {
     pub(crate) level_due: bool,
     /// A worn block waits for a spare block to move to.
     pub(crate) retire_due: bool,
-    /// Blocks of one bit per cell.
-    pub(crate) slc: Option<SlcCache>,
+    /// Present when the die of a write is chosen by load.
+    pub(crate) share: Option<Share>,
+    /// Pages on their way out of a victim; kept for its memory.
+    pub(super) moving: Moving,
+    /// Pages that one run of the host lets die; kept for its memory.
+    dead: Vec<DeadRun>,
 }
 
 impl Pool {
-    /// The pool of a die, with every good block of the media erased and none open.
-    /// `cache` names the blocks that are cache for good, where that was decided before.
+    /// The pool of a die; see [`Log::new`].
     pub(crate) fn new(
         die: DieId,
         config: &FtlConfig,
@@ -140,82 +80,355 @@ impl Pool {
         media: &Media,
         cache: Option<&[u32]>,
     ) -> Self {
-        let geometry = setup.geometry;
-        let first_block = die.0 * geometry.blocks_per_die;
-        let blocks = first_block..first_block + geometry.blocks_per_die;
-        let all_good = || blocks.clone().filter(|&block| !media.is_bad(BlockId(block)));
-        let slc = SlcCache::new(&config.slc_cache, setup, all_good(), cache);
-        let is_cache =
-            |block: u32| slc.as_ref().is_some_and(|cache| cache.members.contains(&block));
-        let good = || all_good().filter(|&block| !is_cache(block));
-        let order = match config.wear_leveling {
-            WearConfig::None(_) => OpenOrder::FirstErased,
-            WearConfig::Dynamic(_) | WearConfig::Static(_) => OpenOrder::LeastWorn,
-        };
-        let mut erased = ErasedBlocks::new(order);
-        good().for_each(|block| erased.push(block, media.erase_count(BlockId(block))));
-        let counts = good().map(|block| media.erase_count(BlockId(block)));
-        let gauge = match &config.wear_leveling {
-            WearConfig::Static(wear) => Some(WearGauge::new(wear.threshold, counts)),
-            _ => None,
-        };
-        let policy = config.gc_policy.build(BuildContext {
-            block_count: geometry.blocks_per_die,
-            pages_per_block: setup.layout.data_pages(die, CellMode::Native) as u16,
-            rng: Rng::stream(setup.seed, &format!("gc.{}", die.0)),
-        });
-        let reserve = setup.reserve_of(die);
+        let log = Log::new(die, config, setup, media, cache);
+        let erased = log.erased.list_with(None);
+        let counts = erased.iter().map(|&block| media.erase_count(BlockId(block)));
+        let is_shared =
+            config.allocation == super::Allocation::Dynamic && setup.geometry.die_count > 1;
         Self {
-            first_block,
-            block_count: geometry.blocks_per_die,
-            frontiers: [Frontier::NONE; FRONTIER_COUNT],
-            good_blocks: erased.len(),
+            reserve: setup.reserve_of(die),
+            gauge: match &config.wear_leveling {
+                WearConfig::Static(wear) => Some(WearGauge::new(wear.threshold, counts)),
+                _ => None,
+            },
+            good_blocks: log.erased.len(),
             worn_limit: setup.worn_limit,
             good_blocks_min: setup.good_blocks_min(die, config),
-            erased,
-            reserve,
-            policy,
-            gauge,
+            copyback_limit: config.copyback.as_ref().map(|copyback| copyback.limit),
             collection: None,
             begun_in_vain: 0,
             level_due: false,
             retire_due: false,
-            slc,
+            share: is_shared
+                .then(|| Share { live_pages: 0, idle_blocks: setup.idle_blocks_of(die, config) }),
+            moving: Moving::default(),
+            dead: Vec::new(),
+            log,
         }
     }
-}
 
-/// What all pools of a drive are built with.
-#[derive(Clone, Copy, Debug)]
-pub struct PoolSetup {
-    /// The shape of the drive.
-    pub geometry: Geometry,
-    /// Logical pages of the drive.
-    pub logical_pages: u32,
-    /// Erased blocks that GC keeps, in the whole drive.
-    pub reserve_blocks: u32,
-    /// Erase count at which a block is taken out of use; `u32::MAX` for never.
-    pub worn_limit: u32,
-    /// The same for blocks that are cache for good.
-    pub slc_worn_limit: u32,
-    /// Which pages of a block take data.
-    pub layout: Layout,
-    /// The run's seed.
-    pub seed: u64,
-}
-
-impl PoolSetup {
-    /// The share of the reserve that a die keeps.
-    pub fn reserve_of(&self, die: DieId) -> u32 {
-        let dies = self.geometry.die_count;
-        self.reserve_blocks / dies + u32::from(die.0 < self.reserve_blocks % dies)
+    /// Good blocks, those of a cache included.
+    pub(crate) fn good_blocks(&self) -> u32 {
+        self.good_blocks + self.log.slc.as_ref().map_or(0, |cache| cache.members.len() as u32)
     }
 
-    /// Good blocks without which a die cannot work: reserve, its logical pages, its other open
-    /// blocks, and one block of slack for collection to win.
-    pub fn good_blocks_min(&self, die: DieId, config: &FtlConfig) -> u32 {
-        let logical = self.geometry.logical_pages_of(die, self.logical_pages);
-        let data_blocks = logical.div_ceil(self.layout.data_pages(die, CellMode::Native));
-        self.reserve_of(die) + config.extra_frontiers() + data_blocks + 1
+    /// Writes a page of the host.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // with the caller's loop, registers hold what a call would spill
+    pub(crate) fn write<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        lpn: Lpn,
+    ) -> Result<(), NoRoom> {
+        let stream = self.log.placement.host_stream(lpn);
+        if self.log.frontiers[stream].is_full() {
+            self.make_room(books, sink, stream)?;
+        }
+        books.now += 1;
+        let ppn = self.log.next_page(stream);
+        if let Some(old) = books.map.bind(lpn, ppn) {
+            let (block, live_count) = books.map.kill(old);
+            self.log.note_dead(block, live_count, 1, books.now);
+        }
+        books.counters.programs[Source::Host as usize] += 1;
+        sink.program(ppn, lpn, Source::Host);
+        Ok(())
+    }
+
+    /// Places a page of the host whose old copy, if there is one, may lie in another pool; returns
+    /// that copy, which is still to be killed.
+    pub(crate) fn write_shared<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        lpn: Lpn,
+    ) -> Result<(Ppn, Option<Ppn>), NoRoom> {
+        let stream = self.log.placement.host_stream(lpn);
+        if self.log.frontiers[stream].is_full() {
+            self.make_room(books, sink, stream)?;
+        }
+        books.now += 1;
+        // Making room may have moved the old copy, inside its die.
+        let ppn = self.log.next_page(stream);
+        Ok((ppn, books.map.bind(lpn, ppn)))
+    }
+
+    /// Writes `count` pages of the host, from `first` on in steps of `step`, all of one stream and
+    /// at memory speed: entries and out-of-band areas are filled in one loop, and old pages that lie
+    /// side by side die together.
+    pub(crate) fn write_every<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        first: Lpn,
+        [step, count]: [u32; 2],
+    ) -> Result<(), NoRoom> {
+        let stream = self.log.placement.host_stream(first);
+        let start_clock = books.now;
+        let mut done = 0;
+        while done < count {
+            let clock = start_clock + u64::from(done) * u64::from(step);
+            books.now = clock;
+            if self.log.frontiers[stream].is_full() {
+                self.make_room(books, sink, stream)?;
+            }
+            let frontier = &mut self.log.frontiers[stream];
+            let target = Ppn(frontier.next);
+            let here = (count - done).min(frontier.free_pages());
+            frontier.next += here;
+            let start = first.0 + done * step;
+            let lpns = &mut self.moving.lpns;
+            lpns.clear();
+            lpns.extend((0..here).map(|index| start + index * step));
+            self.dead.clear();
+            books.map.bind_run(Lpn(start), [step, here], target, &mut self.dead);
+            for &DeadRun { first, page_count, written } in &self.dead {
+                // The clock of the host write that let the last of them die.
+                books.now = clock + (written - 1) * u64::from(step) + 1;
+                let (block, live_count) = books.map.kill_run(first, page_count);
+                self.log.note_dead(block, live_count, page_count as u16, books.now);
+            }
+            books.counters.programs[Source::Host as usize] += u64::from(here);
+            sink.program_run(target, &self.moving.lpns, Source::Host);
+            done += here;
+        }
+        Ok(())
+    }
+
+    /// Lets a page of this pool die.
+    #[inline]
+    pub(crate) fn kill(&mut self, books: &mut Books, ppn: Ppn) {
+        let (block, live_count) = books.map.kill(ppn);
+        self.log.note_dead(block, live_count, 1, books.now);
+        if let Some(share) = &mut self.share {
+            share.live_pages -= 1;
+        }
+    }
+
+    /// Live pages that the pool may hold, where it takes any.
+    pub(crate) fn live_limit(&self) -> u32 {
+        let idle = self.share.as_ref().map_or(0, |share| share.idle_blocks);
+        (self.good_blocks - idle) * self.log.layout.data_pages(self.log.die, CellMode::Native)
+    }
+
+    /// Good blocks that the pool cannot do without.
+    fn good_blocks_needed(&self) -> u32 {
+        let Some(share) = &self.share else { return self.good_blocks_min };
+        let per_block = self.log.layout.data_pages(self.log.die, CellMode::Native);
+        (share.live_pages.div_ceil(per_block) + share.idle_blocks).max(self.good_blocks_min)
+    }
+
+    pub(super) fn has_spare(&self) -> bool {
+        self.log.erased.len() > self.reserve
+    }
+
+    /// Erased blocks that the host may still open.
+    pub(crate) fn spare_blocks(&self) -> u32 {
+        self.log.erased.len().saturating_sub(self.reserve + self.held_blocks())
+    }
+
+    /// Erased blocks beyond the reserve that the host may not take: a worn block is, or waits, to
+    /// be retired, or a block that is cache for good is folded.
+    pub(super) fn held_blocks(&self) -> u32 {
+        let gives_nothing = self.collection.is_some_and(|collection| {
+            collection.retires || (collection.source == Source::Fold && self.folds_outward())
+        });
+        u32::from(self.retire_due || gives_nothing)
+    }
+
+    /// Whether folding a block gives nothing back to the native blocks.
+    pub(crate) fn folds_outward(&self) -> bool {
+        self.log.slc.as_ref().is_some_and(SlcCache::is_static)
+    }
+
+    /// Whether a page of the host would have to wait, with collections in steps.
+    pub(crate) fn would_stall(&self) -> bool {
+        self.log.frontiers[HOST_FRONTIER].is_full() && self.spare_blocks() == 0
+    }
+
+    /// Makes the stream's open block able to take a page of the host.
+    ///
+    /// A victim at its rated endurance is not erased again: its pages move once the pool has a
+    /// block to spare for that, and then it is taken out of use.
+    #[inline(never)]
+    fn make_room<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        stream: usize,
+    ) -> Result<(), NoRoom> {
+        let is_scheduled = sink.collects_in_steps();
+        if self.log.is_shaped || is_scheduled {
+            self.log.close_full(books, sink, stream);
+            if !self.log.frontiers[stream].is_full() {
+                return Ok(());
+            }
+        }
+        let is_cached = stream == HOST_FRONTIER && self.log.slc.is_some();
+        if is_scheduled {
+            return self.open_or_wait(books, sink, stream, is_cached);
+        }
+        if self.collection.is_some() {
+            self.finish_at_once(books, sink);
+        }
+        if is_cached {
+            self.make_cached_room(books, sink)
+        } else {
+            self.make_spare(books, sink, Some(stream))
+        }
+    }
+
+    /// Opens a block for the host if one may be taken, and otherwise sees to it that a collection
+    /// that makes room is under way; for sinks that schedule collections.
+    fn open_or_wait<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        stream: usize,
+        is_cached: bool,
+    ) -> Result<(), NoRoom> {
+        if is_cached && self.open_cache_block(books, sink) {
+            self.begun_in_vain = 0;
+            return Ok(());
+        }
+        let media = sink.media();
+        let waits_for_fold = is_cached && self.waits_for_fold(books, media);
+        if waits_for_fold {
+            let _ = self.begin_fold(books, media) || self.begin_collection(books, media);
+        } else if self.spare_blocks() == 0 {
+            self.begin_collection(books, media);
+        }
+        if !waits_for_fold && self.spare_blocks() > 0 {
+            self.begun_in_vain = 0;
+            self.log.open(books, sink, stream, Source::Host);
+            Ok(())
+        } else if self.collection.is_some() {
+            Err(NoRoom::Stalled)
+        } else {
+            Err(NoRoom::WornOut)
+        }
+    }
+
+    /// Whether the host has to wait until a block of the cache is folded. Begins to erase one that
+    /// is empty: that costs an erase, and the write need not wait for it.
+    fn waits_for_fold(&mut self, books: &Books, media: &Media) -> bool {
+        let Some(cache) = &self.log.slc else { return false };
+        let (is_static, folds) = (cache.is_static(), cache.folds());
+        if self.next_is_empty(books) {
+            self.begin_fold(books, media);
+        }
+        let is_folding = self.collection.is_some_and(|it| it.source == Source::Fold);
+        let has_cached = is_folding || self.cached_blocks() > 0;
+        has_cached && (folds || (!is_static && self.spare_blocks() == 0))
+    }
+
+    /// Makes room for the host in a pool with a cache, at once.
+    #[cold]
+    fn make_cached_room<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+    ) -> Result<(), NoRoom> {
+        let cache = self.log.slc.as_ref().expect("the caller has looked");
+        let (is_static, folds) = (cache.is_static(), cache.folds());
+        // Collections at once keep their own account of worn blocks.
+        self.retire_due = false;
+        loop {
+            while self.next_is_empty(books) {
+                self.fold_at_once(books, sink);
+            }
+            if self.open_cache_block(books, sink) {
+                return Ok(());
+            }
+            let has_cached = self.cached_blocks() > 0;
+            if has_cached && folds {
+                if !self.fold_at_once(books, sink) {
+                    self.make_spare(books, sink, None)?;
+                }
+            } else if has_cached && !is_static && !self.has_spare() {
+                self.fold_at_once(books, sink);
+            } else {
+                return self.make_spare(books, sink, Some(HOST_FRONTIER));
+            }
+        }
+    }
+
+    /// Makes sure, at once, that a block more than the reserve is erased, and opens it for a stream
+    /// if one is given.
+    fn make_spare<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        stream: Option<usize>,
+    ) -> Result<(), NoRoom> {
+        let mut worn = Vec::new();
+        let outcome = self.make_spare_beside(books, sink, stream, &mut worn);
+        // The pool could not do without these: they stay as they are.
+        for block in worn {
+            self.log.offer(books, block);
+        }
+        outcome
+    }
+
+    /// As [`Pool::make_spare`]; `worn` holds the victims that wait to be taken out of use.
+    fn make_spare_beside<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        stream: Option<usize>,
+        worn: &mut Vec<u32>,
+    ) -> Result<(), NoRoom> {
+        // Policies that look at few blocks may pick full ones for a while; for ever means there is
+        // no room.
+        let mut tries_left = 1000 + 64 * self.log.states().len() as u64;
+        loop {
+            // Collected pages may have filled a shared open block to its end.
+            if let Some(stream) = stream {
+                self.log.close_full(books, sink, stream);
+            }
+            let spare = self.has_spare();
+            // Collecting a block with pages of both kinds opens two blocks and gives back one.
+            let is_short =
+                self.log.placement.splits(Source::Gc) && self.log.erased.len() < self.reserve;
+            let is_full = stream.is_none_or(|stream| self.log.frontiers[stream].is_full());
+            if spare && !worn.is_empty() {
+                let block = worn.pop().expect("it is not empty");
+                self.collect_at_once(books, sink, BlockId(block), Source::Gc, true);
+            } else if is_full && spare {
+                let Some(stream) = stream else { return Ok(()) };
+                self.log.open(books, sink, stream, Source::Host);
+            } else if is_full || is_short || !worn.is_empty() {
+                let victim = if tries_left > 0 { self.log.choose(books) } else { None };
+                let Some(victim) = victim.filter(|&victim| self.has_room_for(books, victim)) else {
+                    return if is_full { Err(NoRoom::WornOut) } else { Ok(()) };
+                };
+                tries_left -= 1;
+                if sink.media().erase_count(BlockId(victim)) < self.worn_limit {
+                    self.collect_at_once(books, sink, BlockId(victim), Source::Gc, false);
+                    self.level_wear(books, sink);
+                } else {
+                    worn.push(victim);
+                    if self.good_blocks < self.good_blocks_needed() + worn.len() as u32 {
+                        return if is_full { Err(NoRoom::WornOut) } else { Ok(()) };
+                    }
+                }
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether the live pages of a victim are sure to find room; if not, it is a candidate again.
+    /// Only a pool at its end of life lacks it.
+    fn has_room_for(&mut self, books: &Books, victim: u32) -> bool {
+        let free_pages: u32 = self.log.frontiers[..2].iter().map(|it| it.free_pages()).sum();
+        let opens_two = u32::from(books.map.live_count(BlockId(victim))) >= free_pages + 2;
+        let has_room =
+            !self.log.placement.splits(Source::Gc) || self.log.erased.len() > u32::from(opens_two);
+        if !has_room {
+            self.log.offer(books, victim);
+        }
+        has_room
     }
 }

@@ -5,10 +5,8 @@
 //! erase counts (one more for each block that held something), bad blocks, and which blocks are a
 //! cache for good.
 
-use super::dynamic::Balance;
-use super::pool::{BlockState, Pool};
-use super::{Ftl, FtlConfig, PoolSetup};
-use crate::geometry::UNMAPPED;
+use super::pool::Pool;
+use super::{Ftl, FtlConfig, PoolSetup, Route};
 use crate::nand::{CellMode, Media};
 use crate::rng::Rng;
 use crate::units::{BlockId, DieId};
@@ -17,7 +15,7 @@ impl Ftl {
     /// Random choices of the victim policies follow from this seed from now on.
     pub fn reseed(&mut self, seed: u64) {
         for (die, pool) in self.pools.iter_mut().enumerate() {
-            pool.policy.reseed(Rng::stream(seed, &format!("gc.{die}")));
+            pool.log.reseed(Rng::stream(seed, &format!("gc.{die}")));
         }
     }
 
@@ -40,7 +38,7 @@ impl Ftl {
     pub fn successor(&self, config: &FtlConfig, setup: &PoolSetup, media: &Media) -> Self {
         let mut ftl = Self::new(config, setup, media);
         for (die, pool) in (0..).map(DieId).zip(&self.pools) {
-            if let Some(cache) = &pool.slc {
+            if let Some(cache) = &pool.log.slc {
                 let members = Some(&cache.members[..]);
                 ftl.pools[die.0 as usize] = Pool::new(die, config, setup, media, members);
             }
@@ -55,8 +53,7 @@ impl Ftl {
     pub fn purge(&mut self, config: &FtlConfig, setup: &PoolSetup, media: &mut Media) -> u64 {
         let mut erased = 0;
         for block in (0..self.geometry.block_count()).map(BlockId) {
-            let state = self.states[block.0 as usize];
-            if state == BlockState::Bad {
+            if media.is_bad(block) {
                 continue;
             }
             if self.written_pages(block) > 0 {
@@ -64,20 +61,15 @@ impl Ftl {
                 erased += 1;
             }
             media.set_mode(block, CellMode::Native);
-            self.states[block.0 as usize] = BlockState::Erased;
         }
-        self.map.l2p.fill(UNMAPPED);
-        self.map.live.fill(0);
-        self.map.live_counts.fill(0);
-        self.map.mapped_count = 0;
+        self.books.map.reset();
         for (die, pool) in self.pools.iter_mut().enumerate() {
-            let members = pool.slc.as_ref().map(|cache| cache.members.clone());
+            let members = pool.log.slc.as_ref().map(|cache| cache.members.clone());
             *pool = Pool::new(DieId(die as u32), config, setup, media, members.as_deref());
         }
-        self.host_clock = 0;
+        self.books.now = 0;
         self.stalled_die = DieId(0);
-        self.wanted_plane = None;
-        self.balance = Balance::new(config, setup);
+        self.route = Route::new(config, &self.geometry);
         erased
     }
 }

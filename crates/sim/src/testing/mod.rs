@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::device::DeviceConfig;
-use crate::ftl::{FlashSink, Ftl, Layout, NoRoom};
+use crate::ftl::{FlashSink, Ftl, Layout, MoveRun, MoveWay, NoRoom};
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
@@ -87,6 +87,15 @@ impl CheckedFlash {
         assert!(index < pages, "page {ppn:?} of a block of {pages} pages");
     }
 
+    /// Programs a page of this version.
+    fn store(&mut self, ppn: Ppn, lpn: Lpn, version: u64) {
+        self.take_page(ppn);
+        assert!(!self.is_parity(ppn), "data in the parity page {ppn:?}");
+        self.contents[self.geometry.page_slot(ppn)] = version;
+        self.newest.insert(lpn, ppn);
+        self.media.program(ppn, lpn);
+    }
+
     /// Decides whether the FTL is to leave collections to [`Ftl::step_collection`].
     pub fn collect_in_steps(&mut self, in_steps: bool) {
         assert!(!self.erasing.contains(&true), "an erase is not over");
@@ -126,18 +135,9 @@ impl FlashSink for CheckedFlash {
     }
 
     fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source) {
-        self.take_page(ppn);
-        assert!(!self.is_parity(ppn), "data in the parity page {ppn:?}");
-        let version = if source == Source::Host {
-            self.version += 1;
-            self.version
-        } else {
-            let old = self.newest[&lpn];
-            self.contents[self.geometry.page_slot(old)]
-        };
-        self.contents[self.geometry.page_slot(ppn)] = version;
-        self.newest.insert(lpn, ppn);
-        self.media.program(ppn, lpn);
+        assert_eq!(source, Source::Host, "moved pages come from somewhere");
+        self.version += 1;
+        self.store(ppn, lpn, self.version);
     }
 
     fn program_run(&mut self, first: Ppn, lpns: &[u32], source: Source) {
@@ -172,19 +172,28 @@ impl FlashSink for CheckedFlash {
         self.loads[die.0 as usize]
     }
 
-    fn copy_run(&mut self, victim: BlockId, first: Ppn, lpns: &[u32], source: Source) {
-        let target = self.geometry.block_of(first);
+    fn move_run(&mut self, run: &MoveRun<'_>) {
+        let MoveRun { victim, page_indices, first, lpns, source, way } = *run;
+        assert_eq!(page_indices.len(), lpns.len(), "pages without an owner");
         let depth = self.media.copyback_depth(victim);
-        assert!(depth < self.copyback_limit, "{depth} copies of {victim:?} without correction");
-        for (ppn, &lpn) in (first.0..).map(Ppn).zip(lpns) {
-            let old = self.newest[&Lpn(lpn)];
-            assert_eq!(self.geometry.block_of(old), victim, "the page to copy lies elsewhere");
-            let planes = [old, ppn].map(|page| self.geometry.plane_of(page));
-            assert_eq!(planes[0], planes[1], "a copy from {old:?} to {ppn:?}, another plane");
-            self.program(ppn, Lpn(lpn), source);
+        let origin = self.geometry.first_page(victim).0;
+        for ((ppn, index), &lpn) in (first.0..).map(Ppn).zip(page_indices).zip(lpns) {
+            let old = Ppn(origin + index);
+            assert_eq!(self.newest.get(&Lpn(lpn)), Some(&old), "{old:?} is not the newest copy");
+            if way == MoveWay::Inside {
+                let planes = [old, ppn].map(|page| self.geometry.plane_of(page));
+                assert_eq!(planes[0], planes[1], "a copy from {old:?} to {ppn:?}, another plane");
+            }
+            assert_ne!(source, Source::Host, "the host moves no pages");
+            let version = self.contents[self.geometry.page_slot(old)];
+            self.store(ppn, Lpn(lpn), version);
         }
-        self.media.note_copyback(victim, target);
-        assert!(self.media.copyback_depth(target) > depth);
+        if way == MoveWay::Inside {
+            assert!(depth < self.copyback_limit, "{depth} copies of {victim:?} uncorrected");
+            let target = self.geometry.block_of(first);
+            self.media.note_copyback(victim, target);
+            assert!(self.media.copyback_depth(target) > depth);
+        }
     }
 
     fn program_filler(&mut self, ppn: Ppn, source: Source) {

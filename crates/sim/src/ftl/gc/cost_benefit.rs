@@ -85,6 +85,13 @@ impl GcPolicy for CostBenefit {
         }
     }
 
+    fn heard_limit(&self) -> u16 {
+        match self.age {
+            Age::SinceClose => 0,
+            Age::SinceInvalidation => u16::MAX,
+        }
+    }
+
     fn choose(&mut self, view: &BlockView) -> Option<u32> {
         let mut best = None;
         let mut best_score = -1.0;

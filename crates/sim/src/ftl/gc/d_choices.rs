@@ -59,6 +59,10 @@ impl GcPolicy for DChoices {
 
     fn invalidated(&mut self, _block: u32, _live_count: u16, _died: u16, _now: u64) {}
 
+    fn heard_limit(&self) -> u16 {
+        0
+    }
+
     fn choose(&mut self, view: &BlockView) -> Option<u32> {
         let members = self.candidates.members();
         if members.is_empty() {

@@ -37,6 +37,10 @@ impl GcPolicy for Fifo {
 
     fn invalidated(&mut self, _block: u32, _live_count: u16, _died: u16, _now: u64) {}
 
+    fn heard_limit(&self) -> u16 {
+        0
+    }
+
     fn choose(&mut self, _view: &BlockView) -> Option<u32> {
         self.order.pop_front()
     }

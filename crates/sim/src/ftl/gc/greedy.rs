@@ -191,6 +191,10 @@ impl GcPolicy for Greedy {
         }
     }
 
+    fn heard_limit(&self) -> u16 {
+        self.listed_limit as u16
+    }
+
     fn choose(&mut self, view: &BlockView) -> Option<u32> {
         if self.listed_count == 0 {
             self.raise_limit(view);

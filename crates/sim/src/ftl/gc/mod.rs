@@ -59,6 +59,12 @@ pub trait GcPolicy: Send {
     /// candidate yet.
     fn invalidated(&mut self, block: u32, live_count: u16, died: u16, now: u64);
 
+    /// Deaths that leave more live pages than this need not be told; asked after
+    /// [`GcPolicy::choose`] and [`GcPolicy::restore`], until when it must hold.
+    fn heard_limit(&self) -> u16 {
+        u16::MAX
+    }
+
     /// The next victim, which is no candidate any more; `None` without candidates.
     fn choose(&mut self, view: &BlockView) -> Option<u32>;
 

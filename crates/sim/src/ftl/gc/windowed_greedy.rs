@@ -59,6 +59,10 @@ impl GcPolicy for WindowedGreedy {
 
     fn invalidated(&mut self, _block: u32, _live_count: u16, _died: u16, _now: u64) {}
 
+    fn heard_limit(&self) -> u16 {
+        0
+    }
+
     fn choose(&mut self, view: &BlockView) -> Option<u32> {
         let position = (0..self.window.len())
             .min_by_key(|&position| view.live_counts[self.window[position] as usize])?;

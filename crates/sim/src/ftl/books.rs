@@ -1,0 +1,24 @@
+//! What every pool writes to while it works: the map, the counters and the clock of host writes.
+//!
+//! A pool has no hold on them; they are lent to it for each call. Pools that shared no logical page
+//! could be given books of their own and work side by side.
+
+use super::map::Map;
+use super::sink::FtlCounters;
+use crate::op::Source;
+
+/// See the module.
+pub(crate) struct Books {
+    pub(crate) map: Map,
+    pub(crate) counters: FtlCounters,
+    /// Host page writes so far: the clock of block ages.
+    pub(crate) now: u64,
+}
+
+impl Books {
+    /// Counts pages that a collection reads and programs elsewhere.
+    pub(crate) fn count_moves(&mut self, source: Source, page_count: u64) {
+        self.counters.reads[source as usize] += page_count;
+        self.counters.programs[source as usize] += page_count;
+    }
+}

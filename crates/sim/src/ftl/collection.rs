@@ -1,0 +1,33 @@
+//! A collection under way, and what a step of it has done.
+
+use crate::op::Source;
+use crate::units::BlockId;
+
+/// A victim on its way to being erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Collection {
+    pub(crate) victim: BlockId,
+    pub(crate) source: Source,
+    /// No page before this index is live.
+    pub(crate) next_page: u32,
+    /// Whether the block is worn and will be taken out of use instead of erased.
+    pub(crate) retires: bool,
+    /// Whether all its pages are read before the first is placed: it is carried out at once.
+    pub(crate) is_whole: bool,
+    /// Present when its erase was emitted: the erase count, this erase included.
+    pub(crate) erase_count: Option<u32>,
+}
+
+/// What a step of a collection has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepOutcome {
+    /// So many pages were moved; more are left.
+    Moved(u32),
+    /// No live page is left, and the erase of the block was emitted:
+    /// [`Ftl::finish_collection`](super::Ftl::finish_collection) is due when it is over.
+    Emptied(BlockId),
+    /// No live page is left, and the worn block was taken out of use: the collection is over.
+    Retired(BlockId),
+    /// Nothing can be moved now: no collection is under way, or its erase is.
+    Stuck,
+}

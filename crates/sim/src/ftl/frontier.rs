@@ -1,0 +1,111 @@
+//! What a block is used for, and which open block a page goes to.
+//!
+//! ```text
+//! frontier (stream)      single     host_gc         hot_cold
+//! 0                      all        host            hot
+//! 1                      -          moved           cold
+//! 2                      data moved by static wear leveling
+//! ```
+
+use super::config::WriteFrontiers;
+use crate::geometry::{Geometry, UNMAPPED};
+use crate::op::Source;
+use crate::units::{BlockId, Lpn, Ppn};
+
+/// What a block is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum BlockState {
+    Erased = 0,
+    Open = 1,
+    Closed = 2,
+    Bad = 3,
+    /// Under collection: no candidate any more.
+    Victim = 4,
+    /// Its erase was emitted and is not over.
+    Erasing = 5,
+    /// Written to its end at one bit per cell, and waiting to be folded.
+    Cached = 6,
+}
+
+/// An open block and the next page to program; `next == limit` when there is no room before the
+/// next parity page or the end of the block, or when there is no open block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frontier {
+    pub(crate) next: u32,
+    pub(crate) limit: u32,
+}
+
+impl Frontier {
+    pub(crate) const NONE: Self = Self { next: UNMAPPED, limit: UNMAPPED };
+
+    #[inline]
+    pub(crate) fn is_full(self) -> bool {
+        self.next == self.limit
+    }
+
+    /// Pages that it takes before its parity page or end.
+    #[inline]
+    pub(crate) fn free_pages(self) -> u32 {
+        self.limit - self.next
+    }
+
+    pub(crate) fn exists(self) -> bool {
+        self.limit != UNMAPPED
+    }
+
+    /// The open block, if there is one.
+    pub(crate) fn block(self, geometry: &Geometry) -> Option<BlockId> {
+        // Data never ends at the first page of a block, so the page before the limit is in it.
+        self.exists().then(|| geometry.block_of(Ppn(self.limit - 1)))
+    }
+}
+
+/// Index of an open block of a pool: up to two by stream, and the one of wear leveling.
+pub(crate) const FRONTIER_COUNT: usize = 3;
+/// The open block of host writes.
+pub(crate) const HOST_FRONTIER: usize = 0;
+const WEAR_FRONTIER: usize = 2;
+
+/// Which open block a page goes to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placement {
+    host_gc: bool,
+    /// Logical pages below this one are hot, for the oracle; 0 without it.
+    hot_limit: u32,
+}
+
+impl Placement {
+    pub(crate) fn new(frontiers: &WriteFrontiers, logical_pages: u32) -> Self {
+        let hot_limit = match frontiers {
+            WriteFrontiers::HotCold(oracle) => {
+                (f64::from(logical_pages) * oracle.fraction).round() as u32
+            }
+            _ => 0,
+        };
+        Self { host_gc: matches!(frontiers, WriteFrontiers::HostGc(_)), hot_limit }
+    }
+
+    /// The open block of a page that the host writes.
+    #[inline]
+    pub(crate) fn host_stream(self, lpn: Lpn) -> usize {
+        // Without the oracle the limit is 0, and no page lies below it.
+        usize::from(self.hot_limit != 0 && lpn.0 >= self.hot_limit)
+    }
+
+    #[inline]
+    pub(crate) fn stream(self, lpn: Lpn, source: Source) -> usize {
+        if source == Source::Wear {
+            WEAR_FRONTIER
+        } else if self.hot_limit != 0 {
+            usize::from(lpn.0 >= self.hot_limit)
+        } else {
+            usize::from(self.host_gc && source != Source::Host)
+        }
+    }
+
+    /// Whether pages of one collection can go to different open blocks.
+    pub(crate) fn splits(self, source: Source) -> bool {
+        self.hot_limit != 0 && source != Source::Wear
+    }
+}

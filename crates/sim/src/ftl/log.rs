@@ -1,0 +1,367 @@
+//! The blocks of one die and their life: erased, open, closed, and erased again.
+//!
+//! ```text
+//! erased ──open──► open: pages are placed ──close──► closed: a candidate of the victim policy
+//!    ▲                │  (its stretch of data ends at parity pages)         │ choose
+//!    └── erase ───────┴──────────── pages moved out ◄── victim ◄────────────┘
+//! ```
+//! The log knows where the next page goes and which blocks may be collected. It does not decide
+//! when to collect; that is the pool's.
+
+use super::books::Books;
+use super::config::{FtlConfig, WearConfig};
+use super::erased::{ErasedBlocks, OpenOrder};
+use super::frontier::{BlockState, Frontier, Placement, FRONTIER_COUNT};
+use super::gc::{BlockView, BuildContext, GcPolicy};
+use super::layout::Layout;
+use super::map::{Map, Moving};
+use super::setup::PoolSetup;
+use super::sink::{FlashSink, MoveRun, MoveWay};
+use super::slc::SlcCache;
+use crate::geometry::Geometry;
+use crate::nand::{CellMode, Media};
+use crate::op::Source;
+use crate::rng::Rng;
+use crate::units::{BlockId, DieId, Lpn, Ppn};
+
+/// See the module.
+pub(crate) struct Log {
+    pub(crate) geometry: Geometry,
+    pub(crate) layout: Layout,
+    /// Whether some pages of a block take no data, or not in every mode.
+    pub(crate) is_shaped: bool,
+    pub(crate) die: DieId,
+    first_block: u32,
+    /// What each block of the die is used for.
+    states: Vec<BlockState>,
+    pub(crate) frontiers: [Frontier; FRONTIER_COUNT],
+    pub(crate) erased: ErasedBlocks,
+    pub(crate) placement: Placement,
+    policy: Box<dyn GcPolicy>,
+    /// Deaths that leave more live pages than this are nothing to the policy.
+    heard_limit: u16,
+    /// Blocks of one bit per cell.
+    pub(crate) slc: Option<SlcCache>,
+    /// Plane in which the next block of moved pages is best opened.
+    pub(crate) wanted_plane: Option<u32>,
+}
+
+impl Log {
+    /// The log of a die, with every good block of the media erased and none open. `cache` names the
+    /// blocks that are cache for good, where that was decided before.
+    pub(crate) fn new(
+        die: DieId,
+        config: &FtlConfig,
+        setup: &PoolSetup,
+        media: &Media,
+        cache: Option<&[u32]>,
+    ) -> Self {
+        let geometry = setup.geometry;
+        let first_block = die.0 * geometry.blocks_per_die;
+        let blocks = first_block..first_block + geometry.blocks_per_die;
+        let all_good = || blocks.clone().filter(|&block| !media.is_bad(BlockId(block)));
+        let slc = SlcCache::new(&config.slc_cache, setup, all_good(), cache);
+        let order = match config.wear_leveling {
+            WearConfig::None(_) => OpenOrder::FirstErased,
+            WearConfig::Dynamic(_) | WearConfig::Static(_) => OpenOrder::LeastWorn,
+        };
+        let mut erased = ErasedBlocks::new(order);
+        let is_cache = |block| slc.as_ref().is_some_and(|cache| cache.members.contains(&block));
+        for block in all_good().filter(|&block| !is_cache(block)) {
+            erased.push(block, media.erase_count(BlockId(block)));
+        }
+        let policy = config.gc_policy.build(BuildContext {
+            block_count: geometry.blocks_per_die,
+            pages_per_block: setup.layout.data_pages(die, CellMode::Native) as u16,
+            rng: Rng::stream(setup.seed, &format!("gc.{}", die.0)),
+        });
+        let state_of = |block| {
+            if media.is_bad(BlockId(block)) {
+                BlockState::Bad
+            } else {
+                BlockState::Erased
+            }
+        };
+        Self {
+            geometry,
+            layout: setup.layout,
+            is_shaped: setup.layout != Layout::plain(&geometry),
+            die,
+            first_block,
+            states: blocks.clone().map(state_of).collect(),
+            frontiers: [Frontier::NONE; FRONTIER_COUNT],
+            erased,
+            placement: Placement::new(&config.write_frontiers, setup.logical_pages),
+            heard_limit: policy.heard_limit(),
+            policy,
+            slc,
+            wanted_plane: None,
+        }
+    }
+
+    /// The blocks of the die.
+    pub(crate) fn blocks(&self) -> std::ops::Range<u32> {
+        self.first_block..self.first_block + self.states.len() as u32
+    }
+
+    pub(crate) fn state(&self, block: BlockId) -> BlockState {
+        self.states[(block.0 - self.first_block) as usize]
+    }
+
+    pub(crate) fn set_state(&mut self, block: BlockId, state: BlockState) {
+        self.states[(block.0 - self.first_block) as usize] = state;
+    }
+
+    /// What the blocks are used for.
+    pub(crate) fn states(&self) -> &[BlockState] {
+        &self.states
+    }
+
+    /// One past the last written page of a block.
+    pub(crate) fn written_limit(&self, block: BlockId) -> u32 {
+        let first = self.geometry.first_page(block).0;
+        match self.state(block) {
+            BlockState::Erased | BlockState::Erasing | BlockState::Bad => first,
+            BlockState::Closed | BlockState::Victim | BlockState::Cached => {
+                first + self.geometry.pages_per_block
+            }
+            BlockState::Open => {
+                let is_here = |frontier: &&Frontier| frontier.block(&self.geometry) == Some(block);
+                let open = self.frontiers.iter().find(is_here);
+                open.map_or(first, |frontier| frontier.next)
+            }
+        }
+    }
+
+    /// The place of the next page of a stream whose frontier is not full.
+    #[inline]
+    pub(crate) fn next_page(&mut self, stream: usize) -> Ppn {
+        let frontier = &mut self.frontiers[stream];
+        let ppn = Ppn(frontier.next);
+        frontier.next += 1;
+        ppn
+    }
+
+    /// Pages of this die died; `live_count` are left in their block.
+    #[inline]
+    pub(crate) fn note_dead(&mut self, block: BlockId, live_count: u16, died: u16, now: u64) {
+        if live_count <= self.heard_limit {
+            self.policy.invalidated(block.0 - self.first_block, live_count, died, now);
+        }
+    }
+
+    /// Goes on behind a full stretch of a stream's open block: programs its parity page, or closes
+    /// the block at its end.
+    pub(crate) fn close_full<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        stream: usize,
+    ) {
+        let frontier = self.frontiers[stream];
+        if !frontier.exists() || !frontier.is_full() {
+            return;
+        }
+        if self.is_shaped {
+            return self.close_shaped(books, sink, stream);
+        }
+        self.frontiers[stream] = Frontier::NONE;
+        self.close(books, self.geometry.block_of(Ppn(frontier.limit - 1)));
+    }
+
+    /// As `close_full`, where not all pages take data.
+    #[inline(never)]
+    fn close_shaped<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S, stream: usize) {
+        let frontier = self.frontiers[stream];
+        let block = frontier.block(&self.geometry).expect("the caller has found it");
+        let first = self.geometry.first_page(block).0;
+        let mode = sink.media().mode(block);
+        let end = first + self.layout.pages(mode);
+        let mut next = frontier.limit;
+        if self.layout.is_striped() {
+            books.counters.programs[Source::Parity as usize] += 1;
+            sink.program_filler(Ppn(next), Source::Parity);
+            next += 1;
+        }
+        if next < end {
+            let limit = first + self.layout.data_limit(self.die, mode, next - first);
+            self.frontiers[stream] = Frontier { next, limit };
+            return;
+        }
+        self.frontiers[stream] = Frontier::NONE;
+        if mode == CellMode::Slc {
+            self.set_state(block, BlockState::Cached);
+            let cache = self.slc.as_mut().expect("only a cache opens such blocks");
+            cache.cached.push_back(block.0);
+        } else {
+            self.close(books, block);
+        }
+    }
+
+    /// A block was written to its end: it is a candidate from now on.
+    fn close(&mut self, books: &Books, block: BlockId) {
+        self.set_state(block, BlockState::Closed);
+        self.offer(books, block.0);
+    }
+
+    /// A closed block is a candidate, or is one again.
+    pub(crate) fn offer(&mut self, books: &Books, block: u32) {
+        let live_count = books.map.live_count(BlockId(block));
+        self.policy.closed(block - self.first_block, live_count, books.now);
+    }
+
+    /// The policy's victim, which is no candidate any more.
+    pub(crate) fn choose(&mut self, books: &Books) -> Option<u32> {
+        let view = BlockView {
+            live_counts: books.map.live_counts(self.first_block, self.states.len() as u32),
+            pages_per_block: self.layout.pages(CellMode::Native) as u16,
+            now: books.now,
+        };
+        let victim = self.policy.choose(&view);
+        self.heard_limit = self.policy.heard_limit();
+        victim.map(|block| block + self.first_block)
+    }
+
+    /// Takes the closed block with the lowest erase count out of the candidates, if that is below
+    /// `limit`.
+    pub(crate) fn take_least_worn(&mut self, map: &Map, media: &Media, limit: f64) -> Option<u32> {
+        let block = self
+            .blocks()
+            .filter(|&block| self.state(BlockId(block)) == BlockState::Closed)
+            .min_by_key(|&block| media.erase_count(BlockId(block)))?;
+        let lags = f64::from(media.erase_count(BlockId(block))) < limit;
+        lags.then(|| {
+            self.policy.remove(block - self.first_block, map.live_count(BlockId(block)));
+            block
+        })
+    }
+
+    /// Opens the next erased block.
+    pub(crate) fn open<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        stream: usize,
+        source: Source,
+    ) {
+        let popped = match (source, self.wanted_plane) {
+            (Source::Wear, _) => self.erased.pop_most_worn(),
+            (_, Some(plane)) => {
+                let geometry = self.geometry;
+                let plane_of = |block| geometry.plane_of(geometry.first_page(BlockId(block)));
+                self.erased.pop_preferring(|block| plane_of(block) == plane)
+            }
+            _ => self.erased.pop(),
+        };
+        let block = popped.expect("the reserve holds a block for every open block of a collection");
+        self.open_block(books, sink, stream, BlockId(block), CellMode::Native);
+    }
+
+    /// Opens an erased block that was taken out of its list.
+    pub(crate) fn open_block<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        stream: usize,
+        block: BlockId,
+        mode: CellMode,
+    ) {
+        self.set_state(block, BlockState::Open);
+        books.map.fill(block);
+        let next = self.geometry.first_page(block).0;
+        let mut limit = next + self.geometry.pages_per_block;
+        if self.is_shaped {
+            sink.set_mode(block, mode);
+            limit = next + self.shape(&mut books.map, block, mode);
+        }
+        self.frontiers[stream] = Frontier { next, limit };
+    }
+
+    /// Marks the pages of an opened block that take no data as dead; returns where its first
+    /// stretch of data ends.
+    #[inline(never)]
+    fn shape(&self, map: &mut Map, block: BlockId, mode: CellMode) -> u32 {
+        let first = self.geometry.first_page(block).0;
+        let pages = self.layout.pages(mode);
+        if pages < self.geometry.pages_per_block {
+            map.kill_run(Ppn(first + pages), self.geometry.pages_per_block - pages);
+        }
+        let first_limit = self.layout.data_limit(self.die, mode, 0);
+        let mut parity = first_limit;
+        while parity < pages {
+            map.kill(Ppn(first + parity));
+            if parity + 1 == pages {
+                break;
+            }
+            parity = self.layout.data_limit(self.die, mode, parity + 1);
+        }
+        first_limit
+    }
+
+    /// Makes the open block of a stream of moved pages able to take one.
+    #[inline]
+    pub(crate) fn make_ready<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        stream: usize,
+        source: Source,
+    ) {
+        if self.frontiers[stream].is_full() {
+            self.close_full(books, sink, stream);
+            if self.frontiers[stream].is_full() {
+                self.open(books, sink, stream, source);
+            }
+        }
+    }
+
+    /// Places pages of a victim in the open blocks of their streams, over the bus.
+    pub(crate) fn place<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        victim: BlockId,
+        moving: &Moving,
+        source: Source,
+    ) {
+        // Where neighbours may go to different blocks, each is a run of its own.
+        let longest = if self.placement.splits(source) { 1 } else { usize::MAX };
+        let mut pages = &moving.page_indices[..];
+        let mut lpns = &moving.lpns[..];
+        while let Some(&lpn) = lpns.first() {
+            let stream = self.placement.stream(Lpn(lpn), source);
+            self.make_ready(books, sink, stream, source);
+            let frontier = &mut self.frontiers[stream];
+            let first = Ppn(frontier.next);
+            let count = longest.min(lpns.len()).min(frontier.free_pages() as usize);
+            frontier.next += count as u32;
+            books.map.rebind_run(&lpns[..count], first);
+            sink.move_run(&MoveRun {
+                victim,
+                page_indices: &pages[..count],
+                first,
+                lpns: &lpns[..count],
+                source,
+                way: MoveWay::Bus,
+            });
+            (pages, lpns) = (&pages[count..], &lpns[count..]);
+        }
+    }
+
+    /// Random choices of the victim policy follow from this stream from now on.
+    pub(crate) fn reseed(&mut self, rng: Rng) {
+        self.policy.reseed(rng);
+    }
+
+    /// The candidates, as numbers for a device image.
+    pub(crate) fn save_candidates(&self) -> Vec<u64> {
+        self.policy.save()
+    }
+
+    /// Restores what [`Log::save_candidates`] gave; false: it is of another policy.
+    pub(crate) fn restore_candidates(&mut self, numbers: &[u64]) -> bool {
+        let fits = self.policy.restore(numbers);
+        self.heard_limit = self.policy.heard_limit();
+        fits
+    }
+}

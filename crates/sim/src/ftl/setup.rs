@@ -1,0 +1,48 @@
+//! What all pools of a drive are built with, and the arithmetic of their blocks.
+
+use super::config::FtlConfig;
+use super::layout::Layout;
+use crate::geometry::Geometry;
+use crate::nand::CellMode;
+use crate::units::DieId;
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub struct PoolSetup {
+    /// The shape of the drive.
+    pub geometry: Geometry,
+    /// Logical pages of the drive.
+    pub logical_pages: u32,
+    /// Erased blocks that GC keeps, in the whole drive.
+    pub reserve_blocks: u32,
+    /// Erase count at which a block is taken out of use; `u32::MAX` for never.
+    pub worn_limit: u32,
+    /// The same for blocks that are cache for good.
+    pub slc_worn_limit: u32,
+    /// Which pages of a block take data.
+    pub layout: Layout,
+    /// The run's seed.
+    pub seed: u64,
+}
+
+impl PoolSetup {
+    /// The share of the reserve that a die keeps.
+    pub fn reserve_of(&self, die: DieId) -> u32 {
+        let dies = self.geometry.die_count;
+        self.reserve_blocks / dies + u32::from(die.0 < self.reserve_blocks % dies)
+    }
+
+    /// Blocks of a die that hold no live pages when it is as full as it may be: reserve, its other
+    /// open blocks, and one block of slack for collection to win.
+    pub(crate) fn idle_blocks_of(&self, die: DieId, config: &FtlConfig) -> u32 {
+        self.reserve_of(die) + config.extra_frontiers() + 1
+    }
+
+    /// Good blocks without which a die cannot work: those for its logical pages, and those that
+    /// hold none.
+    pub fn good_blocks_min(&self, die: DieId, config: &FtlConfig) -> u32 {
+        let logical = self.geometry.logical_pages_of(die, self.logical_pages);
+        let data_blocks = logical.div_ceil(self.layout.data_pages(die, CellMode::Native));
+        self.idle_blocks_of(die, config) + data_blocks
+    }
+}

@@ -1,0 +1,112 @@
+//! Where the operations of the firmware go, and what is counted of them.
+//!
+//! The FTL says *what* happens to *which* page and in which order on each die; a [`FlashSink`]
+//! decides what that costs: nothing (the untimed executor), time (the timed one), or a check of the
+//! rules of NAND (`testing`). A moved page is announced with the place that it comes from, so that
+//! a sink that keeps contents can move them.
+
+use crate::geometry::UNMAPPED;
+use crate::nand::{CellMode, Media};
+use crate::op::{Source, SOURCE_COUNT};
+use crate::units::{BlockId, DieId, Lpn, Ppn};
+
+/// Which way moved pages take to their new place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoveWay {
+    /// Through the controller, which corrects them; `read_pages` or `read_live` has read them.
+    Bus,
+    /// Inside the die, from register to array, errors and all; no read is announced.
+    Inside,
+}
+
+/// Pages of a victim that go to consecutive pages of an open block.
+#[derive(Clone, Copy, Debug)]
+pub struct MoveRun<'a> {
+    /// The block that they leave.
+    pub victim: BlockId,
+    /// Their indices in it.
+    pub page_indices: &'a [u32],
+    /// Where the first of them goes.
+    pub first: Ppn,
+    /// Their logical pages.
+    pub lpns: &'a [u32],
+    /// Why they move.
+    pub source: Source,
+    /// How they move.
+    pub way: MoveWay,
+}
+
+/// Where the FTL's flash operations go.
+///
+/// Who calls: the FTL, in the order in which the operations must happen on each die. The media must
+/// hold what was programmed as soon as `program` or `move_run` returns.
+pub trait FlashSink {
+    /// The flash as it is after all operations so far.
+    fn media(&self) -> &Media;
+    /// A page is read.
+    fn read(&mut self, ppn: Ppn, source: Source);
+    /// The `page_count` live pages of a block are read, one after the other.
+    fn read_live(&mut self, block: BlockId, page_count: u32, source: Source);
+    /// As `read_live`, for some of the live pages, by their index in the block.
+    fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source);
+    /// A page is programmed.
+    fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source);
+    /// Consecutive pages of a block are programmed.
+    fn program_run(&mut self, first: Ppn, lpns: &[u32], source: Source);
+    /// Pages of a block that is collected are programmed elsewhere.
+    fn move_run(&mut self, run: &MoveRun<'_>);
+    /// A block is erased; returns its erase count.
+    fn erase(&mut self, block: BlockId, source: Source) -> u32;
+    /// A worn block is taken out of use.
+    fn retire(&mut self, block: BlockId);
+    /// An erased block will be written so densely from now on.
+    fn set_mode(&mut self, block: BlockId, mode: CellMode);
+
+    /// Whether the owner of the sink schedules collections itself, in steps: then a write without
+    /// room is refused as [`NoRoom::Stalled`] instead of collecting on the spot.
+    #[inline]
+    fn collects_in_steps(&self) -> bool {
+        false
+    }
+
+    /// Work that waits for a die, in any unit; the allocation that is `dynamic` prefers the least.
+    #[inline]
+    fn load(&self, _die: DieId) -> u32 {
+        0
+    }
+
+    /// Whether it matters which pages of a block are read.
+    fn tells_pages(&self) -> bool {
+        false
+    }
+
+    /// A page that holds no logical page is programmed: parity.
+    fn program_filler(&mut self, ppn: Ppn, source: Source) {
+        self.program(ppn, Lpn(UNMAPPED), source);
+    }
+}
+
+/// Why a write found no room. A modelled condition, not a bug; nothing was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRoom {
+    /// A collection that is under way will make room: the write is to be tried again when a block
+    /// of its die was erased. Only with sinks that collect in steps.
+    Stalled,
+    /// The pool has no block left to write to: the drive takes no more writes.
+    WornOut,
+}
+
+/// Flash operations by [`Source`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FtlCounters {
+    /// Pages programmed.
+    pub programs: [u64; SOURCE_COUNT],
+    /// Pages read.
+    pub reads: [u64; SOURCE_COUNT],
+    /// Blocks erased.
+    pub erases: [u64; SOURCE_COUNT],
+    /// Blocks taken out of use at their rated endurance.
+    pub retired_blocks: u64,
+    /// Pages moved inside their die; they are counted among reads and programs too.
+    pub copyback_pages: u64,
+}
