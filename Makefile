@@ -12,7 +12,7 @@ SOURCES := $(shell find crates python pyproject.toml Cargo.toml Cargo.lock READM
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH
 
-.PHONY: help demo test system check rust-lint python-lint fmt generate bench fuzz clean
+.PHONY: help demo test test-long system check rust-lint python-lint fmt generate bench fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -20,14 +20,17 @@ help: ## this list
 demo: .venv/installed ## install, then run the main job
 	$(BIN)/opennandlab benchmark --workload W2 --config tlc_standard
 
-test: .venv/installed .venv/dev system ## all tests, Python's against the installed wheel
+test: .venv/installed .venv/dev system ## the tests, Python's against the installed wheel
 	cargo test --locked --all-features
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile -m 'not long'
+
+test-long: .venv/installed .venv/dev system ## the tests that take minutes and rarely fail
+	$(BIN)/pytest -n 2 --dist loadfile -m long
 
 system: ## install fio, an NBD server and a browser for the tests that need them
 	python3 tools/system.py
 
-check: rust-lint python-lint test ## what CI runs: formats, lints, types, tidy, tests
+check: rust-lint python-lint test test-long ## what CI runs: formats, lints, types, tidy, all tests
 
 rust-lint: ## format and lints of the Rust code
 	cargo fmt --all --check
