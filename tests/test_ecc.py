@@ -19,8 +19,9 @@ from opennandlab import _core, ecc
 from opennandlab.ecc.channels import Channel, parse_points
 from opennandlab.ecc.codes import Code, Decoder
 from opennandlab.ecc.engine import Engine
+from opennandlab.ecc.point import Point
 from opennandlab.ecc.strata import estimate
-from opennandlab.ecc.tally import Point, Tally
+from opennandlab.ecc.tally import Tally
 from opennandlab.errors import ConfigError, ResultError
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "ecc"

@@ -31,14 +31,13 @@ if TYPE_CHECKING:
         ConfigError,
         ImageError,
         InternalError,
-        Interrupted,
         OpenNandLabError,
         OutputError,
         ResultError,
         TraceError,
         WriteError,
     )
-    from opennandlab.result import Result, load
+    from opennandlab.result import Interrupted, Result, load
     from opennandlab.run import Simulation, benchmark, replay
     from opennandlab.slices import Progress
     from opennandlab.verification import verify
@@ -49,7 +48,7 @@ _HOMES = {
     "DeviceConfig": "config",
     "ImageError": "errors",
     "InternalError": "errors",
-    "Interrupted": "errors",
+    "Interrupted": "result",
     "OpenNandLabError": "errors",
     "OutputError": "errors",
     "Progress": "slices",

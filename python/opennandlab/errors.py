@@ -8,11 +8,6 @@ exception.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from opennandlab.result import Result
-
 
 # A value is quoted up to this length, a whole message up to that one.
 QUOTED_MAX = 60
@@ -119,16 +114,3 @@ class WriteError(OutputError):
 
 class InternalError(OpenNandLabError):
     """A broken invariant of the simulator: our bug, never the user's."""
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C in the middle of a run. A `KeyboardInterrupt`, so that loops over runs end too.
-
-    Args:
-        result: What had been measured until then, marked `partial`; None when nothing had.
-    """
-
-    def __init__(self, result: Result | None) -> None:
-        """Carry the part that is done."""
-        super().__init__("interrupted")
-        self.result = result

@@ -269,6 +269,19 @@ class Result:
         )
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in the middle of a run. A `KeyboardInterrupt`, so that loops over runs end too.
+
+    Args:
+        result: What had been measured until then, marked `partial`; None when nothing had.
+    """
+
+    def __init__(self, result: Result | None) -> None:
+        """Carry the part that is done."""
+        super().__init__("interrupted")
+        self.result = result
+
+
 def load(path: str | Path) -> Result:
     """Read a result file; see `Result.load`."""
     return Result.load(path)

@@ -33,7 +33,6 @@ from opennandlab.errors import (
     DocumentError,
     ImageError,
     InternalError,
-    Interrupted,
     TraceError,
 )
 from opennandlab.files import write_atomically
@@ -41,7 +40,7 @@ from opennandlab.history import History, Past
 from opennandlab.memory import available_beside, available_bytes, check_memory
 from opennandlab.observation import Observation, Timeline, window_of
 from opennandlab.prediction import fills, predicted_waf
-from opennandlab.result import Result, assemble
+from opennandlab.result import Interrupted, Result, assemble
 from opennandlab.slices import Clock, Watcher, iter_run
 from opennandlab.summary import size
 

@@ -1,8 +1,11 @@
 """What the commands of `ecc` print for a person."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opennandlab.cli import _terminal as terminal
+
+if TYPE_CHECKING:
+    from opennandlab.documents.ecc import CurveDocument
 
 
 def table(head: list[str], body: list[list[str]]) -> None:
@@ -17,34 +20,34 @@ def table(head: list[str], body: list[list[str]]) -> None:
     terminal.stdout().print(shown)
 
 
-def show_curve(document: dict[str, Any]) -> None:
+def show_curve(document: "CurveDocument") -> None:
     """Print the points of a curve."""
     from opennandlab.ecc.curves import table_head, table_rows
 
     console = terminal.stdout()
-    settings = document["decoder_settings"] or {}
+    settings = document.decoder_settings or {}
     words = [f"{key} {value}" for key, value in settings.items() if key != "algorithm"]
     console.print(
-        f"{document['code']} ({document['code_bits']}, {document['info_bits']}), rate "
-        f"{document['rate']:.4f}, on {document['channel']}; "
-        f"{', '.join([document['decoder'], *words])}; seed {document['seed']}",
+        f"{document.code} ({document.code_bits}, {document.info_bits}), rate "
+        f"{document.rate:.4f}, on {document.channel}; "
+        f"{', '.join([document.decoder, *words])}; seed {document.seed}",
         markup=False,
         soft_wrap=True,
     )
     table(table_head(document), table_rows(document))
-    for point in document["points"]:
-        error, unseen = point.get("relative_error"), point.get("unseen_share")
-        if error is None or unseen is None:
+    for point in document.points:
+        error, unseen = point.relative_error, point.unseen_share
+        if not isinstance(error, float) or not isinstance(unseen, float):
             continue
         if unseen > 1.0:
-            note = f"too few frames for a rate, only that it is below {point['fer_high']:.2g}"
+            note = f"too few frames for a rate, only that it is below {point.fer_high:.2g}"
         else:
-            worth = point["effective_frames"] or 0
+            worth = point.effective_frames or 0
             note = (
                 f"standard error {error:.0%}, worth {worth:.2g} frames; strata without errors may "
                 f"add {unseen:.0%}"
             )
-        console.print(f"{point['x']:g}: {note}", style="dim", markup=False, soft_wrap=True)
+        console.print(f"{point.x:g}: {note}", style="dim", markup=False, soft_wrap=True)
 
 
 def show_comparison(document: dict[str, Any]) -> None:

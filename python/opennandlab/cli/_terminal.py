@@ -210,7 +210,8 @@ def run_and_report(
     run: "Run", outputs: Outputs, *, as_json: bool, quiet: bool, slice_ops: int | None
 ) -> None:
     """Run, write the files, print the tables, and end with the exit code of the outcome."""
-    from opennandlab.errors import Interrupted, OutputError
+    from opennandlab.errors import OutputError
+    from opennandlab.result import Interrupted
 
     code = DONE
     try:

@@ -120,7 +120,7 @@ def curve(
         if as_json:
             terminal.emit_json(found.document)
         elif not quiet:
-            _ecc_tables.show_curve(found.document)
+            _ecc_tables.show_curve(found.content)
         _end(interrupted=interrupted, output=output, quiet=quiet)
 
 

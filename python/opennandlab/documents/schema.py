@@ -12,13 +12,21 @@ from typing import Any
 
 import msgspec
 
-from opennandlab.documents.pts import PtsDocument
+from opennandlab.documents.comparison import Comparison
+from opennandlab.documents.ecc import CurveDocument
+from opennandlab.documents.pts import PtsDocument, SuiteDocument
 from opennandlab.documents.pts_results import RESULTS
 from opennandlab.documents.record import JsonObject
 from opennandlab.documents.result import EMPTY_SECTIONS, ResultDocument
 
 # Name of the schema -> the record of the whole document.
-FAMILIES: dict[str, type] = {"result": ResultDocument, "pts": PtsDocument}
+FAMILIES: dict[str, type] = {
+    "result": ResultDocument,
+    "compare": Comparison,
+    "pts": PtsDocument,
+    "suite": SuiteDocument,
+    "ecc-curve": CurveDocument,
+}
 
 TEMPLATE = "#/$defs/{name}"
 

@@ -17,24 +17,27 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opennandlab import _core
 from opennandlab.canonical import first_difference, readable_json
+from opennandlab.documents.ecc import CURVE_SCHEMA, CurveDocument
+from opennandlab.documents.record import JsonObject, plain, read
 from opennandlab.ecc.channels import Channel, check_points, parse_points
 from opennandlab.ecc.codes import Code, Decoder
 from opennandlab.ecc.engine import Engine
-from opennandlab.ecc.tally import ANALYTIC, IMPORTANCE_SAMPLING, MONTE_CARLO, Point
-from opennandlab.errors import ConfigError, ResultError
+from opennandlab.ecc.point import ANALYTIC, IMPORTANCE_SAMPLING, MONTE_CARLO, Point
+from opennandlab.ecc.strata import estimate
+from opennandlab.errors import ConfigError, DocumentError, ResultError
 from opennandlab.files import check_writable, read_bytes, write_atomically
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-SCHEMA = "opennandlab.ecc-curve/1"
 METHODS = ("auto", MONTE_CARLO, IMPORTANCE_SAMPLING, ANALYTIC)
 # Below so many errors a rate is not known by counting, and `auto` tries strata.
 ERRORS_TO_TRUST = 10
@@ -82,17 +85,22 @@ class Curve:
     """A curve: the document that `ecc curve --json` prints, and views of it.
 
     Args:
-        document: It is not copied.
+        content: The document, as declared.
     """
 
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, content: CurveDocument) -> None:
         """Wrap a document."""
-        self.document = document
+        self.content = content
+
+    @cached_property
+    def document(self) -> JsonObject:
+        """The document as plain JSON, as it is saved."""
+        return plain(self.content)
 
     @property
-    def points(self) -> list[dict[str, Any]]:
-        """The points in ascending order."""
-        points: list[dict[str, Any]] = self.document["points"]
+    def points(self) -> list[JsonObject]:
+        """The points in ascending order, as plain JSON."""
+        points: list[JsonObject] = self.document["points"]
         return points
 
     def array(self, key: str) -> np.ndarray:
@@ -120,12 +128,12 @@ class Curve:
     @property
     def methods(self) -> list[str]:
         """The method of each point."""
-        return [str(point["method"]) for point in self.points]
+        return [point.method for point in self.content.points]
 
     @property
     def partial(self) -> bool:
         """True when the run was interrupted."""
-        return bool(self.document.get("partial", False))
+        return bool(self.content.partial)
 
     def frame(self) -> pd.DataFrame:
         """Return the points as a data frame (needs pandas).
@@ -160,14 +168,14 @@ class Curve:
 
     def __repr__(self) -> str:
         """Name the code, the channel and the number of points."""
-        document = self.document
-        return f"<Curve {document['code']} on {document['channel']}, {len(self.points)} points>"
+        content = self.content
+        return f"<Curve {content.code} on {content.channel}, {len(content.points)} points>"
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(text)}</th>" for text in table_head(self.document))
+        head = "".join(f"<th>{escape(text)}</th>" for text in table_head(self.content))
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in table_rows(self.document)
+            for row in table_rows(self.content)
         )
         return f"<b>{escape(repr(self))}</b><table><tr>{head}</tr>{body}</table>"
 
@@ -347,8 +355,6 @@ class _Job:
 
     def _strata_are_better(self, point: Point, rber: float) -> bool:
         """Compare what both methods know: errors that were met, and those that strata stand for."""
-        from opennandlab.ecc.strata import estimate
-
         code = self.engine.code
         found = estimate(point.strata, code.code_bits, code.info_bits, rber)
         if found.fer == 0.0 or found.unseen_share > 1.0:
@@ -357,54 +363,46 @@ class _Job:
             return found.fer_high < _core.ecc_interval(0, point.tally.frames)[1]
         return found.relative_error**2 * max(point.tally.frame_errors, 1) < 1.0
 
-    def document(self, *, partial: bool) -> dict[str, Any]:
+    def document(self, *, partial: bool) -> CurveDocument:
         engine = self.engine
         code = engine.code
         rows = []
         for _, point in sorted(self.points.items()):
             rber, _ = engine.task(point.x).hard_decision()
             if point.tally.frames or point.strata or point.exact:
-                rows.append(point.document(code.code_bits, code.info_bits, rber))
-        return {
-            **self._identity(),
-            "code_bits": code.code_bits,
-            "info_bits": code.info_bits,
-            "rate": code.rate,
-            "x": "rber" if engine.channel.has_rber else "ebn0_db",
-            **({"partial": True} if partial else {}),
-            "points": rows,
-        }
-
-    def _identity(self) -> dict[str, Any]:
-        engine = self.engine
-        code = engine.code
-        settings = None if code.decoder is None else code.decoder.as_dict()
-        return {
-            "schema": SCHEMA,
-            "code": code.text,
-            "channel": engine.channel.text,
-            "decoder": code.decoder_text,
-            "code_identity": code.as_dict(),
-            "channel_settings": engine.channel.as_dict(),
-            "decoder_settings": settings,
-            "seed": engine.seed,
-            "codewords": "zero" if engine.zero_codeword else "random",
-        }
+                rows.append(point.record(code.code_bits, code.info_bits, rber))
+        return CurveDocument(
+            schema=CURVE_SCHEMA,
+            code=code.text,
+            channel=engine.channel.text,
+            decoder=code.decoder_text,
+            code_identity=code.as_dict(),
+            channel_settings=engine.channel.as_dict(),
+            decoder_settings=None if code.decoder is None else code.decoder.as_dict(),
+            seed=engine.seed,
+            codewords="zero" if engine.zero_codeword else "random",
+            code_bits=code.code_bits,
+            info_bits=code.info_bits,
+            rate=code.rate,
+            x="rber" if engine.channel.has_rber else "ebn0_db",
+            partial=partial or None,
+            points=rows,
+        )
 
     def _continue(self, path: Path) -> None:
         check_writable(path)
         if not path.is_file():
             return
         document = _read(path)
-        ours = self._identity()
+        ours = self.document(partial=False)
         for key in IDENTITY:
-            if difference := first_difference(document.get(key), ours[key], key):
+            if difference := first_difference(getattr(document, key), getattr(ours, key), key):
                 raise ResultError(
                     f"{path} holds another curve ({difference}): counts cannot be added; give "
                     "another file"
                 )
-        for row in document["points"]:
-            point = Point.read(row, str(path))
+        for row in document.points:
+            point = Point.of(row, str(path))
             self.points[point.x] = point
 
     def _report(self, place: int, point: Point) -> None:
@@ -439,41 +437,43 @@ def _bounded_distance(code: Code, t: int, rber: float) -> tuple[float, float]:
     return _core.ecc_tail(n, t, rber), rber * _core.ecc_tail(n - 1, t - 1, rber)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> CurveDocument:
     try:
         document = json.loads(read_bytes(path, BYTES_MAX))
     except OSError as error:
         raise ResultError(f"{path}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
         raise ResultError(f"{path}: damaged or no curve: {error}") from error
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise ResultError(f"{path}: no curve: its `schema` is not {SCHEMA}")
-    if not isinstance(document.get("points"), list):
-        raise ResultError(f"{path}: damaged: without `points`")
-    return document
+    if not isinstance(document, dict) or document.get("schema") != CURVE_SCHEMA:
+        raise ResultError(f"{path}: no curve: its `schema` is not {CURVE_SCHEMA}")
+    try:
+        content, _ = read(document, CurveDocument)
+    except DocumentError as error:
+        raise DocumentError(f"{path}: damaged: {error.path}", error.message) from None
+    return content
 
 
-def table_head(document: dict[str, Any]) -> list[str]:
+def table_head(document: CurveDocument) -> list[str]:
     """Return the headings of the table of a curve."""
-    x = "RBER" if document["x"] == "rber" else "Eb/N0, dB"
+    x = "RBER" if document.x == "rber" else "Eb/N0, dB"
     return [x, "FER", "95 % interval", "BER", "frames", "errors", "undetected", "method"]
 
 
-def table_rows(document: dict[str, Any]) -> list[list[str]]:
+def table_rows(document: CurveDocument) -> list[list[str]]:
     """Return the points of a curve as text."""
     rows = []
-    for point in document["points"]:
-        is_exact = point["method"] == ANALYTIC
+    for point in document.points:
+        is_exact = point.method == ANALYTIC
         rows.append(
             [
-                f"{point['x']:g}",
-                f"{point['fer']:.3g}",
-                "exact" if is_exact else f"{point['fer_low']:.2g} .. {point['fer_high']:.2g}",
-                f"{point['ber']:.2g}",
-                "-" if is_exact else f"{point['frames']}",
-                "-" if is_exact else f"{point['frame_errors']}",
-                "-" if is_exact else f"{point['undetected']}",
-                point["method"].replace("_", " "),
+                f"{point.x:g}",
+                f"{point.fer:.3g}",
+                "exact" if is_exact else f"{point.fer_low:.2g} .. {point.fer_high:.2g}",
+                f"{point.ber:.2g}",
+                "-" if is_exact else f"{point.frames}",
+                "-" if is_exact else f"{point.frame_errors}",
+                "-" if is_exact else f"{point.undetected}",
+                point.method.replace("_", " "),
             ]
         )
     return rows

@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from opennandlab import _core
 from opennandlab.ecc.channels import Channel
 from opennandlab.ecc.codes import Code
+from opennandlab.ecc.point import Point
 from opennandlab.ecc.strata import estimate, is_enough, next_round
-from opennandlab.ecc.tally import Point, Tally
+from opennandlab.ecc.tally import Tally
 
 Report = Callable[[], None]
 """Called whenever counts were added."""

@@ -222,11 +222,10 @@ class Sketch(Target):
         self.sector_bytes = sector_bytes
 
     def facts(self) -> dict[str, Any]:
-        """Return its size."""
-        return {
-            "device": {"capacity_bytes": self.capacity_bytes, "sector_bytes": self.sector_bytes},
-            "platform": {},
-        }
+        """Return its size; nothing else is known of it."""
+        unknown = ("vendor", "model", "firmware", "serial_sha256", "nand_type", "interface")
+        sizes = {"capacity_bytes": self.capacity_bytes, "sector_bytes": self.sector_bytes}
+        return {"device": {**dict.fromkeys(unknown), **sizes}, "platform": {}}
 
     def set_cache(self, *, enabled: bool) -> CacheState:
         """Refuse."""
