@@ -320,7 +320,7 @@ def test_values_are_varied_by_option_by_test_and_by_device():
     job = Job("dirth", TESTS["dirth"], Settings())
     jobs, said = vary(job, "order=sorted,nested")
     assert [one.settings.options["order"] for one in jobs] == ["sorted", "nested"]
-    assert said["documents"] == ["dirth-order-sorted", "dirth-order-nested"]
+    assert said.documents == ["dirth-order-sorted", "dirth-order-nested"]
     jobs, _ = vary(job, "ar-amount=1GiB,2GiB")
     assert [one.settings.ar_amount_bytes for one in jobs] == [1 << 30, 2 << 30]
     jobs, _ = vary(job, "ftl.gc_policy=greedy,fifo")
