@@ -124,6 +124,74 @@ def test_ctrl_c_before_measuring_gives_a_partial_result_without_metrics(
     assert stop.value.result._repr_html_()
 
 
+def test_a_drive_in_two_threads_runs_one_job_and_refuses_the_other(small: Any) -> None:
+    """Runs of several threads on one drive shared their slices: all reported the shortest one."""
+    drive = onl.Simulation(small)
+    refused: list[BaseException] = []
+
+    def second() -> None:
+        try:
+            drive.run({"pattern": "random", "timed": False, "total": {"ios": 50}})
+        except onl.BusyError as error:
+            refused.append(error)
+
+    def start_another(state: onl.Progress) -> None:
+        if not (refused or state.finished):
+            thread = threading.Thread(target=second)
+            thread.start()
+            thread.join()
+
+    job = {"pattern": "random", "timed": False, "total": {"ios": 20_000}}
+    result = drive.run(job, progress=start_another)
+    assert result.document["checks"]["issued"] == 20_000
+    assert len(refused) == 1
+    assert "carrying out a run" in str(refused[0])
+
+
+def test_a_run_inside_its_own_progress_is_refused(small: Any, tmp_path: Path) -> None:
+    """An outer run of 2 M commands that started one of 50 in `progress` reported 50."""
+    drive = onl.Simulation(small)
+    inner = {"pattern": "random", "timed": False, "total": {"ios": 50}}
+    fill = {"kind": "sequential_fill", "fills": 1}
+    attempts = [
+        lambda: drive.run(inner),
+        lambda: drive.precondition([fill]),
+        lambda: drive.set_stress(retention_h=1.0),
+        lambda: drive.save(tmp_path / "drive.image"),
+    ]
+    seen: list[str] = []
+
+    def interfere(_: onl.Progress) -> None:
+        for attempt in attempts:
+            with pytest.raises(onl.BusyError) as refused:
+                attempt()
+            seen.append(str(refused.value))
+
+    result = drive.run({**inner, "total": {"ios": 20_000}}, progress=interfere)
+    assert result.document["checks"]["issued"] == 20_000
+    assert len(seen) >= len(attempts)
+    assert not list(tmp_path.iterdir())
+    # Afterwards, and after an interrupted run, the drive is free.
+    assert drive.run(inner).document["checks"]["issued"] == 50
+
+    def interrupt(_: onl.Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(onl.Interrupted):
+        drive.run(inner, progress=interrupt)
+    assert drive.run(inner).document["checks"]["issued"] == 50
+
+
+def test_a_prepared_run_inside_its_own_progress_is_refused(small: Any, short: Any) -> None:
+    prepared = run.prepare_benchmark(run.Start(small), short)
+
+    def again(_: onl.Progress) -> None:
+        with pytest.raises(onl.BusyError):
+            prepared.measure()
+
+    assert prepared.measure(progress=again).digest == onl.benchmark(small, short).digest
+
+
 def test_other_threads_run_while_the_core_works(small: Any) -> None:
     core = _core.Drive(onl.load_device(small).core, 42)
     job = {"pattern": "random", "timed": False, "total": {"drive_writes": 2000}}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         presets,
     )
     from opennandlab.errors import (
+        BusyError,
         ConfigError,
         ImageError,
         InternalError,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 # Public name -> the module that has it. One row makes a name public.
 _HOMES = {
+    "BusyError": "errors",
     "ConfigError": "errors",
     "DeviceConfig": "config",
     "ImageError": "errors",
@@ -74,6 +76,7 @@ _HOMES = {
 _ROOMS = {"ecc", "pts", "reliability", "theory"}
 
 __all__ = [
+    "BusyError",
     "ConfigError",
     "DeviceConfig",
     "ImageError",

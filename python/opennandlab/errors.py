@@ -112,5 +112,9 @@ class WriteError(OutputError):
     """
 
 
+class BusyError(OpenNandLabError):
+    """A drive that is asked for something while it carries out a run."""
+
+
 class InternalError(OpenNandLabError):
     """A broken invariant of the simulator: our bug, never the user's."""

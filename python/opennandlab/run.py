@@ -41,7 +41,7 @@ from opennandlab.memory import available_beside, available_bytes, check_memory
 from opennandlab.observation import Observation, Timeline, window_of
 from opennandlab.prediction import fills, predicted_waf
 from opennandlab.result import Interrupted, Result, assemble
-from opennandlab.slices import Clock, Watcher, iter_run
+from opennandlab.slices import Clock, Exclusive, Watcher, iter_run
 from opennandlab.summary import size
 
 SEED = 42
@@ -55,6 +55,9 @@ class Simulation:
 
     Every step draws its own addresses: the first from the seed itself, later ones from seeds that
     follow from it. Their results record the steps before them and cannot be verified alone.
+
+    A drive does one thing at a time: while a run is under way, everything else that is asked of it,
+    in another thread or in `progress`, raises `BusyError`.
 
     Args:
         device: Preset name, path, mapping or `DeviceConfig`.
@@ -76,6 +79,7 @@ class Simulation:
         self.seed = _checked_seed(seed)
         check_memory(self.device)
         self._core = _core.Drive(self.device.core, seed)
+        self._exclusive = Exclusive()
         self._history = History()
 
     @classmethod
@@ -89,6 +93,7 @@ class Simulation:
         self = cls.__new__(cls)
         self.seed = _checked_seed(seed)
         self._core = _image_core(image, seed, path)
+        self._exclusive = Exclusive()
         self.device = DeviceConfig(self._core.device(), Path(path).name)
         origin = _outcome(self._core).state.origin
         name = f"image {origin.image_crc32}" if isinstance(origin, Origin) else origin
@@ -99,9 +104,12 @@ class Simulation:
         """Write the drive's state as a device image: all of it, or nothing.
 
         Raises:
+            BusyError: while a run is under way.
             OutputError: with the reason.
         """
-        write_atomically(Path(path), self._core.image())
+        with self._exclusive:
+            image = self._core.image()
+        write_atomically(Path(path), image)
 
     def precondition(
         self, steps: list[Mapping[str, Any]], *, progress: Watcher | None = None
@@ -113,15 +121,17 @@ class Simulation:
             progress: Called about 50 times a second.
 
         Raises:
+            BusyError: while a run is under way.
             ConfigError: for a step that is not understood.
             Interrupted: on Ctrl-C; the drive stays usable.
         """
         loaded = load_steps(steps)
-        self._core.begin_precondition(loaded.core, self._history.job_seed(self.seed))
-        self._history.add(loaded)
-        for state in iter_run(self._core):
-            if progress is not None:
-                progress(state)
+        with self._exclusive:
+            self._core.begin_precondition(loaded.core, self._history.job_seed(self.seed))
+            self._history.add(loaded)
+            for state in iter_run(self._core):
+                if progress is not None:
+                    progress(state)
 
     def set_stress(self, **stress: float) -> None:
         """Age the data: pages are read under another stress from now on.
@@ -130,13 +140,15 @@ class Simulation:
             stress: Keys of `nand.stress`; others go back to defaults, but for `count_reads`.
 
         Raises:
+            BusyError: while a run is under way.
             ConfigError: for an unknown key, or a value out of range.
         >>> Simulation("tlc_standard").set_stress(retention_h=8760.0)
         """
-        known = self.device.to_dict()["nand"].get("stress", {}).get("count_reads", False)
-        changed = self.device.replace({"nand.stress": {"count_reads": known, **stress}})
-        self._core.set_stress(json.dumps(changed.to_dict()["nand"]["stress"]))
-        self.device = changed
+        with self._exclusive:
+            known = self.device.to_dict()["nand"].get("stress", {}).get("count_reads", False)
+            changed = self.device.replace({"nand.stress": {"count_reads": known, **stress}})
+            self._core.set_stress(json.dumps(changed.to_dict()["nand"]["stress"]))
+            self.device = changed
 
     def run(
         self,
@@ -155,18 +167,20 @@ class Simulation:
             progress: Called about 50 times a second.
 
         Raises:
+            BusyError: while another run is under way.
             ConfigError: for a workload that does not fit.
             Interrupted: on Ctrl-C, with the partial result.
         """
         loaded = load_workload(workload, self.device)
         watch = Observation(breakdown, window_of(timeline))
         watch.check(loaded.to_dict())
-        self._core.observe(watch.breakdown, watch.timeline_ns)
-        self._core.begin(loaded.core, self._history.job_seed(self.seed))
-        past = Past({}, self._history.session(), self._history.is_filled)
-        run = Run(self._core, self.device, loaded, seed=self.seed, past=past, watch=watch)
-        self._history.add(loaded)
-        return run.measure(progress=progress)
+        with self._exclusive:
+            self._core.observe(watch.breakdown, watch.timeline_ns)
+            self._core.begin(loaded.core, self._history.job_seed(self.seed))
+            past = Past({}, self._history.session(), self._history.is_filled)
+            run = Run(self._core, self.device, loaded, seed=self.seed, past=past, watch=watch)
+            self._history.add(loaded)
+            return run.measure(progress=progress)
 
 
 class Run:
@@ -193,6 +207,7 @@ class Run:
     ) -> None:
         """Keep the parts; see `prepare_benchmark` and `prepare_replay`."""
         self._core = core
+        self._exclusive = Exclusive()
         self._watch = watch
         self.device = device
         self.seed = seed
@@ -214,25 +229,30 @@ class Run:
             slice_ops: Operations in a slice; results do not depend on it.
 
         Raises:
+            BusyError: when it is under way already.
             Interrupted: on Ctrl-C, with the partial result.
         """
-        clock = Clock()
-        try:
-            for state in iter_run(self._core, slice_ops):
-                clock.update(state)
-                if progress is not None:
-                    progress(state)
-        except KeyboardInterrupt:
-            raise Interrupted(self._result(clock, partial=True)) from None
-        return self._result(clock, partial=False)
+        with self._exclusive:
+            clock = Clock()
+            try:
+                for state in iter_run(self._core, slice_ops):
+                    clock.update(state)
+                    if progress is not None:
+                        progress(state)
+            except KeyboardInterrupt:
+                raise Interrupted(self._result(clock, partial=True)) from None
+            return self._result(clock, partial=False)
 
     def save_image(self, path: str | Path) -> None:
         """Write the drive's state as a device image: all of it, or nothing.
 
         Raises:
+            BusyError: while the run is under way.
             OutputError: with the reason.
         """
-        write_atomically(Path(path), self._core.image())
+        with self._exclusive:
+            image = self._core.image()
+        write_atomically(Path(path), image)
 
     def _result(self, clock: Clock, *, partial: bool) -> Result:
         outcome = _outcome(self._core)

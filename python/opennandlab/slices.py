@@ -7,12 +7,14 @@ its numbers.
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from opennandlab import _core
 from opennandlab.documents.result import RunFacts
+from opennandlab.errors import BusyError
 from opennandlab.memory import peak_rss_bytes
 
 # Ctrl-C must be felt within 0.2 s. A slice that runs from an untimed into a timed stage takes up to
@@ -71,6 +73,34 @@ class Progress:
 
 
 Watcher = Callable[[Progress], None]
+
+
+class Exclusive:
+    """Lets one user at a time work with a drive, for the length of a `with`.
+
+    A second one is refused instead of made to wait: inside a watcher it would wait for ever, and in
+    another thread its slices would go to the job of the first.
+    """
+
+    def __init__(self) -> None:
+        """Nobody works with the drive."""
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        """Begin to work with the drive.
+
+        Raises:
+            BusyError: when somebody does already.
+        """
+        if not self._lock.acquire(blocking=False):
+            raise BusyError(
+                "this drive is carrying out a run: wait until it ends, "
+                "or use another drive in another thread"
+            )
+
+    def __exit__(self, *_: object) -> None:
+        """Let others work with it."""
+        self._lock.release()
 
 
 def iter_run(core: _core.Drive, slice_ops: int | None = None) -> Iterator[Progress]:

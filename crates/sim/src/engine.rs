@@ -2,7 +2,8 @@
 //!
 //! Events at equal time come out in the order in which they were scheduled, so that a run is the
 //! same on every machine. An entry is one 128-bit number, `time << 64 | sequence << 24 | code`:
-//! comparing it is comparing two machine words.
+//! comparing it is comparing two machine words. When the 40 bits of the sequence are used up, after
+//! hours of running, the events that wait get new numbers in the order that they have.
 //!
 //! A drive has at most one pending event per die and a few more, most of them close to now. The
 //! nearest ones are kept in a short sorted array, which beats a heap while it fits two cache lines
@@ -20,6 +21,9 @@ use crate::units::Ns;
 
 /// Largest event code.
 pub const CODE_MAX: u32 = (1 << 24) - 1;
+
+/// Sequence numbers from which on events that wait are numbered anew.
+const SEQUENCE_LIMIT: u64 = 1 << 40;
 
 /// Entries of the sorted array.
 const NEAR_MAX: usize = 24;
@@ -41,13 +45,18 @@ impl Engine {
     }
 
     /// Schedules an event `after` from now.
+    ///
+    /// # Panics
+    /// If the code is larger than [`CODE_MAX`].
     #[inline]
     pub fn schedule(&mut self, after: Ns, code: u32) {
-        debug_assert!(code <= CODE_MAX);
+        assert!(code <= CODE_MAX, "event code {code} is larger than {CODE_MAX}");
+        if self.sequence == SEQUENCE_LIMIT {
+            self.renumber();
+        }
         let key = u128::from(self.now.0 + after.0) << 64
             | u128::from(self.sequence << 24)
             | u128::from(code);
-        // 2^40 events are a million times the longest run.
         self.sequence += 1;
         if self.far.peek().is_some_and(|Reverse(first)| key > *first) {
             self.far.push(Reverse(key));
@@ -69,6 +78,20 @@ impl Engine {
         let key = self.near.pop()?;
         self.now = Ns((key >> 64) as u64);
         Some(key as u32 & CODE_MAX)
+    }
+
+    /// Gives the events that wait the lowest sequence numbers, in their order.
+    #[cold]
+    fn renumber(&mut self) {
+        let mut keys: Vec<u128> = self.near.drain(..).collect();
+        keys.extend(std::mem::take(&mut self.far).into_iter().map(|Reverse(key)| key));
+        keys.sort_unstable();
+        self.sequence = keys.len() as u64;
+        assert!(self.sequence < SEQUENCE_LIMIT, "{} events wait", self.sequence);
+        let anew = (0_u128..)
+            .zip(keys)
+            .map(|(sequence, key)| key >> 64 << 64 | sequence << 24 | key & u128::from(CODE_MAX));
+        self.far = anew.map(Reverse).collect();
     }
 
     #[cold]
@@ -96,6 +119,27 @@ mod tests {
         let rest: Vec<u32> = std::iter::from_fn(|| engine.take()).collect();
         assert_eq!(rest, [1, 3, 5]);
         assert_eq!(engine.now(), Ns(5));
+    }
+
+    /// The sequence has 40 bits, and a run of half a day schedules more events than that: they
+    /// overflowed into the time, and later events were told to come before earlier ones.
+    #[test]
+    fn the_order_holds_when_the_sequence_is_used_up() {
+        let mut engine = Engine { sequence: SEQUENCE_LIMIT - 30, ..Engine::default() };
+        // More than the sorted array holds, all but the first at the same time.
+        for code in 0..60 {
+            engine.schedule(Ns(u64::from(code > 0) * 7), code);
+        }
+        assert_eq!(engine.take(), Some(0));
+        let rest: Vec<u32> = std::iter::from_fn(|| engine.take()).collect();
+        assert_eq!(rest, (1..60).collect::<Vec<_>>());
+        assert_eq!((engine.now(), engine.sequence < 100), (Ns(7), true));
+    }
+
+    #[test]
+    #[should_panic(expected = "event code 16777216")]
+    fn a_code_that_would_change_the_order_is_refused() {
+        Engine::default().schedule(Ns(0), CODE_MAX + 1);
     }
 
     #[test]

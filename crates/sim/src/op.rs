@@ -78,6 +78,13 @@ impl HostCommand {
     pub fn new(op: HostOp, sector: u64, sector_count: u32) -> Self {
         Self { arrival: Ns(0), sector, sector_count, op, tenant: 0, is_fua: false }
     }
+
+    /// How many of its sectors lie in a page of so many sectors.
+    pub fn sectors_in(&self, page: u32, sectors_per_page: u64) -> u64 {
+        let first = u64::from(page) * sectors_per_page;
+        let limit = self.sector + u64::from(self.sector_count);
+        limit.min(first + sectors_per_page).saturating_sub(first.max(self.sector))
+    }
 }
 
 /// Why the flash does something. The columns of every counter.

@@ -22,7 +22,7 @@ use crate::units::{DieId, Lpn, SECTOR_BYTES};
 pub struct HostCounters {
     /// Commands started, by [`HostOp::index`]: read, write, trim, flush.
     pub commands: [u64; HOST_OP_KINDS],
-    /// Sectors read, written and trimmed.
+    /// Sectors read, written and trimmed; those of refused page writes are not among them.
     pub sectors: [u64; HOST_OP_KINDS],
     /// Pages that writes touched.
     pub page_writes: u64,
@@ -42,8 +42,11 @@ pub struct HostCounters {
     pub unmapped_read_pages: u64,
     /// Trims that never found a mapped page.
     pub missed_trims: u64,
-    /// Page writes that failed because the drive is worn out.
+    /// Pages that found no room because the drive is worn out, also on their way out of the write
+    /// buffer.
     pub rejected_pages: u64,
+    /// Page writes that the host was refused.
+    pub refused_page_writes: u64,
 }
 
 /// What a sink learns beside flash operations, for commands that wait.
@@ -273,7 +276,8 @@ impl Front<'_> {
     /// Carries out a command.
     ///
     /// # Errors
-    /// [`NoRoom::WornOut`] when a write found no room; the pages before it are written.
+    /// [`NoRoom::WornOut`] when a write found no room; the pages before it are written, and the
+    /// others do not count as written.
     #[inline]
     pub(crate) fn apply<S: CommandSink>(
         &mut self,
@@ -289,13 +293,28 @@ impl Front<'_> {
         self.host.fua_writes += u64::from(command.is_fua && command.op == HostOp::Write);
         for page in self.pages(command) {
             match command.op {
-                HostOp::Write => self.write_page(sink, command, page)?,
+                HostOp::Write => {
+                    let written = self.write_page(sink, command, page);
+                    if written.is_err() {
+                        self.refuse(command, page);
+                        return written;
+                    }
+                }
                 HostOp::Read => self.read_page(sink, Lpn(page)),
                 HostOp::Trim | HostOp::TrimMapped => self.trim_page(command, page),
                 HostOp::Flush => {}
             }
         }
         Ok(())
+    }
+
+    /// The write of `page` was refused, and with it the rest of the command.
+    #[cold]
+    fn refuse(&mut self, command: &HostCommand, page: u32) {
+        self.host.refused_page_writes += 1;
+        let limit = command.sector + u64::from(command.sector_count);
+        let first = (u64::from(page) * self.sectors_per_page).max(command.sector);
+        self.host.sectors[HostOp::Write.index()] -= limit - first;
     }
 
     /// Lists the pages of the single-page writes at the head of `commands`, up to the first command
@@ -327,6 +346,15 @@ impl Front<'_> {
         self.host.commands[1] += count;
         self.host.sectors[1] += count * self.sectors_per_page;
         self.host.page_writes += count;
+    }
+
+    /// Counts a single-page write that was refused.
+    #[cold]
+    pub(crate) fn count_refused_single(&mut self) {
+        self.host.commands[1] += 1;
+        self.host.page_writes += 1;
+        self.host.rejected_pages += 1;
+        self.host.refused_page_writes += 1;
     }
 
     /// Pages of the whole-page writes at the head of `commands` that follow each other without a
@@ -368,9 +396,10 @@ impl Front<'_> {
         let outcome = self.ftl.write_run(sink, first, page_count);
         let written = self.ftl.counters().programs[Source::Host as usize] - written;
         self.host.commands[1] += commands.len() as u64;
-        self.host.sectors[1] += u64::from(page_count) * self.sectors_per_page;
+        self.host.sectors[1] += written * self.sectors_per_page;
         self.host.page_writes += u64::from(page_count);
         self.host.rejected_pages += u64::from(page_count) - written;
+        self.host.refused_page_writes += u64::from(page_count) - written;
         outcome
     }
 

@@ -154,8 +154,8 @@ fn write_singles(
             front.ftl.prefetch_page(Lpn(lpns[index + PAGE_AHEAD]));
         }
         if let Err(error) = front.ftl.write(sink, Lpn(lpn)) {
-            front.host.rejected_pages += 1;
-            front.count_singles(index as u64 + 1);
+            front.count_singles(index as u64);
+            front.count_refused_single();
             return Err(error);
         }
     }

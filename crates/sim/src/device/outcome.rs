@@ -128,7 +128,8 @@ impl Measured<'_> {
     fn host_pages(&self) -> Value {
         let (now, then) = (&self.drive.host, &self.start.host);
         let mut pages = json!({
-            "written": now.page_writes - then.page_writes,
+            "written": (now.page_writes - then.page_writes)
+                - (now.refused_page_writes - then.refused_page_writes),
             "absorbed": now.absorbed_pages - then.absorbed_pages,
             "buffer_trimmed": now.buffer_trimmed_pages - then.buffer_trimmed_pages,
             "buffer_read": now.buffer_read_pages - then.buffer_read_pages,
@@ -312,7 +313,7 @@ impl Measured<'_> {
             |stage| stage.tally.issued,
         );
         let served = self.timed.map_or(issued, |stage| stage.tally.served);
-        let littles_law_error = self.timed.map(TimedStage::littles_law_error);
+        let error = self.timed.map(TimedStage::littles_law_error);
         let pending = self.timed.map_or(0, TimedStage::pending_ops);
         let accepted = self.programs()[0]
             + (now.absorbed_pages - then.absorbed_pages)
@@ -326,7 +327,7 @@ impl Measured<'_> {
         let moved = [1, 2, 4].iter().all(|&source| self.programs()[source] == self.reads()[source]);
         let (violations, unaccounted) = self.timed.map_or((0, 0), TimedStage::violations);
         let littles_law_holds =
-            !is_complete || littles_law_error.is_none_or(|error| error <= LITTLES_LAW_TOLERANCE);
+            !is_complete || error.is_none_or(|error| error <= LITTLES_LAW_TOLERANCE);
         let tenants = self.timed.and_then(|stage| stage.tenants.as_deref());
         let accounts_agree = tenants.is_none_or(|book| book.served() == served);
         let all_served = !is_complete || (issued == served && pending == 0);
@@ -334,7 +335,7 @@ impl Measured<'_> {
         json!({
             "issued": issued,
             "served": served,
-            "littles_law_error": littles_law_error,
+            "littles_law_error": error,
             "program_identity": program_identity,
             "map_audit": audit.as_ref().map_or_else(Clone::clone, |()| audited.into()),
             "flash_violations": violations,
@@ -347,7 +348,7 @@ impl Measured<'_> {
             "failures": failures([
                 (!all_served, format!("{issued} issued, {served} served, {pending} left over")),
                 (!accounts_agree, "the tenants' commands are not those of the drive".into()),
-                (!littles_law_holds, format!("Little's law is off by {littles_law_error:?}")),
+                (!littles_law_holds, format!("Little's law is off by {:e}", error.unwrap_or(0.0))),
                 (accepted != offered, format!("{offered} pages offered, {accepted} accounted for")),
                 (violations > 0, format!("{violations} operations broke the rules of the flash")),
                 (unaccounted > 0, format!("the time of {unaccounted} commands is not accounted")),

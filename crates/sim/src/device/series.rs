@@ -50,7 +50,8 @@ impl Series {
     pub(crate) fn sample(&mut self, drive: &mut Drive, timed: Option<&mut TimedStage>) {
         let now = Totals::of(drive, timed.as_deref());
         let last = std::mem::replace(&mut self.last, now);
-        let written = now.written_bytes - last.written_bytes;
+        // Writes that stalled may be refused after they were counted.
+        let written = now.written_bytes.saturating_sub(last.written_bytes);
         let logical_bytes = drive.config.space().logical_bytes as f64;
         let mut point: Vec<(&'static str, Option<f64>)> = Vec::new();
         if let Some(stage) = timed {

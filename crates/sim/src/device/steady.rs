@@ -23,7 +23,8 @@ impl SteadyWatch {
     /// Notes new totals; true when WAF is steady.
     pub(crate) fn note(&mut self, host_bytes: u64, nand_bytes: u64) -> bool {
         let (host_start, nand_start) = self.window_start;
-        if host_bytes - host_start < self.rule.window_bytes.max(1) {
+        // Fewer than at the start where writes that stalled were refused.
+        if host_bytes.saturating_sub(host_start) < self.rule.window_bytes.max(1) {
             return false;
         }
         self.wafs.push((nand_bytes - nand_start) as f64 / (host_bytes - host_start) as f64);

@@ -6,12 +6,12 @@
 
 use super::collector::Room;
 use super::drive::Drive;
-use super::timed::{Phase, TimedStage, IDLE, SLOT};
+use super::timed::{TimedStage, IDLE};
 use crate::controller::full::Urgency;
 use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::ftl::{NoRoom, StepOutcome};
-use crate::op::HostCommand;
-use crate::units::{DieId, Lpn, Ns, SECTOR_BYTES};
+use crate::op::{HostCommand, HostOp};
+use crate::units::{DieId, Lpn, SECTOR_BYTES};
 
 impl TimedStage {
     /// What a command asked of the dies: writes without room stall there, and those that have
@@ -127,17 +127,16 @@ impl TimedStage {
         while let Some(stalled) = self.collector.as_mut().and_then(|it| it.pop(die)) {
             drive.host.rejected_pages += 1;
             if let Some(epoch) = stalled.epoch {
-                // Whoever waits for its cache slot goes on by the event of another.
-                self.cache.in_flight -= 1;
-                self.cache.fence.end(epoch);
+                self.refuse_cached(epoch);
                 continue;
             }
+            let sectors_per_page = drive.geometry.page_bytes / SECTOR_BYTES;
             let slot = &mut self.slots[stalled.slot as usize];
-            slot.waits -= 1;
-            if slot.waits == 0 {
-                slot.phase = Phase::Served;
-                self.engine.schedule(Ns(0), SLOT + stalled.slot);
-            }
+            let sectors = slot.command.sectors_in(stalled.lpn.0, sectors_per_page);
+            slot.refused_sectors += sectors as u32;
+            drive.host.sectors[HostOp::Write.index()] -= sectors;
+            drive.host.refused_page_writes += 1;
+            self.satisfy_soon(stalled.slot);
         }
     }
 
@@ -151,8 +150,7 @@ impl TimedStage {
             let epoch = self.collector.as_mut().and_then(|it| it.forget(lpn));
             if let Some(epoch) = epoch {
                 drive.host.buffer_trimmed_pages += 1;
-                self.cache.in_flight -= 1;
-                self.cache.fence.end(epoch);
+                self.forget_cached(epoch);
             }
         }
     }

@@ -34,11 +34,11 @@ const ARRIVAL: u32 = HOST_EVENT;
 /// Host events from here on: die `code - IDLE` has been idle for a while.
 pub(super) const IDLE: u32 = HOST_EVENT + 1024;
 /// Host events from here on: the command of slot `code - SLOT` goes on.
-pub(super) const SLOT: u32 = HOST_EVENT + (1 << 21);
+const SLOT: u32 = HOST_EVENT + (1 << 21);
 
 /// What a command does when its event comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+enum Phase {
     /// The controller is done with it.
     Processed,
     /// The throttle lets it go.
@@ -56,15 +56,17 @@ pub(super) enum Phase {
 /// A command under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
-    command: HostCommand,
+    pub(super) command: HostCommand,
     submitted: Ns,
     /// Until when its parts are accounted for.
     pub(super) accounted: Ns,
     /// Operations and cache slots that it still waits for.
     pub(super) waits: u32,
-    pub(super) phase: Phase,
+    phase: Phase,
     /// Whether it read flash pages.
     has_read: bool,
+    /// Sectors of a write that found no room.
+    pub(super) refused_sectors: u32,
 }
 
 /// What the device puts between host and flash.
@@ -235,6 +237,7 @@ impl TimedStage {
             waits: 0,
             phase: Phase::Processed,
             has_read: false,
+            refused_sectors: 0,
         };
         let index = if let Some(index) = self.free_slots.pop() {
             self.slots[index as usize] = slot;
@@ -308,17 +311,31 @@ impl TimedStage {
         if self.collector.is_some() && command.op == HostOp::Trim {
             self.forget_stalled(drive, &command);
         }
-        let (is_worn_out, waits) = self.with_sink(drive, index, |front, sink| {
-            let is_worn_out = front.apply(sink, &command).is_err();
-            (is_worn_out, sink.waits)
+        let (refused_sectors, waits) = self.with_sink(drive, index, |front, sink| {
+            let before = front.host.sectors[HostOp::Write.index()];
+            let refused = front.apply(sink, &command).err().map(|_| {
+                let written = front.host.sectors[HostOp::Write.index()] - before;
+                if command.op == HostOp::Write {
+                    command.sector_count - written as u32
+                } else {
+                    0
+                }
+            });
+            (refused, sink.waits)
         });
-        self.is_worn_out |= is_worn_out;
         let slot = &mut self.slots[index as usize];
+        if let Some(sectors) = refused_sectors {
+            self.is_worn_out = true;
+            slot.refused_sectors = sectors;
+        }
         slot.waits = waits;
         slot.has_read = command.op == HostOp::Read && waits > 0;
+        if self.collector.is_some() {
+            // A write that found no room may be refused at once.
+            self.note_touched(drive);
+        }
         if waits == 0 {
-            slot.phase = Phase::Served;
-            self.engine.schedule(Ns(0), SLOT + index);
+            self.serve_soon(index);
         }
     }
 
@@ -355,9 +372,6 @@ impl TimedStage {
         self.backend.release(&mut self.engine);
         if let Some(throttle) = &mut self.path.throttle {
             throttle.note_programmed(self.engine.now(), programmed * geometry.page_bytes);
-        }
-        if slot != NO_COMMAND && self.collector.is_some() {
-            self.note_touched(drive);
         }
         outcome
     }
@@ -433,19 +447,57 @@ impl TimedStage {
 
     /// A program of the write cache is done, of this epoch.
     fn cache_slot_free(&mut self, drive: &mut Drive, epoch: u32) -> Step {
-        self.cache.in_flight -= 1;
-        self.cache.fence.end(epoch);
-        while let Some(index) = self.cache.fence.released() {
-            // By an event at this instant, so that completions never nest.
-            let slot = &mut self.slots[index as usize];
-            slot.waits = 0;
-            slot.phase = Phase::Served;
-            self.engine.schedule(Ns(0), SLOT + index);
-        }
-        match self.cache.waiters.pop_front() {
+        match self.release_cache_slot(epoch) {
             Some(index) => self.satisfy(drive, index, None),
             None => Step::Internal,
         }
+    }
+
+    /// Frees the cache slot of a page of this epoch: flushes that waited for it go on, and the
+    /// command that is returned has one slot less to wait for.
+    fn release_cache_slot(&mut self, epoch: u32) -> Option<u32> {
+        self.cache.in_flight -= 1;
+        self.cache.fence.end(epoch);
+        while let Some(index) = self.cache.fence.released() {
+            self.slots[index as usize].waits = 0;
+            self.serve_soon(index);
+        }
+        self.cache.waiters.pop_front()
+    }
+
+    /// There is no room for a page of the write cache.
+    pub(super) fn refuse_cached(&mut self, epoch: u32) {
+        if let Some(index) = self.release_cache_slot(epoch) {
+            self.satisfy_soon(index);
+        }
+    }
+
+    /// A page of the write cache was trimmed while it waited for room. Who waits for its slot goes
+    /// on when the next program ends, as after trims of pages that stay in the cache; at once where
+    /// no program is left to end.
+    pub(super) fn forget_cached(&mut self, epoch: u32) {
+        if self.cache.in_flight > 1 && self.cache.waiters.len() < self.cache.in_flight {
+            self.cache.in_flight -= 1;
+            self.cache.fence.end(epoch);
+        } else {
+            self.refuse_cached(epoch);
+        }
+    }
+
+    /// As [`TimedStage::satisfy`], where a completion would nest in another.
+    pub(super) fn satisfy_soon(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        slot.waits -= 1;
+        if slot.waits == 0 {
+            self.serve_soon(index);
+        }
+    }
+
+    /// A command waits for nothing in the drive any more. It goes on by an event at this instant,
+    /// so that completions never nest.
+    fn serve_soon(&mut self, index: u32) {
+        self.slots[index as usize].phase = Phase::Served;
+        self.engine.schedule(Ns(0), SLOT + index);
     }
 
     #[inline]
@@ -496,7 +548,9 @@ impl TimedStage {
         self.outstanding -= 1;
         self.note_depth();
         let now = self.now();
-        let Slot { command, submitted, .. } = self.slots[index as usize];
+        let Slot { mut command, submitted, refused_sectors, .. } = self.slots[index as usize];
+        // What was refused was not written.
+        command.sector_count -= refused_sectors;
         self.free_slots.push(index);
         let latency = now - submitted;
         if self.keeps_latencies {
