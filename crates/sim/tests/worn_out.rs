@@ -56,10 +56,9 @@ fn refused_writes_are_not_written() {
                  "blocks_per_plane": 64, "pages_per_block": 24, "max_pe_cycles": 5},
         "ftl": {"over_provisioning_pct": 0.2},
     });
-    for (timed, block_size) in
-        [(false, "4096"), (true, "4096"), (false, "16384"), (true, "16384"), (true, "6144")]
-    {
-        let block_size: u64 = block_size.parse().expect("bytes");
+    let cases: [(bool, u64); 5] =
+        [(false, 4096), (true, 4096), (false, 16_384), (true, 16_384), (true, 6144)];
+    for (timed, block_size) in cases {
         let mut drive = drive(&device, 42);
         let fill = json!({"name": "fill", "pattern": "sequential", "timed": false,
                           "total": {"drive_writes": 2}});

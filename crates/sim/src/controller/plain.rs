@@ -36,18 +36,19 @@ struct Die {
     current: Option<FlashOp>,
     /// Pages and blocks of both: what allocation by load asks for each page.
     load: u32,
+    channel: u32,
+    /// Whether its channel has no other die.
+    has_own_channel: bool,
 }
 
+#[derive(Default)]
 struct Channel {
     is_busy: bool,
     waiting: VecDeque<u32>,
-    /// Whether it has one die only.
-    is_private: bool,
 }
 
 /// Dies and channels of a drive.
 pub struct Plain {
-    geometry: Geometry,
     timing: Timing,
     dies: Vec<Die>,
     channels: Vec<Channel>,
@@ -57,13 +58,16 @@ pub struct Plain {
 impl Plain {
     /// All dies and channels idle.
     pub fn new(geometry: Geometry, timing: Timing) -> Self {
-        let is_private = geometry.die_count <= geometry.channel_count;
-        let channel = |_| Channel { is_busy: false, waiting: VecDeque::new(), is_private };
+        let has_own_channel = geometry.die_count <= geometry.channel_count;
+        let die = |index| Die {
+            channel: index % geometry.channel_count,
+            has_own_channel,
+            ..Die::default()
+        };
         Self {
-            geometry,
             timing,
-            dies: (0..geometry.die_count).map(|_| Die::default()).collect(),
-            channels: (0..geometry.channel_count).map(channel).collect(),
+            dies: (0..geometry.die_count).map(die).collect(),
+            channels: (0..geometry.channel_count).map(|_| Channel::default()).collect(),
             queued: 0,
         }
     }
@@ -86,12 +90,13 @@ impl Plain {
     /// Puts an operation at the end of a die's queue.
     #[inline]
     pub fn enqueue(&mut self, engine: &mut Engine, die: DieId, op: FlashOp) {
-        self.queued += u64::from(op.count);
-        self.dies[die.0 as usize].load += op.count;
-        if self.dies[die.0 as usize].current.is_none() {
+        self.queued += u64::from(op.count());
+        let state = &mut self.dies[die.0 as usize];
+        state.load += op.count();
+        if state.current.is_none() {
             self.start(engine, die.0, op);
         } else {
-            self.dies[die.0 as usize].queue.push_back(op);
+            state.queue.push_back(op);
         }
     }
 
@@ -108,10 +113,10 @@ impl Plain {
                 self.release_channel(engine, die);
                 let op =
                     self.dies[die as usize].current.expect("a transfer belongs to an operation");
-                if op.kind == OpKind::Read {
+                if op.kind() == OpKind::Read {
                     self.finish(engine, die)
                 } else {
-                    let program = self.timing.program[usize::from(op.page_type)];
+                    let program = self.timing.program[usize::from(op.page_type())];
                     engine.schedule(program, event(DONE, die));
                     None
                 }
@@ -122,20 +127,21 @@ impl Plain {
 
     #[inline]
     fn start(&mut self, engine: &mut Engine, die: u32, op: FlashOp) {
-        self.dies[die as usize].current = Some(op);
-        if self.channels[(die % self.geometry.channel_count) as usize].is_private {
-            engine.schedule(self.run_time(&op), event(DONE, die));
+        let state = &mut self.dies[die as usize];
+        state.current = Some(op);
+        if state.has_own_channel {
+            engine.schedule(self.run_time(op), event(DONE, die));
         } else {
-            self.start_one(engine, die, &op);
+            self.start_one(engine, die, op);
         }
     }
 
     /// Time of a run that never waits for its channel.
     #[inline]
-    fn run_time(&self, op: &FlashOp) -> Ns {
+    fn run_time(&self, op: FlashOp) -> Ns {
         let timing = &self.timing;
-        let count = u64::from(op.count);
-        match op.kind {
+        let count = u64::from(op.count());
+        match op.kind() {
             OpKind::Erase => Ns(count * timing.erase.0),
             OpKind::Read => in_turn(&timing.read, op) + Ns(count * timing.transfer.0),
             OpKind::Program | OpKind::Copyback => {
@@ -145,10 +151,10 @@ impl Plain {
     }
 
     #[inline]
-    fn start_one(&mut self, engine: &mut Engine, die: u32, op: &FlashOp) {
-        match op.kind {
+    fn start_one(&mut self, engine: &mut Engine, die: u32, op: FlashOp) {
+        match op.kind() {
             OpKind::Read => {
-                let sense = self.timing.read[usize::from(op.page_type)];
+                let sense = self.timing.read[usize::from(op.page_type())];
                 engine.schedule(sense, event(SENSED, die));
             }
             OpKind::Program | OpKind::Copyback => self.request_channel(engine, die),
@@ -161,23 +167,22 @@ impl Plain {
     #[inline(always)]
     #[allow(clippy::inline_always)] // a call for each operation costs 2 % of a timed run
     fn finish(&mut self, engine: &mut Engine, die: u32) -> Option<FlashOp> {
-        let is_private = self.channels[(die % self.geometry.channel_count) as usize].is_private;
         let page_types = self.page_types();
         let state = &mut self.dies[die as usize];
-        let current = state.current.as_mut().expect("an event belongs to an operation");
-        if !is_private && current.count > 1 {
-            current.count -= 1;
-            current.page_type = ((u32::from(current.page_type) + 1) % page_types) as u8;
+        let done = state.current.expect("an event belongs to an operation");
+        if !state.has_own_channel && done.count() > 1 {
+            let next_type = u32::from(done.page_type()) + 1;
+            let next_type = if next_type == page_types { 0 } else { next_type };
+            let rest = done.run_of(done.first(), done.count() - 1).of_type(next_type as u8);
             self.queued -= 1;
-            let op = *current;
+            state.current = Some(rest);
             state.load -= 1;
-            self.start_one(engine, die, &op);
+            self.start_one(engine, die, rest);
             return None;
         }
-        let done = *current;
-        self.queued -= u64::from(done.count);
+        self.queued -= u64::from(done.count());
         state.current = None;
-        state.load -= done.count;
+        state.load -= done.count();
         if let Some(next) = state.queue.pop_front() {
             self.start(engine, die, next);
         }
@@ -186,7 +191,7 @@ impl Plain {
 
     #[inline]
     fn request_channel(&mut self, engine: &mut Engine, die: u32) {
-        let channel = &mut self.channels[(die % self.geometry.channel_count) as usize];
+        let channel = &mut self.channels[self.dies[die as usize].channel as usize];
         if channel.is_busy {
             channel.waiting.push_back(die);
         } else {
@@ -197,7 +202,7 @@ impl Plain {
 
     #[inline]
     fn release_channel(&mut self, engine: &mut Engine, die: u32) {
-        let channel = &mut self.channels[(die % self.geometry.channel_count) as usize];
+        let channel = &mut self.channels[self.dies[die as usize].channel as usize];
         match channel.waiting.pop_front() {
             Some(next) => engine.schedule(self.timing.transfer, event(TRANSFERRED, next)),
             None => channel.is_busy = false,
@@ -212,12 +217,16 @@ fn event(kind: u32, die: u32) -> u32 {
 
 /// Time of a run whose pages take the page types in turn: whole turns, then the rest of one.
 #[inline]
-fn in_turn(times: &[Ns], op: &FlashOp) -> Ns {
+fn in_turn(times: &[Ns], op: FlashOp) -> Ns {
+    let count = op.count() as usize;
     if let [time] = times {
-        return Ns(u64::from(op.count) * time.0);
+        return Ns(count as u64 * time.0);
+    }
+    if count == 1 {
+        return times[usize::from(op.page_type()) % times.len()];
     }
     let turn: u64 = times.iter().map(|time| time.0).sum();
-    let rest = (0..op.count as usize % times.len())
-        .map(|step| times[(usize::from(op.page_type) + step) % times.len()].0);
-    Ns(u64::from(op.count) / times.len() as u64 * turn + rest.sum::<u64>())
+    let rest = (0..count % times.len())
+        .map(|step| times[(usize::from(op.page_type()) + step) % times.len()].0);
+    Ns((count / times.len()) as u64 * turn + rest.sum::<u64>())
 }

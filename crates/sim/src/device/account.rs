@@ -1,42 +1,154 @@
-//! The accounts of a timed stage: what its commands spend their time on, while they are watched,
-//! and whether all of them add up.
+//! The accounts of a timed stage: what its commands got and spent their time on, and whether all of
+//! it adds up.
 
-use serde_json::{json, Value};
+use super::window::Completion;
+use crate::controller::breakdown::{Breakdown, Part, Parts};
+use crate::host::latency::LatencyBook;
+use crate::host::tenants::TenantBook;
+use crate::op::{HostCommand, HOST_OP_KINDS};
+use crate::units::{Ns, SECTOR_BYTES};
 
-use super::timed::TimedStage;
-use crate::controller::breakdown::Part;
-use crate::controller::FlashOp;
-use crate::op::Source;
-use crate::units::Ns;
+/// What a timed stage has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TimedTally {
+    pub(crate) issued: u64,
+    pub(crate) served: u64,
+    pub(crate) served_bytes: [u64; HOST_OP_KINDS],
+    pub(crate) served_commands: [u64; HOST_OP_KINDS],
+    /// Sum of the latencies of all commands.
+    pub(crate) latency_ns: u128,
+    /// When the last command completed.
+    pub(crate) last_completion: Ns,
+}
 
-impl TimedStage {
+/// Where the time of the commands goes, when they are watched.
+#[derive(Default)]
+struct Watch {
+    breakdown: Breakdown,
+    /// Of the commands under way, by slot: their parts, and until when these are accounted for.
+    under_way: Vec<(Parts, Ns)>,
+}
+
+/// See the module.
+pub(crate) struct Ledger {
+    pub(crate) tally: TimedTally,
+    pub(super) outstanding: u64,
+    /// Integral of outstanding commands over time, in command nanoseconds.
+    area: u128,
+    area_until: Ns,
+    /// Latencies, unless whoever runs the stage keeps its own.
+    pub(crate) latencies: Option<Box<LatencyBook>>,
+    /// The command that completed last.
+    pub(crate) last: Completion,
+    /// What each host got, when they have names.
+    pub(crate) tenants: Option<Box<TenantBook>>,
+    watch: Option<Box<Watch>>,
+}
+
+impl Ledger {
+    /// Empty accounts.
+    pub(super) fn new(
+        latencies: Option<Box<LatencyBook>>,
+        tenants: Option<Box<TenantBook>>,
+        is_watched: bool,
+    ) -> Self {
+        Self {
+            tally: TimedTally::default(),
+            outstanding: 0,
+            area: 0,
+            area_until: Ns(0),
+            latencies,
+            last: Completion::default(),
+            tenants,
+            watch: is_watched.then(Box::default),
+        }
+    }
+
+    /// Whether the time of each command is accounted for.
+    #[inline]
+    pub(super) fn is_watched(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// A command came.
+    #[inline]
+    pub(super) fn note_issued(&mut self, now: Ns) {
+        self.note_area(now);
+        self.outstanding += 1;
+        self.tally.issued += 1;
+    }
+
+    /// A command got a slot, for which it waited since it was submitted.
+    #[inline]
+    pub(super) fn note_slot(&mut self, index: u32, submitted: Ns, now: Ns) {
+        if let Some(watch) = &mut self.watch {
+            let index = index as usize;
+            if index >= watch.under_way.len() {
+                watch.under_way.resize(index + 1, (Parts::default(), Ns(0)));
+            }
+            watch.under_way[index] = (Parts::default(), submitted);
+            self.credit(index as u32, Part::Submission, now);
+        }
+    }
+
     /// Credits the time since the last call to a part of a command.
     #[inline]
-    pub(super) fn account(&mut self, index: u32, part: Part) {
-        if self.breakdown.is_some() {
-            let now = self.engine.now();
-            let slot = &mut self.slots[index as usize];
-            self.parts[index as usize].add(part, now - slot.accounted);
-            slot.accounted = now;
+    pub(super) fn credit(&mut self, index: u32, part: Part, now: Ns) {
+        if let Some(watch) = &mut self.watch {
+            let (parts, accounted) = &mut watch.under_way[index as usize];
+            parts.add(part, now - *accounted);
+            *accounted = now;
         }
     }
 
     /// Credits the time since the command reached the FTL to what its last operation met.
-    pub(super) fn account_flash(&mut self, index: u32, last: Option<&FlashOp>) {
-        let Some(op) = last else { return self.account(index, Part::Cache) };
-        if op.source == Source::Rebuild {
-            return self.account(index, Part::Rebuild);
-        }
-        let met = self.backend.parts();
-        let slot = &mut self.slots[index as usize];
-        let span = self.engine.now() - slot.accounted;
-        let parts = &mut self.parts[index as usize];
+    pub(super) fn credit_operation(&mut self, index: u32, met: &Parts, now: Ns) {
+        let Some(watch) = &mut self.watch else { return };
+        let (parts, accounted) = &mut watch.under_way[index as usize];
+        let span = now - *accounted;
         for (part, spent) in parts.0.iter_mut().zip(&met.0) {
             *part += spent;
         }
         // An operation that was queued later than its command: there was no erased block.
         parts.add(Part::Room, Ns(span.0.saturating_sub(met.total().0)));
-        slot.accounted = self.engine.now();
+        *accounted = now;
+    }
+
+    /// A command is complete.
+    #[inline]
+    pub(super) fn note_complete(
+        &mut self,
+        index: u32,
+        command: &HostCommand,
+        latency: Ns,
+        now: Ns,
+    ) {
+        self.note_area(now);
+        self.outstanding -= 1;
+        if let Some(latencies) = &mut self.latencies {
+            latencies.record(command.op, latency);
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.breakdown.record(command.op, latency, &watch.under_way[index as usize].0);
+        }
+        let kind = command.op.index();
+        let bytes = u64::from(command.sector_count) * SECTOR_BYTES;
+        self.last = Completion { kind, bytes, latency };
+        let tally = &mut self.tally;
+        tally.served += 1;
+        tally.served_commands[kind] += 1;
+        tally.served_bytes[kind] += bytes;
+        tally.latency_ns += u128::from(latency.0);
+        tally.last_completion = now;
+        if let Some(tenants) = &mut self.tenants {
+            tenants.record(command, latency);
+        }
+    }
+
+    #[inline]
+    fn note_area(&mut self, now: Ns) {
+        self.area += u128::from(self.outstanding) * u128::from((now - self.area_until).0);
+        self.area_until = now;
     }
 
     /// Relative gap between the integral of outstanding commands and the sum of their latencies:
@@ -57,38 +169,8 @@ impl TimedStage {
         (span > 0).then(|| self.area as f64 / span as f64)
     }
 
-    /// Whether operations are still queued: collections that no command waits for.
-    pub(crate) fn pending_ops(&self) -> u64 {
-        self.backend.pending()
-    }
-
-    /// Operations against the rules of the flash, and commands whose parts do not sum to their
-    /// latency: zero, or the simulator is wrong.
-    pub(crate) fn violations(&self) -> (u64, u64) {
-        let mismatches = self.breakdown.as_ref().map_or(0, |breakdown| breakdown.mismatches());
-        (self.backend.violations(), mismatches)
-    }
-
-    /// Where the time went, by class and percentile band, when observed.
-    pub(crate) fn breakdown(&self) -> Option<Value> {
-        self.breakdown.as_ref().map(|breakdown| breakdown.to_json())
-    }
-
-    /// Spans of activity, when recorded.
-    pub(crate) fn timeline(&self) -> Option<Value> {
-        self.backend.timeline()
-    }
-
-    /// What the full back end did and how busy dies, channels and link were; `None` on the plain
-    /// one.
-    pub(crate) fn activity(&self) -> Option<Value> {
-        let mut activity = self.backend.activity(self.tally.last_completion)?;
-        let span = (self.tally.last_completion.0 as f64).max(1.0);
-        if let Some(link) = &self.path.link {
-            let [to_drive, to_host] = link.busy();
-            activity["link_busy_ratio"] =
-                json!({"to_drive": to_drive.0 as f64 / span, "to_host": to_host.0 as f64 / span});
-        }
-        Some(activity)
+    /// Where the time went, when the commands are watched.
+    pub(crate) fn breakdown(&self) -> Option<&Breakdown> {
+        self.watch.as_ref().map(|watch| &watch.breakdown)
     }
 }

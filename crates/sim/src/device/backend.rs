@@ -6,6 +6,7 @@
 use serde_json::{json, Value};
 
 use super::drive::Drive;
+use super::observation::Observation;
 use crate::controller::breakdown::Parts;
 use crate::controller::full::{Full, Setup, Urgency};
 use crate::controller::plain::Plain;
@@ -13,15 +14,6 @@ use crate::controller::timeline::Timeline;
 use crate::controller::FlashOp;
 use crate::engine::Engine;
 use crate::units::{DieId, Ns};
-
-/// What is watched beside the metrics. Watching changes no result.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Observation {
-    /// Accounts for the time of every command.
-    pub breakdown: bool,
-    /// Records spans of activity from a point of the measured stage's time to another.
-    pub timeline: Option<(Ns, Ns)>,
-}
 
 /// See the module.
 pub(crate) enum Backend {
@@ -54,12 +46,6 @@ impl Backend {
         Self::Full(Box::new(full))
     }
 
-    /// Whether every mechanism is there.
-    #[inline]
-    pub(crate) fn is_full(&self) -> bool {
-        matches!(self, Self::Full(_))
-    }
-
     /// Number of page types.
     pub(crate) fn page_types(&self) -> u32 {
         match self {
@@ -73,15 +59,6 @@ impl Backend {
         match self {
             Self::Plain(plain) => plain.pending(),
             Self::Full(full) => full.pending(),
-        }
-    }
-
-    /// Puts an operation at the end of a die's queue.
-    #[inline]
-    pub(crate) fn enqueue(&mut self, engine: &mut Engine, die: DieId, op: FlashOp) {
-        match self {
-            Self::Plain(plain) => plain.enqueue(engine, die, op),
-            Self::Full(full) => full.enqueue(engine, die, op),
         }
     }
 

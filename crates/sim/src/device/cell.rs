@@ -1,4 +1,5 @@
-//! One stimulus on the drive as it is: the runner of a cell, in slices like a run.
+//! One stimulus on the drive as it is, or a time without any: the runner of a cell, in slices like a
+//! run.
 //!
 //! A cell begins and ends with an idle drive. When its limit is reached no command is issued any
 //! more, and those under way are carried out but not counted. Nothing here looks at every page or
@@ -8,23 +9,26 @@
 //! and read errors get streams of that seed. What the timed executor holds (queues, the last
 //! direction of the link, the idle timers of dies) starts anew; the write buffer, the caches and
 //! the throttles are the drive's and go on.
+//!
+//! In an idle time dies collect and fold as between two bursts of a host (`idle_collection`, and
+//! steps below the soft limit); a drive that does neither just lets its throttles recover. It costs
+//! what is done, however long the time is.
 
 use serde_json::{json, Value};
 
-use super::drive::{Drive, HostCounters};
+use super::drive::{total, Drive, HostCounters};
 use super::feed::Feed;
-use super::run::{flash_ops, total, work_done, Progress};
-use super::timed::{Client, TimedStage};
+use super::meter::{CellMeter, Meter};
+use super::run::Progress;
+use super::runner::Runner;
+use super::timed::TimedStage;
 use super::window::Window;
 use crate::ftl::FtlCounters;
-use crate::op::{HostCommand, Source, SOURCE_COUNT, SOURCE_NAMES};
+use crate::op::{Source, SOURCE_COUNT, SOURCE_NAMES};
 use crate::units::{Ns, SECTOR_BYTES};
 use crate::workload::cell::Cell;
-use crate::workload::{Admission, Load};
+use crate::workload::{Admission, Host, Load};
 
-/// Completions in a row without time passing after which a cell ends: nothing is asked of the
-/// flash.
-const STANDSTILL_COMMANDS: u64 = 1_000_000;
 /// What an untimed slice is measured in: commands at once.
 const UNITS_OF_PROGRESS: f64 = 1e6;
 /// Largest gap that Little's law may show; it is exact but for the rounding of two sums.
@@ -33,20 +37,8 @@ const LITTLES_LAW_TOLERANCE: f64 = 1e-9;
 /// See the module.
 pub(crate) struct CellRun {
     cell: Cell,
-    /// The threads of the host; one without a clock.
-    feeds: Vec<Feed>,
-    stage: Option<Box<TimedStage>>,
-    window: Window,
-    /// The last command issued by the first thread.
-    last: Option<HostCommand>,
-    /// Commands and bytes issued, without a clock.
-    issued: [u64; 2],
+    runner: Runner,
     is_done: bool,
-    /// The drive takes no more writes, or no time passes.
-    is_closed: bool,
-    is_standstill: bool,
-    /// The time of the last completion, and how many came at it.
-    standstill: (Ns, u64),
     /// When the drive fell idle.
     idle_since: Option<Ns>,
     start: (HostCounters, FtlCounters),
@@ -57,148 +49,77 @@ impl CellRun {
     /// Prepares a cell on an idle drive; its draws follow from `seed`.
     pub(crate) fn new(cell: Cell, drive: &mut Drive, seed: u64) -> Self {
         drive.reseed(seed);
-        let is_measured = cell.spec().is_measured;
-        let feeds: Vec<_> = if is_measured {
+        let is_timed = cell.spec().is_measured;
+        // The threads of the host; one without a clock.
+        let feeds: Vec<_> = if is_timed {
             cell.loads(seed).into_iter().map(Feed::new).collect()
         } else {
             let admission = Admission::Closed { queue_depth: 1 };
             vec![Feed::new(Load::new(cell.generator(seed), admission))]
         };
-        let stage = is_measured.then(|| {
+        let stage = is_timed.then(|| {
             let hosts: Vec<_> = feeds.iter().map(|feed| &feed.load.host).collect();
             Box::new(TimedStage::of_cell(drive, &hosts))
         });
+        let limit = &cell.spec().limit;
+        let window = Window::new(limit, cell.sample());
+        let meter = Meter::Cell(Box::new(CellMeter::new(*limit, window, is_timed)));
         Self {
-            window: Window::new(&cell.spec().limit, cell.sample()),
             cell,
-            feeds,
-            stage,
-            last: None,
-            issued: [0; 2],
+            runner: Runner::new(feeds, stage, meter),
             is_done: false,
-            is_closed: false,
-            is_standstill: false,
-            standstill: (Ns(0), 0),
             idle_since: None,
             start: (drive.host, *drive.ftl.counters()),
-            start_ops: flash_ops(drive),
+            start_ops: drive.flash_ops(),
         }
     }
 
     /// Runs about `max_ops` flash operations and host commands further.
     pub(crate) fn advance(&mut self, drive: &mut Drive, max_ops: u64) -> Progress {
-        let goal = work_done(drive).saturating_add(max_ops.max(1));
-        while !self.is_done && work_done(drive) < goal {
-            match self.stage.take() {
-                Some(mut stage) => {
-                    self.advance_timed(drive, &mut stage, goal);
-                    self.stage = Some(stage);
-                }
-                None => self.advance_instant(drive),
+        let goal = drive.work_done().saturating_add(max_ops.max(1));
+        while !self.is_done && drive.work_done() < goal {
+            if self.runner.advance(drive, goal, u64::MAX) {
+                self.end(drive);
             }
         }
         self.progress(drive)
     }
 
-    fn advance_timed(&mut self, drive: &mut Drive, stage: &mut TimedStage, goal: u64) {
-        if stage.tally.issued == 0 {
-            self.fill_queues(drive, stage);
+    fn end(&mut self, drive: &mut Drive) {
+        if let (Meter::Cell(meter), Some(stage)) = self.runner.meter_mut() {
+            let idle_since = stage.at_rest_since();
+            meter.window.finish(idle_since);
+            stage.give_back(drive, idle_since);
+            drive.ftl.settle();
+            self.idle_since = Some(idle_since);
         }
-        while work_done(drive) < goal {
-            // Events are cheap beside a look at the counters.
-            if stage.pump(drive, self, 64) {
-                return self.end(drive, stage);
-            }
-        }
-    }
-
-    /// Every thread issues as many commands as it keeps outstanding.
-    fn fill_queues(&mut self, drive: &mut Drive, stage: &mut TimedStage) {
-        for thread in 0..self.feeds.len() {
-            if let Admission::Closed { queue_depth } = self.feeds[thread].load.admission {
-                (0..queue_depth).for_each(|_| self.issue(drive, stage, thread));
-            }
-        }
-    }
-
-    #[inline]
-    fn issue(&mut self, drive: &mut Drive, stage: &mut TimedStage, thread: usize) {
-        if self.is_closed || self.window.is_over() || !self.feeds[thread].refill() {
-            return;
-        }
-        let command = self.feeds[thread].take();
-        self.feeds[thread].prefetch_ahead(drive);
-        if thread == 0 {
-            self.last = Some(command);
-        }
-        stage.submit(drive, command);
-        self.is_closed |= stage.is_worn_out;
-    }
-
-    /// Ends a cell in which no time passes: every command is served without flash.
-    #[inline]
-    fn watch_standstill(&mut self, now: Ns) {
-        if self.standstill.0 == now {
-            self.standstill.1 += 1;
-            if self.standstill.1 >= STANDSTILL_COMMANDS {
-                (self.is_standstill, self.is_closed) = (true, true);
-            }
-        } else {
-            self.standstill = (now, 0);
-        }
-    }
-
-    fn end(&mut self, drive: &mut Drive, stage: &mut TimedStage) {
-        let idle_since = *self.idle_since.get_or_insert(stage.at_rest_since());
-        self.window.finish(idle_since);
-        stage.give_back(drive, idle_since);
-        drive.is_worn_out |= stage.is_worn_out;
-        drive.ftl.settle();
         self.is_done = true;
     }
 
-    /// One chunk of commands without a clock.
-    fn advance_instant(&mut self, drive: &mut Drive) {
-        let feed = &mut self.feeds[0];
-        let limit = &self.cell.spec().limit;
-        let is_open = |issued: &[u64; 2]| issued[0] < limit.ios || issued[1] < limit.bytes;
-        if !feed.refill() {
-            self.is_done = true;
-            return;
-        }
-        let first = feed.batch_next;
-        while feed.batch_next < feed.batch.len() && is_open(&self.issued) {
-            let command = feed.take();
-            self.issued[0] += 1;
-            self.issued[1] += u64::from(command.sector_count) * SECTOR_BYTES;
-            if command.tenant == 0 {
-                self.last = Some(command);
-            }
-        }
-        let commands = &mut feed.batch[first..feed.batch_next];
-        let is_worn_out = drive.run_instant(commands, |_| {}).is_err();
-        drive.is_worn_out |= is_worn_out;
-        self.is_closed |= is_worn_out;
-        self.is_done = is_worn_out || !is_open(&self.issued);
+    fn meter(&self) -> &CellMeter {
+        self.runner.meter().cell().expect("a cell has the meter of a cell")
     }
 
     fn progress(&self, drive: &Drive) -> Progress {
-        let now = self.stage.as_ref().map_or(Ns(0), |stage| stage.now());
+        let (now, meter) = (self.runner.now(), self.meter());
         let limit = &self.cell.spec().limit;
         let part = |done: u64, all: u64| if all > 0 { done as f64 / all as f64 } else { 1.0 };
-        let fraction = match &self.stage {
-            Some(_) => self.window.fraction(now),
-            None => part(self.issued[0], limit.ios).min(part(self.issued[1], limit.bytes)),
+        let is_timed = self.runner.stage().is_some();
+        let [ios, bytes] = meter.issued;
+        let fraction = if is_timed {
+            meter.window.fraction(now)
+        } else {
+            part(ios, limit.ios).min(part(bytes, limit.bytes))
         };
         Progress {
             stage: "cell".to_owned(),
             stage_count: 1,
-            measured: self.stage.is_some(),
+            measured: is_timed,
             done: (fraction.min(1.0) * UNITS_OF_PROGRESS) as u64,
             total: UNITS_OF_PROGRESS as u64,
             simulated_ns: now.0,
             host_ios: total(&drive.host.commands) - total(&self.start.0.commands),
-            flash_ops: flash_ops(drive) - self.start_ops,
+            flash_ops: drive.flash_ops() - self.start_ops,
             finished: self.is_done,
             ..Progress::default()
         }
@@ -214,21 +135,21 @@ impl CellRun {
             "complete": self.is_done,
             "read_bytes": bytes(0),
             "written_bytes": bytes(1),
-            "end_bytes": self.cell.end_bytes(0, self.last.as_ref()),
+            "end_bytes": self.cell.end_bytes(0, self.meter().last.as_ref()),
             "flash": self.flash(drive),
             "waiting_pages": drive.buffered_pages(),
             "unmapped_read_pages": drive.host.unmapped_read_pages - host.unmapped_read_pages,
             "is_worn_out": drive.is_worn_out,
-            "is_standstill": self.is_standstill,
+            "is_standstill": self.runner.is_standstill(),
             "failures": self.failures(drive),
         });
-        if let (Some(stage), Value::Object(section)) = (&self.stage, &mut document) {
-            if let Value::Object(window) = self.window.to_json() {
+        if let (Some(stage), Value::Object(section)) = (self.runner.stage(), &mut document) {
+            if let Value::Object(window) = self.meter().window.to_json() {
                 section.extend(window);
             }
             let elapsed = self.idle_since.unwrap_or(stage.now());
             section.insert("elapsed_s".into(), json!(elapsed.as_seconds()));
-            section.insert("littles_law_error".into(), json!(stage.littles_law_error()));
+            section.insert("littles_law_error".into(), json!(stage.ledger.littles_law_error()));
             section.insert("violations".into(), json!(stage.violations().0));
         }
         document
@@ -256,7 +177,7 @@ impl CellRun {
 
     /// Self-checks that take no look at every page; none fails unless the simulator is wrong.
     fn failures(&self, drive: &Drive) -> Vec<String> {
-        let mut failures: Vec<String> = self.window.failure().into_iter().collect();
+        let mut failures: Vec<String> = self.meter().window.failure().into_iter().collect();
         let (now, then) = (drive.ftl.counters(), &self.start.1);
         let moved = [Source::Gc, Source::Wear, Source::Fold].map(|source| source as usize);
         if moved.iter().any(|&source| {
@@ -264,13 +185,13 @@ impl CellRun {
         }) {
             failures.push("pages read and programmed by collections differ".to_owned());
         }
-        let Some(stage) = self.stage.as_deref().filter(|_| self.is_done) else { return failures };
-        let (issued, served) = (stage.tally.issued, stage.tally.served);
+        let Some(stage) = self.runner.stage().filter(|_| self.is_done) else { return failures };
+        let (issued, served) = (stage.ledger.tally.issued, stage.ledger.tally.served);
         if issued != served || stage.pending_ops() > 0 {
             failures
                 .push(format!("{issued} issued, {served} served, {} left", stage.pending_ops()));
         }
-        let error = stage.littles_law_error();
+        let error = stage.ledger.littles_law_error();
         if error > LITTLES_LAW_TOLERANCE {
             failures.push(format!("Little's law is off by {error:e}"));
         }
@@ -282,14 +203,49 @@ impl CellRun {
     }
 }
 
-impl Client for CellRun {
-    fn completed(&mut self, drive: &mut Drive, stage: &mut TimedStage, thread: usize) {
-        self.window.note(stage.now(), &stage.last);
-        self.watch_standstill(stage.now());
-        self.issue(drive, stage, thread);
+/// A time without commands.
+pub(crate) struct IdleRun {
+    runner: Runner,
+    span: Ns,
+    is_done: bool,
+    start_ops: u64,
+}
+
+impl IdleRun {
+    /// Prepares an idle time of the drive.
+    pub(crate) fn new(drive: &mut Drive, span: Ns) -> Self {
+        let host = Host { weight: 1, ..Host::default() };
+        let mut stage = Box::new(TimedStage::of_cell(drive, &[&host]));
+        // The next command of the host, which never comes to the drive, ends the time.
+        stage.await_arrival(0, span);
+        let start_ops = drive.flash_ops();
+        stage.rest(drive);
+        let runner = Runner::new(Vec::new(), Some(stage), Meter::Idle);
+        Self { runner, span, is_done: false, start_ops }
     }
 
-    fn arrived(&mut self, _: &mut Drive, _: &mut TimedStage, _: usize) {
-        unreachable!("the threads of a cell are closed loops");
+    /// Runs about `max_ops` flash operations further.
+    pub(crate) fn advance(&mut self, drive: &mut Drive, max_ops: u64) -> Progress {
+        let goal = drive.work_done().saturating_add(max_ops.max(1));
+        // Timers of idle dies are no work, so events are bounded too.
+        if !self.is_done && self.runner.advance(drive, goal, max_ops) {
+            if let Some(stage) = self.runner.stage_mut() {
+                stage.give_back(drive, self.span);
+            }
+            drive.ftl.settle();
+            self.is_done = true;
+        }
+        let now = if self.is_done { self.span.0 } else { self.runner.now().0.min(self.span.0) };
+        Progress {
+            stage: "idle".to_owned(),
+            stage_count: 1,
+            measured: true,
+            done: now,
+            total: self.span.0,
+            simulated_ns: now,
+            flash_ops: drive.flash_ops() - self.start_ops,
+            finished: self.is_done,
+            ..Progress::default()
+        }
     }
 }

@@ -52,9 +52,12 @@ pub(super) struct Collector {
     /// Idle time after which a die collects ahead, and up to how many spare blocks.
     ahead: Option<(Ns, u32)>,
     dies: Vec<DieState>,
-    /// Page writes that stalled so far, and those that wait now.
-    pub(super) stalled_count: u64,
+    /// Page writes that wait.
     waiting_count: u64,
+    /// Dies that a command asked something of.
+    pub(super) touched: Vec<u32>,
+    /// When a flash operation was over last.
+    pub(super) last_done: Ns,
 }
 
 impl Collector {
@@ -68,8 +71,9 @@ impl Collector {
             hard_spare_blocks: steps.hard_spare_blocks,
             ahead: ahead.map(|idle| (Ns::from_us(idle.after_us), idle.spare_blocks_goal)),
             dies: vec![DieState::default(); die_count as usize],
-            stalled_count: 0,
             waiting_count: 0,
+            touched: Vec::new(),
+            last_done: Ns(0),
         })
     }
 
@@ -104,7 +108,6 @@ impl Collector {
 
     /// A page write waits for room.
     pub(super) fn stall(&mut self, stalled: Stalled) {
-        self.stalled_count += 1;
         self.waiting_count += 1;
         self.dies[stalled.die as usize].stalled.push_back(stalled);
     }

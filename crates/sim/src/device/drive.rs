@@ -5,7 +5,6 @@
 //! trims take effect on whole pages only. The text is generic over the sink, so both executors do
 //! the same.
 
-use super::backend::Observation;
 use super::config::DeviceConfig;
 use crate::ftl::{FlashSink, Ftl, NoRoom};
 use crate::geometry::Geometry;
@@ -109,8 +108,6 @@ pub struct Drive {
     pub(crate) host: HostCounters,
     /// A write failed because a pool is worn out.
     pub(crate) is_worn_out: bool,
-    /// What the measured stage watches.
-    pub(crate) observation: Observation,
     /// The throttles as the last cell left them; `None` before the first.
     pub(crate) throttle: Option<Throttle>,
 }
@@ -134,7 +131,6 @@ impl Drive {
             clean: CleanCaches::of(&config.host),
             host: HostCounters::default(),
             is_worn_out: false,
-            observation: Observation::default(),
             throttle: None,
             seed,
             config,
@@ -226,6 +222,28 @@ impl Drive {
         Lpn((command.sector >> shift) as u32)
     }
 
+    /// Flash operations since the drive was made.
+    pub(crate) fn flash_ops(&self) -> u64 {
+        let counters = self.ftl.counters();
+        total(&counters.programs) + total(&counters.reads) + total(&counters.erases)
+    }
+
+    /// What a slice is measured in.
+    pub(crate) fn work_done(&self) -> u64 {
+        self.flash_ops() + total(&self.host.commands)
+    }
+
+    /// Bytes that the host wrote since the drive was made.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.host.sectors[HostOp::Write.index()] * SECTOR_BYTES
+    }
+
+    /// Bytes that were programmed since the drive was made.
+    pub(crate) fn programmed_bytes(&self) -> u64 {
+        let programs = total(&self.ftl.counters().programs);
+        self.geometry.physical_pages_of(programs) * self.geometry.page_bytes
+    }
+
     /// Pages that wait in the write buffer.
     pub fn buffered_pages(&self) -> usize {
         self.buffer.as_ref().map_or(0, WriteCache::len)
@@ -235,6 +253,11 @@ impl Drive {
     pub(crate) fn buffer_capacity(&self) -> usize {
         self.buffer.as_ref().map_or(0, |buffer| buffer.page_count() as usize)
     }
+}
+
+/// The sum of counters.
+pub(crate) fn total(counts: &[u64]) -> u64 {
+    counts.iter().sum()
 }
 
 /// The volatile half of a drive, for the length of a slice.

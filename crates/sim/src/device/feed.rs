@@ -61,12 +61,4 @@ impl Feed {
             drive.prefetch_page(coming);
         }
     }
-
-    /// The next command; there is one after [`Feed::refill`] said so.
-    #[inline]
-    pub(crate) fn take(&mut self) -> HostCommand {
-        let command = self.batch[self.batch_next];
-        self.batch_next += 1;
-        command
-    }
 }

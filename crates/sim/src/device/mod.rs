@@ -10,12 +10,14 @@ mod collector;
 mod config;
 mod drive;
 mod feed;
-mod idle;
 mod image;
 mod instant;
+mod meter;
+mod observation;
 mod outcome;
 mod reconfigure;
 mod run;
+mod runner;
 mod series;
 mod simulation;
 mod sink;
@@ -24,10 +26,10 @@ mod stepping;
 mod timed;
 mod window;
 
-pub use backend::Observation;
 pub use config::DeviceConfig;
 pub use drive::{Drive, HostCounters};
 pub use image::ImageError;
+pub use observation::Observation;
 pub use run::Progress;
 pub use simulation::Simulation;
 

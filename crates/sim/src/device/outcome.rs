@@ -11,6 +11,7 @@ use super::run::{Baseline, Run};
 use super::series::{Series, Wear};
 use super::timed::TimedStage;
 use crate::host::arbitration::ArbitrationConfig;
+use crate::host::latency::LatencyBook;
 use crate::op::{HostOp, HOST_OP_KINDS, SOURCE_COUNT, SOURCE_NAMES};
 use crate::reads::{Algorithm, ErrorFigures};
 use crate::units::SECTOR_BYTES;
@@ -45,18 +46,15 @@ pub(crate) fn document(drive: &Drive, run: &Run, origin: &Value) -> Value {
         "workload": run.resolved,
         "state": state,
     });
-    let finished = run.series.as_ref().map(|series| (series, run.timed.as_deref()));
-    if let (Some(start), Some((series, timed))) =
-        (&run.baseline, finished.or_else(|| run.partial()))
-    {
+    if let (Some(start), Some((series, timed))) = (&run.baseline, run.measured()) {
         let errors = drive.errors.figures_since(&start.tally);
         let measured = Measured { drive, start, timed, errors };
         document["metrics"] = measured.metrics();
         document["series"] = Series::to_json(series);
-        document["checks"] = measured.checks(run.is_measured_done);
+        document["checks"] = measured.checks(run.is_measured_done());
         warnings.extend(measured.warnings());
     }
-    document["complete"] = json!(run.is_measured_done);
+    document["complete"] = json!(run.is_measured_done());
     document["warnings"] = json!(warnings);
     document
 }
@@ -87,7 +85,7 @@ impl Measured<'_> {
 
     fn seconds(&self) -> Option<f64> {
         self.timed
-            .map(|stage| stage.tally.last_completion.as_seconds())
+            .map(|stage| stage.ledger.tally.last_completion.as_seconds())
             .filter(|&seconds| seconds > 0.0)
     }
 
@@ -161,7 +159,7 @@ impl Measured<'_> {
     /// What each host got, when several share the drive.
     fn tenant_metrics(&self) -> Map<String, Value> {
         let mut section = Map::new();
-        if let Some(tenants) = self.timed.and_then(|stage| stage.tenants.as_deref()) {
+        if let Some(tenants) = self.timed.and_then(|stage| stage.ledger.tenants.as_deref()) {
             section.insert("tenants".into(), tenants.to_json(self.seconds()));
             section.insert("fairness".into(), tenants.fairness());
         }
@@ -246,14 +244,15 @@ impl Measured<'_> {
         let mut section = Map::new();
         let seconds = self.seconds();
         let [read, written, ..] =
-            self.timed.map_or([0; HOST_OP_KINDS], |stage| stage.tally.served_bytes);
+            self.timed.map_or([0; HOST_OP_KINDS], |stage| stage.ledger.tally.served_bytes);
         let megabytes = |bytes: u64| seconds.map(|seconds| bytes as f64 * 1e-6 / seconds);
         section.insert(
             "throughput_mb_s".into(),
             json!({"read": megabytes(read), "write": megabytes(written),
                    "total": megabytes(read + written)}),
         );
-        let commands = self.timed.map_or([0; HOST_OP_KINDS], |stage| stage.tally.served_commands);
+        let commands =
+            self.timed.map_or([0; HOST_OP_KINDS], |stage| stage.ledger.tally.served_commands);
         let rate = |count: u64| seconds.map(|seconds| count as f64 / seconds);
         let mut iops = json!({"read": rate(commands[0]), "write": rate(commands[1]),
                               "trim": rate(commands[2]), "total": rate(commands.iter().sum())});
@@ -262,11 +261,17 @@ impl Measured<'_> {
         }
         section.insert("iops".into(), iops);
         section.insert("duration_s".into(), json!(seconds));
-        section
-            .insert("latency_us".into(), json!(self.timed.map(|stage| stage.latencies.to_json())));
+        section.insert(
+            "latency_us".into(),
+            json!(self.timed.and_then(|stage| stage
+                .ledger
+                .latencies
+                .as_deref()
+                .map(LatencyBook::to_json))),
+        );
         section.insert(
             "outstanding_mean".into(),
-            json!(self.timed.and_then(TimedStage::outstanding_mean)),
+            json!(self.timed.and_then(|stage| stage.ledger.outstanding_mean())),
         );
         // Keys of drives with the full back end, and of runs that are watched.
         // A drive that has it only because it is watched keeps the figures of one that is not.
@@ -275,8 +280,8 @@ impl Measured<'_> {
         if let Some(activity) = activity.filter(|_| !is_watched_only) {
             section.insert("activity".into(), activity);
         }
-        if let Some(breakdown) = self.timed.and_then(TimedStage::breakdown) {
-            section.insert("breakdown".into(), breakdown);
+        if let Some(breakdown) = self.timed.and_then(|stage| stage.ledger.breakdown()) {
+            section.insert("breakdown".into(), breakdown.to_json());
         }
         section
     }
@@ -310,10 +315,10 @@ impl Measured<'_> {
         let (now, then) = (&self.drive.host, &self.start.host);
         let issued = self.timed.map_or_else(
             || difference(&now.commands, &then.commands).iter().sum(),
-            |stage| stage.tally.issued,
+            |stage| stage.ledger.tally.issued,
         );
-        let served = self.timed.map_or(issued, |stage| stage.tally.served);
-        let error = self.timed.map(TimedStage::littles_law_error);
+        let served = self.timed.map_or(issued, |stage| stage.ledger.tally.served);
+        let error = self.timed.map(|stage| stage.ledger.littles_law_error());
         let pending = self.timed.map_or(0, TimedStage::pending_ops);
         let accepted = self.programs()[0]
             + (now.absorbed_pages - then.absorbed_pages)
@@ -328,7 +333,7 @@ impl Measured<'_> {
         let (violations, unaccounted) = self.timed.map_or((0, 0), TimedStage::violations);
         let littles_law_holds =
             !is_complete || error.is_none_or(|error| error <= LITTLES_LAW_TOLERANCE);
-        let tenants = self.timed.and_then(|stage| stage.tenants.as_deref());
+        let tenants = self.timed.and_then(|stage| stage.ledger.tenants.as_deref());
         let accounts_agree = tenants.is_none_or(|book| book.served() == served);
         let all_served = !is_complete || (issued == served && pending == 0);
         let program_identity = accepted == offered && moved;
@@ -406,13 +411,13 @@ impl Measured<'_> {
     /// What was asked of arbitration and could not matter.
     fn sharing_warnings(&self) -> Vec<String> {
         let Some((stage, tenants)) =
-            self.timed.and_then(|stage| Some((stage, stage.tenants.as_ref()?)))
+            self.timed.and_then(|stage| Some((stage, stage.ledger.tenants.as_ref()?)))
         else {
             return Vec::new();
         };
         let mut warnings = Vec::new();
         let arbitration = self.drive.config.host.arbitration();
-        if stage.outside.is_idle() {
+        if stage.never_arbitrated() {
             warnings.push(
                 "arbitration had no effect: the drive accepted every command at once; lower \
                  host.queue_depth_max"

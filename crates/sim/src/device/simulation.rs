@@ -2,13 +2,12 @@
 
 use serde_json::{json, Value};
 
-use super::backend::Observation;
-use super::cell::CellRun;
+use super::cell::{CellRun, IdleRun};
 use super::checkpoint;
 use super::config::DeviceConfig;
 use super::drive::Drive;
-use super::idle::IdleRun;
 use super::image::{self, ImageError};
+use super::observation::Observation;
 use super::outcome;
 use super::run::{Progress, Run};
 use crate::config::ConfigError;
@@ -47,6 +46,8 @@ enum Work {
 pub struct Simulation {
     drive: Drive,
     work: Work,
+    /// What the measured stage of later jobs watches.
+    observation: Observation,
     /// How the drive came to be, for the result's `state`.
     origin: Value,
 }
@@ -55,7 +56,11 @@ impl Simulation {
     /// A drive fresh from the factory; `seed` decides its bad blocks and the choices of its
     /// policies.
     pub fn new(config: DeviceConfig, seed: u64) -> Self {
-        Self { drive: Drive::new(config, seed), work: Work::None, origin: json!("fresh") }
+        Self::of(Drive::new(config, seed), json!("fresh"))
+    }
+
+    fn of(drive: Drive, origin: Value) -> Self {
+        Self { drive, work: Work::None, observation: Observation::default(), origin }
     }
 
     /// The drive of an image.
@@ -64,11 +69,7 @@ impl Simulation {
     /// [`ImageError`] when the bytes are no image of this version, or contradict themselves.
     pub fn from_image(bytes: &[u8], seed: u64) -> Result<Self, ImageError> {
         let (drive, checksum) = image::load(bytes, seed)?;
-        Ok(Self {
-            drive,
-            work: Work::None,
-            origin: json!({ "image_crc32": format!("{checksum:08x}") }),
-        })
+        Ok(Self::of(drive, json!({ "image_crc32": format!("{checksum:08x}") })))
     }
 
     /// The drive as bytes. Pages in the write buffer are not in it: they are volatile.
@@ -89,7 +90,7 @@ impl Simulation {
     /// [`ImageError`] when the bytes are no checkpoint of this version, or contradict themselves.
     pub fn from_checkpoint(bytes: &[u8]) -> Result<Self, ImageError> {
         let drive = checkpoint::load(bytes)?;
-        Ok(Self { drive, work: Work::None, origin: json!("checkpoint") })
+        Ok(Self::of(drive, json!("checkpoint")))
     }
 
     /// The resolved device.
@@ -104,7 +105,7 @@ impl Simulation {
 
     /// Watches the measured stage of later jobs; no metric depends on it.
     pub fn observe(&mut self, observation: Observation) {
-        self.drive.observation = observation;
+        self.observation = observation;
     }
 
     /// Changes the stress under which pages are read from now on, as after a time on the shelf. A
@@ -122,7 +123,7 @@ impl Simulation {
 
     /// Begins a job; one that was under way is dropped.
     pub fn begin(&mut self, job: Job) {
-        self.work = Work::Run(Box::new(Run::new(job, &self.drive)));
+        self.work = Work::Run(Box::new(Run::new(job, &self.drive, self.observation.clone())));
     }
 
     /// Begins a stimulus, given as the JSON of a [`CellSpec`]: [`Simulation::advance`] carries it
@@ -224,7 +225,7 @@ impl Simulation {
 
     /// The spans recorded in the measured part, when they were asked for.
     pub fn timeline(&self) -> Option<Value> {
-        self.run()?.timed_stage()?.timeline()
+        self.run()?.measured()?.1?.timeline()
     }
 
     /// Checks that all tables of the drive agree.

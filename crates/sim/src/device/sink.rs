@@ -6,12 +6,11 @@
 use std::collections::VecDeque;
 
 use super::backend::Backend;
-use super::collector::Stalled;
+use super::collector::{Collector, Stalled};
 use super::drive::CommandSink;
-use crate::controller::{FlashOp, OpKind, NO_COMMAND};
+use crate::controller::{Detail, FlashOp, OpKind, NO_COMMAND};
 use crate::engine::Engine;
 use crate::ftl::{FlashSink, MoveRun, MoveWay};
-use crate::geometry::Geometry;
 use crate::host::cache::Fence;
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
@@ -35,87 +34,60 @@ pub(super) struct TimedSink<'a> {
     pub(super) engine: &'a mut Engine,
     pub(super) backend: &'a mut Backend,
     pub(super) cache: &'a mut CacheSlots,
-    pub(super) geometry: Geometry,
     /// The command that asks, or [`NO_COMMAND`].
     pub(super) slot: u32,
     /// Operations and cache slots that the command waits for.
     pub(super) waits: u32,
     pub(super) is_flush: bool,
-    /// Whether collections are scheduled in steps.
-    pub(super) in_steps: bool,
+    /// Told of what the host asks of the dies, where collections are scheduled in steps.
+    pub(super) collector: Option<&'a mut Collector>,
     /// The epoch of a page that leaves the cache after it stalled.
     pub(super) epoch: Option<u32>,
-    /// Page writes without room, and the dies that host operations went to; with steps only.
-    pub(super) stalled: &'a mut Vec<Stalled>,
-    pub(super) touched: &'a mut Vec<u32>,
-    pub(super) flash_ops: u64,
     pub(super) programmed_pages: u64,
 }
 
 impl TimedSink<'_> {
-    #[inline]
-    fn push(&mut self, first: Ppn, count: u32, kind: OpKind, source: Source, extra: Extra) {
-        self.push_run(first, count, count, kind, source, extra);
-    }
-
-    #[inline]
-    fn push_run(
-        &mut self,
-        first: Ppn,
-        count: u32,
-        sense_count: u32,
-        kind: OpKind,
-        source: Source,
-        extra: Extra,
-    ) {
+    /// Queues an operation, and lets the command wait for it if it is one of its own.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // an operation stays in registers until it is in its queue
+    fn push(&mut self, op: FlashOp, extra: Extra) {
+        let source = op.source();
         let is_host = matches!(source, Source::Host | Source::Merge | Source::Rebuild);
         let waits = is_host && !self.is_flush && self.slot != NO_COMMAND;
         self.waits += u32::from(waits);
-        self.flash_ops += u64::from(count);
-        let frees_buffer = self.is_flush && source == Source::Host;
-        let command = match (waits, frees_buffer) {
-            (true, _) => self.slot,
-            // Of a program of the write cache: its epoch.
-            (_, true) => self.epoch.take().unwrap_or_else(|| self.cache.fence.begin()),
-            _ => NO_COMMAND,
-        };
-        if frees_buffer {
+        let mut op = if waits { op.of_command(self.slot) } else { op };
+        if self.is_flush && source == Source::Host {
             self.is_flush = false;
             self.cache.in_flight += 1;
+            let epoch = self.epoch.take().unwrap_or_else(|| self.cache.fence.begin());
+            op = op.of_command(epoch).freeing_buffer();
         }
-        let block = self.geometry.block_of(first);
+        let geometry = self.media.geometry();
+        let block = geometry.block_of(op.first());
         let page_types = self.backend.page_types();
-        let page_type = if page_types == 1 {
-            0
-        } else {
-            self.geometry.row_of(self.geometry.page_index(first)) % page_types
-        };
-        // Only the full back end asks what the block has been through.
-        let (erase_count, is_slc) = if self.backend.is_full() {
-            (self.media.erase_count(block), self.media.mode(block) == CellMode::Slc)
-        } else {
-            (0, false)
-        };
-        let op = FlashOp {
-            first,
-            count,
-            sense_count,
-            command,
-            erase_count,
-            kind,
-            source,
-            page_type: page_type as u8,
-            retries: extra.retries.min(u32::from(u16::MAX)) as u16,
-            soft_reads: extra.soft_reads.min(u32::from(u16::MAX)) as u16,
-            attempts: extra.attempts.min(u32::from(u16::MAX)) as u16,
-            is_slc,
-            frees_buffer,
-        };
-        let die = self.geometry.die_of_block(block);
-        if self.in_steps && is_host {
-            self.touched.push(die.0);
+        if page_types > 1 {
+            let row = geometry.row_of(geometry.page_index(op.first()));
+            op = op.of_type((row % page_types) as u8);
         }
-        self.backend.enqueue(self.engine, die, op);
+        let die = geometry.die_of_block(block);
+        if is_host {
+            if let Some(collector) = &mut self.collector {
+                collector.touched.push(die.0);
+            }
+        }
+        match self.backend {
+            Backend::Plain(plain) => plain.enqueue(self.engine, die, op),
+            Backend::Full(full) => {
+                let detail = Detail {
+                    erase_count: self.media.erase_count(block),
+                    retries: extra.retries.min(u32::from(u16::MAX)) as u16,
+                    soft_reads: extra.soft_reads.min(u32::from(u16::MAX)) as u16,
+                    attempts: extra.attempts.min(u32::from(u16::MAX)) as u16,
+                };
+                let is_slc = self.media.mode(block) == CellMode::Slc;
+                full.enqueue(self.engine, die, op.in_slc(is_slc), detail);
+            }
+        }
     }
 }
 
@@ -124,14 +96,14 @@ impl TimedSink<'_> {
     /// same place of the dies that follow.
     #[cold]
     fn rebuild(&mut self, lost: Ppn) {
-        let geometry = self.geometry;
+        let geometry = *self.media.geometry();
         let block = geometry.block_of(lost);
         let (die, place) = (geometry.die_of_block(block).0, block.0 % geometry.blocks_per_die);
         for (step, extra) in (1..).zip(self.errors.rebuild_costs()) {
             let other = (die + step) % geometry.die_count;
             let first = geometry.first_page(BlockId(other * geometry.blocks_per_die + place));
             let page = Ppn(first.0 + geometry.page_index(lost));
-            self.push(page, 1, OpKind::Read, Source::Rebuild, extra);
+            self.push(FlashOp::new(OpKind::Read, Source::Rebuild, page, 1), extra);
         }
     }
 }
@@ -145,7 +117,7 @@ impl FlashSink for TimedSink<'_> {
     #[inline]
     fn read(&mut self, ppn: Ppn, source: Source) {
         let extra = self.errors.record_page(self.media, ppn, source);
-        self.push(ppn, 1, OpKind::Read, source, extra);
+        self.push(FlashOp::new(OpKind::Read, source, ppn, 1), extra);
         if self.errors.has_lost() {
             self.rebuild(ppn);
         }
@@ -154,7 +126,8 @@ impl FlashSink for TimedSink<'_> {
     fn read_live(&mut self, block: BlockId, page_count: u32, source: Source) {
         let extra = self.errors.record_in(self.media, block, page_count, source);
         if page_count > 0 {
-            self.push(self.geometry.first_page(block), page_count, OpKind::Read, source, extra);
+            let first = self.media.geometry().first_page(block);
+            self.push(FlashOp::new(OpKind::Read, source, first, page_count), extra);
         }
     }
 
@@ -162,18 +135,20 @@ impl FlashSink for TimedSink<'_> {
     fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source) {
         self.programmed_pages += 1;
         self.media.program(ppn, lpn);
-        self.push(ppn, 1, OpKind::Program, source, Extra::default());
+        self.push(FlashOp::new(OpKind::Program, source, ppn, 1), Extra::default());
     }
 
     fn program_run(&mut self, first: Ppn, lpns: &[u32], source: Source) {
         self.programmed_pages += lpns.len() as u64;
         self.media.program_run(first, lpns);
-        self.push(first, lpns.len() as u32, OpKind::Program, source, Extra::default());
+        let op = FlashOp::new(OpKind::Program, source, first, lpns.len() as u32);
+        self.push(op, Extra::default());
     }
 
     fn erase(&mut self, block: BlockId, source: Source) -> u32 {
         // The operation counts on the block as it is before this erase.
-        self.push(self.geometry.first_page(block), 1, OpKind::Erase, source, Extra::default());
+        let first = self.media.geometry().first_page(block);
+        self.push(FlashOp::new(OpKind::Erase, source, first, 1), Extra::default());
         self.media.erase(block)
     }
 
@@ -187,7 +162,7 @@ impl FlashSink for TimedSink<'_> {
 
     #[inline]
     fn collects_in_steps(&self) -> bool {
-        self.in_steps
+        self.collector.is_some()
     }
 
     #[inline]
@@ -202,12 +177,14 @@ impl FlashSink for TimedSink<'_> {
     fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source) {
         let count = page_indices.len() as u32;
         let extra = self.errors.record_pages(self.media, block, page_indices, source);
-        let rows = page_indices
-            .chunk_by(|&one, &next| self.geometry.row_of(one) == self.geometry.row_of(next));
+        let geometry = *self.media.geometry();
+        let rows =
+            page_indices.chunk_by(|&one, &next| geometry.row_of(one) == geometry.row_of(next));
         let sense_count = rows.count() as u32;
         if let Some(&first) = page_indices.first() {
-            let first = Ppn(self.geometry.first_page(block).0 + first);
-            self.push_run(first, count, sense_count, OpKind::Read, source, extra);
+            let first = Ppn(geometry.first_page(block).0 + first);
+            let op = FlashOp::new(OpKind::Read, source, first, count);
+            self.push(op.sensed_in(sense_count), extra);
         }
     }
 
@@ -219,11 +196,12 @@ impl FlashSink for TimedSink<'_> {
             MoveWay::Inside => {
                 // The pages pass no decoder: their errors go with them, and are met when they are
                 // read.
-                self.media.note_copyback(run.victim, self.geometry.block_of(run.first));
+                self.media.note_copyback(run.victim, self.media.block_of(run.first));
                 OpKind::Copyback
             }
         };
-        self.push(run.first, run.lpns.len() as u32, kind, run.source, Extra::default());
+        let op = FlashOp::new(kind, run.source, run.first, run.lpns.len() as u32);
+        self.push(op, Extra::default());
     }
 }
 
@@ -250,7 +228,10 @@ impl CommandSink for TimedSink<'_> {
         } else {
             self.waits += 1;
         }
-        self.stalled.push(Stalled { die: die.0, lpn, slot: self.slot, epoch });
+        if let Some(collector) = &mut self.collector {
+            collector.stall(Stalled { die: die.0, lpn, slot: self.slot, epoch });
+            collector.touched.push(die.0);
+        }
     }
 
     fn fence(&mut self) {

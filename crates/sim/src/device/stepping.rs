@@ -19,11 +19,7 @@ impl TimedStage {
     #[cold]
     pub(super) fn note_touched(&mut self, drive: &mut Drive) {
         let Some(collector) = &mut self.collector else { return };
-        for stalled in self.stalled.drain(..) {
-            self.touched.push(stalled.die);
-            collector.stall(stalled);
-        }
-        let mut touched = std::mem::take(&mut self.touched);
+        let mut touched = std::mem::take(&mut collector.touched);
         touched.sort_unstable();
         touched.dedup();
         for &die in &touched {
@@ -33,16 +29,20 @@ impl TimedStage {
             self.collect(drive, die);
         }
         touched.clear();
-        self.touched = touched;
+        if let Some(collector) = &mut self.collector {
+            collector.touched = touched;
+        }
     }
 
     /// An operation of a die is over, with collections in steps.
     #[cold]
-    pub(super) fn note_done(&mut self, drive: &mut Drive, done: &FlashOp) {
-        self.last_done = self.engine.now();
-        let block = drive.geometry.block_of(done.first);
+    pub(super) fn note_done(&mut self, drive: &mut Drive, done: FlashOp) {
+        if let Some(collector) = &mut self.collector {
+            collector.last_done = self.engine.now();
+        }
+        let block = drive.geometry.block_of(done.first());
         let die = drive.geometry.die_of_block(block);
-        if done.kind == OpKind::Erase && drive.ftl.collection_of(die) == Some(block) {
+        if done.kind() == OpKind::Erase && drive.ftl.collection_of(die) == Some(block) {
             drive.ftl.finish_collection(die, block);
             self.admit_stalled(drive, die.0);
         }
@@ -72,7 +72,9 @@ impl TimedStage {
                 }
                 written
             });
-            self.touched.clear();
+            if let Some(collector) = &mut self.collector {
+                collector.touched.clear();
+            }
             match written {
                 Ok(()) => {}
                 Err(NoRoom::Stalled) => return,
@@ -88,7 +90,7 @@ impl TimedStage {
     fn collect(&mut self, drive: &mut Drive, die: u32) {
         let id = DieId(die);
         // When the host is done and nothing waits, nothing is collected any more.
-        let is_over = self.outstanding == 0
+        let is_over = self.ledger.outstanding == 0
             && self.arrivals == 0
             && self.collector.as_ref().is_none_or(|collector| !collector.has_waiting());
         while !is_over && !self.backend.collection_waits(id) {
@@ -131,7 +133,7 @@ impl TimedStage {
                 continue;
             }
             let sectors_per_page = drive.geometry.page_bytes / SECTOR_BYTES;
-            let slot = &mut self.slots[stalled.slot as usize];
+            let slot = self.path.slot(stalled.slot);
             let sectors = slot.command.sectors_in(stalled.lpn.0, sectors_per_page);
             slot.refused_sectors += sectors as u32;
             drive.host.sectors[HostOp::Write.index()] -= sectors;

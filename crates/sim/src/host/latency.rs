@@ -150,13 +150,6 @@ impl Default for LatencyBook {
 }
 
 impl LatencyBook {
-    /// A book that nothing will be written into: its histograms are small.
-    pub fn unused() -> Self {
-        let [read, write, trim, flush, interval] =
-            std::array::from_fn(|_| Latencies::with_digits(0));
-        Self { read, write, trim, flush, interval }
-    }
-
     /// Adds a completed command.
     #[inline]
     pub fn record(&mut self, op: HostOp, latency: Ns) {

@@ -17,7 +17,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{json, Value};
 
-use super::protocol::Interface;
+use super::interface::Interface;
 use crate::config::ConfigError;
 use crate::units::Ns;
 

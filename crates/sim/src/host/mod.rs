@@ -1,15 +1,17 @@
 //! The host side: how deep it queues, what a command costs, how long it took.
 //!
 //! ```text
-//! hosts ─► submission queues ─► arbitration ─► throttle ─► processor ─► link ─► caches ─► FTL
+//! hosts ─► submission queues ─► arbitration ─► processor ─► throttle ─► link ─► caches ─► FTL
 //! ```
 //! Each box is a component of its own that knows no event queue: it is asked with the time and
 //! answers with a time. What is not configured is not there.
 
 pub mod arbitration;
 pub mod cache;
+pub mod interface;
 pub mod latency;
 pub mod link;
+pub mod path;
 pub mod processor;
 pub mod protocol;
 pub mod tenants;

@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arbitration::ArbitrationConfig;
+use super::interface::Interface;
 use super::link::LinkConfig;
 use crate::config::{name_or_mapping, ConfigError};
 
@@ -21,37 +22,6 @@ pub(super) const DEPTH_MAX: u32 = 1 << 20;
 
 /// What `ideal` holds at once unless told otherwise.
 const IDEAL_DEPTH: u32 = 65_536;
-
-/// A protocol without its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interface {
-    /// No limits.
-    Ideal,
-    /// NVM Express.
-    Nvme,
-    /// Serial ATA with native command queueing.
-    SataNcq,
-    /// Serial attached SCSI.
-    Sas,
-    /// Embedded multimedia card.
-    Emmc,
-    /// Universal flash storage.
-    Ufs,
-}
-
-impl Interface {
-    /// The name of the protocol in a device file.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Ideal => "ideal",
-            Self::Nvme => "nvme",
-            Self::SataNcq => "sata_ncq",
-            Self::Sas => "sas",
-            Self::Emmc => "emmc",
-            Self::Ufs => "ufs",
-        }
-    }
-}
 
 /// What host and drive speak.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -41,7 +41,7 @@ impl Full {
             return None;
         }
         let class = self.next_class(index, now)?;
-        let startable = match die.queues[class as usize].front()?.op.kind {
+        let startable = match die.queues[class as usize].front()?.op.kind() {
             OpKind::Program => loads_ok,
             OpKind::Read => reads_ok,
             OpKind::Erase | OpKind::Copyback => reads_ok && output_is_free,
@@ -63,11 +63,11 @@ impl Full {
                 (write_starvation, gc_starvation)
             }
         };
-        let collect = waiting(Class::Collect).filter(|queued| self.may_go(index, &queued.op));
+        let collect = waiting(Class::Collect).filter(|queued| self.may_go(index, queued.op));
         let starves = |queued: Option<&Queued>, bound: Ns| {
             queued.is_some_and(|queued| now.0.saturating_sub(queued.since.0) > bound.0)
         };
-        let write = waiting(Class::HostWrite).filter(|queued| self.may_go(index, &queued.op));
+        let write = waiting(Class::HostWrite).filter(|queued| self.may_go(index, queued.op));
         let starving = if starves(collect, gc_starvation) {
             Some(Class::Collect)
         } else {
@@ -92,13 +92,13 @@ impl Full {
     }
 
     /// Rule 3.
-    fn may_go(&self, index: u32, op: &FlashOp) -> bool {
-        if op.kind != OpKind::Erase {
+    fn may_go(&self, index: u32, op: FlashOp) -> bool {
+        if op.kind() != OpKind::Erase {
             return true;
         }
-        let block = self.geometry.block_of(op.first);
+        let block = self.geometry.block_of(op.first());
         let reads = &self.dies[index as usize].queues[Class::HostRead as usize];
-        let is_read = reads.iter().any(|read| self.geometry.block_of(read.op.first) == block);
+        let is_read = reads.iter().any(|read| self.geometry.block_of(read.op.first()) == block);
         // In one queue, programs that come after the erase count as pending too.
         let is_written = self.splits_collection && self.blocks[block.0 as usize].pending > 0;
         !is_read && !is_written

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use crate::controller::breakdown::{Part, Parts};
-use crate::controller::{FlashOp, OpKind};
+use crate::controller::{Detail, FlashOp, OpKind};
 use crate::op::Source;
 use crate::units::Ns;
 
@@ -39,12 +39,14 @@ pub(super) enum Cause {
 /// Busy time by [`Cause`].
 pub(super) type BusyTimes = [u64; 4];
 
-/// An operation that waits, with the die's busy times when it came.
-#[derive(Clone, Copy, Debug)]
+/// An operation that waits.
+#[derive(Debug)]
 pub(super) struct Queued {
     pub(super) op: FlashOp,
+    pub(super) detail: Detail,
     pub(super) since: Ns,
-    pub(super) busy: BusyTimes,
+    /// The die's busy times when it came, when observed.
+    pub(super) busy: Option<Box<BusyTimes>>,
 }
 
 /// An operation on the array of a die: one command of the flash, over one or more planes.
@@ -159,7 +161,8 @@ impl Transaction {
 /// What an operation waited for until `until`, when its die's busy times were `busy`.
 pub(super) fn waiting_parts(queued: &Queued, busy: &BusyTimes, until: Ns) -> Parts {
     let mut parts = Parts::default();
-    let behind = |cause: Cause| Ns(busy[cause as usize] - queued.busy[cause as usize]);
+    let Some(before) = &queued.busy else { return parts };
+    let behind = |cause: Cause| Ns(busy[cause as usize] - before[cause as usize]);
     let (moves, erase) = (behind(Cause::Moves), behind(Cause::Erase));
     parts.add(Part::Gc, moves);
     parts.add(Part::Erase, erase);
@@ -203,6 +206,11 @@ pub enum Urgency {
 #[derive(Debug, Default)]
 pub(super) struct Die {
     pub(super) queues: [VecDeque<Queued>; CLASS_COUNT],
+    /// Pages and blocks that wait in them: what allocation by load asks for each page.
+    pub(super) waiting: u32,
+    /// Entries of theirs that the host does not wait for.
+    pub(super) moves_waiting: u32,
+    pub(super) channel: u32,
     pub(super) array: Array,
     pub(super) array_until: Ns,
     /// A program whose data is on its way into the register, or waits there.
@@ -222,6 +230,11 @@ pub(super) struct Die {
 }
 
 impl Die {
+    /// An idle die on a channel.
+    pub(super) fn on(channel: u32) -> Self {
+        Self { channel, ..Self::default() }
+    }
+
     /// Whether nothing is under way or waits.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.array, Array::Free)

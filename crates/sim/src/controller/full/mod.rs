@@ -37,7 +37,7 @@ use units::Units;
 use super::breakdown::Parts;
 use super::config::{ControllerConfig, SchedulerConfig, SuspendConfig};
 use super::timeline::Timeline;
-use super::{FlashOp, OpKind};
+use super::{Detail, FlashOp, OpKind};
 use crate::engine::Engine;
 use crate::geometry::Geometry;
 use crate::nand::{CellMode, Media, NandConfig};
@@ -50,12 +50,6 @@ const INDEX_BITS: u32 = 21;
 const ARRAY: u32 = 0;
 /// Event: a channel is done with a transfer.
 const BUS: u32 = 1;
-
-/// An operation that is done, and what it spent its time on (when observed).
-struct Completed {
-    op: FlashOp,
-    parts: Parts,
-}
 
 /// What happened in a stage, for the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,8 +124,10 @@ pub struct Full {
     /// Dies in the order of arrival of their operations, under [`Order::WholeDrive`].
     arrivals: VecDeque<u32>,
     pending: u64,
-    /// Operations that are done and wait to be told.
-    completed: VecDeque<Completed>,
+    /// Operations that are done and wait to be told; when observed, with what they spent their time
+    /// on.
+    completed: VecDeque<FlashOp>,
+    completed_parts: VecDeque<Parts>,
     parts: Parts,
     /// Room for transactions to come: they are allocated once and move as pointers.
     spare: Vec<Box<Transaction>>,
@@ -188,13 +184,16 @@ impl Full {
             reads_in_cache: cache.read,
             programs_in_cache: cache.program,
             splits_collection,
-            dies: (0..geometry.die_count).map(|_| Die::default()).collect(),
+            dies: (0..geometry.die_count)
+                .map(|die| Die::on(die % geometry.channel_count))
+                .collect(),
             channels: (0..geometry.channel_count).map(|_| Channel::default()).collect(),
             blocks: (0..geometry.block_count()).map(progress).collect(),
             held: Vec::new(),
             arrivals: VecDeque::new(),
             pending: 0,
             completed: VecDeque::new(),
+            completed_parts: VecDeque::new(),
             parts: Parts::default(),
             spare: Vec::new(),
             is_observed: false,
@@ -226,9 +225,8 @@ impl Full {
     /// Operations that wait on a die, for those that choose among dies.
     pub fn load(&self, die: DieId) -> u32 {
         let die = &self.dies[die.0 as usize];
-        let waiting: u32 = die.queues.iter().flatten().map(|queued| queued.op.count).sum();
         let is_busy = !matches!(die.array, Array::Free) || die.input.is_some();
-        waiting + u32::from(is_busy || die.output.is_some() || die.suspended.is_some())
+        die.waiting + u32::from(is_busy || die.output.is_some() || die.suspended.is_some())
     }
 
     /// Whether a die has nothing to do.
@@ -238,12 +236,12 @@ impl Full {
 
     /// Whether operations of a collection wait on a die.
     pub fn collection_waits(&self, die: DieId) -> bool {
-        let queues = &self.dies[die.0 as usize].queues;
+        let die = &self.dies[die.0 as usize];
         if matches!(self.order, Order::Priority { .. }) {
-            return !queues[Class::Collect as usize].is_empty();
+            return !die.queues[Class::Collect as usize].is_empty();
         }
         // One queue for all classes.
-        queues[Class::HostWrite as usize].iter().any(|queued| !is_host(queued.op.source))
+        die.moves_waiting > 0
     }
 
     /// How much a die's collection presses from now on.
@@ -263,11 +261,11 @@ impl Full {
     /// The next operation that is done; [`Full::parts`] are its parts then.
     #[inline]
     pub fn take_completed(&mut self) -> Option<FlashOp> {
-        let completed = self.completed.pop_front()?;
+        let op = self.completed.pop_front()?;
         if self.is_observed {
-            self.parts = completed.parts;
+            self.parts = self.completed_parts.pop_front().unwrap_or_default();
         }
-        Some(completed.op)
+        Some(op)
     }
 
     /// What the operation taken last spent its time on; zero unless observed.
@@ -277,24 +275,27 @@ impl Full {
 
     /// Puts an operation at the end of its queue; it may start with [`Full::release`] only.
     #[inline]
-    pub fn enqueue(&mut self, engine: &mut Engine, die: DieId, op: FlashOp) {
-        self.pending += u64::from(op.count);
+    pub fn enqueue(&mut self, engine: &mut Engine, die: DieId, op: FlashOp, detail: Detail) {
+        self.pending += u64::from(op.count());
         let now = engine.now();
-        let class = self.class_of(&op);
-        if matches!(op.kind, OpKind::Program | OpKind::Copyback) {
-            let progress = &mut self.blocks[self.geometry.block_of(op.first).0 as usize];
-            progress.pending += op.count;
+        let class = self.class_of(op);
+        if matches!(op.kind(), OpKind::Program | OpKind::Copyback) {
+            let progress = &mut self.blocks[self.geometry.block_of(op.first()).0 as usize];
+            progress.pending += op.count();
             progress.class = class;
         }
         let state = &mut self.dies[die.0 as usize];
-        if self.is_observed {
+        let busy = self.is_observed.then(|| {
             state.settle(now);
-        }
-        state.queues[class as usize].push_back(Queued { op, since: now, busy: state.busy });
+            Box::new(state.busy)
+        });
+        state.waiting += op.count();
+        state.moves_waiting += u32::from(!is_host(op.source()));
+        state.queues[class as usize].push_back(Queued { op, detail, since: now, busy });
         if matches!(self.order, Order::WholeDrive) {
             self.arrivals.push_back(die.0);
         }
-        if class == Class::HostRead && self.suspend.is_some() && self.is_programmed(&op) {
+        if class == Class::HostRead && self.suspend.is_some() && self.is_programmed(op, detail) {
             self.consider_suspending(engine, die.0);
         }
         if self.geometry.plane_count == 1 {
@@ -321,25 +322,25 @@ impl Full {
     }
 
     #[inline]
-    fn class_of(&self, op: &FlashOp) -> Class {
+    fn class_of(&self, op: FlashOp) -> Class {
         if !matches!(self.order, Order::Priority { .. }) {
             return Class::HostWrite;
         }
-        match op.kind {
-            OpKind::Read if is_host(op.source) => Class::HostRead,
+        match op.kind() {
+            OpKind::Read if is_host(op.source()) => Class::HostRead,
             OpKind::Program | OpKind::Copyback if self.follows(op) => {
-                self.blocks[self.geometry.block_of(op.first).0 as usize].class
+                self.blocks[self.geometry.block_of(op.first()).0 as usize].class
             }
-            _ if is_host(op.source) || !self.splits_collection => Class::HostWrite,
+            _ if is_host(op.source()) || !self.splits_collection => Class::HostWrite,
             _ => Class::Collect,
         }
     }
 
     /// Whether a program belongs behind those of its block, whoever asks for it: pages of a block
     /// are programmed in order, so they wait in one queue.
-    fn follows(&self, op: &FlashOp) -> bool {
-        matches!(op.source, Source::Parity | Source::Pad)
-            || self.blocks[self.geometry.block_of(op.first).0 as usize].pending > 0
+    fn follows(&self, op: FlashOp) -> bool {
+        op.source() == Source::Parity
+            || self.blocks[self.geometry.block_of(op.first()).0 as usize].pending > 0
     }
 
     /// Starts whatever can start on a die, and on those that its operations held up.

@@ -2,7 +2,7 @@
 
 use super::bus::{Request, Use};
 use super::die::{self, Array, Queued, Transaction};
-use super::{event, Completed, Full, ARRAY, BUS};
+use super::{event, Full, ARRAY, BUS};
 use crate::controller::breakdown::Parts;
 use crate::controller::timeline::Lane;
 use crate::controller::{OpKind, NO_COMMAND};
@@ -76,7 +76,7 @@ impl Full {
 
     pub(super) fn ask_channel(&mut self, engine: &mut Engine, index: u32, to: Use, time: Ns) {
         let now = engine.now();
-        let channel = index % self.geometry.channel_count;
+        let channel = self.dies[index as usize].channel;
         let request = Request { die: index, to, time, asked: now, started: now };
         if self.channels[channel as usize].ask(request) {
             engine.schedule(time, event(BUS, channel));
@@ -196,26 +196,27 @@ impl Full {
         }
         let mut ops = std::mem::take(&mut transaction.ops);
         for queued in ops.drain(..) {
-            self.pending -= u64::from(queued.op.count);
-            let mut parts = Parts::default();
-            if self.is_observed && queued.op.command != NO_COMMAND {
-                parts = transaction.parts(&queued, now);
+            self.pending -= u64::from(queued.op.count());
+            if self.is_observed {
+                let is_awaited = queued.op.command() != NO_COMMAND;
+                let parts =
+                    if is_awaited { transaction.parts(&queued, now) } else { Parts::default() };
+                self.completed_parts.push_back(parts);
             }
-            self.completed.push_back(Completed { op: queued.op, parts });
+            self.completed.push_back(queued.op);
         }
         transaction.ops = ops;
         self.spare.push(transaction);
     }
 
     /// An operation is done without the flash.
-    pub(super) fn tell_unserved(&mut self, index: u32, queued: Queued, now: Ns) {
-        self.pending -= u64::from(queued.op.count);
-        let mut parts = Parts::default();
+    pub(super) fn tell_unserved(&mut self, index: u32, queued: &Queued, now: Ns) {
+        self.pending -= u64::from(queued.op.count());
         if self.is_observed {
             let die = &mut self.dies[index as usize];
             die.settle(now);
-            parts = die::waiting_parts(&queued, &die.busy, now);
+            self.completed_parts.push_back(die::waiting_parts(queued, &die.busy, now));
         }
-        self.completed.push_back(Completed { op: queued.op, parts });
+        self.completed.push_back(queued.op);
     }
 }

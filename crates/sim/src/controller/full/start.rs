@@ -6,21 +6,30 @@
 use super::bus::Use;
 use super::die::{Class, Queued, Transaction};
 use super::{is_host, Full, Order};
-use crate::controller::{FlashOp, OpKind};
+use crate::controller::{Detail, FlashOp, OpKind};
 use crate::engine::Engine;
 use crate::op::Source;
-use crate::units::Ns;
+use crate::units::{Ns, Ppn};
+
+/// The operation at the head of a queue.
+#[derive(Clone, Copy)]
+struct Head {
+    class: Class,
+    op: FlashOp,
+    detail: Detail,
+}
 
 impl Full {
     /// Takes operations from a queue and sets them going.
     pub(super) fn start(&mut self, engine: &mut Engine, index: u32, class: Class) {
         let die = &mut self.dies[index as usize];
         die.last_turn = class;
-        let queued = *die.queues[class as usize].front().expect("the class was chosen");
-        match queued.op.kind {
-            OpKind::Read => self.start_read(engine, index, class, &queued),
-            OpKind::Program => self.start_program(engine, index, class, &queued),
-            OpKind::Erase | OpKind::Copyback => self.start_inside(engine, index, class, &queued),
+        let queued = die.queues[class as usize].front().expect("the class was chosen");
+        let head = Head { class, op: queued.op, detail: queued.detail };
+        match head.op.kind() {
+            OpKind::Read => self.start_read(engine, index, head),
+            OpKind::Program => self.start_program(engine, index, head),
+            OpKind::Erase | OpKind::Copyback => self.start_inside(engine, index, head),
         }
     }
 
@@ -29,23 +38,26 @@ impl Full {
         if matches!(self.order, Order::WholeDrive) {
             self.arrivals.pop_front();
         }
-        let queue = &mut self.dies[index as usize].queues[class as usize];
-        queue.pop_front().expect("the queue has a head")
+        let die = &mut self.dies[index as usize];
+        let queued = die.queues[class as usize].pop_front().expect("the queue has a head");
+        die.waiting -= queued.op.count();
+        die.moves_waiting -= u32::from(!is_host(queued.op.source()));
+        queued
     }
 
     #[inline]
-    fn transaction(&mut self, index: u32, queued: &Queued, now: Ns) -> Box<Transaction> {
-        let op = &queued.op;
+    fn transaction(&mut self, index: u32, head: Head, now: Ns) -> Box<Transaction> {
+        let Head { op, detail, .. } = head;
         let mut transaction = self.spare.pop().unwrap_or_default();
-        transaction.kind = op.kind;
-        transaction.source = op.source;
-        transaction.block = self.geometry.block_of(op.first).0;
-        transaction.is_slc = op.is_slc;
-        transaction.page_type = op.page_type;
-        transaction.cycles = op.erase_count;
-        transaction.retries = u32::from(op.retries);
-        transaction.soft_reads = u32::from(op.soft_reads);
-        transaction.attempts = u32::from(op.attempts);
+        transaction.kind = op.kind();
+        transaction.source = op.source();
+        transaction.block = self.geometry.block_of(op.first()).0;
+        transaction.is_slc = op.is_slc();
+        transaction.page_type = op.page_type();
+        transaction.cycles = detail.erase_count;
+        transaction.retries = u32::from(detail.retries);
+        transaction.soft_reads = u32::from(detail.soft_reads);
+        transaction.attempts = u32::from(detail.attempts);
         transaction.crossings = transaction.retries + transaction.soft_reads;
         transaction.slots = 1;
         transaction.settled = 0;
@@ -62,53 +74,54 @@ impl Full {
     }
 
     /// Whether a page is on the flash in the state that the reader counted on.
-    pub(super) fn is_programmed(&self, op: &FlashOp) -> bool {
-        let progress = &self.blocks[self.geometry.block_of(op.first).0 as usize];
+    pub(super) fn is_programmed(&self, op: FlashOp, detail: Detail) -> bool {
+        let progress = &self.blocks[self.geometry.block_of(op.first()).0 as usize];
         // Whatever a stripe's place holds, it is on the flash.
-        op.source == Source::Rebuild
-            || progress.erases == op.erase_count
-                && self.geometry.page_index(op.first) < progress.programmed
+        op.source() == Source::Rebuild
+            || progress.erases == detail.erase_count
+                && self.geometry.page_index(op.first()) < progress.programmed
     }
 
-    fn start_read(&mut self, engine: &mut Engine, index: u32, class: Class, head: &Queued) {
+    fn start_read(&mut self, engine: &mut Engine, index: u32, head: Head) {
         let now = engine.now();
-        if head.op.count == 1 && !self.is_programmed(&head.op) {
+        let class = head.class;
+        if head.op.count() == 1 && !self.is_programmed(head.op, head.detail) {
             let queued = self.pop(index, class);
             self.tally.memory_reads += 1;
-            self.tell_unserved(index, queued, now);
+            self.tell_unserved(index, &queued, now);
             return;
         }
         if let Some(suspended) = &mut self.dies[index as usize].suspended {
             suspended.reads += 1;
         }
         let mut transaction = self.transaction(index, head, now);
-        if head.op.count > 1 {
+        if head.op.count() > 1 {
             self.take_collected(index, class, &mut transaction);
         } else {
-            let row = self.geometry.row_of(self.geometry.page_index(head.op.first));
             let queued = self.pop(index, class);
             transaction.ops.push(queued);
             while transaction.slots < self.geometry.plane_count {
                 let queue = &self.dies[index as usize].queues[class as usize];
-                let Some(next) = queue.front().map(|queued| queued.op) else { break };
-                let joins = next.kind == OpKind::Read
-                    && next.count == 1
-                    && is_host(next.source)
+                let Some(&Queued { op: next, detail, .. }) = queue.front() else { break };
+                let row = |op: FlashOp| self.geometry.row_of(self.geometry.page_index(op.first()));
+                let joins = next.kind() == OpKind::Read
+                    && next.count() == 1
+                    && is_host(next.source())
                     && is_host(transaction.source)
-                    && self.geometry.block_of(next.first).0 == transaction.block
-                    && self.geometry.row_of(self.geometry.page_index(next.first)) == row
-                    && self.is_programmed(&next)
+                    && self.geometry.block_of(next.first()).0 == transaction.block
+                    && row(next) == row(head.op)
+                    && self.is_programmed(next, detail)
                     && matches!(self.order, Order::PerDie | Order::Priority { .. });
                 if !joins {
                     break;
                 }
                 let queued = self.pop(index, class);
                 transaction.slots += 1;
-                transaction.retries = transaction.retries.max(u32::from(next.retries));
-                transaction.soft_reads = transaction.soft_reads.max(u32::from(next.soft_reads));
-                transaction.attempts = transaction.attempts.max(u32::from(next.attempts));
+                transaction.retries = transaction.retries.max(u32::from(detail.retries));
+                transaction.soft_reads = transaction.soft_reads.max(u32::from(detail.soft_reads));
+                transaction.attempts = transaction.attempts.max(u32::from(detail.attempts));
                 // Planes are sensed together, but each transfers what it needs.
-                transaction.crossings += u32::from(next.retries) + u32::from(next.soft_reads);
+                transaction.crossings += u32::from(detail.retries) + u32::from(detail.soft_reads);
                 transaction.ops.push(queued);
             }
         }
@@ -119,32 +132,34 @@ impl Full {
 
     /// One array read of a run of collected pages.
     fn take_collected(&mut self, index: u32, class: Class, transaction: &mut Transaction) {
-        let head = self.dies[index as usize].queues[class as usize].front_mut();
-        let op = &mut head.expect("the queue has a head").op;
+        let die = &mut self.dies[index as usize];
+        let head = die.queues[class as usize].front_mut().expect("the queue has a head");
+        let op = head.op;
         // Pages of a run are spread evenly over its array reads.
-        transaction.slots = op.count.div_ceil(op.sense_count.max(1));
-        op.count -= transaction.slots.min(op.count);
-        op.sense_count = op.sense_count.saturating_sub(1);
-        op.page_type = op.page_type.wrapping_add(1);
-        op.retries = 0;
-        op.soft_reads = 0;
-        op.attempts = 0;
-        if op.count == 0 {
-            op.count = transaction.slots;
+        transaction.slots = op.count().div_ceil(op.sense_count().max(1));
+        if transaction.slots >= op.count() {
             let queued = self.pop(index, class);
             transaction.ops.push(queued);
-        } else {
-            self.pending -= u64::from(transaction.slots);
+            return;
         }
+        head.op = op
+            .run_of(op.first(), op.count() - transaction.slots)
+            .sensed_in(op.sense_count() - 1)
+            .of_type(op.page_type().wrapping_add(1));
+        // What the first read needed beside is over.
+        head.detail = Detail { erase_count: head.detail.erase_count, ..Detail::default() };
+        die.waiting -= transaction.slots;
+        self.pending -= u64::from(transaction.slots);
     }
 
-    fn start_program(&mut self, engine: &mut Engine, index: u32, class: Class, head: &Queued) {
+    fn start_program(&mut self, engine: &mut Engine, index: u32, head: Head) {
         let now = engine.now();
+        let (class, is_slc) = (head.class, head.op.is_slc());
         let mut transaction = self.transaction(index, head, now);
-        let first = self.geometry.page_index(head.op.first);
+        let first = self.geometry.page_index(head.op.first());
         let limit = self.geometry.pages_per_block;
-        let (unit_first, unit_limit) = if self.units.stages(head.op.is_slc) {
-            self.units.span(first, head.op.is_slc, limit)
+        let (unit_first, unit_limit) = if self.units.stages(is_slc) {
+            self.units.span(first, is_slc, limit)
         } else {
             // A row of planes, as far as pages are at hand.
             let planes = self.geometry.plane_count;
@@ -154,25 +169,23 @@ impl Full {
         loop {
             let taken = self.take_pages(index, class, unit_limit - at, &mut transaction);
             at += taken;
-            if at == unit_limit
-                || !self.goes_on(index, class, transaction.block, at, head.op.is_slc)
-            {
+            if at == unit_limit || !self.goes_on(index, class, transaction.block, at, is_slc) {
                 break;
             }
         }
         transaction.settled = at - first;
-        if self.units.stages(head.op.is_slc) && at < unit_limit {
+        if self.units.stages(is_slc) && at < unit_limit {
             // The unit is not complete: its slots wait in the controller's memory.
             self.blocks[transaction.block as usize].pending -= transaction.settled;
             let mut ops = std::mem::take(&mut transaction.ops);
-            ops.drain(..).for_each(|queued| self.tell_unserved(index, queued, now));
+            ops.drain(..).for_each(|queued| self.tell_unserved(index, &queued, now));
             transaction.ops = ops;
             self.spare.push(transaction);
             return;
         }
         transaction.slots = at - unit_first;
         transaction.programmed_limit = at;
-        let crossings = self.times.transfer_count(head.op.is_slc);
+        let crossings = self.times.transfer_count(is_slc);
         let time =
             Ns(self.times.slot.0 * u64::from(transaction.slots) * crossings + self.times.command.0);
         let physical =
@@ -190,21 +203,22 @@ impl Full {
         most: u32,
         transaction: &mut Transaction,
     ) -> u32 {
-        let head = self.dies[index as usize].queues[class as usize].front_mut();
-        let op = &mut head.expect("the queue has a head").op;
-        let taken = op.count.min(most);
-        let before = self.geometry.row_of(self.geometry.page_index(op.first));
-        op.first.0 += taken;
-        if op.count == taken {
-            op.first.0 -= taken;
+        let die = &mut self.dies[index as usize];
+        let head = die.queues[class as usize].front_mut().expect("the queue has a head");
+        let op = head.op;
+        let taken = op.count().min(most);
+        if taken == op.count() {
             let queued = self.pop(index, class);
             transaction.ops.push(queued);
-        } else {
-            op.count -= taken;
-            let after = self.geometry.row_of(self.geometry.page_index(op.first));
-            op.page_type = op.page_type.wrapping_add((after - before) as u8);
-            self.pending -= u64::from(taken);
+            return taken;
         }
+        let first = Ppn(op.first().0 + taken);
+        let row = |page| self.geometry.row_of(self.geometry.page_index(page));
+        let rows = row(first) - row(op.first());
+        let page_type = op.page_type().wrapping_add(rows as u8);
+        head.op = op.run_of(first, op.count() - taken).of_type(page_type);
+        die.waiting -= taken;
+        self.pending -= u64::from(taken);
         taken
     }
 
@@ -217,22 +231,23 @@ impl Full {
         };
         in_turn
             && queue.front().is_some_and(|queued| {
-                queued.op.kind == OpKind::Program
-                    && queued.op.is_slc == is_slc
-                    && self.geometry.block_of(queued.op.first).0 == block
-                    && self.geometry.page_index(queued.op.first) == at
+                queued.op.kind() == OpKind::Program
+                    && queued.op.is_slc() == is_slc
+                    && self.geometry.block_of(queued.op.first()).0 == block
+                    && self.geometry.page_index(queued.op.first()) == at
             })
     }
 
     /// Erases and copybacks: no data crosses the bus.
-    fn start_inside(&mut self, engine: &mut Engine, index: u32, class: Class, head: &Queued) {
+    fn start_inside(&mut self, engine: &mut Engine, index: u32, head: Head) {
         let now = engine.now();
+        let class = head.class;
         let mut transaction = self.transaction(index, head, now);
-        if head.op.kind == OpKind::Erase {
+        if head.op.kind() == OpKind::Erase {
             let queued = self.pop(index, class);
             transaction.ops.push(queued);
         } else {
-            let first = self.geometry.page_index(head.op.first);
+            let first = self.geometry.page_index(head.op.first());
             let planes = self.geometry.plane_count;
             let row_limit = (first / planes + 1) * planes;
             let taken = self.take_pages(index, class, row_limit - first, &mut transaction);

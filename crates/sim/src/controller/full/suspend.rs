@@ -21,8 +21,9 @@ impl Full {
             return;
         }
         let waiting = self.dies[index as usize].queues[Class::HostRead as usize].front();
-        let is_new =
-            waiting.is_some_and(|read| read.since.0 >= started.0 && self.is_programmed(&read.op));
+        let is_new = waiting.is_some_and(|read| {
+            read.since.0 >= started.0 && self.is_programmed(read.op, read.detail)
+        });
         if is_new {
             self.consider_suspending(engine, index);
         }

@@ -1,0 +1,262 @@
+//! Meters: what a runner measures, and when it is enough.
+//!
+//! | meter | of | ends |
+//! |---|---|---|
+//! | [`StageMeter`] | a stage of a run | when as much was issued as its limit says, or WAF is steady |
+//! | [`CellMeter`] | a cell | when as much completed, or without a clock was issued |
+//! | `Idle` | a time without commands | by itself |
+//!
+//! Meters look at commands and completions only, never at slices.
+
+use super::drive::Drive;
+use super::series::Series;
+use super::steady::SteadyWatch;
+use super::timed::TimedStage;
+use super::window::{Completion, Window};
+use crate::op::{HostCommand, HostOp};
+use crate::units::{Ns, SECTOR_BYTES};
+use crate::workload::cell::CellLimit;
+use crate::workload::Limit;
+
+/// Commands at one time after which a stage that is limited by time ends, about four million.
+const STAGE_STANDSTILL: u64 = 4_000_002;
+/// The same of a cell.
+const CELL_STANDSTILL: u64 = 1_000_000;
+
+/// See the module.
+pub(super) enum Meter {
+    /// Of a stage.
+    Stage(Box<StageMeter>),
+    /// Of a cell.
+    Cell(Box<CellMeter>),
+    /// Nothing is measured, and no command comes.
+    Idle,
+}
+
+/// Points of the series and how many are taken.
+pub(super) struct Sampling {
+    pub(super) series: Series,
+    pub(super) count: u64,
+    pub(super) taken: u64,
+}
+
+/// What a stage of a run has issued, its series and its steady state.
+pub(super) struct StageMeter {
+    limit: Limit,
+    issued: u64,
+    issued_bytes: u64,
+    written_bytes: u64,
+    watch: Option<SteadyWatch>,
+    is_steady: bool,
+    sampling: Option<Sampling>,
+}
+
+/// What a cell has issued, and what completed in its window.
+pub(super) struct CellMeter {
+    limit: CellLimit,
+    is_timed: bool,
+    pub(super) window: Window,
+    /// The last command issued by the first thread.
+    pub(super) last: Option<HostCommand>,
+    /// Commands and bytes issued.
+    pub(super) issued: [u64; 2],
+}
+
+impl Meter {
+    /// Whether the limit allows another command.
+    #[inline]
+    pub(super) fn is_open(&self, now: Ns) -> bool {
+        match self {
+            Self::Stage(stage) => stage.is_open(now),
+            Self::Cell(cell) if cell.is_timed => !cell.window.is_over(),
+            Self::Cell(cell) => {
+                cell.issued[0] < cell.limit.ios || cell.issued[1] < cell.limit.bytes
+            }
+            Self::Idle => false,
+        }
+    }
+
+    /// A command is issued.
+    #[inline]
+    pub(super) fn issued(&mut self, command: &HostCommand) {
+        let bytes = u64::from(command.sector_count) * SECTOR_BYTES;
+        match self {
+            Self::Stage(stage) => {
+                stage.issued += 1;
+                stage.issued_bytes += bytes;
+                stage.written_bytes += if command.op == HostOp::Write { bytes } else { 0 };
+            }
+            Self::Cell(cell) => {
+                cell.issued[0] += 1;
+                cell.issued[1] += bytes;
+                if command.tenant == 0 {
+                    cell.last = Some(*command);
+                }
+            }
+            Self::Idle => {}
+        }
+    }
+
+    /// How many of the commands that come next the limit allows; they count as issued.
+    pub(super) fn take(&mut self, commands: &[HostCommand]) -> usize {
+        if let Self::Stage(stage) = self {
+            if let Limit::Ios(ios) = stage.limit {
+                // The common case without a look at each command.
+                let count = commands.len().min((ios - stage.issued) as usize);
+                stage.issued += count as u64;
+                return count;
+            }
+        }
+        let mut count = 0;
+        while count < commands.len() && self.is_open(Ns(0)) {
+            self.issued(&commands[count]);
+            count += 1;
+        }
+        count
+    }
+
+    /// A command completed.
+    #[inline]
+    pub(super) fn completed(&mut self, now: Ns, done: &Completion) {
+        if let Self::Cell(cell) = self {
+            cell.window.note(now, done);
+        }
+    }
+
+    /// Takes samples that are due, and asks whether WAF is steady.
+    #[inline]
+    pub(super) fn note(&mut self, drive: &mut Drive, timed: Option<&mut TimedStage>) {
+        let Self::Stage(stage) = self else { return };
+        if stage.sampling.is_some() {
+            stage.sample(drive, timed);
+        }
+        if let Some(watch) = &mut stage.watch {
+            stage.is_steady |= watch.note(drive.written_bytes(), drive.programmed_bytes());
+        }
+    }
+
+    /// The time after which no command is issued, if there is one.
+    pub(super) fn time_limit(&self) -> Option<Ns> {
+        match self {
+            Self::Stage(stage) => stage.time_limit(),
+            Self::Cell(_) | Self::Idle => None,
+        }
+    }
+
+    /// How many commands may complete at one time, if there is a limit.
+    #[inline]
+    pub(super) fn standstill_max(&self) -> Option<u64> {
+        match self {
+            Self::Stage(stage) => stage.time_limit().map(|_| STAGE_STANDSTILL),
+            Self::Cell(_) => Some(CELL_STANDSTILL),
+            Self::Idle => None,
+        }
+    }
+
+    /// The meter of a stage, if it is one.
+    pub(super) fn stage(&self) -> Option<&StageMeter> {
+        match self {
+            Self::Stage(stage) => Some(stage),
+            Self::Cell(_) | Self::Idle => None,
+        }
+    }
+
+    /// The meter of a cell, if it is one.
+    pub(super) fn cell(&self) -> Option<&CellMeter> {
+        match self {
+            Self::Cell(cell) => Some(cell),
+            Self::Stage(_) | Self::Idle => None,
+        }
+    }
+}
+
+impl StageMeter {
+    /// Nothing is issued yet.
+    pub(super) fn new(
+        limit: Limit,
+        watch: Option<SteadyWatch>,
+        sampling: Option<Sampling>,
+    ) -> Self {
+        Self {
+            limit,
+            issued: 0,
+            issued_bytes: 0,
+            written_bytes: 0,
+            watch,
+            is_steady: false,
+            sampling,
+        }
+    }
+
+    /// How much of the stage was issued, in the unit of its limit, and how much there is; 0 when
+    /// that is not known.
+    pub(super) fn extent(&self, now: Ns) -> (u64, u64) {
+        match self.limit {
+            Limit::WrittenBytes(bytes) => (self.written_bytes, bytes),
+            Limit::Bytes(bytes) => (self.issued_bytes, bytes),
+            Limit::Ios(ios) => (self.issued, ios),
+            Limit::Time(span) => (now.0.min(span.0), span.0),
+            Limit::Exhausted => (self.issued, 0),
+        }
+    }
+
+    #[inline]
+    fn is_open(&self, now: Ns) -> bool {
+        let (done, total) = self.extent(now);
+        let is_over = !matches!(self.limit, Limit::Exhausted) && done >= total;
+        !(is_over || self.is_steady)
+    }
+
+    #[inline]
+    fn time_limit(&self) -> Option<Ns> {
+        match self.limit {
+            Limit::Time(span) => Some(span),
+            _ => None,
+        }
+    }
+
+    /// Whether WAF became steady, where the stage asks for it.
+    pub(super) fn is_steady(&self) -> Option<bool> {
+        self.watch.as_ref().map(|_| self.is_steady)
+    }
+
+    /// The series so far, of a measured stage.
+    pub(super) fn series(&self) -> Option<&Series> {
+        self.sampling.as_ref().map(|sampling| &sampling.series)
+    }
+
+    /// The whole series, of a measured stage.
+    pub(super) fn into_series(
+        self,
+        drive: &mut Drive,
+        timed: Option<&mut TimedStage>,
+    ) -> Option<Series> {
+        let mut sampling = self.sampling?;
+        if sampling.taken < sampling.count {
+            sampling.series.sample(drive, timed);
+        }
+        Some(sampling.series)
+    }
+
+    #[inline]
+    fn sample(&mut self, drive: &mut Drive, timed: Option<&mut TimedStage>) {
+        let now = timed.as_ref().map_or(Ns(0), |timed| timed.now());
+        let (done, total) = self.extent(now);
+        let Some(sampling) = &mut self.sampling else { return };
+        let reached = |points: u64| {
+            u128::from(done) * u128::from(sampling.count) >= u128::from(points) * u128::from(total)
+        };
+        if total > 0 && sampling.taken < sampling.count && reached(sampling.taken + 1) {
+            sampling.taken =
+                (u128::from(done) * u128::from(sampling.count) / u128::from(total)) as u64;
+            sampling.series.sample(drive, timed);
+        }
+    }
+}
+
+impl CellMeter {
+    /// Nothing is issued yet; with a clock, `window` decides when it is enough.
+    pub(super) fn new(limit: CellLimit, window: Window, is_timed: bool) -> Self {
+        Self { limit, is_timed, window, last: None, issued: [0; 2] }
+    }
+}

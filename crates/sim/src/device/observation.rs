@@ -1,0 +1,12 @@
+//! What is watched beside the metrics: a request of whoever begins a job.
+
+use crate::units::Ns;
+
+/// What is watched beside the metrics. Watching changes no result.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observation {
+    /// Accounts for the time of every command.
+    pub breakdown: bool,
+    /// Records spans of activity from a point of the measured stage's time to another.
+    pub timeline: Option<(Ns, Ns)>,
+}

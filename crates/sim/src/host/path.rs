@@ -1,0 +1,284 @@
+//! The way of a command between host and firmware: slots of the drive, and the legs of the way.
+//!
+//! ```text
+//! offer ► slot ► processor ► throttle ► link in ► (firmware and flash) ► decoder ► link out
+//!   └► outside, while no slot is free                                           release ► slot
+//! ```
+//! Like the other components of this room it knows no event queue: asked with the time it answers
+//! how long the next leg takes, and whoever asks comes back then. What the device does not have
+//! takes no time.
+
+use super::link::{Direction, Link};
+use super::processor::Processor;
+use super::tenants::Outside;
+use super::throttle::Throttle;
+use super::HostConfig;
+use crate::op::{HostCommand, HostOp};
+use crate::units::{Ns, SECTOR_BYTES};
+use crate::workload::Host;
+
+/// Where a command is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Leg {
+    /// It has a slot.
+    Submitted,
+    /// The controller works on it.
+    Processor,
+    /// The throttle holds it back.
+    Throttle,
+    /// Its data, or the command alone, is on the way into the drive.
+    LinkIn,
+    /// Nothing in the flash has to be waited for any more.
+    Served,
+    /// Its data is being decoded.
+    Decoder,
+    /// Its data is on the way to the host.
+    LinkOut,
+}
+
+/// A command under way.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// What the host asks for.
+    pub command: HostCommand,
+    /// When the host asked for it.
+    pub submitted: Ns,
+    /// Flash operations and slots of the write cache that it still waits for.
+    pub waits: u32,
+    /// Sectors of a write that found no room.
+    pub refused_sectors: u32,
+    /// Whether it read flash pages.
+    pub has_read: bool,
+    leg: Leg,
+}
+
+/// See the module.
+pub struct HostPath {
+    link: Option<Link>,
+    processor: Option<Processor>,
+    throttle: Option<Throttle>,
+    overhead: Ns,
+    decode: Ns,
+    slots: Vec<Slot>,
+    free_slots: Vec<u32>,
+    depth_max: u32,
+    outside: Outside<HostCommand>,
+}
+
+impl HostPath {
+    /// The path of a device that `hosts` share, with nothing under way; decoding takes `decode`.
+    pub fn new(config: &HostConfig, decode: Ns, hosts: &[&Host]) -> Self {
+        Self {
+            link: config.build_link(),
+            processor: config.build_processor(),
+            throttle: config.build_throttle(),
+            overhead: Ns::from_us(config.command_overhead_us),
+            decode,
+            slots: Vec::new(),
+            free_slots: Vec::new(),
+            depth_max: config.depth_max(),
+            outside: Outside::new(config, hosts),
+        }
+    }
+
+    /// A command comes at `now`: the slot that it gets, or `None` while the drive is full and it
+    /// waits outside.
+    #[inline]
+    pub fn offer(&mut self, command: &HostCommand, now: Ns) -> Option<u32> {
+        if self.slots.len() - self.free_slots.len() >= self.depth_max as usize {
+            let queue = usize::from(command.tenant);
+            self.outside.push(queue, HostCommand { arrival: now, ..*command });
+            return None;
+        }
+        Some(self.admit(command, now))
+    }
+
+    /// The slot of a command that waited outside, if there is one; a slot must be free.
+    #[inline]
+    pub fn admit_waiting(&mut self) -> Option<u32> {
+        let command = self.outside.pop()?;
+        Some(self.admit(&command, command.arrival))
+    }
+
+    #[inline]
+    fn admit(&mut self, command: &HostCommand, submitted: Ns) -> u32 {
+        let slot = Slot {
+            command: *command,
+            submitted,
+            waits: 0,
+            refused_sectors: 0,
+            has_read: false,
+            leg: Leg::Submitted,
+        };
+        if let Some(index) = self.free_slots.pop() {
+            self.slots[index as usize] = slot;
+            return index;
+        }
+        self.slots.push(slot);
+        self.slots.len() as u32 - 1
+    }
+
+    /// Sends a command on its next leg towards the firmware at `now`: how long it takes, or `None`
+    /// when the command has arrived there.
+    #[inline]
+    pub fn go_in(&mut self, index: u32, now: Ns) -> Option<Ns> {
+        let slot = &mut self.slots[index as usize];
+        let command = &slot.command;
+        while slot.leg < Leg::LinkIn {
+            let (leg, span) = match slot.leg {
+                Leg::Submitted => {
+                    let done = match &mut self.processor {
+                        Some(processor) => processor.reserve(now, command.op, bytes_of(command)),
+                        None => now,
+                    };
+                    (Leg::Processor, done - now + self.overhead)
+                }
+                Leg::Processor => {
+                    let wait = match &mut self.throttle {
+                        Some(throttle) => throttle.delay(now, command.op, bytes_of(command)),
+                        None => Ns(0),
+                    };
+                    (Leg::Throttle, wait)
+                }
+                _ => {
+                    let arrived = match &mut self.link {
+                        // The command of a read travels with its data.
+                        Some(link) if command.op != HostOp::Read => {
+                            let is_write = command.op == HostOp::Write;
+                            let bytes = if is_write { bytes_of(command) } else { 0 };
+                            link.reserve(now, Direction::ToDrive, bytes)
+                        }
+                        _ => now,
+                    };
+                    (Leg::LinkIn, arrived - now)
+                }
+            };
+            slot.leg = leg;
+            if span > Ns(0) {
+                return Some(span);
+            }
+        }
+        None
+    }
+
+    /// Sends a command that is served on its next leg towards the host at `now`: how long it takes,
+    /// or `None` when the command is complete.
+    #[inline]
+    pub fn go_out(&mut self, index: u32, now: Ns) -> Option<Ns> {
+        let slot = &mut self.slots[index as usize];
+        if slot.leg < Leg::Decoder && slot.has_read && self.decode > Ns(0) {
+            slot.leg = Leg::Decoder;
+            return Some(self.decode);
+        }
+        let link = self.link.as_mut()?;
+        if slot.leg == Leg::LinkOut || slot.command.op != HostOp::Read {
+            return None;
+        }
+        slot.leg = Leg::LinkOut;
+        Some(link.reserve(now, Direction::ToHost, bytes_of(&slot.command)) - now)
+    }
+
+    /// The command of a slot waits for nothing in the flash any more.
+    #[inline]
+    pub fn serve(&mut self, index: u32) {
+        self.slots[index as usize].leg = Leg::Served;
+    }
+
+    /// The leg that the command of a slot is on.
+    #[inline]
+    pub fn leg(&self, index: u32) -> Leg {
+        self.slots[index as usize].leg
+    }
+
+    /// The command of a slot.
+    #[inline]
+    pub fn slot(&mut self, index: u32) -> &mut Slot {
+        &mut self.slots[index as usize]
+    }
+
+    /// A command is complete, and its slot is free: the command without what was refused of it, and
+    /// when it was submitted.
+    #[inline]
+    pub fn release(&mut self, index: u32) -> (HostCommand, Ns) {
+        self.free_slots.push(index);
+        let Slot { mut command, submitted, refused_sectors, .. } = self.slots[index as usize];
+        command.sector_count -= refused_sectors;
+        (command, submitted)
+    }
+
+    /// So many bytes were programmed.
+    #[inline]
+    pub fn note_programmed(&mut self, now: Ns, bytes: u64) {
+        if let Some(throttle) = &mut self.throttle {
+            throttle.note_programmed(now, bytes);
+        }
+    }
+
+    /// Time for which the link carried something, to the drive and to the host, if there is one.
+    pub fn link_busy(&self) -> Option<[Ns; 2]> {
+        self.link.as_ref().map(Link::busy)
+    }
+
+    /// Whether there are submission queues between which nothing ever had to be chosen.
+    pub fn never_arbitrated(&self) -> bool {
+        self.outside.is_idle()
+    }
+
+    /// The throttles, which outlive a path.
+    pub fn throttle(&mut self) -> &mut Option<Throttle> {
+        &mut self.throttle
+    }
+}
+
+/// Data bytes of a command.
+#[inline]
+pub fn bytes_of(command: &HostCommand) -> u64 {
+    u64::from(command.sector_count) * SECTOR_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(json: &str) -> HostPath {
+        let config: HostConfig = crate::config::parse(json).expect("a host section");
+        HostPath::new(&config, Ns(5000), &[&Host { weight: 1, ..Host::default() }])
+    }
+
+    #[test]
+    fn an_ideal_host_takes_no_time_and_decoding_only_reads() {
+        let mut path = path("{}");
+        for (op, out) in [(HostOp::Read, Some(Ns(5000))), (HostOp::Write, None)] {
+            let index = path.offer(&HostCommand::new(op, 0, 8), Ns(7)).expect("a slot is free");
+            assert_eq!(path.go_in(index, Ns(7)), None);
+            path.slot(index).has_read = op == HostOp::Read;
+            path.serve(index);
+            assert_eq!(path.go_out(index, Ns(9)), out);
+            assert_eq!(path.go_out(index, Ns(9)), None);
+            assert_eq!(path.release(index).1, Ns(7));
+        }
+    }
+
+    #[test]
+    fn legs_follow_each_other_and_the_full_drive_lets_wait() {
+        let mut path = path(
+            r#"{"link": {"kind": "custom", "mb_s": 1000}, "command_overhead_us": 1,
+                "queue_depth_max": 1}"#,
+        );
+        let write = HostCommand::new(HostOp::Write, 0, 8);
+        let first = path.offer(&write, Ns(0)).expect("a slot is free");
+        assert_eq!(path.offer(&write, Ns(3)), None);
+        assert_eq!((path.go_in(first, Ns(0)), path.leg(first)), (Some(Ns(1000)), Leg::Processor));
+        // 4096 bytes at 1000 MB/s.
+        assert_eq!((path.go_in(first, Ns(1000)), path.leg(first)), (Some(Ns(4096)), Leg::LinkIn));
+        assert_eq!(path.go_in(first, Ns(5096)), None);
+        path.slot(first).refused_sectors = 3;
+        path.serve(first);
+        assert_eq!(path.go_out(first, Ns(5096)), None);
+        let (command, submitted) = path.release(first);
+        assert_eq!((command.sector_count, submitted), (5, Ns(0)));
+        let second = path.admit_waiting().expect("one waits");
+        assert_eq!(path.slot(second).submitted, Ns(3));
+        assert_eq!(path.admit_waiting(), None);
+    }
+}
