@@ -15,6 +15,7 @@ import pytest
 
 import opennandlab as onl
 from conftest import COMMAND, Cli
+from opennandlab import cli as cli_room
 
 VERBS = (
     *("benchmark", "verify", "compare", "replay", "validate", "config show", "config check"),
@@ -47,8 +48,22 @@ def test_help_loads_no_library_that_it_does_not_need() -> None:
     loaded = shown.stderr.split()
     heavy = {"numpy", "pandas", "plotly", "rich", "ruamel", "jinja2", "opennandlab._core"}
     assert not heavy & set(loaded)
-    # About 0.1 ms each: 0.3 s is the goal for the whole command.
+    # About 0.1 ms each: 0.15 s is the goal for the whole command.
     assert len(loaded) < 600, len(loaded)
+    assert not {f"opennandlab.cli.{verb}" for verb in cli_room.VERBS} & set(loaded)
+
+
+def test_a_verb_is_listed_in_one_line_and_loaded_alone() -> None:
+    """All verbs were imported for each of them."""
+    assert max(len(summary) for summary, _ in cli_room.VERBS.values()) <= 62
+    script = (
+        "import atexit, sys; from opennandlab.cli import main; "
+        "atexit.register(lambda: print(*sys.modules, file=sys.stderr)); main()"
+    )
+    command = [sys.executable, "-c", script, "verify", "--help"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True)
+    verbs = {f"opennandlab.cli.{verb}" for verb in cli_room.VERBS}
+    assert verbs & set(shown.stderr.split()) == {"opennandlab.cli.verify"}
 
 
 def test_both_names_and_the_module_are_the_command(cli: Cli) -> None:

@@ -1,31 +1,104 @@
 """The command line: one file per verb, parsing and printing only.
 
-A new verb is a file with a function (or a group `app`), and one row here. Verbs import what they
-need inside their functions, so that `opennandlab --help` stays fast.
+A new verb is a file with a function of its name (or a group `app`), and one row here. A verb is
+imported when it is asked for, and imports what it needs inside its functions: `opennandlab --help`
+needs none of them, and no verb waits for the others.
 """
 
-from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from opennandlab.cli import _process as process
-from opennandlab.cli import (
-    benchmark,
-    characterise,
-    compare,
-    config,
-    ecc,
-    pts,
-    reliability,
-    replay,
-    report,
-    theory,
-    validate,
-    verify,
-)
+
+# Verb -> what it does, as `--help` lists it, and an example; a group shows its own.
+VERBS: dict[str, tuple[str, str]] = {
+    "benchmark": (
+        "Run one workload on one simulated device.",
+        "opennandlab benchmark -w W2 -c tlc_standard --seed 42 --output results.json",
+    ),
+    "verify": (
+        "Run what a result file holds again and compare byte by byte.",
+        "opennandlab verify results.json",
+    ),
+    "compare": (
+        "Put results side by side, or standard tests of drives.",
+        "opennandlab compare greedy.json cost_benefit.json",
+    ),
+    "replay": (
+        "Replay a block trace on one simulated device.",
+        "opennandlab replay msr.csv.gz -c tlc_standard --wrap",
+    ),
+    "report": (
+        "Make reports from saved documents alone.",
+        "opennandlab report pts/iops.json --html iops.html --pdf iops.pdf",
+    ),
+    "characterise": (
+        "Characterise a drive step by step.",
+        "opennandlab characterise --target sim:tlc_standard --output drive",
+    ),
+    "validate": (
+        "Recompute the ground truth: formula and simulation.",
+        "opennandlab validate --quick",
+    ),
+    "config": ("Show, check and describe device and workload files.", ""),
+    "theory": ("Evaluate closed forms without simulating.", ""),
+    "ecc": ("Study error-correcting codes.", ""),
+    "reliability": ("Study raw bit errors, retries and the life of drives.", ""),
+    "pts": ("Run standard tests of drives (SNIA PTS-C and PTS-E).", ""),
+}
+
+
+class Verbs(TyperGroup):
+    """The verbs, each imported when it is looked at."""
+
+    # A mapping in click, here made when it is read.
+    @property
+    def commands(self) -> dict[str, Any]:
+        """All verbs by name: for completion and the reference page."""
+        return {name: _verb(name) for name in VERBS}
+
+    @commands.setter
+    def commands(self, value: object) -> None:
+        """Ignore what click sets at first: nothing."""
+
+    def list_commands(self, ctx: object) -> list[str]:
+        """Return the names, without importing anything."""
+        del ctx
+        return list(VERBS)
+
+    def get_command(self, ctx: object, cmd_name: str) -> Any:  # noqa: ANN401 (click's)
+        """Import one verb; None for an unknown name."""
+        del ctx
+        return _verb(cmd_name) if cmd_name in VERBS else None
+
+    def format_commands(self, ctx: object, formatter: Any) -> None:  # noqa: ANN401
+        """Write the list of `--help`."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (summary, _) in VERBS.items()])
+
+
+@cache
+def _verb(name: str) -> Any:  # noqa: ANN401 (click's command, of any package)
+    module = import_module(f"opennandlab.cli.{name}")
+    group: typer.Typer | None = getattr(module, "app", None)
+    if group is not None:
+        group.rich_markup_mode = None
+        made = typer.main.get_group(group)
+        made.name = name
+        return made
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(name, epilog=f"Example: {VERBS[name][1]}")(getattr(module, name))
+    return typer.main.get_command(alone)
+
 
 app = typer.Typer(
     name="opennandlab",
+    cls=Verbs,
     help="Simulates NAND flash drives: write amplification, latency, wear and errors, "
     "reproducibly and checked against closed forms.",
     epilog="Example: opennandlab benchmark --workload W2 --config tlc_standard "
@@ -36,35 +109,6 @@ app = typer.Typer(
     # Plain help: the rich renderer costs 0.1 s of a 0.3 s budget for `--help`.
     rich_markup_mode=None,
 )
-
-# Verb -> (function, example shown by --help).
-VERBS: dict[str, tuple[Callable[..., None], str]] = {
-    "benchmark": (
-        benchmark.benchmark,
-        "opennandlab benchmark -w W2 -c tlc_standard --seed 42 --output results.json",
-    ),
-    "verify": (verify.verify, "opennandlab verify results.json"),
-    "compare": (compare.compare, "opennandlab compare greedy.json cost_benefit.json"),
-    "replay": (replay.replay, "opennandlab replay msr.csv.gz -c tlc_standard --wrap"),
-    "report": (report.report, "opennandlab report pts/iops.json --html iops.html --pdf iops.pdf"),
-    "characterise": (
-        characterise.characterise,
-        "opennandlab characterise --target sim:tlc_standard --output drive",
-    ),
-    "validate": (validate.validate, "opennandlab validate --quick"),
-}
-GROUPS = {
-    "config": config.app,
-    "theory": theory.app,
-    "ecc": ecc.app,
-    "reliability": reliability.app,
-    "pts": pts.app,
-}
-
-for _name, (_function, _example) in VERBS.items():
-    app.command(_name, epilog=f"Example: {_example}")(_function)
-for _name, _group in GROUPS.items():
-    app.add_typer(_group, name=_name)
 
 
 @app.callback(invoke_without_command=True)
