@@ -186,11 +186,11 @@ impl DeviceConfig {
         let ladder = Ladder::for_device(retry, soft, model.as_ref(), rated);
         let bit_true = match self.ecc.fidelity {
             Fidelity::Table => None,
-            Fidelity::BitTrue => Some(BitTrue::new(&self.ecc, &code, seed)?),
+            Fidelity::BitTrue => Some(BitTrue::new(&self.ecc, &code)?),
         };
         let copybacks = self.ftl.copyback.as_ref().map_or(0, |copyback| copyback.limit);
         let stripe = self.ftl.parity.as_ref().map_or(0, |parity| parity.stripe);
-        let mut errors = ReadErrors::new(model, code, seed);
+        let mut errors = ReadErrors::new(model, code, &self.geometry(), seed);
         if let Some(stress) = &self.nand.stress {
             errors.set_stress(stress, &self.geometry());
         }

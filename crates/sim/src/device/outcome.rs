@@ -186,11 +186,16 @@ impl Measured<'_> {
         section.insert("uber_interval".into(), json!(any.then_some(interval)));
         section.insert("uber_method".into(), json!(any.then_some(method)));
         let limit = self.drive.config.ecc.reliability_class.uber_max();
-        let margin = any.then(|| self.drive.errors.margin(figures, limit)).flatten();
+        let margin = any.then(|| figures.margin(self.drive.errors.fates(), limit)).flatten();
         section.insert("ecc_margin".into(), json!(margin));
         section.insert("recovery".into(), self.recovery());
         if self.drive.errors.tells_pages() || self.drive.config.nand.stress.is_some() {
-            section.insert("raw_errors".into(), self.drive.errors.raw_errors(figures));
+            let errors = &self.drive.errors;
+            let mut raw_errors = figures.raw_errors(errors.fates().page_types());
+            if let Some(reads) = errors.reads_per_page_max() {
+                raw_errors["reads_per_page_max"] = json!(reads);
+            }
+            section.insert("raw_errors".into(), raw_errors);
         }
         section
     }
@@ -219,7 +224,8 @@ impl Measured<'_> {
     /// Page reads by what it took to correct them.
     fn recovery(&self) -> Value {
         let figures = &self.errors;
-        let rungs = self.drive.errors.ladder().rungs().iter().zip(&figures.recovered).skip(1);
+        let rungs =
+            self.drive.errors.fates().ladder().rungs().iter().zip(&figures.recovered).skip(1);
         let mut retry = Vec::new();
         let mut soft = Map::new();
         for (rung, &count) in rungs {

@@ -117,7 +117,7 @@ impl Series {
             ("erase_count_mean", Some(blocks.erase_count_mean)),
             ("erase_count_max", Some(erase_count_max)),
             ("rber_mean", Some(blocks.rber_mean)),
-            ("rber_max", Some(drive.errors.rber(erase_count_max))),
+            ("rber_max", Some(drive.errors.fates().rber(erase_count_max))),
             ("spare_ratio", Some(spare)),
             ("retired_blocks", Some(retired as f64)),
         ]

@@ -14,7 +14,7 @@ use crate::ftl::{FlashSink, MoveRun, MoveWay};
 use crate::host::cache::Fence;
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
-use crate::reads::{Extra, ReadErrors};
+use crate::reads::{Extra, Lost, ReadErrors};
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 /// Pages of the write cache on their way to the flash, and who waits for a slot there.
@@ -95,14 +95,14 @@ impl TimedSink<'_> {
     /// Reads the rest of the stripe of a page that the code could not correct: the pages at the
     /// same place of the dies that follow.
     #[cold]
-    fn rebuild(&mut self, lost: Ppn) {
+    fn rebuild(&mut self, ppn: Ppn, lost: Lost) {
         let geometry = *self.media.geometry();
-        let block = geometry.block_of(lost);
-        let (die, place) = (geometry.die_of_block(block).0, block.0 % geometry.blocks_per_die);
-        for (step, extra) in (1..).zip(self.errors.rebuild_costs()) {
-            let other = (die + step) % geometry.die_count;
+        let block = geometry.block_of(ppn);
+        let (die, place) = (geometry.die_of_block(block), block.0 % geometry.blocks_per_die);
+        for (step, extra) in (1..).zip(self.errors.rebuild_costs(die, lost)) {
+            let other = (die.0 + step) % geometry.die_count;
             let first = geometry.first_page(BlockId(other * geometry.blocks_per_die + place));
-            let page = Ppn(first.0 + geometry.page_index(lost));
+            let page = Ppn(first.0 + geometry.page_index(ppn));
             self.push(FlashOp::new(OpKind::Read, Source::Rebuild, page, 1), extra);
         }
     }
@@ -116,10 +116,10 @@ impl FlashSink for TimedSink<'_> {
 
     #[inline]
     fn read(&mut self, ppn: Ppn, source: Source) {
-        let extra = self.errors.record_page(self.media, ppn, source);
-        self.push(FlashOp::new(OpKind::Read, source, ppn, 1), extra);
-        if self.errors.has_lost() {
-            self.rebuild(ppn);
+        let read = self.errors.record_page(self.media, ppn, source);
+        self.push(FlashOp::new(OpKind::Read, source, ppn, 1), read.extra);
+        if let Some(lost) = read.lost {
+            self.rebuild(ppn, lost);
         }
     }
 

@@ -38,6 +38,17 @@ pub struct Fate {
     pub lost: u32,
 }
 
+/// A page that is to be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Seed of its data.
+    pub data: u64,
+    /// Seed of its noise.
+    pub noise: u64,
+    /// The number by which the caller knows what its stress gives.
+    pub outcome: u32,
+}
+
 /// A flipped bit.
 #[derive(Clone, Copy)]
 struct Flip {
@@ -55,7 +66,6 @@ enum Codec {
 pub struct BitTrue {
     codec: Codec,
     codewords: u32,
-    noise: Rng,
     flips: Vec<Flip>,
 }
 
@@ -64,7 +74,7 @@ impl BitTrue {
     ///
     /// # Errors
     /// [`ConfigError`] relative to `ecc` when there is no codec for the code.
-    pub fn new(config: &EccConfig, page: &PageCode, seed: u64) -> Result<Self, ConfigError> {
+    pub fn new(config: &EccConfig, page: &PageCode) -> Result<Self, ConfigError> {
         let refuse = |key: &str, problem: String| ConfigError::new(key, problem);
         let codec = match config.algorithm {
             Algorithm::None => {
@@ -89,17 +99,7 @@ impl BitTrue {
                 Codec::Ldpc(Box::new(pages))
             }
         };
-        Ok(Self {
-            codec,
-            codewords: page.codewords_per_page(),
-            noise: Rng::stream(seed, "ecc.bit_true"),
-            flips: Vec::new(),
-        })
-    }
-
-    /// Noise follows from this seed from now on.
-    pub fn reseed(&mut self, seed: u64) {
-        self.noise = Rng::stream(seed, "ecc.bit_true");
+        Ok(Self { codec, codewords: page.codewords_per_page(), flips: Vec::new() })
     }
 
     /// Whether there is a codec for pages of this code; builds nothing that takes long.
@@ -111,16 +111,15 @@ impl BitTrue {
         if config.algorithm == Algorithm::Ldpc {
             return Ok(());
         }
-        Self::new(config, page, 0).map(|_| ())
+        Self::new(config, page).map(|_| ())
     }
 
-    /// Reads the page whose data has this hash, up the rungs of a ladder; the worst of them has
-    /// this error rate.
-    pub fn read(&mut self, data: u64, worst_rate: f64, rungs: &[RungFate]) -> Fate {
+    /// Reads a page up the rungs of a ladder; the worst of them has this error rate.
+    pub fn read(&mut self, page: Page, worst_rate: f64, rungs: &[RungFate]) -> Fate {
         match &mut self.codec {
             Codec::Bch { full, last } => {
-                let mut data = Rng::from_seed(data);
-                let (noise, flips) = (&mut self.noise, &mut self.flips);
+                let mut data = Rng::from_seed(page.data);
+                let (noise, flips) = (&mut Rng::from_seed(page.noise), &mut self.flips);
                 let mut fate = Fate { rung: Some(0), lost: 0 };
                 let mut word = BchWord::new(full);
                 let mut decoder = full.decoder();
@@ -138,27 +137,27 @@ impl BitTrue {
             }
             Codec::Ldpc(pages) => {
                 let mut fate = Fate { rung: None, lost: 0 };
-                pages.add(data, self.noise.next_u64(), worst_rate, 0);
+                pages.add(page, worst_rate);
                 pages.decode(|_| rungs, |_, found| fate = found);
                 fate
             }
         }
     }
 
-    /// As [`BitTrue::read`] for a page whose fate nobody waits for, known by a key; returns whether
-    /// it is time to [`BitTrue::settle`]. None where pages do not gain from being decoded together.
-    pub fn defer(&mut self, data: u64, worst_rate: f64, key: usize) -> Option<bool> {
+    /// As [`BitTrue::read`] for a page whose fate nobody waits for; returns whether it is time to
+    /// [`BitTrue::settle`]. None where pages do not gain from being decoded together.
+    pub fn defer(&mut self, page: Page, worst_rate: f64) -> Option<bool> {
         match &mut self.codec {
             Codec::Bch { .. } => None,
-            Codec::Ldpc(pages) => Some(pages.add(data, self.noise.next_u64(), worst_rate, key)),
+            Codec::Ldpc(pages) => Some(pages.add(page, worst_rate)),
         }
     }
 
-    /// Decodes the deferred pages, in order.
+    /// Decodes the deferred pages, in order, with the rungs of their outcomes.
     pub fn settle<'a>(
         &mut self,
-        rungs_of: impl Fn(usize) -> &'a [RungFate],
-        tell: impl FnMut(usize, Fate),
+        rungs_of: impl Fn(u32) -> &'a [RungFate],
+        tell: impl FnMut(Page, Fate),
     ) {
         if let Codec::Ldpc(pages) = &mut self.codec {
             pages.decode(rungs_of, tell);
@@ -295,8 +294,7 @@ fn magnitude(llr: f64) -> i8 {
 /// A page that waits to be decoded.
 #[derive(Clone, Copy)]
 struct Waiting {
-    /// What the caller knows it by.
-    key: usize,
+    page: Page,
     fate: Fate,
 }
 
@@ -344,8 +342,8 @@ impl LdpcPages {
     }
 
     /// Encodes a page and draws its wrong bits; returns whether a batch is full.
-    fn add(&mut self, data: u64, noise: u64, worst_rate: f64, key: usize) -> bool {
-        let (mut data, mut noise) = (Rng::from_seed(data), Rng::from_seed(noise));
+    fn add(&mut self, page: Page, worst_rate: f64) -> bool {
+        let (mut data, mut noise) = (Rng::from_seed(page.data), Rng::from_seed(page.noise));
         let bits = self.code.code_bits();
         let first = self.waiting.len() * self.count;
         let limit = first + self.count;
@@ -367,23 +365,23 @@ impl LdpcPages {
             self.noises[word] = Rng::from_seed(noise.next_u64());
             draw_flips(&mut self.noises[word], bits, worst_rate, &mut self.flips[word]);
         }
-        self.waiting.push(Waiting { key, fate: Fate { rung: Some(0), lost: 0 } });
+        self.waiting.push(Waiting { page, fate: Fate { rung: Some(0), lost: 0 } });
         self.waiting.len() * self.count + self.count > self.decoder.batch()
     }
 
     /// Decodes what waits, up the rungs of each page, and tells the fates in order.
     fn decode<'a>(
         &mut self,
-        rungs_of: impl Fn(usize) -> &'a [RungFate],
-        mut tell: impl FnMut(usize, Fate),
+        rungs_of: impl Fn(u32) -> &'a [RungFate],
+        mut tell: impl FnMut(Page, Fate),
     ) {
         let bits = self.code.code_bits();
         let mut waiting = std::mem::take(&mut self.waiting);
         let mut left: Vec<usize> = (0..waiting.len() * self.count).collect();
-        let rung_count = waiting.first().map_or(0, |page| rungs_of(page.key).len());
+        let rung_count = waiting.first().map_or(0, |first| rungs_of(first.page.outcome).len());
         for index in 0..rung_count {
             for (place, &word) in left.iter().enumerate() {
-                let rung = &rungs_of(waiting[word / self.count].key)[index];
+                let rung = &rungs_of(waiting[word / self.count].page.outcome)[index];
                 self.receive(place, word, rung);
             }
             let count = left.len();
@@ -411,8 +409,8 @@ impl LdpcPages {
         for word in left {
             waiting[word / self.count].fate.add(None);
         }
-        for page in waiting.drain(..) {
-            tell(page.key, page.fate);
+        for Waiting { page, fate } in waiting.drain(..) {
+            tell(page, fate);
         }
         self.waiting = waiting;
     }
@@ -482,6 +480,15 @@ mod tests {
         Fates { model, code, ladder: ladder.clone(), stress, stripe: 0 }.outcome(&stress, 1.0)
     }
 
+    /// A page with data and noise of its own.
+    fn numbered(number: u32) -> Page {
+        Page {
+            data: number.into(),
+            noise: Rng::stream(5, "noise").next_u64() ^ u64::from(number) << 32,
+            outcome: 0,
+        }
+    }
+
     /// Shares of pages that need more than each rung, beside their probabilities.
     fn shares(config: &EccConfig, page_bytes: u64, rber: f64, ladder: &Ladder, pages: u32) {
         shares_of(
@@ -494,10 +501,10 @@ mod tests {
 
     fn shares_of(config: &EccConfig, page_bytes: u64, outcome: &Outcome, pages: u32) {
         let page = config.page_code(page_bytes, 1 << 20).expect("a code");
-        let mut bits = BitTrue::new(config, &page, 5).expect("a codec");
+        let mut bits = BitTrue::new(config, &page).expect("a codec");
         let mut left = vec![0_u32; outcome.rungs.len()];
         for number in 0..pages {
-            let fate = bits.read(u64::from(number), outcome.worst_rate, &outcome.rungs);
+            let fate = bits.read(numbered(number), outcome.worst_rate, &outcome.rungs);
             let limit = fate.rung.unwrap_or(left.len());
             left[..limit].iter_mut().for_each(|count| *count += 1);
             assert_eq!(fate.lost > 0, fate.rung.is_none());
@@ -555,9 +562,11 @@ mod tests {
         let config = EccConfig { bch_t: 1, ..EccConfig::default() };
         let page = config.page_code(512, 1 << 20).expect("a code");
         let run = || {
-            let mut bits = BitTrue::new(&config, &page, 9).expect("a codec");
+            let mut bits = BitTrue::new(&config, &page).expect("a codec");
             let outcome = outcome(&config, 512, Box::new(Flat(2e-3)), &Ladder::default());
-            (0..200).map(|data| bits.read(data, 2e-3, &outcome.rungs)).collect::<Vec<_>>()
+            (0..200)
+                .map(|number| bits.read(numbered(number), 2e-3, &outcome.rungs))
+                .collect::<Vec<_>>()
         };
         let fates = run();
         assert_eq!(fates, run());

@@ -1,103 +1,92 @@
-//! The bookkeeping of reads and their errors.
+//! Reads of the drive: counted by kind of stress, and the failures among them.
 //!
-//! A read's fate depends on the stress that its page is under: the erase count of its block, the
-//! copybacks behind its data, its page type where the model tells page types apart, the class of
-//! reads of its block where those are counted, and what the device file says of the rest. So reads
-//! are counted per kind of stress. Mean figures are then exact sums over that histogram, without
-//! sampling noise.
-//!
-//! Uncorrectable pages are drawn, in batches: failures of `n` independent reads with probability
-//! `p` are points of a Poisson process of length `-n ln(1 - p)`, so one addition per batch decides
-//! whether any occurs. Above `p` = 1 % each read is drawn by itself. A bit-true drive decodes its
-//! host reads instead, see `bit_true`.
+//! Mean figures are exact sums over the counts, without sampling noise. What needs chance is drawn:
+//! uncorrectable pages in batches (see `chance`), above a failure probability of 1 % each read by
+//! itself. A bit-true drive decodes its host reads instead, see `bit_true`. All chance comes from
+//! streams of the die that is read; counts add up and outcomes follow from the stress, so the dies
+//! of a drive do not depend on the order in which they take turns.
 //!
 //! ```text
-//!   kind = ((erase count × (copybacks + 1) + copies) × page types + type) × classes + class
-//!   slots[kind]     24 bytes: all that a read looks at
-//!   outcomes[..]    the rest, computed when a kind is first met
+//!   read ─► kind of stress ─► count      tally
+//!                 └─► slot ─► chance of the die ─► failed? ─► climb the ladder ─► lost? ─► stripe
 //! ```
 
 use opennandlab_ecc::PageCode;
 
-use super::bit_true::BitTrue;
-use super::disturb::{self, BlockReads};
-use super::fate::{Fates, Outcome};
-use super::figures::ReadTally;
+use super::bit_true::{BitTrue, Fate, Page};
+use super::chance::Chance;
+use super::disturb::BlockReads;
+use super::fate::Fates;
+use super::figures::ErrorFigures;
+use super::kinds::Kinds;
 use super::recovery::{Extra, Ladder};
+use super::tally::ReadTally;
 use crate::geometry::Geometry;
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
 use crate::reliability::conditions::StressConfig;
 use crate::reliability::{RberModel, Stress};
 use crate::rng::Rng;
-use crate::units::{BlockId, Ppn};
-
-/// What a read looks at.
-#[derive(Clone, Copy)]
-pub(super) struct Slot {
-    /// Probability that the first read does not correct the page; [`UNKNOWN`] until it is asked.
-    first_failure: f64,
-    /// `-ln(1 - first_failure)`.
-    hazard: f64,
-    /// Where the outcome is.
-    pub(super) outcome: u32,
-}
-
-/// Stands for a probability that was not computed yet; beyond the fast path like any large one.
-const UNKNOWN: f64 = 2.0;
-
-/// Reads of the drive by stress, and the failures among them.
-pub struct ReadErrors {
-    pub(super) fates: Fates,
-    pub(super) bit_true: Option<Box<BitTrue>>,
-    /// Copybacks that a page may have behind it, and one.
-    pub(super) copies: usize,
-    /// Page types that the model tells apart; 1 where it does not.
-    pub(super) types: usize,
-    /// Page type by place in the block; filled when a page type is first asked for.
-    pub(super) type_at: Vec<u8>,
-    /// Reads of blocks, where they are counted.
-    pub(super) block_reads: Option<Box<BlockReads>>,
-    /// By kind of stress, grown as blocks wear.
-    pub(super) slots: Vec<Slot>,
-    pub(super) outcomes: Vec<Outcome>,
-    /// Raw bit error rate by erase count, for means over blocks; not a number until it is asked.
-    pub(super) rates: Vec<f64>,
-    pub(super) tally: ReadTally,
-    pub(super) rng: Rng,
-    /// Of the other pages of a stripe that is rebuilt.
-    pub(super) stripe_rng: Rng,
-    /// Hazard left until the next failure.
-    pub(super) hazard_left: f64,
-    /// A page was lost: the outcome of its stress, and whether its stripe gave it back.
-    pub(super) lost: Option<(u32, bool)>,
-}
+use crate::units::{BlockId, DieId, Ppn};
 
 /// Failure probability above which reads are drawn one by one.
 const DRAW_EACH_ABOVE: f64 = 0.01;
 
+/// Bits of a cell, at most.
+const TYPES_MAX: usize = 4;
+
+/// A page that no read corrects, in a drive with parity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// The outcome of its stress.
+    outcome: u32,
+    /// Whether its stripe gave it back.
+    is_rebuilt: bool,
+}
+
+/// What became of reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadResult {
+    /// What they cost beyond their first sense and transfer.
+    pub extra: Extra,
+    /// The page that is to be rebuilt from its stripe: the last of them that was lost.
+    pub lost: Option<Lost>,
+}
+
+impl std::ops::AddAssign for ReadResult {
+    fn add_assign(&mut self, other: Self) {
+        self.extra += other.extra;
+        self.lost = other.lost.or(self.lost);
+    }
+}
+
+/// Reads of the drive and their errors.
+pub struct ReadErrors {
+    kinds: Kinds,
+    tally: ReadTally,
+    /// By die.
+    chances: Vec<Chance>,
+    /// Reads of blocks, where they are counted.
+    block_reads: Option<Box<BlockReads>>,
+    bit_true: Option<Box<BitTrue>>,
+    /// Page type by place in the block: rows go through the types in turn, lower page first, as the
+    /// lists of `nand.timing` do.
+    type_at: Vec<u8>,
+}
+
 impl ReadErrors {
-    /// Accounting for flash with this error model and code.
-    pub fn new(model: Box<dyn RberModel>, code: PageCode, seed: u64) -> Self {
-        let mut rng = Rng::stream(seed, "ecc.uncorrectable");
-        let hazard_left = rng.exponential();
-        let types = model.page_types().len().max(1);
+    /// Accounting for flash of this shape with this error model and code.
+    pub fn new(model: Box<dyn RberModel>, code: PageCode, geometry: &Geometry, seed: u64) -> Self {
         let (ladder, stress) = (Ladder::default(), Stress::default());
+        let kinds = Kinds::new(Fates { model, code, ladder, stress, stripe: 0 });
+        let type_of = |page| (geometry.row_of(page) as usize % kinds.types()) as u8;
         Self {
-            fates: Fates { model, code, ladder, stress, stripe: 0 },
-            bit_true: None,
-            copies: 1,
-            types,
-            type_at: Vec::new(),
-            block_reads: None,
-            slots: Vec::new(),
-            outcomes: Vec::new(),
-            rates: Vec::new(),
+            type_at: (0..geometry.pages_per_block).map(type_of).collect(),
+            kinds,
             tally: ReadTally::default(),
-            rng,
-            stripe_rng: Rng::stream(seed, "ecc.stripe"),
-            hazard_left,
-            lost: None,
+            chances: Chance::of_dies(seed, geometry.die_count),
+            block_reads: None,
+            bit_true: None,
         }
     }
 
@@ -105,32 +94,16 @@ impl ReadErrors {
     #[must_use]
     pub fn with(mut self, ladder: Ladder, copyback_limit: u32) -> Self {
         self.tally.recovered = vec![0; ladder.rungs().len()];
-        self.fates.ladder = ladder;
-        self.copies = copyback_limit as usize + 1;
+        self.kinds.fates.ladder = ladder;
+        self.kinds.set_copyback_limit(copyback_limit);
         self
     }
 
     /// Adds parity over stripes of pages, from which a lost one is rebuilt; 0 for none.
     #[must_use]
     pub fn with_stripe(mut self, stripe: u32) -> Self {
-        self.fates.stripe = stripe;
+        self.kinds.fates.stripe = stripe;
         self
-    }
-
-    /// Changes the stress under which reads are made from now on. Counts of earlier reads are
-    /// dropped, except those of each block where reads go on being counted.
-    pub fn set_stress(&mut self, stress: &StressConfig, geometry: &Geometry) {
-        self.settle();
-        self.fates.stress = stress.stress();
-        let counters =
-            || BlockReads::new(geometry.block_count(), geometry.physical_pages_per_block);
-        let kept = self.block_reads.take().map(|reads| *reads);
-        self.block_reads = stress.count_reads.then(|| Box::new(kept.unwrap_or_else(counters)));
-        // Kinds of stress mean something else now.
-        self.slots.clear();
-        self.outcomes.clear();
-        self.rates.clear();
-        self.tally.reads_at.clear();
     }
 
     /// Decodes host reads bit by bit.
@@ -140,36 +113,42 @@ impl ReadErrors {
         self
     }
 
+    /// Changes the stress under which reads are made from now on. Counts of earlier reads are
+    /// dropped, except those of each block where reads go on being counted.
+    pub fn set_stress(&mut self, stress: &StressConfig, geometry: &Geometry) {
+        self.settle();
+        let counters =
+            || BlockReads::new(geometry.block_count(), geometry.physical_pages_per_block);
+        let kept = self.block_reads.take().map(|reads| *reads);
+        self.block_reads = stress.count_reads.then(|| Box::new(kept.unwrap_or_else(counters)));
+        self.kinds.set_stress(stress.stress(), stress.count_reads);
+        self.tally.reads_at.clear();
+    }
+
     /// Draws follow from this seed from now on.
     pub fn reseed(&mut self, seed: u64) {
-        self.rng = Rng::stream(seed, "ecc.uncorrectable");
-        self.hazard_left = self.rng.exponential();
-        self.stripe_rng = Rng::stream(seed, "ecc.stripe");
-        self.lost = None;
-        if let Some(bit_true) = &mut self.bit_true {
-            bit_true.reseed(seed);
-        }
+        self.chances = Chance::of_dies(seed, self.chances.len() as u32);
     }
 
-    /// The rungs that reads may climb.
-    pub fn ladder(&self) -> &Ladder {
-        &self.fates.ladder
+    /// Error model, code and ladder of the drive.
+    pub fn fates(&self) -> &Fates {
+        &self.kinds.fates
     }
 
-    /// Names of the page types that are told apart, lower page first; none if they are not.
-    pub fn page_types(&self) -> &'static [&'static str] {
-        self.fates.model.page_types()
+    /// The counts so far.
+    pub fn tally(&self) -> &ReadTally {
+        &self.tally
+    }
+
+    /// Figures of the reads since `earlier`.
+    pub fn figures_since(&self, earlier: &ReadTally) -> ErrorFigures {
+        ErrorFigures::between(&self.kinds, earlier, &self.tally)
     }
 
     /// Whether it matters which pages of a block are read.
     #[inline]
     pub fn tells_pages(&self) -> bool {
-        self.types > 1
-    }
-
-    /// Pages of a stripe; 0 without parity.
-    pub fn stripe(&self) -> u32 {
-        self.fates.stripe
+        self.kinds.types() > 1
     }
 
     /// The most reads of a block between two erases, per page of it; none where not counted.
@@ -177,64 +156,44 @@ impl ReadErrors {
         self.block_reads.as_ref().map(|reads| reads.reads_per_page_max())
     }
 
-    /// Whether the last page read was lost and has a stripe to be rebuilt from.
-    #[inline]
-    pub fn has_lost(&self) -> bool {
-        self.fates.stripe > 0 && self.lost.is_some()
+    /// Mean raw bit error rate over blocks with these erase counts, without counted reads.
+    pub fn rber_mean(&mut self, erase_counts: impl Iterator<Item = u32>) -> f64 {
+        let (mut sum, mut blocks) = (0.0, 0_u64);
+        for erase_count in erase_counts {
+            sum += self.kinds.block_rate(erase_count);
+            blocks += 1;
+        }
+        if blocks == 0 {
+            0.0
+        } else {
+            sum / blocks as f64
+        }
     }
 
-    /// What it costs to read the other pages of the stripe of the page that was lost last, beyond
-    /// their first reads: they lie under the same stress, and climb the same ladder.
-    #[cold]
-    pub fn rebuild_costs(&mut self) -> Vec<Extra> {
-        let Some((index, is_rebuilt)) = self.lost.take() else { return Vec::new() };
-        let outcome = &self.outcomes[index as usize];
-        // Ranks of pages; those of a stripe that could be rebuilt are none of the lost.
-        let least = if is_rebuilt { outcome.failure } else { 0.0 };
-        let fates = &self.fates;
-        (1..fates.stripe)
-            .map(|_| {
-                let rank = least + self.stripe_rng.unit() * (1.0 - least);
-                if rank >= outcome.first_failure() {
-                    return Extra::default();
-                }
-                fates.ladder.cost(outcome.climb(rank))
-            })
-            .collect()
-    }
-
-    /// A page was read; returns what that cost beyond the first read.
+    /// Counts a read of a page; returns what became of it.
     #[inline]
-    pub fn record_page(&mut self, media: &Media, ppn: Ppn, source: Source) -> Extra {
+    pub fn record_page(&mut self, media: &Media, ppn: Ppn, source: Source) -> ReadResult {
         if self.bit_true.is_some() && source == Source::Host {
             return self.decode_page(media, ppn);
         }
         let block = media.block_of(ppn);
-        let page_type = if self.types == 1 { 0 } else { self.type_of(media, ppn) };
+        let page_type = self.type_of(media, ppn);
         self.record_typed(media, block, page_type, 1, source)
     }
 
-    /// Page type by the place in the block: rows go through the types in turn, lower page first,
-    /// as the lists of `nand.timing` do. A block of one bit per cell has lower pages only.
+    /// As [`ReadErrors::record_page`] where nobody asks what it cost, so that pages can be decoded
+    /// together; [`ReadErrors::settle`] decodes and counts those that wait.
     #[inline]
-    pub(super) fn type_of(&mut self, media: &Media, ppn: Ppn) -> usize {
-        let geometry = media.geometry();
-        if media.mode(geometry.block_of(ppn)) == CellMode::Slc {
-            return 0;
+    pub fn note_page(&mut self, media: &Media, ppn: Ppn, source: Source) {
+        if self.bit_true.is_some() && source == Source::Host {
+            self.defer_page(media, ppn);
+        } else {
+            self.record_page(media, ppn, source);
         }
-        usize::from(self.types_of_block(geometry)[geometry.page_index(ppn) as usize])
     }
 
-    fn types_of_block(&mut self, geometry: &Geometry) -> &[u8] {
-        if self.type_at.is_empty() {
-            let of = |page| (geometry.row_of(page) as usize % self.types) as u8;
-            self.type_at = (0..geometry.pages_per_block).map(of).collect();
-        }
-        &self.type_at
-    }
-
-    /// `page_count` pages of a block were read, whichever; returns what they cost together beyond
-    /// that. Not for drives that tell pages apart.
+    /// Counts reads of `page_count` pages of a block, whichever they are; returns what they cost
+    /// together beyond their first reads. Not for drives that tell pages apart.
     #[inline]
     pub fn record_in(
         &mut self,
@@ -244,11 +203,11 @@ impl ReadErrors {
         source: Source,
     ) -> Extra {
         debug_assert!(!self.tells_pages(), "which pages of {block:?}?");
-        self.record_typed(media, block, 0, page_count, source)
+        self.record_typed(media, block, 0, page_count, source).extra
     }
 
-    /// Pages of a block were read, by their index in it; returns what they cost together beyond
-    /// that.
+    /// Counts reads of pages of a block, by their index in it; returns what they cost together
+    /// beyond their first reads.
     pub fn record_pages(
         &mut self,
         media: &Media,
@@ -263,18 +222,50 @@ impl ReadErrors {
         if media.mode(block) == CellMode::Slc {
             counts[0] = page_indices.len() as u32;
         } else {
-            let types = self.types_of_block(media.geometry());
             for &page in page_indices {
-                counts[usize::from(types[page as usize])] += 1;
+                counts[usize::from(self.type_at[page as usize])] += 1;
             }
         }
         let mut extra = Extra::default();
-        for (page_type, &count) in counts[..self.types].iter().enumerate() {
+        for (page_type, &count) in counts[..self.kinds.types()].iter().enumerate() {
             if count > 0 {
-                extra += self.record_typed(media, block, page_type, count, source);
+                extra += self.record_typed(media, block, page_type, count, source).extra;
             }
         }
         extra
+    }
+
+    /// What it costs to read the other pages of the stripe of a lost page beyond their first reads:
+    /// they lie under the same stress, and climb the same ladder.
+    #[cold]
+    pub fn rebuild_costs(&mut self, die: DieId, lost: Lost) -> Vec<Extra> {
+        let outcome = self.kinds.outcome(lost.outcome);
+        // A rank for each page. Where the stripe gave the page back, none of the others is lost.
+        let least = if lost.is_rebuilt { outcome.failure } else { 0.0 };
+        let fates = &self.kinds.fates;
+        let rng = &mut self.chances[die.0 as usize].stripe;
+        (1..fates.stripe)
+            .map(|_| {
+                let rank = least + rng.unit() * (1.0 - least);
+                if rank >= outcome.first_failure() {
+                    return Extra::default();
+                }
+                fates.ladder.cost(outcome.climb(rank))
+            })
+            .collect()
+    }
+
+    /// The page type of a page. A block of one bit per cell has lower pages only.
+    #[inline]
+    fn type_of(&self, media: &Media, ppn: Ppn) -> usize {
+        if !self.tells_pages() {
+            return 0;
+        }
+        let geometry = media.geometry();
+        if media.mode(geometry.block_of(ppn)) == CellMode::Slc {
+            return 0;
+        }
+        usize::from(self.type_at[geometry.page_index(ppn) as usize])
     }
 
     #[inline]
@@ -285,73 +276,14 @@ impl ReadErrors {
         page_type: usize,
         page_count: u32,
         source: Source,
-    ) -> Extra {
+    ) -> ReadResult {
         let kind = self.count_in(media, block, page_type, page_count);
-        // What a collection lost is no news for the next read of a page.
-        self.lost = None;
-        self.draw(kind, page_count, source)
-    }
-
-    /// `page_count` lower pages of blocks with this erase count were read, which `copybacks` moves
-    /// without correction lie behind; returns what they cost together beyond that.
-    #[inline]
-    pub fn record(
-        &mut self,
-        erase_count: u32,
-        copybacks: u32,
-        page_count: u32,
-        source: Source,
-    ) -> Extra {
-        let kind = self.kind(erase_count, copybacks as usize, 0, 0);
-        self.count(kind, page_count);
-        self.draw(kind, page_count, source)
-    }
-
-    /// The fate of reads of one kind.
-    #[inline]
-    fn draw(&mut self, kind: usize, page_count: u32, source: Source) -> Extra {
-        let slot = &self.slots[kind];
-        if slot.first_failure <= DRAW_EACH_ABOVE {
-            self.hazard_left -= f64::from(page_count) * slot.hazard;
-            if self.hazard_left < 0.0 {
-                return self.fail(kind, source);
-            }
-            Extra::default()
-        } else {
-            self.draw_each(kind, page_count, source)
-        }
-    }
-
-    /// As [`ReadErrors::draw`] for reads that fail often, or whose outcome is not known yet.
-    fn draw_each(&mut self, kind: usize, page_count: u32, source: Source) -> Extra {
-        if self.slots[kind].first_failure >= UNKNOWN {
-            self.know(kind);
-            return self.draw(kind, page_count, source);
-        }
-        let failure = self.slots[kind].first_failure;
-        let failed = (0..page_count).filter(|_| self.rng.unit() < failure).count();
-        let mut extra = Extra::default();
-        (0..failed).for_each(|_| extra += self.recover(kind, source));
-        extra
-    }
-
-    #[inline]
-    fn kind(&self, erase_count: u32, copies: usize, page_type: usize, class: usize) -> usize {
-        let kind = erase_count as usize * self.copies + copies;
-        if self.types == 1 && self.block_reads.is_none() {
-            return kind;
-        }
-        (kind * self.types + page_type) * self.classes() + class
-    }
-
-    /// Classes of reads per block.
-    pub(super) fn classes(&self) -> usize {
-        self.block_reads.as_ref().map_or(1, |_| disturb::CLASS_COUNT)
+        self.draw(kind, media.geometry().die_of_block(block), page_count, source)
     }
 
     /// Counts reads of pages of one type of a block; returns their kind.
     #[inline]
-    pub(super) fn count_in(
+    fn count_in(
         &mut self,
         media: &Media,
         block: BlockId,
@@ -359,151 +291,216 @@ impl ReadErrors {
         page_count: u32,
     ) -> usize {
         let erases = media.erase_count(block);
-        let copies = if self.copies == 1 { 0 } else { usize::from(media.copyback_depth(block)) };
+        let copies =
+            if self.kinds.counts_copies() { usize::from(media.copyback_depth(block)) } else { 0 };
         let class =
             self.block_reads.as_mut().map_or(0, |reads| reads.note(block, erases, page_count));
-        let kind = self.kind(erases, copies, page_type, class);
+        let kind = self.kinds.kind(erases, copies, page_type, class);
         self.count(kind, page_count);
         kind
     }
 
     #[inline]
     fn count(&mut self, kind: usize, page_count: u32) {
-        if kind >= self.slots.len() {
-            self.grow(kind);
+        if kind >= self.tally.reads_at.len() {
+            self.kinds.grow(kind);
+            self.tally.reads_at.resize(self.kinds.count(), 0);
         }
         self.tally.reads_at[kind] += u64::from(page_count);
     }
 
-    #[cold]
-    fn grow(&mut self, kind: usize) {
-        // Whole rows, so that the length stays a multiple of an erase count's kinds.
-        let row = self.copies * self.types * self.classes();
-        let limit = (kind / row + 1) * row;
-        self.slots.resize(limit, Slot { first_failure: UNKNOWN, hazard: 0.0, outcome: 0 });
-        self.tally.reads_at.resize(limit, 0);
+    /// Counts `page_count` reads of lower pages of die 0 whose data was copied back `copybacks`
+    /// times. Returns the extra cost over a first read.
+    #[cfg(test)]
+    pub(super) fn record(
+        &mut self,
+        erase_count: u32,
+        copybacks: u32,
+        page_count: u32,
+        source: Source,
+    ) -> Extra {
+        let kind = self.kinds.kind(erase_count, copybacks as usize, 0, 0);
+        self.count(kind, page_count);
+        self.draw(kind, DieId(0), page_count, source).extra
     }
 
-    /// Computes the outcome of a kind if it is not known; returns where it is.
-    #[cold]
-    pub(super) fn know(&mut self, kind: usize) -> usize {
-        if self.slots[kind].first_failure < UNKNOWN {
-            return self.slots[kind].outcome as usize;
+    /// Draws the fate of reads of one kind.
+    #[inline]
+    fn draw(&mut self, kind: usize, die: DieId, page_count: u32, source: Source) -> ReadResult {
+        let slot = self.kinds.slot(kind);
+        if slot.first_failure > DRAW_EACH_ABOVE {
+            return self.draw_each(kind, die, page_count, source);
         }
-        let class = kind % self.classes();
-        let rest = kind / self.classes();
-        let (page_type, rest) = (rest % self.types, rest / self.types);
-        let stress = Stress {
-            pe_cycles: (rest / self.copies) as f64,
-            reads: self.fates.stress.reads + disturb::reads_of(class),
-            page_type: self.tells_pages().then_some(page_type as u8),
-            ..self.fates.stress
-        };
-        // A page that was copied without correction carries the errors of each of its lives.
-        let lives = (rest % self.copies + 1) as f64;
-        let outcome = self.fates.outcome(&stress, lives);
-        let first_failure = outcome.first_failure();
-        self.slots[kind] = Slot {
-            first_failure,
-            hazard: -libm::log1p(-first_failure),
-            outcome: self.outcomes.len() as u32,
-        };
-        self.outcomes.push(outcome);
-        self.outcomes.len() - 1
+        let hazard = f64::from(page_count) * slot.hazard;
+        if self.chances[die.0 as usize].has_failed(hazard) {
+            return self.fail(kind, die, source);
+        }
+        ReadResult::default()
     }
 
     #[cold]
-    fn fail(&mut self, kind: usize, source: Source) -> Extra {
-        let mut extra = Extra::default();
-        while self.hazard_left < 0.0 {
-            extra += self.recover(kind, source);
-            self.hazard_left += self.rng.exponential();
+    fn fail(&mut self, kind: usize, die: DieId, source: Source) -> ReadResult {
+        let mut result = ReadResult::default();
+        while self.chances[die.0 as usize].next_failure() {
+            result += self.recover(kind, die, source);
         }
-        extra
+        result
+    }
+
+    /// As [`ReadErrors::draw`] for reads that fail often, or whose outcome is not known yet.
+    fn draw_each(
+        &mut self,
+        kind: usize,
+        die: DieId,
+        page_count: u32,
+        source: Source,
+    ) -> ReadResult {
+        if !self.kinds.is_known(kind) {
+            self.kinds.know(kind);
+            return self.draw(kind, die, page_count, source);
+        }
+        let failure = self.kinds.slot(kind).first_failure;
+        let rng = &mut self.chances[die.0 as usize].rng;
+        let failed = (0..page_count).filter(|_| rng.unit() < failure).count();
+        let mut result = ReadResult::default();
+        (0..failed).for_each(|_| result += self.recover(kind, die, source));
+        result
     }
 
     /// The first read of a page did not correct it: what the ladder costs, successful or not.
-    fn recover(&mut self, kind: usize, source: Source) -> Extra {
-        let index = self.slots[kind].outcome as usize;
-        if self.fates.ladder.rungs().len() == 1 {
-            self.lose(index, source);
-            return Extra::default();
+    fn recover(&mut self, kind: usize, die: DieId, source: Source) -> ReadResult {
+        let Self { kinds, tally, chances, .. } = self;
+        let (index, rng) = (kinds.outcome_index(kind), &mut chances[die.0 as usize].rng);
+        if kinds.fates.ladder.rungs().len() == 1 {
+            return ReadResult {
+                extra: Extra::default(),
+                lost: lose(kinds, tally, index, source, rng),
+            };
         }
         // One number stands for how bad the page is, so that rungs only ever help.
-        let outcome = &self.outcomes[index];
-        let rank = self.rng.unit() * outcome.first_failure();
+        let outcome = kinds.outcome(index);
+        let rank = rng.unit() * outcome.first_failure();
         let rung = outcome.climb(rank);
-        match rung {
-            Some(rung) => self.tally.recovered[rung] += 1,
+        let lost = match rung {
+            Some(rung) => {
+                tally.recovered[rung] += 1;
+                None
+            }
+            None => lose(kinds, tally, index, source, rng),
+        };
+        ReadResult { extra: kinds.fates.ladder.cost(rung), lost }
+    }
+
+    /// Decodes a page.
+    #[cold]
+    fn decode_page(&mut self, media: &Media, ppn: Ppn) -> ReadResult {
+        let page = self.page_to_decode(media, ppn);
+        self.decode(page)
+    }
+
+    /// Decodes a page at once or together with later ones.
+    #[cold]
+    fn defer_page(&mut self, media: &Media, ppn: Ppn) {
+        let page = self.page_to_decode(media, ppn);
+        let worst_rate = self.kinds.outcome(page.outcome).worst_rate;
+        match self.bit_true.as_mut().and_then(|decoder| decoder.defer(page, worst_rate)) {
+            Some(true) => self.settle(),
+            Some(false) => {}
             None => {
-                self.lose(index, source);
+                self.decode(page);
             }
         }
-        self.fates.ladder.cost(rung)
     }
 
-    /// No read corrects the page: its stripe gives it back, unless another page of it is lost too.
-    /// Returns whether it did.
-    pub(super) fn lose(&mut self, index: usize, source: Source) -> bool {
-        let failure = self.outcomes[index].failure;
-        let is_rebuilt = self.fates.stripe > 0
-            && self.rng.unit() < libm::pow(1.0 - failure, self.fates.others());
-        if is_rebuilt {
-            self.tally.rebuilt += 1;
-        } else {
-            self.tally.uncorrectable[source as usize] += 1;
-        }
-        self.lost = Some((index as u32, is_rebuilt));
-        is_rebuilt
+    /// Decodes the pages that wait.
+    #[cold]
+    pub fn settle(&mut self) {
+        let Self { kinds, tally, bit_true: Some(decoder), .. } = self else { return };
+        decoder.settle(
+            |outcome| &kinds.outcome(outcome).rungs,
+            |page, fate| {
+                count_fate(kinds, tally, page, fate);
+            },
+        );
     }
 
-    /// Raw bit error rate after so many program/erase cycles, under the stress of the drive, mean
-    /// over page types.
-    pub fn rber(&self, pe_cycles: f64) -> f64 {
-        self.fates.rber(pe_cycles)
+    fn decode(&mut self, page: Page) -> ReadResult {
+        let Self { kinds, tally, bit_true: Some(decoder), .. } = self else {
+            return ReadResult::default();
+        };
+        let outcome = kinds.outcome(page.outcome);
+        let fate = decoder.read(page, outcome.worst_rate, &outcome.rungs);
+        let lost = count_fate(kinds, tally, page, fate);
+        ReadResult { extra: kinds.fates.ladder.cost(fate.rung), lost }
     }
 
-    /// Mean raw bit error rate over blocks with these erase counts, without counted reads.
-    pub fn rber_mean(&mut self, erase_counts: impl Iterator<Item = u32>) -> f64 {
-        let (mut sum, mut blocks) = (0.0, 0_u64);
-        for erase_count in erase_counts {
-            let index = erase_count as usize;
-            if index >= self.rates.len() {
-                self.rates.resize(index + 1, f64::NAN);
-            }
-            if self.rates[index].is_nan() {
-                self.rates[index] = self.fates.rber(f64::from(erase_count)).min(0.5);
-            }
-            sum += self.rates[index];
-            blocks += 1;
-        }
-        if blocks == 0 {
-            0.0
-        } else {
-            sum / blocks as f64
-        }
-    }
-
-    /// The counts so far.
-    pub fn tally(&self) -> &ReadTally {
-        &self.tally
+    /// Counts a page that is to be decoded.
+    fn page_to_decode(&mut self, media: &Media, ppn: Ppn) -> Page {
+        let block = media.block_of(ppn);
+        let (erases, lpn) = (media.erase_count(block), media.lpn_at(ppn));
+        let kind = self.count_in(media, block, self.type_of(media, ppn), 1);
+        // Three odd constants keep the three apart; the generator mixes them.
+        let data = u64::from(lpn).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ u64::from(ppn.0).wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
+            ^ u64::from(erases).wrapping_mul(0x1656_67b1_9e37_79f9);
+        let die = media.geometry().die_of_block(block);
+        let noise = self.chances[die.0 as usize].noise_seed();
+        Page { data, noise, outcome: self.kinds.know(kind) }
     }
 }
 
-/// Bits of a cell, at most.
-const TYPES_MAX: usize = 4;
+/// Counts what became of a page that was decoded.
+fn count_fate(kinds: &Kinds, tally: &mut ReadTally, page: Page, fate: Fate) -> Option<Lost> {
+    tally.decoded_pages += 1;
+    match fate.rung {
+        Some(0) => None,
+        Some(rung) => {
+            tally.recovered[rung] += 1;
+            None
+        }
+        None => {
+            // From the noise of the page: when it is decoded must not matter.
+            let mut rng = Rng::stream(page.noise, "stripe");
+            let lost = lose(kinds, tally, page.outcome, Source::Host, &mut rng);
+            if !lost.is_some_and(|lost| lost.is_rebuilt) {
+                tally.lost_codewords += u64::from(fate.lost);
+            }
+            lost
+        }
+    }
+}
+
+/// No read corrects a page: its stripe gives it back, unless another page of it is lost too.
+fn lose(
+    kinds: &Kinds,
+    tally: &mut ReadTally,
+    outcome: u32,
+    source: Source,
+    rng: &mut Rng,
+) -> Option<Lost> {
+    let fates = &kinds.fates;
+    let failure = kinds.outcome(outcome).failure;
+    let is_rebuilt = fates.stripe > 0 && rng.unit() < libm::pow(1.0 - failure, fates.others());
+    if is_rebuilt {
+        tally.rebuilt += 1;
+    } else {
+        tally.uncorrectable[source as usize] += 1;
+    }
+    (fates.stripe > 0).then_some(Lost { outcome, is_rebuilt })
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reads::{EccConfig, ErrorFigures, TypeFigures};
+    use crate::reads::{EccConfig, TypeFigures};
     use crate::reliability::{WearKeys, Weibull};
 
     fn accounting(bch_t: u32, max_pe_cycles: f64) -> ReadErrors {
         let keys = WearKeys { rber_floor: None, rber_ceil: None, max_pe_cycles };
         let config = EccConfig { bch_t, ..EccConfig::default() };
         let code = config.page_code(4096, 1 << 20).expect("a code");
-        ReadErrors::new(Box::new(Weibull::for_device(&keys)), code, 1)
+        let geometry = Geometry::new([1, 1], [1, 16], 4096);
+        ReadErrors::new(Box::new(Weibull::for_device(&keys)), code, &geometry, 1)
     }
 
     #[test]
@@ -540,10 +537,10 @@ mod tests {
             let one = TypeFigures { reads: 10, rates: vec![rber], ..TypeFigures::default() };
             let by_type = vec![one, TypeFigures::default()];
             let figures = ErrorFigures { reads: 10, by_type, ..ErrorFigures::default() };
-            errors.margin(&figures, uber_max)
+            figures.margin(errors.fates(), uber_max)
         };
         let found = margin(1e-4, 1e-9).expect("within reach");
-        let uber = errors.fates.code.uber(1e-4 * found);
+        let uber = errors.fates().code.uber(1e-4 * found);
         assert!((uber / 1e-9 - 1.0).abs() < 1e-9, "{uber:e} at {found}");
         assert!(margin(1e-2, 1e-9).expect("beyond") < 1.0);
         assert_eq!((margin(0.0, 1e-9), margin(1e-4, 1.0)), (None, None));

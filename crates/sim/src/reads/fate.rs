@@ -1,7 +1,7 @@
 //! What reads give under a stress: error rates and failure probabilities along the ladder.
 //!
 //! An [`Outcome`] is a pure function of the stress, so it is computed once per kind of stress that
-//! the drive meets (see `ecc`) and never drawn. With parity over stripes, data is lost only when
+//! the drive meets (see `kinds`) and never drawn. With parity over stripes, data is lost only when
 //! another page of the stripe is lost as well; the pages of a stripe lie at the same place of their
 //! blocks and are taken to be under one stress.
 
@@ -116,6 +116,16 @@ impl Fates {
             is_extrapolated: self.code.is_extrapolated(best.rate, best.reads),
             rungs,
         }
+    }
+
+    /// The rungs that reads may climb.
+    pub fn ladder(&self) -> &Ladder {
+        &self.ladder
+    }
+
+    /// Names of the page types that are told apart, lower page first; none if they are not.
+    pub fn page_types(&self) -> &'static [&'static str] {
+        self.model.page_types()
     }
 
     /// Pages of a stripe beside one.

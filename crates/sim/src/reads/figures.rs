@@ -1,31 +1,14 @@
 //! Figures of a span of reads: exact sums over the counts of each kind of stress.
 //!
 //! Everything here is a difference of two tallies, weighted with the outcomes of the kinds. Rates
-//! are means over reads, and once more over those of each page type, since the types fail at rates
-//! that lie far apart: the mean of all would decide nothing.
+//! are means over reads, and once more over those of each page type: page types differ so much in
+//! error rate that an overall mean is useless.
 
 use serde_json::{json, Map, Value};
 
-use super::errors::ReadErrors;
-use super::fate::{Mix, Outcome};
-use crate::op::SOURCE_COUNT;
-
-/// Counts that can be subtracted from later ones.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ReadTally {
-    /// Page reads by kind of stress.
-    pub reads_at: Vec<u64>,
-    /// Page reads that were corrected on each rung of the ladder; the first read is not counted.
-    pub recovered: Vec<u64>,
-    /// Pages that were rebuilt from their stripe.
-    pub rebuilt: u64,
-    /// Uncorrectable page reads by source.
-    pub uncorrectable: [u64; SOURCE_COUNT],
-    /// Pages that were decoded bit by bit.
-    pub decoded_pages: u64,
-    /// Codewords among them that were lost for good.
-    pub lost_codewords: u64,
-}
+use super::fate::{Fates, Mix, Outcome};
+use super::kinds::Kinds;
+use super::tally::ReadTally;
 
 /// Error figures of a span of reads.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -69,46 +52,37 @@ pub struct TypeFigures {
     pub uber: f64,
 }
 
-impl ReadErrors {
-    /// Figures of the reads since `earlier`.
-    pub fn figures_since(&self, earlier: &ReadTally) -> ErrorFigures {
-        let rungs = self.fates.ladder.rungs().len();
+impl ErrorFigures {
+    /// Figures of the reads between two tallies.
+    pub(super) fn between(kinds: &Kinds, earlier: &ReadTally, now: &ReadTally) -> Self {
+        let rungs = kinds.fates.ladder.rungs().len();
         let one = TypeFigures {
             rates: vec![0.0; rungs],
             beyond: vec![0.0; rungs],
             ..TypeFigures::default()
         };
-        let mut figures =
-            ErrorFigures { by_type: vec![one; self.types], ..ErrorFigures::default() };
-        for (kind, &now) in self.tally.reads_at.iter().enumerate() {
-            let reads = now - earlier.reads_at.get(kind).copied().unwrap_or(0);
-            if reads == 0 {
-                continue;
-            }
-            let outcome = &self.outcomes[self.slots[kind].outcome as usize];
+        let mut figures = Self { by_type: vec![one; kinds.types()], ..Self::default() };
+        for (kind, reads) in now.reads_since(earlier) {
+            let outcome = kinds.outcome(kinds.outcome_index(kind));
             figures.add(reads, outcome);
-            figures.by_type[kind / self.classes() % self.types].add(reads, outcome);
+            figures.by_type[kinds.type_of(kind)].add(reads, outcome);
         }
         figures.divide();
-        let before = |rung: usize| earlier.recovered.get(rung).copied().unwrap_or(0);
-        let rungs = self.tally.recovered.iter().enumerate();
-        figures.recovered = rungs.map(|(rung, now)| now - before(rung)).collect();
-        figures.rebuilt = self.tally.rebuilt - earlier.rebuilt;
-        let page_bits = u64::from(self.fates.code.page_bits());
-        figures.decoded_bits = (self.tally.decoded_pages - earlier.decoded_pages) * page_bits;
-        figures.lost_codewords = self.tally.lost_codewords - earlier.lost_codewords;
-        let failures = self.tally.uncorrectable.iter().zip(&earlier.uncorrectable);
-        figures.uncorrectable = failures.map(|(now, before)| now - before).sum();
+        let page_bits = u64::from(kinds.fates.code.page_bits());
+        figures.recovered = now.recovered_since(earlier);
+        figures.rebuilt = now.rebuilt - earlier.rebuilt;
+        figures.decoded_bits = (now.decoded_pages - earlier.decoded_pages) * page_bits;
+        figures.lost_codewords = now.lost_codewords - earlier.lost_codewords;
+        figures.uncorrectable = now.uncorrectable_since(earlier);
         figures
     }
 
     /// Raw bit errors of the reads as the result states them: means of the model, and by page type
-    /// the share of reads that each rung leaves uncorrected.
-    pub fn raw_errors(&self, figures: &ErrorFigures) -> Value {
-        let types: Map<String, Value> = self
-            .page_types()
+    /// (named as the model names them) the share of reads that each rung leaves uncorrected.
+    pub fn raw_errors(&self, page_types: &[&str]) -> Value {
+        let types: Map<String, Value> = page_types
             .iter()
-            .zip(&figures.by_type)
+            .zip(&self.by_type)
             .filter(|(_, one)| one.reads > 0)
             .map(|(name, one)| {
                 let row = json!({
@@ -118,33 +92,27 @@ impl ReadErrors {
                 ((*name).to_owned(), row)
             })
             .collect();
-        let mut section = json!({
-            "rber": (figures.reads > 0).then_some(figures.rber),
-            "uncorrectable_expected": figures.uncorrectable_mean,
+        json!({
+            "rber": (self.reads > 0).then_some(self.rber),
+            "uncorrectable_expected": self.uncorrectable_mean,
             "page_types": types,
-        });
-        if let Some(reads) = self.reads_per_page_max() {
-            section["reads_per_page_max"] = json!(reads);
-        }
-        section
+        })
     }
 
     /// The factor by which the error rates of reads could grow until data errors per bit read come
     /// to a limit; below 1 when they are beyond it, none when no factor leads there.
-    pub fn margin(&self, figures: &ErrorFigures, uber_max: f64) -> Option<f64> {
+    pub fn margin(&self, fates: &Fates, uber_max: f64) -> Option<f64> {
         let of = |one: &TypeFigures| Mix {
-            share: one.reads as f64 / figures.reads as f64,
+            share: one.reads as f64 / self.reads as f64,
             rates: one.rates.clone(),
         };
-        let mixes: Vec<Mix> = figures.by_type.iter().filter(|one| one.reads > 0).map(of).collect();
+        let mixes: Vec<Mix> = self.by_type.iter().filter(|one| one.reads > 0).map(of).collect();
         if mixes.is_empty() {
             return None;
         }
-        self.fates.margin(&mixes, uber_max)
+        fates.margin(&mixes, uber_max)
     }
-}
 
-impl ErrorFigures {
     /// Adds reads of one outcome; rates are sums until [`ErrorFigures::divide`].
     fn add(&mut self, reads: u64, outcome: &Outcome) {
         self.reads += reads;

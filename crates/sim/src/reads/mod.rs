@@ -14,21 +14,26 @@
 //! | `fate` | what a read gives under a stress |
 //! | `disturb` | reads of each block since its erase |
 //! | `bit_true` | reads that encode, flip bits and decode |
-//! | `errors` | reads counted by stress, and the failures among them |
-//! | `decoding` | host reads of a bit-true drive |
-//! | `figures` | means over the reads of a span |
+//! | `kinds` | what tells reads apart, and the outcomes that were computed |
+//! | `chance` | the random streams of a die |
+//! | `tally` | counts of reads and of what became of them |
+//! | `figures` | means over the reads between two tallies |
+//! | `errors` | reads counted and drawn: what the executors call |
 
 pub mod bit_true;
+mod chance;
 pub mod code;
 pub mod config;
-mod decoding;
 pub mod disturb;
 pub mod errors;
 pub mod fate;
 pub mod figures;
+mod kinds;
 pub mod recovery;
+pub mod tally;
 
 pub use code::{Algorithm, EccConfig, FerRow, Fidelity, ReliabilityClass};
-pub use errors::ReadErrors;
-pub use figures::{ErrorFigures, ReadTally, TypeFigures};
+pub use errors::{Lost, ReadErrors, ReadResult};
+pub use figures::{ErrorFigures, TypeFigures};
 pub use recovery::{Extra, Ladder};
+pub use tally::ReadTally;

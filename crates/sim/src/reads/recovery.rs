@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   first read ─► read retry 1..n ─► soft decision, 3 reads ─► 7 reads ─► stripe parity ─► lost
-//!   RBER p        p_1 .. p_n         least of p, p_1 .. p_n, LDPC only      `ecc`
+//!   RBER p        p_1 .. p_n         least of p, p_1 .. p_n, LDPC only      `errors`
 //! ```
 //! What a retry step reads is either `p × factor^k`, for models that know nothing but a rate, or
 //! follows from the threshold-voltage states: the table of level offsets that
@@ -151,6 +151,7 @@ impl Ladder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::Geometry;
     use crate::op::Source;
     use crate::reads::{EccConfig, ReadErrors};
     use crate::reliability::{WearKeys, Weibull};
@@ -161,11 +162,13 @@ mod tests {
         let keys =
             WearKeys { rber_floor: Some(1e-4), rber_ceil: Some(2e-2), max_pe_cycles: 3000.0 };
         let model = Box::new(Weibull::for_device(&keys));
-        let mut errors = ReadErrors::new(model, code(), 3).with(ladder.clone(), 0);
+        let mut errors =
+            ReadErrors::new(model, code(), &Geometry::new([1, 1], [1, 16], page_bytes), 3)
+                .with(ladder.clone(), 0);
         let reads = 20_000;
         let mut extra = Extra::default();
         (0..reads).for_each(|_| extra += errors.record(cycles, 0, 1, Source::Host));
-        let rber = errors.rber(f64::from(cycles));
+        let rber = errors.fates().rber(f64::from(cycles));
         let tally = errors.tally();
         let mut left: u64 = tally.recovered.iter().sum::<u64>() + tally.uncorrectable[0];
         let mut least = 1.0_f64;

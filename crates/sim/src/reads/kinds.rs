@@ -1,0 +1,169 @@
+//! Kinds of stress: what tells reads apart, and what reads of each kind give.
+//!
+//! A read's fate depends on the stress that its page is under: the erase count of its block, the
+//! copybacks behind its data, its page type where the model tells page types apart, the class of
+//! reads of its block where those are counted, and what the device file says of the rest.
+//!
+//! ```text
+//!   kind = ((erase count × (copybacks + 1) + copies) × page types + type) × classes + class
+//!   slots[kind]     24 bytes: all that a read looks at
+//!   outcomes[..]    the rest, computed when a kind is first met
+//! ```
+//! An outcome is a pure function of its kind: the tables here only remember.
+
+use super::disturb;
+use super::fate::{Fates, Outcome};
+use crate::reliability::Stress;
+
+/// What a read looks at.
+#[derive(Clone, Copy)]
+pub(super) struct Slot {
+    /// Probability that the first read does not correct the page; [`UNKNOWN`] until it is asked.
+    pub(super) first_failure: f64,
+    /// `-ln(1 - first_failure)`.
+    pub(super) hazard: f64,
+    /// Where the outcome is.
+    outcome: u32,
+}
+
+/// Stands for a probability that was not computed yet; beyond the fast path like any large one.
+const UNKNOWN: f64 = 2.0;
+
+/// See the module.
+pub(super) struct Kinds {
+    pub(super) fates: Fates,
+    /// Copybacks that a page may have behind it, and one.
+    copies: usize,
+    /// Page types that the model tells apart; 1 where it does not.
+    types: usize,
+    /// Classes of reads per block; 1 where they are not counted.
+    classes: usize,
+    /// By kind, grown as blocks wear.
+    slots: Vec<Slot>,
+    outcomes: Vec<Outcome>,
+    /// Raw bit error rate by erase count, for means over blocks; not a number until it is asked.
+    rates: Vec<f64>,
+}
+
+impl Kinds {
+    /// Kinds of reads of uncounted blocks, without copybacks.
+    pub(super) fn new(fates: Fates) -> Self {
+        let types = fates.model.page_types().len().max(1);
+        let (slots, outcomes, rates) = (Vec::new(), Vec::new(), Vec::new());
+        Self { fates, copies: 1, types, classes: 1, slots, outcomes, rates }
+    }
+
+    /// Pages may have this many copybacks behind them.
+    pub(super) fn set_copyback_limit(&mut self, limit: u32) {
+        self.copies = limit as usize + 1;
+    }
+
+    /// Reads are made under another stress from now on: kinds mean something else.
+    pub(super) fn set_stress(&mut self, stress: Stress, counts_reads: bool) {
+        self.fates.stress = stress;
+        self.classes = if counts_reads { disturb::CLASS_COUNT } else { 1 };
+        self.slots.clear();
+        self.outcomes.clear();
+        self.rates.clear();
+    }
+
+    /// Page types that are told apart; 1 where they are not.
+    #[inline]
+    pub(super) fn types(&self) -> usize {
+        self.types
+    }
+
+    /// Whether pages carry the errors of copybacks.
+    #[inline]
+    pub(super) fn counts_copies(&self) -> bool {
+        self.copies > 1
+    }
+
+    /// The kind of a read.
+    #[inline]
+    pub(super) fn kind(&self, erases: u32, copies: usize, page_type: usize, class: usize) -> usize {
+        let kind = erases as usize * self.copies + copies;
+        if self.types == 1 && self.classes == 1 {
+            return kind;
+        }
+        (kind * self.types + page_type) * self.classes + class
+    }
+
+    /// The page type of a kind.
+    pub(super) fn type_of(&self, kind: usize) -> usize {
+        kind / self.classes % self.types
+    }
+
+    /// Kinds that have a slot.
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Makes slots up to a kind, by whole erase counts.
+    #[cold]
+    pub(super) fn grow(&mut self, kind: usize) {
+        let row = self.copies * self.types * self.classes;
+        let limit = (kind / row + 1) * row;
+        self.slots.resize(limit, Slot { first_failure: UNKNOWN, hazard: 0.0, outcome: 0 });
+    }
+
+    /// Whether the outcome of a kind was computed.
+    #[inline]
+    pub(super) fn is_known(&self, kind: usize) -> bool {
+        self.slots[kind].first_failure < UNKNOWN
+    }
+
+    /// What a read of this kind looks at; a probability above 1 if its outcome is not known yet.
+    #[inline]
+    pub(super) fn slot(&self, kind: usize) -> Slot {
+        self.slots[kind]
+    }
+
+    /// The outcome of this number.
+    pub(super) fn outcome(&self, index: u32) -> &Outcome {
+        &self.outcomes[index as usize]
+    }
+
+    /// The number of the outcome of a kind that is known.
+    pub(super) fn outcome_index(&self, kind: usize) -> u32 {
+        self.slots[kind].outcome
+    }
+
+    /// Computes the outcome of a kind if it is not known; returns its number.
+    #[cold]
+    pub(super) fn know(&mut self, kind: usize) -> u32 {
+        if self.is_known(kind) {
+            return self.slots[kind].outcome;
+        }
+        let (class, rest) = (kind % self.classes, kind / self.classes);
+        let (page_type, rest) = (rest % self.types, rest / self.types);
+        let stress = Stress {
+            pe_cycles: (rest / self.copies) as f64,
+            reads: self.fates.stress.reads + disturb::reads_of(class),
+            page_type: (self.types > 1).then_some(page_type as u8),
+            ..self.fates.stress
+        };
+        // A page that was copied without correction carries the errors of each of its lives.
+        let lives = (rest % self.copies + 1) as f64;
+        let outcome = self.fates.outcome(&stress, lives);
+        let first_failure = outcome.first_failure();
+        let index = self.outcomes.len() as u32;
+        let hazard = -libm::log1p(-first_failure);
+        self.slots[kind] = Slot { first_failure, hazard, outcome: index };
+        self.outcomes.push(outcome);
+        index
+    }
+
+    /// Raw bit error rate of blocks with this erase count, without counted reads.
+    pub(super) fn block_rate(&mut self, erase_count: u32) -> f64 {
+        let index = erase_count as usize;
+        if index >= self.rates.len() {
+            self.rates.resize(index + 1, f64::NAN);
+        }
+        if self.rates[index].is_nan() {
+            self.rates[index] = self.fates.rber(f64::from(erase_count)).min(0.5);
+        }
+        self.rates[index]
+    }
+}
