@@ -32,27 +32,11 @@ CRATE_IMPORTS = {"ecc": set(), "sim": {"ecc"}, "nbd": {"sim"}, "py": {"sim", "ec
 
 # Imports that close a circle of files, and why it is not undone yet: importer -> imported.
 CIRCLES: dict[tuple[str, str], str] = {
-    ("crates/ecc/src/bch/simd/mod.rs", "crates/ecc/src/bch/residue.rs"): "`Fold` is to move",
     ("crates/sim/src/device/backend.rs", "crates/sim/src/device/drive.rs"): (
         "`Observation` is to be a file of its own"
     ),
     ("crates/sim/src/ftl/options.rs", "crates/sim/src/ftl/config.rs"): "the FTL is being cut anew",
     ("crates/sim/src/host/protocol.rs", "crates/sim/src/host/link.rs"): "`Interface` is to move",
-    ("crates/sim/src/nand/mechanisms.rs", "crates/sim/src/nand/config.rs"): (
-        "mechanisms are to check themselves"
-    ),
-    ("crates/sim/src/reads/figures.rs", "crates/sim/src/reads/errors.rs"): (
-        "figures are to be a function of two tallies"
-    ),
-    ("crates/sim/src/reliability/levels.rs", "crates/sim/src/reliability/states.rs"): (
-        "`States` is to be a file below the model"
-    ),
-    ("crates/sim/src/reliability/retry.rs", "crates/sim/src/reliability/states.rs"): (
-        "`States` is to be a file below the model"
-    ),
-    ("crates/sim/src/reliability/state_presets.rs", "crates/sim/src/reliability/states.rs"): (
-        "`States` is to be a file below the model"
-    ),
 }
 
 # The rooms of the Python package, lowest first. A room imports only rooms that stand before it.

@@ -10,11 +10,13 @@
 //! Two halves. [`codes`] and what is at the top are arithmetic on the *parameters* of a code:
 //! lengths, parity, and the exact probability that a bounded-distance decoder fails; a new code is
 //! one file in [`codes`] and one row in its `mod.rs`. [`bch`] and [`ldpc`] encode and decode bits,
-//! [`channel`] harms them as flash does, and [`monte_carlo`] counts what is lost.
+//! [`channel`] harms them as flash does, and [`monte_carlo`] counts what is lost. [`cell`] is the
+//! physics of both halves: threshold-voltage states and what reads tell about them.
 
 pub mod bch;
 mod beta_binomial;
 pub mod bits;
+pub mod cell;
 pub mod channel;
 pub mod codes;
 pub mod ldpc;

@@ -18,22 +18,10 @@
 
 use super::generator::Group;
 use super::polynomial::Modulus;
-use super::simd::{self, Path};
+use super::simd::{self, Fold, Path};
 
 /// Bytes of a block.
 pub(super) const BLOCK_BYTES: usize = 64;
-
-/// What the fast way needs of one group.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(super) struct Fold {
-    /// x^512 and x^576 modulo the group, for the lower and the upper half of a lane.
-    pub step: [u64; 2],
-    /// What the halves (lower, upper) of lanes 0 to 3 are multiplied by at the end.
-    pub lanes: [u64; 8],
-    /// [`Modulus::mu`] and [`Modulus::low`].
-    pub barrett: [u64; 2],
-}
 
 /// The residues of streams whose last bit has the same weight.
 #[derive(Clone, Debug)]

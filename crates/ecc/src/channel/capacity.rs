@@ -4,9 +4,8 @@
 //! length fail beyond it, and long codes need not fail before it. It holds for two states of equal
 //! width, with the thresholds that keep the most information.
 
-use super::gaussian::q;
-use super::sensing::States;
 use super::ChannelError;
+use crate::cell::{q, CellError, TwoStates, READS_WITH_BEST_THRESHOLDS};
 
 /// How a cell is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,12 +45,12 @@ fn sigma_limit(rate: f64, sensing: Sensing) -> Result<f64, ChannelError> {
         return Err(ChannelError::Rate { rate });
     }
     if let Sensing::Reads(reads) = sensing {
-        if !super::llr::READS_WITH_BEST_THRESHOLDS.contains(&reads) {
-            return Err(ChannelError::Reads { reads });
+        if !READS_WITH_BEST_THRESHOLDS.contains(&reads) {
+            return Err(CellError::Reads { reads }.into());
         }
     }
     let missing = |sigma: f64| {
-        let states = States::with_sigma(sigma);
+        let states = TwoStates::with_sigma(sigma);
         match sensing {
             Sensing::Reads(reads) => states.information(&states.best_thresholds(reads)).missing,
             Sensing::Unquantised => states.information_unquantised().missing,

@@ -52,7 +52,7 @@ const TAIL_FROM: f64 = 3.654_152_885_361_009;
 
 /// Area of a layer: the rectangle below the tail's beginning, and the tail.
 fn layer_area() -> f64 {
-    let tail = std::f64::consts::TAU.sqrt() * super::gaussian::q(TAIL_FROM);
+    let tail = std::f64::consts::TAU.sqrt() * crate::cell::q(TAIL_FROM);
     TAIL_FROM * libm::exp(-0.5 * TAIL_FROM * TAIL_FROM) + tail
 }
 
@@ -131,7 +131,7 @@ impl Normal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::q;
+    use crate::cell::q;
 
     #[test]
     fn frames_are_streams_of_their_own() {

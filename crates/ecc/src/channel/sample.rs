@@ -9,10 +9,9 @@
 //! there and right elsewhere. With `w` binomial that is the channel itself, since cells are
 //! independent; it needs equal error rates of both bits.
 
-use super::llr::LlrTable;
 use super::rng::{Normal, Rng};
-use super::sensing::States;
 use super::ChannelError;
+use crate::cell::{bin_llrs, LlrTable, Thresholds, TwoStates};
 use std::cmp::Ordering;
 
 const CELL_BITS: u32 = 12;
@@ -40,7 +39,7 @@ pub struct Channel {
 #[derive(Clone, Debug)]
 enum Kind {
     Discrete(Box<Discrete>),
-    Gaussian { states: States, believed: States, normal: Box<Normal> },
+    Gaussian { states: TwoStates, believed: TwoStates, normal: Box<Normal> },
 }
 
 impl Channel {
@@ -49,12 +48,13 @@ impl Channel {
     /// # Errors
     /// When the RBER is not inside (0, 0.5).
     pub fn bsc(rber: f64) -> Result<Self, ChannelError> {
-        Ok(Self::discrete(&super::llr::llr_table(rber, 1)?))
+        let states = TwoStates::symmetric(rber)?;
+        Ok(Self::discrete(&states, &Thresholds::Best(1).table(&states)?))
     }
 
-    /// Cells that are read at a few thresholds.
-    pub fn discrete(table: &LlrTable) -> Self {
-        let discrete = Discrete::new(table);
+    /// Cells in these states, read as the table says.
+    pub fn discrete(states: &TwoStates, table: &LlrTable) -> Self {
+        let discrete = Discrete::new(states, table);
         Self { error_rates: discrete.error_rates, kind: Kind::Discrete(Box::new(discrete)) }
     }
 
@@ -72,12 +72,12 @@ impl Channel {
             return Err(ChannelError::Rate { rate });
         }
         let sigma = (1.0 / (2.0 * rate * libm::pow(10.0, ebn0_db / 10.0))).sqrt();
-        let states = States::with_sigma(sigma);
+        let states = TwoStates::with_sigma(sigma);
         Ok(Self::gaussian(states, states))
     }
 
     /// Cells whose voltage is known; LLRs are those of the states that are believed in.
-    pub fn gaussian(states: States, believed: States) -> Self {
+    pub fn gaussian(states: TwoStates, believed: TwoStates) -> Self {
         let kind = Kind::Gaussian { states, believed, normal: Box::new(Normal::new()) };
         Self { kind, error_rates: states.error_rates() }
     }
@@ -241,16 +241,15 @@ struct Discrete {
 }
 
 impl Discrete {
-    fn new(table: &LlrTable) -> Self {
+    fn new(states: &TwoStates, table: &LlrTable) -> Self {
         // The hard decision is that of the true LLRs, not of those believed in.
-        let true_llrs: Vec<f64> =
-            super::sensing::bin_llrs(&table.states.log_bins(&table.thresholds));
+        let true_llrs = bin_llrs(&states.log_bins(&table.reads));
         let decided: Vec<u8> = true_llrs.iter().map(|&llr| u8::from(llr < 0.0)).collect();
         let part = |bit: usize, is_wrong: Option<bool>| -> Vec<f64> {
-            table.probabilities[bit]
-                .iter()
+            table
+                .probabilities(bit)
                 .zip(&decided)
-                .map(|(&p, &says)| {
+                .map(|(p, &says)| {
                     let wrong = usize::from(says) != bit;
                     if is_wrong.is_none_or(|wanted| wanted == wrong) {
                         p
@@ -261,7 +260,7 @@ impl Discrete {
                 .collect()
         };
         Self {
-            llrs: table.llrs.iter().map(|&llr| llr.clamp(-1e4, 1e4) as f32).collect(),
+            llrs: table.llrs().map(|llr| llr.clamp(-1e4, 1e4) as f32).collect(),
             natural: [0, 1].map(|bit| Bins::new(&part(bit, None))),
             given: [0, 1].map(|bit| [false, true].map(|wrong| Bins::new(&part(bit, Some(wrong))))),
             error_rates: [0, 1].map(|bit| part(bit, Some(true)).iter().sum()),
@@ -357,7 +356,7 @@ impl Bins {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::{q, Thresholds};
+    use crate::cell::q;
 
     /// Deviation of a count from its expectation, in standard deviations.
     fn deviation(count: u64, trials: u64, p: f64) -> f64 {
@@ -368,11 +367,11 @@ mod tests {
     fn channels() -> Vec<(Channel, Option<LlrTable>)> {
         let mut all = Vec::new();
         for (reads, ratio) in [(1, 1.0), (3, 1.0), (7, 1.0), (3, 1.5)] {
-            let states = States::with_ratio(0.02, ratio).unwrap();
-            let table = LlrTable::new(states, &Thresholds::Best(reads)).unwrap();
-            all.push((Channel::discrete(&table), Some(table)));
+            let states = TwoStates::with_ratio(0.02, ratio).unwrap();
+            let table = Thresholds::Best(reads).table(&states).unwrap();
+            all.push((Channel::discrete(&states, &table), Some(table)));
         }
-        let states = States::symmetric(0.02).unwrap();
+        let states = TwoStates::symmetric(0.02).unwrap();
         all.push((Channel::gaussian(states, states), None));
         all
     }
@@ -385,21 +384,20 @@ mod tests {
         let mut llrs = vec![0.0; code.len()];
         for (channel, table) in channels() {
             let Some(table) = table else { continue };
-            let mut seen = [vec![0_u64; table.llrs.len()], vec![0; table.llrs.len()]];
+            let mut seen = [vec![0_u64; table.bins.len()], vec![0; table.bins.len()]];
             for frame in 0..FRAMES {
                 let mut rng = Rng::frame(7, 1, frame);
                 channel.draw(&code, BitErrors::Natural, &mut rng, &mut llrs);
                 for (llr, &bit) in llrs.iter().zip(&code) {
                     let bin = table
-                        .llrs
-                        .iter()
-                        .position(|&value| (value as f32).to_bits() == llr.to_bits())
+                        .llrs()
+                        .position(|value| (value as f32).to_bits() == llr.to_bits())
                         .unwrap();
                     seen[usize::from(bit)][bin] += 1;
                 }
             }
             for bit in [0, 1] {
-                for (bin, &p) in table.probabilities[bit].iter().enumerate() {
+                for (bin, p) in table.probabilities(bit).enumerate() {
                     let off = deviation(seen[bit][bin], FRAMES * counts[bit], p);
                     assert!(off < 5.0, "bit {bit} bin {bin}: {off} standard deviations");
                 }
@@ -463,17 +461,12 @@ mod tests {
             }
             // Mean magnitude of the LLR of a wrong decision.
             let expected = if let Some(table) = &table {
-                let half = table.llrs.len() / 2;
-                let rate: f64 = table.probabilities[0][..half].iter().sum();
-                table.probabilities[0][..half]
-                    .iter()
-                    .zip(&table.llrs)
-                    .map(|(p, llr)| -p * llr)
-                    .sum::<f64>()
-                    / rate
+                let wrong = &table.bins[..table.bins.len() / 2];
+                let rate: f64 = wrong.iter().map(|bin| bin.if_zero).sum();
+                wrong.iter().map(|bin| -bin.if_zero * bin.llr).sum::<f64>() / rate
             } else {
                 // E[-2y/s^2 | y < 0] by the mean of a truncated normal.
-                let sigma = States::symmetric(0.02).unwrap().sigma()[0];
+                let sigma = TwoStates::symmetric(0.02).unwrap().sigma()[0];
                 let a = 1.0 / sigma;
                 let hazard = libm::exp(-0.5 * a * a) / (std::f64::consts::TAU.sqrt() * q(a));
                 2.0 * (sigma * hazard - 1.0) / (sigma * sigma)
@@ -526,9 +519,9 @@ mod tests {
 
     #[test]
     fn unequal_states_are_wrong_each_at_its_own_rate() {
-        let states = States::with_ratio(0.05, 2.0).unwrap();
-        let table = LlrTable::new(states, &Thresholds::Best(1)).unwrap();
-        let channel = Channel::discrete(&table);
+        let states = TwoStates::with_ratio(0.05, 2.0).unwrap();
+        let table = Thresholds::Best(1).table(&states).unwrap();
+        let channel = Channel::discrete(&states, &table);
         let [zero, one] = channel.error_rates();
         assert!((zero - states.error_rates()[0]).abs() < 1e-12 && one > zero);
         let (mut counts, mut positions) = ([0_u64; 2], Vec::new());

@@ -14,6 +14,7 @@
 //! a task can fix the number of wrong hard decisions ([`Task::errors`]): `FER = sum_w P(w) FER_w`
 //! with `w` binomial, a stratified estimate without bias; `binomial_weights` gives the `P(w)`.
 
+pub mod buffers;
 mod codes;
 mod hard;
 mod interval;

@@ -4,6 +4,9 @@ use super::hard::Frame;
 use super::soft::Batch;
 use super::{Codec, HardCode, HardDecoder, SoftCode, SoftDecoder, Task};
 
+/// The fewest rounds of [`Prepared::time`].
+const ROUNDS_MIN: usize = 5;
+
 /// Frames after the channel, and a decoder.
 pub struct Prepared<'a> {
     kind: Kind<'a>,
@@ -61,6 +64,34 @@ impl<'a> Prepared<'a> {
         }
     }
 
+    /// Decodes over and over, in up to `rounds` rounds of at least `seconds` each: frames and
+    /// seconds of each round. `now` tells the time in seconds; this crate has no clock.
+    ///
+    /// # Errors
+    /// Those of `now`.
+    pub fn time<E>(
+        &mut self,
+        rounds: usize,
+        seconds: f64,
+        mut now: impl FnMut() -> Result<f64, E>,
+    ) -> Result<Vec<(u64, f64)>, E> {
+        let limit = seconds * rounds as f64;
+        let mut times = Vec::with_capacity(rounds);
+        let mut total = 0.0;
+        // A pass may take longer than a round should: then there are fewer of them.
+        while times.len() < rounds && (times.len() < ROUNDS_MIN || total < limit) {
+            let (began, mut done, mut elapsed) = (now()?, 0, 0.0);
+            while elapsed < seconds {
+                self.decode();
+                done += self.frames as u64;
+                elapsed = now()? - began;
+            }
+            total += elapsed;
+            times.push((done, elapsed));
+        }
+        Ok(times)
+    }
+
     /// Frames of a call of [`Self::decode`].
     pub fn frames(&self) -> usize {
         self.frames
@@ -96,5 +127,25 @@ mod tests {
             let iterations = prepared.iterations_mean();
             assert_eq!(iterations.is_some(), matches!(codec, Codec::Soft(_)));
         }
+    }
+
+    #[test]
+    fn rounds_last_as_long_as_asked_and_grow_fewer_when_a_pass_is_longer() {
+        let codec = Codec::Hard(Box::new(HardRepetition { copies: 5 }));
+        let task = task(Channel::bsc(0.1).unwrap());
+        let mut prepared = Prepared::new(&codec, &task, 10);
+        // A clock that moves by `tick` whenever it is read, so that a pass takes that long.
+        let mut times = |tick: f64, rounds: usize| {
+            let mut reading = 0.0;
+            let now = || -> Result<f64, ()> {
+                reading += tick;
+                Ok(reading)
+            };
+            prepared.time(rounds, 1.0, now).unwrap()
+        };
+        assert_eq!(times(0.25, 8), vec![(40, 1.0); 8]);
+        assert_eq!(times(4.0, 40).len(), 10);
+        assert_eq!(times(100.0, 25).len(), ROUNDS_MIN);
+        assert_eq!(prepared.time(5, 1.0, || Err("no clock")), Err("no clock"));
     }
 }

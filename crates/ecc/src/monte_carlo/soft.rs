@@ -135,12 +135,13 @@ pub(super) fn run(code: &dyn SoftCode, task: &Task, frames: Range<u64>) -> Tally
 mod tests {
     use super::super::toy::{task, SoftRepetition};
     use super::super::{binomial_weights, confidence_interval, run_chunk, Codec, Tally, Task};
-    use crate::channel::{q, BitErrors, Channel, LlrTable, States, Thresholds};
+    use crate::cell::{q, Thresholds, TwoStates};
+    use crate::channel::{BitErrors, Channel};
 
     #[test]
     fn a_repetition_code_adds_up_its_energy() {
         // The sum of n LLRs decides as one bit of n times the energy: Q(sqrt(n) / sigma).
-        let states = States::symmetric(0.2).unwrap();
+        let states = TwoStates::symmetric(0.2).unwrap();
         let codec = Codec::Soft(Box::new(SoftRepetition { copies: 3 }));
         let tally = run_chunk(&codec, &task(Channel::gaussian(states, states)), 0..200_000);
         let exact = q(3_f64.sqrt() / states.sigma()[0]);
@@ -151,9 +152,9 @@ mod tests {
     #[test]
     fn strata_weigh_up_to_the_whole_of_a_soft_channel() {
         let codec = Codec::Soft(Box::new(SoftRepetition { copies: 4 }));
-        let states = States::symmetric(0.1).unwrap();
-        let sensed = LlrTable::new(states, &Thresholds::Best(7)).unwrap();
-        for channel in [Channel::gaussian(states, states), Channel::discrete(&sensed)] {
+        let states = TwoStates::symmetric(0.1).unwrap();
+        let sensed = Thresholds::Best(7).table(&states).unwrap();
+        for channel in [Channel::gaussian(states, states), Channel::discrete(&states, &sensed)] {
             let plain = run_chunk(&codec, &task(channel.clone()), 0..400_000);
             let (low, high) = confidence_interval(plain.frame_errors, plain.frames);
             let mut whole = 0.0;

@@ -1,9 +1,8 @@
 //! Channels, LLR tables and limits for Python. A channel comes as JSON:
 //! `{kind, reads, thresholds, spacing, sigma_ratio, llr_rber}`, all but `kind` optional.
 
-use opennandlab_ecc::channel::{
-    self, Channel, ChannelError, LlrTable, Sensing, States, Thresholds,
-};
+use opennandlab_ecc::cell::{CellError, LlrTable, Thresholds, TwoStates};
+use opennandlab_ecc::channel::{self, Channel, Sensing};
 use opennandlab_ecc::monte_carlo;
 use pyo3::prelude::*;
 use serde_json::{json, Value};
@@ -40,27 +39,26 @@ impl Spec {
         })
     }
 
-    fn states(&self, rber: f64) -> Result<States, Failure> {
-        States::with_ratio(rber, self.sigma_ratio).map_err(|error| match error {
-            ChannelError::SigmaRatio { .. } => refused("sigma_ratio", error),
+    fn states(&self, rber: f64) -> Result<TwoStates, Failure> {
+        TwoStates::with_ratio(rber, self.sigma_ratio).map_err(|error| match error {
+            CellError::SigmaRatio { .. } => refused("sigma_ratio", error),
             _ => refused("rber", error),
         })
     }
 
     /// The states that the controller takes the cells to be in.
-    fn believed(&self, states: States) -> Result<States, Failure> {
+    fn believed(&self, states: TwoStates) -> Result<TwoStates, Failure> {
         match self.llr_rber {
-            Some(rber) => States::with_ratio(rber, self.sigma_ratio)
+            Some(rber) => TwoStates::with_ratio(rber, self.sigma_ratio)
                 .map_err(|error| refused("llr_rber", error)),
             None => Ok(states),
         }
     }
 
-    fn table(&self, rber: f64) -> Result<LlrTable, Failure> {
+    fn table(&self, rber: f64) -> Result<(TwoStates, LlrTable), Failure> {
         let states = self.states(rber)?;
-        let table = LlrTable::new(states, &self.thresholds)
-            .map_err(|error| refused("thresholds", error))?;
-        Ok(table.believed(&self.believed(states)?))
+        let table = self.thresholds.table(&states).map_err(|error| refused("thresholds", error))?;
+        Ok((states, self.believed(states)?.believe(table)))
     }
 
     /// The channel at a point of a curve: an RBER, or an Eb/N0 in dB for a code of `rate`.
@@ -71,7 +69,10 @@ impl Spec {
                 let states = self.states(x)?;
                 Ok(Channel::gaussian(states, self.believed(states)?))
             }
-            "bsc" | "sensing" => Ok(Channel::discrete(&self.table(x)?)),
+            "bsc" | "sensing" => {
+                let (states, table) = self.table(x)?;
+                Ok(Channel::discrete(&states, &table))
+            }
             other => Err(refused("channel", format!("there is no channel `{other}`"))),
         }
     }
@@ -81,14 +82,15 @@ impl Spec {
 #[pyfunction]
 pub(crate) fn ecc_llr_table(py: Python<'_>, channel: &str, rber: f64) -> PyResult<String> {
     doorway(py, || {
-        let table = Spec::parse(channel)?.table(rber)?;
+        let (states, table) = Spec::parse(channel)?.table(rber)?;
+        let probabilities = [0, 1].map(|bit| table.probabilities(bit).collect::<Vec<_>>());
         Ok(json!({
             "rber": rber,
-            "reads": table.thresholds.len(),
-            "sigma": table.states.sigma(),
-            "thresholds": table.thresholds,
-            "llrs": table.llrs,
-            "probabilities": table.probabilities,
+            "reads": table.reads.len(),
+            "sigma": states.sigma(),
+            "thresholds": table.reads,
+            "llrs": table.llrs().collect::<Vec<_>>(),
+            "probabilities": probabilities,
             "mutual_information": table.mutual_information,
         })
         .to_string())

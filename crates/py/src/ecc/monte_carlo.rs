@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use opennandlab_ecc::channel::{BitErrors, Channel, Rng};
-use opennandlab_ecc::monte_carlo::{run_chunk, Codec, Codewords, Prepared, Task};
+use opennandlab_ecc::channel::{BitErrors, Channel};
+use opennandlab_ecc::monte_carlo::{buffers, run_chunk, Codec, Codewords, Prepared, Task};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::Value;
@@ -38,7 +38,7 @@ impl EccCodec {
     /// Codewords of packed data, each padded to whole bytes; the last data word is filled with
     /// zeros.
     fn encode<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-        let words = doorway(py, || Ok(codecs::encode(&self.codec, data)))?;
+        let words = doorway(py, || Ok(buffers::encode(&self.codec, data)))?;
         Ok(PyBytes::new(py, &words))
     }
 
@@ -51,7 +51,9 @@ impl EccCodec {
         words: &[u8],
         rber: f64,
     ) -> PyResult<(Bound<'py, PyBytes>, Vec<u64>, Vec<u64>)> {
-        let decoded = doorway(py, || codecs::decode(&self.codec, words, rber))?;
+        let decoded = doorway(py, || {
+            buffers::decode(&self.codec, words, rber).map_err(|error| refused("rber", error))
+        })?;
         Ok((PyBytes::new(py, &decoded.data), decoded.corrected, decoded.failed))
     }
 
@@ -71,19 +73,11 @@ impl EccCodec {
                 let text = format!("there are {bits} bits in a codeword");
                 return Err(refused("inject_errors", text));
             }
-            let rate = rber.unwrap_or(0.25);
-            let channel = Channel::bsc(rate).map_err(|error| refused("inject_ber", error))?;
             let errors = count.map_or(BitErrors::Natural, BitErrors::Exactly);
             let mut bytes = words.to_vec();
-            let (mut wrong, mut positions) = (0, Vec::new());
-            for (number, word) in bytes.chunks_mut(bits.div_ceil(8)).enumerate() {
-                let rng = &mut Rng::frame(seed, 0x696e_6a65_6374, number as u64);
-                channel.wrong_positions(bits, errors, rng, |_| 0, &mut positions);
-                for &position in &positions {
-                    word[position as usize >> 3] ^= 0x80 >> (position & 7);
-                }
-                wrong += positions.len() as u64;
-            }
+            let wrong =
+                buffers::inject(&self.codec, &mut bytes, rber.unwrap_or(0.25), errors, seed)
+                    .map_err(|error| refused("inject_ber", error))?;
             Ok((bytes, wrong))
         })?;
         Ok((PyBytes::new(py, &bytes), wrong))
@@ -99,9 +93,6 @@ pub(crate) struct EccTask {
 
 /// Frames, frame errors, undetected ones, bit errors, failures, channel errors, iterations.
 type Counts = (u64, u64, u64, u64, u64, u64, u64);
-
-/// The fewest rounds of [`EccTask::speed`].
-const ROUNDS_MIN: usize = 5;
 
 /// Frames and seconds of each round, words decoded of a pass, mean iterations.
 type Speed = (Vec<(u64, f64)>, usize, Option<f64>);
@@ -173,23 +164,9 @@ impl EccTask {
             let now = || {
                 Python::attach(|py| clock.call0(py)?.extract::<f64>(py)).map_err(Failure::Python)
             };
-            let limit = seconds * rounds as f64;
             let mut prepared = Prepared::new(&self.codec, &self.task, frames);
             let decoded = prepared.decode();
-            let mut times = Vec::with_capacity(rounds);
-            let mut total = 0.0;
-            // A pass may take longer than a round should: then there are fewer of them.
-            while times.len() < rounds && (times.len() < ROUNDS_MIN || total < limit) {
-                let (began, mut done) = (now()?, 0);
-                let mut elapsed = 0.0;
-                while elapsed < seconds {
-                    prepared.decode();
-                    done += prepared.frames() as u64;
-                    elapsed = now()? - began;
-                }
-                total += elapsed;
-                times.push((done, elapsed));
-            }
+            let times = prepared.time(rounds, seconds, now)?;
             Ok((times, decoded, prepared.iterations_mean()))
         })
     }

@@ -117,14 +117,18 @@ impl DeviceConfig {
 
     /// The model of the raw bit error rate.
     pub fn rber_model(&self) -> Box<dyn RberModel> {
-        match &self.reliability {
-            Some(model) => model.build(),
-            None => Box::new(Weibull::for_device(&WearKeys {
+        self.rber_config().build()
+    }
+
+    /// The error model that the device reads with, by its own section or by its wear keys.
+    pub fn rber_config(&self) -> RberConfig {
+        self.reliability.clone().unwrap_or_else(|| {
+            RberConfig::Weibull(Weibull::for_device(&WearKeys {
                 rber_floor: Some(self.nand.rber_floor),
                 rber_ceil: Some(self.nand.rber_ceil),
                 max_pe_cycles: f64::from(self.nand.max_pe_cycles.unwrap_or(1)),
-            })),
-        }
+            }))
+        })
     }
 
     /// Whether the device has a mechanism that only the full back end carries out.

@@ -6,6 +6,7 @@ mod backend;
 mod capacity;
 mod cell;
 mod checkpoint;
+mod codewords;
 mod collector;
 mod config;
 mod drive;

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::mechanisms::{CacheCommands, ProgramMode, Variation, WearTiming};
+use super::mechanisms::{check_time, CacheCommands, ProgramMode, Variation, WearTiming};
 use crate::config::{bytes_or_text, name_or_mapping, ConfigError};
 use crate::geometry::Geometry;
 use crate::reliability::conditions::StressConfig;
@@ -361,6 +361,33 @@ impl NandConfig {
         self.check_mechanisms()
     }
 
+    /// Ranges and relations of the keys that need the full back end.
+    fn check_mechanisms(&self) -> Result<(), ConfigError> {
+        self.program.check().map_err(|error| error.under("program"))?;
+        if !self.program.is_page() && self.cell_type == CellType::Slc {
+            let message = "a wordline of SLC flash is one page; accepted: page";
+            return Err(ConfigError::new("program", message));
+        }
+        if let Some(variation) = &self.variation {
+            variation.check().map_err(|error| error.under("variation"))?;
+        }
+        if let Some(wear) = &self.wear_timing {
+            wear.check().map_err(|error| error.under("wear_timing"))?;
+        }
+        Ok(())
+    }
+
+    /// Whether the plain back end cannot carry out what is asked for.
+    pub(crate) fn needs_full(&self) -> bool {
+        let cache = self.cache_commands.as_ref();
+        self.multi_plane
+            || self.timing.command_us.unwrap_or(0.0) > 0.0
+            || !self.program.is_page()
+            || cache.is_some_and(|cache| cache.read || cache.program)
+            || self.variation.is_some()
+            || self.wear_timing.is_some()
+    }
+
     /// The shape of the drive.
     ///
     /// # Errors
@@ -452,16 +479,6 @@ impl NandConfig {
     /// Bus time of command and address cycles.
     pub fn command_time(&self) -> Ns {
         Ns::from_us(self.timing.command_us.unwrap_or(0.0))
-    }
-}
-
-// Ten seconds: far beyond any flash, and it keeps sums of times inside 64 bits.
-pub(super) fn check_time(key: &str, us: f64) -> Result<(), ConfigError> {
-    if us > 0.0 && us <= 1e7 {
-        Ok(())
-    } else {
-        let message = format!("{us} us is out of range; accepted: above 0, at most 1e7");
-        Err(ConfigError::new(key, message))
     }
 }
 

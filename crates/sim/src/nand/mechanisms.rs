@@ -6,7 +6,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::config::{check_time, CellType, NandConfig};
 use crate::config::ConfigError;
 
 /// Overlapping transfers with the array.
@@ -84,55 +83,64 @@ impl Default for WearTiming {
     }
 }
 
-impl NandConfig {
-    /// Ranges and relations of the keys that need the full back end.
-    pub(super) fn check_mechanisms(&self) -> Result<(), ConfigError> {
-        match &self.program {
-            ProgramMode::Page(_) => {}
-            ProgramMode::OneShot(mode) => check_time("program.t_wordline_us", mode.t_wordline_us)?,
-            ProgramMode::MultiPass(mode) => {
+impl ProgramMode {
+    /// Whether pages are programmed one by one.
+    pub(super) fn is_page(&self) -> bool {
+        matches!(self, Self::Page(_))
+    }
+
+    /// Ranges of the keys.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        match self {
+            Self::Page(_) => Ok(()),
+            Self::OneShot(mode) => check_time("t_wordline_us", mode.t_wordline_us),
+            Self::MultiPass(mode) => {
                 if !(2..=8).contains(&mode.passes_us.len()) {
                     let message = format!("{} passes; accepted: 2 to 8", mode.passes_us.len());
-                    return Err(ConfigError::new("program.passes_us", message));
+                    return Err(ConfigError::new("passes_us", message));
                 }
-                mode.passes_us.iter().try_for_each(|&us| check_time("program.passes_us", us))?;
+                mode.passes_us.iter().try_for_each(|&us| check_time("passes_us", us))
             }
         }
-        if !matches!(self.program, ProgramMode::Page(_)) && self.cell_type == CellType::Slc {
-            let message = "a wordline of SLC flash is one page; accepted: page";
-            return Err(ConfigError::new("program", message));
-        }
-        if let Some(variation) = &self.variation {
-            for (key, stddev) in
-                [("die_stddev", variation.die_stddev), ("block_stddev", variation.block_stddev)]
-            {
-                if !(0.0..=0.3).contains(&stddev) {
-                    let message = format!("{stddev} is out of range; accepted: 0 to 0.3");
-                    return Err(ConfigError::new(format!("variation.{key}"), message));
-                }
-            }
-        }
-        if let Some(wear) = &self.wear_timing {
-            for (key, slope) in
-                [("program_slope", wear.program_slope), ("erase_slope", wear.erase_slope)]
-            {
-                if !(-0.9..=9.0).contains(&slope) {
-                    let message = format!("{slope} is out of range; accepted: -0.9 to 9");
-                    return Err(ConfigError::new(format!("wear_timing.{key}"), message));
-                }
+    }
+}
+
+impl Variation {
+    /// Ranges of the keys.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        for (key, stddev) in [("die_stddev", self.die_stddev), ("block_stddev", self.block_stddev)]
+        {
+            if !(0.0..=0.3).contains(&stddev) {
+                let message = format!("{stddev} is out of range; accepted: 0 to 0.3");
+                return Err(ConfigError::new(key, message));
             }
         }
         Ok(())
     }
+}
 
-    /// Whether the plain back end cannot carry these keys out.
-    pub(crate) fn needs_full(&self) -> bool {
-        let cache = self.cache_commands.as_ref();
-        self.multi_plane
-            || self.timing.command_us.unwrap_or(0.0) > 0.0
-            || !matches!(self.program, ProgramMode::Page(_))
-            || cache.is_some_and(|cache| cache.read || cache.program)
-            || self.variation.is_some()
-            || self.wear_timing.is_some()
+impl WearTiming {
+    /// Ranges of the keys.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        for (key, slope) in
+            [("program_slope", self.program_slope), ("erase_slope", self.erase_slope)]
+        {
+            if !(-0.9..=9.0).contains(&slope) {
+                let message = format!("{slope} is out of range; accepted: -0.9 to 9");
+                return Err(ConfigError::new(key, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses times of the flash that are not above 0 and at most ten seconds: far beyond any flash,
+/// and it keeps sums of times inside 64 bits.
+pub(super) fn check_time(key: &str, us: f64) -> Result<(), ConfigError> {
+    if us > 0.0 && us <= 1e7 {
+        Ok(())
+    } else {
+        let message = format!("{us} us is out of range; accepted: above 0, at most 1e7");
+        Err(ConfigError::new(key, message))
     }
 }

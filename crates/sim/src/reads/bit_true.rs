@@ -17,7 +17,7 @@
 use std::collections::BTreeMap;
 
 use opennandlab_ecc::bch::BchCode;
-use opennandlab_ecc::channel::{LlrTable, States, Thresholds};
+use opennandlab_ecc::cell::{Thresholds, TwoStates};
 use opennandlab_ecc::ldpc::{quantise, Decoder, DecoderConfig, LdpcCode};
 use opennandlab_ecc::PageCode;
 
@@ -260,17 +260,17 @@ struct SoftBins {
 
 impl SoftBins {
     fn new(rber: f64, reads: u32) -> Option<Self> {
-        let states = States::symmetric(rber).ok()?;
-        let table = LlrTable::new(states, &Thresholds::Best(reads as usize)).ok()?;
+        let states = TwoStates::symmetric(rber).ok()?;
+        let table = Thresholds::Best(reads as usize).table(&states).ok()?;
         let side = |is_right: bool| {
             // Of a bit 0: the other bit is its mirror image.
-            let bins = table.llrs.iter().zip(&table.probabilities[0]);
-            let chosen: Vec<_> = bins.filter(|(llr, _)| (**llr > 0.0) == is_right).collect();
-            let total: f64 = chosen.iter().map(|(_, p)| **p).sum();
+            let chosen: Vec<_> =
+                table.bins.iter().filter(|bin| (bin.llr > 0.0) == is_right).collect();
+            let total: f64 = chosen.iter().map(|bin| bin.if_zero).sum();
             let mut sum = 0.0;
-            let steps = chosen.into_iter().map(|(llr, p)| {
-                sum += p / total;
-                (sum, magnitude(llr.abs()))
+            let steps = chosen.into_iter().map(|bin| {
+                sum += bin.if_zero / total;
+                (sum, magnitude(bin.llr.abs()))
             });
             steps.collect()
         };

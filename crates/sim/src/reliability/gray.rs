@@ -12,6 +12,7 @@
 //! The number of levels of a page decides its error rate and its read time; codes that share them
 //! evenly make the pages alike.
 
+use opennandlab_ecc::cell::PageBits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -91,10 +92,9 @@ impl GrayCode {
         1 - (crossed % 2) as u8
     }
 
-    /// Read levels of a page type, lowest first; level 0 parts states 0 and 1.
-    pub fn levels_of(self, page_type: usize) -> impl Iterator<Item = usize> {
-        let pages = self.page_of_level().iter().enumerate();
-        pages.filter(move |(_, &page)| usize::from(page) == page_type).map(|(level, _)| level)
+    /// The bits that the states stand for on a page type.
+    pub fn page(self, page_type: usize) -> PageBits {
+        PageBits::new((0..self.states()).map(|state| self.bit(state, page_type)))
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
             (GrayCode::Qlc4443, "4-4-4-3"),
         ] {
             let counts: Vec<String> =
-                (0..code.bits()).map(|page| code.levels_of(page).count().to_string()).collect();
+                (0..code.bits()).map(|page| code.page(page).levels().count().to_string()).collect();
             assert_eq!(counts.join("-"), expected);
             assert_eq!(serde_json::json!(code), expected);
         }

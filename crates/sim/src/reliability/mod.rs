@@ -6,16 +6,16 @@
 //! are taken as independent.
 //!
 //! To add a model: write `reliability/<name>.rs` with a struct of its parameters (serde, schemars,
-//! a default for each with its source), `check` and `impl RberModel`; then add the row to
-//! [`RberConfig`] and its two matches. [`power_law::PowerLaw`] is the smallest member and serves as
-//! a skeleton.
+//! a default for each with its source), `check` and `impl RberModel`; then add its row to
+//! `rber_registry!` below. [`power_law::PowerLaw`] is the smallest member and serves as a skeleton.
 //!
 //! The formula models know some of the stress; [`states::StateModel`] knows all of it and gives
 //! page types, LLRs and read-retry offsets as well.
 //!
 //! ```text
-//!   normal ─► levels ─► states ─► llr, retry      arrhenius, layers: factors for all models
-//!             gray  ──┘                           the other files: one formula each
+//!   opennandlab_ecc::cell ─► retry ─► states     arrhenius, layers: factors for all models
+//!                gray, state_presets ──┘         questions: what the command line asks
+//!                                                the other files: one formula each
 //! ```
 //!
 //! Left out: errors that cluster in a page, wear by another temperature, retention before a block
@@ -27,10 +27,8 @@ pub mod exponential;
 pub mod gray;
 pub mod kim;
 pub mod layers;
-pub mod levels;
-pub mod llr;
-pub mod normal;
 pub mod power_law;
+pub mod questions;
 pub mod read_disturb;
 pub mod retry;
 pub mod state_presets;
@@ -110,10 +108,33 @@ pub trait RberModel: Send + Sync {
     }
 }
 
-/// How the raw bit error rate grows as the flash wears.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum RberConfig {
+macro_rules! rber_registry {
+    ($($(#[$doc:meta])* $row:ident($model:ty),)+) => {
+        /// How the raw bit error rate grows as the flash wears.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "kind", rename_all = "snake_case")]
+        pub enum RberConfig {
+            $($(#[$doc])* $row($model),)+
+        }
+
+        impl RberConfig {
+            /// Whether the parameters make a model.
+            ///
+            /// # Errors
+            /// [`ConfigError`] with the key, the value and what is accepted.
+            pub fn check(&self) -> Result<(), ConfigError> {
+                match self { $(Self::$row(model) => model.check(),)+ }
+            }
+
+            /// The model, ready to be asked.
+            pub fn build(&self) -> Box<dyn RberModel> {
+                match self { $(Self::$row(model) => Box::new(model.clone()),)+ }
+            }
+        }
+    };
+}
+
+rber_registry! {
     /// From a floor to a ceiling along a Weibull distribution function.
     Weibull(Weibull),
     /// A floor plus a power of the P/E cycles.
@@ -131,35 +152,6 @@ pub enum RberConfig {
 impl Default for RberConfig {
     fn default() -> Self {
         Self::Weibull(Weibull::default())
-    }
-}
-
-impl RberConfig {
-    /// Whether the parameters make a model.
-    ///
-    /// # Errors
-    /// [`ConfigError`] with the key, the value and what is accepted.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        match self {
-            Self::Weibull(model) => model.check(),
-            Self::PowerLaw(model) => model.check(),
-            Self::Exponential(model) => model.check(),
-            Self::Kim(model) => model.check(),
-            Self::ReadDisturb(model) => model.check(),
-            Self::States(model) => model.check(),
-        }
-    }
-
-    /// The model, ready to be asked.
-    pub fn build(&self) -> Box<dyn RberModel> {
-        match self {
-            Self::Weibull(model) => Box::new(model.clone()),
-            Self::PowerLaw(model) => Box::new(model.clone()),
-            Self::Exponential(model) => Box::new(model.clone()),
-            Self::Kim(model) => Box::new(model.clone()),
-            Self::ReadDisturb(model) => Box::new(model.clone()),
-            Self::States(model) => Box::new(model.clone()),
-        }
     }
 }
 

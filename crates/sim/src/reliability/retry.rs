@@ -7,8 +7,8 @@
 //!
 //! Vendors' tables are unpublished; this one is what the model itself calls best.
 
-use super::arrhenius::acceleration;
-use super::states::StateModel;
+use opennandlab_ecc::cell::ReadLevels;
+
 use super::Stress;
 use crate::config::ConfigError;
 
@@ -24,12 +24,24 @@ pub struct RetryStep {
     pub offsets: Vec<f64>,
 }
 
-/// Level offsets in `steps` equal shares of the shift at `horizon`, smallest first.
+/// How charge loss goes with time: by `ln(1 + speed t / time)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Loss {
+    /// Hours at the reference temperature that an hour stands for.
+    pub speed: f64,
+    /// Time after which the shift goes with the logarithm, hours.
+    pub time_h: f64,
+}
+
+/// Level offsets in `steps` equal shares of the shift at `horizon`, smallest first: from the levels
+/// of fresh flash to those that are best after each share.
 ///
 /// # Errors
 /// [`ConfigError`] for no steps or more than 64.
 pub fn retry_table(
-    model: &StateModel,
+    fresh: &ReadLevels,
+    best: impl Fn(&Stress) -> ReadLevels,
+    loss: Loss,
     horizon: &Stress,
     steps: usize,
 ) -> Result<Vec<RetryStep>, ConfigError> {
@@ -37,16 +49,13 @@ pub fn retry_table(
         let message = format!("{steps} is not usable; accepted: 1 to {STEPS_MAX}");
         return Err(ConfigError::new("steps", message));
     }
-    let default = model.default_levels();
-    let speed = acceleration(model.activation_energy_ev, model.reference_c, horizon.temperature_c);
-    let folds = libm::log1p(horizon.retention_h * speed / model.retention_time_h);
+    let folds = libm::log1p(horizon.retention_h * loss.speed / loss.time_h);
     Ok((1..=steps)
         .map(|step| {
             let share = step as f64 / steps as f64;
-            let retention_h = libm::expm1(folds * share) * model.retention_time_h / speed;
-            let stress = Stress { retention_h, ..*horizon };
-            let best = model.states(&stress).best_levels();
-            let offsets = best.at().iter().zip(default.at()).map(|(to, from)| to - from).collect();
+            let retention_h = libm::expm1(folds * share) * loss.time_h / loss.speed;
+            let best = best(&Stress { retention_h, ..*horizon });
+            let offsets = best.at().iter().zip(fresh.at()).map(|(to, from)| to - from).collect();
             RetryStep { retention_h, offsets }
         })
         .collect())
@@ -54,6 +63,7 @@ pub fn retry_table(
 
 #[cfg(test)]
 mod tests {
+    use super::super::StateModel;
     use super::*;
 
     fn horizon() -> Stress {
@@ -63,7 +73,7 @@ mod tests {
     #[test]
     fn the_last_step_is_best_at_the_horizon_and_every_step_at_its_own_time() {
         let model = StateModel::default();
-        let table = retry_table(&model, &horizon(), 5).expect("5 steps");
+        let table = model.retry_steps(&horizon(), 5).expect("5 steps");
         assert!((table[4].retention_h / 8760.0 - 1.0).abs() < 1e-9);
         let mean = |stress: &Stress, step: Option<&RetryStep>| {
             let levels = model.default_levels();
@@ -82,7 +92,7 @@ mod tests {
 
     #[test]
     fn shifts_grow_in_equal_steps_and_most_for_the_highest_level() {
-        let table = retry_table(&StateModel::default(), &horizon(), 4).expect("4 steps");
+        let table = StateModel::default().retry_steps(&horizon(), 4).expect("4 steps");
         let top: Vec<f64> = table.iter().map(|step| step.offsets[6]).collect();
         assert!(top.windows(2).all(|pair| pair[1] < pair[0]), "{top:?}");
         assert!((top[3] / top[0] - 4.0).abs() < 0.05, "{top:?}");
@@ -93,7 +103,7 @@ mod tests {
     #[test]
     fn no_steps_are_no_table() {
         for steps in [0, 65] {
-            let error = retry_table(&StateModel::default(), &horizon(), steps).unwrap_err();
+            let error = StateModel::default().retry_steps(&horizon(), steps).unwrap_err();
             assert_eq!(error.path, "steps");
         }
     }

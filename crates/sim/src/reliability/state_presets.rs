@@ -12,7 +12,6 @@
 //! with the rated endurance that device files assume (100 000, 10 000, 3000, 1000).
 
 use super::gray::GrayCode;
-use super::states::StateModel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +40,7 @@ impl CellPreset {
     }
 
     /// The code that is used unless another is asked for.
-    fn code(self) -> GrayCode {
+    pub(super) fn code(self) -> GrayCode {
         match self {
             Self::Slc => GrayCode::Slc,
             Self::Mlc => GrayCode::Mlc,
@@ -61,7 +60,7 @@ impl CellPreset {
     }
 
     /// Factor of all voltages, and of the cycles. Assumed, see above.
-    fn scale(self) -> (f64, f64) {
+    pub(super) fn scale(self) -> (f64, f64) {
         match self {
             Self::Slc => (0.5, 100_000.0 / 3000.0),
             Self::Mlc => (0.8, 10_000.0 / 3000.0),
@@ -73,22 +72,22 @@ impl CellPreset {
 
 /// Mean of the erased state of TLC, gaps. Assumed: it is not placed by verified pulses and stands
 /// further away than a programmed neighbour.
-const ERASED_MEAN: f64 = -1.4;
+pub(super) const ERASED_MEAN: f64 = -1.4;
 /// Width of the erased state over a programmed one. Assumed, for the same reason.
-const ERASED_SIGMA_RATIO: f64 = 1.5;
+pub(super) const ERASED_SIGMA_RATIO: f64 = 1.5;
 /// Share of a neighbour's voltage that couples into a cell. Assumed.
-const INTERFERENCE_RATIO: f64 = 0.02;
+pub(super) const INTERFERENCE_RATIO: f64 = 0.02;
 
 // Fitted by tools/fit_states.py, which prints these lines.
-const SIGMA: f64 = 0.1755;
-const WEAR_CYCLES: f64 = 4798.0;
-const WEAR_EXPONENT: f64 = 1.61;
-const RETENTION_SHIFT: f64 = 0.06104;
-const RETENTION_TIME_H: f64 = 14.3;
-const RETENTION_PROFILE: f64 = 1.486;
-const READ_SHIFT: f64 = 0.3804;
-const READ_EXPONENT: f64 = 0.8928;
-const READ_WEAR_EXPONENT: f64 = 0.2613;
+pub(super) const SIGMA: f64 = 0.1755;
+pub(super) const WEAR_CYCLES: f64 = 4798.0;
+pub(super) const WEAR_EXPONENT: f64 = 1.61;
+pub(super) const RETENTION_SHIFT: f64 = 0.06104;
+pub(super) const RETENTION_TIME_H: f64 = 14.3;
+pub(super) const RETENTION_PROFILE: f64 = 1.486;
+pub(super) const READ_SHIFT: f64 = 0.3804;
+pub(super) const READ_EXPONENT: f64 = 0.8928;
+pub(super) const READ_WEAR_EXPONENT: f64 = 0.2613;
 
 /// The keys of a device file that describe the states; what is not given comes from the preset.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
@@ -126,30 +125,4 @@ pub struct StatesKeys {
     pub read_exponent: Option<f64>,
     /// Power of the wear `1 + PE / wear_cycles` in the shift by reads, 0 or more.
     pub read_wear_exponent: Option<f64>,
-}
-
-impl From<StatesKeys> for StateModel {
-    fn from(keys: StatesKeys) -> Self {
-        let (gap, cycles) = keys.preset.scale();
-        Self {
-            preset: keys.preset,
-            gray_code: keys.gray_code.unwrap_or(keys.preset.code()),
-            erased_mean: keys.erased_mean.unwrap_or(ERASED_MEAN),
-            erased_sigma_ratio: keys.erased_sigma_ratio.unwrap_or(ERASED_SIGMA_RATIO),
-            sigma: keys.sigma.unwrap_or(gap * SIGMA),
-            interference_ratio: keys.interference_ratio.unwrap_or(INTERFERENCE_RATIO),
-            wear_cycles: keys.wear_cycles.unwrap_or(cycles * WEAR_CYCLES),
-            wear_exponent: keys.wear_exponent.unwrap_or(WEAR_EXPONENT),
-            retention_shift: keys.retention_shift.unwrap_or(gap * RETENTION_SHIFT),
-            retention_time_h: keys.retention_time_h.unwrap_or(RETENTION_TIME_H),
-            retention_profile: keys.retention_profile.unwrap_or(RETENTION_PROFILE),
-            activation_energy_ev: keys
-                .activation_energy_ev
-                .unwrap_or(super::arrhenius::JESD218_EA_EV),
-            reference_c: keys.reference_c.unwrap_or(super::REFERENCE_C),
-            read_shift: keys.read_shift.unwrap_or(gap * READ_SHIFT),
-            read_exponent: keys.read_exponent.unwrap_or(READ_EXPONENT),
-            read_wear_exponent: keys.read_wear_exponent.unwrap_or(READ_WEAR_EXPONENT),
-        }
-    }
 }

@@ -28,74 +28,27 @@
 //! Lifting ends when the first state has reached the read level above it, where half of it is read
 //! wrong; sinking ends at a whole gap, widths at half a gap. No code reads such a page.
 //!
-//! Error rates ([`super::levels`]), LLRs ([`super::llr`]) and read-retry offsets
-//! ([`super::retry`]) follow from these states. The constants come from [`super::state_presets`].
+//! Error rates and LLRs ([`opennandlab_ecc::cell`]) and read-retry offsets ([`super::retry`])
+//! follow from these states. The constants come from [`super::state_presets`].
 //!
 //! Left out: tails heavier than a normal one, wear that moves means, loss that widens states,
 //! temperature at the time of reading.
 
 use super::arrhenius::acceleration;
 use super::gray::GrayCode;
-use super::levels::{level_between, page_rber, ReadLevels};
-use super::retry::{retry_table, RetryStep};
-use super::state_presets::{CellPreset, StatesKeys};
+use super::retry::{retry_table, Loss, RetryStep};
+use super::state_presets::{self as preset, CellPreset, StatesKeys};
 use super::{require, RberModel, Stress, RBER_MAX};
 use crate::config::ConfigError;
+use opennandlab_ecc::cell::{CellPage, ReadLevels, States};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// States that a cell has at most: QLC.
-pub const STATE_COUNT_MAX: usize = 16;
 
 /// Shift at which charge loss ends, gaps: the highest state then stands where its neighbour did.
 const DOWN_MAX: f64 = 1.0;
 
 /// Width at which wear ends, gaps: states a gap apart then overlap by a third of their cells.
 const SIGMA_MAX: f64 = 0.5;
-
-/// Normal threshold-voltage states, lowest first; voltages in gaps.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct States {
-    count: usize,
-    mean: [f64; STATE_COUNT_MAX],
-    sigma: [f64; STATE_COUNT_MAX],
-}
-
-impl States {
-    /// States of given means, in rising order, and widths above 0.
-    ///
-    /// # Panics
-    /// When there are fewer than 2 or more than 16, or as many widths as means are not given.
-    pub fn new(mean: &[f64], sigma: &[f64]) -> Self {
-        let count = mean.len();
-        assert!((2..=STATE_COUNT_MAX).contains(&count), "a cell has 2 to 16 states, not {count}");
-        let mut states =
-            Self { count, mean: [0.0; STATE_COUNT_MAX], sigma: [1.0; STATE_COUNT_MAX] };
-        states.mean[..count].copy_from_slice(mean);
-        states.sigma[..count].copy_from_slice(sigma);
-        states
-    }
-
-    /// Means, lowest state first.
-    pub fn mean(&self) -> &[f64] {
-        &self.mean[..self.count]
-    }
-
-    /// Standard deviations, lowest state first.
-    pub fn sigma(&self) -> &[f64] {
-        &self.sigma[..self.count]
-    }
-
-    /// Level `j` stands where states `j` and `j + 1` are equally dense: fewest errors between them.
-    pub fn best_levels(&self) -> ReadLevels {
-        let levels: Vec<f64> = (1..self.count)
-            .map(|j| {
-                level_between((self.mean[j - 1], self.sigma[j - 1]), (self.mean[j], self.sigma[j]))
-            })
-            .collect();
-        ReadLevels::new(&levels)
-    }
-}
 
 /// Threshold-voltage states of a cell under wear, retention, temperature and reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -133,6 +86,32 @@ pub struct StateModel {
     pub read_exponent: f64,
     /// Power of the wear `1 + PE / wear_cycles` in the shift by reads, 0 or more.
     pub read_wear_exponent: f64,
+}
+
+impl From<StatesKeys> for StateModel {
+    fn from(keys: StatesKeys) -> Self {
+        let (gap, cycles) = keys.preset.scale();
+        Self {
+            preset: keys.preset,
+            gray_code: keys.gray_code.unwrap_or(keys.preset.code()),
+            erased_mean: keys.erased_mean.unwrap_or(preset::ERASED_MEAN),
+            erased_sigma_ratio: keys.erased_sigma_ratio.unwrap_or(preset::ERASED_SIGMA_RATIO),
+            sigma: keys.sigma.unwrap_or(gap * preset::SIGMA),
+            interference_ratio: keys.interference_ratio.unwrap_or(preset::INTERFERENCE_RATIO),
+            wear_cycles: keys.wear_cycles.unwrap_or(cycles * preset::WEAR_CYCLES),
+            wear_exponent: keys.wear_exponent.unwrap_or(preset::WEAR_EXPONENT),
+            retention_shift: keys.retention_shift.unwrap_or(gap * preset::RETENTION_SHIFT),
+            retention_time_h: keys.retention_time_h.unwrap_or(preset::RETENTION_TIME_H),
+            retention_profile: keys.retention_profile.unwrap_or(preset::RETENTION_PROFILE),
+            activation_energy_ev: keys
+                .activation_energy_ev
+                .unwrap_or(super::arrhenius::JESD218_EA_EV),
+            reference_c: keys.reference_c.unwrap_or(super::REFERENCE_C),
+            read_shift: keys.read_shift.unwrap_or(gap * preset::READ_SHIFT),
+            read_exponent: keys.read_exponent.unwrap_or(preset::READ_EXPONENT),
+            read_wear_exponent: keys.read_wear_exponent.unwrap_or(preset::READ_WEAR_EXPONENT),
+        }
+    }
 }
 
 impl Default for StateModel {
@@ -210,33 +189,53 @@ impl StateModel {
 
     /// Error rate of a page type at given read levels.
     pub fn rber_at(&self, stress: &Stress, page_type: usize, levels: &ReadLevels) -> f64 {
-        page_rber(&self.states(stress), self.gray_code, page_type, levels).min(RBER_MAX)
+        self.rber_of(&self.states(stress), page_type, levels).min(RBER_MAX)
+    }
+
+    /// Read-retry steps in equal shares of the shift at `horizon`, smallest first.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for no steps or more than 64.
+    pub fn retry_steps(
+        &self,
+        horizon: &Stress,
+        steps: usize,
+    ) -> Result<Vec<RetryStep>, ConfigError> {
+        let speed =
+            acceleration(self.activation_energy_ev, self.reference_c, horizon.temperature_c);
+        let loss = Loss { speed, time_h: self.retention_time_h };
+        let best = |stress: &Stress| self.states(stress).best_levels();
+        retry_table(&self.default_levels(), best, loss, horizon, steps)
+    }
+
+    /// Error rate of a page type of cells in these states.
+    fn rber_of(&self, states: &States, page_type: usize, levels: &ReadLevels) -> f64 {
+        CellPage { states, bits: self.gray_code.page(page_type), levels }.rber()
     }
 
     /// States under stress, read at `levels` unless retried.
     fn states_behind(&self, stress: &Stress, levels: &ReadLevels) -> States {
-        let mut states = self.states_at_rest(stress.pe_cycles);
+        let states = self.states_at_rest(stress.pe_cycles);
         let at = levels.at();
-        let disturbed = self.disturbed();
+        let (count, disturbed) = (self.gray_code.states(), self.disturbed());
         let down = self.down(stress).min(DOWN_MAX);
         // The shifts by reads end together, when the first state has reached its level.
-        let room = |state: usize| (at[state] - states.mean[state]) / read_weight(state);
+        let room = |state: usize| (at[state] - states.mean()[state]) / read_weight(state);
         let up = self.up(stress).min((0..disturbed).map(room).fold(f64::INFINITY, f64::min));
-        for state in 0..states.count {
-            states.mean[state] += if state < disturbed {
+        states.shifted(|state| {
+            if state < disturbed {
                 up * read_weight(state)
             } else {
-                let height = (state - disturbed + 1) as f64 / (states.count - disturbed) as f64;
+                let height = (state - disturbed + 1) as f64 / (count - disturbed) as f64;
                 -down * libm::pow(height, self.retention_profile)
-            };
-        }
-        states
+            }
+        })
     }
 
     /// Error rate of the page type asked for, or the mean over all, read at `moved` levels.
     fn rber_behind(&self, stress: &Stress, levels: &ReadLevels, moved: &ReadLevels) -> f64 {
         let states = self.states_behind(stress, levels);
-        let of = |page_type| page_rber(&states, self.gray_code, page_type, moved);
+        let of = |page_type| self.rber_of(&states, page_type, moved);
         let rber = match stress.page_type {
             Some(page_type) if usize::from(page_type) < self.bits() => of(usize::from(page_type)),
             _ => (0..self.bits()).map(of).sum::<f64>() / self.bits() as f64,
@@ -250,13 +249,10 @@ impl StateModel {
         let wear = libm::pow(pe_cycles / self.wear_cycles, self.wear_exponent);
         let fresh = self.fresh_sigma();
         let sigma = (fresh * libm::sqrt(1.0 + wear)).min(fresh.max(SIGMA_MAX));
-        let mut states =
-            States { count, mean: [0.0; STATE_COUNT_MAX], sigma: [sigma; STATE_COUNT_MAX] };
-        states.sigma[0] = sigma * self.erased_sigma_ratio;
-        for (state, mean) in states.mean[..count].iter_mut().enumerate() {
-            *mean = self.target(state);
-        }
-        states
+        let mean: Vec<f64> = (0..count).map(|state| self.target(state)).collect();
+        let mut widths = vec![sigma; count];
+        widths[0] = sigma * self.erased_sigma_ratio;
+        States::new(&mean, &widths)
     }
 
     /// Where a state is programmed to.
@@ -317,7 +313,7 @@ impl RberModel for StateModel {
     }
 
     fn retry_table(&self, horizon: &Stress, steps: usize) -> Option<Vec<RetryStep>> {
-        retry_table(self, horizon, steps).ok()
+        self.retry_steps(horizon, steps).ok()
     }
 
     fn page_types(&self) -> &'static [&'static str] {

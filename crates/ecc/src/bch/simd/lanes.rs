@@ -47,22 +47,28 @@ impl Lanes for Avx512 {
 
     #[inline(always)]
     unsafe fn splat(byte: u8) -> __m512i {
-        _mm512_set1_epi8(byte.cast_signed())
+        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        unsafe { _mm512_set1_epi8(byte.cast_signed()) }
     }
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> __m512i {
-        _mm512_loadu_si512(from.cast())
+        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        unsafe { _mm512_loadu_si512(from.cast()) }
     }
 
     #[inline(always)]
     unsafe fn store(to: *mut u8, vector: __m512i) {
-        _mm512_storeu_si512(to.cast(), vector);
+        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        unsafe {
+            _mm512_storeu_si512(to.cast(), vector);
+        }
     }
 
     #[inline(always)]
     unsafe fn xor(a: __m512i, b: __m512i) -> __m512i {
-        _mm512_xor_si512(a, b)
+        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        unsafe { _mm512_xor_si512(a, b) }
     }
 
     #[inline(always)]
@@ -76,20 +82,24 @@ impl Lanes for Avx512 {
         [low, high]: [__m512i; 2],
         row: *const u64,
     ) -> [__m512i; 2] {
-        let part = |x, index: usize| {
-            let matrix = _mm512_set1_epi64((*row.add(index)).cast_signed());
-            _mm512_gf2p8affine_epi64_epi8::<0>(x, matrix)
-        };
-        // 0x96: the XOR of three.
-        [
-            _mm512_ternarylogic_epi64::<0x96>(sum[0], part(low, 0), part(high, 1)),
-            _mm512_ternarylogic_epi64::<0x96>(sum[1], part(low, 2), part(high, 3)),
-        ]
+        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        unsafe {
+            let part = |x, index: usize| {
+                let matrix = _mm512_set1_epi64((*row.add(index)).cast_signed());
+                _mm512_gf2p8affine_epi64_epi8::<0>(x, matrix)
+            };
+            // 0x96: the XOR of three.
+            [
+                _mm512_ternarylogic_epi64::<0x96>(sum[0], part(low, 0), part(high, 1)),
+                _mm512_ternarylogic_epi64::<0x96>(sum[1], part(low, 2), part(high, 3)),
+            ]
+        }
     }
 
     #[inline(always)]
     unsafe fn zeros(low: __m512i, high: __m512i) -> u64 {
-        _mm512_testn_epi8_mask(_mm512_or_si512(low, high), _mm512_set1_epi8(-1))
+        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        unsafe { _mm512_testn_epi8_mask(_mm512_or_si512(low, high), _mm512_set1_epi8(-1)) }
     }
 }
 
@@ -104,29 +114,38 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     unsafe fn splat(byte: u8) -> __m256i {
-        _mm256_set1_epi8(byte.cast_signed())
+        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        unsafe { _mm256_set1_epi8(byte.cast_signed()) }
     }
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> __m256i {
-        _mm256_loadu_si256(from.cast())
+        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        unsafe { _mm256_loadu_si256(from.cast()) }
     }
 
     #[inline(always)]
     unsafe fn store(to: *mut u8, vector: __m256i) {
-        _mm256_storeu_si256(to.cast(), vector);
+        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        unsafe {
+            _mm256_storeu_si256(to.cast(), vector);
+        }
     }
 
     #[inline(always)]
     unsafe fn xor(a: __m256i, b: __m256i) -> __m256i {
-        _mm256_xor_si256(a, b)
+        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        unsafe { _mm256_xor_si256(a, b) }
     }
 
     #[inline(always)]
     unsafe fn operand(low: __m256i, high: __m256i) -> [__m256i; 4] {
-        let mask = _mm256_set1_epi8(15);
-        let upper = |x| _mm256_and_si256(_mm256_srli_epi16::<4>(x), mask);
-        [_mm256_and_si256(low, mask), upper(low), _mm256_and_si256(high, mask), upper(high)]
+        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        unsafe {
+            let mask = _mm256_set1_epi8(15);
+            let upper = |x| _mm256_and_si256(_mm256_srli_epi16::<4>(x), mask);
+            [_mm256_and_si256(low, mask), upper(low), _mm256_and_si256(high, mask), upper(high)]
+        }
     }
 
     #[inline(always)]
@@ -135,93 +154,111 @@ impl Lanes for Avx2 {
         operand: [__m256i; 4],
         row: *const u64,
     ) -> [__m256i; 2] {
-        let mut sum = sum;
-        for (plane, total) in sum.iter_mut().enumerate() {
-            for (nibble, &index) in operand.iter().enumerate() {
-                let table = _mm_loadu_si128(row.add(8 * plane + 2 * nibble).cast());
-                let table = _mm256_broadcastsi128_si256(table);
-                *total = _mm256_xor_si256(*total, _mm256_shuffle_epi8(table, index));
+        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        unsafe {
+            let mut sum = sum;
+            for (plane, total) in sum.iter_mut().enumerate() {
+                for (nibble, &index) in operand.iter().enumerate() {
+                    let table = _mm_loadu_si128(row.add(8 * plane + 2 * nibble).cast());
+                    let table = _mm256_broadcastsi128_si256(table);
+                    *total = _mm256_xor_si256(*total, _mm256_shuffle_epi8(table, index));
+                }
             }
+            sum
         }
-        sum
     }
 
     #[inline(always)]
     unsafe fn zeros(low: __m256i, high: __m256i) -> u64 {
-        let both = _mm256_or_si256(low, high);
-        let zero = _mm256_cmpeq_epi8(both, _mm256_setzero_si256());
-        u64::from(_mm256_movemask_epi8(zero) as u32)
+        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        unsafe {
+            let both = _mm256_or_si256(low, high);
+            let zero = _mm256_cmpeq_epi8(both, _mm256_setzero_si256());
+            u64::from(_mm256_movemask_epi8(zero) as u32)
+        }
     }
 }
 
 /// The row of any constant, on the stack.
 #[inline(always)]
 unsafe fn row_of<L: Lanes>(multipliers: *const u64, constant: u16) -> [u64; 16] {
-    let mut row = [0; 16];
-    for nibble in 0..4 {
-        let value = usize::from(constant >> (4 * nibble) & 15);
-        let stored = multipliers.add((16 * nibble + value) * L::ROW);
-        for (index, word) in row.iter_mut().enumerate().take(L::ROW) {
-            *word ^= *stored.add(index);
+    // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+    unsafe {
+        let mut row = [0; 16];
+        for nibble in 0..4 {
+            let value = usize::from(constant >> (4 * nibble) & 15);
+            let stored = multipliers.add((16 * nibble + value) * L::ROW);
+            for (index, word) in row.iter_mut().enumerate().take(L::ROW) {
+                *word ^= *stored.add(index);
+            }
         }
+        row
     }
-    row
 }
 
 #[inline(always)]
 unsafe fn scan<L: Lanes>(job: &mut Scan<'_>, positions: &mut Vec<u32>) {
-    let (width, terms) = (L::WIDTH, job.coefficients.len());
-    let state = job.state.as_mut_ptr();
-    let zero = [L::splat(0); 2];
-    for (term, &coefficient) in job.coefficients.iter().enumerate() {
-        let powers = job.powers.as_ptr().add(2 * width * term);
-        let operand = L::operand(L::load(powers), L::load(powers.add(width)));
-        let row = row_of::<L>(job.multipliers.as_ptr(), coefficient);
-        let [low, high] = L::add_product(zero, operand, row.as_ptr());
-        L::store(state.add(2 * width * term), low);
-        L::store(state.add(2 * width * term + width), high);
-    }
-    let constant = [L::splat(job.constant as u8), L::splat((job.constant >> 8) as u8)];
-    for start in (0..job.positions_end).step_by(SCAN_VECTORS * width) {
-        let mut sums = [constant; SCAN_VECTORS];
-        for term in 0..terms {
-            let here = state.add(2 * width * term);
-            let (low, high) = (L::load(here), L::load(here.add(width)));
-            let operand = L::operand(low, high);
-            let mut row = job.steps.as_ptr().add(SCAN_VECTORS * L::ROW * term);
-            sums[0] = [L::xor(sums[0][0], low), L::xor(sums[0][1], high)];
-            for sum in &mut sums[1..] {
-                *sum = L::add_product(*sum, operand, row);
-                row = row.add(L::ROW);
-            }
-            let [low, high] = L::add_product(zero, operand, row);
-            L::store(here, low);
-            L::store(here.add(width), high);
+    // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+    unsafe {
+        let (width, terms) = (L::WIDTH, job.coefficients.len());
+        let state = job.state.as_mut_ptr();
+        let zero = [L::splat(0); 2];
+        for (term, &coefficient) in job.coefficients.iter().enumerate() {
+            let powers = job.powers.as_ptr().add(2 * width * term);
+            let operand = L::operand(L::load(powers), L::load(powers.add(width)));
+            let row = row_of::<L>(job.multipliers.as_ptr(), coefficient);
+            let [low, high] = L::add_product(zero, operand, row.as_ptr());
+            L::store(state.add(2 * width * term), low);
+            L::store(state.add(2 * width * term + width), high);
         }
-        for (vector, &[low, high]) in sums.iter().enumerate() {
-            let mut found = L::zeros(low, high);
-            while found != 0 {
-                let position = start + vector * width + found.trailing_zeros() as usize;
-                found &= found - 1;
-                if position < job.positions_end {
-                    positions.push(position as u32);
+        let constant = [L::splat(job.constant as u8), L::splat((job.constant >> 8) as u8)];
+        for start in (0..job.positions_end).step_by(SCAN_VECTORS * width) {
+            let mut sums = [constant; SCAN_VECTORS];
+            for term in 0..terms {
+                let here = state.add(2 * width * term);
+                let (low, high) = (L::load(here), L::load(here.add(width)));
+                let operand = L::operand(low, high);
+                let mut row = job.steps.as_ptr().add(SCAN_VECTORS * L::ROW * term);
+                sums[0] = [L::xor(sums[0][0], low), L::xor(sums[0][1], high)];
+                for sum in &mut sums[1..] {
+                    *sum = L::add_product(*sum, operand, row);
+                    row = row.add(L::ROW);
+                }
+                let [low, high] = L::add_product(zero, operand, row);
+                L::store(here, low);
+                L::store(here.add(width), high);
+            }
+            for (vector, &[low, high]) in sums.iter().enumerate() {
+                let mut found = L::zeros(low, high);
+                while found != 0 {
+                    let position = start + vector * width + found.trailing_zeros() as usize;
+                    found &= found - 1;
+                    if position < job.positions_end {
+                        positions.push(position as u32);
+                    }
                 }
             }
-        }
-        if positions.len() + 2 >= terms {
-            return;
+            if positions.len() + 2 >= terms {
+                return;
+            }
         }
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,gfni")]
 pub unsafe fn scan_avx512(job: &mut Scan<'_>, positions: &mut Vec<u32>) {
-    scan::<Avx512>(job, positions);
+    // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+    unsafe {
+        scan::<Avx512>(job, positions);
+    }
 }
 
 #[target_feature(enable = "avx2")]
 pub unsafe fn scan_avx2(job: &mut Scan<'_>, positions: &mut Vec<u32>) {
-    scan::<Avx2>(job, positions);
+    // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+    unsafe {
+        scan::<Avx2>(job, positions);
+    }
 }
 
 #[inline(always)]
@@ -231,35 +268,38 @@ unsafe fn key_equation<L: Lanes>(
     steps: usize,
     multipliers: &[u64],
 ) -> usize {
-    let stride = planes.len() / 4;
-    let delta = [planes.as_mut_ptr(), planes.as_mut_ptr().add(stride)];
-    let theta = delta.map(|plane| plane.add(2 * stride));
-    let zero = [L::splat(0); 2];
-    let mut length = 0;
-    let mut gamma = row_of::<L>(multipliers.as_ptr(), 1);
-    for step in 0..steps {
-        let first = u16::from(*delta[0]) | u16::from(*delta[1]) << 8;
-        let row = row_of::<L>(multipliers.as_ptr(), first);
-        let exchange = first != 0 && length <= step;
-        for cell in (0..cells).step_by(L::WIDTH) {
-            let twice = delta.map(|plane| L::load(plane.add(cell + 2)));
-            let once = delta.map(|plane| L::load(plane.add(cell + 1)));
-            let other = theta.map(|plane| L::load(plane.add(cell + 1)));
-            let sum = L::add_product(zero, L::operand(twice[0], twice[1]), gamma.as_ptr());
-            let sum = L::add_product(sum, L::operand(other[0], other[1]), row.as_ptr());
-            for plane in 0..2 {
-                L::store(delta[plane].add(cell), sum[plane]);
-                if exchange {
-                    L::store(theta[plane].add(cell), once[plane]);
+    // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+    unsafe {
+        let stride = planes.len() / 4;
+        let delta = [planes.as_mut_ptr(), planes.as_mut_ptr().add(stride)];
+        let theta = delta.map(|plane| plane.add(2 * stride));
+        let zero = [L::splat(0); 2];
+        let mut length = 0;
+        let mut gamma = row_of::<L>(multipliers.as_ptr(), 1);
+        for step in 0..steps {
+            let first = u16::from(*delta[0]) | u16::from(*delta[1]) << 8;
+            let row = row_of::<L>(multipliers.as_ptr(), first);
+            let exchange = first != 0 && length <= step;
+            for cell in (0..cells).step_by(L::WIDTH) {
+                let twice = delta.map(|plane| L::load(plane.add(cell + 2)));
+                let once = delta.map(|plane| L::load(plane.add(cell + 1)));
+                let other = theta.map(|plane| L::load(plane.add(cell + 1)));
+                let sum = L::add_product(zero, L::operand(twice[0], twice[1]), gamma.as_ptr());
+                let sum = L::add_product(sum, L::operand(other[0], other[1]), row.as_ptr());
+                for plane in 0..2 {
+                    L::store(delta[plane].add(cell), sum[plane]);
+                    if exchange {
+                        L::store(theta[plane].add(cell), once[plane]);
+                    }
                 }
             }
+            if exchange {
+                gamma = row;
+                length = 2 * step + 1 - length;
+            }
         }
-        if exchange {
-            gamma = row;
-            length = 2 * step + 1 - length;
-        }
+        length
     }
-    length
 }
 
 #[target_feature(enable = "avx512f,avx512bw,gfni")]
@@ -269,7 +309,8 @@ pub unsafe fn key_equation_avx512(
     steps: usize,
     multipliers: &[u64],
 ) -> usize {
-    key_equation::<Avx512>(planes, cells, steps, multipliers)
+    // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+    unsafe { key_equation::<Avx512>(planes, cells, steps, multipliers) }
 }
 
 #[target_feature(enable = "avx2")]
@@ -279,5 +320,6 @@ pub unsafe fn key_equation_avx2(
     steps: usize,
     multipliers: &[u64],
 ) -> usize {
-    key_equation::<Avx2>(planes, cells, steps, multipliers)
+    // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+    unsafe { key_equation::<Avx2>(planes, cells, steps, multipliers) }
 }

@@ -15,10 +15,11 @@
 
 #[cfg(target_arch = "x86_64")]
 mod carryless;
+mod fold;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
 
-use super::residue::Fold;
+pub(super) use fold::Fold;
 
 /// A way to compute: which vector instructions are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,16 +1,12 @@
-//! The LLR table of a sensed page: what each pattern of reads says about the bit.
+//! Where a cell of two states is read, and the LLR table of these reads.
 //!
 //! A table belongs to the states it was computed for. Used on other states it is *mismatched*, as
 //! a controller's table is when the page has aged since: bins keep their thresholds, LLRs are those
-//! of the states believed in.
+//! of the states believed in ([`TwoStates::believe`]).
 
-use super::sensing::{bin_llrs, States};
-use super::ChannelError;
-
-/// Numbers of reads for which the best thresholds are computed.
-pub const READS_WITH_BEST_THRESHOLDS: [usize; 3] = [1, 3, 7];
-/// The most thresholds that may be given.
-pub const READS_MAX: usize = 63;
+use super::table::{LlrBin, LlrTable};
+use super::two_states::{bin_llrs, TwoStates};
+use super::{CellError, READS_MAX, READS_WITH_BEST_THRESHOLDS};
 
 /// Where the reads are.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,17 +25,17 @@ impl Thresholds {
     /// # Errors
     /// When there are none or too many, when they do not ascend, or for numbers of reads without
     /// thresholds of their own.
-    pub fn voltages(&self, states: &States) -> Result<Vec<f64>, ChannelError> {
+    pub fn voltages(&self, states: &TwoStates) -> Result<Vec<f64>, CellError> {
         match self {
             Self::Best(reads) => {
                 if !READS_WITH_BEST_THRESHOLDS.contains(reads) {
-                    return Err(ChannelError::Reads { reads: *reads });
+                    return Err(CellError::Reads { reads: *reads });
                 }
                 Ok(states.best_thresholds(*reads))
             }
             Self::Spaced(reads, spacing) => {
                 if !(*spacing > 0.0 && *spacing <= 2.0) {
-                    return Err(ChannelError::Spacing { spacing: *spacing });
+                    return Err(CellError::Spacing { spacing: *spacing });
                 }
                 check_count(*reads)?;
                 let middle = (*reads as f64 - 1.0) / 2.0;
@@ -51,62 +47,41 @@ impl Thresholds {
                 if let Some(&voltage) =
                     voltages.iter().find(|value| value.is_nan() || value.abs() > 10.0)
                 {
-                    return Err(ChannelError::Threshold { voltage });
+                    return Err(CellError::Threshold { voltage });
                 }
                 if voltages.windows(2).any(|pair| pair[0] >= pair[1]) {
-                    return Err(ChannelError::Order);
+                    return Err(CellError::Order);
                 }
                 Ok(voltages.clone())
             }
         }
     }
-}
 
-fn check_count(reads: usize) -> Result<(), ChannelError> {
-    if (1..=READS_MAX).contains(&reads) {
-        Ok(())
-    } else {
-        Err(ChannelError::TooManyReads { reads })
-    }
-}
-
-/// Bins, their LLRs and how often they occur.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LlrTable {
-    /// The states that the cells have.
-    pub states: States,
-    /// Voltages of the reads, ascending, in units of half the distance of the states.
-    pub thresholds: Vec<f64>,
-    /// LLR of each bin from the lowest upwards, natural logarithm, positive for bit 0.
-    pub llrs: Vec<f64>,
-    /// `P(bin | bit)` for bit 0 and bit 1.
-    pub probabilities: [Vec<f64>; 2],
-    /// Mutual information between bit and bin, in bits.
-    pub mutual_information: f64,
-}
-
-impl LlrTable {
-    /// The table of reads of cells in these states.
+    /// The table of these reads of cells in these states, bins from the lowest upwards.
     ///
     /// # Errors
     /// As [`Thresholds::voltages`].
-    pub fn new(states: States, thresholds: &Thresholds) -> Result<Self, ChannelError> {
-        let thresholds = thresholds.voltages(&states)?;
-        let log_bins = states.log_bins(&thresholds);
-        Ok(Self {
-            llrs: bin_llrs(&log_bins),
-            probabilities: log_bins.map(|bins| bins.into_iter().map(libm::exp).collect()),
-            mutual_information: states.information(&thresholds).bits(),
-            states,
-            thresholds,
-        })
+    pub fn table(&self, states: &TwoStates) -> Result<LlrTable, CellError> {
+        let reads = self.voltages(states)?;
+        let log_bins = states.log_bins(&reads);
+        let bin = |(bin, llr)| LlrBin {
+            // A read finds the lower state, bit 1, where the cell is below its threshold.
+            sensed: (0..reads.len()).map(|read| u8::from(bin <= read)).collect(),
+            if_zero: libm::exp(log_bins[0][bin]),
+            if_one: libm::exp(log_bins[1][bin]),
+            llr,
+        };
+        let bins = bin_llrs(&log_bins).into_iter().enumerate().map(bin).collect();
+        let mutual_information = states.information(&reads).bits();
+        Ok(LlrTable { reads, bins, mutual_information })
     }
+}
 
-    /// The same reads, with the LLRs of a controller that takes the cells to be in other states.
-    #[must_use]
-    pub fn believed(mut self, states: &States) -> Self {
-        self.llrs = bin_llrs(&states.log_bins(&self.thresholds));
-        self
+fn check_count(reads: usize) -> Result<(), CellError> {
+    if (1..=READS_MAX).contains(&reads) {
+        Ok(())
+    } else {
+        Err(CellError::TooManyReads { reads })
     }
 }
 
@@ -116,13 +91,13 @@ impl LlrTable {
 /// When the RBER is not inside (0, 0.5), or `reads` is not 1, 3 or 7.
 ///
 /// ```
-/// use opennandlab_ecc::channel::llr_table;
+/// use opennandlab_ecc::cell::llr_table;
 /// let table = llr_table(5e-3, 3).unwrap();
-/// assert!((table.thresholds[2] - 0.2634).abs() < 5e-5);
-/// assert!((table.llrs[3] - 7.443).abs() < 5e-4);
+/// assert!((table.reads[2] - 0.2634).abs() < 5e-5);
+/// assert!((table.bins[3].llr - 7.443).abs() < 5e-4);
 /// ```
-pub fn llr_table(rber: f64, reads: usize) -> Result<LlrTable, ChannelError> {
-    LlrTable::new(States::symmetric(rber)?, &Thresholds::Best(reads))
+pub fn llr_table(rber: f64, reads: usize) -> Result<LlrTable, CellError> {
+    Thresholds::Best(reads).table(&TwoStates::symmetric(rber)?)
 }
 
 #[cfg(test)]
@@ -139,15 +114,15 @@ mod tests {
         ] {
             let table = llr_table(5e-3, reads).unwrap();
             assert!((table.mutual_information - information).abs() < 5e-7, "{reads} reads");
-            for (ours, theirs) in table.thresholds[reads / 2..].iter().zip(&thresholds) {
+            for (ours, theirs) in table.reads[reads / 2..].iter().zip(&thresholds) {
                 // They stand on a grid of about 2e-4: information hardly moves there.
                 assert!((ours - theirs).abs() < 2e-4, "{reads} reads: {ours} {theirs}");
             }
-            for (ours, theirs) in table.llrs[reads / 2 + 1..].iter().zip(&llrs) {
+            for (ours, theirs) in table.bins[reads / 2 + 1..].iter().map(|bin| bin.llr).zip(&llrs) {
                 assert!((ours / theirs - 1.0).abs() < 1e-3, "{reads} reads: {ours} {theirs}");
             }
             for bin in 0..=reads {
-                assert!((table.llrs[bin] + table.llrs[reads - bin]).abs() < 1e-9);
+                assert!((table.bins[bin].llr + table.bins[reads - bin].llr).abs() < 1e-9);
             }
         }
     }
@@ -155,16 +130,16 @@ mod tests {
     #[test]
     fn probabilities_sum_to_one_and_llrs_are_their_quotients() {
         for ratio in [1.0, 1.5] {
-            let states = States::with_ratio(0.01, ratio).unwrap();
+            let states = TwoStates::with_ratio(0.01, ratio).unwrap();
             let spaced = Thresholds::Spaced(7, 0.19);
-            let table = LlrTable::new(states, &spaced).unwrap();
+            let table = spaced.table(&states).unwrap();
             for bit in [0, 1] {
-                let sum: f64 = table.probabilities[bit].iter().sum();
+                let sum: f64 = table.probabilities(bit).sum();
                 assert!((sum - 1.0).abs() < 1e-13);
             }
             for bin in 0..8 {
-                let quotient = table.probabilities[0][bin] / table.probabilities[1][bin];
-                assert!((libm::log(quotient) - table.llrs[bin]).abs() < 1e-9);
+                let quotient = table.bins[bin].if_zero / table.bins[bin].if_one;
+                assert!((libm::log(quotient) - table.bins[bin].llr).abs() < 1e-9);
             }
         }
     }
@@ -172,15 +147,17 @@ mod tests {
     #[test]
     fn a_believed_state_changes_llrs_and_nothing_else() {
         let table = llr_table(0.01, 3).unwrap();
-        let other = table.clone().believed(&States::symmetric(0.001).unwrap());
-        assert_eq!(table.probabilities, other.probabilities);
-        assert!(other.llrs[3] > table.llrs[3]);
-        assert_eq!(table, table.clone().believed(&States::symmetric(0.01).unwrap()));
+        let other = TwoStates::symmetric(0.001).unwrap().believe(table.clone());
+        for bit in [0, 1] {
+            assert!(table.probabilities(bit).eq(other.probabilities(bit)));
+        }
+        assert!(other.bins[3].llr > table.bins[3].llr);
+        assert_eq!(table, TwoStates::symmetric(0.01).unwrap().believe(table.clone()));
     }
 
     #[test]
     fn impossible_reads_are_refused() {
-        let states = States::symmetric(0.01).unwrap();
+        let states = TwoStates::symmetric(0.01).unwrap();
         for thresholds in [
             Thresholds::Best(0),
             Thresholds::Best(2),

@@ -1,4 +1,5 @@
-//! The Gaussian distribution: its upper tail `Q`, the inverse of it, and both in logarithms.
+//! The Gaussian distribution: its upper tail `Q`, the inverse of it, both in logarithms, and
+//! intervals.
 //!
 //! `Q(x) = P(Z > x)` for a standard normal `Z`. Tails below the smallest float still have a
 //! logarithm, which is what an LLR needs: it is Mills' ratio, `Q(x) / phi(x)`, by its continued
@@ -16,11 +17,30 @@ const FRACTION_TERMS: u32 = 80;
 /// `P(Z > x)` for a standard normal `Z`.
 ///
 /// ```
-/// use opennandlab_ecc::channel::q;
+/// use opennandlab_ecc::cell::q;
 /// assert!((q(1.959_963_984_540_054) - 0.025).abs() < 1e-15);
 /// ```
 pub fn q(x: f64) -> f64 {
     0.5 * libm::erfc(x * FRAC_1_SQRT_2)
+}
+
+/// `P(low < Z < high)`, from the tail in which both ends are small, so that nothing cancels.
+pub fn between(low: f64, high: f64) -> f64 {
+    if low > 0.0 {
+        q(low) - q(high)
+    } else {
+        q(-high) - q(-low)
+    }
+}
+
+/// `ln P(low < Z < high)`, exact far out in a tail.
+pub fn log_between(low: f64, high: f64) -> f64 {
+    // The tail on the far side of the interval is the small one.
+    if low + high > 0.0 {
+        log_difference(log_q(low), if high.is_finite() { log_q(high) } else { f64::NEG_INFINITY })
+    } else {
+        log_difference(log_q(-high), if low.is_finite() { log_q(-low) } else { f64::NEG_INFINITY })
+    }
 }
 
 /// `ln P(Z > x)`, also where the probability itself is below the smallest float.
@@ -58,7 +78,7 @@ pub fn q_inverse(p: f64) -> f64 {
 }
 
 /// `ln(e^a - e^b)` for `a >= b`.
-pub(super) fn log_difference(a: f64, b: f64) -> f64 {
+fn log_difference(a: f64, b: f64) -> f64 {
     if b == f64::NEG_INFINITY {
         return a;
     }
@@ -95,6 +115,20 @@ mod tests {
     fn both_branches_meet() {
         let (below, above) = (log_q(FRACTION_FROM - 1e-9), log_q(FRACTION_FROM));
         assert!((below - above).abs() < 1e-8);
+    }
+
+    #[test]
+    fn an_interval_far_out_keeps_its_digits() {
+        let direct = q(8.0) - q(9.0);
+        for (low, high) in [(8.0, 9.0), (-9.0, -8.0)] {
+            assert!((between(low, high) / direct - 1.0).abs() < 1e-12);
+            assert!((log_between(low, high) - libm::log(direct)).abs() < 1e-12);
+        }
+        assert!((between(-1.0, 2.0) - (1.0 - q(1.0) - q(2.0))).abs() < 1e-15);
+        assert!((between(f64::NEG_INFINITY, f64::INFINITY) - 1.0).abs() < 1e-15);
+        assert!(log_between(f64::NEG_INFINITY, f64::INFINITY).abs() < 1e-15);
+        // Below the smallest float there still is a logarithm.
+        assert!((log_between(100.0, f64::INFINITY) - log_q(100.0)).abs() < 1e-9);
     }
 
     #[test]

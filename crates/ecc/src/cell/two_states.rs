@@ -1,4 +1,4 @@
-//! Two states of a cell and the reads that tell them apart.
+//! The cell of one bit as a channel sees it: two states, and the reads that tell them apart.
 //!
 //! ```text
 //!            bit 1                     bit 0
@@ -14,14 +14,18 @@
 //! densities, bits are wrong with the raw bit error rate (RBER): equal widths give
 //! `sigma = 1 / Q^-1(RBER)`.
 //!
-//! The thresholds that keep the most mutual information are found by a fixed point: at the best
+//! This is the special case of [`States`] whose every threshold may stand by itself, and whose
+//! probabilities are wanted far out in the tails: they are logarithms here. The thresholds that
+//! keep the most mutual information are found by a fixed point: at the best
 //! threshold the posterior is as far (Kullback-Leibler) from the bin on its left as from the one on
 //! its right. Source: Zhang and Kurkoski, "Low-complexity quantization of discrete memoryless
 //! channels", ISITA 2016 (KL-means); the choice of thresholds by mutual information: Wang et al.,
 //! "Enhanced precision through multiple reads for LDPC decoding in flash memories", JSAC 2014.
 
-use super::gaussian::{log_difference, log_q, q, q_inverse, softplus};
-use super::ChannelError;
+use super::gaussian::{log_q, q, q_inverse, softplus};
+use super::states::States;
+use super::table::LlrTable;
+use super::CellError;
 
 /// Widest ratio of the two states that is accepted, either way.
 pub const SIGMA_RATIO_MAX: f64 = 4.0;
@@ -29,17 +33,17 @@ const ITERATIONS_MAX: u32 = 20_000;
 
 /// The two states: widths in units of half their distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct States {
+pub struct TwoStates {
     /// Standard deviations of bit 0 (at +1) and bit 1 (at -1).
     sigma: [f64; 2],
 }
 
-impl States {
+impl TwoStates {
     /// States of equal width that give this raw bit error rate with one read.
     ///
     /// # Errors
     /// When the RBER is not inside (0, 0.5).
-    pub fn symmetric(rber: f64) -> Result<Self, ChannelError> {
+    pub fn symmetric(rber: f64) -> Result<Self, CellError> {
         Self::with_ratio(rber, 1.0)
     }
 
@@ -50,12 +54,12 @@ impl States {
     /// # Errors
     /// When the RBER is not inside (0, 0.5), the ratio not within 1/4 and 4, or when the wide state
     /// would swallow the narrow one before the RBER is reached.
-    pub fn with_ratio(rber: f64, ratio: f64) -> Result<Self, ChannelError> {
+    pub fn with_ratio(rber: f64, ratio: f64) -> Result<Self, CellError> {
         if !(rber > 0.0 && rber < 0.5) {
-            return Err(ChannelError::Rber { rber });
+            return Err(CellError::Rber { rber });
         }
         if !(1.0 / SIGMA_RATIO_MAX..=SIGMA_RATIO_MAX).contains(&ratio) {
-            return Err(ChannelError::SigmaRatio { ratio });
+            return Err(CellError::SigmaRatio { ratio });
         }
         let even = 1.0 / q_inverse(rber);
         if (ratio - 1.0).abs() < 1e-12 {
@@ -67,7 +71,7 @@ impl States {
         let widest = if ratio > 1.0 { square.sqrt() } else { square.sqrt() / ratio };
         let rber_max = of(widest).rber();
         if rber > rber_max {
-            return Err(ChannelError::RberOfRatio { rber, ratio, rber_max });
+            return Err(CellError::RberOfRatio { rber, ratio, rber_max });
         }
         // Some width between that of equal states and that divided by the ratio.
         let (mut low, mut high) = (even / SIGMA_RATIO_MAX.max(ratio) * 0.5, widest);
@@ -150,27 +154,21 @@ impl States {
         zero.max(one) + softplus(-(zero - one).abs()) - std::f64::consts::LN_2
     }
 
-    /// `ln P(low < Y < high | bit)`, exact far out in a tail.
-    pub fn log_probability(&self, bit: usize, low: f64, high: f64) -> f64 {
-        let centre = if bit == 0 { 1.0 } else { -1.0 };
-        let a = (low - centre) / self.sigma[bit];
-        let b = (high - centre) / self.sigma[bit];
-        // The tail on the far side of the interval is the small one.
-        if a + b > 0.0 {
-            log_difference(log_q(a), if b.is_finite() { log_q(b) } else { f64::NEG_INFINITY })
-        } else {
-            log_difference(log_q(-b), if a.is_finite() { log_q(-a) } else { f64::NEG_INFINITY })
-        }
+    /// The states as those of any cell: bit 1 is the lower one.
+    pub fn cell(&self) -> States {
+        let [zero, one] = self.sigma;
+        States::new(&[-1.0, 1.0], &[one, zero])
     }
 
     /// Logarithms of the bins' probabilities, given bit 0 and bit 1, from the lowest bin upwards.
     pub fn log_bins(&self, thresholds: &[f64]) -> [Vec<f64>; 2] {
+        let cell = self.cell();
         [0, 1].map(|bit| {
             (0..=thresholds.len())
                 .map(|bin| {
                     let low = if bin == 0 { f64::NEG_INFINITY } else { thresholds[bin - 1] };
                     let high = thresholds.get(bin).copied().unwrap_or(f64::INFINITY);
-                    self.log_probability(bit, low, high)
+                    cell.log_probability(1 - bit, low, high)
                 })
                 .collect()
         })
@@ -209,6 +207,14 @@ impl States {
             symmetrise(&mut thresholds);
         }
         thresholds
+    }
+
+    /// The same reads, with the LLRs of a controller that takes the cells to be in these states.
+    #[must_use]
+    pub fn believe(&self, mut table: LlrTable) -> LlrTable {
+        let llrs = bin_llrs(&self.log_bins(&table.reads));
+        table.bins.iter_mut().zip(llrs).for_each(|(bin, llr)| bin.llr = llr);
+        table
     }
 
     /// Mutual information between a bit and its bin, and what is missing to 1, in bits.
@@ -267,7 +273,7 @@ impl Information {
 }
 
 /// LLRs of bins from the logarithms of their probabilities.
-pub(super) fn bin_llrs(log_bins: &[Vec<f64>; 2]) -> Vec<f64> {
+pub(crate) fn bin_llrs(log_bins: &[Vec<f64>; 2]) -> Vec<f64> {
     log_bins[0].iter().zip(&log_bins[1]).map(|(zero, one)| zero - one).collect()
 }
 
@@ -291,17 +297,17 @@ mod tests {
     #[test]
     fn symmetric_states_have_the_rber_they_were_made_for() {
         for rber in [1e-300, 1e-12, 5e-3, 0.11, 0.4999] {
-            let states = States::symmetric(rber).unwrap();
+            let states = TwoStates::symmetric(rber).unwrap();
             assert!((states.rber() / rber - 1.0).abs() < 1e-9, "{rber:e}");
         }
-        assert!((States::symmetric(5e-3).unwrap().sigma()[0] - 0.388_22).abs() < 5e-6);
+        assert!((TwoStates::symmetric(5e-3).unwrap().sigma()[0] - 0.388_22).abs() < 5e-6);
     }
 
     #[test]
     fn unequal_states_have_the_rber_they_were_made_for() {
         for ratio in [0.25, 0.5, 0.9, 1.1, 2.0, 4.0] {
             for rber in [1e-12, 1e-4, 5e-3, 0.02] {
-                let states = States::with_ratio(rber, ratio).unwrap();
+                let states = TwoStates::with_ratio(rber, ratio).unwrap();
                 assert!((states.rber() / rber - 1.0).abs() < 1e-9, "{rber:e} at {ratio}");
                 let [zero, one] = states.sigma();
                 assert!((one / zero - ratio).abs() < 1e-12);
@@ -312,13 +318,13 @@ mod tests {
         }
         // Mirrored states mirror everything.
         let (wide, narrow) =
-            (States::with_ratio(0.01, 2.0).unwrap(), States::with_ratio(0.01, 0.5).unwrap());
+            (TwoStates::with_ratio(0.01, 2.0).unwrap(), TwoStates::with_ratio(0.01, 0.5).unwrap());
         assert!((wide.decision_point() + narrow.decision_point()).abs() < 1e-9);
     }
 
     #[test]
     fn the_best_read_is_where_the_densities_cross() {
-        let states = States::with_ratio(0.01, 1.7).unwrap();
+        let states = TwoStates::with_ratio(0.01, 1.7).unwrap();
         let rate = |point: f64| {
             0.5 * (q((1.0 - point) / states.sigma[0]) + q((1.0 + point) / states.sigma[1]))
         };
@@ -329,7 +335,7 @@ mod tests {
     #[test]
     fn voltages_and_llrs_are_inverse() {
         for ratio in [1.0, 0.6, 1.8] {
-            let states = States::with_ratio(0.01, ratio).unwrap();
+            let states = TwoStates::with_ratio(0.01, ratio).unwrap();
             for y in [-0.9, -0.3, 0.0, 0.2, 0.95] {
                 assert!((states.voltage(states.llr(y)) - y).abs() < 1e-9, "{y} at {ratio}");
             }
@@ -339,7 +345,7 @@ mod tests {
     #[test]
     fn no_nearby_thresholds_keep_more_information() {
         for ratio in [1.0, 0.7, 2.0] {
-            let states = States::with_ratio(0.01, ratio).unwrap();
+            let states = TwoStates::with_ratio(0.01, ratio).unwrap();
             for reads in [2, 3, 5, 7] {
                 let best = states.best_thresholds(reads);
                 assert!(best.windows(2).all(|pair| pair[0] < pair[1]));
@@ -359,7 +365,7 @@ mod tests {
     fn more_reads_keep_more_information_and_never_more_than_there_is() {
         for ratio in [1.0, 2.0] {
             for rber in [1e-9, 1e-3, 0.05] {
-                let states = States::with_ratio(rber, ratio).unwrap();
+                let states = TwoStates::with_ratio(rber, ratio).unwrap();
                 let all = states.information_unquantised().missing;
                 let mut before = f64::INFINITY;
                 for reads in [1, 3, 7, 15, 31] {
@@ -376,19 +382,19 @@ mod tests {
     fn one_read_is_a_binary_symmetric_channel() {
         let p: f64 = 0.02;
         let entropy = -(p * libm::log2(p) + (1.0 - p) * libm::log2(1.0 - p));
-        let missing = States::symmetric(p).unwrap().information(&[0.0]).missing;
+        let missing = TwoStates::symmetric(p).unwrap().information(&[0.0]).missing;
         assert!((missing / entropy - 1.0).abs() < 1e-12);
     }
 
     #[test]
     fn impossible_states_are_refused() {
         for rber in [0.0, 0.5, -1.0, 1.0, f64::NAN, f64::INFINITY] {
-            assert!(States::symmetric(rber).is_err(), "{rber}");
+            assert!(TwoStates::symmetric(rber).is_err(), "{rber}");
         }
         for ratio in [0.0, -1.0, 0.2, 5.0, f64::NAN] {
-            assert!(States::with_ratio(0.01, ratio).is_err(), "{ratio}");
+            assert!(TwoStates::with_ratio(0.01, ratio).is_err(), "{ratio}");
         }
-        let refusal = States::with_ratio(0.4, 4.0).unwrap_err().to_string();
+        let refusal = TwoStates::with_ratio(0.4, 4.0).unwrap_err().to_string();
         assert!(refusal.contains("at most"), "{refusal}");
     }
 }
