@@ -12,7 +12,7 @@ SOURCES := $(shell find crates python pyproject.toml Cargo.toml Cargo.lock READM
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH
 
-.PHONY: help demo test test-long system check rust-lint python-lint fmt generate bench fuzz clean
+.PHONY: help demo test test-long system check rust-lint python-lint fmt generate figures bench fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,6 +48,9 @@ fmt: .venv/dev ## lay out all code
 
 generate: .venv/installed ## rewrite schema/ and docs/reference/ from the installed package
 	$(BIN)/python tools/generate.py
+
+figures: .venv/installed .venv/dev ## draw the figures of the docs anew; some minutes
+	$(BIN)/python tools/draw.py
 
 bench: ## rates of the simulator and of the codes on this machine
 	cargo bench --locked -p opennandlab-sim -p opennandlab-ecc

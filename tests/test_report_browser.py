@@ -14,8 +14,11 @@ from typing import Any
 
 import pytest
 
+import opennandlab as onl
 import pts_documents
-from opennandlab.reports import html
+from conftest import SHORT, SMALL
+from opennandlab.reports import breakdown, output, plot
+from opennandlab.reports.figure import colours
 from opennandlab.reports.model import Report
 from opennandlab.reports.pts import likeness, overlay, views
 from opennandlab.reports.pts.source import read
@@ -48,8 +51,8 @@ CONTENT = """figure => {
   const canvas = plot.querySelector('.gl-container canvas');
   if (canvas) return canvas.width * canvas.height > 10000 ? 'canvas' : '';
   const marks = plot.querySelectorAll(
-    '.scatterlayer path, .barlayer path, .contourlayer path');
-  return [...marks].some(mark => (mark.getAttribute('d') || 'M').length > 0) && marks.length
+    '.scatterlayer path, .barlayer path, .heatmaplayer image');
+  return [...marks].some(mark => (mark.getAttribute('d') || 'M').length > 1 || mark.href)
     ? 'svg' : '';
 }"""
 
@@ -89,7 +92,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "damaged": Report("Torn", "", (damaged,)),
     }
     for name, report in reports.items():
-        html.write(report, folder / f"{name}.html")
+        output.write(report, folder / f"{name}.html")
     return {name: folder / f"{name}.html" for name in reports}
 
 
@@ -131,7 +134,7 @@ class Watched:
 
 
 @pytest.mark.parametrize(
-    ("name", "width"), [("rest", 1280), ("some", 400), ("compared", 400), ("damaged", 1280)]
+    ("name", "width"), [("rest", 1280), ("some", 420), ("compared", 420), ("damaged", 1280)]
 )
 def test_every_plot_is_drawn(browser: Any, pages: dict[str, Path], name: str, width: int) -> None:
     with closing(Watched(browser, pages[name], width)) as watched:
@@ -207,3 +210,83 @@ def test_it_prints_with_a_header_on_each_page(
         content = watched.page.pdf(path=tmp_path / "printed.pdf", prefer_css_page_size=True)
         assert content.count(b"/Type /Page") >= 4
         assert watched.complaints == []
+
+
+PAPER = "element => getComputedStyle(element).backgroundColor"
+# Colours of the words of a drawing, of the lines of the grid of a plot, and of its paper.
+INKS = """figure => [
+  getComputedStyle(figure.querySelector('.static text')).fill,
+  getComputedStyle(figure.querySelector('.plot .xtitle')).fill,
+  getComputedStyle(figure.querySelector('.plot .main-svg')).backgroundColor,
+]"""
+
+
+def rgb(colour: str) -> str:
+    parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgb({', '.join(map(str, parts))})"
+
+
+def test_page_and_plots_follow_the_colour_scheme(browser: Any, pages: dict[str, Path]) -> None:
+    papers = {
+        "light": [rgb(colours.INK), rgb(colours.INK), rgb(colours.PAPER)],
+        "dark": [
+            rgb(colours.DARK[name]) for name in (colours.INK, colours.INK, colours.PAPER)
+        ],
+    }  # fmt: skip
+    with closing(Watched(browser, pages["damaged"], 1280, color_scheme="dark")) as watched:
+        for scheme in ("dark", "light"):
+            watched.page.emulate_media(color_scheme=scheme)
+            watched.page.wait_for_function(
+                "() => !document.querySelector('figure[data-state=drawing]')"
+            )
+            figure = watched.figure(0)
+            assert figure.evaluate(INKS) == papers[scheme]
+            assert watched.page.locator("body").evaluate(PAPER) == papers[scheme][2]
+        # Print is light, whatever the screen is.
+        watched.page.emulate_media(color_scheme="dark", media="print")
+        assert watched.page.locator("body").evaluate(PAPER) == papers["light"][2]
+        assert figure.evaluate(INKS)[0] == papers["light"][0]
+        assert watched.complaints == []
+
+
+# Words that reach over the edge of the drawing that they belong to.
+CUT = """figure => {
+  const found = [];
+  for (const svg of figure.querySelectorAll('.plot .main-svg')) {
+    const frame = svg.getBoundingClientRect();
+    for (const text of svg.querySelectorAll('text')) {
+      const box = text.getBoundingClientRect();
+      if (box.width && (box.left < frame.left - 1 || box.right > frame.right + 1))
+        found.push(text.textContent);
+    }
+  }
+  return found;
+}"""
+
+
+def test_no_label_is_cut_on_a_narrow_screen(browser: Any, pages: dict[str, Path]) -> None:
+    with closing(Watched(browser, pages["alone"], 420)) as watched:
+        count = watched.page.locator("figure[data-figure]").count()
+        cut = {place: watched.figure(place).evaluate(CUT) for place in range(count)}
+        assert {place: texts for place, texts in cut.items() if texts} == {}
+
+
+def test_a_result_is_drawn_as_a_page(browser: Any, tmp_path: Path) -> None:
+    """`--plot` of a run and of a breakdown, at two widths, and without a script."""
+    result = onl.benchmark(SMALL, {**SHORT, "read_pct": 50}, breakdown=True)
+    for name, made in (
+        ("run", plot.report(result.content)),
+        ("breakdown", breakdown.report(result.content)),
+    ):
+        path = tmp_path / f"{name}.html"
+        output.write(made, path)
+        for width in (1280, 420):
+            with closing(Watched(browser, path, width)) as watched:
+                for place in range(len(made.figures)):
+                    assert watched.figure(place).evaluate(CONTENT) == "svg"
+                    assert watched.figure(place).evaluate(CUT) == []
+                assert watched.complaints == []
+        with closing(Watched(browser, path, 420, java_script_enabled=False)) as watched:
+            drawings = watched.page.locator("figure .static svg")
+            assert drawings.count() == len(made.figures)
+            assert watched.complaints == []

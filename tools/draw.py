@@ -8,6 +8,7 @@ is a command of the package, the commands of a page, simulations with a plot of 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import shlex
 import shutil
@@ -19,7 +20,10 @@ from functools import partial
 from pathlib import Path
 
 import mechanisms
+from opennandlab.ecc import Decoder, curve
+from opennandlab.ecc.tables import all_limits
 from opennandlab.files import write_atomically
+from opennandlab.reports.ecc import plot
 from opennandlab.reports.figure import static
 from opennandlab.run import benchmark
 
@@ -41,11 +45,15 @@ COMMANDS = {
         "ecc compare nand-n1024-r0889 bch:m=11,t=10,data_bits=912 "
         "--points 1e-3,2e-3,3e-3,4e-3,5e-3,6e-3,8e-3,1e-2"
     ),
-    "ecc-4k": (
-        "ecc compare nand-4k-r090 bch:m=16,t=224,data_bits=32768 --errors 50 "
-        "--points 4e-3,4.5e-3,5e-3,5.5e-3,6e-3,6.5e-3,7e-3"
-    ),
 }
+# Curves of codes of 4 KiB, each where it falls: code, channel, raw bit error rates.
+LARGE_CODES = (
+    ("bch:m=16,t=224,data_bits=32768", "bsc", "4.2e-3,4.5e-3,4.8e-3,5.1e-3,5.4e-3,5.8e-3,6.2e-3"),
+    ("nand-4k-r090", "bsc", "7.4e-3,7.8e-3,8.2e-3,8.8e-3"),
+    ("nand-4k-r090", "sensing:3", "1.52e-2,1.58e-2,1.65e-2,1.75e-2"),
+    ("nand-4k-r090", "sensing:7", "1.72e-2,1.78e-2,1.85e-2,1.95e-2"),
+)
+EIGHT_BITS = Decoder(arithmetic="int8")
 # Figures that the commands of a page draw.
 PAGES = {
     "where-time-goes": ("resources/where-time-goes-before", "resources/where-time-goes-after"),
@@ -53,13 +61,13 @@ PAGES = {
 # Figures of reports: the run, and the id of each figure.
 REPORTS = {
     "pts iops": {"iops": "by-block-size-log", "convergence": "convergence", "window": "window-1"},
-    "pts wsat": {"wsat": "iops-time-log", "wsat-fills": "iops-tgbw-linear"},
-    "pts hir": {"hir": "iops-time-all", "hir-gain": "gain"},
-    "pts xsr": {"xsr": "mb-s-time-all"},
+    "pts wsat": {"wsat": "iops-time-log", "wsat-fills": "iops-fills-linear"},
+    "pts hir": {"hir": "iops-time", "hir-gain": "gain"},
+    "pts xsr": {"xsr": "tp-all"},
     "pts dirth": {
         "demand": "demand-intensity",
         "histogram": "by-percentile",
-        "histogram-mid": "histogram-mid",
+        "histogram-mid": "histogram-mid_iops",
     },
     "characterise --only surface": {"surface": "3d-surface", "surface-log": "3d-surface-log"},
 }
@@ -74,6 +82,7 @@ def recipes() -> dict[str, Draw]:
     found["images/ecc-recovery"] = partial(simulated, mechanisms.recovery())
     for name, command in COMMANDS.items():
         found[name] = partial(commanded, command)
+    found["ecc-4k"] = large_codes
     for page, names in PAGES.items():
         found |= {name: partial(of_page, page) for name in names}
     for command, figures in REPORTS.items():
@@ -96,6 +105,20 @@ def commanded(command: str, path: Path) -> None:
     _run(f"{command} --plot {shlex.quote(str(path))}", Path.cwd())
 
 
+def large_codes(path: Path) -> None:
+    """Draw the curves of codes of 4 KiB, with the limits of their rate."""
+    curves = [
+        curve(code, channel, points, errors=50, decoder=None if code[0] == "b" else EIGHT_BITS)
+        for code, channel, points in LARGE_CODES
+    ]
+    limits = {name: row["rber"] for name, row in all_limits(0.9).items()}
+    document = {
+        "channel": "bsc", "x": "rber", "limits": limits,
+        "curves": [one.document for one in curves],
+    }  # fmt: skip
+    write_atomically(path, static.svg([plot(document)]).encode())
+
+
 def of_page(page: str, path: Path) -> None:
     """Run the commands of a page, one of which draws a file of this name."""
     sys.path.insert(0, str(ROOT / "tests"))
@@ -108,17 +131,22 @@ def of_page(page: str, path: Path) -> None:
 
 
 def reported(command: str, figure: str, path: Path) -> None:
-    """Run a standard test and draw a figure of its report; a run is kept for the next figure."""
+    """Draw a figure of the report of a standard test."""
+    shutil.copy(_figures(command) / f"{figure}.svg", path)
+
+
+@functools.cache
+def _figures(command: str) -> Path:
+    """Return the folder of all figures of a test, which is run unless an earlier run is kept."""
     name = command.replace(" ", "-")
     folder = Path(tempfile.gettempdir()) / "opennandlab-draw" / name
-    figures = folder / "figures"
-    if not figures.is_dir():
+    folder.parent.mkdir(exist_ok=True)
+    test = command.rpartition(" ")[2]
+    if not (folder / f"{test}.json").exists():
         shutil.rmtree(folder, ignore_errors=True)
-        folder.parent.mkdir(exist_ok=True)
         _run(f"{command} {TARGET} --output {name} --quiet", folder.parent)
-    documents = " ".join(path.name for path in sorted(folder.glob("*.json")))
-    _run(f"report {documents} --figures figures --quiet", folder)
-    shutil.copy(figures / f"{figure}.svg", path)
+    _run(f"report {test}.json --figures figures --quiet", folder)
+    return folder / "figures"
 
 
 def _run(command: str, folder: Path) -> None:

@@ -351,7 +351,7 @@ def _heat() -> Any:  # noqa: ANN401 (colour maps are not typed)
     from matplotlib.colors import LinearSegmentedColormap
 
     # The bar of a map of more than 50 colours becomes a bitmap.
-    return LinearSegmentedColormap.from_list("heights", colours.VIRIDIS, 50)
+    return LinearSegmentedColormap.from_list("heights", colours.VIRIDIS, 48)
 
 
 def _heights(relief: Relief) -> Any:  # noqa: ANN401 (an array)
