@@ -35,7 +35,9 @@ CIRCLES: dict[tuple[str, str], str] = {
     ("crates/sim/src/device/backend.rs", "crates/sim/src/device/drive.rs"): (
         "`Observation` is to be a file of its own"
     ),
-    ("crates/sim/src/ftl/options.rs", "crates/sim/src/ftl/config.rs"): "the FTL is being cut anew",
+    ("crates/sim/src/ftl/options.rs", "crates/sim/src/ftl/config.rs"): (
+        "the checks of the options are to stand with the section"
+    ),
     ("crates/sim/src/host/protocol.rs", "crates/sim/src/host/link.rs"): "`Interface` is to move",
 }
 

@@ -75,6 +75,50 @@ fn untimed_uniform_16_dies(bencher: Bencher) {
         .bench_local(|| run(&mut drive, &random_writes(writes)));
 }
 
+/// Commands per second of 70 % reads and 30 % writes, uniform 4 KiB, greedy.
+#[divan::bench(args = [1 << 20, 8 << 20], sample_count = 5, sample_size = 1)]
+fn untimed_mixed(bencher: Bencher, pages: u64) {
+    let mut drive = simulation(&device(pages, 1, 1));
+    run(&mut drive, &fill());
+    run(&mut drive, &random_writes(pages * 3 / 2));
+    let ios: u64 = 8_000_000;
+    let mut workload = random_writes(ios);
+    workload["read_pct"] = json!(70);
+    bencher.counter(ItemsCount::new(ios)).bench_local(|| run(&mut drive, &workload));
+}
+
+/// Host writes per second with open blocks for hot and for cold pages, of which the hot fifth takes
+/// four fifths of the writes.
+#[divan::bench(args = [1 << 20, 8 << 20], sample_count = 5, sample_size = 1)]
+fn untimed_hot_cold(bencher: Bencher, pages: u64) {
+    let mut shape = device(pages, 1, 1);
+    shape["ftl"]["write_frontiers"] = json!({"kind": "hot_cold", "fraction": 0.2});
+    let mut drive = simulation(&shape);
+    run(&mut drive, &fill());
+    let workload = |ios: u64| {
+        let mut workload = random_writes(ios);
+        workload["pattern"] = json!({"kind": "hot_cold", "fraction": 0.2, "share": 0.8});
+        workload
+    };
+    run(&mut drive, &workload(pages * 3 / 2));
+    let writes: u64 = 8_000_000;
+    bencher.counter(ItemsCount::new(writes)).bench_local(|| run(&mut drive, &workload(writes)));
+}
+
+/// Host writes per second on 16 dies behind a write buffer of 1024 pages.
+#[divan::bench(sample_count = 5, sample_size = 1)]
+fn untimed_buffered_16_dies(bencher: Bencher) {
+    let mut shape = device(8 << 20, 8, 2);
+    shape["ftl"]["write_buffer_pages"] = json!(1024);
+    let mut drive = simulation(&shape);
+    run(&mut drive, &fill());
+    run(&mut drive, &random_writes(12 << 20));
+    let writes: u64 = 8_000_000;
+    bencher
+        .counter(ItemsCount::new(writes))
+        .bench_local(|| run(&mut drive, &random_writes(writes)));
+}
+
 /// Pages per second of a sequential fill of a drive that is full.
 #[divan::bench(args = [1 << 20, 8 << 20], sample_count = 5, sample_size = 1)]
 fn untimed_fill(bencher: Bencher, pages: u64) {

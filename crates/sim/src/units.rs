@@ -22,10 +22,6 @@ newtype!(
     Ns(u64)
 );
 newtype!(
-    /// A size or an offset in bytes.
-    Bytes(u64)
-);
-newtype!(
     /// A logical page number: what the host addresses, in units of the flash page.
     Lpn(u32)
 );

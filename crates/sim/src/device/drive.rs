@@ -200,7 +200,8 @@ impl Drive {
             buffer: self.buffer.as_mut(),
             clean: self.clean.as_deref_mut(),
             host: &mut self.host,
-            sectors_per_page: self.geometry.page_bytes / SECTOR_BYTES,
+            // A page is a power of two sectors.
+            page_shift: (self.geometry.page_bytes / SECTOR_BYTES).trailing_zeros(),
         };
         (front, &mut self.media, &mut self.errors)
     }
@@ -268,24 +269,36 @@ pub(crate) struct Front<'a> {
     /// Whether there is neither write buffer nor cache.
     is_plain: bool,
     pub(crate) host: &'a mut HostCounters,
-    sectors_per_page: u64,
+    /// Sectors of a page, as a power of two.
+    page_shift: u32,
 }
 
 impl Front<'_> {
+    /// The page in which a command begins.
+    #[inline]
+    pub(crate) fn first_page(&self, command: &HostCommand) -> Lpn {
+        Lpn((command.sector >> self.page_shift) as u32)
+    }
+
+    #[inline]
+    fn sectors_per_page(&self) -> u64 {
+        1 << self.page_shift
+    }
+
     /// First page of a command, and the page after its last.
     #[inline]
     fn pages(&self, command: &HostCommand) -> std::ops::Range<u32> {
         let limit = command.sector + u64::from(command.sector_count);
-        let first = command.sector / self.sectors_per_page;
-        first as u32..limit.div_ceil(self.sectors_per_page) as u32
+        let past = limit + self.sectors_per_page() - 1;
+        self.first_page(command).0..(past >> self.page_shift) as u32
     }
 
     /// Whether the page lies wholly inside the command.
     #[inline]
     fn covers(&self, command: &HostCommand, page: u32) -> bool {
-        let first = u64::from(page) * self.sectors_per_page;
+        let first = u64::from(page) << self.page_shift;
         let limit = command.sector + u64::from(command.sector_count);
-        command.sector <= first && first + self.sectors_per_page <= limit
+        command.sector <= first && first + self.sectors_per_page() <= limit
     }
 
     /// Whether a `TrimMapped` command would hit something.
@@ -336,39 +349,32 @@ impl Front<'_> {
     fn refuse(&mut self, command: &HostCommand, page: u32) {
         self.host.refused_page_writes += 1;
         let limit = command.sector + u64::from(command.sector_count);
-        let first = (u64::from(page) * self.sectors_per_page).max(command.sector);
+        let first = (u64::from(page) << self.page_shift).max(command.sector);
         self.host.sectors[HostOp::Write.index()] -= limit - first;
     }
 
-    /// Lists the pages of the single-page writes at the head of `commands`, up to the first command
-    /// that is none, or that goes on where the one before ended.
+    /// The page of a command that reads or writes exactly one, in a drive without caches.
     #[inline]
-    pub(crate) fn single_pages(&self, commands: &[HostCommand], lpns: &mut Vec<u32>) {
-        lpns.clear();
-        if !self.is_plain {
-            return;
-        }
-        let shift = self.sectors_per_page.trailing_zeros();
-        let mut follower = u64::MAX;
-        for command in commands {
-            let is_single = command.op == HostOp::Write
-                && u64::from(command.sector_count) == self.sectors_per_page
-                && command.sector & (self.sectors_per_page - 1) == 0
-                && !command.is_fua
-                && command.sector != follower;
-            if !is_single {
-                return;
-            }
-            follower = command.sector + self.sectors_per_page;
-            lpns.push((command.sector >> shift) as u32);
-        }
+    pub(crate) fn single_page(&self, command: &HostCommand) -> Option<Lpn> {
+        let is_single = self.is_plain
+            && matches!(command.op, HostOp::Read | HostOp::Write)
+            && u64::from(command.sector_count) == self.sectors_per_page()
+            && command.sector & (self.sectors_per_page() - 1) == 0
+            && !command.is_fua;
+        is_single.then(|| self.first_page(command))
     }
 
-    /// Counts single-page writes that were carried out.
-    pub(crate) fn count_singles(&mut self, count: u64) {
-        self.host.commands[1] += count;
-        self.host.sectors[1] += count * self.sectors_per_page;
-        self.host.page_writes += count;
+    /// Whether a command is a write that goes on right behind a page.
+    #[inline]
+    pub(crate) fn follows(&self, command: &HostCommand, page: Lpn) -> bool {
+        command.op == HostOp::Write && command.sector == (u64::from(page.0) + 1) << self.page_shift
+    }
+
+    /// Counts commands of one page each that were carried out.
+    pub(crate) fn count_singles(&mut self, op: HostOp, count: u64) {
+        self.host.commands[op.index()] += count;
+        self.host.sectors[op.index()] += count << self.page_shift;
+        self.host.page_writes += if op == HostOp::Write { count } else { 0 };
     }
 
     /// Counts a single-page write that was refused.
@@ -386,12 +392,12 @@ impl Front<'_> {
     #[inline]
     pub(crate) fn run_length(&self, commands: &[HostCommand]) -> (u32, usize) {
         let (mut sectors, mut count) = (0, 0);
+        let mask = self.sectors_per_page() - 1;
         let first = commands[0].sector;
         for command in commands {
             let fits = command.op == HostOp::Write
                 && command.sector == first + sectors
-                && command.sector.is_multiple_of(self.sectors_per_page)
-                && u64::from(command.sector_count).is_multiple_of(self.sectors_per_page)
+                && (command.sector | u64::from(command.sector_count)) & mask == 0
                 && !command.is_fua
                 && self.is_plain;
             if !fits {
@@ -401,7 +407,7 @@ impl Front<'_> {
             count += 1;
         }
         // A chunk of commands is far below 2^32 pages.
-        ((sectors / self.sectors_per_page) as u32, count)
+        ((sectors >> self.page_shift) as u32, count)
     }
 
     /// Carries out writes that [`Front::run_length`] found to be a run, for sinks without time.
@@ -414,12 +420,12 @@ impl Front<'_> {
         commands: &[HostCommand],
         page_count: u32,
     ) -> Result<(), NoRoom> {
-        let first = Lpn((commands[0].sector / self.sectors_per_page) as u32);
+        let first = self.first_page(&commands[0]);
         let written = self.ftl.counters().programs[Source::Host as usize];
         let outcome = self.ftl.write_run(sink, first, page_count);
         let written = self.ftl.counters().programs[Source::Host as usize] - written;
         self.host.commands[1] += commands.len() as u64;
-        self.host.sectors[1] += written * self.sectors_per_page;
+        self.host.sectors[1] += written << self.page_shift;
         self.host.page_writes += u64::from(page_count);
         self.host.rejected_pages += u64::from(page_count) - written;
         self.host.refused_page_writes += u64::from(page_count) - written;
@@ -515,7 +521,7 @@ impl Front<'_> {
     }
 
     #[inline]
-    fn read_page<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn) {
+    pub(crate) fn read_page<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn) {
         if !self.is_plain && self.read_cached_page(lpn) {
             return;
         }

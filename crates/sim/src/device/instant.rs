@@ -5,7 +5,7 @@
 //! prefetched: the entry 48 commands ahead, then, when it has arrived, what it points at 24 ahead.
 //! On a large drive this doubles the rate.
 
-use super::drive::{CommandSink, Drive, Front};
+use super::drive::{CommandSink, Drive};
 use crate::ftl::{FlashSink, MoveRun, MoveWay, NoRoom};
 use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
@@ -16,9 +16,6 @@ use crate::units::{BlockId, DieId, Lpn, Ppn};
 const ENTRY_AHEAD: usize = 48;
 /// Commands ahead at which the page that the entry names is prefetched.
 const PAGE_AHEAD: usize = 24;
-
-/// Single-page writes in a row from which they are taken together.
-const SINGLES_MIN: usize = 16;
 
 /// See the module.
 pub(crate) struct Instant<'a> {
@@ -56,8 +53,8 @@ impl FlashSink for Instant<'_> {
     }
 
     #[inline]
-    fn program_run(&mut self, first: Ppn, lpns: &[u32], _source: Source) {
-        self.media.program_run(first, lpns);
+    fn program_every(&mut self, first: Ppn, lpn: Lpn, step: u32, count: u32) {
+        self.media.program_every(first, lpn, step, count);
     }
 
     #[inline]
@@ -109,56 +106,58 @@ impl Drive {
     ) -> Result<(), NoRoom> {
         let (mut front, media, errors) = self.split();
         let mut sink = Instant { media, errors };
-        let mut lpns = Vec::with_capacity(commands.len());
+        let mut singles = Singles::default();
         let mut index = 0;
-        while index < commands.len() {
-            front.single_pages(&commands[index..], &mut lpns);
-            if lpns.len() >= SINGLES_MIN {
-                index += lpns.len();
-                write_singles(&mut front, &mut sink, &lpns)?;
-                continue;
+        let mut outcome = Ok(());
+        while index < commands.len() && outcome.is_ok() {
+            if let Some(coming) = commands.get(index + ENTRY_AHEAD) {
+                front.ftl.prefetch_entry(front.first_page(coming));
             }
-            // Too few to gain by it: these and the command that ended them, one by one.
-            let limit = (index + lpns.len() + 1).min(commands.len());
-            while index < limit {
-                let (page_count, run) = front.run_length(&commands[index..]);
-                if page_count > 1 {
-                    front.apply_run(&mut sink, &commands[index..index + run], page_count)?;
-                    index += run;
+            if let Some(coming) = commands.get(index + PAGE_AHEAD) {
+                front.ftl.prefetch_page(front.first_page(coming));
+            }
+            // Most commands of most workloads: a page, in a drive without caches.
+            if let Some(lpn) = front.single_page(&commands[index]) {
+                if commands[index].op == HostOp::Read {
+                    singles.reads += 1;
+                    front.read_page(&mut sink, lpn);
+                    index += 1;
                     continue;
                 }
-                let command = &mut commands[index];
-                if command.op == HostOp::TrimMapped
-                    && !super::aim_trim(&front, command, &mut retarget)
-                {
-                    front.host.missed_trims += 1;
+                if !commands.get(index + 1).is_some_and(|next| front.follows(next, lpn)) {
+                    outcome = front.ftl.write(&mut sink, lpn);
+                    if outcome.is_ok() {
+                        singles.writes += 1;
+                    } else {
+                        front.count_refused_single();
+                    }
+                    index += 1;
+                    continue;
                 }
-                front.apply(&mut sink, command)?;
-                index += 1;
             }
+            let (page_count, run) = front.run_length(&commands[index..]);
+            if page_count > 1 {
+                outcome = front.apply_run(&mut sink, &commands[index..index + run], page_count);
+                index += run;
+                continue;
+            }
+            let command = &mut commands[index];
+            if command.op == HostOp::TrimMapped && !super::aim_trim(&front, command, &mut retarget)
+            {
+                front.host.missed_trims += 1;
+            }
+            outcome = front.apply(&mut sink, command);
+            index += 1;
         }
-        Ok(())
+        front.count_singles(HostOp::Read, singles.reads);
+        front.count_singles(HostOp::Write, singles.writes);
+        outcome
     }
 }
 
-/// Writes single pages, with what they will touch prefetched.
-#[inline]
-fn write_singles(
-    front: &mut Front<'_>,
-    sink: &mut Instant<'_>,
-    lpns: &[u32],
-) -> Result<(), NoRoom> {
-    for (index, &lpn) in lpns.iter().enumerate() {
-        if let Some(&coming) = lpns.get(index + ENTRY_AHEAD) {
-            front.ftl.prefetch_entry(Lpn(coming));
-            front.ftl.prefetch_page(Lpn(lpns[index + PAGE_AHEAD]));
-        }
-        if let Err(error) = front.ftl.write(sink, Lpn(lpn)) {
-            front.count_singles(index as u64);
-            front.count_refused_single();
-            return Err(error);
-        }
-    }
-    front.count_singles(lpns.len() as u64);
-    Ok(())
+/// Commands of one page each that were carried out, and are counted together.
+#[derive(Default)]
+struct Singles {
+    reads: u64,
+    writes: u64,
 }

@@ -138,10 +138,10 @@ impl FlashSink for TimedSink<'_> {
         self.push(FlashOp::new(OpKind::Program, source, ppn, 1), Extra::default());
     }
 
-    fn program_run(&mut self, first: Ppn, lpns: &[u32], source: Source) {
-        self.programmed_pages += lpns.len() as u64;
-        self.media.program_run(first, lpns);
-        let op = FlashOp::new(OpKind::Program, source, first, lpns.len() as u32);
+    fn program_every(&mut self, first: Ppn, lpn: Lpn, step: u32, count: u32) {
+        self.programmed_pages += u64::from(count);
+        self.media.program_every(first, lpn, step, count);
+        let op = FlashOp::new(OpKind::Program, Source::Host, first, count);
         self.push(op, Extra::default());
     }
 

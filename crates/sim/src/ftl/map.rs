@@ -32,11 +32,6 @@ impl Moving {
     pub(crate) fn len(&self) -> u32 {
         self.lpns.len() as u32
     }
-
-    fn clear(&mut self) {
-        self.page_indices.clear();
-        self.lpns.clear();
-    }
 }
 
 /// Pages that died side by side: the first, how many, and how far the run that let them die was
@@ -209,21 +204,25 @@ impl Map {
         oob: &[u32],
         moving: &mut Moving,
     ) -> u32 {
-        moving.clear();
-        let mut left = count;
+        let block_pages = self.geometry.pages_per_block as usize;
+        moving.page_indices.resize(block_pages, 0);
+        moving.lpns.resize(block_pages, 0);
+        let (indices, lpns) = (&mut moving.page_indices[..], &mut moving.lpns[..]);
+        let limit = block_pages.min(count as usize);
+        let mut taken = 0;
         let mut next = 64 * self.words_per_block() as u32;
         for word in first as usize / 64..self.words_per_block() {
             let live = self.live_word(block, word);
             let owners = &oob[64 * word..oob.len().min(64 * word + 64)];
             let mut rest = live;
-            while rest != 0 && left > 0 {
+            while rest != 0 && taken < limit {
                 let bit = rest.trailing_zeros();
                 rest &= rest - 1;
-                left -= 1;
                 let lpn = owners[bit as usize];
                 prefetch(&self.l2p, lpn as usize);
-                moving.page_indices.push(64 * word as u32 + bit);
-                moving.lpns.push(lpn);
+                indices[taken] = 64 * word as u32 + bit;
+                lpns[taken] = lpn;
+                taken += 1;
             }
             let shift = self.shift(block);
             *self.word_mut(block, word).0 &= !((live & !rest) << shift);
@@ -232,7 +231,9 @@ impl Map {
                 break;
             }
         }
-        self.live_counts[block.0 as usize] -= moving.lpns.len() as u16;
+        moving.page_indices.truncate(taken);
+        moving.lpns.truncate(taken);
+        self.live_counts[block.0 as usize] -= taken as u16;
         next
     }
 

@@ -11,12 +11,12 @@
 //! Collection is as late as possible. A sink that schedules collections is told to wait while one
 //! is under way; for all others it is carried out at once.
 //!
-//! Invariants: a collection starts with the reserve erased and opens at most one block, so it always
-//! gets through; one that gives nothing back (a worn block is retired) starts with a block more,
-//! which the host may not take ([`Pool::held_blocks`]). Where one collection can fill two open
-//! blocks (`hot_cold`, with victims that static wear leveling has mixed), making room ends with the
-//! whole reserve erased: then erased and open blocks hold two blocks of free pages at all times, and
-//! of a victim's pages at most one kind can lack a block when one block is left.
+//! Invariants: a collection starts with the reserve erased and opens at most one block, so it
+//! always gets through; one that gives nothing back (a worn block is retired) starts with a block
+//! more, which the host may not take ([`Pool::held_blocks`]). Where one collection can fill two
+//! open blocks (`hot_cold`, with victims that static wear leveling has mixed), making room ends
+//! with the whole reserve erased: then erased and open blocks hold two blocks of free pages at all
+//! times, and of a victim's pages at most one kind can lack a block when one block is left.
 
 use super::books::Books;
 use super::collection::Collection;
@@ -114,7 +114,7 @@ impl Pool {
 
     /// Writes a page of the host.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // with the caller's loop, registers hold what a call would spill
+    #[allow(clippy::inline_always)] // a call spills what the loop keeps in registers
     pub(crate) fn write<S: FlashSink>(
         &mut self,
         books: &mut Books,
@@ -155,8 +155,8 @@ impl Pool {
     }
 
     /// Writes `count` pages of the host, from `first` on in steps of `step`, all of one stream and
-    /// at memory speed: entries and out-of-band areas are filled in one loop, and old pages that lie
-    /// side by side die together.
+    /// at memory speed: entries and out-of-band areas are filled in one loop each, and old pages
+    /// that lie side by side die together.
     pub(crate) fn write_every<S: FlashSink>(
         &mut self,
         books: &mut Books,
@@ -178,9 +178,6 @@ impl Pool {
             let here = (count - done).min(frontier.free_pages());
             frontier.next += here;
             let start = first.0 + done * step;
-            let lpns = &mut self.moving.lpns;
-            lpns.clear();
-            lpns.extend((0..here).map(|index| start + index * step));
             self.dead.clear();
             books.map.bind_run(Lpn(start), [step, here], target, &mut self.dead);
             for &DeadRun { first, page_count, written } in &self.dead {
@@ -190,7 +187,7 @@ impl Pool {
                 self.log.note_dead(block, live_count, page_count as u16, books.now);
             }
             books.counters.programs[Source::Host as usize] += u64::from(here);
-            sink.program_run(target, &self.moving.lpns, Source::Host);
+            sink.program_every(target, Lpn(start), step, here);
             done += here;
         }
         Ok(())

@@ -51,8 +51,9 @@ pub trait FlashSink {
     fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source);
     /// A page is programmed.
     fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source);
-    /// Consecutive pages of a block are programmed.
-    fn program_run(&mut self, first: Ppn, lpns: &[u32], source: Source);
+    /// `count` consecutive pages of a block are programmed by the host, with the logical pages from
+    /// `lpn` on in steps of `step`.
+    fn program_every(&mut self, first: Ppn, lpn: Lpn, step: u32, count: u32);
     /// Pages of a block that is collected are programmed elsewhere.
     fn move_run(&mut self, run: &MoveRun<'_>);
     /// A block is erased; returns its erase count.

@@ -103,6 +103,15 @@ impl Media {
         self.oob[slot] = lpn.0;
     }
 
+    /// Stores consecutive pages of one block: every `step`-th logical page from `lpn` on.
+    #[inline]
+    pub fn program_every(&mut self, first: Ppn, lpn: Lpn, step: u32, count: u32) {
+        let slot = self.geometry.page_slot(first);
+        for (owner, index) in self.oob[slot..slot + count as usize].iter_mut().zip(0..) {
+            *owner = lpn.0 + index * step;
+        }
+    }
+
     /// Stores consecutive pages of one block.
     #[inline]
     pub fn program_run(&mut self, first: Ppn, lpns: &[u32]) {

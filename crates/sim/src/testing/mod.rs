@@ -140,8 +140,10 @@ impl FlashSink for CheckedFlash {
         self.store(ppn, lpn, self.version);
     }
 
-    fn program_run(&mut self, first: Ppn, lpns: &[u32], source: Source) {
-        (first.0..).zip(lpns).for_each(|(ppn, &lpn)| self.program(Ppn(ppn), Lpn(lpn), source));
+    fn program_every(&mut self, first: Ppn, lpn: Lpn, step: u32, count: u32) {
+        for index in 0..count {
+            self.program(Ppn(first.0 + index), Lpn(lpn.0 + index * step), Source::Host);
+        }
     }
 
     fn erase(&mut self, block: BlockId, _source: Source) -> u32 {
