@@ -1,4 +1,5 @@
-//! Large arrays and cache hints: the only file of the simulator with `unsafe`.
+//! Large arrays, cache hints and picking values by their bits: the only file of the simulator with
+//! `unsafe`.
 //!
 //! An FTL at memory speed waits for memory, not for arithmetic. Two hints to the machine make the
 //! difference and change no result: arrays of more than 2 MiB ask for huge pages (one TLB entry
@@ -69,9 +70,109 @@ pub fn prefetch<T>(slice: &[T], index: usize) {
     let _ = (slice, index);
 }
 
+/// Copies those of up to 64 values whose bit is set to the front of `values_out`, and their
+/// positions, counted from `first`, to the front of `positions_out`; returns how many.
+///
+/// # Panics
+/// When there are more than 64 values, or one of the outputs has room for fewer than 64.
+#[inline]
+pub fn compress(
+    bits: u64,
+    values: &[u32],
+    first: u32,
+    values_out: &mut [u32],
+    positions_out: &mut [u32],
+) -> usize {
+    assert!(values.len() <= WORD && values_out.len() >= WORD && positions_out.len() >= WORD);
+    #[cfg(target_arch = "x86_64")]
+    if values.len() == WORD && is_x86_feature_detected!("avx512f") {
+        // SAFETY: the processor has AVX-512F, and all three slices hold 64 values or more.
+        return unsafe { compress_avx512(bits, values, first, values_out, positions_out) };
+    }
+    compress_portable(bits, values, first, values_out, positions_out)
+}
+
+/// Values of a word.
+const WORD: usize = 64;
+
+/// Every value is stored and the place moves on only if its bit is set: no branch to mispredict.
+fn compress_portable(
+    bits: u64,
+    values: &[u32],
+    first: u32,
+    values_out: &mut [u32],
+    positions_out: &mut [u32],
+) -> usize {
+    let mut count = 0;
+    for (bit, &value) in values.iter().enumerate() {
+        values_out[count] = value;
+        positions_out[count] = first + bit as u32;
+        count += (bits >> bit & 1) as usize;
+    }
+    count
+}
+
+/// As [`compress`], sixteen values at a time.
+///
+/// # Safety
+/// The processor has AVX-512F, and each slice holds 64 values or more.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn compress_avx512(
+    bits: u64,
+    values: &[u32],
+    first: u32,
+    values_out: &mut [u32],
+    positions_out: &mut [u32],
+) -> usize {
+    use std::arch::x86_64::{
+        _mm512_add_epi32, _mm512_loadu_si512, _mm512_maskz_compress_epi32, _mm512_set1_epi32,
+        _mm512_setr_epi32, _mm512_storeu_si512,
+    };
+    let steps = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    let mut count = 0;
+    for lane in 0..WORD / 16 {
+        let mask = (bits >> (16 * lane)) as u16;
+        let base = first.wrapping_add(16 * lane as u32);
+        let positions = _mm512_add_epi32(_mm512_set1_epi32(base as i32), steps);
+        // SAFETY: lane < 4 and count <= 16 * lane, so that all sixteen values of each access lie
+        // inside slices of at least 64 values.
+        unsafe {
+            let lanes = _mm512_loadu_si512(values.as_ptr().add(16 * lane).cast());
+            let live = _mm512_maskz_compress_epi32(mask, lanes);
+            _mm512_storeu_si512(values_out.as_mut_ptr().add(count).cast(), live);
+            let places = _mm512_maskz_compress_epi32(mask, positions);
+            _mm512_storeu_si512(positions_out.as_mut_ptr().add(count).cast(), places);
+        }
+        count += mask.count_ones() as usize;
+    }
+    count
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_ways_to_compress_pick_the_values_whose_bits_are_set() {
+        let mut rng = crate::rng::Rng::stream(1, "compress");
+        for case in 0..2000 {
+            let values: Vec<u32> = (0..WORD).map(|_| rng.below(1 << 32) as u32).collect();
+            let rare = rng.below(1 << 32) | rng.below(1 << 32) << 32;
+            let bits = [rare, !0, 0, rare | rng.below(1 << 32) << 16][case % 4];
+            let count = if case % 5 == 0 { rng.below(64) as usize } else { WORD };
+            let bits = if count == WORD { bits } else { bits & ((1 << count) - 1) };
+            let picked: Vec<usize> = (0..count).filter(|bit| bits >> bit & 1 == 1).collect();
+            for compress in [compress, compress_portable] {
+                let (mut out, mut places) = ([0; WORD], [0; WORD]);
+                let found = compress(bits, &values[..count], 128, &mut out, &mut places);
+                assert_eq!(found, picked.len());
+                for (index, &bit) in picked.iter().enumerate() {
+                    assert_eq!((out[index], places[index]), (values[bit], 128 + bit as u32));
+                }
+            }
+        }
+    }
 
     #[test]
     fn hints_change_no_contents() {

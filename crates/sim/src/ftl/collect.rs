@@ -155,7 +155,7 @@ impl Pool {
             if is_whole && self.log.geometry.plane_count == 1 && !sink.tells_pages() {
                 sink.read_live(victim, moved, source);
             } else {
-                sink.read_pages(victim, &moving.page_indices, source);
+                sink.read_pages(victim, moving.page_indices(), source);
             }
             self.log.place(books, sink, victim, &moving, source);
         }

@@ -23,11 +23,11 @@ impl ByPlane {
     fn new(log: &Log, victim: BlockId, moving: &Moving) -> Self {
         let first_page = log.geometry.first_page(victim).0;
         let mut queues = vec![Vec::new(); log.geometry.planes_per_die as usize];
-        for (&page, &lpn) in moving.page_indices.iter().zip(&moving.lpns).rev() {
+        for (&page, &lpn) in moving.page_indices().iter().zip(moving.lpns()).rev() {
             let plane = log.geometry.plane_of(Ppn(first_page + page));
             queues[plane as usize].push((page, lpn));
         }
-        Self { queues, left: moving.lpns.len() }
+        Self { queues, left: moving.lpns().len() }
     }
 
     fn has(&self, plane: usize) -> bool {
@@ -56,7 +56,7 @@ pub(crate) fn place_inside<S: FlashSink>(
 ) {
     let may_copy = source != Source::Fold && sink.media().copyback_depth(victim) < limit;
     let mut pages = ByPlane::new(log, victim, moving);
-    let mut run = Moving::default();
+    let (mut page_indices, mut lpns) = (Vec::new(), Vec::new());
     while pages.left > 0 {
         let first = pages.queues.iter().position(|queue| !queue.is_empty());
         let (_, lpn) = first.and_then(|plane| pages.queues[plane].last()).expect("pages are left");
@@ -67,8 +67,8 @@ pub(crate) fn place_inside<S: FlashSink>(
         let frontier = log.frontiers[stream];
         let plane_at = |ppn: u32| log.geometry.plane_of(Ppn(ppn)) as usize;
         let is_inside = may_copy && pages.has(plane_at(frontier.next));
-        run.page_indices.clear();
-        run.lpns.clear();
+        page_indices.clear();
+        lpns.clear();
         let mut next = frontier.next;
         while next < frontier.limit && pages.left > 0 {
             let plane = plane_at(next);
@@ -77,22 +77,22 @@ pub(crate) fn place_inside<S: FlashSink>(
                 break;
             }
             let (page, lpn) = pages.take(fits.then_some(plane));
-            run.page_indices.push(page);
-            run.lpns.push(lpn);
+            page_indices.push(page);
+            lpns.push(lpn);
             next += 1;
         }
         log.frontiers[stream].next = next;
-        books.map.rebind_run(&run.lpns, Ppn(frontier.next));
+        books.map.rebind_run(&lpns, Ppn(frontier.next));
         if is_inside {
-            books.counters.copyback_pages += u64::from(run.len());
+            books.counters.copyback_pages += lpns.len() as u64;
         } else {
-            sink.read_pages(victim, &run.page_indices, source);
+            sink.read_pages(victim, &page_indices, source);
         }
         sink.move_run(&MoveRun {
             victim,
-            page_indices: &run.page_indices,
+            page_indices: &page_indices,
             first: Ppn(frontier.next),
-            lpns: &run.lpns,
+            lpns: &lpns,
             source,
             way: if is_inside { MoveWay::Inside } else { MoveWay::Bus },
         });

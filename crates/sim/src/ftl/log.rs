@@ -326,8 +326,8 @@ impl Log {
     ) {
         // Where neighbours may go to different blocks, each is a run of its own.
         let longest = if self.placement.splits(source) { 1 } else { usize::MAX };
-        let mut pages = &moving.page_indices[..];
-        let mut lpns = &moving.lpns[..];
+        let mut pages = moving.page_indices();
+        let mut lpns = moving.lpns();
         while let Some(&lpn) = lpns.first() {
             let stream = self.placement.stream(Lpn(lpn), source);
             self.make_ready(books, sink, stream, source);

@@ -9,7 +9,7 @@
 //! them before the block is closed.
 
 use crate::geometry::{Geometry, UNMAPPED};
-use crate::memory::{huge_vec, prefetch};
+use crate::memory::{compress, huge_vec, prefetch};
 use crate::units::{BlockId, Lpn, Ppn};
 
 /// See the module.
@@ -24,13 +24,25 @@ pub(crate) struct Map {
 /// Live pages on their way out of a block: their indices in it, and their logical pages.
 #[derive(Default)]
 pub(crate) struct Moving {
-    pub(crate) page_indices: Vec<u32>,
-    pub(crate) lpns: Vec<u32>,
+    page_indices: Vec<u32>,
+    lpns: Vec<u32>,
+    /// How many there are; what lies behind is left from other blocks.
+    count: usize,
 }
 
 impl Moving {
     pub(crate) fn len(&self) -> u32 {
-        self.lpns.len() as u32
+        self.count as u32
+    }
+
+    /// Where they were in their block.
+    pub(crate) fn page_indices(&self) -> &[u32] {
+        &self.page_indices[..self.count]
+    }
+
+    /// Whose data they hold.
+    pub(crate) fn lpns(&self) -> &[u32] {
+        &self.lpns[..self.count]
     }
 }
 
@@ -204,35 +216,39 @@ impl Map {
         oob: &[u32],
         moving: &mut Moving,
     ) -> u32 {
-        let block_pages = self.geometry.pages_per_block as usize;
-        moving.page_indices.resize(block_pages, 0);
-        moving.lpns.resize(block_pages, 0);
-        let (indices, lpns) = (&mut moving.page_indices[..], &mut moving.lpns[..]);
-        let limit = block_pages.min(count as usize);
+        // Whole words are stored and the place moves on by their live pages: room for one more.
+        let room = oob.len() + 64;
+        if moving.lpns.len() < room {
+            moving.lpns.resize(room, 0);
+            moving.page_indices.resize(room, 0);
+        }
+        let mut left = count;
         let mut taken = 0;
         let mut next = 64 * self.words_per_block() as u32;
         for word in first as usize / 64..self.words_per_block() {
-            let live = self.live_word(block, word);
-            let owners = &oob[64 * word..oob.len().min(64 * word + 64)];
-            let mut rest = live;
-            while rest != 0 && taken < limit {
-                let bit = rest.trailing_zeros();
-                rest &= rest - 1;
-                let lpn = owners[bit as usize];
-                prefetch(&self.l2p, lpn as usize);
-                indices[taken] = 64 * word as u32 + bit;
-                lpns[taken] = lpn;
-                taken += 1;
+            let mut live = self.live_word(block, word);
+            let mut rest = 0;
+            if live.count_ones() > left {
+                rest = live;
+                (0..left).for_each(|_| rest &= rest - 1);
+                live &= !rest;
             }
+            let owners = &oob[64 * word..oob.len().min(64 * word + 64)];
+            let (lpns, indices) = (&mut moving.lpns[taken..], &mut moving.page_indices[taken..]);
+            let found = compress(live, owners, 64 * word as u32, lpns, indices);
+            for &lpn in &lpns[..found] {
+                prefetch(&self.l2p, lpn as usize);
+            }
+            taken += found;
+            left -= found as u32;
             let shift = self.shift(block);
-            *self.word_mut(block, word).0 &= !((live & !rest) << shift);
+            *self.word_mut(block, word).0 &= !(live << shift);
             if rest != 0 {
                 next = 64 * word as u32 + rest.trailing_zeros();
                 break;
             }
         }
-        moving.page_indices.truncate(taken);
-        moving.lpns.truncate(taken);
+        moving.count = taken;
         self.live_counts[block.0 as usize] -= taken as u16;
         next
     }
@@ -339,7 +355,7 @@ mod tests {
             assert_eq!(moving.len(), pages_per_block / 2);
             assert_eq!(half, pages_per_block / 2, "{pages_per_block} pages");
             map.take_live(BlockId(4), half, u32::MAX, &owners, &mut moving);
-            assert!(moving.page_indices.iter().copied().eq(half..pages_per_block));
+            assert!(moving.page_indices().iter().copied().eq(half..pages_per_block));
             let last = Ppn(geometry.first_page(BlockId(5)).0 + pages_per_block - 1);
             assert_eq!(map.kill(last), (BlockId(5), pages_per_block as u16 - 1));
             for block in 0..9 {
