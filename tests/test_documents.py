@@ -254,3 +254,13 @@ def test_a_field_without_a_description_is_found() -> None:
 
     with pytest.raises(KeyError, match="whole"):
         described(Silent)
+
+
+def test_a_damaged_result_file_is_refused_by_the_command_with_the_key(cli, folder) -> None:
+    changed = put(DOCUMENTS["result"], ("metrics", "wear", "mean"), "much")
+    changed["digest"] = digest(changed)
+    (folder / "a.json").write_text(json.dumps(changed), encoding="utf-8")
+    done = cli("verify", "a.json")
+    assert done.returncode == 2
+    assert 'metrics.wear.mean: `"much"` is not valid; accepted: a number' in done.stderr
+    assert "Traceback" not in done.stderr

@@ -36,7 +36,7 @@ from opennandlab.documents.result import (
     RunFacts,
     Tool,
 )
-from opennandlab.errors import DocumentError, ResultError
+from opennandlab.errors import DocumentError, InternalError, ResultError
 from opennandlab.files import check_writable, read_bytes, write_atomically
 
 if TYPE_CHECKING:
@@ -332,7 +332,13 @@ def assemble(  # noqa: PLR0913 (sections of a document, by name)
     warnings = [*content.warnings]
     warnings += [text for text in cautions(content) if text not in warnings]
     content = structs.replace(content, warnings=warnings)
-    return Result(structs.replace(content, digest=digest(declared.to_json(content))))
+    document = declared.to_json(content)
+    document["digest"] = digest(document)
+    try:
+        # As a reader of the file would get it: nothing is written that could not be read.
+        return Result(declared.from_json(document))
+    except DocumentError as error:
+        raise InternalError(f"the result is not as declared: {error}") from error
 
 
 def model_version() -> int:
