@@ -171,6 +171,27 @@ fn timed_in_gc(bencher: Bencher, (channels, dies_per_channel): (u64, u64)) {
     bencher.counter(ItemsCount::new(flash_ops)).bench_local(|| run(&mut drive, &workload));
 }
 
+/// I/O per second at queue depth 32 through everything that stands between host and flash: link,
+/// cores, a write cache; half reads.
+#[divan::bench(sample_count = 5, sample_size = 1)]
+fn timed_through_the_host_path(bencher: Bencher) {
+    let mut shape = device(8 << 20, 8, 1);
+    shape["ftl"]["over_provisioning_pct"] = json!(3.0);
+    shape["host"] = json!({"link": "pcie3x4", "command_cost_us": 1, "cores": 4,
+                           "write_cache": {"pages": 256, "policy": "lru"}});
+    let ios: u64 = 1_000_000;
+    let workload = json!({"name": "timed", "pattern": "random", "read_pct": 50,
+                          "queue_depth": 32, "total": {"ios": ios}});
+    bencher
+        .counter(ItemsCount::new(ios))
+        .with_inputs(|| {
+            let mut drive = simulation(&shape);
+            run(&mut drive, &fill());
+            drive
+        })
+        .bench_local_values(|mut drive| run(&mut drive, &workload));
+}
+
 /// A device of 8 channels x 4 dies on the full back end: host reads before writes before
 /// collection, out of order across dies.
 fn full(pages: u64) -> Value {
@@ -202,6 +223,23 @@ fn full_without_gc(bencher: Bencher, read_pct: u64) {
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn full_in_gc(bencher: Bencher) {
     let mut drive = simulation(&full(8 << 20));
+    run(&mut drive, &fill());
+    run(&mut drive, &random_writes(12 << 20));
+    let workload = json!({"name": "timed", "pattern": "random", "queue_depth": 256,
+                          "total": {"ios": 1_000_000}});
+    let flash_ops = run(&mut drive, &workload);
+    bencher.counter(ItemsCount::new(flash_ops)).bench_local(|| run(&mut drive, &workload));
+}
+
+/// The same with pages written to the least busy die, and with collections in steps.
+#[divan::bench(args = ["dynamic", "steps"], sample_count = 5, sample_size = 1)]
+fn full_in_gc_with(bencher: Bencher, option: &str) {
+    let mut shape = full(8 << 20);
+    match option {
+        "dynamic" => shape["ftl"]["allocation"] = json!("dynamic"),
+        _ => shape["ftl"]["collection"] = json!({"kind": "steps"}),
+    }
+    let mut drive = simulation(&shape);
     run(&mut drive, &fill());
     run(&mut drive, &random_writes(12 << 20));
     let workload = json!({"name": "timed", "pattern": "random", "queue_depth": 256,

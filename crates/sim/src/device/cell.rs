@@ -1,5 +1,5 @@
-//! One stimulus on the drive as it is, or a time without any: the runner of a cell, in slices like a
-//! run.
+//! One stimulus on the drive as it is, or a time without any: the runner of a cell, in slices like
+//! a run.
 //!
 //! A cell begins and ends with an idle drive. When its limit is reached no command is issued any
 //! more, and those under way are carried out but not counted. Nothing here looks at every page or

@@ -2,8 +2,8 @@
 //!
 //! | meter | of | ends |
 //! |---|---|---|
-//! | [`StageMeter`] | a stage of a run | when as much was issued as its limit says, or WAF is steady |
-//! | [`CellMeter`] | a cell | when as much completed, or without a clock was issued |
+//! | [`StageMeter`] | a stage of a run | when its limit was issued, or WAF is steady |
+//! | [`CellMeter`] | a cell | when its limit completed; without a clock, was issued |
 //! | `Idle` | a time without commands | by itself |
 //!
 //! Meters look at commands and completions only, never at slices.

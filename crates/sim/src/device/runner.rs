@@ -178,7 +178,7 @@ impl Hosts {
         self.meter.note(drive, Some(stage));
     }
 
-    /// The next command of an open loop has arrived, a pause is over, or the time of an absent host.
+    /// The next command of an open loop has arrived, or a pause is over, or an idle time.
     fn arrived(&mut self, drive: &mut Drive, stage: &mut TimedStage, tenant: usize) {
         let Some(feed) = self.feeds.get_mut(tenant) else { return };
         match feed.arriving.take() {

@@ -25,10 +25,12 @@ impl Full {
         let die = &self.dies[index as usize];
         let array_is_free = matches!(die.array, Array::Free);
         let output_is_free = die.output.is_none();
-        let reads_ok =
-            array_is_free && die.input.is_none() && (output_is_free || self.reads_in_cache);
+        let reads_ok = array_is_free
+            && die.input.is_none()
+            && (output_is_free || self.mechanisms.reads_in_cache);
         if let Some(suspended) = &die.suspended {
-            let limit = self.suspend.as_ref().map_or(0, |suspend| suspend.reads_per_suspend_max);
+            let limit =
+                self.mechanisms.suspend.as_ref().map_or(0, |suspend| suspend.reads_per_suspend_max);
             let is_waiting = !die.queues[Class::HostRead as usize].is_empty();
             return (reads_ok && is_waiting && suspended.reads < limit).then_some(Class::HostRead);
         }
@@ -36,7 +38,7 @@ impl Full {
             if transaction.kind == OpKind::Program);
         let loads_ok = die.input.is_none()
             && output_is_free
-            && (array_is_free || self.programs_in_cache && is_programming);
+            && (array_is_free || self.mechanisms.programs_in_cache && is_programming);
         if !(reads_ok || loads_ok) {
             return None;
         }
@@ -53,7 +55,7 @@ impl Full {
     fn next_class(&self, index: u32, now: Ns) -> Option<Class> {
         let die = &self.dies[index as usize];
         let waiting = |class: Class| die.queues[class as usize].front();
-        let (write_starvation, gc_starvation) = match self.order {
+        let (write_starvation, gc_starvation) = match self.mechanisms.order {
             Order::PerDie => return waiting(Class::HostWrite).map(|_| Class::HostWrite),
             Order::WholeDrive => {
                 let is_first = self.arrivals.front() == Some(&index);
@@ -100,7 +102,8 @@ impl Full {
         let reads = &self.dies[index as usize].queues[Class::HostRead as usize];
         let is_read = reads.iter().any(|read| self.geometry.block_of(read.op.first()) == block);
         // In one queue, programs that come after the erase count as pending too.
-        let is_written = self.splits_collection && self.blocks[block.0 as usize].pending > 0;
+        let is_written =
+            self.mechanisms.splits_collection && self.blocks[block.0 as usize].pending > 0;
         !is_read && !is_written
     }
 }

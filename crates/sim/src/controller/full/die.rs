@@ -58,11 +58,7 @@ pub(super) struct Transaction {
     pub(super) is_slc: bool,
     pub(super) page_type: u8,
     pub(super) cycles: u32,
-    pub(super) retries: u32,
-    pub(super) soft_reads: u32,
-    pub(super) attempts: u32,
-    /// Transfers of reads after the first of each page.
-    pub(super) crossings: u32,
+    pub(super) rereads: Rereads,
     /// Slots that cross the bus.
     pub(super) slots: u32,
     /// Page index after the last one programmed.
@@ -73,7 +69,25 @@ pub(super) struct Transaction {
     pub(super) ops: Vec<Queued>,
     pub(super) is_sensed: bool,
     pub(super) suspend_count: u32,
+    pub(super) spent: Spent,
+}
+
+/// What a read needs beyond its first sense.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rereads {
+    pub(super) retries: u32,
+    pub(super) soft_reads: u32,
+    /// Decodings that failed.
+    pub(super) attempts: u32,
+    /// Transfers after the first of each page.
+    pub(super) crossings: u32,
+}
+
+/// What a transaction spends its time on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Spent {
     pub(super) started: Ns,
+    /// The die's busy times then, when observed.
     pub(super) busy_at_start: BusyTimes,
     pub(super) array_from: Ns,
     pub(super) array_time: Ns,
@@ -91,23 +105,14 @@ impl Default for Transaction {
             is_slc: false,
             page_type: 0,
             cycles: 0,
-            retries: 0,
-            soft_reads: 0,
-            attempts: 0,
-            crossings: 0,
+            rereads: Rereads::default(),
             slots: 0,
             programmed_limit: 0,
             settled: 0,
             ops: Vec::new(),
             is_sensed: false,
             suspend_count: 0,
-            started: Ns(0),
-            busy_at_start: BusyTimes::default(),
-            array_from: Ns(0),
-            array_time: Ns(0),
-            retry_time: Ns(0),
-            bus_wait: Ns(0),
-            bus_time: Ns(0),
+            spent: Spent::default(),
         }
     }
 }
@@ -136,16 +141,16 @@ impl Transaction {
 
     /// What one of its operations spent its time on, until now.
     pub(super) fn parts(&self, queued: &Queued, now: Ns) -> Parts {
-        let mut parts = waiting_parts(queued, &self.busy_at_start, self.started);
-        parts.add(Part::BusWait, self.bus_wait);
-        parts.add(Part::Bus, self.bus_time);
-        parts.add(Part::Retry, self.retry_time);
+        let mut parts = waiting_parts(queued, &self.spent.busy_at_start, self.spent.started);
+        parts.add(Part::BusWait, self.spent.bus_wait);
+        parts.add(Part::Bus, self.spent.bus_time);
+        parts.add(Part::Retry, self.spent.retry_time);
         let array = match self.kind {
             OpKind::Read => Part::Sense,
             OpKind::Erase => Part::Erase,
             OpKind::Program | OpKind::Copyback => Part::Program,
         };
-        parts.add(array, self.array_time - self.retry_time);
+        parts.add(array, self.spent.array_time - self.spent.retry_time);
         // What is left of the span was spent suspended, or waiting for the register or the array.
         let left = Ns((now - queued.since).0.saturating_sub(parts.total().0));
         let rest = match self.kind {

@@ -102,20 +102,32 @@ pub struct Setup<'a> {
     pub seed: u64,
 }
 
-/// See the module.
-#[allow(clippy::struct_excessive_bools)] // Mechanisms that are on or off, each by itself.
-#[allow(clippy::vec_box)] // Transactions move as pointers between dies and the pool.
-pub struct Full {
-    geometry: Geometry,
-    times: PhaseTimes,
-    units: Units,
+/// Mechanisms that are on or off, each by itself.
+struct Mechanisms {
     order: Order,
     suspend: Option<SuspendConfig>,
+    /// What must be left of an operation that is worth suspending.
     suspend_min: Ns,
     reads_in_cache: bool,
     programs_in_cache: bool,
     /// Whether collection has a queue of its own: only when it works in steps.
     splits_collection: bool,
+}
+
+/// Operations that are done and wait to be told; when observed, with what they spent their time on.
+#[derive(Default)]
+struct Done {
+    ops: VecDeque<FlashOp>,
+    parts: VecDeque<Parts>,
+}
+
+/// See the module.
+#[allow(clippy::vec_box)] // Transactions move as pointers between dies and the pool.
+pub struct Full {
+    geometry: Geometry,
+    times: PhaseTimes,
+    units: Units,
+    mechanisms: Mechanisms,
     dies: Vec<Die>,
     channels: Vec<Channel>,
     blocks: Vec<Progress>,
@@ -124,10 +136,8 @@ pub struct Full {
     /// Dies in the order of arrival of their operations, under [`Order::WholeDrive`].
     arrivals: VecDeque<u32>,
     pending: u64,
-    /// Operations that are done and wait to be told; when observed, with what they spent their time
-    /// on.
-    completed: VecDeque<FlashOp>,
-    completed_parts: VecDeque<Parts>,
+    done: Done,
+    /// What the operation told last spent its time on, when observed.
     parts: Parts,
     /// Room for transactions to come: they are allocated once and move as pointers.
     spare: Vec<Box<Transaction>>,
@@ -178,12 +188,14 @@ impl Full {
             geometry,
             times,
             units,
-            order,
-            suspend: controller.suspend.clone(),
-            suspend_min,
-            reads_in_cache: cache.read,
-            programs_in_cache: cache.program,
-            splits_collection,
+            mechanisms: Mechanisms {
+                order,
+                suspend: controller.suspend.clone(),
+                suspend_min,
+                reads_in_cache: cache.read,
+                programs_in_cache: cache.program,
+                splits_collection,
+            },
             dies: (0..geometry.die_count)
                 .map(|die| Die::on(die % geometry.channel_count))
                 .collect(),
@@ -192,8 +204,7 @@ impl Full {
             held: Vec::new(),
             arrivals: VecDeque::new(),
             pending: 0,
-            completed: VecDeque::new(),
-            completed_parts: VecDeque::new(),
+            done: Done::default(),
             parts: Parts::default(),
             spare: Vec::new(),
             is_observed: false,
@@ -237,7 +248,7 @@ impl Full {
     /// Whether operations of a collection wait on a die.
     pub fn collection_waits(&self, die: DieId) -> bool {
         let die = &self.dies[die.0 as usize];
-        if matches!(self.order, Order::Priority { .. }) {
+        if matches!(self.mechanisms.order, Order::Priority { .. }) {
             return !die.queues[Class::Collect as usize].is_empty();
         }
         // One queue for all classes.
@@ -261,9 +272,9 @@ impl Full {
     /// The next operation that is done; [`Full::parts`] are its parts then.
     #[inline]
     pub fn take_completed(&mut self) -> Option<FlashOp> {
-        let op = self.completed.pop_front()?;
+        let op = self.done.ops.pop_front()?;
         if self.is_observed {
-            self.parts = self.completed_parts.pop_front().unwrap_or_default();
+            self.parts = self.done.parts.pop_front().unwrap_or_default();
         }
         Some(op)
     }
@@ -292,10 +303,13 @@ impl Full {
         state.waiting += op.count();
         state.moves_waiting += u32::from(!is_host(op.source()));
         state.queues[class as usize].push_back(Queued { op, detail, since: now, busy });
-        if matches!(self.order, Order::WholeDrive) {
+        if matches!(self.mechanisms.order, Order::WholeDrive) {
             self.arrivals.push_back(die.0);
         }
-        if class == Class::HostRead && self.suspend.is_some() && self.is_programmed(op, detail) {
+        if class == Class::HostRead
+            && self.mechanisms.suspend.is_some()
+            && self.is_programmed(op, detail)
+        {
             self.consider_suspending(engine, die.0);
         }
         if self.geometry.plane_count == 1 {
@@ -323,7 +337,7 @@ impl Full {
 
     #[inline]
     fn class_of(&self, op: FlashOp) -> Class {
-        if !matches!(self.order, Order::Priority { .. }) {
+        if !matches!(self.mechanisms.order, Order::Priority { .. }) {
             return Class::HostWrite;
         }
         match op.kind() {
@@ -331,7 +345,7 @@ impl Full {
             OpKind::Program | OpKind::Copyback if self.follows(op) => {
                 self.blocks[self.geometry.block_of(op.first()).0 as usize].class
             }
-            _ if is_host(op.source()) || !self.splits_collection => Class::HostWrite,
+            _ if is_host(op.source()) || !self.mechanisms.splits_collection => Class::HostWrite,
             _ => Class::Collect,
         }
     }

@@ -39,12 +39,13 @@ impl Full {
         let time = match transaction.kind {
             OpKind::Read => {
                 let sense = self.times.sense(block, is_slc, page_type);
-                let soft = (sense + self.times.soft_setup).0 * u64::from(transaction.soft_reads);
+                let soft =
+                    (sense + self.times.soft_setup).0 * u64::from(transaction.rereads.soft_reads);
                 // The die keeps its levels until the decoder has answered.
-                let decode = self.times.decode.0 * u64::from(transaction.attempts);
-                let retries = self.times.retry(sense).0 * u64::from(transaction.retries);
-                transaction.retry_time = Ns(retries + soft + decode);
-                sense + transaction.retry_time
+                let decode = self.times.decode.0 * u64::from(transaction.rereads.attempts);
+                let retries = self.times.retry(sense).0 * u64::from(transaction.rereads.retries);
+                transaction.spent.retry_time = Ns(retries + soft + decode);
+                sense + transaction.spent.retry_time
             }
             OpKind::Program => self.times.program(block, is_slc, page_type, transaction.cycles),
             OpKind::Erase => self.times.erase(block, is_slc, transaction.cycles),
@@ -53,8 +54,8 @@ impl Full {
                     + self.times.program(block, is_slc, page_type, transaction.cycles)
             }
         };
-        transaction.array_time = time;
-        let started = transaction.started;
+        transaction.spent.array_time = time;
+        let started = transaction.spent.started;
         self.run_array(engine, index, transaction, time);
         self.suspend_for_waiting(engine, index, started);
     }
@@ -66,7 +67,7 @@ impl Full {
         mut transaction: Box<Transaction>,
         time: Ns,
     ) {
-        transaction.array_from = engine.now();
+        transaction.spent.array_from = engine.now();
         let die = &mut self.dies[index as usize];
         die.working = die.working + time;
         die.array_until = engine.now() + time;
@@ -102,8 +103,8 @@ impl Full {
             Use::In => die.input.as_mut().expect("data went in for a program"),
             Use::Out => die.output.as_mut().expect("data came out of a read"),
         };
-        transaction.bus_wait = transaction.bus_wait + (done.started - done.asked);
-        transaction.bus_time = transaction.bus_time + done.time;
+        transaction.spent.bus_wait = transaction.spent.bus_wait + (done.started - done.asked);
+        transaction.spent.bus_time = transaction.spent.bus_time + done.time;
         if let Some(timeline) = &mut self.timeline {
             timeline.span(Lane::Channel(channel), transaction.name(), done.started, now);
         }
@@ -143,7 +144,7 @@ impl Full {
                     return;
                 }
                 if let Some(timeline) = &mut self.timeline {
-                    let (name, from) = (transaction.name(), transaction.array_from);
+                    let (name, from) = (transaction.name(), transaction.spent.array_from);
                     timeline.span(Lane::Die(index), name, from, now);
                 }
                 if transaction.kind == OpKind::Read {
@@ -166,7 +167,7 @@ impl Full {
         }
         match std::mem::take(&mut die.array) {
             Array::Busy(transaction) if transaction.is_sensed => {
-                let crossings = transaction.slots + transaction.crossings;
+                let crossings = transaction.slots + transaction.rereads.crossings;
                 let time = Ns(self.times.slot.0 * u64::from(crossings));
                 die.output = Some(transaction);
                 self.ask_channel(engine, index, Use::Out, time);
@@ -201,9 +202,9 @@ impl Full {
                 let is_awaited = queued.op.command() != NO_COMMAND;
                 let parts =
                     if is_awaited { transaction.parts(&queued, now) } else { Parts::default() };
-                self.completed_parts.push_back(parts);
+                self.done.parts.push_back(parts);
             }
-            self.completed.push_back(queued.op);
+            self.done.ops.push_back(queued.op);
         }
         transaction.ops = ops;
         self.spare.push(transaction);
@@ -215,8 +216,8 @@ impl Full {
         if self.is_observed {
             let die = &mut self.dies[index as usize];
             die.settle(now);
-            self.completed_parts.push_back(die::waiting_parts(queued, &die.busy, now));
+            self.done.parts.push_back(die::waiting_parts(queued, &die.busy, now));
         }
-        self.completed.push_back(queued.op);
+        self.done.ops.push_back(queued.op);
     }
 }

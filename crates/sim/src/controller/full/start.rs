@@ -4,7 +4,7 @@
 //! side; programs join as far as pages of the row, or of the program unit, are at hand.
 
 use super::bus::Use;
-use super::die::{Class, Queued, Transaction};
+use super::die::{Class, Queued, Rereads, Transaction};
 use super::{is_host, Full, Order};
 use crate::controller::{Detail, FlashOp, OpKind};
 use crate::engine::Engine;
@@ -35,7 +35,7 @@ impl Full {
 
     /// Removes the head of a queue.
     fn pop(&mut self, index: u32, class: Class) -> Queued {
-        if matches!(self.order, Order::WholeDrive) {
+        if matches!(self.mechanisms.order, Order::WholeDrive) {
             self.arrivals.pop_front();
         }
         let die = &mut self.dies[index as usize];
@@ -55,20 +55,20 @@ impl Full {
         transaction.is_slc = op.is_slc();
         transaction.page_type = op.page_type();
         transaction.cycles = detail.erase_count;
-        transaction.retries = u32::from(detail.retries);
-        transaction.soft_reads = u32::from(detail.soft_reads);
-        transaction.attempts = u32::from(detail.attempts);
-        transaction.crossings = transaction.retries + transaction.soft_reads;
+        let (retries, soft_reads) = (u32::from(detail.retries), u32::from(detail.soft_reads));
+        let attempts = u32::from(detail.attempts);
+        transaction.rereads =
+            Rereads { retries, soft_reads, attempts, crossings: retries + soft_reads };
         transaction.slots = 1;
         transaction.settled = 0;
         transaction.is_sensed = false;
         transaction.suspend_count = 0;
-        transaction.started = now;
-        transaction.retry_time = Ns(0);
-        transaction.bus_wait = Ns(0);
-        transaction.bus_time = Ns(0);
+        transaction.spent.started = now;
+        transaction.spent.retry_time = Ns(0);
+        transaction.spent.bus_wait = Ns(0);
+        transaction.spent.bus_time = Ns(0);
         if self.is_observed {
-            transaction.busy_at_start = self.dies[index as usize].busy;
+            transaction.spent.busy_at_start = self.dies[index as usize].busy;
         }
         transaction
     }
@@ -111,22 +111,26 @@ impl Full {
                     && self.geometry.block_of(next.first()).0 == transaction.block
                     && row(next) == row(head.op)
                     && self.is_programmed(next, detail)
-                    && matches!(self.order, Order::PerDie | Order::Priority { .. });
+                    && matches!(self.mechanisms.order, Order::PerDie | Order::Priority { .. });
                 if !joins {
                     break;
                 }
                 let queued = self.pop(index, class);
                 transaction.slots += 1;
-                transaction.retries = transaction.retries.max(u32::from(detail.retries));
-                transaction.soft_reads = transaction.soft_reads.max(u32::from(detail.soft_reads));
-                transaction.attempts = transaction.attempts.max(u32::from(detail.attempts));
+                transaction.rereads.retries =
+                    transaction.rereads.retries.max(u32::from(detail.retries));
+                transaction.rereads.soft_reads =
+                    transaction.rereads.soft_reads.max(u32::from(detail.soft_reads));
+                transaction.rereads.attempts =
+                    transaction.rereads.attempts.max(u32::from(detail.attempts));
                 // Planes are sensed together, but each transfers what it needs.
-                transaction.crossings += u32::from(detail.retries) + u32::from(detail.soft_reads);
+                transaction.rereads.crossings +=
+                    u32::from(detail.retries) + u32::from(detail.soft_reads);
                 transaction.ops.push(queued);
             }
         }
         self.tally.multi_plane_ops += u64::from(transaction.slots > 1);
-        self.tally.retry_steps += u64::from(transaction.retries);
+        self.tally.retry_steps += u64::from(transaction.rereads.retries);
         self.start_array_command(engine, index, transaction);
     }
 
@@ -225,7 +229,7 @@ impl Full {
     /// Whether the next program of a queue goes on where the last page ended.
     fn goes_on(&self, index: u32, class: Class, block: u32, at: u32, is_slc: bool) -> bool {
         let queue = &self.dies[index as usize].queues[class as usize];
-        let in_turn = match self.order {
+        let in_turn = match self.mechanisms.order {
             Order::WholeDrive => self.arrivals.front() == Some(&index),
             Order::PerDie | Order::Priority { .. } => true,
         };

@@ -17,7 +17,7 @@ impl Full {
     /// Interrupts a program or an erase that begins, for a host read that came while its data or
     /// its command crossed the bus. Reads that it went before are left to wait.
     pub(super) fn suspend_for_waiting(&mut self, engine: &mut Engine, index: u32, started: Ns) {
-        if self.suspend.is_none() {
+        if self.mechanisms.suspend.is_none() {
             return;
         }
         let waiting = self.dies[index as usize].queues[Class::HostRead as usize].front();
@@ -32,7 +32,7 @@ impl Full {
     /// Interrupts a program or an erase for the host read that came.
     pub(super) fn consider_suspending(&mut self, engine: &mut Engine, index: u32) {
         let now = engine.now();
-        let Some(config) = &self.suspend else { return };
+        let Some(config) = &self.mechanisms.suspend else { return };
         let die = &mut self.dies[index as usize];
         let Array::Busy(transaction) = &die.array else { return };
         let is_allowed = match transaction.kind {
@@ -40,7 +40,7 @@ impl Full {
             OpKind::Erase => config.erase,
             OpKind::Read | OpKind::Copyback => false,
         };
-        let is_worth = die.array_until.0.saturating_sub(now.0) > self.suspend_min.0
+        let is_worth = die.array_until.0.saturating_sub(now.0) > self.mechanisms.suspend_min.0
             && die.array_until.0 != u64::MAX;
         if !is_allowed
             || !is_worth
@@ -59,7 +59,7 @@ impl Full {
         }
         let Array::Busy(mut transaction) = std::mem::take(&mut die.array) else { return };
         if let Some(timeline) = &mut self.timeline {
-            timeline.span(Lane::Die(index), transaction.name(), transaction.array_from, now);
+            timeline.span(Lane::Die(index), transaction.name(), transaction.spent.array_from, now);
         }
         transaction.suspend_count += 1;
         self.tally.suspensions += 1;
@@ -71,7 +71,7 @@ impl Full {
 
     /// Lets a suspended operation go on, when nothing else can start; false if there is none.
     pub(super) fn resume(&mut self, engine: &mut Engine, index: u32) -> bool {
-        let Some(config) = &self.suspend else { return false };
+        let Some(config) = &self.mechanisms.suspend else { return false };
         let resume = Ns::from_us(config.resume_us);
         let die = &mut self.dies[index as usize];
         if !matches!(die.array, Array::Free) || die.output.is_some() {
