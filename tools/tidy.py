@@ -32,13 +32,9 @@ CRATE_IMPORTS = {"ecc": set(), "sim": {"ecc"}, "nbd": {"sim"}, "py": {"sim", "ec
 
 # Imports that close a circle of files, and why it is not undone yet: importer -> imported.
 CIRCLES: dict[tuple[str, str], str] = {
-    ("crates/sim/src/device/backend.rs", "crates/sim/src/device/drive.rs"): (
-        "`Observation` is to be a file of its own"
-    ),
     ("crates/sim/src/ftl/options.rs", "crates/sim/src/ftl/config.rs"): (
         "the checks of the options are to stand with the section"
     ),
-    ("crates/sim/src/host/protocol.rs", "crates/sim/src/host/link.rs"): "`Interface` is to move",
 }
 
 # The rooms of the Python package, lowest first. A room imports only rooms that stand before it.
