@@ -147,6 +147,7 @@ pub(crate) fn page_code(py: Python<'_>, device: &str) -> PyResult<String> {
 /// Failure probability of a codeword and data errors per bit at error rates, by the device's table
 /// and with as many reads as its controller makes at most.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // a list of Python has no slice to borrow
 pub(crate) fn codeword_failures(
     py: Python<'_>,
     device: &str,

@@ -2,7 +2,9 @@
 //!
 //! Every edge's row is compared with the number of rows once, in [`Linked::new`]; neither the rows
 //! nor the edges can change their number afterwards, so the accesses by edge are sound. The check
-//! per access that this saves was one of nine instructions of a min-sum edge.
+//! per access that this saves was one of nine instructions of a min-sum edge. Layered min-sum of
+//! `nand-4k-r090` in 8 bits was 3 % slower with the checks (best of 28 rounds each, in turns, on a
+//! busy machine: at the edge of what could be measured there).
 
 use super::{Bytes, Row, LANES};
 
