@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import resource
 import subprocess
 import threading
@@ -365,6 +366,36 @@ def test_memory_that_is_not_granted_is_an_error_not_an_abort(
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limits)
     assert onl.benchmark(small, short).passed
+
+
+def test_a_drive_that_was_pickled_goes_on_as_itself(small: Any, short: Any, tmp_path: Path) -> None:
+    """Pools of processes send drives: it could not be pickled at all."""
+
+    def sent(drive: onl.Simulation) -> onl.Simulation:
+        again: onl.Simulation = pickle.loads(pickle.dumps(drive))  # noqa: S301 (made here)
+        return again
+
+    drive = onl.Simulation(small, seed=7)
+    copies = [sent(drive)]
+    drive.precondition([{"kind": "sequential_fill"}])
+    copies[0].precondition([{"kind": "sequential_fill"}])
+    copies.append(sent(drive))
+    drive.save(tmp_path / "drive.onl")
+    work = {**short, "precondition": [], "total": {"ios": 2000}}
+    expected = drive.run(work)
+    for copy in copies:
+        assert copy.run(work).digest == expected.digest
+    loaded = onl.Simulation.load(tmp_path / "drive.onl", seed=7)
+    assert sent(loaded).run(work).digest == loaded.run(work).digest
+
+
+def test_a_drive_that_counts_reads_cannot_be_pickled(small: Any, short: Any) -> None:
+    small["nand"]["stress"] = {"count_reads": True}
+    drive = onl.Simulation(small)
+    assert pickle.loads(pickle.dumps(drive)).device == drive.device  # noqa: S301 (made here)
+    drive.run({**short, "total": {"ios": 10}})
+    with pytest.raises(pickle.PicklingError, match="count_reads"):
+        pickle.dumps(drive)
 
 
 @pytest.mark.parametrize("target", ["any", "mapped"])

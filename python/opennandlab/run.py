@@ -11,6 +11,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import PicklingError
 from typing import Any
 
 from msgspec import structs
@@ -100,6 +101,25 @@ class Simulation:
         self._history = History(names=[name], is_filled=True)
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the drive as it stands: what the copy gives is what this one would have given.
+
+        Raises:
+            BusyError: while a run is under way.
+            PicklingError: for a drive that counts the reads of its blocks, once it was run: no
+                checkpoint holds them.
+        """
+        history = self._history
+        if not history.names:
+            return Simulation, (self.device, self.seed)
+        with self._exclusive:
+            if not history.jobs:
+                return _of_image, (self._core.image(), self.device, self.seed, history)
+            if (self.device.to_dict()["nand"].get("stress") or {}).get("count_reads"):
+                message = "a drive with nand.stress.count_reads keeps counts that no checkpoint has"
+                raise PicklingError(message)
+            return _of_checkpoint, (self._core.checkpoint(), self.device, self.seed, history)
+
     def save(self, path: str | Path) -> None:
         """Write the drive's state as a device image: all of it, or nothing.
 
@@ -181,6 +201,25 @@ class Simulation:
             run = Run(self._core, self.device, loaded, seed=self.seed, past=past, watch=watch)
             self._history.add(loaded)
             return run.measure(progress=progress)
+
+
+def _of_image(image: bytes, device: DeviceConfig, seed: int, history: History) -> Simulation:
+    return _again(_core.Drive.from_image(image, seed), device, seed, history)
+
+
+def _of_checkpoint(state: bytes, device: DeviceConfig, seed: int, history: History) -> Simulation:
+    return _again(_core.Drive.from_checkpoint(state), device, seed, history)
+
+
+def _again(core: _core.Drive, device: DeviceConfig, seed: int, history: History) -> Simulation:
+    """Return the drive of a pickled one."""
+    drive = Simulation.__new__(Simulation)
+    drive.device = device
+    drive.seed = seed
+    drive._core = core  # noqa: SLF001 (it is being built)
+    drive._exclusive = Exclusive()  # noqa: SLF001
+    drive._history = history  # noqa: SLF001
+    return drive
 
 
 class Run:
