@@ -134,7 +134,7 @@ unsafe fn compress_avx512(
     for lane in 0..WORD / 16 {
         let mask = (bits >> (16 * lane)) as u16;
         let base = first.wrapping_add(16 * lane as u32);
-        let positions = _mm512_add_epi32(_mm512_set1_epi32(base as i32), steps);
+        let positions = _mm512_add_epi32(_mm512_set1_epi32(base.cast_signed()), steps);
         // SAFETY: lane < 4 and count <= 16 * lane, so that all sixteen values of each access lie
         // inside slices of at least 64 values.
         unsafe {
