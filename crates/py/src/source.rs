@@ -116,6 +116,7 @@ impl Default for Signals {
 impl Signals {
     /// Lets Python handle signals; an error when a handler raised, such as `KeyboardInterrupt`.
     fn ask(&self) -> io::Result<()> {
+        #[allow(clippy::redundant_closure_for_method_calls)] // the method is not general enough
         let raised = Python::attach(|py| py.check_signals());
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.0 = Instant::now();

@@ -236,7 +236,7 @@ fn a_trace_larger_than_the_memory_for_it_is_refused() {
     assert_eq!(limited(&unsorted, 2 * 24 * 3001), Ok(3001));
     assert!(limited(&unsorted, 2 * 24 * 3000).is_err());
     // Names of volumes count as well.
-    let volumes: String = (0..3000).map(|index| format!("5 {index} 0 8 1\n")).collect();
+    let volumes = (0..3000).fold(String::new(), |text, index| text + &format!("5 {index} 0 8 1\n"));
     assert!(limited(volumes.as_bytes(), 24 * 3000).is_err());
     assert_eq!(limited(volumes.as_bytes(), 1 << 20), Ok(3000));
 }
