@@ -219,7 +219,7 @@ def test_the_speed_is_measured() -> None:
         ((8, 4, 224), "224 data bits do not fit; accepted: 1 to 223"),
         ((8, -1), "t: -1 is refused; accepted: up to 65536"),
         ((8, 10**30), "is refused; accepted: up to 65536"),
-        ((8, 2.5), "t: 2.5 is no whole number"),
+        ((8, 2.5), "t: 2.5 is not a whole number"),
     ],
 )
 def test_impossible_codes_are_refused(arguments: tuple[Any, ...], message: str) -> None:

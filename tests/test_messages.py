@@ -108,7 +108,7 @@ def test_a_trace_whose_name_is_no_text_is_refused(cli: Cli, folder: Path) -> Non
         (lambda: onl.load_device("config").replace(None), "`None` are no changes"),
         (lambda: onl.load_device("config", "x"), "`x` are no changes"),
         (lambda: onl.load_workload("W1", "config"), "`config` is not a DeviceConfig"),
-        (lambda: onl.benchmark("config", "W1", state=5), "`5` is no state"),
+        (lambda: onl.benchmark("config", "W1", state=5), "`5` is not a valid state"),
     ],
 )
 def test_the_wrong_type_is_refused_in_our_words(call: Any, words: str) -> None:

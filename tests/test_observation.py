@@ -171,12 +171,12 @@ def test_a_replay_can_be_watched(cli: Cli, folder: Path) -> None:
     [
         ("2", "no window"),
         ("1s:2s:3s", "no window"),
-        ("0:1s", "`0` is no time"),
-        ("1s:soon", "`soon` is no time"),
-        ("-1s:1s", "`-1s` is no time"),
-        ("2s:1s", "from 2 s to 1 s is no window"),
-        ("1s:1s", "from 1 s to 1 s is no window"),
-        ("1s:99999999999s", "is no window"),
+        ("0:1s", "`0` is not a valid time"),
+        ("1s:soon", "`soon` is not a valid time"),
+        ("-1s:1s", "`-1s` is not a valid time"),
+        ("2s:1s", "from 2 s to 1 s is not a valid window"),
+        ("1s:1s", "from 1 s to 1 s is not a valid window"),
+        ("1s:99999999999s", "is not a valid window"),
     ],
 )
 def test_a_window_that_is_none_is_refused_before_the_run(

@@ -137,17 +137,17 @@ def test_a_journal_may_be_cut_anywhere(tmp_path_factory, cut):
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ([head(), {"restart": "x"}], "jsonl:2: this is no line of a journal"),
-        ([head(), {"restart": True}], "jsonl:2: this is no line"),
-        ([head(), {"restart": -1}], "jsonl:2: this is no line"),
-        ([head(), {"step": 0}], "jsonl:2: this is no line"),
-        ([head(), {"step": 0, "key": "k", "outcome": [1]}], "jsonl:2: this is no line"),
+        ([head(), {"restart": "x"}], "jsonl:2: this is not a line of a journal"),
+        ([head(), {"restart": True}], "jsonl:2: this is not a line"),
+        ([head(), {"restart": -1}], "jsonl:2: this is not a line"),
+        ([head(), {"step": 0}], "jsonl:2: this is not a line"),
+        ([head(), {"step": 0, "key": "k", "outcome": [1]}], "jsonl:2: this is not a line"),
         ([head(), step(0), step(2)], "a step after 1 is missing"),
         ([head(settings=[1], settings_sha256="0")], r"other settings \(unknown ones\)"),
         ([head(settings={"seed": 7}, settings_sha256=None)], r"other settings \(seed, test\)"),
         ([head(schema="opennandlab.pts-journal/1")], "another version of opennandlab"),
-        ([head(schema="x")], "this is no journal"),
-        ([{"step": 0}], "this is no journal"),
+        ([head(schema="x")], "this is not a journal"),
+        ([{"step": 0}], "this is not a journal"),
     ],
 )
 def test_rows_of_any_shape_end_in_a_sentence(tmp_path, lines, words):

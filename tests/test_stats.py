@@ -58,7 +58,7 @@ def test_what_cannot_be_judged_is_not_steady():
 
 def test_only_the_last_five_rounds_count_and_only_their_size():
     assert steady_state([1e9, *DECAY[-5:]]) == steady_state(DECAY)
-    # 0.1 is no binary fraction; a spread of 20 % of it is one all the same.
+    # 0.1 is not a binary fraction; a spread of 20 % of it is one all the same.
     assert steady_state([0.11, 0.09, 0.1, 0.09, 0.11]).steady
 
 

@@ -408,7 +408,7 @@ def test_no_fio_an_old_fio_and_what_is_none(fake, tmp_path, monkeypatch):
     for said, words in (
         ("fio-2.99", "is fio-2.99, which is too old; install fio 3.33 or newer"),
         ("fio-3.9-12-gabc", "too old"),
-        ("hello", "says 'hello', which is no fio"),
+        ("hello", "says 'hello', which is not fio"),
     ):
         fake(f"echo {said}")
         with pytest.raises(TargetError, match=words):

@@ -216,7 +216,7 @@ def test_block_sizes() -> None:
     assert len(set(iops[:4])) == 1
     for index in range(4, len(iops)):
         assert iops[index] == pytest.approx(iops[index - 1] / 2.0)
-    # A size that is no multiple pays for the whole last page: 4096 of 2 x 4000.
+    # A size that is not a multiple pays for the whole last page: 4096 of 2 x 4000.
     assert block_size_mb_s(rate, 4096, 4000) == pytest.approx(512.0)
     assert block_size_mb_s(rate, 1 << 20, 4000) == pytest.approx(1000.0 * 1048576 / (263 * 4000))
     with pytest.raises(ValueError, match="block_bytes is 0"):

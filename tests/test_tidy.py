@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def load_tool(name: str) -> ModuleType:
-    """Import a script of tools/, which is no package."""
+    """Import a script of tools/, which is not a package."""
     if str(ROOT / "tools") not in sys.path:
         sys.path.append(str(ROOT / "tools"))
     spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")

@@ -352,7 +352,7 @@ def parse_overrides(assignments: list[str]) -> dict[str, Any]:
     """Read `key=value` texts of the command line; values as YAML types them.
 
     Raises:
-        ConfigError: for text without `=`, and for a key that is no dotted path.
+        ConfigError: for text without `=`, and for a key that is not a dotted path.
 
     >>> parse_overrides(["ftl.gc_policy=greedy", "nand.channels=4"])
     {'ftl.gc_policy': 'greedy', 'nand.channels': 4}
@@ -399,7 +399,7 @@ def set_path(document: dict[str, Any], path: str, value: object) -> None:
 
 
 def leaves(document: object, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (dotted path, value) for every value that is no mapping.
+    """Yield (dotted path, value) for every value that is not a mapping.
 
     >>> list(leaves({"a": {"b": 1, "c": [2]}}))
     [('a.b', 1), ('a.c', [2])]
@@ -511,7 +511,7 @@ def _plain(value: object, path: str) -> object:
     if isinstance(value, list | tuple):
         return [_plain(inner, f"{path}[{index}]") for index, inner in enumerate(value)]
     if isinstance(value, float) and not math.isfinite(value):
-        raise ConfigError(path, f"`{value}` is no finite number")
+        raise ConfigError(path, f"`{value}` is not a finite number")
     if isinstance(value, int) and abs(value) > INTEGER_MAX:
         raise ConfigError(path, "an integer beyond 2^64; accepted: smaller ones")
     if isinstance(value, str) and oddity(value):

@@ -91,12 +91,12 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """Read a YAML 1.2 mapping.
 
     Raises:
-        ConfigError: with file, and line where known, when it cannot be read or is no mapping.
+        ConfigError: with file, and line where known, when it cannot be read or is not a mapping.
     """
     try:
         raw = read_bytes(path, YAML_BYTES_MAX)
     except OSError as error:
-        hint = ": this is no configuration file" if error.errno == errno.EFBIG else ""
+        hint = ": this is not a configuration file" if error.errno == errno.EFBIG else ""
         raise ConfigError(".", f"{path}: {error.strerror or error}{hint}") from error
     try:
         text = raw.decode("utf-8-sig")
@@ -113,7 +113,7 @@ def parse_yaml(text: str, origin: str) -> Any:  # noqa: ANN401 (YAML holds anyth
     """Read one YAML 1.2 value; `origin` is named in errors.
 
     Raises:
-        ConfigError: with the line, for text that is no YAML, for duplicate keys, and for aliases
+        ConfigError: with the line, for text that is not YAML, for duplicate keys, and for aliases
             that make a text of a few lines endless.
 
     >>> parse_yaml("1e6", "--set"), parse_yaml("no", "--set"), parse_yaml("[1, 2.5]", "--set")

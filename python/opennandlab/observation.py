@@ -124,7 +124,7 @@ def parse_window(text: str) -> tuple[int, int]:
     """
     parts = text.split(":")
     if len(parts) != 2:
-        raise ConfigError("timeline", f"`{text}` is no window; {ACCEPTED}")
+        raise ConfigError("timeline", f"`{text}` is not a valid window; {ACCEPTED}")
     return checked_window(_nanoseconds(parts[0]), _nanoseconds(parts[1]))
 
 
@@ -143,7 +143,8 @@ def window_of(seconds: tuple[float, float] | None) -> tuple[int, int] | None:
         first, last = (round(value * 1e9) for value in seconds)
     except (TypeError, ValueError, OverflowError):
         raise ConfigError(
-            "timeline", f"`{seconds}` is no window; accepted: (from_s, to_s), such as (2.0, 2.1)"
+            "timeline",
+            f"`{seconds}` is not a valid window; accepted: (from_s, to_s), such as (2.0, 2.1)",
         ) from None
     return checked_window(first, last)
 
@@ -157,8 +158,8 @@ def checked_window(first: int, last: int) -> tuple[int, int]:
     if not 0 <= first < last <= NS_MAX:
         raise ConfigError(
             "timeline",
-            f"from {time_text(first)} to {time_text(last)} is no window: it begins at 0 or later "
-            "and ends after its beginning",
+            f"from {time_text(first)} to {time_text(last)} is not a valid window: it "
+            "begins at 0 or later and ends after its beginning",
         )
     return first, last
 
@@ -166,7 +167,7 @@ def checked_window(first: int, last: int) -> tuple[int, int]:
 def _nanoseconds(text: str) -> int:
     found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|µs|ms|s)\s*", text)
     if found is None:
-        raise ConfigError("timeline", f"`{text}` is no time; {ACCEPTED}")
+        raise ConfigError("timeline", f"`{text}` is not a valid time; {ACCEPTED}")
     return round(Decimal(found.group(1)) * NS_BY_UNIT[found.group(2)])
 
 

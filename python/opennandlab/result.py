@@ -59,7 +59,7 @@ class Result:
         document: As declared, or as in the result file.
 
     Raises:
-        DocumentError: for a mapping that is no result, with path, value and what is accepted.
+        DocumentError: for a mapping that is not a result, with path, value and what is accepted.
 
     >>> import opennandlab as onl
     >>> result = onl.benchmark("tlc_standard", "W1", seed=42)
@@ -373,7 +373,7 @@ def _read_document(path: Path) -> JsonObject:
     try:
         raw = read_bytes(path, BYTES_MAX)
     except OSError as error:
-        hint = ": this is no result file" if error.errno == errno.EFBIG else ""
+        hint = ": this is not a result file" if error.errno == errno.EFBIG else ""
         raise ResultError(f"{path}: {error.strerror or error}{hint}") from error
     try:
         document = json.loads(raw)

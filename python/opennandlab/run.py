@@ -535,14 +535,14 @@ def parse_state(state: str | None) -> Path | None:
     kind, colon, path = str(state).partition(":")
     if kind == "image" and colon and path:
         return Path(path)
-    raise ConfigError("state", f"`{state}` is no state; accepted: fresh, image:FILE")
+    raise ConfigError("state", f"`{state}` is not a valid state; accepted: fresh, image:FILE")
 
 
 def read_image(path: str | Path) -> bytes:
     """Read a device image.
 
     Raises:
-        ImageError: when it is no file, does not fit the memory, or cannot be read.
+        ImageError: when it is not a file, does not fit the memory, or cannot be read.
     """
     try:
         handle = os.open(path, OPEN_FLAGS)
@@ -584,7 +584,7 @@ def _same_device(image: DeviceConfig, device: Source | None, path: Path) -> None
 
 def _checked_seed(seed: int) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
-        raise ConfigError("seed", f"`{seed}` is no seed; accepted: 0 to 2^64 - 1")
+        raise ConfigError("seed", f"`{seed}` is not a valid seed; accepted: 0 to 2^64 - 1")
     return seed
 
 

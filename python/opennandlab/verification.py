@@ -52,7 +52,7 @@ def verify(
         slice_ops: Operations in a slice; results do not depend on it.
 
     Raises:
-        ResultError: when the file is no complete result.
+        ResultError: when the file is not a complete result.
         ConfigError: when its device or workload is refused.
         Interrupted: on Ctrl-C.
     """

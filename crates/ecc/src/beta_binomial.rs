@@ -30,7 +30,7 @@ pub struct BetaBinomial {
 /// Why there is no such distribution.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SpreadError {
-    /// The mean error rate is no rate of a readable page.
+    /// The mean error rate is not a valid rate of a readable page.
     #[error("mean error rate {mean:e} is not usable; accepted: 0 to 0.5")]
     Mean {
         /// The refused rate.

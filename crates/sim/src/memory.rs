@@ -15,7 +15,7 @@
 #[cfg(target_os = "linux")]
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// The payload of an unwinding that is no defect: the system did not grant an array.
+/// The payload of an unwinding that is not a defect: the system did not grant an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory {
     /// Size of the array.

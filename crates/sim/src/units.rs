@@ -77,7 +77,7 @@ impl Ns {
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let refuse = || {
         format!(
-            "`{text}` is no size; accepted: bytes as an integer, or a number with k M G T, KiB MiB \
+            "`{text}` is not a valid size; accepted: bytes as an integer, or a number with k M G T, KiB MiB \
              GiB TiB (1024), kB MB GB TB (1000)"
         )
     };

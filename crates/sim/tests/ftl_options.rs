@@ -41,7 +41,7 @@ fn measure(device: &Value, pattern: &str, drive_writes: f64, precondition: &Valu
 }
 
 fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 fn none() -> Value {

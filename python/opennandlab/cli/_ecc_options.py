@@ -8,7 +8,7 @@ import typer
 
 
 class Method(str, Enum):
-    """Where a rate comes from."""
+    """How the error rate is obtained."""
 
     AUTO = "auto"
     MONTE_CARLO = "monte_carlo"
@@ -35,19 +35,19 @@ Points = Annotated[
     str,
     typer.Option(
         "--points",
-        help="A list, or from:to:count: RBER (even in the logarithm); for awgn Eb/N0 in dB per "
-        "information bit.",
+        help="A list, or from:to:count. RBER points are spaced logarithmically; for awgn, Eb/N0 in "
+        "dB per information bit, linearly.",
     ),
 ]
 Algorithm = Annotated[
     str,
     typer.Option(
         "--decoder",
-        help="Of LDPC codes: layered-spa, flooding-spa, layered-nms, flooding-nms, layered-oms, "
-        "flooding-oms, gallager-b, weighted-bit-flip.",
+        help="Decoder of LDPC codes: layered-spa, flooding-spa, layered-nms, flooding-nms, "
+        "layered-oms, flooding-oms, gallager-b, weighted-bit-flip.",
     ),
 ]
-Iterations = Annotated[int, typer.Option("--iterations", help="Iterations, at most.")]
+Iterations = Annotated[int, typer.Option("--iterations", help="Maximum number of iterations.")]
 Scale = Annotated[float, typer.Option("--scale", help="Factor of normalised min-sum.")]
 Offset = Annotated[float, typer.Option("--offset", help="Offset of offset min-sum, LLR.")]
 ArithmeticOf = Annotated[
@@ -74,30 +74,37 @@ SigmaRatio = Annotated[
     float, typer.Option("--sigma-ratio", help="Width of the lower state (bit 1) over the upper's.")
 ]
 LlrRber = Annotated[
-    float | None, typer.Option("--llr-rber", help="RBER that LLRs are computed for, if another.")
+    float | None,
+    typer.Option(
+        "--llr-rber", help="RBER for which LLRs are computed; default: that of the point."
+    ),
 ]
-Errors = Annotated[int, typer.Option("--errors", help="Frame errors that end a point.")]
+Errors = Annotated[int, typer.Option("--errors", help="Stop a point after this many frame errors.")]
 MaxFrames = Annotated[
-    float, typer.Option("--max-frames", help="The most frames of a point, such as 1e6.")
+    float, typer.Option("--max-frames", help="Stop a point after this many frames, such as 1e6.")
 ]
-MethodOf = Annotated[Method, typer.Option("--method", help="Where a rate comes from.")]
+MethodOf = Annotated[Method, typer.Option("--method", help="How the error rate is obtained.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of all randomness.")]
 Zero = Annotated[
     bool,
     typer.Option(
         "--zero-codeword",
-        help="Send zeros, not random words: faster; flatters decoders that favour zeros.",
+        help="Send the all-zero word instead of random words: faster, but biased for decoders "
+        "that favour zeros.",
     ),
 ]
 Threads = Annotated[
-    int | None, typer.Option("--threads", help="Default one per core; no result depends on it.")
+    int | None,
+    typer.Option(
+        "--threads", help="Number of threads; default: one per core. Results do not depend on it."
+    ),
 ]
 Plot = Annotated[
-    Path | None, typer.Option("--plot", metavar="FILE", help="Draw into FILE.svg or FILE.html.")
+    Path | None, typer.Option("--plot", metavar="FILE", help="Plot into this SVG or HTML file.")
 ]
 InjectBer = Annotated[
-    float | None, typer.Option("--inject-ber", help="Flip this share of the sent bits.")
+    float | None, typer.Option("--inject-ber", help="Flip this share of the encoded bits.")
 ]
 InjectErrors = Annotated[
-    int | None, typer.Option("--inject-errors", help="Flip so many bits of each codeword.")
+    int | None, typer.Option("--inject-errors", help="Flip this many bits of each codeword.")
 ]

@@ -13,14 +13,16 @@ if TYPE_CHECKING:
 
 Breakdown = Annotated[
     bool,
-    typer.Option("--breakdown", help="Where the time went: parts of latencies, by percentile."),
+    typer.Option(
+        "--breakdown", help="Print where the time went: parts of the latency, by percentile."
+    ),
 ]
 BreakdownPlot = Annotated[
     Path | None,
     typer.Option(
         "--breakdown-plot",
         metavar="FILE",
-        help="The breakdown as stacked bars: an HTML page, or a drawing if FILE ends in .svg.",
+        help="Plot the breakdown as stacked bars into an HTML or SVG file.",
     ),
 ]
 TimelineFile = Annotated[

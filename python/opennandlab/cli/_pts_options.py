@@ -98,8 +98,8 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
             Base | None,
             typer.Option(
                 "--time-base",
-                help="Durations: as specified, scaled to the drive, or a smoke; default: scaled "
-                "on simulated drives, full on real ones.",
+                help="Durations: as specified (full), scaled to the drive, or a smoke test; "
+                "default: scaled on simulated drives, full on real ones.",
             ),
         ],
         None,
@@ -115,9 +115,7 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
     ),
     (
         "resume",
-        Annotated[
-            bool, typer.Option("--resume", help="Go on with the run that was cut in --output.")
-        ],
+        Annotated[bool, typer.Option("--resume", help="Continue the interrupted run in --output.")],
         False,
     ),
     ("settings", DeviceSets, None),
@@ -128,13 +126,16 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
     ),
     (
         "queue_depth",
-        Annotated[int | None, typer.Option("--queue-depth", help="Outstanding per thread (QD).")],
+        Annotated[
+            int | None, typer.Option("--queue-depth", help="Outstanding requests per thread (QD).")
+        ],
         None,
     ),
     (
         "oio",
         Annotated[
-            int | None, typer.Option("--oio", help="Outstanding requests in all: TC 1, this QD.")
+            int | None,
+            typer.Option("--oio", help="Outstanding requests in total, with one thread."),
         ],
         None,
     ),
@@ -142,7 +143,7 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
         "active_range_pct",
         Annotated[
             float | None,
-            typer.Option("--active-range-pct", help="Part of the user capacity in use, %."),
+            typer.Option("--active-range-pct", help="Active range, % of the user capacity."),
         ],
         None,
     ),
@@ -151,7 +152,9 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
         Annotated[
             str | None,
             typer.Option(
-                "--ar-amount", metavar="SIZE", help="Bytes in use within it, such as 8GiB."
+                "--ar-amount",
+                metavar="SIZE",
+                help="Bytes accessed within the active range, such as 8GiB.",
             ),
         ],
         None,
@@ -159,7 +162,8 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
     (
         "ar_segments",
         Annotated[
-            int | None, typer.Option("--ar-segments", help="Segments that hold that amount.")
+            int | None,
+            typer.Option("--ar-segments", help="Number of segments that hold this amount."),
         ],
         None,
     ),
@@ -167,7 +171,7 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
         "data",
         Annotated[
             Contents,
-            typer.Option("--data", help="What is written: random, or compressible like files."),
+            typer.Option("--data", help="Data written: random, or compressible like files."),
         ],
         Contents.RANDOM,
     ),
@@ -175,14 +179,17 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
         "cache",
         Annotated[
             Cache | None,
-            typer.Option("--cache", help="Write cache of the drive; default: as the profile has."),
+            typer.Option("--cache", help="Write cache of the drive; default: as in the profile."),
         ],
         None,
     ),
     (
         "ss_max_rounds",
         Annotated[
-            int, typer.Option("--ss-max-rounds", help="Rounds to wait for the steady state.")
+            int,
+            typer.Option(
+                "--ss-max-rounds", help="Maximum number of rounds to wait for steady state."
+            ),
         ],
         25,
     ),
@@ -190,7 +197,10 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
         "wipc_capacities",
         Annotated[
             float | None,
-            typer.Option("--wipc-capacities", help="Fills of preconditioning; 0 for none."),
+            typer.Option(
+                "--wipc-capacities",
+                help="Workload-independent preconditioning, in drive fills; 0 for none.",
+            ),
         ],
         None,
     ),
@@ -198,14 +208,17 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
         "wipc_base",
         Annotated[
             Volume,
-            typer.Option("--wipc-base", help="What a fill is: the user capacity, or the range."),
+            typer.Option(
+                "--wipc-base", help="What one fill covers: the user capacity, or the active range."
+            ),
         ],
         Volume.USER,
     ),
     (
         "destructive",
         Annotated[
-            bool, typer.Option("--destructive", help="All data of a real target may be lost.")
+            bool,
+            typer.Option("--destructive", help="Allow all data on a real target to be destroyed."),
         ],
         False,
     ),
@@ -213,7 +226,11 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
         "i_know",
         Annotated[
             str | None,
-            typer.Option("--i-know", metavar="NAME|SERIAL", help="Which device that means."),
+            typer.Option(
+                "--i-know",
+                metavar="NAME|SERIAL",
+                help="Name or serial number of the device to be destroyed.",
+            ),
         ],
         None,
     ),
@@ -221,15 +238,13 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
         "force",
         Annotated[
             bool,
-            typer.Option("--force", help="A partition table or file system there is no obstacle."),
+            typer.Option("--force", help="Overwrite a partition table or file system."),
         ],
         False,
     ),
     (
         "dry_run",
-        Annotated[
-            bool, typer.Option("--dry-run", help="Print what would be done, and do nothing.")
-        ],
+        Annotated[bool, typer.Option("--dry-run", help="Print what would be done; do nothing.")],
         False,
     ),
     ("as_json", Json, False),

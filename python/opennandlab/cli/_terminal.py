@@ -39,9 +39,11 @@ __all__ = ["duration", "emit_json", "note", "stderr", "stdout"]
 # Options that draw: the form follows from the ending, which is checked before a run.
 DRAWING = ("--plot", "--breakdown-plot")
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document on stdout, nothing else.")
+]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print nothing but errors; see the exit code.")
+    bool, typer.Option("--quiet", "-q", help="Print errors only; the exit code tells the result.")
 ]
 Seed = Annotated[
     int, typer.Option("--seed", help="Seed of all randomness; recorded in the result.", min=0)

@@ -17,8 +17,8 @@ ONLY = (
         typer.Option(
             "--only",
             metavar="STEP,…",
-            help="Only these: surface, stability, consistency, independence, composite, rw_ratio, "
-            "block_size, scalability, pathological.",
+            help="Run only these steps: surface, stability, consistency, independence, composite, "
+            "rw_ratio, block_size, scalability, pathological.",
         ),
     ],
     None,

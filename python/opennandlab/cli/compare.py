@@ -44,16 +44,16 @@ def compare(
     ],
     force: Annotated[
         bool,
-        typer.Option("--force", help="Compare unlike things; the objection stays in the output."),
+        typer.Option("--force", help="Compare unlike results; the objection stays in the output."),
     ] = False,
     html: Annotated[
         Path | None,
-        typer.Option("--html", help="Write a page with the plots of all runs above one another."),
+        typer.Option("--html", help="Write an HTML page with the plots of all runs overlaid."),
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Put results side by side; the first is what the others are measured against."""
+    """Compare results side by side, relative to the first."""
     with terminal.guard(as_json=as_json):
         if html is not None:
             inputs = {f"the input {path}": path for path in files}

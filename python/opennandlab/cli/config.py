@@ -102,7 +102,7 @@ def show(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print the resolved device with units, what follows from it, and all sources."""
+    """Print the resolved device with units, derived figures, and sources."""
     with terminal.guard(as_json=as_json):
         from opennandlab.config import leaves, load_device
         from opennandlab.prediction import predicted_waf
@@ -126,13 +126,15 @@ def check(
     ],
     workload: Annotated[
         str | None,
-        typer.Option("--workload", "-w", metavar="NAME|FILE", help="Check a workload on it, too."),
+        typer.Option(
+            "--workload", "-w", metavar="NAME|FILE", help="Also check this workload on the device."
+        ),
     ] = None,
     settings: Sets = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Exit 0 if the file can be used; otherwise name the key, the value and what is accepted."""
+    """Check a device file; an error names the key, the value, and what is accepted."""
     with terminal.guard(as_json=as_json):
         from opennandlab.config import load_device, load_workload
 
@@ -148,7 +150,7 @@ def check(
 
 @app.command(epilog="Example: opennandlab config schema device > device.schema.json")
 def schema(
-    kind: Annotated[Kind, typer.Argument(help="Of which kind of file.")] = Kind.DEVICE,
+    kind: Annotated[Kind, typer.Argument(help="Kind of file.")] = Kind.DEVICE,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -171,7 +173,7 @@ def presets(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """List the devices and workloads of the package."""
+    """List the built-in devices and workloads."""
     with terminal.guard(as_json=as_json):
         from opennandlab import config
 

@@ -82,7 +82,7 @@ def curve(
         typer.Option(
             "--output",
             metavar="FILE",
-            help="Write the curve there every few seconds; continue it when it is there.",
+            help="Save the curve to this file every few seconds; an existing file is continued.",
         ),
     ] = None,
     plot: Plot = None,
@@ -151,13 +151,14 @@ def compare(
     zero_codeword: Zero = False,
     threads: Threads = None,
     output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="Write the document there.")
+        Path | None,
+        typer.Option("--output", metavar="FILE", help="Write the document to this file."),
     ] = None,
     plot: Plot = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Codes of equal rate and frame side by side, with the Shannon limits; others are refused."""
+    """Compare codes of equal rate and frame size, with the Shannon limits; others are refused."""
     with terminal.guard(as_json=as_json):
         from opennandlab.canonical import readable_json
         from opennandlab.ecc.comparing import CompareInterrupted, UnlikeCodesError
@@ -227,7 +228,7 @@ def speed(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Speed of decoding alone on one thread, in 10^6 bits per second of its time."""
+    """Decoding speed of one thread, in 10^6 bits per second of processor time."""
     with terminal.guard(as_json=as_json):
         from opennandlab.ecc.timing import speed as measure
 
@@ -289,7 +290,7 @@ def llr(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """LLR table: what each pattern of reads says about a bit (positive: 0 is more likely)."""
+    """LLR table: log-likelihood ratio of each pattern of reads (positive: 0 is more likely)."""
     with terminal.guard(as_json=as_json):
         from opennandlab.ecc.tables import HEAD, llr_table
 
@@ -359,7 +360,7 @@ def decode(
     inject_errors: InjectErrors = None,
     seed: Seed = 42,
     rber: Annotated[
-        float | None, typer.Option("--rber", help="RBER that LLRs are computed for (LDPC).")
+        float | None, typer.Option("--rber", help="RBER for which LLRs are computed (LDPC).")
     ] = None,
     decoder: Algorithm = "layered-nms",
     iterations: Iterations = 20,
@@ -368,7 +369,7 @@ def decode(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Correct the codewords of a container; exit 1, and no file, when that is not possible."""
+    """Correct the codewords of a container; on failure exit with 1 and write no file."""
     with terminal.guard(as_json=as_json):
         from opennandlab.ecc.container import UncorrectableError, decode_file
 

@@ -148,7 +148,7 @@ def _numbers(values: str | None, file: str | None) -> list[float]:
     """Return the numbers of `--values` or `--file`.
 
     Raises:
-        ConfigError: for what is no number.
+        ConfigError: for what is not a number.
     """
     from opennandlab.errors import ConfigError
     from opennandlab.files import read_bytes
@@ -162,7 +162,7 @@ def _numbers(values: str | None, file: str | None) -> list[float]:
             path = Path("/dev/stdin" if file == "-" else file)
             text = read_bytes(path, VALUES_BYTES_MAX).decode()
         except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "this is no text"
+            reason = getattr(error, "strerror", None) or "not a text file"
             raise ConfigError("file", f"{file}: {reason}") from error
     words = (text or "").replace(",", " ").replace(";", " ").split()
     try:

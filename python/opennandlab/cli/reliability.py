@@ -71,9 +71,7 @@ Reads = Annotated[
 ]
 Plot = Annotated[
     Path | None,
-    typer.Option(
-        "--plot", help="Write the curves as an HTML page; a drawing where it ends in .svg."
-    ),
+    typer.Option("--plot", help="Plot the curves into an HTML or SVG file."),
 ]
 
 
@@ -99,7 +97,7 @@ def rber(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Raw bit error rate of a model, at every combination of the given stresses."""
+    """Raw bit error rate of a model for every combination of the given stresses."""
     with terminal.guard(as_json=as_json):
         from opennandlab.reliability import load_model
 
@@ -152,7 +150,7 @@ def states(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Threshold-voltage states of a cell under stress, and the read levels; voltages in gaps."""
+    """Threshold-voltage states of a stressed cell and the read levels, in state gaps."""
     with terminal.guard(as_json=as_json):
         from opennandlab.reliability import load_model
 
@@ -198,7 +196,7 @@ def llr(
     offsets: Annotated[
         str | None,
         typer.Option(
-            help="Level offsets of the reads, gaps, rising; default: those that tell most."
+            help="Level offsets of the reads, ascending, in gaps; default: the most informative."
         ),
     ] = None,
     levels: Annotated[Around, typer.Option(help="Levels to read around.")] = Around.DEFAULT,
@@ -257,9 +255,9 @@ def llr(
 @app.command(epilog=f"Example: {RETRY_EXAMPLE}")
 def retry(
     model: ModelName = "tlc",
-    steps: Annotated[int, typer.Option(help="Entries of the table, 1 to 64.")] = 8,
+    steps: Annotated[int, typer.Option(help="Number of retry steps, 1 to 64.")] = 8,
     horizon_h: Annotated[
-        float, typer.Option("--horizon-h", help="Retention that the last entry is made for, hours.")
+        float, typer.Option("--horizon-h", help="Retention for which the last step is made, hours.")
     ] = 8760.0,
     pe: Cycles = 3000.0,
     retention_h: Hours = 8760.0,
@@ -268,7 +266,7 @@ def retry(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Read-retry offsets that follow from charge loss, and what a stressed page reads with each."""
+    """Read-retry offsets that follow from charge loss, and the error rate with each."""
     with terminal.guard(as_json=as_json):
         from opennandlab.reliability import load_model
 
@@ -310,17 +308,19 @@ def retry(
 
 @app.command(epilog=f"Example: {ARRHENIUS_EXAMPLE}")
 def arrhenius(
-    from_c: Annotated[float, typer.Option("--from", help="Temperature asked about, °C.")],
+    from_c: Annotated[float, typer.Option("--from", help="Temperature of use, °C.")],
     to_c: Annotated[float, typer.Option("--to", help="Temperature of the bake, °C.")],
     ea: Annotated[float, typer.Option("--ea", help="Activation energy, eV.")] = 1.1,
     hours: Annotated[
         float | None,
-        typer.Option("--hours", help="Hours at the first temperature; gives the bake."),
+        typer.Option(
+            "--hours", help="Hours at the first temperature; prints the equivalent bake time."
+        ),
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """How many hours at one temperature an hour at another stands for."""
+    """Arrhenius acceleration factor between two temperatures."""
     with terminal.guard(as_json=as_json):
         from opennandlab.errors import ConfigError
         from opennandlab.reliability import arrhenius as factor
@@ -398,7 +398,7 @@ def life(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Life test after JESD218: write to TBW, keep without power, read back, UBER against the limit.
+    """Life test after JESD218: write to TBW, store without power, read back, check UBER.
 
     Exit code 1 when the limit is not met.
     """
@@ -502,7 +502,7 @@ def _numbers(option: str, text: str) -> list[float]:
             return [low + (high - low) * index / (count - 1) for index in range(count)]
         return [float(part) for part in text.split(",")]
     except ValueError as error:
-        raise ConfigError(option, f"`{text}` is no list of numbers; {accepted}") from error
+        raise ConfigError(option, f"`{text}` is not a list of numbers; {accepted}") from error
 
 
 def _points(axes: dict[str, list[float]], pages: int) -> list[dict[str, float]]:

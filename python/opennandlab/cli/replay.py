@@ -21,7 +21,12 @@ class Beyond(str, Enum):
 
 def replay(
     trace: Annotated[
-        Path, typer.Argument(metavar="TRACE", help="Plain, gzip or zstd.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="TRACE",
+            help="Trace file; may be compressed with gzip or zstd.",
+            show_default=False,
+        ),
     ],
     config: Annotated[
         str | None,
@@ -45,7 +50,7 @@ def replay(
         typer.Option(
             "--closed-loop",
             metavar="QD",
-            help="Keep so many requests outstanding; arrival times are ignored.",
+            help="Keep QD requests outstanding and ignore arrival times.",
         ),
     ] = None,
     time_scale: Annotated[
@@ -53,20 +58,20 @@ def replay(
         typer.Option("--time-scale", help="Factor on arrival times: 0.5 is twice as fast."),
     ] = None,
     beyond: Annotated[
-        Beyond, typer.Option("--beyond", help="Addresses beyond the device.")
+        Beyond, typer.Option("--beyond", help="What to do with addresses beyond the device.")
     ] = Beyond.ERROR,
-    wrap: Annotated[bool, typer.Option("--wrap", help="Short for --beyond wrap.")] = False,
-    scale: Annotated[bool, typer.Option("--scale", help="Short for --beyond scale.")] = False,
+    wrap: Annotated[bool, typer.Option("--wrap", help="Same as --beyond wrap.")] = False,
+    scale: Annotated[bool, typer.Option("--scale", help="Same as --beyond scale.")] = False,
     volumes: Annotated[
         str | None,
         typer.Option(
             "--volumes",
             metavar="concat|overlay|NAME",
-            help="Several volumes one after the other, on the same addresses, or one of them.",
+            help="Traces with several volumes: concatenate them, overlay them, or replay one.",
         ),
     ] = None,
     skip_bad_lines: Annotated[
-        bool, typer.Option("--skip-bad-lines", help="Count lines that cannot be read, and go on.")
+        bool, typer.Option("--skip-bad-lines", help="Skip and count lines that cannot be read.")
     ] = False,
     seed: Seed = 42,
     output: Annotated[

@@ -30,7 +30,7 @@ def report(
         typer.Argument(
             metavar="FILE...",
             help="Documents of standard tests, or a suite; several make the chapters of one "
-            "report. A result file of `benchmark` is drawn as its --plot would.",
+            "report. A result file of `benchmark` gives the page that its --plot writes.",
             show_default=False,
         ),
     ],
@@ -38,7 +38,7 @@ def report(
         Path | None,
         typer.Option(
             "--html",
-            help="Write one self-contained page. Beside the first file, if nothing is asked for.",
+            help="Write one self-contained HTML page; the default, next to the first file.",
         ),
     ] = None,
     pdf: Annotated[Path | None, typer.Option("--pdf", help="Write a PDF.")] = None,
@@ -48,7 +48,7 @@ def report(
     ] = None,
     figures: Annotated[
         Path | None,
-        typer.Option("--figures", metavar="DIR", help="Write each plot as an SVG drawing."),
+        typer.Option("--figures", metavar="DIR", help="Write each plot as an SVG file."),
     ] = None,
     show: Annotated[
         Open, typer.Option("--open", help="Whether to show the page in a browser.")
@@ -56,7 +56,7 @@ def report(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make reports from saved documents alone; what is missing in one is said, the rest drawn."""
+    """Make reports from saved documents; parts missing from a document are named."""
     with terminal.guard(as_json=as_json):
         if html is pdf is csv is figures is None:
             html = files[0].with_suffix(".html")

@@ -49,7 +49,7 @@ LINK_ALIASES = {"pcie4x4": "pcie1x4"}
 
 
 class Target(str, Enum):
-    """What a trim hits."""
+    """Addresses that trims go to."""
 
     ANY = "any"
     MAPPED = "mapped"
@@ -63,11 +63,14 @@ Row = tuple[str, object, str]
     "--spare-factor 0.0654"
 )
 def waf(
-    policy: Annotated[Policy, typer.Option(help="How GC picks its victim.")] = Policy.GREEDY,
+    policy: Annotated[
+        Policy, typer.Option(help="How garbage collection chooses its victim.")
+    ] = Policy.GREEDY,
     d: Annotated[float, typer.Option("--d", min=1, help="Candidates of d_choices.")] = 10,
     pages_per_block: Annotated[int, typer.Option(min=1, help="Pages in a block.")] = 256,
     spare_factor: Annotated[
-        float | None, typer.Option(help="(T - U) / T, 0 to 1; the effective one for a real drive.")
+        float | None,
+        typer.Option(help="(T - U) / T, 0 to 1; use the effective spare factor of a drive."),
     ] = None,
     over_provisioning: Annotated[
         float | None, typer.Option(help="(T - U) / U, instead of the spare factor.")
@@ -78,8 +81,10 @@ def waf(
     hot_share: Annotated[
         float | None, typer.Option(help="Share of the writes that go to hot pages, 0 to 1.")
     ] = None,
-    trim_pct: Annotated[float, typer.Option(min=0, max=100, help="Requests that trim, %.")] = 0.0,
-    trim_target: Annotated[Target, typer.Option(help="What a trim hits.")] = Target.ANY,
+    trim_pct: Annotated[
+        float, typer.Option(min=0, max=100, help="Share of requests that trim, %.")
+    ] = 0.0,
+    trim_target: Annotated[Target, typer.Option(help="Addresses that trims go to.")] = Target.ANY,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -120,7 +125,9 @@ def bandwidth(
     ] = None,
     read_pct: Annotated[
         float | None,
-        typer.Option(min=0, max=100, help="One point: bytes that are read, %; default 100."),
+        typer.Option(
+            min=0, max=100, help="One point: share of bytes that are read, %; default 100."
+        ),
     ] = None,
     link: Annotated[
         Link, typer.Option(help="One point: host link. A sweep shows sata2 and pcie1x4.")
@@ -132,17 +139,18 @@ def bandwidth(
         bool, typer.Option("--cached", help="Cache register: array and bus work at once.")
     ] = False,
     channels: Annotated[
-        int | None, typer.Option(min=1, help="Buses that the dies share; default one each.")
+        int | None,
+        typer.Option(min=1, help="Number of buses that the dies share; default: one per die."),
     ] = None,
     duplex: Annotated[
-        bool, typer.Option("--duplex", help="PCIe carries reads and writes apart.")
+        bool, typer.Option("--duplex", help="PCIe: transfer reads and writes independently.")
     ] = False,
     measure: Annotated[
-        bool, typer.Option("--measure", help="Simulate it too, up to 32 dies.")
+        bool, typer.Option("--measure", help="Also simulate the sweep, up to 32 dies.")
     ] = False,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE", help="Draw the sweep: an HTML page, or .svg."),
+        typer.Option("--plot", metavar="FILE", help="Plot the sweep into an HTML or SVG file."),
     ] = None,
     seed: terminal.Seed = 42,
     as_json: Json = False,
@@ -199,8 +207,12 @@ def bandwidth(
     "or closed loop: --dies 8 --service-us 60 --queue-depth 32"
 )
 def queueing(
-    dies: Annotated[int, typer.Option(min=1, help="Dies, each with its own channel.")] = 1,
-    service_us: Annotated[float, typer.Option(help="Time that a request holds its die, µs.")] = 60,
+    dies: Annotated[
+        int, typer.Option(min=1, help="Number of dies, each with its own channel.")
+    ] = 1,
+    service_us: Annotated[
+        float, typer.Option(help="Time that a request occupies its die, µs.")
+    ] = 60,
     iops: Annotated[
         float | None, typer.Option(help="Open loop: Poisson arrivals per second, whole device.")
     ] = None,
@@ -247,7 +259,7 @@ def queueing(
 )
 def endurance(
     raw_tb: Annotated[float, typer.Option(help="Capacity of all good blocks, TB.")],
-    pe_cycles: Annotated[float, typer.Option(help="Cycles that a block stands.")],
+    pe_cycles: Annotated[float, typer.Option(help="Rated program/erase cycles of a block.")],
     waf: Annotated[float, typer.Option(min=1, help="Pages programmed per host page.")],
     wear_efficiency: Annotated[
         float, typer.Option(help="Mean / maximum erase count at the end of life.")
@@ -287,8 +299,8 @@ def scaling(
         typer.Option(
             "--rates",
             metavar="UNITS:R1,R2,R3,R4,R5",
-            help="Measured rates of so many units at 100/0, 75/25, 50/50, 25/75 and 0/100, "
-            "MB/s or IOPS. May be repeated; the fewest units are the base.",
+            help="Measured rates of UNITS units at 100/0, 75/25, 50/50, 25/75 and 0/100, MB/s "
+            "or IOPS. May be repeated; the smallest number of units is the base.",
         ),
     ] = None,
     cell: Annotated[Cell, typer.Option(help="Without --rates: die of the tutorial.")] = Cell.SLC,

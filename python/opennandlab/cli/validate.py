@@ -47,7 +47,7 @@ class Frontiers(str, Enum):
 
 
 class Target(str, Enum):
-    """What a trim hits."""
+    """Addresses that trims go to."""
 
     ANY = "any"
     MAPPED = "mapped"
@@ -56,45 +56,60 @@ class Target(str, Enum):
 def validate(
     context: typer.Context,
     suites: Annotated[
-        list[str] | None, typer.Argument(metavar="[SUITE]...", help="Suites; default all.")
+        list[str] | None, typer.Argument(metavar="[SUITE]...", help="Suites to run; default: all.")
     ] = None,
     case: Annotated[
-        str, typer.Option("--case", metavar="PATTERN", help="Only cases of this name: greedy-*.")
+        str,
+        typer.Option(
+            "--case",
+            metavar="PATTERN",
+            help="Run only the cases whose name matches, such as greedy-*.",
+        ),
     ] = "*",
     quick: Annotated[
-        bool, typer.Option("--quick", help="A subset with smaller drives, under a minute.")
+        bool, typer.Option("--quick", help="Run a subset with smaller drives, in under a minute.")
     ] = False,
     write: Annotated[
         Path | None,
-        typer.Option("--write", metavar="FILE", help="Write the tables into a Markdown page."),
+        typer.Option("--write", metavar="FILE", help="Write the tables into this Markdown page."),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="Simulations at a time.")
+        int | None,
+        typer.Option("--threads", min=1, help="Number of simulations to run in parallel."),
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option("--policy", help="Instead of suites: greedy, fifo, random or d_choices."),
+        typer.Option(
+            "--policy", help="Check one case instead of suites: greedy, fifo, random or d_choices."
+        ),
     ] = None,
     d: Annotated[int, typer.Option("--d", min=1, help="Candidates of d_choices.")] = 10,
     pages_per_block: Annotated[int, typer.Option(min=1, help="Pages in a block.")] = 64,
     spare_factor: Annotated[float, typer.Option(help="Effective spare factor, 0 to 1.")] = 0.1,
-    blocks: Annotated[int, typer.Option(min=8, help="Blocks of the log.")] = 4096,
-    reserve: Annotated[int, typer.Option(min=1, help="Blocks kept erased.")] = 1,
+    blocks: Annotated[int, typer.Option(min=8, help="Number of blocks.")] = 4096,
+    reserve: Annotated[int, typer.Option(min=1, help="Number of blocks kept erased.")] = 1,
     pattern: Annotated[Pattern, typer.Option(help="What the host writes.")] = Pattern.RANDOM,
     hot_fraction: Annotated[float, typer.Option(help="Share of the pages that are hot.")] = 0.2,
-    hot_share: Annotated[float, typer.Option(help="Share of the writes that they get.")] = 0.8,
+    hot_share: Annotated[
+        float, typer.Option(help="Share of the writes that go to hot pages.")
+    ] = 0.8,
     theta: Annotated[float, typer.Option(help="Exponent of zipf.")] = 0.99,
-    trim_pct: Annotated[float, typer.Option(min=0, max=100, help="Requests that trim, %.")] = 0.0,
-    trim_target: Annotated[Target, typer.Option(help="What a trim hits.")] = Target.ANY,
-    static_share: Annotated[float, typer.Option(help="Pages never rewritten, 0 to 1.")] = 0.0,
+    trim_pct: Annotated[
+        float, typer.Option(min=0, max=100, help="Share of requests that trim, %.")
+    ] = 0.0,
+    trim_target: Annotated[Target, typer.Option(help="Addresses that trims go to.")] = Target.ANY,
+    static_share: Annotated[
+        float, typer.Option(help="Share of the pages that are never rewritten, 0 to 1.")
+    ] = 0.0,
     frontiers: Annotated[Frontiers, typer.Option(help="Open blocks.")] = Frontiers.SINGLE,
     seeds: Annotated[
-        str, typer.Option("--seeds", help="Comma-separated; all must pass.")
+        str,
+        typer.Option("--seeds", help="Comma-separated seeds; the case must pass with all of them."),
     ] = "1,2,3",
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Recompute the ground truth: formula and simulation, error, tolerance, verdict."""
+    """Recompute closed forms and simulations: error, tolerance, verdict."""
     with terminal.guard(as_json=as_json):
         from opennandlab.errors import ConfigError
 

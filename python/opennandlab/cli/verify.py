@@ -28,7 +28,7 @@ def verify(
     quiet: Quiet = False,
     slice_ops: SliceOps = None,
 ) -> None:
-    """Run a result file's device, workload and seed again and compare byte by byte."""
+    """Repeat the run of a result file and compare the results byte by byte."""
     with terminal.guard(as_json=as_json):
         from opennandlab.verification import verify as run_verify
 

@@ -263,7 +263,7 @@ def _count(name: str, value: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise ConfigError(name, f"{value!r} is no whole number") from None
+        raise ConfigError(name, f"{value!r} is not a whole number") from None
     if not 0 <= number <= BITS_MAX:
         raise ConfigError(name, f"{number} is refused; accepted: up to {BITS_MAX}")
     return number

@@ -56,13 +56,13 @@ class Channel:
         """Check a description; see the class.
 
         Raises:
-            ConfigError: for what is no channel, and why.
+            ConfigError: for what is not a channel, and why.
         """
         kind, colon, rest = text.partition(":")
         if kind not in {"bsc", "awgn", "sensing", "unquantised"} or bool(colon) != (
             kind == "sensing"
         ):
-            raise ConfigError("channel", f"`{text}` is no channel; accepted: {ACCEPTED}")
+            raise ConfigError("channel", f"`{text}` is not a channel; accepted: {ACCEPTED}")
         reads = _reads(rest) if kind == "sensing" else None
         channel = cls(
             text,
@@ -142,7 +142,7 @@ def _reads(text: str) -> int:
 
 
 def check_rber(name: str, value: float) -> float:
-    """Refuse what is no raw bit error rate."""
+    """Refuse what is not a raw bit error rate."""
     if not 0.0 < value < 0.5:
         raise ConfigError(name, f"RBER {value:g} is refused; accepted: above 0 and below 0.5")
     return value
@@ -169,7 +169,7 @@ def parse_points(text: str, channel: Channel) -> list[float]:
     """Read points: a list, or `from:to:count`, even in the logarithm for RBER, in dB for awgn.
 
     Raises:
-        ConfigError: for text that is no points, and for points that the channel does not have.
+        ConfigError: for text that is not points, and for points that the channel does not have.
 
     >>> parse_points("1e-3:1e-2:3", Channel.parse("bsc"))
     [0.001, 0.00316228, 0.01]
@@ -208,5 +208,5 @@ def parse_number(name: str, text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise ConfigError(name, f"`{text.strip()}` is no number")
+        raise ConfigError(name, f"`{text.strip()}` is not a number")
     return value

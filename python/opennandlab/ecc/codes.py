@@ -65,7 +65,7 @@ class Decoder:
         """Refuse settings that no decoder has."""
         if self.algorithm not in DECODERS:
             raise ConfigError(
-                "decoder", f"`{self.algorithm}` is no decoder; accepted: {', '.join(DECODERS)}"
+                "decoder", f"`{self.algorithm}` is not a decoder; accepted: {', '.join(DECODERS)}"
             )
         if not 1 <= self.iterations <= ITERATIONS_MAX:
             raise ConfigError(
@@ -125,7 +125,7 @@ class Code:
             decoder: For LDPC codes; default `Decoder()`.
 
         Raises:
-            ConfigError: for a description that is no code, and why.
+            ConfigError: for a description that is not a code, and why.
         """
         kind, colon, rest = text.partition(":")
         if kind == "bch":
@@ -143,7 +143,9 @@ class Code:
                     raise
                 raise ConfigError("code", f"{rest}: {error.message}") from error
         if colon or not text.strip():
-            raise ConfigError("code", f"`{text}` is no code; accepted: {ACCEPTED}{OWN_NAMES}")
+            raise ConfigError(
+                "code", f"`{text}` is not a known code; accepted: {ACCEPTED}{OWN_NAMES}"
+            )
         identity = {"kind": "nand", "name": text}
         return cls(text, identity, {"kind": "nand", "name": text}, decoder).checked()
 
@@ -211,7 +213,7 @@ def _bch_parameters(text: str) -> dict[str, int]:
         key, equals, value = (word.strip() for word in part.partition("="))
         if key not in {"m", "t", "data_bits"} or not equals:
             raise ConfigError(
-                "code", f"`{part}` is no parameter of a BCH code; accepted: m=, t=, data_bits="
+                "code", f"`{part}` is not a parameter of a BCH code; accepted: m=, t=, data_bits="
             )
         if key in parameters:
             raise ConfigError("code", f"`{key}` is given twice")
@@ -241,4 +243,4 @@ def _matrix(path: Path) -> tuple[str, str]:
     try:
         return raw.decode("ascii"), form
     except UnicodeDecodeError as error:
-        raise ConfigError("code", f"{path}: byte {error.start} is no text of numbers") from error
+        raise ConfigError("code", f"{path}: byte {error.start} is not a text of numbers") from error

@@ -208,14 +208,14 @@ class Effort:
     method: str = "auto"
 
     def __post_init__(self) -> None:
-        """Refuse what is no effort."""
+        """Refuse what is not an effort."""
         if not 1 <= self.errors <= FRAMES_MAX:
             raise ConfigError("errors", f"{self.errors} is refused; accepted: 1 and more")
         if not 1 <= self.max_frames <= FRAMES_MAX:
             raise ConfigError("max_frames", f"{self.max_frames} is refused; accepted: 1 to 1e15")
         if self.method not in METHODS:
             raise ConfigError(
-                "method", f"`{self.method}` is no method; accepted: {', '.join(METHODS)}"
+                "method", f"`{self.method}` is not a method; accepted: {', '.join(METHODS)}"
             )
 
 

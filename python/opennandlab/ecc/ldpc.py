@@ -82,7 +82,7 @@ class LdpcCode:
         """Read a matrix in alist format, or quasi-cyclic from a file that ends in `.qc`.
 
         Raises:
-            ConfigError: The file cannot be read, or is no matrix; the message names the line.
+            ConfigError: The file cannot be read, or is not a matrix; the message names the line.
         """
         file = Path(path)
         kind = {".alist": "alist", ".qc": "qc"}.get(file.suffix)

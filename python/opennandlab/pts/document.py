@@ -152,7 +152,7 @@ def build(
 
 
 def _checked(document: PtsDocument) -> PtsDocument:
-    """Return a document as a reader would get it: as declared, and null for what is no number."""
+    """Return a document as a reader gets it: as declared, with null for NaN and infinities."""
     try:
         return pts.from_json(finite(pts.to_json(document)))
     except DocumentError as error:
@@ -229,7 +229,7 @@ def save_run(folder: Path, name: str, wall_s: float) -> None:
 
 
 def finite(value: Any) -> Any:  # noqa: ANN401 (any JSON)
-    """Return JSON in which what is no number is null.
+    """Return JSON in which what is not a number is null.
 
     >>> finite({"a": [1.0, float("nan")]})
     {'a': [1.0, None]}

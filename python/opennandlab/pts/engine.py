@@ -179,7 +179,7 @@ class Bench:
     ) -> Cell:
         """Apply a stimulus as the next cell of the phase.
 
-        What is not measured is no cell of the document: only its bytes and its time count.
+        What is not measured is not a cell of the document: only its bytes and its time count.
 
         Args:
             stimulus: What to do.

@@ -257,10 +257,10 @@ class Journal:
         return lines
 
     def _check_head(self, text: bytes) -> None:
-        """Refuse what is no journal, and one that another version wrote, in words of its own."""
+        """Refuse what is not a journal, and one that another version wrote, in words of its own."""
         found = SCHEMA_NAME.match(text)
         if found is None:
-            raise JournalError(f"{self.path}: this is no journal of a standard test")
+            raise JournalError(f"{self.path}: this is not a journal of a standard test")
         if found[1].decode() != SCHEMA:
             raise JournalError(
                 f"{self.path}: another version of opennandlab wrote this journal; start anew in an "
@@ -281,7 +281,7 @@ class Journal:
                 restart = line["restart"]
                 continue
             if set(line) != {"step", "key", "outcome"} or not isinstance(line["outcome"], dict):
-                raise JournalError(f"{self.path}:{number}: this is no line of a journal")
+                raise JournalError(f"{self.path}:{number}: this is not a line of a journal")
             if line["step"] != len(steps):
                 raise JournalError(f"{self.path}: a step after {len(steps)} is missing")
             steps.append((str(line["key"]), line["outcome"]))
@@ -305,7 +305,7 @@ class Journal:
             raise JournalError(f"cannot read {self.checkpoint_path}: {error.strerror}") from error
         head_end = content.find(b"\n", len(MAGIC))
         if not content.startswith(MAGIC) or head_end < 0:
-            raise JournalError(f"{self.checkpoint_path}: this is no checkpoint")
+            raise JournalError(f"{self.checkpoint_path}: this is not a checkpoint")
         state = content[head_end + 1 :]
         steps = self._steps_of(content[len(MAGIC) : head_end], state)
         if steps is None or steps > steps_max:

@@ -86,7 +86,7 @@ class Option:
         try:
             number = kind(value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
-            raise ConfigError(self.key, f"`{value}` is no number") from None
+            raise ConfigError(self.key, f"`{value}` is not a number") from None
         if isinstance(number, str) or not self.minimum <= number < float("inf"):
             raise ConfigError(self.key, f"{value} is too small; accepted: from {self.minimum:g}")
         return number

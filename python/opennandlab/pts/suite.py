@@ -180,7 +180,7 @@ def _varied(job: Job, key: str, text: str) -> Job:
         try:
             value = VARIED[setting](text)
         except ValueError:
-            raise ConfigError("vary", f"{key}: `{text}` is no value of it") from None
+            raise ConfigError("vary", f"{key}: `{text}` is not a valid value") from None
         return replace(job, name=name, settings=replace(job.settings, **{setting: value}))
     if setting in {option.key for option in job.test.options}:
         options = {**job.settings.options, setting: text}

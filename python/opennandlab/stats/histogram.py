@@ -102,7 +102,7 @@ class Histogram:
         None when fewer than ten samples lie beyond it.
         """
         count = self.count
-        # 1 - 0.9 is not exactly 0.1: a hundredth of a sample is no sample.
+        # 1 - 0.9 is not exactly 0.1: a hundredth of a sample is not a sample.
         if count * (1.0 - share) < BEYOND_MIN - 0.01:
             return None
         place = int(np.searchsorted(np.cumsum(self.counts), share * count * (1 - 1e-12)))

@@ -2,8 +2,8 @@
 
 What is measured is the drive below *and* the file system's part; direct I/O leaves the page cache
 out. A file has no write cache that we could set. Its purge gives the blocks back to the file system
-and takes new ones; nothing is ever sent to the device below, so it is no purge in the sense of the
-test specification.
+and takes new ones; nothing is ever sent to the device below, so it is not a purge as the test
+specification means it.
 
     file:PATH             a file that exists; its contents are lost, which needs consent
     file:PATH?size=1GiB   made with this size where there is none
@@ -216,7 +216,7 @@ def _found(path: Path, size_bytes: int | None, probe: Probe) -> os.stat_result |
         raise TargetError(f"file:{path}: {_reason(error)}") from error
     if found is not None and not stat.S_ISREG(found.st_mode):
         raise TargetError(
-            f"file:{path}: this is no regular file; a block device is named without `file:`"
+            f"file:{path}: this is not a regular file; a block device is named without `file:`"
         )
     if found is not None:
         reasons = use_of_file(found, probe)

@@ -85,7 +85,7 @@ class NbdTarget(FioTarget):
         return "unknown"
 
     def purge(self) -> Purge:
-        """Trim the whole export; where it cannot be trimmed, write zeros, which is no purge."""
+        """Trim the whole export; where it cannot be trimmed, write zeros, which is not a purge."""
         place = self.place()
         if not self.export.can_trim:
             return self.write_zeros()

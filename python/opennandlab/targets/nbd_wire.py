@@ -134,7 +134,7 @@ def negotiate(address: Address) -> Export:
     """Ask a server for an export, and leave.
 
     Raises:
-        TargetError: when it cannot be reached, is no NBD server, or has no such export.
+        TargetError: when it cannot be reached, is not an NBD server, or has no such export.
     """
     try:
         with _connected(address) as link:
@@ -178,7 +178,7 @@ def _asked(link: socket.socket, export: str) -> Export:
 def _greeted(link: socket.socket) -> int:
     """Take the server's greeting and answer it; return what it offers."""
     if _take(link, 16) != HELLO + OPTION:
-        raise EOFError("what answers there is no NBD server of the newstyle")
+        raise EOFError("what answers there is not an NBD server of the newstyle")
     offered: int = struct.unpack(">H", _take(link, 2))[0]
     link.sendall(struct.pack(">I", offered & (FIXED_NEWSTYLE | NO_ZEROES)))
     return offered

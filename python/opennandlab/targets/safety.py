@@ -117,7 +117,7 @@ def make_plan(path: str, consent: Consent, work: Work, probe: Probe | None = Non
     """Say what a test would do to a device, whether or not it may.
 
     Raises:
-        TargetError: when the path is no block device.
+        TargetError: when the path is not a block device.
     """
     from opennandlab.targets.purge import ways
 
@@ -142,7 +142,7 @@ def known_block(path: str, probe: Probe) -> Block:
     """Read a block device.
 
     Raises:
-        TargetError: when the path is no block device.
+        TargetError: when the path is not a block device.
     """
     try:
         block = read_block(path, probe)
@@ -273,7 +273,7 @@ def _with_holders(block: Block, probe: Probe) -> list[str]:
 
 
 def _names(source: str) -> set[str]:
-    """Return the kernel's names that `/dev/NAME` may stand for; none of what is no device."""
+    """Return the kernel's names that `/dev/NAME` may stand for; none of what is not a device."""
     if not source.startswith("/dev/"):
         return set()
     return {source.removeprefix("/dev/").replace("/", "!"), PurePosixPath(source).name}

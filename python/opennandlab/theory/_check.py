@@ -42,7 +42,7 @@ def require_share(name: str, value: float) -> float:
         The share as a float.
 
     Raises:
-        ValueError: when it lies outside or is no number.
+        ValueError: when it lies outside or is not a number.
     """
     share = _real(name, value)
     if not 0.0 <= share <= 1.0:
@@ -105,7 +105,7 @@ def require_count(name: str, value: SupportsIndex, minimum: int, maximum: int | 
         The count as a Python int.
 
     Raises:
-        ValueError: when it is no integer or lies outside.
+        ValueError: when it is not an integer or lies outside.
     """
     limit = "" if maximum is None else f" and at most {maximum}"
     message = f"{name} is {value!r}; accepted: an integer of at least {minimum}{limit}"

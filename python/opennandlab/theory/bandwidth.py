@@ -150,7 +150,7 @@ class FlashChannel:
     """`cache`: the array works on the next page while this one is transferred."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no channel."""
+        """Refuse what is not a channel."""
         require_count("page_bytes", self.page_bytes, 1)
         require_positive("bus_mb_s", self.bus_mb_s)
         require_count("dies", self.dies, 1)
@@ -232,7 +232,7 @@ class TutorialDie:
     """`cache`: the array works on one page while another is transferred."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no die."""
+        """Refuse what is not a die."""
         for name in ("sense_us", "program_us", "erase_us"):
             require_at_least(name, getattr(self, name), 0.0)
         require_count("pages_per_block", self.pages_per_block, 1)

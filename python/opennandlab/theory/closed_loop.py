@@ -142,7 +142,7 @@ class SharedChannel:
     """x, in microseconds."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no channel."""
+        """Refuse what is not a channel."""
         require_count("dies", self.dies, 1)
         require_positive("sense_us", self.sense_us)
         require_positive("transfer_us", self.transfer_us)

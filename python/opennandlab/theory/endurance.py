@@ -140,7 +140,7 @@ def meets_class(uber: float, drive_class: str) -> bool:
         True when it does not exceed the class limit.
 
     Raises:
-        ValueError: when the class is unknown or the rate is no probability.
+        ValueError: when the class is unknown or the rate is not a probability.
 
     Source:
         JESD218.

@@ -235,7 +235,7 @@ class PageCode:
     """t, errors that a codeword mends."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no page."""
+        """Refuse what is not a page."""
         require_count("page_bytes", self.page_bytes, 1)
         require_count("data_bits", self.data_bits, 1)
         require_count("parity_bits", self.parity_bits, 0)

@@ -191,7 +191,7 @@ mod tests {
         // x^3 + x + 1 is irreducible over GF(2), and over GF(2^5) too, since 3 does not divide 5.
         let field = Field::new(5);
         assert!(!Splitter::default().split(&field, &[1, 1, 0, 1], &mut |_| true));
-        // A double root, (x + 1)^2 (x + alpha) = x^3 + alpha x^2 + x + alpha, is no two roots.
+        // A double root, (x + 1)^2 (x + alpha) = x^3 + alpha x^2 + x + alpha, has no two roots.
         let alpha = field.alpha(1);
         let mut found = Vec::new();
         Splitter::default().split(&field, &[alpha, 1, alpha, 1], &mut |factor| {

@@ -28,7 +28,7 @@ pub enum CodeError {
         /// The refused degree.
         m: u32,
     },
-    /// A code that corrects nothing is no code.
+    /// A code that corrects nothing is not a code.
     #[error("t = 0 corrects nothing; accepted: 1 to {t_max} for m = {m}")]
     CorrectsNothing {
         /// The field degree asked for.
@@ -62,7 +62,7 @@ pub enum CodeError {
         /// The refused page size.
         page_bytes: u64,
     },
-    /// A page that is no whole number of codewords, nor they of it.
+    /// A page that is not a whole number of codewords, nor they of it.
     #[error(
         "a page of {page_bits} bits does not go with codewords of {data_bits} data bits; accepted: \
          one a whole multiple of the other"

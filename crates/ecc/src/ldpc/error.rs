@@ -1,7 +1,7 @@
 //! What can be wrong with a parity-check matrix, a code's name or a decoder's settings.
 //!
 //! Every refusal says what was wrong, on which line where there is one, and what is accepted. A
-//! frame that cannot be decoded is no error: it is a flag in the decoder's answer.
+//! frame that cannot be decoded is not an error: it is a flag in the decoder's answer.
 
 /// Why there is no such LDPC code. Nothing was built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

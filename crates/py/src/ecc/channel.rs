@@ -73,7 +73,7 @@ impl Spec {
                 let (states, table) = self.table(x)?;
                 Ok(Channel::discrete(&states, &table))
             }
-            other => Err(refused("channel", format!("there is no channel `{other}`"))),
+            other => Err(refused("channel", format!("unknown channel `{other}`"))),
         }
     }
 }

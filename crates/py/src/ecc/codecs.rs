@@ -17,7 +17,7 @@ pub(super) fn build(spec: &Value) -> Result<Codec, Failure> {
         "alist" => LdpcCode::from_alist(text("text")).map_err(fail)?,
         "qc" => LdpcCode::from_qc(text("text")).map_err(fail)?,
         "nand" => LdpcCode::nand(text("name")).map_err(fail)?,
-        other => return Err(refused("code", format!("there is no code `{other}`"))),
+        other => return Err(refused("code", format!("unknown code `{other}`"))),
     };
     let default = DecoderConfig::default();
     let config = DecoderConfig {

@@ -31,7 +31,7 @@ impl EccLdpc {
                 "alist" => LdpcCode::from_alist(text),
                 "qc" => LdpcCode::from_qc(text),
                 "nand" => LdpcCode::nand(text),
-                other => return Err(refused("code", format!("there is no format `{other}`"))),
+                other => return Err(refused("code", format!("unknown format `{other}`"))),
             };
             Ok(Self { code: code.map_err(|error| refused("code", error))? })
         })

@@ -9,7 +9,7 @@
 //! There is one form of collection. A sink that schedules collections takes the steps itself; for
 //! all others they are taken at once, without a limit. Folding a block of the cache and leveling
 //! wear are collections of a block that was chosen otherwise. A pool has one collection at a time.
-//! Its victim is no candidate any more, but between steps its pages still die by overwrites, and
+//! Its victim is not a candidate any more, but between steps its pages still die by overwrites, and
 //! those are not moved. A copy is placed before the old one is given up, so that a power cut
 //! between the two loses nothing.
 

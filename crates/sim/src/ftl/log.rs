@@ -210,7 +210,7 @@ impl Log {
         self.policy.closed(block - self.first_block, live_count, books.now);
     }
 
-    /// The policy's victim, which is no candidate any more.
+    /// The policy's victim, which is not a candidate any more.
     pub(crate) fn choose(&mut self, books: &Books) -> Option<u32> {
         let view = BlockView {
             live_counts: books.map.live_counts(self.first_block, self.states.len() as u32),

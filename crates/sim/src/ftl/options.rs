@@ -277,7 +277,7 @@ pub(super) mod none_or {
             Value::Null => Ok(None),
             Value::String(word) if word == "none" => Ok(None),
             Value::String(word) => Err(D::Error::custom(format!(
-                "`{word}` is no setting; accepted: none, or a mapping with its parameters"
+                "`{word}` is not a valid setting; accepted: none, or a mapping with its parameters"
             ))),
             other => serde_json::from_value(other).map(Some).map_err(D::Error::custom),
         }

@@ -226,7 +226,7 @@ fn restore_pool(pool: &mut Pool, snapshot: &PoolSnapshot, media: &Media) -> Resu
     }
     if let Some((victim, source, next_page, retires)) = snapshot.collection {
         if !is_in(log, victim, BlockState::Victim) {
-            return Err(format!("block {victim} is under collection and is no victim"));
+            return Err(format!("block {victim} is under collection and is not a victim"));
         }
         pool.collection = Some(Collection {
             victim: BlockId(victim),

@@ -89,7 +89,7 @@ impl Latencies {
     /// than ten samples beyond it.
     pub fn quantile_us(&self, share: f64) -> Option<f64> {
         let beyond = self.count() as f64 * (1.0 - share);
-        // 1 - 0.9 is not exactly 0.1: a hundredth of a sample is no sample.
+        // 1 - 0.9 is not exactly 0.1: a hundredth of a sample is not a sample.
         let value = || self.histogram.value_at_quantile(share).min(self.max_ns);
         (beyond > 9.99).then(|| value() as f64 * 1e-3)
     }

@@ -228,13 +228,13 @@ impl<'de> Deserialize<'de> for LinkConfig {
                 _ => return Err(D::Error::custom(format!("no `kind`; accepted: {}", names()))),
             },
             other => {
-                let message = format!("`{other}` is no link; accepted: {}", names());
+                let message = format!("`{other}` is not a valid link; accepted: {}", names());
                 return Err(D::Error::custom(message));
             }
         };
         let is_known = ["ideal", "custom"].contains(&kind.as_str());
         if !is_known && !LINKS.iter().any(|row| row.name == kind) {
-            let message = format!("`{kind}` is no link; accepted: {}", names());
+            let message = format!("`{kind}` is not a valid link; accepted: {}", names());
             return Err(D::Error::custom(message));
         }
         let keys = serde_json::from_value(rest).map_err(D::Error::custom)?;
@@ -372,7 +372,7 @@ mod tests {
         for (json, words) in [
             (r#""sata9""#, "sata3"),
             (r#"{"mb_s": 3}"#, "no `kind`"),
-            ("7", "is no link"),
+            ("7", "is not a valid link"),
             (r#"{"kind": "sata2", "speed": 1}"#, "speed"),
         ] {
             let error = serde_json::from_str::<LinkConfig>(json).expect_err(json);

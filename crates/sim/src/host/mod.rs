@@ -97,7 +97,7 @@ where
             serde_json::from_value(value).map(Some).map_err(serde::de::Error::custom)
         }
         other => Err(serde::de::Error::custom(format!(
-            "`{other}` is no read cache; accepted: none, or {{pages: 1024, policy: lru}}"
+            "`{other}` is not a valid read cache; accepted: none, or {{pages: 1024, policy: lru}}"
         ))),
     }
 }

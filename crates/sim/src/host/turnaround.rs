@@ -70,7 +70,8 @@ impl TurnaroundConfig {
             return refuse("commands", message);
         }
         if self.unit_bytes == 0 || !self.unit_bytes.is_multiple_of(SECTOR_BYTES) {
-            let message = format!("{} is no unit; accepted: multiples of 512", self.unit_bytes);
+            let message =
+                format!("{} is not a valid unit; accepted: multiples of 512", self.unit_bytes);
             return refuse("unit_bytes", message);
         }
         let times = [
@@ -100,7 +101,7 @@ impl<'de> Deserialize<'de> for TurnaroundConfig {
             serde_json::from_value(value).map_err(D::Error::custom)?
         } else {
             let message = format!(
-                "`{value}` is no turnaround; accepted: microseconds, or {{commands: 8, fixed: 5, \
+                "`{value}` is not a valid turnaround; accepted: microseconds, or {{commands: 8, fixed: 5, \
                  per_unit: 1, per_sqrt_unit: 20, unit_bytes: 4096}}"
             );
             return Err(D::Error::custom(message));

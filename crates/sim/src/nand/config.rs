@@ -127,7 +127,7 @@ impl<'de> Deserialize<'de> for PageTimes {
         list.iter().map(serde_json::Value::as_f64).collect::<Option<Vec<_>>>().map(Self).ok_or_else(
             || {
                 serde::de::Error::custom(format!(
-                    "`{value}` is no page time; accepted: microseconds as a number, or a \
+                    "`{value}` is not a valid page time; accepted: microseconds as a number, or a \
                      list with one number per page type"
                 ))
             },
@@ -333,7 +333,7 @@ impl NandConfig {
             return Err(ConfigError::new(
                 "page_size_bytes",
                 format!(
-                    "{} is no page size; accepted: a power of two from 512 to 1048576",
+                    "{} is not a valid page size; accepted: a power of two from 512 to 1048576",
                     self.page_size_bytes
                 ),
             ));

@@ -34,7 +34,9 @@ where
 {
     let value = Value::deserialize(deserializer)?;
     whole_from(&value).ok_or_else(|| {
-        D::Error::custom(format!("`{value}` is no count; accepted: a whole number such as 1000000"))
+        D::Error::custom(format!(
+            "`{value}` is not a valid count; accepted: a whole number such as 1000000"
+        ))
     })
 }
 

@@ -79,7 +79,7 @@ impl<'de> Deserialize<'de> for LoadConfig {
         }
         whole_from(&value).map(Self::Closed).ok_or_else(|| {
             D::Error::custom(format!(
-                "`{value}` is no queue depth; accepted: 1 to 65536, or \
+                "`{value}` is not a valid queue depth; accepted: 1 to 65536, or \
                  {{arrival: poisson, iops: 50000}}"
             ))
         })

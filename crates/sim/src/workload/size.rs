@@ -90,7 +90,7 @@ impl BlockSizes {
         let mut choices = Vec::with_capacity(map.len());
         for (key, weight) in map {
             let weight = weight.as_f64().ok_or_else(|| {
-                format!("`{weight}` is no weight of {key}; accepted: a positive number")
+                format!("`{weight}` is not a valid weight of {key}; accepted: a positive number")
             })?;
             choices.push((parse_bytes(key)?, weight));
         }
@@ -103,7 +103,7 @@ fn one_size(value: &Value) -> Result<u64, String> {
         Value::String(text) => parse_bytes(text),
         other => whole_from(other).ok_or_else(|| {
             format!(
-                "`{other}` is no size; accepted: bytes such as 4096, text such as 4KiB, or a map \
+                "`{other}` is not a valid size; accepted: bytes such as 4096, text such as 4KiB, or a map \
                  of size to weight such as {{4KiB: 40, 16KiB: 60}}"
             )
         }),

@@ -108,7 +108,7 @@ def _of_suite(path: Path, suite: dict[str, Any], warnings: list[str]) -> Iterato
     for name in names:
         # A name beside the suite, never a path that leads elsewhere.
         if not isinstance(name, str) or not name or PurePath(name).name != name:
-            warnings.append(f"{path}: {source.plain(name)[:60]} is no name of a file beside it")
+            warnings.append(f"{path}: {source.plain(name)[:60]} is not a name of a file beside it")
             continue
         stem = name.removesuffix(".json")
         for one in _documents(path.parent / f"{stem}.json", warnings):

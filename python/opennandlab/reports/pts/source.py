@@ -226,7 +226,7 @@ def load(path: Path) -> tuple[dict[str, Any], list[str]]:
     try:
         raw = read_bytes(path, BYTES_MAX)
     except OSError as error:
-        hint = ": this is no document of a test" if error.errno == errno.EFBIG else ""
+        hint = ": this is not a document of a test" if error.errno == errno.EFBIG else ""
         raise ResultError(f"{path}: {error.strerror or error}{hint}") from error
     if not raw.strip():
         raise ResultError(f"{path}: empty")

@@ -103,7 +103,7 @@ def find_fio(name: str = "fio") -> Fio:
     version = shown.stdout.strip()
     found = re.match(r"fio-(\d+)\.(\d+)", version)
     if found is None:
-        raise TargetError(f"{path} --version says {version[:60]!r}, which is no fio; {INSTALL}")
+        raise TargetError(f"{path} --version says {version[:60]!r}, which is not fio; {INSTALL}")
     if (int(found[1]), int(found[2])) < VERSION_MIN:
         raise TargetError(f"{path} is {version}, which is too old; {INSTALL}")
     return Fio(path, version)

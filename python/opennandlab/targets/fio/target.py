@@ -261,7 +261,7 @@ class FioTarget(Target):
         return text
 
     def write_zeros(self) -> Purge:
-        """Write zeros over everything: the last resort, which is no purge."""
+        """Write zeros over everything: the last resort, which is not a purge."""
         place = self.place()
         files = self.files("zeros")
         self.write_job(files, job.zeros_text(place))

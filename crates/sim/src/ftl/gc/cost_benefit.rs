@@ -115,7 +115,7 @@ impl GcPolicy for CostBenefit {
 
     fn remove(&mut self, block: u32, _live_count: u16) {
         let since = std::mem::replace(&mut self.since[block as usize], NEVER);
-        assert!(since != NEVER, "block {block} is no candidate and cannot be removed");
+        assert!(since != NEVER, "block {block} is not a candidate and cannot be removed");
     }
 
     /// Pairs of block and start of its age.

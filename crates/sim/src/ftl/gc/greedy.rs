@@ -207,7 +207,7 @@ impl GcPolicy for Greedy {
     }
 
     fn remove(&mut self, block: u32, live_count: u16) {
-        assert!(self.nodes[block as usize].next != ABSENT, "block {block} is no candidate");
+        assert!(self.nodes[block as usize].next != ABSENT, "block {block} is not a candidate");
         if self.is_listed(block) {
             self.unlink(block, u32::from(live_count));
         }

@@ -65,7 +65,7 @@ pub trait GcPolicy: Send {
         u16::MAX
     }
 
-    /// The next victim, which is no candidate any more; `None` without candidates.
+    /// The next victim, which is not a candidate any more; `None` without candidates.
     fn choose(&mut self, view: &BlockView) -> Option<u32>;
 
     /// Takes a candidate out, because wear leveling collects it.
@@ -160,7 +160,7 @@ impl CandidateSet {
 
     pub(crate) fn remove(&mut self, block: u32) {
         let position = std::mem::replace(&mut self.position[block as usize], ABSENT);
-        assert!(position != ABSENT, "block {block} is no candidate and cannot be removed");
+        assert!(position != ABSENT, "block {block} is not a candidate and cannot be removed");
         self.members.swap_remove(position as usize);
         if let Some(&moved) = self.members.get(position as usize) {
             self.position[moved as usize] = position;
@@ -171,7 +171,7 @@ impl CandidateSet {
         self.members.iter().map(|&block| u64::from(block)).collect()
     }
 
-    /// Restores the members; false if a number is no block, or comes twice.
+    /// Restores the members; false if a number is not a block, or comes twice.
     pub(crate) fn restore(&mut self, numbers: &[u64]) -> bool {
         numbers.iter().all(|&number| {
             let known =
@@ -227,7 +227,7 @@ impl ClosingOrder {
     }
 
     pub(crate) fn remove(&mut self, block: u32) {
-        assert!(self.contains(block), "block {block} is no candidate and cannot be removed");
+        assert!(self.contains(block), "block {block} is not a candidate and cannot be removed");
         let (next, previous) = (self.next[block as usize], self.previous[block as usize]);
         self.next[previous as usize] = next;
         self.previous[next as usize] = previous;
@@ -246,7 +246,7 @@ impl ClosingOrder {
         self.iter().map(u64::from).collect()
     }
 
-    /// Restores the order; false if a number is no block, or comes twice.
+    /// Restores the order; false if a number is not a block, or comes twice.
     pub(crate) fn restore(&mut self, numbers: &[u64]) -> bool {
         let limit = u64::from(self.anchor());
         numbers.iter().all(|&number| {

@@ -146,7 +146,7 @@ impl Default for CellSpec {
 fn sizes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BlockSizes, D::Error> {
     let problem = |value: &Value| {
         serde::de::Error::custom(format!(
-            "`{value}` is no size; accepted: bytes, or pairs of bytes and weight"
+            "`{value}` is not a valid size; accepted: bytes, or pairs of bytes and weight"
         ))
     };
     let value = Value::deserialize(deserializer)?;

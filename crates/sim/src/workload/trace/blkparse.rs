@@ -76,7 +76,7 @@ fn event<'a>(text: &'a str, wanted: &str) -> Result<Line<'a>, String> {
     let volume = next("device")?;
     let (major, minor) = volume
         .split_once(',')
-        .ok_or_else(|| format!("device {} is no pair of numbers such as 8,0", quote(volume)))?;
+        .ok_or_else(|| format!("device {} is not a pair of numbers such as 8,0", quote(volume)))?;
     number("device", major)?;
     number("device", minor)?;
     number("cpu", next("cpu")?)?;

@@ -48,7 +48,7 @@ fn exactly<'a, const N: usize>(
 pub(crate) fn number(name: &str, text: &str) -> Result<u64, String> {
     // `parse` alone would take a leading plus.
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("{name} {} is no whole number", quote(text)));
+        return Err(format!("{name} {} is not a whole number", quote(text)));
     }
     text.parse().map_err(|_| format!("{name} {} is above 2^64", quote(text)))
 }
@@ -67,7 +67,7 @@ pub(crate) fn sectors(name: &str, text: &str) -> Result<u64, String> {
 /// Seconds such as `12` or `0.026214`; digits beyond the ninth decimal are dropped.
 pub(crate) fn seconds(name: &str, text: &str) -> Result<Ns, String> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
-    let refuse = || format!("{name} {} is no time in seconds such as 0.026214", quote(text));
+    let refuse = || format!("{name} {} is not a time in seconds such as 0.026214", quote(text));
     if decimals.is_empty() || !decimals.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(refuse());
     }
@@ -88,7 +88,7 @@ pub(crate) fn word_op(text: &str) -> Result<HostOp, String> {
     } else if is("d") || is("t") || is("trim") || is("discard") || is("unmap") {
         Ok(HostOp::Trim)
     } else {
-        Err(format!("{} is no operation; accepted: R, W, D", quote(text)))
+        Err(format!("{} is not an operation; accepted: R, W, D", quote(text)))
     }
 }
 
