@@ -86,7 +86,8 @@ pub fn bytes_or_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, 
         Value::Number(number) if number.is_u64() => Ok(number.as_u64().unwrap_or_default()),
         Value::String(text) => crate::units::parse_bytes(&text).map_err(serde::de::Error::custom),
         other => Err(serde::de::Error::custom(format!(
-            "`{other}` is not a valid size; accepted: bytes as a positive integer, or text such as 4KiB"
+            "`{other}` is not a valid size; accepted: bytes as a positive integer, or text \
+             such as 4KiB"
         ))),
     }
 }

@@ -8,8 +8,8 @@
 //! ```
 //! Consecutive die numbers sit on different channels, so that striping over dies stripes over
 //! channels first. The packed page number makes block and page a shift and a mask; arrays that are
-//! indexed by page use [`Geometry::page_slot`], which has no holes when pages per block is not a power
-//! of two.
+//! indexed by page use [`Geometry::page_slot`], which has no holes when pages per block is not a
+//! power of two.
 //!
 //! With multi-plane commands a block of the FTL spans the planes of its die: the same block number
 //! and the same page number in each plane, as those commands demand. With compression a block takes

@@ -148,7 +148,8 @@ fn every_format_is_recognised_and_says_the_same() {
 fn bad_lines_are_refused_by_number_or_counted() {
     let text = "# recorded by hand\n\n0 0 8 8 1\n0 0 8 x 1\n\n5 0 8 8 0\n1 2 3\n";
     let message = refusal(text);
-    assert!(message.starts_with("t.trace:4: sectors `x` is not a whole number; accepted (mqsim): "));
+    let start = "t.trace:4: sectors `x` is not a whole number; accepted (mqsim): ";
+    assert!(message.starts_with(start), "{message}");
     assert!(message.contains("type 1 = read"), "{message}");
     let options = TraceOptions { bad_lines: BadLines::Skip, ..TraceOptions::default() };
     let trace = read_with(text.as_bytes(), &options).unwrap();

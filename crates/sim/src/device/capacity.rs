@@ -59,8 +59,8 @@ impl DeviceConfig {
 
     /// Pages that the host can address: U.
     pub fn logical_pages(&self) -> u32 {
-        // Rounded down, since a partial page is not a page; 1e-12 keeps exact quotients from falling
-        // short of themselves. Below 2^32 by the geometry.
+        // Rounded down, since a partial page does not count; 1e-12 keeps exact quotients from
+        // falling short of themselves. Below 2^32 by the geometry.
         (self.physical_pages() as f64 / (1.0 + self.ftl.over_provisioning_pct) * (1.0 + 1e-12))
             as u32
     }

@@ -67,7 +67,8 @@ impl<'de> Deserialize<'de> for PerKib {
         }
         if !value.is_object() {
             let message = format!(
-                "`{value}` is not a valid cost per KiB; accepted: microseconds, or {{read: 2, write: 3}}"
+                "`{value}` is not a valid cost per KiB; accepted: microseconds, or \
+                 {{read: 2, write: 3}}"
             );
             return Err(D::Error::custom(message));
         }
@@ -151,8 +152,8 @@ impl<'de> Deserialize<'de> for CommandCost {
         }
         if !value.is_object() {
             let message = format!(
-                "`{value}` is not a valid cost; accepted: microseconds, or {{read: 2, write: 3, trim: 1, \
-                 flush: 1, per_kib: 0.5}}"
+                "`{value}` is not a valid cost; accepted: microseconds, or {{read: 2, write: 3, \
+                 trim: 1, flush: 1, per_kib: 0.5}}"
             );
             return Err(D::Error::custom(message));
         }

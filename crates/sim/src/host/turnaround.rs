@@ -101,8 +101,8 @@ impl<'de> Deserialize<'de> for TurnaroundConfig {
             serde_json::from_value(value).map_err(D::Error::custom)?
         } else {
             let message = format!(
-                "`{value}` is not a valid turnaround; accepted: microseconds, or {{commands: 8, fixed: 5, \
-                 per_unit: 1, per_sqrt_unit: 20, unit_bytes: 4096}}"
+                "`{value}` is not a valid turnaround; accepted: microseconds, or {{commands: 8, \
+                 fixed: 5, per_unit: 1, per_sqrt_unit: 20, unit_bytes: 4096}}"
             );
             return Err(D::Error::custom(message));
         };

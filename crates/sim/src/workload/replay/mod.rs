@@ -153,7 +153,8 @@ fn volume_name<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Stri
         Value::String(name) => Ok(name),
         Value::Number(number) if number.is_u64() => Ok(number.to_string()),
         other => Err(serde::de::Error::custom(format!(
-            "`{other}` is not a valid volume; accepted: concat, overlay, or a volume of the trace by name"
+            "`{other}` is not a valid volume; accepted: concat, overlay, or a volume of the \
+             trace by name"
         ))),
     }
 }
