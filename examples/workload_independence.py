@@ -26,9 +26,9 @@ print(f"{'drive':28}  first   third MB/s   drop  WAF of the third")
 for name, device, changes in DRIVES:
     target = SimulatedTarget(FOLDER / device, changes)
     found = run_test(TESTS["independence"], target, settings=Settings(cache="enabled"))
-    results, table = found["results"], found["tables"][0]
+    results, table = found.results, found.tables[0]
     print(
-        f"{name:28} {results['first_mb_s']:6.1f}  {results['third_mb_s']:6.1f}  "
-        f"{results['drop_pct']:7.1f} %  {table['values'][2][2]:16.1f}"
+        f"{name:28} {results.first_mb_s:6.1f}  {results.third_mb_s:6.1f}  "
+        f"{results.drop_pct:7.1f} %  {table.values[2][2]:16.1f}"
     )
     target.close()

@@ -160,7 +160,7 @@ def test_settings_change_device_and_workload(cli: Cli) -> None:
         ((*RUN, "--output", "."), "directory"),
         ((*RUN, "--plot", "none/plot.html"), "No such file"),
         ((*RUN, "--save-image", "."), "directory"),
-        ((*RUN, "--output", "same", "--plot", "same"), "two outputs"),
+        ((*RUN, "--output", "same.html", "--plot", "same.html"), "two outputs"),
         (("verify", "none.json"), "No such file"),
         (("verify", "small.yaml"), "no `schema`"),
         (("compare", "none.json", "none.json"), "No such file"),
@@ -317,12 +317,15 @@ def test_a_failed_check_is_exit_code_1(
     import typer
 
     from opennandlab.cli import _terminal
+    from opennandlab.result import Result
     from opennandlab.run import Run, Start, prepare_benchmark
 
     run = prepare_benchmark(Start(small), short)
     failed = run.measure()
     monkeypatch.setattr(_terminal, "ignore_signals", lambda: None)
-    failed.document["checks"] = {"passed": False, "failures": ["3 issued, 2 served"]}
+    document = failed.document
+    document["checks"] |= {"passed": False, "failures": ["3 issued, 2 served"]}
+    failed = Result(document)
     monkeypatch.setattr(Run, "measure", lambda *_, **__: failed)
     with pytest.raises(typer.Exit) as stop:
         _terminal.run_and_report(

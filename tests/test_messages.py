@@ -61,7 +61,7 @@ def test_a_key_cannot_act_on_the_terminal(cli: Cli, folder: Path) -> None:
     [
         (("config", "check", "x" * 300), "no device"),
         (("benchmark", "-w", "W1", "-c", "x" * 300), "no device"),
-        (("replay", ".", "-c", "small.yaml"), "Is a directory"),
+        (("replay", ".", "-c", "small.yaml"), "not a file"),
         (("ecc", "curve", "--code", "ldpc:odd.alist", "--points", "1e-3"), "odd.alist: line 1"),
         (
             ("reliability", "arrhenius", "--from", "40", "--to", "85", "--hours", "nan"),

@@ -13,6 +13,7 @@ import pts_documents
 import pts_recorder
 from conftest import Cli
 from opennandlab.canonical import digest
+from opennandlab.documents.record import plain
 from opennandlab.errors import ResultError
 from opennandlab.reports import html
 from opennandlab.reports.figure.model import Plot, Relief
@@ -41,7 +42,7 @@ def other(test: str = "iops", **header: Any) -> dict[str, Any]:
 
 def compared(*documents: dict[str, Any]) -> dict[str, Any]:
     names = [f"run {place}" for place in range(len(documents))]
-    return likeness.compare([read(one, "name") for one in documents], names)
+    return plain(likeness.compare([read(one, "name") for one in documents], names))
 
 
 def test_like_things_give_deltas() -> None:

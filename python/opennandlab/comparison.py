@@ -55,8 +55,8 @@ def side_by_side(
     Raises:
         UnlikeError: for unlike things, unless forced.
     """
-    if len(results) < 2:
-        raise ResultError("compare needs two results or more")
+    if len(results) < 2 or not all(isinstance(result, Result) for result in results):
+        raise ResultError("compare needs two results or more; accepted: what `onl.load` returns")
     documents = [result.content for result in results]
     names = names or [f"#{index + 1}" for index in range(len(results))]
     reasons = [

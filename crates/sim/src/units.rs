@@ -77,8 +77,8 @@ impl Ns {
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let refuse = || {
         format!(
-            "`{text}` is not a valid size; accepted: bytes as an integer, or a number with k M G T, \
-             KiB MiB GiB TiB (1024), kB MB GB TB (1000)"
+            "`{text}` is not a valid size; accepted: bytes as an integer, or a number with \
+             k M G T, KiB MiB GiB TiB (1024), kB MB GB TB (1000)"
         )
     };
     let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();

@@ -103,8 +103,8 @@ fn one_size(value: &Value) -> Result<u64, String> {
         Value::String(text) => parse_bytes(text),
         other => whole_from(other).ok_or_else(|| {
             format!(
-                "`{other}` is not a valid size; accepted: bytes such as 4096, text such as 4KiB, or a \
-                 map of size to weight such as {{4KiB: 40, 16KiB: 60}}"
+                "`{other}` is not a valid size; accepted: bytes such as 4096, text such as 4KiB, \
+                 or a map of size to weight such as {{4KiB: 40, 16KiB: 60}}"
             )
         }),
     }
