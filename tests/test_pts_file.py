@@ -105,6 +105,7 @@ def test_a_break_of_a_file_is_gone_on_from_and_said(tmp_path):
     assert found["header"]["interrupted"]
 
 
+@pytest.mark.long
 def test_every_test_on_a_gibibyte(tmp_path):
     """Each on a file of its own, several at a time: most of a cell is waiting for fio to start."""
 

@@ -498,7 +498,7 @@ def _read(source: Source, *, kind: str, folder: Path) -> tuple[dict[str, Any], s
     meant = f"; did you mean `{near}`?" if near else ""
     accepted = ", ".join(sorted(names))
     raise ConfigError(
-        ".", f"no {kind} `{text}`; accepted: {accepted}, or the path of a YAML file{meant}"
+        ".", f"unknown {kind} `{text}`; accepted: {accepted}, or the path of a YAML file{meant}"
     )
 
 

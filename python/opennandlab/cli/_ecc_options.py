@@ -100,7 +100,8 @@ Threads = Annotated[
     ),
 ]
 Plot = Annotated[
-    Path | None, typer.Option("--plot", metavar="FILE", help="Plot into this SVG or HTML file.")
+    Path | None,
+    typer.Option("--plot", metavar="FILE", help="Plot into this HTML, SVG, PNG or PDF file."),
 ]
 InjectBer = Annotated[
     float | None, typer.Option("--inject-ber", help="Flip this share of the encoded bits.")

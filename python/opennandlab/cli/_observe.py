@@ -22,7 +22,7 @@ BreakdownPlot = Annotated[
     typer.Option(
         "--breakdown-plot",
         metavar="FILE",
-        help="Plot the breakdown as stacked bars into an HTML or SVG file.",
+        help="Plot the breakdown as stacked bars into an HTML, SVG, PNG or PDF file.",
     ),
 ]
 TimelineFile = Annotated[

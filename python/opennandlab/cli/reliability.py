@@ -71,7 +71,7 @@ Reads = Annotated[
 ]
 Plot = Annotated[
     Path | None,
-    typer.Option("--plot", help="Plot the curves into an HTML or SVG file."),
+    typer.Option("--plot", help="Plot the curves into an HTML, SVG, PNG or PDF file."),
 ]
 
 

@@ -91,7 +91,9 @@ def replay(
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE", help="Plots and tables in one HTML page."),
+        typer.Option(
+            "--plot", metavar="FILE", help="Plots and tables, as an HTML page, SVG, PNG or PDF."
+        ),
     ] = None,
     breakdown: Breakdown = False,
     breakdown_plot: BreakdownPlot = None,

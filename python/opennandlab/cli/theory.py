@@ -150,7 +150,9 @@ def bandwidth(
     ] = False,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE", help="Plot the sweep into an HTML or SVG file."),
+        typer.Option(
+            "--plot", metavar="FILE", help="Plot the sweep into an HTML, SVG, PNG or PDF file."
+        ),
     ] = None,
     seed: terminal.Seed = 42,
     as_json: Json = False,

@@ -360,7 +360,7 @@ def load_model(source: Source) -> Model:
     meant = f"; did you mean `{near}`?" if near else ""
     accepted = ", ".join(names)
     raise ConfigError(
-        ".", f"no model `{text}`; accepted: {accepted}, or the path of a YAML file{meant}"
+        ".", f"unknown model `{text}`; accepted: {accepted}, or the path of a YAML file{meant}"
     )
 
 
