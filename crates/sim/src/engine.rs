@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(engine.take(), Some(0));
         let rest: Vec<u32> = std::iter::from_fn(|| engine.take()).collect();
         assert_eq!(rest, (1..200).collect::<Vec<_>>());
-        assert_eq!((engine.now(), engine.sequence < 200), (Ns(7), true));
+        assert_eq!((engine.now(), engine.sequence), (Ns(7), 200));
     }
 
     #[test]

@@ -211,7 +211,7 @@ fn what_cannot_be_is_refused_with_its_path() {
         (json!({"block_bytes": [[4096, 0]]}), "block_bytes.4096", "positive"),
         (json!({"block_bytes": [[4096, 1], [4096, 2]]}), "block_bytes", "twice"),
         (json!({"block_bytes": []}), "block_bytes", "no size"),
-        (json!({"block_bytes": "4k"}), "block_bytes", "no size"),
+        (json!({"block_bytes": "4k"}), "block_bytes", "not a valid size"),
         (json!({"threads": 0}), "threads", "at least 1"),
         (json!({"threads": 300, "pattern": "sequential"}), "threads", "256"),
         (json!({"threads": 65_536, "queue_depth": 2}), "queue_depth", "65536"),
