@@ -155,7 +155,7 @@ def test_every_constant_of_the_flash_has_a_source() -> None:
         ({"nand": {"page_size_bytes": "4 furlongs"}}, "nand.page_size_bytes", "furlongs"),
         ({"nand": {"timing": {"t_read_us": "50us"}}}, "nand.timing.t_read_us", "microseconds"),
         ({"nand": {"timing": {"t_read_us": -1}}}, "nand.timing.t_read_us", "-1"),
-        ({"nand": {"rber_floor": float("nan")}}, "nand.rber_floor", "no finite number"),
+        ({"nand": {"rber_floor": float("nan")}}, "nand.rber_floor", "not a finite number"),
         ({"nand": {"rber_floor": 2}}, "nand.rber_floor", "2"),
         ({"nand": []}, "nand", "mapping"),
         ({"nand": {"timing": [25]}}, "nand.timing", "mapping"),

@@ -59,8 +59,8 @@ def test_a_key_cannot_act_on_the_terminal(cli: Cli, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("config", "check", "x" * 300), "no device"),
-        (("benchmark", "-w", "W1", "-c", "x" * 300), "no device"),
+        (("config", "check", "x" * 300), "unknown device"),
+        (("benchmark", "-w", "W1", "-c", "x" * 300), "unknown device"),
         (("replay", ".", "-c", "small.yaml"), "not a file"),
         (("ecc", "curve", "--code", "ldpc:odd.alist", "--points", "1e-3"), "odd.alist: line 1"),
         (

@@ -169,8 +169,8 @@ def test_a_replay_can_be_watched(cli: Cli, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("window", "reason"),
     [
-        ("2", "no window"),
-        ("1s:2s:3s", "no window"),
+        ("2", "not a valid window"),
+        ("1s:2s:3s", "not a valid window"),
         ("0:1s", "`0` is not a valid time"),
         ("1s:soon", "`soon` is not a valid time"),
         ("-1s:1s", "`-1s` is not a valid time"),

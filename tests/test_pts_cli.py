@@ -330,7 +330,7 @@ def test_values_are_varied_by_option_by_test_and_by_device():
     ]
     with pytest.raises(ConfigError, match="twice"):
         vary(job, "oio=1,1")
-    with pytest.raises(ConfigError, match="no value"):
+    with pytest.raises(ConfigError, match="not a valid value"):
         vary(job, "oio=one")
 
 

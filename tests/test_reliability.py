@@ -272,7 +272,7 @@ def test_the_other_commands_answer() -> None:
         (["rber", "--pe", "0:1:9999", "--reads", "0:1:9999"], "combinations"),
         (["rber", "--temperature-c", "-300"], "-55 to 200"),
         (["rber", "--pe", "-1"], "0 to 1e12"),
-        (["rber", "--pe", "1,,2"], "no list of numbers"),
+        (["rber", "--pe", "1,,2"], "not a list of numbers"),
         (["rber", "--retention-h", "1e400"], "0 to 1e12"),
         (["life", "--analytic", "--layers", "999999"], "1 to 10000"),
         (["life", "--analytic", "--spread", "-1"], "0 to"),
@@ -281,7 +281,7 @@ def test_the_other_commands_answer() -> None:
         (["llr", "--offsets", "0.1,0,0.2"], "rising"),
         (["retry", "--steps", "100"], "1 to 64"),
         (["arrhenius", "--from", "40", "--to", "1000"], "-55 to 200"),
-        (["life", "--config", "nothing"], "no device"),
+        (["life", "--config", "nothing"], "unknown device"),
     ],
 )
 def test_bad_usage_is_refused_with_exit_code_2(arguments: list[str], words: str) -> None:

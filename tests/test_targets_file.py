@@ -305,8 +305,8 @@ def test_files_that_must_not_or_cannot_be_used(tmp_path):
         ((held,), {}, "holds 7000000 bytes, which would be lost; --destructive"),
         ((held, 4 * MIB), {"consent": ALLOWED}, "exists with 7000000 bytes, not"),
         ((tmp_path / "none",), {}, "no such file; .*size=1GiB makes one"),
-        ((tmp_path, 4 * MIB), {}, "no regular file"),
-        ((Path("/dev/null"),), {"consent": ALLOWED}, "no regular file"),
+        ((tmp_path, 4 * MIB), {}, "not a regular file"),
+        ((Path("/dev/null"),), {"consent": ALLOWED}, "not a regular file"),
         ((tmp_path / "none" / "deep", 4 * MIB), {}, "cannot be made: No such file"),
         ((tmp_path / "tiny", 4096), {}, "too few; at least 2 MiB"),
         ((tmp_path / "huge", 1 << 56), {}, "cannot be taken: No space left"),
@@ -522,7 +522,7 @@ def answering(path: Path, answer: bytes) -> threading.Thread:
     ("answer", "words"),
     [
         (b"", "closed the connection"),
-        (b"HTTP/1.1 400 Bad Request\r\n", "no NBD server"),
+        (b"HTTP/1.1 400 Bad Request\r\n", "not an NBD server"),
         (b"NBDMAGICIHAVEOPT\x00\x03" + b"\xff" * 20, "none of the protocol"),
         (
             REPLY + b"\x00\x00\x00\x06\x80\x00\x00\x06\x00\x00\x00\x00",
