@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -264,3 +266,28 @@ def test_a_damaged_result_file_is_refused_by_the_command_with_the_key(cli, folde
     assert done.returncode == 2
     assert 'metrics.wear.mean: `"much"` is not valid; accepted: a number' in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_threads_may_read_their_first_document_at_once() -> None:
+    """The decoder prepares a class at first use; two threads that did so crashed the program."""
+    program = """
+import sys, threading
+from opennandlab.documents import record, result
+from opennandlab.errors import DocumentError
+sys.setswitchinterval(1e-6)
+start = threading.Barrier(8)
+refused = []
+def read():
+    start.wait()
+    try:
+        record.made({}, result.ResultDocument)
+    except DocumentError as error:
+        refused.append(error)
+threads = [threading.Thread(target=read) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(len(refused))
+"""
+    for _ in range(3):
+        found = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+        assert (found.returncode, found.stdout) == (0, b"8\n"), found.stderr

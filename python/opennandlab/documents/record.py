@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -42,6 +43,10 @@ WORDS = {
     "array": "a list",
     "object": "a mapping",
 }
+
+# msgspec prepares a class when it is first decoded, and two threads that do so at the same time
+# crash the interpreter. Decoding holds the GIL in any case, so the lock costs no speed.
+DECODING = threading.Lock()
 
 # JSON whose keys another schema declares, such as the resolved device.
 JsonObject = dict[str, Any]
@@ -82,6 +87,18 @@ class Problem:
         return path_text(self.place)
 
 
+def converted(value: object, kind: type[Kind]) -> Kind:
+    """Return JSON, parsed, as a record; raises what msgspec raises."""
+    with DECODING:
+        return msgspec.convert(value, kind)
+
+
+def decoded(text: str, kind: type[Kind]) -> Kind:
+    """Return JSON text as a record; raises what msgspec raises."""
+    with DECODING:
+        return msgspec.json.decode(text, type=kind)
+
+
 def plain(record: object) -> JsonObject:
     """Return a record as JSON: mappings, lists and plain values."""
     found: JsonObject = msgspec.to_builtins(record)
@@ -95,7 +112,7 @@ def made(value: object, kind: type[Kind], place: tuple[str | int, ...] = ()) -> 
         DocumentError: with path, value and what is accepted; also for keys that are not declared.
     """
     try:
-        return msgspec.convert(value, kind)
+        return converted(value, kind)
     except msgspec.ValidationError as error:
         raise _error(problem_of(error, value, kind), place) from None
     except RecursionError:
@@ -118,7 +135,7 @@ def read(
     unknown: list[str] = []
     while True:
         try:
-            return msgspec.convert(value, kind), unknown
+            return converted(value, kind), unknown
         except msgspec.ValidationError as error:
             problem = problem_of(error, value, kind)
         except RecursionError:
@@ -199,7 +216,7 @@ def _culprit(value: object, place: tuple[str | int, ...], kind: type[Any], messa
 def _refusal(value: object, kind: type[Any]) -> str:
     """Return what the decoder says against a value; nothing when it takes it."""
     try:
-        msgspec.convert(value, kind)
+        converted(value, kind)
     except msgspec.ValidationError as error:
         return str(error)
     return ""

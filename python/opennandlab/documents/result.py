@@ -20,7 +20,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from opennandlab.documents.metrics import Metrics
-from opennandlab.documents.record import JsonObject, Record, made, plain, read
+from opennandlab.documents.record import JsonObject, Record, decoded, made, plain, read
 
 SCHEMA: Final = "opennandlab.result/1"
 # Sections that are `{}` in the file of a run whose measured part never began.
@@ -344,7 +344,7 @@ def outcome(text: str) -> Outcome:
         DocumentError: when it is not what is declared here.
     """
     try:
-        return msgspec.json.decode(text, type=Outcome)
+        return decoded(text, Outcome)
     except msgspec.ValidationError:
         return made(msgspec.json.decode(text), Outcome)
 
