@@ -15,7 +15,7 @@ use super::options::none_or::{self, NoneOr};
 use super::options::{
     Allocation, CollectionConfig, Compression, Copyback, IdleCollection, Parity, SlcCacheConfig,
 };
-use crate::config::{name_or_mapping, ConfigError};
+use crate::config::name_or_mapping;
 
 /// Which writes share an open block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -169,57 +169,6 @@ impl Default for FtlConfig {
 }
 
 impl FtlConfig {
-    /// Ranges of single keys.
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        let ratio = |key: &str, value: f64, last: f64| {
-            if value > 0.0 && value <= last {
-                Ok(())
-            } else {
-                let message =
-                    format!("{value} is out of range; accepted: a ratio above 0, at most {last}");
-                Err(ConfigError::new(key, message))
-            }
-        };
-        if self.over_provisioning_pct > 4.0 {
-            let message = format!(
-                "{} is out of range; accepted: a ratio above 0, at most 4 (7 % is 0.07)",
-                self.over_provisioning_pct
-            );
-            return Err(ConfigError::new("over_provisioning_pct", message));
-        }
-        ratio("over_provisioning_pct", self.over_provisioning_pct, 4.0)?;
-        if !(0.0..=1.0).contains(&self.gc_trigger_free_pct) {
-            let message = format!(
-                "{} is out of range; accepted: a ratio from 0 to 1",
-                self.gc_trigger_free_pct
-            );
-            return Err(ConfigError::new("gc_trigger_free_pct", message));
-        }
-        if self.gc_reserve_blocks == Some(0) {
-            return Err(ConfigError::new(
-                "gc_reserve_blocks",
-                "0 is out of range; accepted: 1 or more blocks",
-            ));
-        }
-        if self.write_buffer_pages > 1 << 24 {
-            let message =
-                format!("{} is out of range; accepted: 0 to {}", self.write_buffer_pages, 1 << 24);
-            return Err(ConfigError::new("write_buffer_pages", message));
-        }
-        if let WriteFrontiers::HotCold(HotColdFrontiers { fraction }) = self.write_frontiers {
-            if !(fraction > 0.0 && fraction < 1.0) {
-                let message = format!("{fraction} is out of range; accepted: between 0 and 1");
-                return Err(ConfigError::new("write_frontiers.fraction", message));
-            }
-        }
-        if self.wear_leveling == WearConfig::Static(StaticWear { threshold: 0 }) {
-            let message = "0 is out of range; accepted: 1 or more erases";
-            return Err(ConfigError::new("wear_leveling.threshold", message));
-        }
-        self.check_options()?;
-        self.gc_policy.check().map_err(|error| error.under("gc_policy"))
-    }
-
     /// Whether a collection goes in steps that the host can pass.
     pub fn collects_in_steps(&self) -> bool {
         matches!(self.collection, CollectionConfig::Steps(_))

@@ -18,6 +18,7 @@
 
 mod audit;
 mod books;
+mod checks;
 mod collect;
 mod collection;
 mod config;
