@@ -99,6 +99,23 @@ def test_points_are_lists_or_ranges() -> None:
     assert parse_points("3:4:5", awgn) == [3.0, 3.25, 3.5, 3.75, 4.0]
 
 
+@pytest.mark.parametrize("wrong", [5, None, 1.5, {"kind": "x"}, [None], ["\0"], 10**400])
+def test_the_wrong_type_is_refused_by_name(wrong: Any, tmp_path: Path) -> None:
+    """These were AttributeErrors and ValueErrors."""
+    for call, key in (
+        (lambda: ecc.curve(wrong, "bsc", [0.01]), "code"),
+        (lambda: ecc.curve(SHORT, wrong, [0.01]), "channel"),
+        (lambda: ecc.curve(SHORT, "bsc", wrong), "points"),
+        (lambda: ecc.compare([SHORT, wrong], "bsc", [0.01]), "code"),
+        (lambda: ecc.speed(wrong, bit_errors=1), "code"),
+        (lambda: ecc.speed(SHORT, channel=wrong, bit_errors=1), "channel"),
+        (lambda: ecc.encode_file(tmp_path / "in", tmp_path / "out", wrong), "code"),
+    ):
+        with pytest.raises(ConfigError) as refusal:
+            call()
+        assert refusal.value.path == key
+
+
 @pytest.mark.parametrize("rber", [2e-3, 5e-3])
 def test_monte_carlo_of_bch_holds_the_exact_tail(rber: float) -> None:
     """The interval covers in 95 of 100 cases; this seed is one of them, and stays it."""

@@ -221,6 +221,43 @@ def test_ticks_are_round_and_few() -> None:
     ]  # fmt: skip
 
 
+EXTREMES = (0.0, -1.0, 5e-324, 1e-250, 1.0, 1.0 + 2**-52, 1e15, 1e100, -1.7e308, 1.7e308)
+PAIRS = list(itertools.combinations_with_replacement(EXTREMES, 2))
+
+
+@pytest.mark.parametrize("kind", ["linear", "log"])
+def test_values_of_any_size_are_drawn_or_left_out(kind: Any) -> None:
+    """A damaged or edited document may hold any number; a report of it has its other figures."""
+    axis = Axis("y", kind)
+    plots = [
+        plot(Series("one", [1.0, 2.0], pair), y=axis, marks=(Mark("y", pair[0], "limit"),))
+        for pair in PAIRS
+    ]
+    plots += [plot(Series("one", pair, [1.0, 2.0], "bars"), x=axis) for pair in PAIRS]
+    drawing = static.svg(plots)
+    assert max(map(len, texts(drawing))) < 30
+    for one in plots:
+        low, high = scale.ends(one, "y")
+        assert -1e301 < low < high < 1e301
+        assert interactive.figure(one)
+
+
+@pytest.mark.parametrize("shape", ["surface", "columns", "bands"])
+def test_reliefs_of_any_height_are_drawn(shape: Any) -> None:
+    """Cells that are all alike make one band; huge ones do not make a band for each unit."""
+    for kind, pair in itertools.product(("linear", "log"), PAIRS[::3]):
+        values = (pair, (1.0, pair[0]))
+        band = 100.0 if kind == "linear" else None
+        one = Relief(
+            "r", "R", "x", "y", Axis("z", kind), ("a", "b"), ("c", "d"), values, shape, band
+        )
+        assert 2 <= len(scale.band_edges(one)) <= 1000
+        assert interactive.figure(one)
+        assert static.svg([one])
+    alike = Relief("r", "R", "x", "y", Axis("z", "log"), ("a",), ("b",), ((1.0,),), shape)
+    assert static.svg([alike])
+
+
 def test_every_ending_is_written_and_others_are_refused(tmp_path: Path) -> None:
     made = page_of("T", "lead", [FIGURES["lines"], FIGURES["stack"]])
     begins = {".html": b"<!DOCTYPE", ".pdf": b"%PDF-", ".png": b"\x89PNG", ".svg": b"<?xml"}

@@ -82,6 +82,7 @@ def test_models_load_from_names_files_mappings_and_devices(tmp_path: Path) -> No
     ("call", "words"),
     [
         (lambda: reliability.load_model("tcl"), "did you mean `tlc`"),
+        (lambda: reliability.load_model("a" * 5000), "unknown model"),
         (lambda: reliability.load_model({"kind": "states", "sgima": 1}), "sgima"),
         (lambda: reliability.load_model({"kind": "states", "sigma": -1}), "sigma"),
         (lambda: reliability.load_model("tlc").rber(-1), "pe: -1"),

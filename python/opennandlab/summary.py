@@ -256,10 +256,10 @@ def main_latency(metrics: Metrics) -> tuple[str, Latency | None]:
 
 
 def number(value: object) -> str:
-    """Write a number to four digits, as a person would.
+    """Write a number to four digits, as a person would; counts keep all of theirs.
 
-    >>> number(7.5974321), number(262144), number(1.5e-16), number(None)
-    ('7.597', '262 144', '1.5e-16', '-')
+    >>> number(7.5974321), number(262144), number(1.5e-16), number(1e300), number(None)
+    ('7.597', '262 144', '1.5e-16', '1e+300', '-')
     """
     if value is None:
         return NOTHING
@@ -269,7 +269,7 @@ def number(value: object) -> str:
         return str(value)
     if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
         return f"{int(value):,}".replace(",", " ")
-    if abs(value) >= 10**DIGITS:
+    if 10**DIGITS <= abs(value) < 1e15:
         return f"{round(value):,}".replace(",", " ")
     return f"{value:.{DIGITS}g}"
 

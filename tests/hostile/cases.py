@@ -152,7 +152,8 @@ class Case:
         number: Its place among those of a seed.
         arguments: Of the command, or the name of an API call and its arguments.
         files: What lies in the folder.
-        may_fail: Whether exit code 1 is an answer, as of `verify` for a file that was edited.
+        may_fail: Whether exit code 1 is an answer: of `verify` for a file that was edited, of `ecc
+            decode` for a word with too many errors, of `reliability life` for a drive that fails.
     """
 
     kind: str
@@ -373,6 +374,6 @@ def make(kind: str, seed: int, number: int, bases: Bases) -> Case:
     arguments, files = KINDS[kind](rng, bases)
     common = {"small.yaml": SMALL, "few.yaml": SHORT | {"total": {"ios": 200}, "precondition": []}}
     files = {name: dumped(document) for name, document in common.items()} | files
-    verb = arguments[0] if arguments else ""
-    may_fail = verb == "verify" or arguments[:2] == ("ecc", "decode")
+    judges = (("verify",), ("ecc", "decode"), ("reliability", "life"))
+    may_fail = any(arguments[: len(verb)] == verb for verb in judges)
     return Case(kind, number, arguments, files, may_fail)

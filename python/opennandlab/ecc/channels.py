@@ -76,6 +76,19 @@ class Channel:
         channel._check()
         return channel
 
+    @classmethod
+    def of(cls, given: str | Channel) -> Channel:
+        """Return a channel that is given as text or as a channel.
+
+        Raises:
+            ConfigError: for text that is not a channel, and for anything else.
+        """
+        if isinstance(given, Channel):
+            return given
+        if not isinstance(given, str):
+            raise ConfigError("channel", f"`{given!r}` is not a channel; accepted: {ACCEPTED}")
+        return cls.parse(given)
+
     def _check(self) -> None:
         if self.thresholds is not None and self.spacing is not None:
             raise ConfigError("thresholds", "give either thresholds or a spacing")
@@ -148,13 +161,28 @@ def check_rber(name: str, value: float) -> float:
     return value
 
 
-def check_points(points: Sequence[float], channel: Channel) -> list[float]:
-    """Return the points of a curve, each once, in the order given.
+def points_of(given: str | Sequence[float], channel: Channel) -> list[float]:
+    """Return the points of a curve, given as text or as numbers: each once, in the order given.
 
     Raises:
-        ConfigError: for points that the channel does not have.
+        ConfigError: for what is not points, and for points that the channel does not have.
+
+    >>> points_of("1e-3,2e-3,1e-3", Channel.parse("bsc"))
+    [0.001, 0.002]
     """
-    seen = dict.fromkeys(float(point) for point in points)
+    if isinstance(given, str):
+        return parse_points(given, channel)
+    try:
+        points = [float(point) for point in given]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ConfigError(
+            "points", f"`{given!r}` is not valid; accepted: numbers, or text such as 1e-3:1e-2:20"
+        ) from error
+    return _checked(points, channel)
+
+
+def _checked(points: Sequence[float], channel: Channel) -> list[float]:
+    seen = dict.fromkeys(points)
     if not seen or len(seen) > POINTS_MAX:
         raise ConfigError("points", f"{len(seen)} points are refused; accepted: 1 to {POINTS_MAX}")
     for point in seen:
@@ -178,14 +206,14 @@ def parse_points(text: str, channel: Channel) -> list[float]:
     """
     parts = text.split(":")
     if len(parts) == 1:
-        return check_points([parse_number("points", part) for part in text.split(",")], channel)
+        return _checked([parse_number("points", part) for part in text.split(",")], channel)
     if len(parts) != 3:
         raise ConfigError("points", f"`{text}` is refused; accepted: a list, or from:to:count")
     first, last = (parse_number("points", part) for part in parts[:2])
     count = parts[2].strip()
     if not (count.isascii() and count.isdigit() and 2 <= int(count[:9]) <= POINTS_MAX):
         raise ConfigError("points", f"count is `{count}`; accepted: 2 to {POINTS_MAX}")
-    check_points([first, last], channel)
+    _checked([first, last], channel)
     shares = [place / (int(count) - 1) for place in range(int(count))]
     if channel.has_rber:
         low, high = math.log(first), math.log(last)
@@ -194,7 +222,7 @@ def parse_points(text: str, channel: Channel) -> list[float]:
         values = [first + share * (last - first) for share in shares]
     # Six digits: what is shown is then what was simulated.
     rounded = [float(f"{value:.6g}") for value in values]
-    return check_points([first, *rounded[1:-1], last], channel)
+    return _checked([first, *rounded[1:-1], last], channel)
 
 
 def parse_number(name: str, text: str) -> float:

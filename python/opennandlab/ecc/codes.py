@@ -149,6 +149,23 @@ class Code:
         identity = {"kind": "nand", "name": text}
         return cls(text, identity, {"kind": "nand", "name": text}, decoder).checked()
 
+    @classmethod
+    def of(cls, given: str | Code, decoder: Decoder | None = None) -> Code:
+        """Return a code that is given as text or as a code.
+
+        Args:
+            given: The description, as for `parse`, or the code.
+            decoder: For an LDPC code given as text.
+
+        Raises:
+            ConfigError: for a description that is not a code, and for anything else.
+        """
+        if isinstance(given, Code):
+            return given
+        if not isinstance(given, str):
+            raise ConfigError("code", f"`{given!r}` is not a code; accepted: {ACCEPTED}{OWN_NAMES}")
+        return cls.parse(given, decoder)
+
     def checked(self) -> Code:
         """Build it once, so that an impossible code is refused where it is typed."""
         _ = self.core

@@ -63,9 +63,8 @@ def compare(
     """
     if len(codes) < 2:
         raise ConfigError("codes", f"{len(codes)} codes; accepted: two or more")
-    built = [Code.parse(code, decoder) if isinstance(code, str) else code for code in codes]
-    if isinstance(channel, str):
-        channel = Channel.parse(channel)
+    built = [Code.of(code, decoder) for code in codes]
+    channel = Channel.of(channel)
     refuse_unlike(built)
     curves: list[Curve] = []
     for place, code in enumerate(built):

@@ -33,7 +33,7 @@ from opennandlab.canonical import canonical_json, first_difference
 from opennandlab.ecc.channels import check_rber
 from opennandlab.ecc.codes import Code, Decoder
 from opennandlab.errors import ConfigError, OpenNandLabError, ResultError
-from opennandlab.files import check_writable, write_atomically
+from opennandlab.files import check_writable, is_there, write_atomically
 
 MAGIC = b"ONL-ECC\n"
 VERSION = 1
@@ -112,7 +112,7 @@ def encode_file(
         OutputError: when the container cannot be written.
     """
     source, target = Path(source), Path(target)
-    code = Code.parse(code) if isinstance(code, str) else code
+    code = Code.of(code)
     _refuse_same(source, target)
     check_writable(target)
     data = _read_bytes(source)
@@ -199,7 +199,7 @@ def decode_file(  # noqa: PLR0913 - one argument for each thing that is to be ch
 
 
 def _refuse_same(source: Path, target: Path) -> None:
-    if source.exists() and target.exists() and source.samefile(target):
+    if is_there(source) and is_there(target) and source.samefile(target):
         raise ConfigError("output", f"{target} is also the input: it would be overwritten")
 
 

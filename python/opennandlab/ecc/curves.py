@@ -26,13 +26,13 @@ from opennandlab import _core
 from opennandlab.canonical import first_difference, readable_json
 from opennandlab.documents.ecc import CURVE_SCHEMA, CurveDocument
 from opennandlab.documents.record import JsonObject, plain, read
-from opennandlab.ecc.channels import Channel, check_points, parse_points
+from opennandlab.ecc.channels import Channel, points_of
 from opennandlab.ecc.codes import Code, Decoder
 from opennandlab.ecc.engine import Engine
 from opennandlab.ecc.point import ANALYTIC, IMPORTANCE_SAMPLING, MONTE_CARLO, Point
 from opennandlab.ecc.strata import estimate
 from opennandlab.errors import ConfigError, DocumentError, ResultError
-from opennandlab.files import check_writable, read_bytes, write_atomically
+from opennandlab.files import check_writable, is_there, read_bytes, write_atomically
 
 if TYPE_CHECKING:
     import numpy as np
@@ -262,13 +262,8 @@ def curve(  # noqa: PLR0913 - one argument for each thing that is to be chosen
     >>> curve("bch:m=8,t=4", "bsc", [1e-4]).points[0]["method"]
     'analytic'
     """
-    if isinstance(code, str):
-        code = Code.parse(code, decoder)
-    if isinstance(channel, str):
-        channel = Channel.parse(channel)
-    wanted = (
-        parse_points(points, channel) if isinstance(points, str) else check_points(points, channel)
-    )
+    code, channel = Code.of(code, decoder), Channel.of(channel)
+    wanted = points_of(points, channel)
     if not 0 <= seed < 2**64:
         raise ConfigError("seed", f"{seed} is refused; accepted: 0 to 2^64 - 1")
     if threads is not None and not 1 <= threads <= 1024:
@@ -391,7 +386,7 @@ class _Job:
 
     def _continue(self, path: Path) -> None:
         check_writable(path)
-        if not path.is_file():
+        if not is_there(path) or not path.is_file():
             return
         document = _read(path)
         ours = self.document(partial=False)

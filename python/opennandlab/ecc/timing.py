@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from opennandlab import _core
-from opennandlab.ecc.channels import Channel, check_points, parse_points
+from opennandlab.ecc.channels import Channel, points_of
 from opennandlab.ecc.codes import Code, Decoder
 from opennandlab.errors import ConfigError
 
@@ -56,8 +56,7 @@ def speed(  # noqa: PLR0913 - one argument for each thing that is to be chosen
     """
     if decoder is None:
         decoder = Decoder(arithmetic="int8")
-    code = Code.parse(code, decoder) if isinstance(code, str) else code
-    channel = Channel.parse(channel) if isinstance(channel, str) else channel
+    code, channel = Code.of(code, decoder), Channel.of(channel)
     if not 0.0 < seconds <= SECONDS_MAX:
         raise ConfigError("seconds", f"{seconds} is refused; accepted: above 0, up to 3600")
     if (bit_errors is None) == (points is None):
@@ -72,10 +71,7 @@ def speed(  # noqa: PLR0913 - one argument for each thing that is to be chosen
         what: dict[str, float] = {"bit_errors": bit_errors}
         tasks = [(what, _task(code, channel, x, seed, bit_errors))]
     else:
-        given = points or []
-        xs = (
-            parse_points(given, channel) if isinstance(given, str) else check_points(given, channel)
-        )
+        xs = points_of([] if points is None else points, channel)
         tasks = [({"x": x}, _task(code, channel, x, seed, None)) for x in xs]
     rows = [{**what, **_measure(code, task, seconds)} for what, task in tasks]
     document: dict[str, Any] = {

@@ -22,7 +22,7 @@ from opennandlab.config import (
     to_json,
 )
 from opennandlab.errors import ConfigError
-from opennandlab.files import read_yaml
+from opennandlab.files import is_there, read_yaml
 from opennandlab.hints import hints, nearest
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -351,7 +351,7 @@ def load_model(source: Source) -> Model:
     if text in MODELS:
         return _made(MODELS[text], text)
     path = Path(text)
-    if path.suffix in {".yaml", ".yml"} or path.exists():
+    if path.suffix in {".yaml", ".yml"} or is_there(path):
         return _from_file(path)
     if text in device_presets():
         return load_model(load_device(text))

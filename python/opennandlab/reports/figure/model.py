@@ -20,6 +20,9 @@ Scale = Literal["linear", "log"]
 Draw = Literal["line", "dots", "points", "dashed", "bars", "steps", "area", "bounds"]
 Shape = Literal["surface", "columns", "bands"]
 
+# Values beyond these stand in damaged or edited files; an axis would have no room for a margin.
+LARGEST, LEAST = 1e100, 1e-250
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -39,9 +42,9 @@ class Axis:
 
     def shows(self, value: Number) -> bool:
         """Whether a value has a place on this axis."""
-        if value is None or not math.isfinite(value):
+        if value is None or not abs(value) <= LARGEST:
             return False
-        return self.scale != "log" or value > 0
+        return self.scale != "log" or value >= LEAST
 
 
 @dataclass(frozen=True)
@@ -170,8 +173,17 @@ class Relief:
 
     @property
     def cells(self) -> Iterator[float]:
-        """All values that were measured."""
-        return (value for row in self.values for value in row if value is not None)
+        """All values that were measured and have a place."""
+        return (
+            value
+            for row in self.values
+            for value in row
+            if value is not None and self._holds(value)
+        )
+
+    def _holds(self, value: float) -> bool:
+        # Zero has a cell on a logarithmic scale too, without a height.
+        return self.z.shows(value) or value == 0
 
     @property
     def top(self) -> float:
@@ -181,14 +193,14 @@ class Relief:
     @property
     def floor_power(self) -> int:
         """The power of ten on which a logarithmic relief stands."""
-        low = min((value for value in self.cells if value > 0), default=1.0)
+        low = min((value for value in self.cells if self.z.shows(value)), default=1.0)
         return math.floor(math.log10(low))
 
     def height(self, value: Number) -> Number:
         """Return how high a value stands: itself, or decades above the floor; None for no place."""
-        if value is None or self.z.scale == "linear":
-            return value
-        return math.log10(value) - self.floor_power if value > 0 else None
+        if value is None or not self.z.shows(value):
+            return None
+        return value if self.z.scale == "linear" else math.log10(value) - self.floor_power
 
     @property
     def heights(self) -> list[list[Number]]:

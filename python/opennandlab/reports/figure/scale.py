@@ -16,6 +16,7 @@ TICKS = 6
 # Fixed ticks beyond this number are thinned.
 TICKS_MAX = 16
 GRID_TICKS_MAX = 12
+BANDS_MAX = 100
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 Ends = tuple[float, float]
@@ -85,7 +86,7 @@ def ends_of(axis: Axis, values: Sequence[Number]) -> Ends:
     low, high = min(seen), max(seen)
     if axis.scale == "log":
         # At least half a decade: on less, what is steady looks wild.
-        stretch = max((high / low) ** 0.04, 1.15, math.sqrt(10 * low / high))
+        stretch = max(high**0.04 / low**0.04, 1.15, math.sqrt(10 * (low / high)))
         return low / stretch, high * stretch
     if axis.zero:
         low, high = min(0.0, low), max(0.0, high)
@@ -107,9 +108,9 @@ def ends(plot: Plot, axis: str) -> Ends:
     chosen = plot.x if axis == "x" else plot.y
     if axis == "x" and chosen.scale == "log":
         # Positions need no decade of their own: a sweep fills its axis.
-        seen = [value for value in values if value is not None and value > 0]
-        if seen and max(seen) > min(seen):
-            stretch = (max(seen) / min(seen)) ** 0.04
+        seen = [value for value in values if value is not None and chosen.shows(value)]
+        stretch = max(seen) ** 0.04 / min(seen) ** 0.04 if seen else 1.0
+        if stretch > 1.0:
             return min(seen) / stretch, max(seen) * stretch
     return ends_of(chosen, values)
 
@@ -128,9 +129,9 @@ def band_edges(relief: Relief) -> list[float]:
     if relief.z.scale == "log":
         powers = range(relief.floor_power, relief.floor_power + math.ceil(relief.height_top) + 1)
         steps = [factor * 10.0**power for power in powers for factor in (1, 2, 5)]
-        # Up to the first edge above everything.
-        return steps[: sum(step < relief.top for step in steps) + 1]
-    band = relief.band or relief.top / 10
+        # Up to the first edge above everything; one band at least.
+        return steps[: max(sum(step < relief.top for step in steps), 1) + 1]
+    band = max(relief.band or relief.top / 10, relief.top / BANDS_MAX)
     return [step * band for step in range(max(math.ceil(relief.top / band - 1e-9), 1) + 1)]
 
 
@@ -144,7 +145,7 @@ def share(value: float, ends: Ends, axis: Axis) -> float:
     """Return how far along an axis a value lies, from 0 to 1."""
     low, high = ends
     if axis.scale == "log":
-        return math.log(value / low) / math.log(high / low)
+        return (math.log(value) - math.log(low)) / (math.log(high) - math.log(low))
     return (value - low) / (high - low)
 
 

@@ -282,7 +282,8 @@ def _bars(axes: Axes, plot: Plot, index: int, label: str) -> None:
     share = 0.76 / len(groups)
     offset = -0.38 + share * (groups.index(index) + 0.5)
     shown = [(x + offset, y, at) for at, (x, y) in enumerate(zip(line.x, line.y, strict=False))
-             if x is not None and y is not None and plot.y.shows(y)]  # fmt: skip
+             if x is not None and y is not None
+             and plot.x.shows(x) and plot.y.shows(y)]  # fmt: skip
     axes.bar([x for x, _, _ in shown], [y for _, y, _ in shown], share * 0.94,
              color=colours.of_series(plot, index), label=label)  # fmt: skip
     for x, y, at in shown:
@@ -357,7 +358,9 @@ def _heat() -> Any:  # noqa: ANN401 (colour maps are not typed)
 def _heights(relief: Relief) -> Any:  # noqa: ANN401 (an array)
     import numpy as np
 
-    return np.array([_known(row) for row in relief.heights], dtype=np.float64)
+    z = np.array([_known(row) for row in relief.heights], dtype=np.float64)
+    # What nobody sees is flat: the shading divides by the sides of a column.
+    return np.where(np.abs(z) < 1e-9 * relief.height_top, 0.0, z)
 
 
 def _solid(sheet: Sheet, relief: Relief, box: Box) -> None:
