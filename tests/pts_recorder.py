@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, get_args
+
+import msgspec
 
 from opennandlab.canonical import digest
+from opennandlab.documents.partial import nothing
+from opennandlab.documents.pts import Percentiles
+from opennandlab.documents.pts_results import RESULTS
+from opennandlab.documents.record import Record
 from opennandlab.stats.steady import steady_state
 
 GIB = 1 << 30
@@ -71,7 +77,7 @@ class Recorder:
         lat = [mean * f if ios * (1 - q) >= 10 else None for q, f in tails.items()]
         self.rows.append(
             [
-                phase["index"], phase["round"], read_pct, block, threads, depth,
+                phase["name"], phase["round"], read_pct, block, threads, depth,
                 label or f"RND {size / 1024:g} KiB {read_pct}/{100 - read_pct}", self.now_s,
                 seconds, ios, iops, iops * reads, iops * (1 - reads), mb_s, mb_s * reads,
                 mb_s * (1 - reads), mean, *lat, mean * 12, self.written, waf, cpu_pct,
@@ -112,7 +118,7 @@ def header(**changes: Any) -> dict[str, Any]:
         "time_base": {
             "name": "scaled", "clock": "virtual",
             "cell": {"seconds": 0.2, "ios": 2000, "seconds_max": 60, "ramp_ratio": 0.02},
-            "gap": {"capacities": 0.5},
+            "gap": {"seconds": None, "bytes": None, "capacities": 0.5},
         },
         "seed": 42,
         "cache": {"asked": "disabled", "state": "disabled"},
@@ -120,13 +126,14 @@ def header(**changes: Any) -> dict[str, Any]:
         "active_range": {"share": 1.0, "amount_bytes": None, "segments": None},
         "threads": 4,
         "queue_depth": 32,
-        "align": 4096,
+        "align_bytes": 4096,
         "purge": {"method": "erase of all blocks", "is_purge": True, "note": ""},
         "wipc": {
             "pattern": "sequential", "block_bytes": 131072, "capacities": 2.0,
-            "bytes": 2 * CAPACITY, "passes": 2.0,
+            "bytes": 2 * CAPACITY, "passes": 2.0, "threads": 1, "queue_depth": 32,
         },
         "oio_throttle": None,
+        "options": {},
         "interrupted": False,
         "temperature_c": None,
         **changes,
@@ -143,7 +150,7 @@ def steady(  # noqa: PLR0913 (the parts of an entry)
     )
     last = last or reached or len(values)
     rule = steady_state(values[:last]).to_dict()
-    attained = rule.pop("steady")
+    attained = rule["steady"]
     return {
         "tracking": {"metric": metric, "rw_pct": read_pct, "block_bytes": block, "label": label},
         **({"group": group} if group else {}),
@@ -172,7 +179,10 @@ def document(  # noqa: PLR0913 (the parts of a document)
     """Return a whole document with its digest."""
     made = {
         "schema": "opennandlab.pts/1",
-        "tool": {"name": "opennandlab", "version": "0.1.0", "commit": "abc1234"},
+        "tool": {
+            "version": "0.1.0", "commit": "abc1234", "python": "3.12", "os": "Linux",
+            "cpu": "x86_64", "cpus": 2,
+        },
         "test": test,
         "title": title,
         "name": f"{test} of sim:tlc_standard",
@@ -180,12 +190,32 @@ def document(  # noqa: PLR0913 (the parts of a document)
         "phases": recorder.phases,
         "cells": {"columns": CELL_COLUMNS, "rows": recorder.rows},
         "steady_state": steady_states,
-        "results": results or {},
+        "results": complete(RESULTS[test], results or {}),
         "tables": tables or [],
+        "histograms": [],
+        "warnings": [],
+        "partial": False,
         **parts,
-    }
+    }  # fmt: skip
     made["digest"] = digest(made)
     return made
+
+
+def complete(kind: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Return what a record says in JSON: what is given, null, and else nothing of its type."""
+    found = {}
+    for field in msgspec.structs.fields(kind):
+        inner = [one for one in get_args(field.type) if isinstance(one, type)]
+        value = given.get(field.name)
+        if isinstance(value, list) and inner and issubclass(inner[0], Record):
+            found[field.name] = [complete(inner[0], one) for one in value]
+        elif field.name in given:
+            found[field.name] = value
+        elif field.required and type(None) in inner:
+            found[field.name] = None
+        elif field.required:
+            found[field.name] = msgspec.to_builtins(nothing(field.type))
+    return found
 
 
 def wobble(step: int, size: float = 0.02) -> float:
@@ -212,6 +242,7 @@ def histogram(name: str, title: str, count: int, median_us: float = 180.0) -> di
         "id": name, "title": title, "count": sum(found for _, found in pairs),
         "ns": [ns for ns, _ in pairs], "counts": [found for _, found in pairs],
         "sum_ns": float(sum(ns * found for ns, found in pairs)), "max_ns": pairs[-1][0] + 999,
+        "latency_us": dict.fromkeys(Percentiles.__struct_fields__),
     }  # fmt: skip
 
 

@@ -10,15 +10,17 @@ that was not measured is `null`.
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from msgspec import structs
+from msgspec import Meta, structs
 
+from opennandlab.documents.partial import readable
 from opennandlab.documents.pts_header import Header
 from opennandlab.documents.pts_results import RESULTS, Results
 from opennandlab.documents.record import (
     JsonObject,
     Number,
+    Problem,
     Record,
     Row,
     made,
@@ -28,6 +30,9 @@ from opennandlab.documents.record import (
 
 SCHEMA: Final = "opennandlab.pts/1"
 SUITE_SCHEMA: Final = "opennandlab.suite/1"
+
+# A count or a time in whole nanoseconds, as arrays of 64 bits hold them.
+Whole = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class Phase(Record, frozen=True, kw_only=True):
@@ -111,6 +116,16 @@ class Cell(Row, frozen=True):
     waf: Number | None
     cpu_pct: Number | None
 
+    @property
+    def end_s(self) -> float:
+        """Its end in the target's time."""
+        return self.start_s + self.seconds
+
+    def number(self, column: str) -> float | None:
+        """Return the number of a column; None where it was not measured."""
+        value = getattr(self, column)
+        return None if value is None else float(value)
+
 
 class Cells(Record, frozen=True, kw_only=True):
     """All measured cells.
@@ -174,12 +189,24 @@ class Tracking(Record, frozen=True, kw_only=True):
     label: str
 
 
+class RoundValue(Row, frozen=True):
+    """The tracked value in one round: a row with these columns.
+
+    Args:
+        round: Number of the round, from 1.
+        value: The value; `null` where it is not a number.
+    """
+
+    round: int
+    value: Number | None
+
+
 class Steady(Record, frozen=True, kw_only=True):
     """What the five-point rule says of a tracked value; numbers are in its unit.
 
     Args:
         tracking: Which value.
-        values_by_round: Round and value, for all rounds.
+        values_by_round: All rounds, in order.
         attained: Whether every tracked value was steady at once.
         round: The round at which that was; `null` when it was not attained.
         rounds: Rounds that were run.
@@ -199,7 +226,7 @@ class Steady(Record, frozen=True, kw_only=True):
     """
 
     tracking: Tracking
-    values_by_round: list[list[Number | None]]
+    values_by_round: list[RoundValue]
     attained: bool
     round: int | None
     rounds: int
@@ -216,6 +243,12 @@ class Steady(Record, frozen=True, kw_only=True):
     excursion_allowed: Number | None
     slope_allowed: Number | None
     group: str | None = None
+
+    @property
+    def known(self) -> list[Number]:
+        """The values in the window; nothing where one of them is unknown."""
+        found = [value for value in self.values if value is not None]
+        return found if len(found) == len(self.window) == len(self.values) else []
 
 
 class Table(Record, frozen=True, kw_only=True):
@@ -283,11 +316,11 @@ class Histogram(Record, frozen=True, kw_only=True):
 
     id: str
     title: str
-    count: int
-    ns: list[int]
-    counts: list[int]
+    count: Whole
+    ns: list[Whole]
+    counts: list[Whole]
     sum_ns: Number
-    max_ns: int
+    max_ns: Whole
     latency_us: Percentiles
     iops: Number | None = None
 
@@ -449,6 +482,38 @@ def from_file(value: JsonObject) -> tuple[PtsDocument, list[str]]:
     document, unknown = read(_headed(value), PtsDocument)
     found, more = read(value["results"], results_kind(document.test, value), ("results",))
     return structs.replace(document, results=found), unknown + more
+
+
+def from_damaged(value: JsonObject) -> tuple[PtsDocument, list[Problem]]:
+    """Return as much of a document as can be read, and what was lost of it."""
+    arranged = {
+        name: _arranged(value[name], kind)
+        for name, kind in (("cells", Cell), ("samples", Sample))
+        if name in value
+    }
+    document, lost = readable(_headed(value) | arranged, PtsDocument)
+    found, more = readable(value.get("results", {}), results_kind(document.test, value))
+    lost += [Problem(("results", *one.place), one.message) for one in more if "results" in value]
+    return structs.replace(document, results=found), lost
+
+
+def _arranged(part: object, kind: type[Row]) -> object:
+    """Return rows with the declared columns, in their order: other builds may have others."""
+    names = kind.__struct_fields__
+    if not isinstance(part, dict) or part.get("columns") == list(names):
+        return part
+    columns, rows = part.get("columns"), part.get("rows")
+    if not isinstance(columns, list) or not isinstance(rows, list):
+        return part
+    places = [columns.index(name) if name in columns else None for name in names]
+    return part | {
+        "rows": [
+            [None if place is None else row[place] for place in places]
+            if isinstance(row, list) and len(row) == len(columns)
+            else row
+            for row in rows
+        ]
+    }
 
 
 def results_kind(test: str, document: JsonObject) -> type[Results]:

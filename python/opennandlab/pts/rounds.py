@@ -135,7 +135,7 @@ class Rounds:
         values = [value if math.isfinite(value) else None for value in self.values(tracking)]
         return pts.Steady(
             tracking=tracking.record(),
-            values_by_round=[[number, value] for number, value in enumerate(values, start=1)],
+            values_by_round=[pts.RoundValue(*pair) for pair in enumerate(values, start=1)],
             attained=self.attained,
             round=self.count if self.attained else None,
             rounds=self.count,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import Any
 
+from opennandlab.documents.partial import readable
+from opennandlab.documents.pts import SCHEMA, SUITE_SCHEMA, SuiteDocument
+from opennandlab.documents.record import JsonObject
 from opennandlab.errors import ResultError
 from opennandlab.reports.model import Chapter, Report
 from opennandlab.reports.pts import header, overlay, source, views
@@ -33,7 +35,7 @@ class _Found:
     """A document on disk."""
 
     path: Path
-    document: dict[str, Any]
+    document: JsonObject
     complaints: list[str]
     # Parameter and value, where a suite varied one.
     varied: tuple[str, str] | None = None
@@ -92,41 +94,32 @@ def _documents(path: Path, warnings: list[str]) -> Iterator[_Found]:
         warnings.append(f"{path}: {_foreign(document, kind)}")
 
 
-def _foreign(document: dict[str, Any], kind: str) -> str:
+def _foreign(document: JsonObject, kind: str) -> str:
     if not kind:
         return "no document of opennandlab: it has no `schema` of ours"
-    return f"holds `{document.get('schema')}`; accepted: {source.SCHEMA} and {source.SUITE_SCHEMA}"
+    return f"holds `{document.get('schema')}`; accepted: {SCHEMA} and {SUITE_SCHEMA}"
 
 
-def _of_suite(path: Path, suite: dict[str, Any], warnings: list[str]) -> Iterator[_Found]:
-    names = source.as_list(suite.get("documents"))
-    if not names:
+def _of_suite(path: Path, document: JsonObject, warnings: list[str]) -> Iterator[_Found]:
+    suite, lost = readable(document, SuiteDocument)
+    warnings.extend(f"{path}: {one.path}: {one.message}" for one in lost)
+    if not suite.documents:
         warnings.append(f"{path}: names no documents")
-    for name, reason in source.as_dict(suite.get("left_out")).items():
-        warnings.append(f"{path}: {name} was left out: {source.plain(reason)}")
-    digests, varied = source.as_dict(suite.get("digests")), _varied(suite)
-    for name in names:
+    for name, reason in suite.left_out.items():
+        warnings.append(f"{path}: {name} was left out: {reason}")
+    varied = suite.varied
+    pairs = zip(varied.documents, varied.values, strict=False) if varied else ()
+    values = {name: (varied.key, value) for name, value in pairs} if varied else {}
+    for name in filter(None, suite.documents):
         # A name beside the suite, never a path that leads elsewhere.
-        if not isinstance(name, str) or not name or PurePath(name).name != name:
-            warnings.append(f"{path}: {source.plain(name)[:60]} is not a name of a file beside it")
+        if PurePath(name).name != name:
+            warnings.append(f"{path}: {name[:60]} is not a name of a file beside it")
             continue
         stem = name.removesuffix(".json")
         for one in _documents(path.parent / f"{stem}.json", warnings):
-            if digests.get(stem, one.document.get("digest")) != one.document.get("digest"):
+            if suite.digests.get(stem, one.document.get("digest")) != one.document.get("digest"):
                 warnings.append(f"{one.path}: not the document that the suite was made with")
-            yield replace(one, varied=varied.get(stem))
-
-
-def _varied(suite: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """Return parameter and value of each document of a suite that varied one."""
-    varied = source.as_dict(suite.get("varied"))
-    key = source.as_text(varied.get("key"))
-    names, values = source.as_list(varied.get("documents")), source.as_list(varied.get("values"))
-    return {
-        name: (key, source.plain(value))
-        for name, value in zip(names, values, strict=False)
-        if isinstance(name, str)
-    }
+            yield replace(one, varied=values.get(stem))
 
 
 def _sweeps(found: Sequence[_Found], measured: Sequence[Measured]) -> Iterator[Chapter]:

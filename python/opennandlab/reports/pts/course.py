@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from opennandlab.documents import pts
 from opennandlab.reports import words
 from opennandlab.reports.figure.model import Axis, Draw, Mark, Number, Plot, Scale, Series
-from opennandlab.reports.pts.source import CellRow
 
 # Where a cell stands on the common axis.
-Place = Callable[[CellRow], Number]
+Place = Callable[[pts.Cell], Number]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Course:
     """
 
     name: str
-    cells: Sequence[CellRow]
+    cells: Sequence[pts.Cell]
     metric: str
     draw: Draw = "dots"
     colour: int | None = None
@@ -45,25 +45,23 @@ class Across:
     place: Place
 
 
-def by_time(cells: Sequence[CellRow], start_s: float | None = None) -> Across:
+def by_time(cells: Sequence[pts.Cell], start_s: float | None = None) -> Across:
     """Return the axis of the target's time since the first of the cells began."""
-    starts = [cell.start_s for cell in cells if cell.start_s is not None]
-    ends = [cell.end_s for cell in cells if cell.end_s is not None]
-    first = min(starts, default=0.0) if start_s is None else start_s
-    unit, size = words.time_unit(max(ends, default=1.0) - first)
+    first = min((cell.start_s for cell in cells), default=0.0) if start_s is None else start_s
+    unit, size = words.time_unit(max((cell.end_s for cell in cells), default=1.0) - first)
 
-    def place(cell: CellRow) -> Number:
-        return None if cell.end_s is None else (cell.end_s - first) / size
+    def place(cell: pts.Cell) -> Number:
+        return (cell.end_s - first) / size
 
     return Across(f"time, {unit}", place)
 
 
-def by_written(cells: Sequence[CellRow]) -> Across:
+def by_written(cells: Sequence[pts.Cell]) -> Across:
     """Return the axis of what was written since the purge (TGBW)."""
-    unit, size = words.byte_unit(max((cell.written_bytes or 0.0 for cell in cells), default=1.0))
+    unit, size = words.byte_unit(max((cell.written_bytes for cell in cells), default=1.0))
 
-    def place(cell: CellRow) -> Number:
-        return None if cell.written_bytes is None else cell.written_bytes / size
+    def place(cell: pts.Cell) -> Number:
+        return cell.written_bytes / size
 
     return Across(f"written since the purge (TGBW), {unit}", place)
 
@@ -71,8 +69,8 @@ def by_written(cells: Sequence[CellRow]) -> Across:
 def by_fills(capacity_bytes: float) -> Across:
     """Return the axis of what was written since the purge, in user capacities."""
 
-    def place(cell: CellRow) -> Number:
-        return None if cell.written_bytes is None else cell.written_bytes / capacity_bytes
+    def place(cell: pts.Cell) -> Number:
+        return cell.written_bytes / capacity_bytes
 
     return Across("drive fills (user capacities written since the purge)", place)
 
@@ -103,7 +101,7 @@ def plot(  # noqa: PLR0913 (half of them by name)
     lines = []
     for one in courses:
         _, factor = words.metric(one.metric)
-        found = [cell.get(one.metric) for cell in one.cells]
+        found = [cell.number(one.metric) for cell in one.cells]
         lines.append(
             Series(
                 one.name,

@@ -10,19 +10,21 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from pathlib import Path
 
+from opennandlab.documents import pts
 from opennandlab.errors import OutputError
 from opennandlab.files import write_atomically
 from opennandlab.reports import words
 from opennandlab.reports.model import Cell, Report, Table, numbers
-from opennandlab.reports.pts.source import CellRow, Measured
+from opennandlab.reports.pts.source import Measured
 
 # What a spreadsheet takes for the beginning of a formula, or leaves out before one.
 FORMULA = set("=+-@\t\r\n\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}") | set(
     "\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}"
 )
+# The columns of cells that name a cell.
+FIRST = ("phase", "round", "label")
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 
 
@@ -73,8 +75,8 @@ def text_of(table: Table) -> str:
     return _written([table.columns, *table.rows])
 
 
-def _cells(cells: Sequence[CellRow]) -> str:
-    names = [field.name for field in fields(CellRow)]
+def _cells(cells: Sequence[pts.Cell]) -> str:
+    names = [*FIRST, *(name for name in pts.Cell.__struct_fields__ if name not in FIRST)]
     return _written([names, *([getattr(cell, name) for name in names] for cell in cells)])
 
 

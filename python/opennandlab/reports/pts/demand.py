@@ -11,21 +11,14 @@ mean of the window ─► demand variation, demand intensity ─► MaxIOPS, Mid
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from opennandlab.documents import pts
+from opennandlab.documents.pts_results import DemandResults, OperatingPoint
 from opennandlab.reports import words
-from opennandlab.reports.figure.model import Axis, Mark, Number, Plot, Relief, Series
+from opennandlab.reports.figure.model import Axis, Mark, Plot, Relief, Series
 from opennandlab.reports.model import Cell, Item, Section, Table
 from opennandlab.reports.pts import response, steady, tables
-from opennandlab.reports.pts.source import (
-    CellRow,
-    Measured,
-    Steady,
-    as_dict,
-    as_list,
-    as_number,
-    as_text,
-)
+from opennandlab.reports.pts.source import Measured
 
 # MaxIOPS is the highest rate below this mean response time (SNIA PTS tutorial, 2013, DIRTH).
 ART_MS_MAX = 5.0
@@ -34,78 +27,49 @@ PRECONDITIONING = {"precondition"}
 Key = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Point:
-    """An operating point: what it is called, and its threads and queue depth."""
-
-    name: str
-    threads: Number
-    queue_depth: Number
-    iops: Number
-    art_ms: Number
-    note: str
-
-
 def sections(measured: Measured) -> Iterator[Section]:
     """Yield what a report of a demand intensity test shows."""
     rounds = [cell for cell in measured.cells if cell.phase in {"round", ""}]
     first, second = _states(measured)
     grid = _grid(rounds, second, "iops", 1.0)
     arts = _grid(rounds, second, "lat_us_mean", 1e-3)
-    points = _points(measured)
+    found = measured.results
+    points = found.points if isinstance(found, DemandResults) else []
     yield Section(
         "points", "Operating points", tuple(_points_table(measured, points)), _lead(points)
     )
     yield Section("demand", "Demand", tuple(_demand(grid, arts, points)))
     shown = tuple(
         tables.of_block(block)
-        for block in measured.blocks
+        for block in measured.tables
         if any(value is not None for row in block.values for value in row)
     )
     yield Section("tables", "All combinations", (*shown, *_processor(rounds, second)))
-    if measured.spreads:
+    if measured.histograms:
         yield Section("histograms", "Response time histograms", tuple(_histograms(measured)))
     yield from _convergence(measured, rounds, first, second)
 
 
-def _states(measured: Measured) -> tuple[tuple[Steady, ...], tuple[Steady, ...]]:
+def _states(measured: Measured) -> tuple[Sequence[pts.Steady], Sequence[pts.Steady]]:
     """Return the tracking variables of the preconditioning, and those of the rounds."""
     if not any(cell.phase in PRECONDITIONING for cell in measured.cells):
         return (), measured.steady
     return measured.steady[:1], measured.steady[1:]
 
 
-def _points(measured: Measured) -> list[Point]:
-    found = []
-    for entry in map(as_dict, as_list(measured.results.get("points"))):
-        art = as_number(entry.get("lat_us_mean"))
-        found.append(
-            Point(
-                name=as_text(entry.get("name")) or "point",
-                threads=as_number(entry.get("threads")),
-                queue_depth=as_number(entry.get("queue_depth")),
-                iops=as_number(entry.get("iops")),
-                art_ms=None if art is None else art * 1e-3,
-                note=as_text(entry.get("note")),
-            )
-        )
-    return found
-
-
-def _points_table(measured: Measured, points: Sequence[Point]) -> Iterator[Table]:
+def _points_table(measured: Measured, points: Sequence[OperatingPoint]) -> Iterator[Table]:
     rows: list[tuple[Cell, ...]] = []
     for point in points:
         cell = next((one for one in measured.in_phase("point") if point.name in one.label), None)
         tails: list[Cell] = [words.NOTHING] * 5
         if cell is not None:
-            longest = cell.lat_us_max
             tails = [
                 *(tables.percentile(cell, metric) for _, metric in tables.PERCENTILES),
-                None if longest is None else longest * 1e-3,
+                tables.ms(cell.lat_us_max),
             ]
         rows.append(
-            (point.name, point.threads, point.queue_depth, point.iops, point.art_ms, *tails,
-             point.note)
+            (point.name, point.threads, point.queue_depth, point.iops,
+             tables.ms(point.lat_us_mean), *tails, point.note)
         )  # fmt: skip
     if rows:
         heads = (
@@ -118,7 +82,7 @@ def _points_table(measured: Measured, points: Sequence[Point]) -> Iterator[Table
         )
 
 
-def _lead(points: Sequence[Point]) -> str:
+def _lead(points: Sequence[OperatingPoint]) -> str:
     if not points:
         return ""
     return (
@@ -128,22 +92,22 @@ def _lead(points: Sequence[Point]) -> str:
 
 
 def _grid(
-    cells: Sequence[CellRow], states: Sequence[Steady], metric: str, factor: float
+    cells: Sequence[pts.Cell], states: Sequence[pts.Steady], metric: str, factor: float
 ) -> dict[Key, float]:
     """Return a metric by threads and queue depth, averaged over the window."""
     window = {number for state in states for number in state.window}
     found: dict[Key, list[float]] = {}
     for cell in cells:
-        value = cell.get(metric)
-        if value is None or cell.threads is None or cell.queue_depth is None:
-            continue
-        if not window or cell.round in window:
-            found.setdefault((cell.threads, cell.queue_depth), []).append(value * factor)
+        value = cell.number(metric)
+        if value is not None and (not window or cell.round in window):
+            found.setdefault((float(cell.threads), float(cell.queue_depth)), []).append(
+                value * factor
+            )
     return {key: sum(values) / len(values) for key, values in found.items()}
 
 
 def _demand(
-    iops: dict[Key, float], arts: dict[Key, float], points: Sequence[Point]
+    iops: dict[Key, float], arts: dict[Key, float], points: Sequence[OperatingPoint]
 ) -> Iterator[Plot | Relief]:
     threads = sorted({tc for tc, _ in iops})
     depths = sorted({qd for _, qd in iops})
@@ -191,7 +155,10 @@ def _powers(ticks: tuple[tuple[float, str], ...]) -> tuple[tuple[float, str], ..
 
 
 def _intensity(
-    iops: dict[Key, float], arts: dict[Key, float], points: Sequence[Point], threads: list[float]
+    iops: dict[Key, float],
+    arts: dict[Key, float],
+    points: Sequence[OperatingPoint],
+    threads: list[float],
 ) -> Plot:
     lines = []
     for tc in threads:
@@ -199,17 +166,16 @@ def _intensity(
         lines.append(
             Series(f"TC {tc:g}", [iops[key] for key in keys], [arts.get(key) for key in keys])
         )
-    marked = [point for point in points if point.iops is not None and point.art_ms is not None]
-    if marked:
+    if points:
         lines.append(
             Series(
                 "operating points",
-                [point.iops for point in marked],
-                [point.art_ms for point in marked],
+                [float(point.iops) for point in points],
+                [tables.ms(point.lat_us_mean) for point in points],
                 draw="points",
                 # Beyond the end of the ordered colours: it belongs to no thread count.
                 colour=-2,
-                texts=[point.name for point in marked],
+                texts=[point.name for point in points],
             )
         )
     most = max(arts.values(), default=0.0)
@@ -226,7 +192,7 @@ def _intensity(
     )
 
 
-def _processor(cells: Sequence[CellRow], states: Sequence[Steady]) -> Iterator[Relief]:
+def _processor(cells: Sequence[pts.Cell], states: Sequence[pts.Steady]) -> Iterator[Relief]:
     """Yield the load of the host's processors, where it was measured."""
     grid = _grid(cells, states, "cpu_pct", 1.0)
     threads = sorted({tc for tc, _ in grid})
@@ -243,17 +209,17 @@ def _processor(cells: Sequence[CellRow], states: Sequence[Steady]) -> Iterator[R
 
 def _histograms(measured: Measured) -> Iterator[Item]:
     """Yield the histograms of the points, then those of the writes before them."""
-    before = tuple(one for one in measured.spreads if one.id.startswith("prewrite"))
-    points = tuple(one for one in measured.spreads if one not in before)
+    before = tuple(one for one in measured.histograms if one.id.startswith("prewrite"))
+    points = tuple(one for one in measured.histograms if one not in before)
     yield from response.items(points)
     yield from response.items(before, "-prewrite")
 
 
 def _convergence(
     measured: Measured,
-    rounds: Sequence[CellRow],
-    first: tuple[Steady, ...],
-    second: tuple[Steady, ...],
+    rounds: Sequence[pts.Cell],
+    first: Sequence[pts.Steady],
+    second: Sequence[pts.Steady],
 ) -> Iterator[Section]:
     items = list(steady.items(first, "precondition"))
     if items:
@@ -261,7 +227,7 @@ def _convergence(
             "preconditioning", "Preconditioning, writes only", tuple(items), steady.lead(first)
         )
     prewrites = [cell for cell in measured.in_phase("prewrite") if cell.round is not None]
-    most = max((cell.threads or 0.0 for cell in rounds), default=0.0)
+    most = max((cell.threads for cell in rounds), default=0)
     plots = [
         steady.convergence(
             prewrites, "iops", title="Writes before each round: IOPS", name="prewrites"

@@ -7,12 +7,13 @@ the head of the chapter, the most important in one line on each printed page.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from opennandlab.documents.pts import Cell, Phase
+from opennandlab.documents.pts_header import Cache, Header
 from opennandlab.reports import words
 from opennandlab.reports.model import Badge, Kind
 from opennandlab.reports.pts import steady as steadiness
-from opennandlab.reports.pts.source import Measured, as_dict, as_list, as_number, as_text, plain
+from opennandlab.reports.pts.source import Measured, plain
 
 Facts = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 PROFILES = {"C": "PTS-C (client)", "E": "PTS-E (enterprise)"}
@@ -42,11 +43,8 @@ def badges(measured: Measured) -> tuple[Badge, ...]:
 
 def subtitle(measured: Measured) -> str:
     """Return the line below the heading."""
-    parts = [
-        as_text(measured.target.get("name")),
-        profile(measured),
-        as_text(measured.header.get("pts_version")),
-    ]
+    header = measured.header
+    parts = [header.target.name, profile(measured), header.pts_version]
     return " · ".join(part for part in parts if part)
 
 
@@ -57,16 +55,16 @@ def brief(measured: Measured) -> str:
         tool(measured),
         measured.title,
         profile(measured),
-        as_text(header.get("pts_version")),
-        f"conformance: {as_text(header.get('conformance')) or 'unknown'}",
+        header.pts_version,
+        f"conformance: {header.conformance or 'unknown'}",
         _device_name(measured),
-        f"cache {_cache(header)}",
-        f"purge: {as_text(as_dict(header.get('purge')).get('method')) or 'unknown'}",
-        f"WIPC: {_wipc(as_dict(header.get('wipc')), header) or 'unknown'}",
+        f"cache {_cache(header.cache)}",
+        f"purge: {(header.purge and header.purge.method) or 'unknown'}",
+        f"WIPC: {_wipc(measured) or 'unknown'}",
         f"AR {_active_range(header)}",
-        f"data {as_text(header.get('data')) or 'unknown'}",
+        f"data {header.data or 'unknown'}",
         _load(header),
-        f"seed {_optional(header.get('seed'), 'unknown')}",
+        f"seed {_seed(measured) or 'unknown'}",
         f"steady state: {_steady(measured)}",
         _counted(len(deviations(measured)), "deviation"),
     ]
@@ -74,43 +72,38 @@ def brief(measured: Measured) -> str:
 
 
 def _device_name(measured: Measured) -> str:
-    device = as_dict(measured.target.get("device"))
-    parts = [
-        as_text(measured.target.get("name")),
-        as_text(device.get("vendor")),
-        as_text(device.get("model")),
-        as_text(device.get("firmware")),
-        words.binary(measured.capacity_bytes) if measured.capacity_bytes else "",
-    ]
-    return " ".join(part for part in parts if part)
+    target = measured.header.target
+    device = target.device
+    size = measured.capacity_bytes
+    parts = [target.name, device.vendor, device.model, device.firmware, size and words.binary(size)]
+    return " ".join(str(part) for part in parts if part)
 
 
 def deviations(measured: Measured) -> tuple[str, ...]:
     """Return where the run left the specification."""
-    return tuple(plain(text) for text in as_list(measured.header.get("deviations")))
+    return tuple(text for text in measured.header.deviations if text)
 
 
 def profile(measured: Measured) -> str:
     """Return the profile in words."""
-    letter = as_text(measured.header.get("profile"))
+    letter = measured.header.profile
     return PROFILES.get(letter, letter)
 
 
 def _badges(measured: Measured) -> Iterator[Badge]:
     header = measured.header
-    conformance = as_text(header.get("conformance"))
-    if conformance:
-        yield Badge(f"conformance: {conformance}", KINDS.get(conformance, "warning"))
+    if header.conformance:
+        kind = KINDS.get(header.conformance, "warning")
+        yield Badge(f"conformance: {header.conformance}", kind)
     else:
         yield Badge("conformance unknown", "warning")
-    clock = as_text(as_dict(header.get("time_base")).get("clock"))
-    if clock == "virtual":
+    if header.time_base.clock == "virtual":
         yield Badge("simulated, virtual time", "plain")
     if measured.attained is True:
         yield Badge("steady state attained", "good")
     elif measured.attained is False:
         yield Badge("steady state NOT ATTAINED", "bad")
-    if header.get("interrupted") is True:
+    if header.interrupted:
         yield Badge("interrupted and resumed", "warning")
     if measured.missing:
         yield Badge("document incomplete", "bad")
@@ -118,167 +111,159 @@ def _badges(measured: Measured) -> Iterator[Badge]:
 
 def _test(measured: Measured) -> list[tuple[str, str]]:
     header = measured.header
-    base = as_dict(header.get("time_base"))
-    cell = as_dict(base.get("cell"))
+    base = header.time_base
     lengths = [
-        words.span(as_number(cell.get("seconds"))) if as_number(cell.get("seconds")) else "",
-        f"{_count(cell.get('ios'))} requests" if as_number(cell.get("ios")) else "",
+        words.span(base.cell.seconds) if base.cell.seconds else "",
+        f"{base.cell.ios:g} requests" if base.cell.ios else "",
     ]
-    length = " or ".join(part for part in lengths if part)
     return [
         ("Test", measured.title),
-        ("Specification", f"SNIA SSS PTS {as_text(header.get('pts_version')) or '?'}"),
+        ("Specification", f"SNIA SSS PTS {header.pts_version or '?'}"),
         ("Profile", profile(measured)),
-        ("Conformance", as_text(header.get("conformance"))),
-        (
-            "Time base",
-            ", ".join(filter(None, (as_text(base.get("clock")), as_text(base.get("name"))))),
-        ),
-        ("Cell", length),
+        ("Conformance", header.conformance),
+        ("Time base", ", ".join(filter(None, (base.clock, base.name)))),
+        ("Cell", " or ".join(part for part in lengths if part)),
         ("Steady state", _steady(measured)),
     ]
 
 
 def _device(measured: Measured) -> list[tuple[str, str]]:
-    device = as_dict(measured.target.get("device"))
-    name = " ".join(filter(None, (as_text(device.get("vendor")), as_text(device.get("model")))))
-    over = as_number(device.get("over_provisioning_ratio"))
+    target = measured.header.target
+    device = target.device
+    over = device.over_provisioning_ratio
     rows = [
-        ("Target", as_text(measured.target.get("name"))),
-        ("Model", name),
-        ("Firmware", as_text(device.get("firmware"))),
-        ("Serial (hash)", as_text(device.get("serial_sha256"))[:12]),
-        ("User capacity", words.capacity(as_number(device.get("capacity_bytes")))),
-        ("NAND", as_text(device.get("nand_type"))),
-        ("Interface", as_text(device.get("interface"))),
-        ("Sector", words.binary(as_number(device.get("sector_bytes")))),
+        ("Target", target.name),
+        ("Model", " ".join(filter(None, (device.vendor, device.model)))),
+        ("Firmware", device.firmware or ""),
+        ("Serial (hash)", (device.serial_sha256 or "")[:12]),
+        ("User capacity", words.capacity(measured.capacity_bytes)),
+        ("NAND", device.nand_type or ""),
+        ("Interface", device.interface or ""),
+        ("Sector", words.binary(device.sector_bytes or None)),
     ]
     if over is not None:
         rows.append(("Over-provisioning", f"{over:.2%}"))
-    if as_text(device.get("config_sha256")):
-        rows.append(("Configuration", f"sha256 {as_text(device.get('config_sha256'))[:12]}"))
+    if device.config_sha256:
+        rows.append(("Configuration", f"sha256 {device.config_sha256[:12]}"))
     return rows
 
 
 def _platform(measured: Measured) -> list[tuple[str, str]]:
-    platform = as_dict(measured.target.get("platform"))
     names = {
         "cpu": "CPU", "ram": "RAM", "ram_bytes": "RAM", "os": "OS", "kernel": "Kernel",
         "driver": "Driver", "scheduler": "Scheduler", "fio_version": "fio",
         "simulator_version": "Simulator", "model_version": "Model version",
     }  # fmt: skip
     rows = []
-    for key, found in platform.items():
-        if found is None or isinstance(found, dict | list):
+    for key, found in measured.header.target.platform.items():
+        if found is None:
             continue
-        is_size = key in {"ram", "ram_bytes"} and as_number(found) is not None
-        text = words.binary(as_number(found)) if is_size else plain(found)
+        is_size = key in {"ram", "ram_bytes"} and not isinstance(found, str)
+        text = words.binary(float(found)) if is_size else plain(found)
         rows.append((names.get(key, key.replace("_", " ")), text))
     return rows or [("Platform", "")]
 
 
 def _setup(measured: Measured) -> list[tuple[str, str]]:
-    header = measured.header
-    purge, wipc = as_dict(header.get("purge")), as_dict(header.get("wipc"))
-    method = as_text(purge.get("method"))
-    if method and purge.get("is_purge") is False:
+    header, purge = measured.header, measured.header.purge
+    method = purge.method if purge else ""
+    if purge and method and not purge.is_purge:
         method += " (not a purge)"
+    throttle = "none" if header.oio_throttle is None else f"{header.oio_throttle:g}"
     return [
-        ("Write cache", _cache(header)),
-        ("Purge", "; ".join(filter(None, (method, as_text(purge.get("note")))))),
-        ("WIPC", _wipc(wipc, header)),
+        ("Write cache", _cache(header.cache)),
+        ("Purge", "; ".join(filter(None, (method, purge.note if purge else "")))),
+        ("WIPC", _wipc(measured)),
         ("WDPC", "the rounds of the test itself" if measured.steady else "none"),
         ("Active range", _active_range(header)),
-        ("Data", as_text(header.get("data"))),
+        ("Data", header.data),
         ("Threads / queue depth", _load(header)),
-        ("OIO throttle", _optional(header.get("oio_throttle"), "none")),
-        ("Seed", _optional(header.get("seed"), "")),
-        ("Options", _options(as_dict(header.get("options")))),
+        ("OIO throttle", throttle if measured.has("header", "oio_throttle") else ""),
+        ("Seed", _seed(measured)),
+        ("Options", _options(header.options)),
     ]
 
 
 def _run(measured: Measured) -> list[tuple[str, str]]:
-    ends = [phase.end_s for phase in measured.phases if phase.end_s is not None]
-    ends += [cell.end_s for cell in measured.cells if cell.end_s is not None]
-    written = [phase.written_bytes for phase in measured.phases if phase.written_bytes is not None]
-    written += [cell.written_bytes for cell in measured.cells if cell.written_bytes is not None]
-    total, capacity = max(written, default=None), measured.capacity_bytes
+    parts: list[Phase | Cell] = [*measured.phases, *measured.cells]
+    total = max((float(part.written_bytes) for part in parts), default=None)
+    capacity = measured.capacity_bytes
     fills = f" ({total / capacity:.3g} drive fills)" if total is not None and capacity else ""
-    temperature = [as_number(value) for value in as_list(measured.header.get("temperature_c"))]
-    known = [value for value in temperature if value is not None]
+    known = measured.header.temperature_c
+    clock = measured.header.time_base.clock
+    span = words.span(max((float(part.end_s) for part in parts), default=None))
     return [
-        ("Duration", words.span(max(ends, default=None)) + _clock(measured)),
+        ("Duration", span + (f" of {clock} time" if clock else "")),
         ("Written", words.capacity(total) + fills),
         ("Temperature", f"{min(known):g} to {max(known):g} °C" if known else "not measured"),
         ("Tool", tool(measured)),
-        ("Created", measured.created or "not recorded"),
-        ("Digest", measured.digest[:16]),
+        ("Created", measured.document.created or "not recorded"),
+        ("Digest", measured.document.digest[:16]),
     ]
-
-
-def _clock(measured: Measured) -> str:
-    clock = as_text(as_dict(measured.header.get("time_base")).get("clock"))
-    return f" of {clock} time" if clock else ""
 
 
 def foot(measured: Measured) -> str:
     """Return the line below everything."""
-    made = tool(measured)
-    digest = f", digest {measured.digest[:16]}" if measured.digest else ""
-    return f"Measured by {made}{digest}. {CLAIM}"
+    digest = measured.document.digest
+    stated = f", digest {digest[:16]}" if digest else ""
+    return f"Measured by {tool(measured)}{stated}. {CLAIM}"
 
 
 def tool(measured: Measured) -> str:
     """Return what made a document."""
-    version, commit = as_text(measured.tool.get("version")), as_text(measured.tool.get("commit"))
+    found = measured.document.tool
+    if found is not None:
+        return f"opennandlab {found.version} ({found.commit})"
     # A simulated run leaves the tool out of its document, so that its bytes depend on less.
-    platform = as_dict(measured.target.get("platform"))
-    version = version or as_text(platform.get("simulator_version"))
-    return f"opennandlab {version}{f' ({commit})' if commit else ''}" if version else "opennandlab"
+    version = measured.header.target.platform.get("simulator_version")
+    return f"opennandlab {version}" if version else "opennandlab"
 
 
-def _cache(header: dict[str, Any]) -> str:
-    cache = as_dict(header.get("cache"))
-    state, asked = as_text(cache.get("state")), as_text(cache.get("asked"))
-    if state and asked and state != asked:
-        return f"{state} (asked for: {asked})"
-    return state or asked or "unknown"
+def _cache(cache: Cache) -> str:
+    if cache.state and cache.asked and cache.state != cache.asked:
+        return f"{cache.state} (asked for: {cache.asked})"
+    return cache.state or cache.asked or "unknown"
 
 
-def _wipc(wipc: dict[str, Any], header: dict[str, Any]) -> str:
-    if not wipc:
-        return "none" if "wipc" in header else ""
-    block, count = as_number(wipc.get("block_bytes")), as_number(wipc.get("capacities"))
-    parts = [as_text(wipc.get("pattern")), words.block(block) if block is not None else ""]
-    volume = f"{count:g} × user capacity" if count is not None else ""
-    passes = as_number(wipc.get("passes"))
-    over = f"{passes:.3g} passes" if passes is not None and passes != count else ""
-    return ", ".join(filter(None, (" ".join(filter(None, parts)), volume, over)))
+def _wipc(measured: Measured) -> str:
+    wipc = measured.header.wipc
+    if wipc is None:
+        return "none" if measured.has("header", "wipc") else ""
+    over = f"{wipc.passes:.3g} passes" if wipc.passes != wipc.capacities else ""
+    parts = (
+        f"{wipc.pattern} {words.block(wipc.block_bytes)}".strip(),
+        f"{wipc.capacities:g} × user capacity",
+        over,
+    )
+    return ", ".join(filter(None, parts))
 
 
-def _options(options: dict[str, Any]) -> str:
-    return ", ".join(
-        f"{key.replace('_', ' ')} {plain(value)}" for key, value in options.items()
-    ) or ("none")
+def _options(options: dict[str, str | int | float]) -> str:
+    return (
+        ", ".join(f"{key.replace('_', ' ')} {plain(value)}" for key, value in options.items())
+        or "none"
+    )
 
 
-def _active_range(header: dict[str, Any]) -> str:
-    active = as_dict(header.get("active_range"))
-    share, amount = as_number(active.get("share")), as_number(active.get("amount_bytes"))
-    if share is None:
+def _active_range(header: Header) -> str:
+    active = header.active_range
+    if not active.share:
         return "unknown"
-    text = f"{share * 100:g} %"
-    if amount is None:
+    text = f"{active.share * 100:g} %"
+    if active.amount_bytes is None:
         return text
-    segments = as_number(active.get("segments"))
-    return f"{text}, {words.binary(amount)}" + (f" in {segments:g} segments" if segments else "")
+    segments = f" in {active.segments:g} segments" if active.segments else ""
+    return f"{text}, {words.binary(active.amount_bytes)}{segments}"
 
 
-def _load(header: dict[str, Any]) -> str:
-    threads, depth = header.get("threads"), header.get("queue_depth")
-    if threads is None and depth is None:
+def _load(header: Header) -> str:
+    if header.threads is None and header.queue_depth is None:
         return "TC / QD as the test says"
-    return f"TC {_count(threads)} / QD {_count(depth)}"
+    return f"TC {_count(header.threads)} / QD {_count(header.queue_depth)}"
+
+
+def _seed(measured: Measured) -> str:
+    return f"{measured.header.seed:.16g}" if measured.has("header", "seed") else ""
 
 
 def _steady(measured: Measured) -> str:
@@ -299,11 +284,5 @@ def _counted(count: int, what: str) -> str:
     return f"{count or 'no'} {what}{'' if count == 1 else 's'}"
 
 
-def _count(value: object) -> str:
-    found = as_number(value)
+def _count(found: int | None) -> str:
     return "?" if found is None else f"{found:g}"
-
-
-def _optional(value: object, nothing: str) -> str:
-    found = as_number(value)
-    return nothing if found is None else f"{found:.16g}"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from opennandlab.documents import pts
+from opennandlab.documents.pts_results import IdleResults, IdleSegment
 from opennandlab.reports import words
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
 from opennandlab.reports.model import Item, Section, Table
 from opennandlab.reports.pts import course, steady, tables
 from opennandlab.reports.pts.course import Course
-from opennandlab.reports.pts.source import CellRow, Measured, as_dict, as_list, as_number
+from opennandlab.reports.pts.source import Measured
 
 WAIT = re.compile(r"wait\D*(\d+)\s*(\w*)")
 PARTS = {"active": "part 1: writes and idle", "return": "part 2: writes only"}
@@ -19,9 +21,11 @@ PARTS = {"active": "part 1: writes and idle", "return": "part 2: writes only"}
 def sections(measured: Measured) -> Iterator[Section]:
     """Yield what a report of the host idle recovery test shows."""
     segments = [cell for cell in measured.cells if WAIT.search(cell.label)]
-    baseline = as_number(measured.results.get("baseline_iops"))
-    items: list[Item] = [*_segments_table(measured)]
-    items += _bars(measured)
+    found = measured.results
+    baseline = found.baseline_iops if isinstance(found, IdleResults) else None
+    waits = found.segments if isinstance(found, IdleResults) else []
+    items: list[Item] = [_segments_table(waits), _bars(waits)] if waits else []
+    items = items or list(tables.of_blocks(measured))
     yield Section("recovery", "Recovery by wait state", tuple(items), LEAD)
     yield Section("time", "IOPS against time", tuple(_courses(segments, baseline)))
     yield from steady.sections(measured, "Preconditioning, random 4 KiB writes")
@@ -34,66 +38,43 @@ LEAD = (
 )
 
 
-def _wait(cell: CellRow) -> tuple[int, str]:
+def _wait(cell: pts.Cell) -> tuple[int, str]:
     found = WAIT.search(cell.label)
     return (int(found.group(1)), found.group(2)) if found else (0, "")
 
 
-def _segments(measured: Measured) -> list[tuple[str, dict[str, float | None]]]:
-    keys = ("idle_s", "part1_iops", "part2_iops", "gain", "return_ratio")
-    found = []
-    for entry in map(as_dict, as_list(measured.results.get("segments"))):
-        wait = as_number(entry.get("wait_state"))
-        if wait is not None:
-            found.append((f"{wait:g}", {key: as_number(entry.get(key)) for key in keys}))
-    return found
-
-
-def _segments_table(measured: Measured) -> Iterator[Table]:
+def _segments_table(segments: Sequence[IdleSegment]) -> Table:
     rows = tuple(
-        (name, words.span(row["idle_s"]), row["part1_iops"], row["gain"], row["part2_iops"],
-         row["return_ratio"])
-        for name, row in _segments(measured)
+        (f"{one.wait_state:g}", words.span(one.idle_s), one.part1_iops, one.gain, one.part2_iops,
+         one.return_ratio)
+        for one in segments
     )  # fmt: skip
-    if rows:
-        heads = ("wait state", "idle between writes", "IOPS, part 1", "gain", "IOPS, part 2",
-                 "return ratio")  # fmt: skip
-        yield Table("segments", "Recovery by wait state", heads, rows)
-    else:
-        yield from tables.of_blocks(measured)
+    heads = ("wait state", "idle between writes", "IOPS, part 1", "gain", "IOPS, part 2",
+             "return ratio")  # fmt: skip
+    return Table("segments", "Recovery by wait state", heads, rows)
 
 
-def _bars(measured: Measured) -> Iterator[Plot]:
-    segments = _segments(measured)
-    if not segments:
-        return
+def _bars(segments: Sequence[IdleSegment]) -> Plot:
     places = [float(place) for place in range(len(segments))]
-    ticks = tuple((place, name) for place, (name, _) in zip(places, segments, strict=True))
-    axis = Axis("wait state", ticks=ticks)
-    gains = [
-        Series(
-            name,
-            places,
-            [row[key] for _, row in segments],
-            draw="bars",
-            texts=[f"{words.value(row[key], 2)}×" for _, row in segments],
+    names = [f"{one.wait_state:g}" for one in segments]
+    series = tuple(
+        Series(name, places, values, draw="bars", texts=[f"{words.value(v, 2)}×" for v in values])
+        for name, values in (
+            ("recovery gain, part 1 / steady", [one.gain for one in segments]),
+            ("return ratio, part 2 / steady", [one.return_ratio for one in segments]),
         )
-        for name, key in (
-            ("recovery gain, part 1 / steady", "gain"),
-            ("return ratio, part 2 / steady", "return_ratio"),
-        )
-    ]
-    yield Plot(
+    )
+    return Plot(
         "gain",
         "Recovery gain and return ratio",
-        axis,
+        Axis("wait state", ticks=tuple(zip(places, names, strict=True))),
         Axis("ratio to the steady state", zero=True),
-        tuple(gains),
+        series,
         marks=(Mark("y", 1.0, ""),),
     )
 
 
-def _courses(cells: Sequence[CellRow], baseline: float | None) -> Iterator[Plot]:
+def _courses(cells: Sequence[pts.Cell], baseline: float | None) -> Iterator[Plot]:
     across = course.by_time(cells)
     marks = (Mark("y", baseline, f"steady state: {words.value(baseline)}"),) if baseline else ()
     waits = sorted({_wait(cell)[0] for cell in cells})

@@ -25,7 +25,7 @@ def sections(measured: Measured) -> Iterator[Section]:
     """Yield what a report of the IOPS test shows."""
     cells = tables.window_cells(measured)
     grid = tables.mean_grid(cells, "iops")
-    stated = measured.block("iops")
+    stated = measured.table("iops")
     table = (
         tables.of_block(stated)
         if stated

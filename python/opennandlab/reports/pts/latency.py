@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from opennandlab.documents import pts
 from opennandlab.reports import words
 from opennandlab.reports.model import Item, Section, Table
 from opennandlab.reports.pts import iops, response, steady, tables
-from opennandlab.reports.pts.source import Block, Measured
+from opennandlab.reports.pts.source import Measured
 
 
 def sections(measured: Measured) -> Iterator[Section]:
@@ -17,7 +18,7 @@ def sections(measured: Measured) -> Iterator[Section]:
     means = tables.mean_grid(cells, "lat_us_mean", 1e-3)
     tops = tables.mean_grid(cells, "lat_us_max", 1e-3, largest=True)
     counts = tables.mean_grid(cells, "ios", total=True)
-    items: list[Item] = [_counted(block, counts) for block in measured.blocks]
+    items: list[Item] = [_counted(block, counts) for block in measured.tables]
     if not items:
         made = (
             tables.grid_table(means, name="art", title="Mean response time (ART), ms", digits=3),
@@ -40,12 +41,12 @@ def sections(measured: Measured) -> Iterator[Section]:
     ]
     yield Section("convergence", "Convergence", tuple(plot for plot in plots if plot))
     yield from steady.sections(measured)
-    if measured.spreads:
-        shown = tuple(response.items(measured.spreads))
+    if measured.histograms:
+        shown = tuple(response.items(measured.histograms))
         yield Section("histogram", "Response time histogram, after the steady state", shown)
 
 
-def _counted(block: Block, counts: dict[tuple[float | None, float | None], float]) -> Table:
+def _counted(block: pts.Table, counts: dict[tuple[float | None, float | None], float]) -> Table:
     """Return a table that says of each percentile it lacks how many samples there were."""
     table = tables.of_block(block)
     if not block.id.startswith("p9"):

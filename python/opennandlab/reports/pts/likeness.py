@@ -8,34 +8,35 @@ compare; what only clouds the deltas is a warning.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from opennandlab.documents.comparison import SCHEMA, Comparison, Row
+from opennandlab.documents.pts_header import Header, Wipc
+from opennandlab.documents.record import JsonObject
+from opennandlab.documents.record import plain as plain_json
 from opennandlab.errors import ResultError
 from opennandlab.reports import words
-from opennandlab.reports.pts.source import Measured, as_dict, as_number, as_text, plain
+from opennandlab.reports.pts.source import Measured, plain
 
 # Rounding of capacities to whole blocks moves the spare area of equal drives by less than this.
 SPARE_TOLERANCE_RATIO = 1e-3
 # What must be equal: the words for it, and where it stands in the header.
-PARAMETERS = (
-    ("profile", ("profile",)),
-    ("version of the specification", ("pts_version",)),
-    ("time base", ("time_base", "name")),
-    ("clock", ("time_base", "clock")),
-    ("write cache", ("cache", "state")),
-    ("active range", ("active_range",)),
-    ("threads", ("threads",)),
-    ("queue depth", ("queue_depth",)),
-    ("workload-independent preconditioning", ("wipc",)),
-    ("limit of outstanding requests", ("oio_throttle",)),
-    ("data pattern", ("data",)),
-    ("purge", ("purge", "is_purge")),
-    ("options of the test", ("options",)),
+PARAMETERS: tuple[tuple[str, Callable[[Header], object]], ...] = (
+    ("profile", lambda header: header.profile),
+    ("version of the specification", lambda header: header.pts_version),
+    ("time base", lambda header: header.time_base.name),
+    ("clock", lambda header: header.time_base.clock),
+    ("write cache", lambda header: header.cache.state),
+    ("active range", lambda header: plain_json(header.active_range)),
+    ("threads", lambda header: header.threads),
+    ("queue depth", lambda header: header.queue_depth),
+    ("workload-independent preconditioning", lambda header: _wipc(header.wipc)),
+    ("limit of outstanding requests", lambda header: header.oio_throttle),
+    ("data pattern", lambda header: header.data),
+    ("purge", lambda header: header.purge and header.purge.is_purge),
+    ("options of the test", lambda header: header.options),
 )
 UNSTEADY = "did not attain steady state"
-# Of the preconditioning, what does not follow from the capacity of the drive.
-WIPC_KEYS = ("pattern", "block_bytes", "capacities", "passes")
 
 
 def compare(measured: Sequence[Measured], names: Sequence[str]) -> Comparison:
@@ -61,7 +62,9 @@ def compare(measured: Sequence[Measured], names: Sequence[str]) -> Comparison:
     reasons += [text for pair in [first, *rest] for text in _unsteady(*pair)]
     warnings = [text for other in rest for text in _doubts(*first, *other)]
     warnings += [
-        f"{name}: {text}" for name, one in [first, *rest] for text in (*one.warnings, *one.missing)
+        f"{name}: {text}"
+        for name, one in [first, *rest]
+        for text in (*one.document.warnings, *one.missing)
     ]
     return Comparison(
         schema=SCHEMA,
@@ -76,18 +79,23 @@ def compare(measured: Sequence[Measured], names: Sequence[str]) -> Comparison:
 
 def numbers_of(measured: Measured) -> Iterator[tuple[str, float | None]]:
     """Yield every number that a document states, by its path: results, tables, steady values."""
-    for key, found in measured.results.items():
-        if not isinstance(found, bool) and (found is None or as_number(found) is not None):
-            yield f"results.{key}", as_number(found)
-    for block in measured.blocks:
+    for key, found in measured.figures.items():
+        if not isinstance(found, bool | str):
+            yield f"results.{key}", _float(found)
+    for block in measured.tables:
         for row, values in zip(block.rows, block.values, strict=True):
             for column, value in zip(block.columns, values, strict=True):
                 if not isinstance(value, str):
-                    yield f"{block.id}[{row}, {column}]", value
+                    yield f"{block.id}[{row}, {column}]", _float(value)
     for steady in measured.steady:
-        label = steady.label or steady.metric
+        metric = steady.tracking.metric
         group = f"{steady.group}." if steady.group else ""
-        yield f"steady_state.{group}{label}.{steady.metric}", steady.numbers["average"]
+        label = steady.tracking.label or metric
+        yield f"steady_state.{group}{label}.{metric}", _float(steady.average)
+
+
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)
 
 
 def delta_pct(first: float | None, value: float | None) -> float | None:
@@ -120,8 +128,8 @@ def _objections(one_name: str, one: Measured, other_name: str, other: Measured) 
             f"{_percent(spares[1])} over its active range: it decides the speed of writes more "
             "than anything else"
         )
-    for what, path in PARAMETERS:
-        left, right = _at(one, path), _at(other, path)
+    for what, parameter in PARAMETERS:
+        left, right = parameter(one.header), parameter(other.header)
         if left != right:
             yield (
                 f"different {what}: {one_name} has {_shown(left)}, {other_name} has {_shown(right)}"
@@ -140,7 +148,7 @@ def _doubts(one_name: str, one: Measured, other_name: str, other: Measured) -> I
             f"different capacities: {one_name} has {words.capacity(one.capacity_bytes)}, "
             f"{other_name} has {words.capacity(other.capacity_bytes)}"
         )
-    seeds = one.header.get("seed"), other.header.get("seed")
+    seeds = one.header.seed, other.header.seed
     if seeds[0] != seeds[1]:
         both = " and ".join(map(plain, seeds))
         yield f"different seeds ({both}): small deltas may be chance"
@@ -151,18 +159,16 @@ def _doubts(one_name: str, one: Measured, other_name: str, other: Measured) -> I
             "for that alone"
         )
     for name, each in ((one_name, one), (other_name, other)):
-        if each.header.get("interrupted") is True:
+        if each.header.interrupted:
             yield f"{name} was interrupted and resumed"
 
 
 def _spare(measured: Measured) -> float | None:
     """Return the spare area over the active range: raw / (user × share) − 1."""
-    device = as_dict(measured.target.get("device"))
-    ratio = as_number(device.get("over_provisioning_ratio"))
-    share = as_number(as_dict(measured.header.get("active_range")).get("share"))
+    ratio = measured.header.target.device.over_provisioning_ratio
     if ratio is None:
         return None
-    return (1 + ratio) / (share or 1.0) - 1
+    return (1 + ratio) / (measured.header.active_range.share or 1.0) - 1
 
 
 def _close(one: float | None, other: float | None) -> bool:
@@ -171,18 +177,20 @@ def _close(one: float | None, other: float | None) -> bool:
     return math.isclose(1 + one, 1 + other, rel_tol=SPARE_TOLERANCE_RATIO)
 
 
-def _at(measured: Measured, path: Sequence[str]) -> object:
-    """Return a parameter; what a document does not say is None."""
-    value: object = measured.header
-    for key in path:
-        value = as_dict(value).get(key)
-    if path == ("wipc",) and isinstance(value, dict):
-        return {key: value.get(key) for key in WIPC_KEYS}
-    return {} if path == ("options",) and value is None else value
+def _wipc(wipc: Wipc | None) -> JsonObject | None:
+    """Return of the preconditioning what does not follow from the capacity of the drive."""
+    if wipc is None:
+        return None
+    return {
+        "pattern": wipc.pattern,
+        "block_bytes": wipc.block_bytes,
+        "capacities": wipc.capacities,
+        "passes": wipc.passes,
+    }
 
 
 def _shown(value: object) -> str:
-    if value is None:
+    if value is None or value == "":
         return "none"
     if isinstance(value, dict):
         return ", ".join(f"{key} {plain(found)}" for key, found in value.items()) or "none"
@@ -194,10 +202,11 @@ def _percent(ratio: float | None) -> str:
 
 
 def _version(measured: Measured) -> str:
-    platform = as_dict(measured.target.get("platform"))
+    platform = measured.header.target.platform
     parts = [
         f"{key.removesuffix('_version')} {plain(platform[key])}"
         for key in ("simulator_version", "model_version", "fio_version")
         if platform.get(key) is not None
     ]
-    return ", ".join(parts) or as_text(measured.tool.get("version")) or "unknown"
+    tool = measured.document.tool
+    return ", ".join(parts) or (tool.version if tool else "unknown")

@@ -8,25 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from opennandlab.documents import pts
+from opennandlab.documents.pts_results import (
+    BlockSizeResults,
+    IndependenceResults,
+    MixResults,
+    PathologicalResults,
+    ScalabilityResults,
+)
 from opennandlab.reports import words
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Item, Section, Table
 from opennandlab.reports.pts import surface, tables
-from opennandlab.reports.pts.source import (
-    Block,
-    CellRow,
-    Measured,
-    as_dict,
-    as_list,
-    as_number,
-    as_text,
-)
+from opennandlab.reports.pts.source import Measured
 
 
 def independence(measured: Measured) -> Iterator[Section]:
     """Yield sequential, random and sequential writes in turn, with the drop in percent."""
     groups = [cell for cell in measured.cells if cell.phase == "group"] or list(measured.cells)
-    drop = as_number(measured.results.get("drop_pct"))
+    found = measured.results
+    drop = found.drop_pct if isinstance(found, IndependenceResults) else None
     names = [cell.label.partition(": ")[2] or cell.label for cell in groups]
     places = [float(place) for place in range(len(groups))]
     ticks = tuple((at, f"{at + 1:g}. {name}") for at, name in zip(places, names, strict=True))
@@ -56,7 +57,7 @@ def independence(measured: Measured) -> Iterator[Section]:
 def composite(measured: Measured) -> Iterator[Section]:
     """Yield composite workloads over the queue depth."""
     items: list[Item] = []
-    for block in measured.blocks:
+    for block in measured.tables:
         items.append(tables.of_block(block))
         items.extend(_over_columns(block, "queue depth", log=True))
     yield Section("composite", "Composite workloads", tuple(items), COMPOSITES)
@@ -72,7 +73,7 @@ COMPOSITES = (
 def rw_ratio(measured: Measured) -> Iterator[Section]:
     """Yield speed over the share of reads, with the efficiency of mixing."""
     items: list[Item] = []
-    for block in measured.blocks:
+    for block in measured.tables:
         items.append(tables.of_block(block))
         items.extend(_over_columns(block, "read / write mix, %", log=False))
     lead = (
@@ -80,9 +81,11 @@ def rw_ratio(measured: Measured) -> Iterator[Section]:
         "1 / (r / B(100/0) + (1 − r) / B(0/100)); below 1 reads and writes get in each other's way."
     )
     yield Section("rw-ratio", "Speed against the share of reads", tuple(items), lead)
-    curves = _rows(measured, "curves", ("block_bytes", "rms_iops", "rms_mb_s"))
-    if curves:
-        rows = tuple((words.block(row[0]), *row[1:]) for row in curves)
+    found = measured.results
+    if isinstance(found, MixResults) and found.curves:
+        rows = tuple(
+            (words.block(one.block_bytes), one.rms_iops, one.rms_mb_s) for one in found.curves
+        )
         heads = ("block size", "RMS IOPS", "RMS MB/s")
         table = Table("rms", "Root mean square over the mixes", heads, rows)
         yield Section("rms", "Root mean square over the mixes", (table,))
@@ -105,8 +108,10 @@ def block_size(measured: Measured) -> Iterator[Section]:
         )
         for metric in ("iops", "mb_s", "lat_us_mean")
     )
-    read = as_number(measured.results.get("read_pct"))
-    lead = f"Random requests, reads / writes {words.mix(read)}." if read is not None else ""
+    found = measured.results
+    lead = ""
+    if isinstance(found, BlockSizeResults) and measured.has("results", "read_pct"):
+        lead = f"Random requests, reads / writes {words.mix(found.read_pct)}."
     shown: tuple[Item, ...] = (*tables.of_blocks(measured), *plots)
     yield Section("block-size", "Speed against block size", shown, lead)
     yield from surface.preconditioning(measured)
@@ -114,24 +119,20 @@ def block_size(measured: Measured) -> Iterator[Section]:
 
 def scalability(measured: Measured) -> Iterator[Section]:
     """Yield how the root mean square over five mixes grows with the number of dies."""
-    keys = ("dies", "normalised_iops", "normalised_mb_s", "efficiency_iops", "efficiency_mb_s")
-    steps = _rows(measured, "steps", keys)
+    found = measured.results
     items: list[Item] = list(tables.of_blocks(measured))
-    if steps:
-        dies = [row[0] for row in steps]
-        ticks = tuple((at, f"{at:g}") for at in dies if at is not None)
-        known = [at for at in dies if at is not None]
-        first = min(known, default=1.0)
-        ideal = Series(
-            "ideal", dies, [None if at is None else at / first for at in dies], "dashed", colour=-1
-        )
+    if isinstance(found, ScalabilityResults) and found.steps:
+        steps = found.steps
+        dies = [float(one.dies) for one in steps]
+        ticks = tuple((at, f"{at:g}") for at in dies)
+        ideal = Series("ideal", dies, [at / min(dies) for at in dies], "dashed", colour=-1)
         grown = (
-            Series("IOPS of 4 KiB", dies, [row[1] for row in steps], colour=0),
-            Series("MB/s of 128 KiB", dies, [row[2] for row in steps], colour=1),
+            Series("IOPS of 4 KiB", dies, [one.normalised_iops for one in steps], colour=0),
+            Series("MB/s of 128 KiB", dies, [one.normalised_mb_s for one in steps], colour=1),
         )
         share = (
-            Series("IOPS of 4 KiB", dies, [row[3] for row in steps], colour=0),
-            Series("MB/s of 128 KiB", dies, [row[4] for row in steps], colour=1),
+            Series("IOPS of 4 KiB", dies, [one.efficiency_iops for one in steps], colour=0),
+            Series("MB/s of 128 KiB", dies, [one.efficiency_mb_s for one in steps], colour=1),
         )
         axis = Axis("dies", "log", ticks)
         items += [
@@ -146,15 +147,17 @@ def scalability(measured: Measured) -> Iterator[Section]:
 
 def pathological(measured: Measured) -> Iterator[Section]:
     """Yield the pathological write condition, and what each relaxation gives."""
-    cases = [
-        (as_text(case.get("name")), as_number(case.get("iops_4kib")), as_number(case.get("waf")),
-         as_number(case.get("ratio")))
-        for case in map(as_dict, as_list(measured.results.get("cases")))
-    ]  # fmt: skip
+    found = measured.results
     items: list[Item] = list(tables.of_blocks(measured))
-    if cases:
-        items.append(_case_bars("iops", "4 KiB writes per second", cases, 1, with_ratio=True))
-        items.append(_case_bars("waf", "WAF", cases, 2))
+    if isinstance(found, PathologicalResults) and found.cases:
+        names = [case.name for case in found.cases]
+        rates = [case.iops_4kib for case in found.cases]
+        gains = [
+            f"{words.value(case.iops_4kib)} ({words.value(case.ratio, 2)}×)" for case in found.cases
+        ]
+        items.append(_case_bars("iops", "4 KiB writes per second", names, rates, gains))
+        wafs = [case.waf for case in found.cases]
+        items.append(_case_bars("waf", "WAF", names, wafs, list(map(words.value, wafs))))
     yield Section("pathological", "Relaxing one condition at a time", tuple(items), PATHOLOGICAL)
     yield from surface.preconditioning(measured)
 
@@ -164,27 +167,23 @@ PATHOLOGICAL = (
     "case relaxes one of these; in a drive that collects garbage each should be faster."
 )
 
-Case = tuple[str, float | None, float | None, float | None]
-
 
 def _case_bars(
-    name: str, label: str, cases: Sequence[Case], column: int, *, with_ratio: bool = False
+    name: str,
+    label: str,
+    cases: Sequence[str],
+    values: Sequence[float | None],
+    texts: Sequence[str],
 ) -> Plot:
     places = [float(place) for place in range(len(cases))]
-    ticks = tuple((at, case[0]) for at, case in zip(places, cases, strict=True))
-    values = [case[column] for case in cases]
-    numbers = [value if isinstance(value, float) else None for value in values]
-    texts = [
-        f"{words.value(value)} ({words.value(case[3], 2)}×)" if with_ratio else words.value(value)
-        for value, case in zip(numbers, cases, strict=True)
-    ]
+    ticks = tuple(zip(places, cases, strict=True))
     return Plot(
         f"cases-{name}", f"{label} by case", Axis("case", ticks=ticks), Axis(label, zero=True),
-        (Series(label, places, numbers, draw="bars", texts=texts),),
+        (Series(label, places, values, draw="bars", texts=texts),),
     )  # fmt: skip
 
 
-def _over_columns(block: Block, label: str, *, log: bool) -> Iterator[Plot]:
+def _over_columns(block: pts.Table, label: str, *, log: bool) -> Iterator[Plot]:
     """Yield a table as lines over its columns, one for each row."""
     columns = [float(name) if log else float(at) for at, name in enumerate(block.columns)
                if not log or name.replace(".", "", 1).isdigit()]  # fmt: skip
@@ -197,7 +196,7 @@ def _over_columns(block: Block, label: str, *, log: bool) -> Iterator[Plot]:
         Series(
             f"{name} KiB" if by_size else name,
             columns,
-            [value if isinstance(value, float) else None for value in row],
+            [None if isinstance(value, str) else value for value in row],
         )
         for name, row in zip(block.rows, block.values, strict=True)
     )
@@ -207,12 +206,7 @@ def _over_columns(block: Block, label: str, *, log: bool) -> Iterator[Plot]:
     )  # fmt: skip
 
 
-def _rows(measured: Measured, key: str, names: Sequence[str]) -> list[tuple[float | None, ...]]:
-    entries = map(as_dict, as_list(measured.results.get(key)))
-    return [tuple(as_number(entry.get(name)) for name in names) for entry in entries]
-
-
-def _scaled(cells: Sequence[CellRow], metric: str) -> list[float | None]:
+def _scaled(cells: Sequence[pts.Cell], metric: str) -> list[float | None]:
     factor = words.metric(metric)[1]
-    found = [cell.get(metric) for cell in cells]
+    found = [cell.number(metric) for cell in cells]
     return [None if value is None else value * factor for value in found]

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from opennandlab.documents import pts
 from opennandlab.documents.comparison import Comparison
 from opennandlab.reports import words
 from opennandlab.reports.figure.model import Axis, Plot, Relief, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Item, Report, Section, Table
 from opennandlab.reports.pts import header, likeness, views
-from opennandlab.reports.pts.source import Block, Measured
+from opennandlab.reports.pts.source import Measured
 
 
 def report(measured: Sequence[Measured], names: Sequence[str], found: Comparison) -> Report:
@@ -78,14 +79,15 @@ def _by_value(measured: Sequence[Measured], names: Sequence[str], key: str) -> t
     places = [float(place) for place in range(len(names))]
     plots = []
     for at, steady in enumerate(measured[0].steady):
-        label, factor = words.metric(steady.metric)
-        found = [one.steady[at].numbers["average"] if at < len(one.steady) else None
+        metric, tracked = steady.tracking.metric, steady.tracking.label
+        label, factor = words.metric(metric)
+        found = [one.steady[at].average if at < len(one.steady) else None
                  for one in measured]  # fmt: skip
         values = [None if value is None else value * factor for value in found]
         plots.append(
             Plot(
                 f"by-value-{at + 1}",
-                f"{label}, mean of the window, of {steady.label or steady.metric}",
+                f"{label}, mean of the window, of {tracked or metric}",
                 Axis(key, ticks=tuple(zip(places, names, strict=True))),
                 Axis(label, zero=True),
                 (Series(label, places, values, "bars", texts=list(map(words.value, values))),),
@@ -216,16 +218,16 @@ def _scalars(measured: Sequence[Measured], names: Sequence[str]) -> Table | None
     return Table("results", "Results", heads, tuple(rows))
 
 
-def _common_blocks(measured: Sequence[Measured]) -> Iterator[list[Block]]:
-    for block in measured[0].blocks:
-        same = [one.block(block.id) for one in measured]
+def _common_blocks(measured: Sequence[Measured]) -> Iterator[list[pts.Table]]:
+    for block in measured[0].tables:
+        same = [one.table(block.id) for one in measured]
         found = [one for one in same if one is not None]
         values = (value for one in found for row in one.values for value in row)
         if len(found) == len(measured) and any(value is not None for value in values):
             yield found
 
 
-def _delta_table(blocks: Sequence[Block], names: Sequence[str]) -> Table:
+def _delta_table(blocks: Sequence[pts.Table], names: Sequence[str]) -> Table:
     """Return a table with the rows of all runs, and below them the deltas against the first."""
     first = blocks[0]
     rows: list[tuple[Cell, ...]] = []
@@ -244,12 +246,12 @@ def _delta_table(blocks: Sequence[Block], names: Sequence[str]) -> Table:
     return Table(f"delta-{first.id}", f"{first.title}{unit}", heads, tuple(rows))
 
 
-def _row(block: Block, row: str, columns: Sequence[str]) -> list[float | None]:
+def _row(block: pts.Table, row: str, columns: Sequence[str]) -> list[float | None]:
     if row not in block.rows:
         return [None] * len(columns)
     values = dict(zip(block.columns, block.values[block.rows.index(row)], strict=True))
     found = [values.get(column) for column in columns]
-    return [value if isinstance(value, float) else None for value in found]
+    return [None if isinstance(value, str) else value for value in found]
 
 
 def _signed(delta: float | None) -> str:

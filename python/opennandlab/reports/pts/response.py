@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from opennandlab.documents import pts
 from opennandlab.reports import words
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
 from opennandlab.reports.model import Cell, Item, Table
 from opennandlab.reports.pts import tables
-from opennandlab.reports.pts.source import Spread
 from opennandlab.stats.histogram import Histogram
 
 # Width of a drawn bin: so many to a factor of ten, 6 % each.
@@ -31,7 +31,7 @@ LEVELS = (
 MARKED = ("99 %", "99.9 %", "99.99 %", "99.999 %")
 
 
-def items(spreads: Sequence[Spread], suffix: str = "") -> Iterator[Item]:
+def items(spreads: Sequence[pts.Histogram], suffix: str = "") -> Iterator[Item]:
     """Yield what is shown of histograms: each as bars, then all by percentile and as a table."""
     for spread in spreads:
         yield histogram(spread)
@@ -40,9 +40,15 @@ def items(spreads: Sequence[Spread], suffix: str = "") -> Iterator[Item]:
         yield levels(spreads, suffix)
 
 
-def histogram(spread: Spread) -> Plot:
+def samples_of(spread: pts.Histogram) -> Histogram:
+    """Return the response times of a histogram of the document."""
+    bins = zip(spread.ns, spread.counts, strict=True)
+    return Histogram.of_bins(bins, float(spread.sum_ns), spread.max_ns)
+
+
+def histogram(spread: pts.Histogram) -> Plot:
     """Return how many requests took how long, with the confidence levels marked."""
-    found = spread.histogram
+    found = samples_of(spread)
     edges, counts, early = _bins(found)
     unit, size = _unit(found)
     marks = []
@@ -68,14 +74,15 @@ def histogram(spread: Spread) -> Plot:
     )
 
 
-def by_percentile(spreads: Sequence[Spread], suffix: str = "") -> Plot:
+def by_percentile(spreads: Sequence[pts.Histogram], suffix: str = "") -> Plot:
     """Return response time against percentile; each further nine is as wide as the one before."""
     lines = []
     for spread in spreads:
+        found = samples_of(spread)
         points = [
             (1 / (1 - share), ns * 1e-6)
-            for share in _shares(spread.histogram.count)
-            if (ns := spread.histogram.quantile_ns(share)) is not None and ns > 0
+            for share in _shares(found.count)
+            if (ns := found.quantile_ns(share)) is not None and ns > 0
         ]
         lines.append(
             Series(spread.title, [x for x, _ in points], [y for _, y in points], draw="line")
@@ -100,11 +107,11 @@ def by_percentile(spreads: Sequence[Spread], suffix: str = "") -> Plot:
     )
 
 
-def levels(spreads: Sequence[Spread], suffix: str = "") -> Table:
+def levels(spreads: Sequence[pts.Histogram], suffix: str = "") -> Table:
     """Return the confidence levels as a table in ms, one row for each histogram."""
     rows: list[tuple[Cell, ...]] = []
     for spread in spreads:
-        found = spread.histogram
+        found = samples_of(spread)
         mean = found.mean_ns
         row: list[Cell] = [spread.title, float(found.count), None if mean is None else mean * 1e-6]
         for _, share in LEVELS:

@@ -10,11 +10,16 @@ A file that stops in the middle of a row keeps all whole rows before it:
 from __future__ import annotations
 
 import json
+import math
 import re
+from dataclasses import dataclass
 from typing import Any
 
 OBJECT, COLON, COMMA = "{", ":", ","
 CLOSERS = {OBJECT: "}", "[": "]"}
+# Whole numbers from here on do not fit into arrays of 64 bits, nor do those of so many digits.
+WHOLE_LIMIT = 1 << 63
+DIGITS_MAX = 24
 # A string, a bracket, a comma or colon, or a number or word; blanks are skipped.
 TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+)', re.DOTALL)
 
@@ -33,8 +38,9 @@ def salvage(raw: bytes) -> tuple[Any, list[str]]:
     if "\N{REPLACEMENT CHARACTER}" in text:
         complaints.append("the file holds bytes that are not UTF-8 text")
     odd: list[str] = []
+    numbers = _Numbers(odd)
     try:
-        value = json.loads(text, parse_constant=odd.append)
+        value = numbers.loads(text)
     except RecursionError:
         return None, ["nested too deeply"]
     except ValueError as error:
@@ -42,13 +48,39 @@ def salvage(raw: bytes) -> tuple[Any, list[str]]:
         # The message of the parser names line and column.
         complaints.append(f"the file is damaged or cut off ({error}); what follows is lost")
         try:
-            value = json.loads(closed(text[:place]), parse_constant=odd.append)
+            value = numbers.loads(closed(text[:place]))
         except (ValueError, RecursionError):
             return None, complaints
     if odd:
         many = "1 number is" if len(odd) == 1 else f"{len(odd)} numbers are"
         complaints.append(f"{many} {', '.join(sorted(set(odd)))}")
     return value, complaints
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Numbers of JSON: finite and of at most 64 bits; others are null and noted in `odd`."""
+
+    odd: list[str]
+
+    def loads(self, text: str) -> Any:  # noqa: ANN401 (any JSON)
+        self.odd.clear()
+        return json.loads(
+            text, parse_constant=self.odd.append, parse_int=self._whole, parse_float=self._real
+        )
+
+    def _whole(self, text: str) -> int | None:
+        if len(text) < DIGITS_MAX and abs(number := int(text)) < WHOLE_LIMIT:
+            return number
+        self.odd.append(text if len(text) < DIGITS_MAX else "too large")
+        return None
+
+    def _real(self, text: str) -> float | None:
+        number = float(text)
+        if math.isfinite(number):
+            return number
+        self.odd.append(text if len(text) < DIGITS_MAX else "too large")
+        return None
 
 
 def closed(text: str) -> str:

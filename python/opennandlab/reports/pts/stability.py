@@ -8,19 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from opennandlab.documents import pts
+from opennandlab.documents.pts_results import ConsistencyResults, StabilityResults
 from opennandlab.reports import words
-from opennandlab.reports.figure.model import Axis, Mark, Number, Plot, Scale, Series
+from opennandlab.reports.figure.model import Axis, Mark, Plot, Scale, Series
 from opennandlab.reports.model import Section, Table
 from opennandlab.reports.pts import response, surface, tables
-from opennandlab.reports.pts.source import (
-    CellRow,
-    Measured,
-    Sample,
-    as_dict,
-    as_list,
-    as_number,
-    as_text,
-)
+from opennandlab.reports.pts.source import Measured
 
 SCALES: tuple[Scale, Scale] = ("linear", "log")
 # Bins of the distribution of samples.
@@ -30,23 +24,24 @@ BINS = 40
 def sections(measured: Measured) -> Iterator[Section]:
     """Yield what a report of the stability run shows."""
     yield from tables.results(measured)
-    samples = [one for one in measured.samples if one.end_s is not None]
+    samples = measured.document.samples.rows if measured.document.samples else []
     if samples:
         yield Section("time", "IOPS against time", tuple(_courses(measured, samples)))
         yield Section("distribution", "Distribution of the samples", tuple(_spread(samples)))
-    if measured.spreads:
-        shown = tuple(response.items(measured.spreads))
+    if measured.histograms:
+        shown = tuple(response.items(measured.histograms))
         yield Section("histogram", "Response time histogram", shown)
     yield from surface.preconditioning(measured)
 
 
-def _courses(measured: Measured, samples: Sequence[Sample]) -> Iterator[Plot]:
-    ends = [sample.end_s or 0.0 for sample in samples]
+def _courses(measured: Measured, samples: Sequence[pts.Sample]) -> Iterator[Plot]:
+    ends = [sample.end_s for sample in samples]
     step = ends[1] - ends[0] if len(ends) > 1 else 0.0
     first = ends[0] - step
     unit, size = words.time_unit(ends[-1] - first)
     x = [(end - first) / size for end in ends]
-    mean = as_number(measured.results.get("iops_mean"))
+    found = measured.results
+    mean = found.iops_mean if isinstance(found, StabilityResults) else None
     marks: tuple[Mark, ...] = ()
     if mean is not None:
         marks = (Mark("y", mean, f"mean: {words.value(mean)}"),)
@@ -64,7 +59,7 @@ def _courses(measured: Measured, samples: Sequence[Sample]) -> Iterator[Plot]:
             marks,
         )
     lines = [
-        Series(name, x, [_ms(getattr(sample, key)) for sample in samples], draw="line")
+        Series(name, x, [tables.ms(getattr(sample, key)) for sample in samples], draw="line")
         for name, key in (("mean (ART)", "lat_us_mean"), ("longest (MRT)", "lat_us_max"))
     ]
     yield Plot(
@@ -73,11 +68,7 @@ def _courses(measured: Measured, samples: Sequence[Sample]) -> Iterator[Plot]:
     )  # fmt: skip
 
 
-def _ms(found: Number) -> Number:
-    return None if found is None else found * 1e-3
-
-
-def _spread(samples: Sequence[Sample]) -> Iterator[Plot]:
+def _spread(samples: Sequence[pts.Sample]) -> Iterator[Plot]:
     """Yield how many samples had which IOPS."""
     seen = sorted(sample.iops for sample in samples if sample.iops is not None)
     if len(seen) < BINS or seen[0] == seen[-1]:
@@ -102,15 +93,15 @@ def consistency(measured: Measured) -> Iterator[Section]:
     yield Section("time", "IOPS against time", plots)
 
 
-def _overlay(cells: Sequence[CellRow], labels: Sequence[str], scale: Scale) -> Plot:
+def _overlay(cells: Sequence[pts.Cell], labels: Sequence[str], scale: Scale) -> Plot:
     """Return the runs above one another, each from its own beginning."""
     spans = [[cell for cell in cells if cell.label == label] for label in labels]
     longest = max((_length(run) for run in spans), default=1.0)
     unit, size = words.time_unit(longest)
     series = []
     for label, run in zip(labels, spans, strict=True):
-        first = min((cell.start_s for cell in run if cell.start_s is not None), default=0.0)
-        x = [None if cell.end_s is None else (cell.end_s - first) / size for cell in run]
+        first = min((cell.start_s for cell in run), default=0.0)
+        x = [(cell.end_s - first) / size for cell in run]
         series.append(Series(label, x, [cell.iops for cell in run], draw="line"))
     return Plot(
         f"iops-time-{scale}",
@@ -121,9 +112,8 @@ def _overlay(cells: Sequence[CellRow], labels: Sequence[str], scale: Scale) -> P
     )
 
 
-def _length(run: Sequence[CellRow]) -> float:
-    starts = [cell.start_s for cell in run if cell.start_s is not None]
-    ends = [cell.end_s for cell in run if cell.end_s is not None]
+def _length(run: Sequence[pts.Cell]) -> float:
+    starts, ends = [cell.start_s for cell in run], [cell.end_s for cell in run]
     return max(ends, default=0.0) - min(starts, default=0.0)
 
 
@@ -140,10 +130,9 @@ RUN_COLUMNS = (
 
 
 def _table(measured: Measured) -> Iterator[Table]:
-    rows = tuple(
-        (as_text(run.get("label")), *(as_number(run.get(key)) for _, key in RUN_COLUMNS))
-        for run in map(as_dict, as_list(measured.results.get("runs")))
-    )
+    found = measured.results
+    runs = found.runs if isinstance(found, ConsistencyResults) else []
+    rows = tuple((run.label, *(getattr(run, key) for _, key in RUN_COLUMNS)) for run in runs)
     if rows:
         heads = ("run", *(head for head, _ in RUN_COLUMNS))
         yield Table("runs", "The last ninth of each run", heads, rows)

@@ -9,13 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from opennandlab.documents import pts
 from opennandlab.reports import words
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Item, Section, Table
-from opennandlab.reports.pts.source import CellRow, Measured, Steady
+from opennandlab.reports.pts.source import Measured
 from opennandlab.stats.steady import WINDOW_ROUNDS, steady_state
 
 GREY = -1
+# What the rule computed of a window.
+NUMBERS = (
+    "average", "excursion", "excursion_allowed", "slope", "intercept", "slope_excursion",
+    "slope_allowed",
+)  # fmt: skip
 
 
 def sections(measured: Measured, title: str = "Steady state") -> Iterator[Section]:
@@ -25,53 +31,51 @@ def sections(measured: Measured, title: str = "Steady state") -> Iterator[Sectio
         yield Section("steady-state", title, shown, lead(measured.steady))
 
 
-def items(states: Sequence[Steady], name: str = "") -> Iterator[Item]:
+def items(states: Sequence[pts.Steady], name: str = "") -> Iterator[Item]:
     """Yield plots and table of some tracking variables; `name` sets their ids apart."""
     for place, steady in enumerate(states):
         yield from _of_variable(steady, place, f"-{name}" if name else "", len(states))
 
 
-def name(steady: Steady, place: int) -> str:
+def name(steady: pts.Steady, place: int) -> str:
     """Return what a tracking variable is called."""
-    known = steady.label or (
-        f"{words.block(steady.block_bytes)} {words.mix(steady.rw_pct)}"
-        if steady.rw_pct is not None
+    known = steady.tracking.label or (
+        f"{words.block(steady.tracking.block_bytes)} {words.mix(steady.tracking.rw_pct)}"
+        if steady.tracking.rw_pct is not None
         else f"variable {place + 1}"
     )
-    label = words.metric(steady.metric)[0]
+    label = words.metric(steady.tracking.metric)[0]
     group = f"{steady.group}: " if steady.group and steady.group not in known else ""
     return f"{group}{label.split(',')[0]} of {known}"
 
 
-def verdict(steady: Steady) -> str:
+def verdict(steady: pts.Steady) -> str:
     """Return what came of it, in a few words."""
-    if steady.attained and len(steady.window) > 0:
-        of = f" of {steady.rounds}" if steady.rounds is not None else ""
-        return f"attained in rounds {steady.window[0]}–{steady.window[-1]}{of}"
-    if steady.attained:
+    if steady.steady and steady.window:
+        return f"attained in rounds {steady.window[0]}–{steady.window[-1]} of {steady.rounds}"
+    if steady.steady:
         return "attained"
-    ran = f" after {steady.rounds} rounds" if steady.rounds is not None else ""
     why = f" ({steady.reason})" if steady.reason and steady.reason != "steady" else ""
-    return f"NOT ATTAINED{ran}{why}"
+    return f"NOT ATTAINED after {steady.rounds} rounds{why}"
 
 
-def tracked_plot(steady: Steady, place: int, suffix: str = "") -> Plot:
+def tracked_plot(steady: pts.Steady, place: int, suffix: str = "") -> Plot:
     """Return the tracked value against the round, from round 1 on."""
-    label, factor = words.metric(steady.metric)
+    label, factor = words.metric(steady.tracking.metric)
     lines = [
         Series(
             name(steady, place),
-            [float(number) for number, _ in steady.by_round],
-            [value * factor for _, value in steady.by_round],
+            [float(number) for number, _ in _by_round(steady)],
+            [value * factor for _, value in _by_round(steady)],
             colour=0,
         )
     ]
-    if steady.usable:
+    if steady.known:
         lines.append(
             Series(
                 "measurement window",
                 [float(number) for number in steady.window],
-                [value * factor for value in steady.values],
+                [value * factor for value in steady.known],
                 draw="points",
                 colour=1,
             )
@@ -79,14 +83,14 @@ def tracked_plot(steady: Steady, place: int, suffix: str = "") -> Plot:
     return Plot(
         f"tracked{suffix}",
         f"Tracked variable: {name(steady, place)}",
-        round_axis([number for number, _ in steady.by_round]),
+        round_axis([number for number, _ in _by_round(steady)]),
         Axis(label, zero=True),
         tuple(lines),
     )
 
 
 def convergence(  # noqa: PLR0913 (all but two by name)
-    cells: Sequence[CellRow],
+    cells: Sequence[pts.Cell],
     metric: str,
     *,
     title: str,
@@ -108,9 +112,9 @@ def convergence(  # noqa: PLR0913 (all but two by name)
     groups: dict[float | None, list[tuple[float, float | None]]] = {}
     for cell in cells:
         if cell.round is not None:
-            found = cell.get(metric)
+            found = cell.number(metric)
             point = (float(cell.round), None if found is None else found * factor)
-            groups.setdefault(cell.get(split), []).append(point)
+            groups.setdefault(cell.number(split), []).append(point)
     write = WRITTEN.get(split, _depth)
     order = sorted(groups, key=lambda at: -1.0 if at is None else at)
     series = tuple(
@@ -145,7 +149,7 @@ def round_axis(rounds: Sequence[int]) -> Axis:
     return Axis("round", ticks=tuple((float(r), str(r)) for r in range(first, last + 1, step)))
 
 
-def lead(states: Sequence[Steady]) -> str:
+def lead(states: Sequence[pts.Steady]) -> str:
     """Return what came of some tracking variables, and the rule."""
     if not states:
         return ""
@@ -157,27 +161,30 @@ def lead(states: Sequence[Steady]) -> str:
     return " ".join([*found, rule])
 
 
-def _of_variable(steady: Steady, place: int, suffix: str, count: int) -> Iterator[Item]:
+def _of_variable(steady: pts.Steady, place: int, suffix: str, count: int) -> Iterator[Item]:
     if count > 1:
         suffix += f"-{place + 1}"
-    if steady.by_round:
+    if _by_round(steady):
         yield tracked_plot(steady, place, suffix)
-    if steady.usable:
+    if steady.known:
         yield _window_plot(steady, place, suffix)
         yield _determination(steady, place, suffix)
 
 
-def _line(steady: Steady) -> dict[str, float | None]:
+def _by_round(steady: pts.Steady) -> list[tuple[int, float]]:
+    return [(one.round, one.value) for one in steady.values_by_round if one.value is not None]
+
+
+def _line(steady: pts.Steady) -> dict[str, float | None]:
     """Return what the rule computed: as stated, and from the values where it is not."""
-    again = steady_state(steady.values).to_dict() if len(steady.values) == WINDOW_ROUNDS else {}
-    return {
-        key: stated if stated is not None else again.get(key)
-        for key, stated in steady.numbers.items()
-    }
+    values = [float(value) for value in steady.known]
+    again = steady_state(values).to_dict() if len(values) == WINDOW_ROUNDS else {}
+    stated = {key: getattr(steady, key) for key in NUMBERS}
+    return {key: again.get(key) if one is None else float(one) for key, one in stated.items()}
 
 
-def _window_plot(steady: Steady, place: int, suffix: str) -> Plot:
-    label, factor = words.metric(steady.metric)
+def _window_plot(steady: pts.Steady, place: int, suffix: str) -> Plot:
+    label, factor = words.metric(steady.tracking.metric)
     found = _line(steady)
     rounds = [float(number) for number in steady.window]
     ends = [rounds[0], rounds[-1]]
@@ -193,7 +200,7 @@ def _window_plot(steady: Steady, place: int, suffix: str) -> Plot:
     if slope is not None and intercept is not None:
         fitted = [(intercept + slope * step) * factor for step in (0, len(rounds) - 1)]
         lines.append(Series("fitted line", ends, fitted, draw="line", colour=1))
-    values = [value * factor for value in steady.values]
+    values = [value * factor for value in steady.known]
     lines.append(Series(name(steady, place), rounds, values, draw="points", colour=0))
     return Plot(
         f"window{suffix}",
@@ -205,8 +212,8 @@ def _window_plot(steady: Steady, place: int, suffix: str) -> Plot:
     )
 
 
-def _determination(steady: Steady, place: int, suffix: str) -> Table:
-    label, factor = words.metric(steady.metric)
+def _determination(steady: pts.Steady, place: int, suffix: str) -> Table:
+    label, factor = words.metric(steady.tracking.metric)
     found = {key: None if value is None else value * factor for key, value in _line(steady).items()}
     average = found["average"]
 
@@ -246,7 +253,7 @@ def _determination(steady: Steady, place: int, suffix: str) -> Table:
     )
 
 
-def _formula(steady: Steady, found: dict[str, float | None], label: str) -> str:
+def _formula(steady: pts.Steady, found: dict[str, float | None], label: str) -> str:
     slope, intercept = found["slope"], found["intercept"]
     if slope is None or intercept is None:
         return ""

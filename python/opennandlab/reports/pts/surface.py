@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from opennandlab.documents import pts
 from opennandlab.reports import words
 from opennandlab.reports.figure.model import Axis, Relief
 from opennandlab.reports.figure.scale import nice_ticks
 from opennandlab.reports.model import Section
 from opennandlab.reports.pts import iops, steady, tables
-from opennandlab.reports.pts.source import CellRow, Measured
+from opennandlab.reports.pts.source import Measured
 
 PREPARATION = {"precondition", "gap", "wipc", "prewrite", "fill"}
 
@@ -41,7 +42,7 @@ CONDITIONS = (
 )
 
 
-def measured_cells(measured: Measured) -> tuple[CellRow, ...]:
+def measured_cells(measured: Measured) -> tuple[pts.Cell, ...]:
     """Return the cells that are no preparation."""
     return tuple(cell for cell in measured.cells if cell.phase not in PREPARATION)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
+from msgspec import structs
+
+from opennandlab.documents import pts
 from opennandlab.reports import words
 from opennandlab.reports.model import Cell, Section, Table
-from opennandlab.reports.pts.source import Block, CellRow, Measured, plain
+from opennandlab.reports.pts.source import Measured, plain
 
 # Decimals by unit, as the tables of the SNIA PTS tutorial of 2013 have them.
 DIGITS = {"IOPS": 1, "MB/s": 1, "ms": 3, "us": 1, "µs": 1, "%": 1, "WAF": 3}
@@ -21,15 +23,15 @@ PERCENTILES = (
 )
 
 
-def of_block(block: Block) -> Table:
+def of_block(block: pts.Table) -> Table:
     """Return a table of the document as the report shows it; long times in ms instead of µs."""
-    numbers = [value for row in block.values for value in row if isinstance(value, float)]
+    numbers = [one for row in block.values for one in row if isinstance(one, int | float)]
     if block.unit in {"us", "µs"} and max(numbers, default=0.0) >= LONG_US:
-        values = tuple(
-            tuple(value * 1e-3 if isinstance(value, float) else value for value in row)
+        values = [
+            [one * 1e-3 if isinstance(one, int | float) else one for one in row]
             for row in block.values
-        )
-        block = replace(block, unit="ms", values=values)
+        ]
+        block = structs.replace(block, unit="ms", values=values)
     unit = f", {block.unit}" if block.unit and block.unit not in block.title else ""
     return Table(
         block.id,
@@ -43,15 +45,13 @@ def of_block(block: Block) -> Table:
 
 def of_blocks(measured: Measured) -> Iterator[Table]:
     """Yield all tables of the document."""
-    return (of_block(block) for block in measured.blocks)
+    return (of_block(block) for block in measured.tables)
 
 
 def results(measured: Measured) -> Iterator[Section]:
     """Yield the scalars that the test found, where it states any."""
     rows: list[tuple[Cell, ...]] = []
-    for key, found in measured.results.items():
-        if isinstance(found, list | dict):
-            continue
+    for key, found in measured.figures.items():
         shown: Cell = (
             found if isinstance(found, int | float) and not isinstance(found, bool) else None
         )
@@ -116,9 +116,9 @@ def _word(found: object) -> str:
     return plain(found)
 
 
-def percentile(cell: CellRow, metric: str) -> Cell:
+def percentile(cell: pts.Cell, metric: str) -> Cell:
     """Return a percentile in ms, or why it is not there."""
-    found = cell.get(metric)
+    found = cell.number(metric)
     if found is not None:
         return found * 1e-3
     return no_percentile(cell.ios)
@@ -129,15 +129,15 @@ def no_percentile(count: float | None) -> str:
     return words.NOTHING if count is None else f"n/a ({count:,.0f} samples)".replace(",", " ")
 
 
-def response_times(cells: Sequence[CellRow], names: Sequence[str], title: str, name: str) -> Table:
+def response_times(cells: Sequence[pts.Cell], names: Sequence[str], title: str, name: str) -> Table:
     """Return IOPS, mean, percentiles and maximum of cells, one row each, in ms."""
     rows = tuple(
         (
             name,
             cell.iops,
-            _ms(cell.lat_us_mean),
+            ms(cell.lat_us_mean),
             *(percentile(cell, metric) for _, metric in PERCENTILES),
-            _ms(cell.lat_us_max),
+            ms(cell.lat_us_max),
         )
         for name, cell in zip(names, cells, strict=True)
     )
@@ -145,11 +145,12 @@ def response_times(cells: Sequence[CellRow], names: Sequence[str], title: str, n
     return Table(name, title, heads, rows)
 
 
-def _ms(found: float | None) -> float | None:
+def ms(found: float | None) -> float | None:
+    """Return microseconds in milliseconds."""
     return None if found is None else found * 1e-3
 
 
-def window_cells(measured: Measured) -> tuple[CellRow, ...]:
+def window_cells(measured: Measured) -> tuple[pts.Cell, ...]:
     """Return the cells of the measurement window; of all rounds where there is no window."""
     # Variables are steady in the same window; of a damaged document the last one counts.
     windows = [steady.window for steady in measured.steady if steady.window]
@@ -161,7 +162,7 @@ def window_cells(measured: Measured) -> tuple[CellRow, ...]:
 
 
 def mean_grid(
-    cells: Sequence[CellRow],
+    cells: Sequence[pts.Cell],
     metric: str,
     factor: float = 1.0,
     *,
@@ -179,7 +180,7 @@ def mean_grid(
     """
     found: dict[tuple[float | None, float | None], list[float]] = {}
     for cell in cells:
-        number = cell.get(metric)
+        number = cell.number(metric)
         if number is not None:
             found.setdefault((cell.block_bytes, cell.rw_pct), []).append(number * factor)
     if largest:
@@ -201,6 +202,6 @@ def grid_table(
         return None
     rows = tuple((words.kib(size), *(grid.get((size, read)) for read in mixes)) for size in sizes)
     return Table(
-        name, title, ("Block size (KiB)", *map(words.mix, mixes)), rows,
+        name, title, ("pts.Table size (KiB)", *map(words.mix, mixes)), rows,
         span="Read / write mix (%)", digits=digits,
     )  # fmt: skip

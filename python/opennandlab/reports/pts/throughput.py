@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opennandlab.documents import pts
 from opennandlab.reports import words
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Item, Section
 from opennandlab.reports.pts import steady, tables
-from opennandlab.reports.pts.source import CellRow, Measured
+from opennandlab.reports.pts.source import Measured
 
 
 def sections(measured: Measured) -> Iterator[Section]:
     """Yield what a report of the throughput test shows."""
     cells = [cell for cell in measured.cells if cell.block_bytes is not None]
-    sizes = sorted({cell.block_bytes or 0.0 for cell in cells}, reverse=True)
-    stated = measured.block("throughput") or measured.block("mb_s")
+    sizes = sorted({cell.block_bytes or 0 for cell in cells}, reverse=True)
+    stated = measured.table("throughput") or measured.table("mb_s")
     windows = [cell for size in sizes for cell in _window(measured, size)]
     table = (
         tables.of_block(stated)
@@ -46,14 +47,19 @@ def sections(measured: Measured) -> Iterator[Section]:
     yield from steady.sections(measured)
 
 
-def _window(measured: Measured, size: float) -> list[CellRow]:
+def _window(measured: Measured, size: float) -> list[pts.Cell]:
     """Return the cells of a block size within its own window."""
     mine = [cell for cell in measured.cells if cell.block_bytes == size]
-    rounds = {number for one in measured.steady if one.block_bytes == size for number in one.window}
+    rounds = {
+        number
+        for one in measured.steady
+        if one.tracking.block_bytes == size
+        for number in one.window
+    }
     return [cell for cell in mine if cell.round in rounds] if rounds else mine
 
 
-def _bars(cells: list[CellRow]) -> Plot:
+def _bars(cells: list[pts.Cell]) -> Plot:
     grid = tables.mean_grid(cells, "mb_s")
     sizes = sorted({size for size, _ in grid if size is not None})
     mixes = sorted({read for _, read in grid if read is not None})

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
+from opennandlab.documents.record import JsonObject
 from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.model import Chapter, Item, Section
 from opennandlab.reports.pts import (
@@ -62,7 +62,7 @@ VIEWS: dict[str, View] = {
 }
 
 
-def chapter(document: dict[str, Any], name: str, complaints: list[str] | None = None) -> Chapter:
+def chapter(document: JsonObject, name: str, complaints: list[str] | None = None) -> Chapter:
     """Return the chapter of a document.
 
     Args:
@@ -86,7 +86,7 @@ def chapter_of(measured: Measured) -> Chapter:
         facts=header.facts(measured),
         badges=header.badges(measured),
         deviations=header.deviations(measured),
-        warnings=measured.warnings,
+        warnings=tuple(text for text in measured.document.warnings if text),
         missing=measured.missing + tuple(_empty(sections)),
         sections=tuple(_unique(sections)),
         brief=header.brief(measured),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from opennandlab.documents import pts
+from opennandlab.documents.pts_results import SaturationResults
 from opennandlab.reports import words
 from opennandlab.reports.figure.model import Mark, Plot, Scale
 from opennandlab.reports.model import Item, Section, Table
 from opennandlab.reports.pts import course, response, steady, tables
 from opennandlab.reports.pts.course import Across, Course
-from opennandlab.reports.pts.source import CellRow, Measured, as_number
+from opennandlab.reports.pts.source import Measured
 
 # Rows of the table of samples.
 TABLE_ROWS = 40
@@ -35,18 +37,20 @@ def sections(measured: Measured) -> Iterator[Section]:
         yield Section("waf", "Write amplification", (waf,))
     yield from steady.sections(measured)
     yield Section("samples", "Samples", (_samples(measured, cells),))
-    if measured.spreads:
-        shown = tuple(response.items(measured.spreads))
+    if measured.histograms:
+        shown = tuple(response.items(measured.histograms))
         yield Section("histogram", "Response time histogram, after the end", shown)
 
 
-def _speed(measured: Measured, cells: Sequence[CellRow], name: str, across: Across) -> list[Plot]:
+def _speed(measured: Measured, cells: Sequence[pts.Cell], name: str, across: Across) -> list[Plot]:
     levels = []
     steady_text = "not steady; mean of the window" if measured.attained is False else "steady"
-    for key, text in (("fob_iops", "fresh out of the box"), ("steady_iops", steady_text)):
-        level = as_number(measured.results.get(key))
-        if level is not None:
-            levels.append(Mark("y", level, f"{text}: {words.value(level)}"))
+    found = measured.results
+    if isinstance(found, SaturationResults):
+        stated = ((found.fob_iops, "fresh out of the box"), (found.steady_iops, steady_text))
+        for level, text in stated:
+            if level is not None:
+                levels.append(Mark("y", level, f"{text}: {words.value(level)}"))
     against = {"time": "time", "tgbw": "what was written", "fills": "drive fills"}[name]
     scales: tuple[Scale, Scale] = ("linear", "log")
     return [
@@ -62,7 +66,7 @@ def _speed(measured: Measured, cells: Sequence[CellRow], name: str, across: Acro
     ]
 
 
-def _latencies(cells: Sequence[CellRow]) -> Iterator[Plot]:
+def _latencies(cells: Sequence[pts.Cell]) -> Iterator[Plot]:
     across = course.by_time(cells)
     rows = (
         ("mean (ART)", "lat_us_mean"),
@@ -73,7 +77,7 @@ def _latencies(cells: Sequence[CellRow]) -> Iterator[Plot]:
     courses = [
         Course(name, cells, metric, draw="line")
         for name, metric in rows
-        if any(cell.get(metric) is not None for cell in cells)
+        if any(cell.number(metric) is not None for cell in cells)
     ]
     yield course.plot(
         "response-time", "Response time against time, log scale", across, courses, scale="log",
@@ -81,20 +85,20 @@ def _latencies(cells: Sequence[CellRow]) -> Iterator[Plot]:
     )  # fmt: skip
 
 
-def _samples(measured: Measured, cells: Sequence[CellRow]) -> Table:
+def _samples(measured: Measured, cells: Sequence[pts.Cell]) -> Table:
     """Return the samples as a table, evenly thinned."""
     step = max(1, -(-len(cells) // TABLE_ROWS))
     capacity = measured.capacity_bytes
     rows = tuple(
         (
             words.span(cell.end_s),
-            None if cell.written_bytes is None else cell.written_bytes / 1e9,
-            None if cell.written_bytes is None or not capacity else cell.written_bytes / capacity,
+            cell.written_bytes / 1e9,
+            cell.written_bytes / capacity if capacity else None,
             cell.iops,
             cell.mb_s,
-            None if cell.lat_us_mean is None else cell.lat_us_mean * 1e-3,
+            tables.ms(cell.lat_us_mean),
             *(tables.percentile(cell, metric) for _, metric in tables.PERCENTILES[1:]),
-            None if cell.lat_us_max is None else cell.lat_us_max * 1e-3,
+            tables.ms(cell.lat_us_max),
         )
         for cell in cells[::step]
     )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from opennandlab.documents import pts
+from opennandlab.documents.pts_results import CrossResults
 from opennandlab.reports import words
 from opennandlab.reports.figure.model import Mark, Plot
 from opennandlab.reports.model import Item, Section, Table
 from opennandlab.reports.pts import course, tables
 from opennandlab.reports.pts.course import Course
-from opennandlab.reports.pts.source import CellRow, Measured, as_dict, as_list, as_number, as_text
+from opennandlab.reports.pts.source import Measured
 
 GROUP = re.compile(r"group\D*(\d+)")
 
@@ -30,12 +32,12 @@ def sections(measured: Measured) -> Iterator[Section]:
     yield Section("response", "Response time against time", tuple(_responses(cells, numbers)))
 
 
-def _group(cell: CellRow) -> int:
+def _group(cell: pts.Cell) -> int:
     found = GROUP.search(cell.label)
     return int(found.group(1)) if found else 0
 
 
-def _courses(cells: Sequence[CellRow], numbers: Sequence[int], metric: str) -> list[Course]:
+def _courses(cells: Sequence[pts.Cell], numbers: Sequence[int], metric: str) -> list[Course]:
     found = []
     for number in numbers:
         mine = [cell for cell in cells if _group(cell) == number]
@@ -45,10 +47,11 @@ def _courses(cells: Sequence[CellRow], numbers: Sequence[int], metric: str) -> l
 
 
 def _throughput(
-    measured: Measured, cells: Sequence[CellRow], numbers: Sequence[int], what: str, name: str
+    measured: Measured, cells: Sequence[pts.Cell], numbers: Sequence[int], what: str, name: str
 ) -> Plot:
     shown = [cell for cell in cells if _group(cell) in numbers]
-    reference = as_number(measured.results.get("reference_mb_s"))
+    found = measured.results
+    reference = found.reference_mb_s if isinstance(found, CrossResults) else None
     marks: tuple[Mark, ...] = ()
     if reference is not None:
         text = f"90 % of the last hour of group 1: {words.value(0.9 * reference)} MB/s"
@@ -59,7 +62,7 @@ def _throughput(
     )  # fmt: skip
 
 
-def _responses(cells: Sequence[CellRow], numbers: Sequence[int]) -> Iterator[Plot]:
+def _responses(cells: Sequence[pts.Cell], numbers: Sequence[int]) -> Iterator[Plot]:
     for name, metric, text in (
         ("art", "lat_us_mean", "Mean response time (ART)"),
         ("mrt", "lat_us_max", "Longest response time (MRT)"),
@@ -71,26 +74,23 @@ def _responses(cells: Sequence[CellRow], numbers: Sequence[int]) -> Iterator[Plo
 
 
 def _groups(measured: Measured) -> Iterator[Table]:
-    rows = tuple(
-        (as_text(entry.get("label")), *(as_number(entry.get(f"mb_s_{key}")) for key in KEYS))
-        for entry in map(as_dict, as_list(measured.results.get("groups")))
-    )
+    found = measured.results
+    groups = found.groups if isinstance(found, CrossResults) else []
+    rows = tuple((one.label, one.mb_s_min, one.mb_s_mean, one.mb_s_max) for one in groups)
     if rows:
-        yield Table("mb_s", "Throughput by group, MB/s", ("group", *KEYS), rows, digits=1)
-
-
-KEYS = ("min", "mean", "max")
+        heads = ("group", "min", "mean", "max")
+        yield Table("mb_s", "Throughput by group, MB/s", heads, rows, digits=1)
 
 
 def _recovery(measured: Measured) -> str:
-    if "recovery_s" not in measured.results:
+    found = measured.results
+    if not isinstance(found, CrossResults) or not measured.has("results", "recovery_s"):
         return ""
-    seconds = as_number(measured.results.get("recovery_s"))
+    seconds, fills = found.recovery_s, found.recovery_drive_fills
     if seconds is None:
         return (
             "Group 3 never recovered: no five samples in a row reached 90 % of the end of group 1."
         )
-    fills = as_number(measured.results.get("recovery_drive_fills"))
     after = f" and {words.value(fills)} drive fills" if fills is not None else ""
     return (
         f"Group 3 recovered after {words.span(seconds)}{after}: from there on five samples in a "
