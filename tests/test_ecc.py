@@ -388,7 +388,7 @@ def test_curves_show_themselves(tmp_path: Path) -> None:
     from opennandlab.reports.ecc import write
 
     for name in ("curve.svg", "curve.html"):
-        write(curve.document, tmp_path / name)
+        write(curve.content, tmp_path / name)
         text = (tmp_path / name).read_text(encoding="utf-8")
         assert "frame error rate" in text
         assert "<path" in text

@@ -108,7 +108,7 @@ def test_an_exception_fails_its_rows_only() -> None:
     assert rows["good"].passed
     assert not rows["bad"].passed
     assert rows["bad"].problem == "ValueError: no such policy"
-    assert rows["bad"].as_dict()["error"] is None
+    assert rows["bad"].record().error is None
 
 
 def test_a_run_that_fails_its_own_checks_fails_the_row() -> None:

@@ -21,7 +21,8 @@ from pathlib import Path
 
 import mechanisms
 from opennandlab.ecc import Decoder, curve
-from opennandlab.ecc.tables import all_limits
+from opennandlab.ecc.channels import Channel
+from opennandlab.ecc.comparing import side_by_side
 from opennandlab.files import write_atomically
 from opennandlab.reports.ecc import plot
 from opennandlab.reports.figure import static
@@ -111,11 +112,7 @@ def large_codes(path: Path) -> None:
         curve(code, channel, points, errors=50, decoder=None if code[0] == "b" else EIGHT_BITS)
         for code, channel, points in LARGE_CODES
     ]
-    limits = {name: row["rber"] for name, row in all_limits(0.9).items()}
-    document = {
-        "channel": "bsc", "x": "rber", "limits": limits,
-        "curves": [one.document for one in curves],
-    }  # fmt: skip
+    document = side_by_side(0.9, Channel.of("bsc"), curves)
     write_atomically(path, static.svg([plot(document)]).encode())
 
 

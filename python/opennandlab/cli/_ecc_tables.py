@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from opennandlab.cli import _terminal as terminal
 
 if TYPE_CHECKING:
-    from opennandlab.documents.ecc import CurveDocument
+    from opennandlab.documents.ecc import CodeComparison, CurveDocument
 
 
 def table(head: list[str], body: list[list[str]]) -> None:
@@ -50,24 +50,24 @@ def show_curve(document: "CurveDocument") -> None:
         console.print(f"{point.x:g}: {note}", style="dim", markup=False, soft_wrap=True)
 
 
-def show_comparison(document: dict[str, Any]) -> None:
+def show_comparison(document: "CodeComparison") -> None:
     """Print curves side by side, and the limits."""
-    curves = document["curves"]
-    head = ["RBER" if document["x"] == "rber" else "Eb/N0, dB"]
-    head += [f"{curve['code'].rpartition('/')[2]}" for curve in curves]
-    xs = sorted({point["x"] for curve in curves for point in curve["points"]})
+    is_rber = document.x == "rber"
+    head = ["RBER" if is_rber else "Eb/N0, dB"]
+    head += [curve.code.rpartition("/")[2] for curve in document.curves]
+    xs = sorted({point.x for curve in document.curves for point in curve.points})
     body = []
     for x in xs:
         row = [f"{x:g}"]
-        for curve in curves:
-            point = next((point for point in curve["points"] if point["x"] == x), None)
-            row.append("-" if point is None else f"{point['fer']:.3g} ({point['method'][:5]})")
+        for curve in document.curves:
+            point = next((point for point in curve.points if point.x == x), None)
+            row.append("-" if point is None else f"{point.fer:.3g} ({point.method[:5]})")
         body.append(row)
     table(head, body)
-    name = "limits" if document["x"] == "rber" else "limits_ebn0_db"
-    shown = ", ".join(f"{reads}: {value:.5g}" for reads, value in document[name].items())
+    limits = document.limits if is_rber else document.limits_ebn0_db
+    shown = ", ".join(f"{reads}: {value:.5g}" for reads, value in limits.items())
     terminal.stdout().print(
-        f"Shannon limits at rate {document['rate']:.4f} by reads: {shown}",
+        f"Shannon limits at rate {document.rate:.4f} by reads: {shown}",
         markup=False,
         soft_wrap=True,
     )

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -40,6 +40,7 @@ from opennandlab.cli._progress import shown
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
+    from opennandlab.documents.ecc import CodeComparison, CurveDocument
     from opennandlab.ecc.channels import Channel as ChannelOf
     from opennandlab.ecc.codes import Decoder as DecoderOf
     from opennandlab.ecc.container import Injection
@@ -116,7 +117,7 @@ def curve(
                 )
         except CurveInterrupted as interruption:
             found, interrupted = interruption.curve, True
-        _draw(found.document, plot)
+        _draw(found.content, plot)
         if as_json:
             terminal.emit_json(found.document)
         elif not quiet:
@@ -161,8 +162,8 @@ def compare(
     """Compare codes of equal rate and frame size, with the Shannon limits; others are refused."""
     with terminal.guard(as_json=as_json):
         from opennandlab.canonical import readable_json
-        from opennandlab.ecc.comparing import CompareInterrupted, UnlikeCodesError
-        from opennandlab.ecc.comparing import compare as measure
+        from opennandlab.documents.record import plain
+        from opennandlab.ecc.comparing import CompareInterrupted, UnlikeCodesError, measure
         from opennandlab.files import write_atomically
 
         settings = _decoder(decoder, iterations, scale, offset, arithmetic, fixed=fixed_iterations)
@@ -171,7 +172,7 @@ def compare(
         interrupted = False
         try:
             with _progress(quiet=quiet) as watch:
-                document = measure(
+                content = measure(
                     codes,
                     where,
                     points,
@@ -192,14 +193,14 @@ def compare(
                 reasons=refusal.reasons,
             )
         except CompareInterrupted as interruption:
-            document, interrupted = interruption.document, True
+            content, interrupted = interruption.content, True
         if output is not None:
-            write_atomically(output, (readable_json(document) + "\n").encode())
-        _draw(document, plot)
+            write_atomically(output, (readable_json(plain(content)) + "\n").encode())
+        _draw(content, plot)
         if as_json:
-            terminal.emit_json(document)
+            terminal.emit_json(plain(content))
         elif not quiet:
-            _ecc_tables.show_comparison(document)
+            _ecc_tables.show_comparison(content)
         _end(interrupted=interrupted, output=output, quiet=quiet)
 
 
@@ -460,7 +461,7 @@ def _check_outputs(output: Path | None, plot: Path | None) -> None:
     terminal.check_outputs({"--output": output, "--plot": plot})
 
 
-def _draw(document: dict[str, Any], plot: Path | None) -> None:
+def _draw(document: "CurveDocument | CodeComparison", plot: Path | None) -> None:
     if plot is not None:
         from opennandlab.reports.ecc import write
 

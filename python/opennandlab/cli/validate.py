@@ -17,7 +17,6 @@ from opennandlab.cli._terminal import Json, Quiet
 if TYPE_CHECKING:
     from opennandlab.validation import Case, Parameters, Row
 
-SCHEMA = "opennandlab.validation/1"
 # `--write` replaces what stands between these lines; a file without them is written whole.
 BEGIN = "<!-- validate: begin, written by `opennandlab validate --write` -->"
 END = "<!-- validate: end -->"
@@ -246,16 +245,18 @@ def _row_line(total: int, *, quiet: bool) -> Iterator[Callable[["Row"], None]]:
 def _report(rows: list["Row"], *, complete: bool, as_json: bool, quiet: bool) -> None:
     failed = [row for row in rows if not row.passed]
     if as_json:
-        terminal.emit_json(
-            {
-                "schema": SCHEMA,
-                **({} if complete else {"partial": True}),
-                "passed": complete and not failed,
-                "case_count": len(rows),
-                "failed_count": len(failed),
-                "rows": [row.as_dict() for row in rows],
-            }
+        from opennandlab.documents.record import plain
+        from opennandlab.documents.validation import SCHEMA, ValidationDocument
+
+        document = ValidationDocument(
+            schema=SCHEMA,
+            partial=None if complete else True,
+            passed=complete and not failed,
+            case_count=len(rows),
+            failed_count=len(failed),
+            rows=[row.record() for row in rows],
         )
+        terminal.emit_json(plain(document))
         return
     if quiet:
         return

@@ -1,7 +1,8 @@
-"""The document `opennandlab.ecc-curve/1`: how often a code fails over the points of a channel.
+"""The documents `opennandlab.ecc-curve/1` and `opennandlab.ecc-comparison/1`: codes on a channel.
 
-It is its own journal: the raw counts are in it, and rates and intervals follow from them, so that a
-curve is continued from its file.
+A curve says how often a code fails over the points of a channel. It is its own journal: the raw
+counts are in it, and rates and intervals follow from them, so that it is continued from its file. A
+comparison holds the curves of several codes of one rate, and the limits of that rate.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from msgspec import UNSET, Meta, UnsetType
 from opennandlab.documents.record import JsonObject, Number, Record
 
 CURVE_SCHEMA: Final = "opennandlab.ecc-curve/1"
+
+COMPARISON_SCHEMA: Final = "opennandlab.ecc-comparison/1"
 
 Count = Annotated[int, Meta(ge=0)]
 
@@ -119,3 +122,29 @@ class CurveDocument(Record, frozen=True, kw_only=True):
     x: str
     partial: bool | None = None
     points: list[CurvePoint]
+
+
+class CodeComparison(Record, frozen=True, kw_only=True):
+    """Curves of several codes of equal rate and frame size.
+
+    Args:
+        schema: Kind and version of the document.
+        channel: The channel, as it was given.
+        channel_settings: What the channel is.
+        x: What the points are: `rber` or `ebn0_db`.
+        rate: Information over sent bits of the first code.
+        limits: Shannon limits of that rate as RBER: for 1, 3 and 7 reads, and unquantised.
+        limits_ebn0_db: The same as Eb/N0, dB per information bit.
+        curves: One per code.
+        partial: The run was interrupted; absent otherwise.
+    """
+
+    schema: Literal["opennandlab.ecc-comparison/1"]
+    channel: str
+    channel_settings: JsonObject
+    x: str
+    rate: Number
+    limits: dict[str, float]
+    limits_ebn0_db: dict[str, float]
+    curves: list[CurveDocument]
+    partial: bool | None = None

@@ -13,11 +13,12 @@ from typing import Any
 import msgspec
 
 from opennandlab.documents.comparison import Comparison
-from opennandlab.documents.ecc import CurveDocument
+from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.documents.pts import PtsDocument, SuiteDocument
 from opennandlab.documents.pts_results import RESULTS
 from opennandlab.documents.record import JsonObject
 from opennandlab.documents.result import EMPTY_SECTIONS, ResultDocument
+from opennandlab.documents.validation import ValidationDocument
 
 # Name of the schema -> the record of the whole document.
 FAMILIES: dict[str, type] = {
@@ -26,6 +27,8 @@ FAMILIES: dict[str, type] = {
     "pts": PtsDocument,
     "suite": SuiteDocument,
     "ecc-curve": CurveDocument,
+    "ecc-comparison": CodeComparison,
+    "validation": ValidationDocument,
 }
 
 TEMPLATE = "#/$defs/{name}"

@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec import structs
+
+from opennandlab.documents.ecc import COMPARISON_SCHEMA, CodeComparison
+from opennandlab.documents.record import JsonObject, plain
 from opennandlab.ecc.channels import Channel
 from opennandlab.ecc.codes import Code, Decoder
 from opennandlab.ecc.curves import Curve, CurveInterrupted, Progress, curve
 from opennandlab.ecc.tables import all_limits
 from opennandlab.errors import ConfigError, ResultError
 
-SCHEMA = "opennandlab.ecc-comparison/1"
 DIFFERENCE_MAX = 0.01
 
 
@@ -41,7 +44,7 @@ def compare(
     decoder: Decoder | None = None,
     progress: Callable[[Progress], None] | None = None,
     **effort: Any,  # noqa: ANN401 - handed on to `curve`, which checks
-) -> dict[str, Any]:
+) -> JsonObject:
     """Measure several codes at the same points.
 
     Args:
@@ -53,14 +56,27 @@ def compare(
         effort: `errors`, `max_frames`, `method`, `seed`, `zero_codeword` and `threads` of `curve`.
 
     Returns:
-        `{channel, rate, limits, curves: [documents of the curves]}`; limits as `rber`, and as
-        `ebn0_db` in dB per information bit, for 1, 3, 7 reads and unquantised.
+        The document `opennandlab.ecc-comparison/1` as plain JSON: channel, rate, limits and the
+        documents of the curves.
 
     Raises:
         ConfigError: for a code, channel or point that cannot be.
         UnlikeCodesError: when rate or frame differ by more than 1 %.
         KeyboardInterrupt: on Ctrl-C, when nothing was counted; else `CompareInterrupted`.
     """
+    return plain(measure(codes, channel, points, decoder=decoder, progress=progress, **effort))
+
+
+def measure(
+    codes: Sequence[str | Code],
+    channel: str | Channel,
+    points: str | Sequence[float],
+    *,
+    decoder: Decoder | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    **effort: Any,  # noqa: ANN401 - handed on to `curve`, which checks
+) -> CodeComparison:
+    """Return what `compare` does, as declared."""
     if len(codes) < 2:
         raise ConfigError("codes", f"{len(codes)} codes; accepted: two or more")
     built = [Code.of(code, decoder) for code in codes]
@@ -77,21 +93,26 @@ def compare(
             curves.append(curve(code, channel, points, progress=report, **effort))
         except CurveInterrupted as interruption:
             curves.append(interruption.curve)
-            raise CompareInterrupted(_document(built, channel, curves)) from None
-    return _document(built, channel, curves)
+            raise CompareInterrupted(side_by_side(built[0].rate, channel, curves)) from None
+    return side_by_side(built[0].rate, channel, curves)
 
 
 class CompareInterrupted(KeyboardInterrupt):
     """Ctrl-C in the middle of a comparison.
 
     Args:
-        document: What was counted until then, marked `partial`.
+        content: What was counted until then; it is marked `partial`.
     """
 
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, content: CodeComparison) -> None:
         """Carry the part that is done."""
         super().__init__("interrupted")
-        self.document = {**document, "partial": True}
+        self.content = structs.replace(content, partial=True)
+
+    @property
+    def document(self) -> JsonObject:
+        """The same as plain JSON."""
+        return plain(self.content)
 
 
 def refuse_unlike(codes: Sequence[Code]) -> None:
@@ -117,19 +138,19 @@ def refuse_unlike(codes: Sequence[Code]) -> None:
         raise UnlikeCodesError(reasons)
 
 
-def _document(codes: Sequence[Code], channel: Channel, curves: list[Curve]) -> dict[str, Any]:
-    rate = codes[0].rate
+def side_by_side(rate: float, channel: Channel, curves: Sequence[Curve]) -> CodeComparison:
+    """Return the document of curves, with the limits of a rate."""
     rows = all_limits(rate)
-    return {
-        "schema": SCHEMA,
-        "channel": channel.text,
-        "channel_settings": channel.as_dict(),
-        "x": "rber" if channel.has_rber else "ebn0_db",
-        "rate": rate,
-        "limits": {name: row["rber"] for name, row in rows.items()},
-        "limits_ebn0_db": {name: row["ebn0_db"] for name, row in rows.items()},
-        "curves": [found.document for found in curves],
-    }
+    return CodeComparison(
+        schema=COMPARISON_SCHEMA,
+        channel=channel.text,
+        channel_settings=channel.as_dict(),
+        x="rber" if channel.has_rber else "ebn0_db",
+        rate=rate,
+        limits={name: row["rber"] for name, row in rows.items()},
+        limits_ebn0_db={name: row["ebn0_db"] for name, row in rows.items()},
+        curves=[found.content for found in curves],
+    )
 
 
 def _of_all(state: Progress, place: int, count: int) -> Progress:

@@ -7,10 +7,10 @@ only an upper bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
+from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.reports import output
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
 from opennandlab.reports.model import Report, page_of
@@ -19,7 +19,7 @@ LIMIT_NAMES = {"1": "1 read", "3": "3 reads", "7": "7 reads", "unquantised": "un
 FER_SHOWN_MIN = 1e-15
 
 
-def write(document: Mapping[str, Any], path: str | Path) -> None:
+def write(document: CurveDocument | CodeComparison, path: str | Path) -> None:
     """Draw the document of a curve or a comparison, in the form of the file's ending.
 
     Raises:
@@ -28,27 +28,28 @@ def write(document: Mapping[str, Any], path: str | Path) -> None:
     output.write(report(document), Path(path))
 
 
-def report(document: Mapping[str, Any]) -> Report:
+def report(document: CurveDocument | CodeComparison) -> Report:
     """Return the report of a curve or of a comparison."""
     drawn = plot(document)
     return page_of(drawn.title, "", [drawn])
 
 
-def plot(document: Mapping[str, Any]) -> Plot:
+def plot(document: CurveDocument | CodeComparison) -> Plot:
     """Return the plot of a curve or of a comparison."""
-    curves: Sequence[Mapping[str, Any]] = document.get("curves", [document])
+    curves = document.curves if isinstance(document, CodeComparison) else [document]
     series = [
         line
         for index, curve in enumerate(curves)
-        for line in _series(curve, str(document["channel"]), index)
+        for line in _series(curve, document.channel, index)
     ]
     marks: list[Mark] = []
-    is_rber = document["x"] == "rber"
-    if "limits" in document:
+    is_rber = document.x == "rber"
+    if isinstance(document, CodeComparison):
+        limits = document.limits if is_rber else document.limits_ebn0_db
         shown = set(LIMIT_NAMES) if is_rber else {"1", "unquantised"}
         marks = [
             Mark("x", value, f"limit, {LIMIT_NAMES[name]}")
-            for name, value in document["limits" if is_rber else "limits_ebn0_db"].items()
+            for name, value in limits.items()
             if name in shown
         ]
     xs = [value for line in series for value in line.x if value is not None]
@@ -56,7 +57,7 @@ def plot(document: Mapping[str, Any]) -> Plot:
         axis = Axis("raw bit error rate", "log", _ticks(xs))
     else:
         axis = Axis("Eb/N0, dB per information bit")
-    title = f"Frame error rate over {document['channel']}"
+    title = f"Frame error rate over {document.channel}"
     rate = Axis("frame error rate", "log")
     return Plot("curves", title, axis, rate, tuple(series), marks=tuple(marks))
 
@@ -70,25 +71,22 @@ def _ticks(values: Sequence[float]) -> tuple[tuple[float, str], ...]:
     return tuple((mark, f"{mark:g}") for mark in marks if low <= mark <= high)
 
 
-def _series(curve: Mapping[str, Any], channel: str, index: int) -> Iterator[Series]:
+def _series(curve: CurveDocument, channel: str, index: int) -> Iterator[Series]:
     """Yield the line of a curve, then the bounds of points at which no frame failed."""
-    points = curve["points"]
-    name = str(curve["code"])
-    kind, _, rest = name.partition(":")
-    short = Path(rest).name if kind == "ldpc" else name
-    if curve["decoder"] != "bounded-distance":
-        short += f", {curve['decoder']}"
-    if curve["channel"] != channel:
-        short += f", {curve['channel']}"
-    known = [point for point in points if point["fer"] >= FER_SHOWN_MIN]
-    x, y, low, high = (
-        [point[key] for point in known] for key in ("x", "fer", "fer_low", "fer_high")
-    )
+    kind, _, rest = curve.code.partition(":")
+    short = Path(rest).name if kind == "ldpc" else curve.code
+    if curve.decoder != "bounded-distance":
+        short += f", {curve.decoder}"
+    if curve.channel != channel:
+        short += f", {curve.channel}"
+    known = [point for point in curve.points if point.fer >= FER_SHOWN_MIN]
+    x, y = [point.x for point in known], [point.fer for point in known]
+    low, high = [point.fer_low for point in known], [point.fer_high for point in known]
     is_exact = low == high
     yield Series(
         short, x, y, colour=index, low=() if is_exact else low, high=() if is_exact else high
     )
-    bounds = [point for point in points if point["fer"] == 0.0 < point["fer_high"] < 1.0]
+    bounds = [point for point in curve.points if point.fer == 0.0 < point.fer_high < 1.0]
     if bounds:
-        x, y = ([point[key] for point in bounds] for key in ("x", "fer_high"))
+        x, y = [point.x for point in bounds], [point.fer_high for point in bounds]
         yield Series(f"{short}, upper bound", x, y, "bounds", colour=index, legend="")

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from opennandlab.documents.validation import CaseRow
+
 Document = Mapping[str, Any]
 Measure = Callable[[Sequence[Document]], float]
 Simulate = Callable[[dict[str, Any], dict[str, Any], int], Document]
@@ -212,31 +214,27 @@ class Row:
     wall_s: float = 0.0
     """Seconds that the simulations took together; not part of any verdict."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the row for a JSON document; numbers that JSON lacks become null.
-
-        Returns:
-            Plain data.
-        """
+    def record(self) -> CaseRow:
+        """Return the row of the document; numbers that JSON lacks become null."""
         case = self.case
-        return {
-            "suite": case.suite,
-            "case": case.name,
-            "title": case.title,
-            "source": case.source,
-            "quantity": case.quantity,
-            "formula": case.formula,
-            "kind": case.kind.value,
-            "relation": case.relation.value,
-            "expected": _finite(self.expected),
-            "measured": [_finite(value) for value in self.measured],
-            "seeds": list(case.seeds),
-            "error": _finite(self.error),
-            "tolerance": case.tolerance,
-            "passed": self.passed,
-            "problem": self.problem,
-            "command": case.command,
-        }
+        return CaseRow(
+            suite=case.suite,
+            case=case.name,
+            title=case.title,
+            source=case.source,
+            quantity=case.quantity,
+            formula=case.formula,
+            kind=case.kind.value,
+            relation=case.relation.value,
+            expected=_finite(self.expected),
+            measured=[_finite(value) for value in self.measured],
+            seeds=list(case.seeds),
+            error=_finite(self.error),
+            tolerance=case.tolerance,
+            passed=self.passed,
+            problem=self.problem,
+            command=case.command,
+        )
 
 
 def quick(case: Case) -> Case:
