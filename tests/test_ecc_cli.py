@@ -153,7 +153,7 @@ HOSTILE = [
     ("curve --code bch:m=8,t=4 --points 1e-3 --seed -1", "2^64"),
     ("curve --code bch:m=8,t=4 --points 1e-3 --threads 0", "1 to 1024"),
     ("curve --code bch:m=8,t=4 --points 1e-3 --output none/c.json", "No such file"),
-    ("curve --code bch:m=8,t=4 --points 1e-3 --output small.yaml", "no curve"),
+    ("curve --code bch:m=8,t=4 --points 1e-3 --output small.yaml", "no complete JSON"),
     ("curve --code bch:m=8,t=4 --points 1e-3 --plot c.jpg", ".html, .htm, .pdf, .png, .svg"),
     ("curve --code nand-1k-r090 --points 1e-3 --decoder magic", "is not a decoder"),
     ("curve --code nand-1k-r090 --points 1e-3 --iterations 0", "accepted: 1 to"),

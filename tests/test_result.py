@@ -83,7 +83,7 @@ def test_numbers_are_written_for_people() -> None:
         (lambda text: b"\x00\xff" + text, "no complete JSON"),
         (lambda _: b"[1, 2]", "no `schema` of ours"),
         (lambda _: b'{"schema": "fio"}', "no `schema` of ours"),
-        (lambda _: b'{"schema": "opennandlab.compare/1"}', "not a result"),
+        (lambda _: b'{"schema": "opennandlab.compare/1"}', "holds `opennandlab.compare/1`"),
         (lambda text: text.replace(b"result/1", b"result/2"), "newer version"),
         (
             lambda _: b'{"schema": "opennandlab.result/1"}',
@@ -99,7 +99,7 @@ def test_a_file_that_cannot_be_trusted_is_refused_with_its_reason(
     path = tmp_path / "results.json"
     path.write_bytes(change(result.to_bytes()))
     with pytest.raises(onl.ResultError, match=words) as refusal:
-        onl.load(path)
+        onl.Result.load(path)
     assert str(path) in str(refusal.value)
 
 

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
         TraceError,
         WriteError,
     )
-    from opennandlab.result import Interrupted, Result, load
+    from opennandlab.loading import load
+    from opennandlab.result import Interrupted, Result
     from opennandlab.run import Simulation, benchmark, replay
     from opennandlab.slices import Progress
     from opennandlab.verification import verify
@@ -63,7 +64,7 @@ _HOMES = {
     "WriteError": "errors",
     "benchmark": "run",
     "compare": "comparison",
-    "load": "result",
+    "load": "loading",
     "load_device": "config",
     "load_workload": "config",
     "presets": "config",

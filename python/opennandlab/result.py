@@ -8,8 +8,6 @@ device, workload and seed give the same digest, on any machine and at any slice 
 from __future__ import annotations
 
 import datetime as dt
-import errno
-import json
 import math
 import os
 import platform
@@ -22,7 +20,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from opennandlab import _core
-from opennandlab.canonical import as_bytes, deterministic_part, digest, oddity, readable_json
+from opennandlab.canonical import as_bytes, digest, readable_json
 from opennandlab.documents import result as declared
 from opennandlab.documents.metrics import Breakdown
 from opennandlab.documents.record import JsonObject, plain
@@ -36,8 +34,9 @@ from opennandlab.documents.result import (
     RunFacts,
     Tool,
 )
-from opennandlab.errors import DocumentError, InternalError, ResultError
-from opennandlab.files import check_writable, read_bytes, write_atomically
+from opennandlab.errors import DocumentError, InternalError
+from opennandlab.files import check_writable, write_atomically
+from opennandlab.saved import damaged, read_document, refuse_edited
 
 if TYPE_CHECKING:
     import numpy as np
@@ -210,16 +209,13 @@ class Result:
         Raises:
             ResultError: when the file is damaged, foreign or newer than this build, and why.
         """
-        document = _read_document(Path(path))
+        document = read_document(Path(path), [SCHEMA], BYTES_MAX)
         try:
             found = cls(document)
         except DocumentError as error:
-            raise DocumentError(f"{path}: damaged: {error.path}", error.message) from None
-        if check_digest and found.digest != digest(document):
-            raise ResultError(
-                f"{path}: damaged or edited: the content does not match its digest "
-                f"{found.digest[:12]}…"
-            )
+            raise damaged(Path(path), error) from None
+        if check_digest:
+            refuse_edited(Path(path), document)
         return found
 
     def __repr__(self) -> str:
@@ -280,11 +276,6 @@ class Interrupted(KeyboardInterrupt):
         """Carry the part that is done."""
         super().__init__("interrupted")
         self.result = result
-
-
-def load(path: str | Path) -> Result:
-    """Read a result file; see `Result.load`."""
-    return Result.load(path)
 
 
 def assemble(  # noqa: PLR0913 (sections of a document, by name)
@@ -367,30 +358,3 @@ def _cpu() -> str:
     model = found.group(1) if found else platform.processor() or platform.machine()
     count = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
     return f"{model}, {count} usable"
-
-
-def _read_document(path: Path) -> JsonObject:
-    try:
-        raw = read_bytes(path, BYTES_MAX)
-    except OSError as error:
-        hint = ": this is not a result file" if error.errno == errno.EFBIG else ""
-        raise ResultError(f"{path}: {error.strerror or error}{hint}") from error
-    try:
-        document = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        reason = "empty" if not raw.strip() else f"no complete JSON document ({error})"
-        raise ResultError(f"{path}: damaged or no result file: {reason}") from error
-    schema = document.get("schema") if isinstance(document, dict) else None
-    if not isinstance(schema, str) or not schema.startswith("opennandlab."):
-        raise ResultError(f"{path}: no opennandlab result: it has no `schema` of ours")
-    family, _, version = schema.partition("/")
-    if family != "opennandlab.result":
-        raise ResultError(f"{path}: holds `{schema}`, not a result; accepted: {SCHEMA}")
-    if version != "1":
-        raise ResultError(
-            f"{path}: written as `{schema}`; this build reads {SCHEMA}: use the newer version"
-        )
-    # What this machine is called may be any bytes; what enters the digest may not.
-    if odd := oddity(deterministic_part(document)):
-        raise ResultError(f"{path}: damaged: {odd}")
-    return dict(document)

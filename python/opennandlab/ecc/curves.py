@@ -12,7 +12,6 @@ seconds, and a later call with the same file goes on from its counts.
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -25,14 +24,15 @@ from typing import TYPE_CHECKING
 from opennandlab import _core
 from opennandlab.canonical import first_difference, readable_json
 from opennandlab.documents.ecc import CURVE_SCHEMA, CurveDocument
-from opennandlab.documents.record import JsonObject, plain, read
+from opennandlab.documents.record import JsonObject, plain
 from opennandlab.ecc.channels import Channel, points_of
 from opennandlab.ecc.codes import Code, Decoder
 from opennandlab.ecc.engine import Engine
 from opennandlab.ecc.point import ANALYTIC, IMPORTANCE_SAMPLING, MONTE_CARLO, Point
 from opennandlab.ecc.strata import estimate
-from opennandlab.errors import ConfigError, DocumentError, ResultError
-from opennandlab.files import check_writable, is_there, read_bytes, write_atomically
+from opennandlab.errors import ConfigError, ResultError
+from opennandlab.files import check_writable, is_there, write_atomically
+from opennandlab.saved import read_document, typed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -433,19 +433,7 @@ def _bounded_distance(code: Code, t: int, rber: float) -> tuple[float, float]:
 
 
 def _read(path: Path) -> CurveDocument:
-    try:
-        document = json.loads(read_bytes(path, BYTES_MAX))
-    except OSError as error:
-        raise ResultError(f"{path}: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
-        raise ResultError(f"{path}: damaged or no curve: {error}") from error
-    if not isinstance(document, dict) or document.get("schema") != CURVE_SCHEMA:
-        raise ResultError(f"{path}: no curve: its `schema` is not {CURVE_SCHEMA}")
-    try:
-        content, _ = read(document, CurveDocument)
-    except DocumentError as error:
-        raise DocumentError(f"{path}: damaged: {error.path}", error.message) from None
-    return content
+    return typed(path, read_document(path, [CURVE_SCHEMA], BYTES_MAX), CurveDocument)
 
 
 def table_head(document: CurveDocument) -> list[str]:

@@ -1,0 +1,60 @@
+"""`load`: any document that this program writes, read by what its `schema` says it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from opennandlab.documents import pts
+from opennandlab.documents.comparison import Comparison
+from opennandlab.documents.ecc import CodeComparison, CurveDocument
+from opennandlab.documents.pts import PtsDocument, SuiteDocument
+from opennandlab.documents.result import ResultDocument
+from opennandlab.documents.schema import FAMILIES
+from opennandlab.documents.validation import ValidationDocument
+from opennandlab.ecc.curves import Curve
+from opennandlab.errors import DocumentError
+from opennandlab.result import Result
+from opennandlab.saved import damaged, read_document, refuse_edited, typed
+
+# What is nothing but its record, but for the curve.
+Rest = CurveDocument | SuiteDocument | Comparison | CodeComparison | ValidationDocument
+Loaded = Result | Curve | PtsDocument | Rest
+# What a `schema` says -> the record of the whole document.
+KINDS = {f"opennandlab.{family}/1": kind for family, kind in FAMILIES.items()}
+
+
+def load(path: str | Path, *, check_digest: bool = True) -> Loaded:
+    """Read a document that was saved.
+
+    Args:
+        path: The file.
+        check_digest: Refuse a file whose numbers were changed after it was written.
+
+    Returns:
+        A `Result` or an ECC `Curve`, by the `schema` in the file; for the other kinds (standard
+        tests, suites, comparisons, validation) the declared record, whose keys are attributes.
+
+    Raises:
+        ResultError: when the file is damaged, foreign or newer than this build, and why.
+
+    >>> import tempfile
+    >>> import opennandlab as onl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     onl.benchmark("tlc_standard", "W1").save(f"{folder}/result.json")
+    ...     onl.load(f"{folder}/result.json").metrics["waf"]
+    1.0
+    """
+    path = Path(path)
+    document = read_document(path, list(KINDS))
+    if check_digest:
+        refuse_edited(path, document)
+    kind = KINDS[document["schema"]]
+    try:
+        if kind is ResultDocument:
+            return Result(document)
+        if kind is PtsDocument:
+            return pts.from_file(document)[0]
+    except DocumentError as error:
+        raise damaged(path, error) from None
+    found: Rest = typed(path, document, kind)
+    return Curve(found) if isinstance(found, CurveDocument) else found

@@ -1,0 +1,89 @@
+"""Documents on disk: JSON of ours, whole and unedited, or refused with the reason.
+
+What a file holds is told by its `schema`, such as `opennandlab.result/1`. Which keys it must have
+is declared in `documents`; here is what all of them have in common.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from opennandlab.canonical import deterministic_part, digest, oddity
+from opennandlab.documents.record import JsonObject, read
+from opennandlab.errors import DocumentError, ResultError
+from opennandlab.files import read_bytes
+
+# Larger files are no documents; reading one would take all memory.
+BYTES_MAX = 512 << 20
+
+Kind = TypeVar("Kind")
+
+
+def read_document(path: Path, accepted: Sequence[str], bytes_max: int = BYTES_MAX) -> JsonObject:
+    """Return the document of a file as plain JSON.
+
+    Args:
+        path: The file.
+        accepted: Schemas that it may have.
+        bytes_max: Larger files are refused.
+
+    Raises:
+        ResultError: when the file is damaged, foreign or newer than this build, and why.
+    """
+    wanted = ", ".join(accepted)
+    try:
+        raw = read_bytes(path, bytes_max)
+    except OSError as error:
+        hint = f": accepted: {wanted}" if error.errno == errno.EFBIG else ""
+        raise ResultError(f"{path}: {error.strerror or error}{hint}") from error
+    try:
+        document = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        reason = "empty" if not raw.strip() else f"no complete JSON document ({error})"
+        raise ResultError(f"{path}: damaged: {reason}; accepted: {wanted}") from error
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if not isinstance(schema, str) or not schema.startswith("opennandlab."):
+        raise ResultError(f"{path}: has no `schema` of ours; accepted: {wanted}")
+    if schema not in accepted:
+        families = {one.partition("/")[0] for one in accepted}
+        is_newer = schema.partition("/")[0] in families
+        hint = ": use the newer version" if is_newer else ""
+        raise ResultError(f"{path}: holds `{schema}`; accepted: {wanted}{hint}")
+    # What this machine is called may be any bytes; what enters the digest may not.
+    if odd := oddity(deterministic_part(document)):
+        raise ResultError(f"{path}: damaged: {odd}")
+    return dict(document)
+
+
+def typed(path: Path, document: JsonObject, kind: type[Kind]) -> Kind:
+    """Return a document as declared.
+
+    Raises:
+        DocumentError: with file, path, value and what is accepted.
+    """
+    try:
+        return read(document, kind)[0]
+    except DocumentError as error:
+        raise damaged(path, error) from None
+
+
+def damaged(path: Path, error: DocumentError) -> DocumentError:
+    """Return an error with the name of the file."""
+    return DocumentError(f"{path}: damaged: {error.path}", error.message)
+
+
+def refuse_edited(path: Path, document: JsonObject) -> None:
+    """Refuse a document whose numbers were changed after it was written.
+
+    Raises:
+        ResultError: when it states a digest that its content does not have.
+    """
+    stated = document.get("digest")
+    if isinstance(stated, str) and stated != digest(document):
+        raise ResultError(
+            f"{path}: damaged or edited: the content does not match its digest {stated[:12]}…"
+        )
