@@ -15,6 +15,8 @@ import pts_documents
 from opennandlab.canonical import digest, readable_json
 from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison
+from opennandlab.documents.life import DriveLifeTest, LifeTest
+from opennandlab.documents.partial import nothing
 from opennandlab.documents.pts import PtsDocument, SuiteDocument
 from opennandlab.documents.record import plain
 from opennandlab.documents.schema import FAMILIES
@@ -48,6 +50,8 @@ MAKERS: dict[str, Callable[[], dict[str, Any]]] = {
         "schema": "opennandlab.compare/1", "names": ["a", "b"], "like": True, "reasons": [],
         "warnings": [], "metrics": {"waf": {"values": [1, 2.0], "delta_pct": [0.0, 100.0]}},
     },
+    "life": lambda: onl.reliability.life_test("tlc_standard").to_dict(),
+    "drive-life": lambda: plain(nothing(DriveLifeTest)),
     "validation": lambda: {
         "schema": "opennandlab.validation/1", "passed": True, "case_count": 1, "failed_count": 0,
         "rows": [ROW],
@@ -60,6 +64,8 @@ KINDS: dict[str, type] = {
     "ecc-curve": onl.ecc.Curve,
     "ecc-comparison": CodeComparison,
     "compare": Comparison,
+    "life": LifeTest,
+    "drive-life": DriveLifeTest,
     "validation": ValidationDocument,
 }
 

@@ -209,10 +209,10 @@ def test_a_life_test_wears_bakes_and_reads_the_drive_back() -> None:
     model = reliability.load_model("tlc")
     for name in TYPES:
         expected = float(model.rber(test.pe_cycles, 8760, 30, page_type=name))
-        assert test.page_types[name]["rber"] == pytest.approx(expected, rel=5e-3)
+        assert test.page_types[name].rber == pytest.approx(expected, rel=5e-3)
     counts = test.recovery
-    others = sum(counts["retry"]) + counts["rebuilt"] + counts["uncorrectable"]
-    assert counts["first_read"] + others == test.pages_read
+    others = sum(counts.retry) + counts.rebuilt + counts.uncorrectable
+    assert counts.first_read + others == test.pages_read
     assert test.uber_low <= test.uber_observed <= test.uber_high
     again = drive_life_test({**LIFE, "controller": strong}, "client", seed=5)
     assert again == test

@@ -7,6 +7,7 @@ from pathlib import Path
 from opennandlab.documents import pts
 from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
+from opennandlab.documents.life import DriveLifeTest, LifeTest
 from opennandlab.documents.pts import PtsDocument, SuiteDocument
 from opennandlab.documents.result import ResultDocument
 from opennandlab.documents.schema import FAMILIES
@@ -17,7 +18,15 @@ from opennandlab.result import Result
 from opennandlab.saved import damaged, read_document, refuse_edited, typed
 
 # What is nothing but its record, but for the curve.
-Rest = CurveDocument | SuiteDocument | Comparison | CodeComparison | ValidationDocument
+Rest = (
+    CurveDocument
+    | SuiteDocument
+    | Comparison
+    | CodeComparison
+    | LifeTest
+    | DriveLifeTest
+    | ValidationDocument
+)
 Loaded = Result | Curve | PtsDocument | Rest
 # What a `schema` says -> the record of the whole document.
 KINDS = {f"opennandlab.{family}/1": kind for family, kind in FAMILIES.items()}
@@ -31,8 +40,8 @@ def load(path: str | Path, *, check_digest: bool = True) -> Loaded:
         check_digest: Refuse a file whose numbers were changed after it was written.
 
     Returns:
-        A `Result` or an ECC `Curve`, by the `schema` in the file; for the other kinds (standard
-        tests, suites, comparisons, validation) the declared record, whose keys are attributes.
+        A `Result` or an ECC `Curve`, by the `schema` in the file; for other kinds (standard tests,
+        suites, comparisons, life tests, validation) the declared record: keys are attributes.
 
     Raises:
         ResultError: when the file is damaged, foreign or newer than this build, and why.

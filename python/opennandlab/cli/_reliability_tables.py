@@ -10,6 +10,8 @@ from opennandlab.cli import _terminal as terminal
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from opennandlab.documents.life import DriveLifeTest, LifeTest
+
 
 def dim(text: str) -> None:
     terminal.stdout().print(text, style="dim", markup=False, soft_wrap=True)
@@ -96,58 +98,58 @@ def print_pairs(document: dict[str, Any]) -> None:
         terminal.stdout().print(f"{name:{width}}  {number(value)}", markup=False)
 
 
-def print_drive_life(test: dict[str, Any]) -> None:
+def print_drive_life(test: "DriveLifeTest") -> None:
     from opennandlab.summary import number
 
-    steps = test["recovery"]
-    found = {"first read": steps["first_read"]}
-    found |= {f"retry {index}": count for index, count in enumerate(steps["retry"], 1)}
-    found |= {f"soft {reads}": count for reads, count in steps["soft"].items()}
-    found |= {"rebuilt": steps["rebuilt"], "lost": steps["uncorrectable"]}
-    pages = ", ".join(f"{name} {row['rber']:.2e}" for name, row in test["page_types"].items())
-    low, high = number(test["uber_low"]), number(test["uber_high"])
-    margin = test["margin"]
-    blocks = f"blocks {test['pe_cycles_min']} to {test['pe_cycles_max']}"
+    steps = test.recovery
+    found = {"first read": steps.first_read}
+    found |= {f"retry {index}": count for index, count in enumerate(steps.retry, 1)}
+    found |= {f"soft {reads}": count for reads, count in steps.soft.items()}
+    found |= {"rebuilt": steps.rebuilt, "lost": steps.uncorrectable}
+    pages = ", ".join(f"{name} {row.rber:.2e}" for name, row in test.page_types.items())
+    low, high = number(test.uber_low), number(test.uber_high)
+    margin = test.margin
+    blocks = f"blocks {test.pe_cycles_min} to {test.pe_cycles_max}"
     rows = [
         (
             "simulated",
-            f"{number(test['simulated_pages'])} pages",
-            "the whole drive" if test["scale"] == 1 else f"the drive has {test['scale']:.4g} x",
+            f"{number(test.simulated_pages)} pages",
+            "the whole drive" if test.scale == 1 else f"the drive has {test.scale:.4g} x",
         ),
         (
             "written",
-            f"{number(test['tbw_tb'])} TB x WAF {number(test['waf'])}",
-            f"{number(test['drive_writes'])} drive writes, random"
-            + (", worn out before TBW" if test["worn_out"] else ""),
+            f"{number(test.tbw_tb)} TB x WAF {number(test.waf)}",
+            f"{number(test.drive_writes)} drive writes, random"
+            + (", worn out before TBW" if test.worn_out else ""),
         ),
         (
             "wear",
-            f"{number(test['pe_cycles'])} P/E",
-            f"{blocks}, rated {number(test['pe_cycles_rated'])}",
+            f"{number(test.pe_cycles)} P/E",
+            f"{blocks}, rated {number(test.pe_cycles_rated)}",
         ),
         (
             "retention",
-            f"{number(test['retention_h'])} h at {number(test['retention_c'])} °C",
-            f"as {number(test['bake_h'])} h at {number(test['bake_c'])} °C",
+            f"{number(test.retention_h)} h at {number(test.retention_c)} °C",
+            f"as {number(test.bake_h)} h at {number(test.bake_c)} °C",
         ),
-        ("RBER", f"{test['rber']:.3e}", pages or "one rate for all pages"),
+        ("RBER", f"{test.rber:.3e}", pages or "one rate for all pages"),
         *((f"  {name}", f"{number(count)} pages", "") for name, count in found.items() if count),
         (
             "lost",
-            f"{number(test['uncorrectable'])} in {test['bits_read']:.3g} bits",
-            f"expected {test['uncorrectable_expected']:.4g}; per bit {low} to {high} (95 %)",
+            f"{number(test.uncorrectable)} in {test.bits_read:.3g} bits",
+            f"expected {test.uncorrectable_expected:.4g}; per bit {low} to {high} (95 %)",
         ),
-        ("UBER", f"{test['uber']:.3e}", f"{test['uber_method']}; limit {test['uber_max']:.0e}"),
+        ("UBER", f"{test.uber:.3e}", f"{test.uber_method}; limit {test.uber_max:.0e}"),
         (
             "margin",
             "-" if margin is None else f"x {margin:.3f}",
             "by which the RBER could grow until the limit",
         ),
-        ("to show it", f"{test['bits_to_show']:.3g} bits", "read without an error, 95 %"),
+        ("to show it", f"{test.bits_to_show:.3g} bits", "read without an error, 95 %"),
     ]
     console = terminal.stdout()
     console.print(
-        f"JESD218 {test['drive_class']}, {test['device']}, simulated with seed {test['seed']}",
+        f"JESD218 {test.drive_class}, {test.device}, simulated with seed {test.seed}",
         style="bold",
         markup=False,
     )
@@ -156,39 +158,39 @@ def print_drive_life(test: dict[str, Any]) -> None:
     for row in rows:
         grid.add_row(*row)
     console.print(grid)
-    for warning in test["warnings"]:
+    for warning in test.warnings:
         console.print(f"warning: {warning}", markup=False)
-    verdict = "passed" if test["passed"] else "not passed"
-    console.print(f"{verdict}: UBER {test['uber']:.3e}, accepted {test['uber_max']:.0e}")
+    verdict = "passed" if test.passed else "not passed"
+    console.print(f"{verdict}: UBER {test.uber:.3e}, accepted {test.uber_max:.0e}")
 
 
-def print_life(test: dict[str, Any]) -> None:
+def print_life(test: "LifeTest") -> None:
     from opennandlab.summary import number
 
-    pages = ", ".join(f"{name} {rate:.2e}" for name, rate in test["rber_by_page"].items())
-    low, high = number(test["uber_low"]), number(test["uber_high"])
+    pages = ", ".join(f"{name} {rate:.2e}" for name, rate in test.rber_by_page.items())
+    low, high = number(test.uber_low), number(test.uber_high)
     rows = [
-        ("written", f"{number(test['tbw_tb'])} TB x WAF {number(test['waf'])}", test["waf_source"]),
-        ("wear", f"{number(test['pe_cycles'])} P/E", f"rated {number(test['pe_cycles_rated'])}"),
+        ("written", f"{number(test.tbw_tb)} TB x WAF {number(test.waf)}", test.waf_source),
+        ("wear", f"{number(test.pe_cycles)} P/E", f"rated {number(test.pe_cycles_rated)}"),
         (
             "retention",
-            f"{number(test['retention_h'])} h at {number(test['retention_c'])} °C",
-            f"as {number(test['bake_h'])} h at {number(test['bake_c'])} °C",
+            f"{number(test.retention_h)} h at {number(test.retention_c)} °C",
+            f"as {number(test.bake_h)} h at {number(test.bake_c)} °C",
         ),
-        ("RBER", f"{test['rber']:.3e}", pages or f"model {test['model']}"),
-        ("codeword fails", f"{test['codeword_failure']:.3e}", "analytic"),
-        ("UBER", f"{test['uber']:.3e}", f"analytic; limit {test['uber_max']:.0e}"),
+        ("RBER", f"{test.rber:.3e}", pages or f"model {test.model}"),
+        ("codeword fails", f"{test.codeword_failure:.3e}", "analytic"),
+        ("UBER", f"{test.uber:.3e}", f"analytic; limit {test.uber_max:.0e}"),
         (
             "drawn",
-            f"{number(test['errors_drawn'])} errors in {test['bits_read']:.3g} bits",
+            f"{number(test.errors_drawn)} errors in {test.bits_read:.3g} bits",
             f"UBER {low} to {high} (95 %)",
         ),
-        ("to show it", f"{test['bits_to_show']:.3g} bits", "read without an error, 95 %"),
+        ("to show it", f"{test.bits_to_show:.3g} bits", "read without an error, 95 %"),
     ]
     console = terminal.stdout()
     console.print(
-        f"JESD218 {test['drive_class']}, model {test['model']}"
-        + (", read at the best levels" if test["retry"] else ""),
+        f"JESD218 {test.drive_class}, model {test.model}"
+        + (", read at the best levels" if test.retry else ""),
         style="bold",
         markup=False,
     )
@@ -197,5 +199,5 @@ def print_life(test: dict[str, Any]) -> None:
     for row in rows:
         grid.add_row(*row)
     console.print(grid)
-    verdict = "passed" if test["passed"] else "not passed"
-    console.print(f"{verdict}: UBER {test['uber']:.3e}, accepted {test['uber_max']:.0e}")
+    verdict = "passed" if test.passed else "not passed"
+    console.print(f"{verdict}: UBER {test.uber:.3e}, accepted {test.uber_max:.0e}")

@@ -1,6 +1,7 @@
 """`reliability`: error rates, LLRs and retry tables of models; life tests of drives."""
 
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -421,7 +422,7 @@ def life(
         shared: dict[str, Any] = {"tbw_tb": tbw, "model": model, "reads": reads, "passes": passes}
         if analytic:
             test = life_test(device, drive_class.value, **shared, **given, seed=seed)
-            document, passed = test.to_dict(), test.passed
+            document, passed, shown = test.to_dict(), test.passed, partial(show.print_life, test)
         elif given:
             name = {"cv": "spread"}.get(next(iter(given)), next(iter(given)).replace("_", "-"))
             raise ConfigError(name, "has no effect on a simulated drive; accepted: with --analytic")
@@ -436,10 +437,11 @@ def life(
                     progress=watch,
                 )
             document, passed = simulated.to_dict(), simulated.passed
+            shown = partial(show.print_drive_life, simulated)
         if as_json:
             terminal.emit_json(document)
         elif not quiet:
-            (show.print_life if analytic else show.print_drive_life)(document)
+            shown()
     if not passed:
         raise typer.Exit(terminal.FAILED)
 

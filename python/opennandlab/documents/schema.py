@@ -14,6 +14,7 @@ import msgspec
 
 from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
+from opennandlab.documents.life import DriveLifeTest, LifeTest
 from opennandlab.documents.pts import PtsDocument, SuiteDocument
 from opennandlab.documents.pts_results import RESULTS
 from opennandlab.documents.record import JsonObject
@@ -28,6 +29,8 @@ FAMILIES: dict[str, type] = {
     "suite": SuiteDocument,
     "ecc-curve": CurveDocument,
     "ecc-comparison": CodeComparison,
+    "life": LifeTest,
+    "drive-life": DriveLifeTest,
     "validation": ValidationDocument,
 }
 

@@ -10,9 +10,10 @@ is the core's. Voltages are in gaps: distances between neighbouring programmed s
 
 from __future__ import annotations
 
-from opennandlab.reliability.drive_life import DriveLifeTest, drive_life_test
+from opennandlab.documents.life import DriveLifeTest, LifeTest
+from opennandlab.reliability.drive_life import drive_life_test
 from opennandlab.reliability.jedec import CLASSES, DriveClass, arrhenius
-from opennandlab.reliability.life import LifeTest, life_test
+from opennandlab.reliability.life import life_test
 from opennandlab.reliability.model import (
     MODELS,
     LlrTable,

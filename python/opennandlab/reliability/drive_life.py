@@ -20,16 +20,21 @@ Left out: early failures, the temperature of writing, more than one drive.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from msgspec import structs
 
 from opennandlab.config import DeviceConfig, load_device
 from opennandlab.config import Source as DeviceSource
-from opennandlab.errors import ConfigError
+from opennandlab.documents.life import DRIVE_LIFE_SCHEMA, DriveLifeTest
+from opennandlab.documents.metrics import Metrics
+from opennandlab.documents.record import JsonObject
+from opennandlab.errors import ConfigError, InternalError
 from opennandlab.reliability.jedec import BAKE_C, CLASSES, DriveClass
 from opennandlab.reliability.life import CONFIDENCE, poisson_interval
 from opennandlab.reliability.model import Source, load_model
+from opennandlab.result import Result
 from opennandlab.run import Simulation
 from opennandlab.slices import Progress
 
@@ -46,84 +51,6 @@ STEPS_MAX = 60
 FIRST_STEP = 0.02
 # Share of the rated cycles from which on a step goes all the way.
 NEAR = 0.05
-
-
-@dataclass(frozen=True)
-class DriveLifeTest:
-    """The outcome of a life test of a simulated drive."""
-
-    drive_class: str
-    """`client` or `enterprise`."""
-    device: str
-    """Name of the device."""
-    seed: int
-    """Of the drive and its addresses."""
-    scale: float
-    """Physical pages of the whole drive over those that were simulated."""
-    simulated_pages: int
-    """Physical pages that were simulated."""
-    tbw_tb: float
-    """What the host wrote to the whole drive, TB of 10^12."""
-    drive_writes: float
-    """The same in logical capacities."""
-    waf: float
-    """Flash bytes programmed per host byte, all writing together."""
-    pe_cycles: float
-    """Mean erases of a block when read back."""
-    pe_cycles_min: int
-    """Erases of the block with the fewest."""
-    pe_cycles_max: int
-    """Erases of the block with the most."""
-    pe_cycles_rated: float
-    """What the flash is rated for."""
-    worn_out: bool
-    """Whether the drive stopped taking writes before TBW."""
-    retention_h: float
-    """Hours without power."""
-    retention_c: float
-    """Temperature of these hours, degrees Celsius."""
-    bake_c: float
-    """Temperature of a bake, degrees Celsius."""
-    bake_h: float
-    """Hours there of equal effect, at 1.1 eV."""
-    rber: float
-    """Raw bit error rate of the first reads, mean."""
-    page_types: dict[str, dict[str, Any]]
-    """By page type: reads, raw bit error rate, share beyond each recovery step, UBER."""
-    recovery: dict[str, Any]
-    """Page reads by what it took to correct them."""
-    pages_read: int
-    """Pages read back."""
-    bits_read: float
-    """Data bits of them."""
-    uncorrectable: int
-    """Pages that were lost."""
-    uncorrectable_expected: float
-    """Mean number of them, from the model at each read's wear and page type."""
-    uber_observed: float
-    """Lost pages per bit read."""
-    uber_low: float
-    """Lower end of its 95 % interval (exact Poisson)."""
-    uber_high: float
-    """Its upper end."""
-    uber: float
-    """Data errors per bit read, from the model at each read's wear and page type."""
-    uber_method: str
-    """`analytic`, `table` or `extrapolated`; `observed` where enough codewords were decoded."""
-    uber_max: float
-    """The limit of the class."""
-    margin: float | None
-    """Factor by which the raw bit error rate could grow until the limit."""
-    bits_to_show: float
-    """Bits without an error that would show the limit at 95 %."""
-    passed: bool
-    """Whether the drive took TBW and its UBER is within the limit."""
-    warnings: tuple[str, ...]
-    """What the read-back warned of."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return asdict(self) | {"warnings": list(self.warnings)}
 
 
 def drive_life_test(  # noqa: PLR0913 - what a test plan states
@@ -188,8 +115,8 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     drive.set_stress(
         retention_h=asked.retention_h, temperature_c=asked.retention_c, reads=float(reads)
     )
-    document = drive.run(_reading(small, passes), progress=progress).document
-    return _outcome(document, written, whole, small, asked, seed)
+    found = drive.run(_reading(small, passes), progress=progress)
+    return _outcome(found, written, whole, small, asked, seed)
 
 
 @dataclass
@@ -202,14 +129,21 @@ class _Written:
     pe_cycles: float = 0.0
     is_worn_out: bool = False
 
-    def add(self, document: Mapping[str, Any], drive_writes: float) -> None:
+    def add(self, found: Result, drive_writes: float) -> None:
         """Count a step."""
-        metrics = document["metrics"]
+        metrics = _metrics(found)
         self.drive_writes += drive_writes
-        self.host_bytes += metrics["host_bytes_written"]
-        self.nand_bytes += metrics["nand_bytes_written"]
-        self.pe_cycles = metrics["wear"]["mean"]
-        self.is_worn_out = bool(document["state"]["worn_out"])
+        self.host_bytes += metrics.host_bytes_written
+        self.nand_bytes += metrics.nand_bytes_written
+        self.pe_cycles = metrics.wear.mean
+        self.is_worn_out = bool(found.content.state.worn_out)
+
+
+def _metrics(found: Result) -> Metrics:
+    metrics = found.content.metrics
+    if metrics is None:
+        raise InternalError("a run that ended has no metrics")
+    return metrics
 
 
 def _with_model(device: DeviceConfig, model: Source | None) -> DeviceConfig:
@@ -283,7 +217,7 @@ def _write(
             "timed": False,
             "total": {"drive_writes": amount},
         }
-        written.add(drive.run(work, progress=progress).document, amount)
+        written.add(drive.run(work, progress=progress), amount)
 
     if drive_writes is not None:
         if drive_writes > 1.0:
@@ -304,7 +238,7 @@ def _write(
     return written
 
 
-def _reading(device: DeviceConfig, passes: float) -> dict[str, Any]:
+def _reading(device: DeviceConfig, passes: float) -> JsonObject:
     """Return the workload that reads every page, in order."""
     page_bytes = int(device["nand.page_size_bytes"])
     pages = int(float(device.effective["logical_bytes"]) * passes) // page_bytes
@@ -318,22 +252,25 @@ def _reading(device: DeviceConfig, passes: float) -> dict[str, Any]:
 
 
 def _outcome(  # noqa: PLR0913, PLR0917 - what a test plan states
-    document: Mapping[str, Any],
+    found: Result,
     written: _Written,
     whole: DeviceConfig,
     small: DeviceConfig,
     asked: DriveClass,
     seed: int,
 ) -> DriveLifeTest:
-    metrics = document["metrics"]
-    raw, wear = metrics["raw_errors"], metrics["wear"]
+    metrics = _metrics(found)
+    raw, wear, uber, method = metrics.raw_errors, metrics.wear, metrics.uber, metrics.uber_method
+    if raw is None or raw.rber is None or uber is None or method is None:
+        raise InternalError("the drive was read back without a count of its errors")
     scale = float(whole.effective["logical_bytes"]) / float(small.effective["logical_bytes"])
-    pages = sum(metrics["reads"].values())
+    pages = sum(structs.astuple(metrics.reads))
     bits = pages * 8.0 * float(small["nand.page_size_bytes"])
-    lost = int(metrics["uncorrectable_reads"])
+    lost = metrics.uncorrectable_reads
     low, high = poisson_interval(lost)
-    passed = not written.is_worn_out and max(metrics["uber"], low / bits) <= asked.uber_max
+    passed = not written.is_worn_out and max(uber, low / bits) <= asked.uber_max
     return DriveLifeTest(
+        schema=DRIVE_LIFE_SCHEMA,
         drive_class=asked.name,
         device=whole.name,
         seed=seed,
@@ -342,30 +279,30 @@ def _outcome(  # noqa: PLR0913, PLR0917 - what a test plan states
         tbw_tb=written.host_bytes * scale / 1e12,
         drive_writes=written.drive_writes,
         waf=written.nand_bytes / written.host_bytes,
-        pe_cycles=wear["mean"],
-        pe_cycles_min=wear["min"],
-        pe_cycles_max=wear["max"],
+        pe_cycles=wear.mean,
+        pe_cycles_min=wear.min,
+        pe_cycles_max=wear.max,
         pe_cycles_rated=float(whole["nand.max_pe_cycles"]),
         worn_out=written.is_worn_out,
         retention_h=asked.retention_h,
         retention_c=asked.retention_c,
         bake_c=BAKE_C,
         bake_h=asked.bake_h(BAKE_C),
-        rber=raw["rber"],
-        page_types=raw["page_types"],
-        recovery=metrics["recovery"],
+        rber=raw.rber,
+        page_types=raw.page_types,
+        recovery=metrics.recovery,
         pages_read=pages,
         bits_read=bits,
         uncorrectable=lost,
-        uncorrectable_expected=raw["uncorrectable_expected"],
+        uncorrectable_expected=raw.uncorrectable_expected,
         uber_observed=lost / bits,
         uber_low=low / bits,
         uber_high=high / bits,
-        uber=metrics["uber"],
-        uber_method=metrics["uber_method"],
+        uber=uber,
+        uber_method=method,
         uber_max=asked.uber_max,
-        margin=metrics["ecc_margin"],
+        margin=metrics.ecc_margin,
         bits_to_show=-math.log((1.0 - CONFIDENCE) / 2.0) / asked.uber_max,
         passed=passed,
-        warnings=tuple(document["warnings"]),
+        warnings=found.warnings,
     )

@@ -19,9 +19,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from dataclasses import asdict, dataclass
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +27,7 @@ from numpy.typing import NDArray
 from opennandlab import _core
 from opennandlab.config import DeviceConfig, load_device
 from opennandlab.config import Source as DeviceSource
+from opennandlab.documents.life import LIFE_SCHEMA, LifeTest
 from opennandlab.errors import ConfigError
 from opennandlab.prediction import predicted_waf
 from opennandlab.reliability.jedec import BAKE_C, CLASSES
@@ -39,68 +38,6 @@ from opennandlab.reliability.spread import codeword_failure
 CONFIDENCE = 0.95
 # Above so many events the approximation of Wilson and Hilferty has five digits.
 EXACT_EVENTS_MAX = 200
-
-
-@dataclass(frozen=True)
-class LifeTest:
-    """The outcome of a life test."""
-
-    drive_class: str
-    """`client` or `enterprise`."""
-    model: str
-    """Name of the error model."""
-    tbw_tb: float
-    """Bytes that the host wrote, TB of 10^12."""
-    waf: float
-    """NAND bytes programmed per host byte."""
-    waf_source: str
-    """Where the WAF comes from."""
-    pe_cycles: float
-    """Mean program/erase cycles at the end."""
-    pe_cycles_rated: float
-    """What the flash is rated for."""
-    retention_h: float
-    """Hours without power."""
-    retention_c: float
-    """Temperature of these hours, degrees Celsius."""
-    bake_c: float
-    """Temperature of a bake, degrees Celsius."""
-    bake_h: float
-    """Hours there of equal effect, at 1.1 eV."""
-    rber: float
-    """Raw bit error rate when read back: mean over page types."""
-    rber_by_page: dict[str, float]
-    """The same for each page type that the model tells apart."""
-    retry: bool
-    """Whether pages were read at the best levels."""
-    codeword_failure: float
-    """Probability that a codeword of the page cannot be decoded, mean."""
-    uber: float
-    """Data errors per bit read, analytic."""
-    uber_max: float
-    """The limit of the class."""
-    bits_read: float
-    """Data bits read back."""
-    errors_expected: float
-    """Mean number of data errors among them."""
-    errors_drawn: int
-    """Number drawn with the seed."""
-    uber_drawn: float
-    """Drawn errors per bit read."""
-    uber_low: float
-    """Lower end of the 95 % interval of the drawn rate (exact Poisson)."""
-    uber_high: float
-    """Its upper end."""
-    bits_to_show: float
-    """Bits without an error that would show the limit at 95 %."""
-    seed: int
-    """Of the draw."""
-    passed: bool
-    """Whether the analytic UBER is within the limit."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return asdict(self)
 
 
 def life_test(  # noqa: PLR0913 - what a test plan states
@@ -169,6 +106,7 @@ def life_test(  # noqa: PLR0913 - what a test plan states
     drawn = _drawn(uber * bits, seed)
     low, high = poisson_interval(drawn)
     return LifeTest(
+        schema=LIFE_SCHEMA,
         drive_class=drive_class,
         model=chosen.name,
         tbw_tb=written / 1e12,
