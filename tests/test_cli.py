@@ -15,6 +15,7 @@ import pytest
 
 import opennandlab as onl
 from conftest import COMMAND, Cli
+from opennandlab import _core
 from opennandlab import cli as cli_room
 
 VERBS = (
@@ -68,7 +69,8 @@ def test_a_verb_is_listed_in_one_line_and_loaded_alone() -> None:
 
 def test_both_names_and_the_module_are_the_command(cli: Cli) -> None:
     version = cli("--version").stdout
-    assert version.startswith(f"opennandlab {onl.version()}")
+    changed = ", sources changed since" if _core.dirty() else ""
+    assert version == f"opennandlab {onl.version()} ({_core.commit()}{changed})\n"
     for other in (
         [str(COMMAND.with_name("onl"))],
         [str(COMMAND.parent / "python"), "-m", "opennandlab"],
@@ -164,9 +166,11 @@ def test_settings_change_device_and_workload(cli: Cli) -> None:
         (("verify", "none.json"), "No such file"),
         (("verify", "small.yaml"), "no `schema`"),
         (("compare", "none.json", "none.json"), "No such file"),
+        (("report", "."), "Is a directory"),
         (("config", "check", "short.yaml"), "unknown field"),
         (("theory", "waf"), "--spare-factor"),
         (("theory", "waf", "--spare-factor", "1.5"), "1.5"),
+        (("theory", "scaling", "--units", "9" * 400), "at most 10^18"),
         (("theory", "waf", "--policy", "gredy", "--spare-factor", "0.1"), "greedy"),
     ],
 )

@@ -16,7 +16,7 @@ from fake_target import FakeTarget
 from opennandlab.canonical import digest
 from opennandlab.documents.record import plain
 from opennandlab.errors import OutputError
-from opennandlab.pts import TESTS, Place, Settings, run_test
+from opennandlab.pts import TESTS, Place, Settings, engine, run_test
 from opennandlab.pts.document import to_bytes
 from opennandlab.pts.engine import Bench, Progress
 from opennandlab.pts.folder import prepared
@@ -423,6 +423,31 @@ def test_a_simulated_drive_goes_on_as_if_nothing_had_happened(
     partial = json.loads((folder / f"{test}.json").read_bytes())
     assert partial["partial"]
     assert resumed(test, small_drive, folder, SMOKE) == whole_runs[test]
+
+
+def test_a_drive_cut_before_its_first_step_is_purged(tmp_path, whole_runs, monkeypatch):
+    """The state that is kept is then one of the drive before, which has fewer dies."""
+    monkeypatch.setattr(engine, "CHECKPOINT_SHARE", float("inf"))  # a state after each step
+
+    purge, purged = SimulatedTarget.purge, 0
+
+    def second_is_cut(self: SimulatedTarget, *arguments: Any, **named: Any) -> Any:
+        nonlocal purged
+        purged += 1
+        if purged == 2:
+            raise KeyboardInterrupt
+        return purge(self, *arguments, **named)
+
+    place = Place(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(SimulatedTarget, "purge", second_is_cut)
+        with pytest.raises(Cut):
+            run_test(
+                TESTS["scalability"], small_drive(), settings=SMOKE, place=place, checkpoint_s=0.0
+            )
+    assert (tmp_path / "scalability.checkpoint.onl").exists()
+    found = resumed("scalability", small_drive, tmp_path, SMOKE)
+    assert found == whole_runs["scalability"]
 
 
 def test_keeping_states_changes_nothing(tmp_path, whole_runs):

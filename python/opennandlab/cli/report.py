@@ -59,7 +59,8 @@ def report(
     """Make reports from saved documents; parts missing from a document are named."""
     with terminal.guard(as_json=as_json):
         if html is pdf is csv is figures is None:
-            html = files[0].with_suffix(".html")
+            # A folder such as `.` has no name to take over; it is refused below.
+            html = files[0].with_suffix(".html") if files[0].name else Path("report.html")
         inputs = {f"the input {path}": path for path in files}
         terminal.check_outputs({"--html": html, "--pdf": pdf}, dict(inputs))
         outputs = Outputs(html, pdf, csv, figures)

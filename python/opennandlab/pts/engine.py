@@ -69,7 +69,7 @@ class Bench:
         self._journal = journal
         self._watch = watch
         self._checkpoint_s = checkpoint_s
-        self._step = 0
+        self._step = self._target_since = 0
         self._is_live = journal is None or not journal.resumed
         self._clock_s = 0.0
         self._written_bytes = 0
@@ -248,6 +248,7 @@ class Bench:
         self.target, self.plan = target, plan
         # A state of the target before is none of this one.
         self._kept = None
+        self._target_since = self._step
 
     def close(self) -> None:
         """Close the target of the last `exchange`, and go back to the first."""
@@ -297,8 +298,8 @@ class Bench:
     def _go_live(self, journal: Journal) -> None:
         """Bring the target to where the recorded steps end."""
         self._is_live = True
-        if self._step == 1:
-            return  # nothing is recorded: the purge comes first
+        if self._step - 1 == self._target_since:
+            return  # nothing is recorded of this target: the purge comes first
         state = journal.state()
         self.target.set_cache(enabled=self.plan.cache_enabled)
         if state is not None:

@@ -10,6 +10,9 @@ import math
 import operator
 from typing import SupportsIndex
 
+# More of anything than there is; every product of it with a rate is a number.
+COUNT_MAX = 10**18
+
 
 def require_open_share(name: str, value: float) -> float:
     """Return a share strictly between 0 and 1.
@@ -99,7 +102,7 @@ def require_count(name: str, value: SupportsIndex, minimum: int, maximum: int | 
         name: what the value is called in the message.
         value: the count; any integer type, no float.
         minimum: the smallest accepted value.
-        maximum: the largest accepted value, None for no limit.
+        maximum: the largest accepted value; None for `COUNT_MAX`.
 
     Returns:
         The count as a Python int.
@@ -117,12 +120,15 @@ def require_count(name: str, value: SupportsIndex, minimum: int, maximum: int | 
         raise ValueError(message) from None
     if count < minimum or (maximum is not None and count > maximum):
         raise ValueError(message)
+    if count > COUNT_MAX:
+        message = f"{name} is {value}; accepted: an integer of at most 10^18"
+        raise ValueError(message)
     return count
 
 
 def _real(name: str, value: float) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         message = f"{name} is {value!r}; accepted: a number"
         raise ValueError(message) from None
