@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import opennandlab as onl
+from opennandlab import _core
 from opennandlab.comparison import UnlikeError, compare
 
 WORK = {
@@ -16,6 +17,12 @@ WORK = {
     "total": {"drive_writes": 3},
     "precondition": [{"kind": "sequential_fill"}, {"kind": "workload", "drive_writes": 2}],
 }
+
+
+@pytest.fixture(autouse=True)
+def released(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make results as of a build from a commit, whatever the build under test is from."""
+    monkeypatch.setattr(_core, "dirty", lambda: False)
 
 
 def test_two_policies_may_be_compared(small: Any) -> None:
@@ -65,6 +72,18 @@ def test_other_seeds_and_workloads_are_warned_of(small: Any) -> None:
     warnings = " ".join(compare([one, other])["warnings"])
     assert "different seeds (1 and 2)" in warnings
     assert "different workloads" in warnings
+
+
+def test_a_build_with_changed_sources_is_warned_of(
+    small: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = onl.benchmark(small, WORK)
+    monkeypatch.setattr(_core, "dirty", lambda: True)
+    changed = onl.benchmark(small, WORK)
+    assert ours.digest == changed.digest
+    (warning,) = onl.compare([ours, changed], ["ours", "changed"])["warnings"]
+    assert warning.startswith("changed comes from a build whose sources were changed after commit")
+    assert len(onl.compare([changed, changed])["warnings"]) == 2
 
 
 def test_one_result_is_no_comparison(small: Any) -> None:

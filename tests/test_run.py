@@ -41,7 +41,8 @@ def test_the_result_has_every_section_of_the_contract(small: Any, short: Any) ->
         *("model_version", "tool", "created", "device", "effective", "workload", "state"),
         *("metrics", "series", "checks", "warnings", "digest", "run"),
     }
-    assert set(document["tool"]) >= {"version", "commit", "python", "os", "cpu"}
+    assert set(document["tool"]) >= {"version", "commit", "dirty", "python", "os", "cpu"}
+    assert document["tool"]["dirty"] is _core.dirty()
     assert document["created"].endswith("Z")
     assert set(document["effective"]) >= {
         *("raw_bytes", "logical_bytes", "physical_pages", "logical_pages"),

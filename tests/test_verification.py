@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import opennandlab as onl
+from opennandlab import _core
 from opennandlab.canonical import digest
 from opennandlab.run import Start, prepare_benchmark
 
@@ -55,7 +56,39 @@ def test_a_changed_number_is_named(path: Path, sign: Any) -> None:
     assert not verdict.identical
     assert verdict.difference is not None
     assert verdict.difference.startswith("metrics.gc_cycles: ")
-    assert (verdict.note is not None) == (not sign)
+    assert ("changed after it was written" in (verdict.note or "")) == (not sign)
+
+
+@pytest.mark.parametrize("dirty", [True, False])
+def test_a_build_with_changed_sources_explains_a_difference(
+    path: Path, dirty: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing differs there is nothing to explain, and the digest does not depend on it."""
+    monkeypatch.setattr(_core, "dirty", lambda: False)
+
+    def mark(document: dict[str, Any]) -> None:
+        document["tool"]["dirty"] = dirty
+        document["tool"]["commit"] = "0123456789ab"
+
+    edit(path, mark)
+    assert onl.verify(path).identical
+    assert onl.verify(path).note is None
+    edit(path, lambda document: document["metrics"].update(gc_cycles=0), sign=True)
+    note = onl.verify(path).note
+    expected = (
+        "the sources were changed after the commit of the build that wrote the file (commit "
+        "0123456789ab)"
+    )
+    assert note == (expected if dirty else None)
+    monkeypatch.setattr(_core, "dirty", lambda: True)
+    assert "this build" in (onl.verify(path).note or "")
+
+
+def test_a_file_without_the_mark_is_read(path: Path) -> None:
+    """Files of earlier builds do not say whether their sources were changed."""
+    edit(path, lambda document: document["tool"].pop("dirty"))
+    assert onl.verify(path).identical
+    assert "dirty" not in onl.load(path).document["tool"]
 
 
 def test_a_changed_digest_is_named(path: Path) -> None:

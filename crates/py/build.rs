@@ -1,26 +1,68 @@
-//! Records the commit that the core is built from, for the `tool` section of result files.
+//! Records the commit that the core is built from, and whether its sources were changed since, for
+//! the `tool` section of result files: what another policy measured must not be signed as ours.
 //!
-//! Left out: whether the work tree had changes. A release is built from a commit.
+//! Left out: changes of the Python package, which is packed without compiling anything.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn git(arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git").args(arguments).output().ok()?;
+/// What the core is compiled from, below the top of the work tree.
+const SOURCES: [&str; 10] = [
+    "Cargo.lock",
+    "Cargo.toml",
+    "crates/ecc/Cargo.toml",
+    "crates/ecc/src",
+    "crates/nbd/Cargo.toml",
+    "crates/nbd/src",
+    "crates/py/Cargo.toml",
+    "crates/py/src",
+    "crates/sim/Cargo.toml",
+    "crates/sim/src",
+];
+
+/// Returns what git says about the work tree at `top`.
+fn git(top: &Path, arguments: &[&str]) -> Option<String> {
+    // Without optional locks: a build must not write into the repository.
+    let output = Command::new("git")
+        .args(["--no-optional-locks", "-C"])
+        .arg(top)
+        .args(arguments)
+        .output()
+        .ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| text.trim().to_owned())
 }
 
+/// Returns the top of the work tree, if it is ours: a source archive that was unpacked inside
+/// another repository is of no commit of that one.
+fn work_tree() -> Option<PathBuf> {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().ok()?;
+    let found = git(&top, &["rev-parse", "--show-toplevel"])?;
+    (Path::new(&found).canonicalize().ok()? == top).then_some(top)
+}
+
 fn main() {
-    // A build from a source archive has no history: then the commit is not known.
-    let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".into());
-    println!("cargo:rustc-env=OPENNANDLAB_COMMIT={commit}");
     println!("cargo:rerun-if-changed=build.rs");
+    let top = work_tree();
+    // A build from a source archive has no history: then the commit is not known.
+    let commit = top.as_ref().and_then(|top| git(top, &["rev-parse", "--short=12", "HEAD"]));
+    println!("cargo:rustc-env=OPENNANDLAB_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
+    let changes = top
+        .as_ref()
+        .and_then(|top| git(top, &[&["status", "--porcelain", "--"], &SOURCES[..]].concat()));
+    let is_dirty = changes.is_some_and(|changes| !changes.is_empty());
+    println!("cargo:rustc-env=OPENNANDLAB_DIRTY={is_dirty}");
+    let Some(top) = top else { return };
+    // A change of these compiles the core anew anyway.
+    for path in SOURCES {
+        println!("cargo:rerun-if-changed={}", top.join(path).display());
+    }
     // HEAD names a branch; `logs/HEAD` grows with every commit on it.
     for name in ["HEAD", "logs/HEAD"] {
-        if let Some(path) = git(&["rev-parse", "--git-path", name]) {
-            if Path::new(&path).exists() {
-                println!("cargo:rerun-if-changed={path}");
+        if let Some(path) = git(&top, &["rev-parse", "--git-path", name]) {
+            let path = top.join(path);
+            if path.exists() {
+                println!("cargo:rerun-if-changed={}", path.display());
             }
         }
     }

@@ -125,6 +125,11 @@ def _doubts(
             yield f"{name} is partial: its run was interrupted"
         if not document.checks.passed:
             yield f"{name} failed its self-checks"
+        if document.tool.dirty is True:
+            yield (
+                f"{name} comes from a build whose sources were changed after commit "
+                f"{document.tool.commit}: another build of that commit may give other numbers"
+            )
 
 
 def _deltas(metrics: list[JsonObject]) -> dict[str, Row]:

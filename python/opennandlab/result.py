@@ -343,6 +343,7 @@ def tool() -> Tool:
         name="opennandlab",
         version=_core.version(),
         commit=_core.commit(),
+        dirty=_core.dirty(),
         python=platform.python_version(),
         os=f"{platform.system()} {platform.release()} {platform.machine()}",
         cpu=_cpu(),

@@ -274,6 +274,15 @@ def number(value: object) -> str:
     return f"{value:.{DIGITS}g}"
 
 
+def build(version: str, commit: str, *, dirty: bool) -> str:
+    """Name a build.
+
+    >>> build("0.1.0", "1de751ba4467", dirty=True)
+    '0.1.0 (1de751ba4467, sources changed since)'
+    """
+    return f"{version} ({commit}{', sources changed since' if dirty else ''})"
+
+
 def _waf(value: float | None) -> str:
     """Write a WAF with all its digits: exactly one is a measurement too."""
     return "1.000" if value == 1 else number(value)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from opennandlab.canonical import deterministic_part, digest, first_difference
 from opennandlab.cautions import is_fresh, is_session
-from opennandlab.documents.result import ResultDocument
+from opennandlab.documents.result import ResultDocument, Tool
 from opennandlab.errors import ResultError
 from opennandlab.observation import recorded
-from opennandlab.result import Result, model_version
+from opennandlab.result import Result, model_version, tool
 from opennandlab.run import Run, Start, prepare_benchmark, prepare_replay
 from opennandlab.slices import Watcher
 
@@ -79,7 +79,19 @@ def verify(
         difference = f"digest: {filed.digest} against {rerun.digest}"
     if difference is not None and filed.digest != digest(found):
         note = "the file was changed after it was written: its content does not match its digest"
+    elif difference is not None:
+        note = _changed_sources(content.tool)
     return Verdict(difference is None, difference, filed.digest, rerun.digest, note)
+
+
+def _changed_sources(made_by: Tool) -> str | None:
+    """Tell which of both builds is not that of its commit."""
+    here = tool()
+    builds = (("the build that wrote the file", made_by), ("this build", here))
+    changed = [f"{name} (commit {one.commit})" for name, one in builds if one.dirty is True]
+    if not changed:
+        return None
+    return f"the sources were changed after the commit of {' and of '.join(changed)}"
 
 
 def _run_again(document: ResultDocument, state: str | None, trace: str | Path | None) -> Run:

@@ -35,6 +35,12 @@ fn commit() -> &'static str {
     env!("OPENNANDLAB_COMMIT")
 }
 
+/// Whether the sources of the core were changed after that commit.
+#[pyfunction]
+fn dirty() -> bool {
+    env!("OPENNANDLAB_DIRTY") == "true"
+}
+
 /// The compiled core of opennandlab.
 #[pymodule]
 mod _core {
@@ -60,5 +66,5 @@ mod _core {
     #[pymodule_export]
     use super::trace::Trace;
     #[pymodule_export]
-    use super::{commit, model_version, version};
+    use super::{commit, dirty, model_version, version};
 }

@@ -120,8 +120,10 @@ def root(
     del context
     if version:
         from opennandlab import _core
+        from opennandlab.summary import build
 
-        typer.echo(f"opennandlab {_core.version()} ({_core.commit()})")
+        name = build(_core.version(), _core.commit(), dirty=_core.dirty())
+        typer.echo(f"opennandlab {name}")
         raise typer.Exit
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from msgspec import Meta, structs
+from msgspec import UNSET, Meta, UnsetType, structs
 
 from opennandlab.documents.partial import readable
 from opennandlab.documents.pts_header import Header
@@ -330,7 +330,8 @@ class Tool(Record, frozen=True, kw_only=True):
 
     Args:
         version: Version of the package.
-        commit: Commit it was built from.
+        commit: Commit it was built from; `unknown` outside of its repository.
+        dirty: Whether the sources of the core were changed after that commit.
         python: Version of the Python interpreter.
         os: System and release.
         cpu: Kind of the machine.
@@ -339,6 +340,7 @@ class Tool(Record, frozen=True, kw_only=True):
 
     version: str
     commit: str
+    dirty: bool | UnsetType = UNSET
     python: str
     os: str
     cpu: str

@@ -33,7 +33,8 @@ class Tool(Record, frozen=True, kw_only=True):
     Args:
         name: Always `opennandlab`.
         version: Version of the package.
-        commit: Commit it was built from; ends in `+` for a changed tree, empty when unknown.
+        commit: Commit it was built from; `unknown` outside of its repository.
+        dirty: Whether the sources of the core were changed after that commit.
         python: Version of the Python interpreter.
         os: System, release and machine.
         cpu: Model of the processor and how many this process could use.
@@ -42,6 +43,7 @@ class Tool(Record, frozen=True, kw_only=True):
     name: str
     version: str
     commit: str
+    dirty: bool | UnsetType = UNSET
     python: str
     os: str
     cpu: str

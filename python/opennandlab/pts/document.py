@@ -176,6 +176,7 @@ def tool() -> pts.Tool:
     return pts.Tool(
         version=_core.version(),
         commit=_core.commit(),
+        dirty=_core.dirty(),
         python=platform.python_version(),
         os=f"{platform.system()} {platform.release()}",
         cpu=platform.machine(),

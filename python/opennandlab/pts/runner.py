@@ -185,7 +185,7 @@ def _journal(target: Target, plan: Plan, place: Place, name: str) -> Journal | N
         "capacity_bytes": target.capacity_bytes,
         "sector_bytes": target.sector_bytes,
         "device": facts.get("config_sha256") or facts.get("serial_sha256"),
-        "program": f"{_core.version()} {_core.commit()}",
+        "program": f"{_core.version()} {_core.commit()}{' changed' if _core.dirty() else ''}",
     }
     return Journal(place.folder, name, settings, is_virtual=target.is_virtual)
 

@@ -19,6 +19,7 @@ from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Report, Section, Table, page_of
 from opennandlab.result import Result
 from opennandlab.summary import (
+    build,
     latency_table,
     metric_rows,
     number,
@@ -201,7 +202,5 @@ def _tables(document: ResultDocument) -> Iterator[Section]:
 
 def _foot(document: ResultDocument) -> str:
     tool = document.tool
-    return (
-        f"opennandlab {tool.version or '?'} ({tool.commit or '?'}), "
-        f"{document.created}, digest {document.digest}"
-    )
+    made = build(tool.version or "?", tool.commit or "?", dirty=tool.dirty is True)
+    return f"opennandlab {made}, {document.created}, digest {document.digest}"

@@ -14,6 +14,7 @@ from opennandlab.reports import words
 from opennandlab.reports.model import Badge, Kind
 from opennandlab.reports.pts import steady as steadiness
 from opennandlab.reports.pts.source import Measured, plain
+from opennandlab.summary import build
 
 Facts = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 PROFILES = {"C": "PTS-C (client)", "E": "PTS-E (enterprise)"}
@@ -213,7 +214,7 @@ def tool(measured: Measured) -> str:
     """Return what made a document."""
     found = measured.document.tool
     if found is not None:
-        return f"opennandlab {found.version} ({found.commit})"
+        return f"opennandlab {build(found.version, found.commit, dirty=found.dirty is True)}"
     # A simulated run leaves the tool out of its document, so that its bytes depend on less.
     version = measured.header.target.platform.get("simulator_version")
     return f"opennandlab {version}" if version else "opennandlab"
