@@ -14,7 +14,14 @@ import pytest
 
 from opennandlab import files
 from opennandlab.errors import ConfigError, OutputError
-from opennandlab.files import check_writable, parse_yaml, read_bytes, read_yaml, write_atomically
+from opennandlab.files import (
+    check_writable,
+    parse_yaml,
+    read_bytes,
+    read_yaml,
+    write_atomically,
+    write_into,
+)
 
 CONTENT = b"x" * 200_000
 
@@ -119,6 +126,14 @@ def test_a_protected_folder_is_refused(tmp_path: Path) -> None:
             check_writable(tmp_path / "result.json")
     finally:
         tmp_path.chmod(0o700)
+
+
+def test_files_are_written_into_a_folder_that_is_made(tmp_path: Path) -> None:
+    written = write_into(tmp_path / "a" / "b", [("one", b"1"), ("two", b"2")])
+    assert [(path.name, path.read_bytes()) for path in written] == [("one", b"1"), ("two", b"2")]
+    with pytest.raises(OutputError, match=r"cannot write .*one: "):
+        write_into(written[0], [("three", b"3")])
+    assert written[0].read_bytes() == b"1"
 
 
 def test_checking_leaves_nothing_behind(tmp_path: Path) -> None:

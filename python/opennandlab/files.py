@@ -16,6 +16,7 @@ import os
 import select
 import stat
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -235,6 +236,30 @@ def write_atomically(path: Path, content: bytes) -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         raise WriteError(f"cannot write {path}: {reason}; what was there is untouched") from error
+
+
+def write_into(folder: Path, contents: Iterable[tuple[str, bytes]]) -> list[Path]:
+    """Write files into a folder, which is made where it is missing.
+
+    Args:
+        folder: Where to.
+        contents: Name and content of each file; those before one that cannot be written stay.
+
+    Returns:
+        The files, in the order given.
+
+    Raises:
+        OutputError: when the folder or a file cannot be written, and why.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot write {folder}: {error.strerror or error}") from error
+    written = []
+    for name, content in contents:
+        write_atomically(folder / name, content)
+        written.append(folder / name)
+    return written
 
 
 def _write_and_rename(target: Path, content: bytes) -> None:

@@ -8,10 +8,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from opennandlab.errors import OutputError
-from opennandlab.files import is_there, write_atomically
+from opennandlab.files import is_there, write_atomically, write_into
 from opennandlab.reports import words
 from opennandlab.reports.figure import static
 from opennandlab.reports.model import Report, Table
@@ -93,16 +94,12 @@ def write_figures(report: Report, folder: Path) -> list[Path]:
     Raises:
         OutputError: when one cannot be written, and why.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"cannot write {folder}: {error.strerror or error}") from error
-    written = []
+    return write_into(folder, _figures(report))
+
+
+def _figures(report: Report) -> Iterator[tuple[str, bytes]]:
     for chapter in report.chapters:
         prefix = f"{words.file_name(chapter.id)}-" if len(report.chapters) > 1 else ""
         for item in chapter.items:
             if not isinstance(item, Table):
-                path = folder / f"{prefix}{words.file_name(item.id)}.svg"
-                write_atomically(path, static.svg([item]).encode())
-                written.append(path)
-    return written
+                yield f"{prefix}{words.file_name(item.id)}.svg", static.svg([item]).encode()

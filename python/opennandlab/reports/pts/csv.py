@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from opennandlab.documents import pts
-from opennandlab.errors import OutputError
-from opennandlab.files import write_atomically
+from opennandlab.files import write_into
 from opennandlab.reports import words
 from opennandlab.reports.model import Cell, Report, Table, numbers
 from opennandlab.reports.pts.source import Measured
@@ -42,16 +41,7 @@ def write(report: Report, measured: Sequence[Measured | None], folder: Path) -> 
     Raises:
         OutputError: when one cannot be written, and why.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"cannot write {folder}: {error.strerror or error}") from error
-    written = []
-    for name, text in files(report, measured):
-        path = folder / name
-        write_atomically(path, text.encode())
-        written.append(path)
-    return written
+    return write_into(folder, ((name, text.encode()) for name, text in files(report, measured)))
 
 
 def files(report: Report, measured: Sequence[Measured | None]) -> Iterator[tuple[str, str]]:
