@@ -14,6 +14,7 @@ import json
 import math
 from typing import Any
 
+from opennandlab.documents import pts_header
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import (
     CacheState,
@@ -51,22 +52,22 @@ class FakeTarget(Target):
         self.is_closed = False
         self.asked: list[tuple[Stimulus, Limit, int]] = []
 
-    def facts(self) -> dict[str, Any]:
-        device = {
-            "vendor": "opennandlab",
-            "model": "formulas",
-            "firmware": "1",
-            "serial_sha256": None,
-            "capacity_bytes": self.capacity_bytes,
-            "sector_bytes": self.sector_bytes,
-            "nand_type": "TLC",
-            "interface": "ideal",
-            "config": self.config,
-            "config_sha256": hashlib.sha256(b"formulas").hexdigest(),
-            "over_provisioning_ratio": 0.07,
-        }
+    def facts(self) -> pts_header.Target:
+        device = pts_header.DeviceFacts(
+            vendor="opennandlab",
+            model="formulas",
+            firmware="1",
+            serial_sha256=None,
+            capacity_bytes=self.capacity_bytes,
+            sector_bytes=self.sector_bytes,
+            nand_type="TLC",
+            interface="ideal",
+            config=self.config,
+            config_sha256=hashlib.sha256(b"formulas").hexdigest(),
+            over_provisioning_ratio=0.07,
+        )
         platform = {"simulator_version": "0", "model_version": "fake"}
-        return {"device": device, "platform": platform}
+        return pts_header.Target(kind=self.kind, name=self.name, device=device, platform=platform)
 
     def set_cache(self, *, enabled: bool) -> CacheState:
         return "enabled" if enabled else "disabled"

@@ -93,12 +93,12 @@ def requests_of(path: Path) -> np.ndarray:
 @needs_fio
 def test_a_new_file_says_what_it_is(target):
     facts = target.facts()
-    assert facts["device"]["capacity_bytes"] == target.capacity_bytes == SIZE
+    assert facts.device.capacity_bytes == target.capacity_bytes == SIZE
     assert target.sector_bytes in {512, 4096}
-    assert facts["device"]["serial_sha256"] is None
-    assert facts["platform"]["fio_version"].startswith("fio-3.")
+    assert facts.device.serial_sha256 is None
+    assert facts.platform["fio_version"].startswith("fio-3.")
     for key in ("cpu", "ram_bytes", "os", "kernel", "driver"):
-        assert facts["platform"][key]
+        assert facts.platform[key]
     assert target.set_cache(enabled=False) == "unknown"
     assert not target.is_virtual
     assert target.checkpoint() is None
@@ -456,7 +456,7 @@ def test_an_export_is_measured(served, tmp_path):
     assert target.set_cache(enabled=True) == "unknown"
     zeros = target.write_zeros()
     assert not zeros.is_purge
-    assert target.facts()["device"]["can_trim"]
+    assert target.facts().device.can_trim
     target.close()
 
 

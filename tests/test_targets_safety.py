@@ -475,9 +475,9 @@ def test_a_drive_is_held_measured_and_let_go(drive, probe):
     warm = target.run(Stimulus("random", 100), Limit(ios=20), seed=1)
     assert warm.inside["temperature_c"] == 41.5
     facts = target.facts()
-    assert facts["device"]["capacity_bytes"] == 8 * MIB
-    assert "SN123" not in json.dumps(facts)
-    assert facts["platform"]["driver"].startswith("sd, fio ")
+    assert facts.device.capacity_bytes == 8 * MIB
+    assert "SN123" not in str(facts)
+    assert facts.platform["driver"].startswith("sd, fio ")
     probe.answers["hdparm -W"] = Answer(0, " write-caching =  0 (off)")
     assert target.set_cache(enabled=False) == "disabled"
     target.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import os
 import signal
@@ -11,6 +10,7 @@ import threading
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -247,7 +247,7 @@ def test_data_reaches_a_device_that_compresses() -> None:
     with pytest.raises(TargetError, match="after a purge"):
         target.run(Stimulus(data="random"), Limit(ios=1), seed=1)
     plain = drive()
-    assert plain.facts()["device"]["data"] == "no effect by design"
+    assert plain.facts().device.data == "no effect by design"
     assert plain.run(Stimulus(data="file"), Limit(ios=1), seed=1).ios == 1
 
 
@@ -279,12 +279,13 @@ def test_outstanding_requests_can_be_throttled() -> None:
 def test_facts_depend_on_the_device_alone() -> None:
     facts = SimulatedTarget("tlc_standard").facts()
     assert facts == SimulatedTarget("tlc_standard").facts()
-    device = facts["device"]
-    assert (device["model"], device["nand_type"]) == ("tlc_standard", "TLC")
-    assert device["over_provisioning_ratio"] == 0.07
-    assert len(device["config_sha256"]) == 64
-    assert set(facts["platform"]) == {"simulator_version", "model_version"}
-    json.dumps(facts)
+    device = facts.device
+    assert (device.model, device.nand_type) == ("tlc_standard", "TLC")
+    assert device.over_provisioning_ratio == 0.07
+    assert len(device.config_sha256) == 64
+    assert set(facts.platform) == {"simulator_version", "model_version"}
+    str(facts)
+    assert msgspec.json.encode(facts)
 
 
 def test_what_cannot_be_is_refused_and_changes_nothing() -> None:

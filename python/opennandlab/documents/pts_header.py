@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from opennandlab.documents.record import JsonObject, Number, Record
 
+# What is known of a machine or a simulator: names to values.
+Platform = dict[str, str | Number | None]
+
 
 class DeviceFacts(Record, frozen=True, kw_only=True):
     """What is known of the device under test; what its kind does not have is absent.
@@ -63,7 +66,7 @@ class Target(Record, frozen=True, kw_only=True):
     kind: str
     name: str
     device: DeviceFacts
-    platform: dict[str, str | Number | None]
+    platform: Platform
 
 
 class CellLength(Record, frozen=True, kw_only=True):

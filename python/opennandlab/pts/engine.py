@@ -59,9 +59,7 @@ class Bench:
         self.target = self._first_target = target
         self.plan = plan
         # Asked now: a target that vanishes in the middle cannot be asked any more.
-        self.facts = made(
-            {"kind": target.kind, "name": target.name, **target.facts()}, pts_header.Target
-        )
+        self.facts = target.facts()
         self.record = Record()
         self.progress = Progress(plan.test.name)
         # Steps that the longest possible run takes; set by who knows, for the ETA.

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from opennandlab.documents import pts_header
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.plan import Plan
 from opennandlab.pts.test import Test
@@ -72,14 +73,14 @@ class _Stand(Target):
         self.like = like
         self.total = _Total()
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> pts_header.Target:
         return self.like.facts()
 
     def sibling(self, config: dict[str, Any]) -> Target:
         stand = _Stand(self.like, is_steady=self.is_steady)
         dies = (
             target["nand"]["channels"] * target["nand"]["dies_per_channel"]
-            for target in (config, self.facts()["device"]["config"])
+            for target in (config, self.facts().device.config or config)
         )
         stand.capacity_bytes = int(self.like.capacity_bytes * next(dies) / next(dies))
         stand.total = self.total

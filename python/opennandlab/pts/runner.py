@@ -160,8 +160,8 @@ def reclaim_s(target: Target) -> float:
 
     A page of the block is read and programmed, each for itself, and the block is erased.
     """
-    config = target.facts()["device"].get("config") or {}
-    nand = config.get("nand") if isinstance(config, dict) else None
+    config = target.facts().device.config or {}
+    nand = config.get("nand")
     if not isinstance(nand, dict):
         return 0.0
     timing = nand.get("timing") or {}
@@ -176,7 +176,7 @@ def reclaim_s(target: Target) -> float:
 def _journal(target: Target, plan: Plan, place: Place, name: str) -> Journal | None:
     if place.folder is None:
         return None
-    facts = target.facts()["device"]
+    facts = target.facts().device
     settings = {
         "test": plan.test.name,
         "settings": plan.settings.to_dict(),
@@ -184,7 +184,7 @@ def _journal(target: Target, plan: Plan, place: Place, name: str) -> Journal | N
         "target": target.name,
         "capacity_bytes": target.capacity_bytes,
         "sector_bytes": target.sector_bytes,
-        "device": facts.get("config_sha256") or facts.get("serial_sha256"),
+        "device": facts.config_sha256 or facts.serial_sha256,
         "program": f"{_core.version()} {_core.commit()}{' changed' if _core.dirty() else ''}",
     }
     return Journal(place.folder, name, settings, is_virtual=target.is_virtual)

@@ -28,7 +28,7 @@ BLOCKS = (4 * KIB, 128 * KIB)
 
 def run(bench: Bench) -> Findings:
     """Measure the drive with more and more of its dies."""
-    config = bench.target.facts()["device"]["config"]
+    config = bench.facts.device.config or {}
     steps = die_counts(config["nand"]["channels"], config["nand"]["dies_per_channel"])
     rows: list[DieStep] = []
     attained = True

@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import structs
+
 from opennandlab.documents.pts_results import CrossResults, StimulusGroup
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
@@ -25,6 +27,7 @@ from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import mean
 from opennandlab.pts.test import Findings, Test
 from opennandlab.pts.words import name
+from opennandlab.targets.base import Pattern
 
 KIB = 1024
 SEQUENTIAL_BYTES = 1024 * KIB
@@ -40,20 +43,24 @@ def run(bench: Bench) -> Findings:
     bench.purge()
     groups = bench.plan.time.cross_groups()
     small = int(bench.plan.number("random_kib") * KIB)
-    loads: tuple[dict[str, Any], ...] = (
-        {"pattern": "sequential", "block_bytes": SEQUENTIAL_BYTES},
-        {"pattern": "random", "block_bytes": small},
-        {"pattern": "sequential", "block_bytes": SEQUENTIAL_BYTES},
+    loads: tuple[tuple[Pattern, int], ...] = (
+        ("sequential", SEQUENTIAL_BYTES),
+        ("random", small),
+        ("sequential", SEQUENTIAL_BYTES),
     )
     found: list[list[Cell]] = []
-    for number, ((count, limit), load) in enumerate(zip(groups, loads, strict=True), start=1):
+    for number, ((count, limit), (pattern, block_bytes)) in enumerate(
+        zip(groups, loads, strict=True), start=1
+    ):
         cells: list[Cell] = []
         bench.restart_point()
         label = f"group {number}"
         with bench.phase("group", group=label, cells=count):
             for _ in range(count):
                 start = cells[-1].measurement.end_bytes if cells else 0
-                stimulus = bench.stimulus(**load, start_bytes=start)
+                stimulus = bench.stimulus(
+                    pattern=pattern, block_bytes=block_bytes, start_bytes=start
+                )
                 cells.append(bench.measure(stimulus, limit, label=f"{label}: {name(stimulus)}"))
         found.append(cells)
     reference_count = max(1, round(REFERENCE_SHARE * len(found[0])))
@@ -61,11 +68,7 @@ def run(bench: Bench) -> Findings:
     at = recovery([cell.measurement.mb_s for cell in found[2]], reference or 0.0)
     summaries = [_summary(number, cells) for number, cells in enumerate(found, start=1)]
     return Findings(
-        results=CrossResults(
-            groups=summaries,
-            reference_mb_s=reference,
-            **_recovery(bench, found, at),
-        ),
+        results=_results(bench, found, at, summaries, reference),
         tables=[
             table(
                 identity,
@@ -102,18 +105,32 @@ def recovery(values: Sequence[float], reference: float) -> int | None:
     return None
 
 
-def _recovery(bench: Bench, found: list[list[Cell]], at: int | None) -> dict[str, Any]:
+def _results(
+    bench: Bench,
+    found: list[list[Cell]],
+    at: int | None,
+    groups: list[StimulusGroup],
+    reference: float | None,
+) -> CrossResults:
+    results = CrossResults(
+        groups=groups,
+        reference_mb_s=reference,
+        recovery_sample=None,
+        recovery_s=None,
+        recovery_drive_fills=None,
+    )
     if at is None:
-        return {"recovery_sample": None, "recovery_s": None, "recovery_drive_fills": None}
+        return results
     before = found[1][-1]
     first = found[2][at]
     # At the start of the sample: with the first one there was nothing to recover from.
     written = first.written_bytes - first.measurement.written_bytes - before.written_bytes
-    return {
-        "recovery_sample": at + 1,
-        "recovery_s": first.start_s - before.end_s,
-        "recovery_drive_fills": written / bench.plan.time.capacity_bytes,
-    }
+    return structs.replace(
+        results,
+        recovery_sample=at + 1,
+        recovery_s=first.start_s - before.end_s,
+        recovery_drive_fills=written / bench.plan.time.capacity_bytes,
+    )
 
 
 def _summary(number: int, cells: list[Cell]) -> StimulusGroup:

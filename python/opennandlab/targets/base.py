@@ -10,8 +10,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
+from opennandlab.documents import pts_header
 from opennandlab.errors import OpenNandLabError
 from opennandlab.stats.histogram import Histogram
 
@@ -244,8 +245,8 @@ class Target(ABC):
     deviations: Sequence[str] = ()
 
     @abstractmethod
-    def facts(self) -> dict[str, Any]:
-        """Return what a report says of the target: `{device: {...}, platform: {...}}`."""
+    def facts(self) -> pts_header.Target:
+        """Return what a report says of the target."""
 
     @abstractmethod
     def set_cache(self, *, enabled: bool) -> CacheState:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from opennandlab.documents import pts_header
 from opennandlab.targets import cache
 from opennandlab.targets.base import CacheState, Purge, TargetError
 from opennandlab.targets.block import read_block, temperature_c
@@ -70,26 +71,28 @@ class DeviceTarget(FioTarget):
             raise
         self.engine = self._checked.engine
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> pts_header.Target:
         """Return what is known of the drive, its serial number as a hash, and of the machine."""
         block = self.block
-        return {
-            "device": {
-                "vendor": block.vendor,
-                "model": block.model,
-                "firmware": block.firmware,
-                "serial_sha256": block.serial_sha256,
-                "capacity_bytes": block.size_bytes,
-                "sector_bytes": block.sector_bytes,
-                "nand_type": None,
-                "interface": block.transport,
-            },
-            "platform": {
+        return pts_header.Target(
+            kind=self.kind,
+            name=self.name,
+            device=pts_header.DeviceFacts(
+                vendor=block.vendor,
+                model=block.model,
+                firmware=block.firmware,
+                serial_sha256=block.serial_sha256,
+                capacity_bytes=block.size_bytes,
+                sector_bytes=block.sector_bytes,
+                nand_type=None,
+                interface=block.transport,
+            ),
+            platform={
                 **self.platform(),
                 "driver": f"{block.driver or 'unknown'}, fio {self.engine}",
                 "scheduler": block.scheduler,
             },
-        }
+        )
 
     def set_cache(self, *, enabled: bool) -> CacheState:
         """Set the drive's volatile write cache and read it back; see `cache`."""

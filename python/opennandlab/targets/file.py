@@ -19,8 +19,9 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from opennandlab.documents import pts_header
 from opennandlab.targets.base import CacheState, Purge, TargetError
 from opennandlab.targets.consent import NONE, Consent
 from opennandlab.targets.fio.job import Place
@@ -87,27 +88,29 @@ class FileTarget(FioTarget):
                 f"the file lies in memory ({self.file_system}): no drive is measured"
             )
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> pts_header.Target:
         """Return path, size, file system and what is known of the machine."""
-        return {
-            "device": {
-                "vendor": None,
-                "model": f"file on {self.file_system}",
-                "path": str(self.path),
-                "file_system": self.file_system,
-                "firmware": None,
-                "serial_sha256": None,
-                "capacity_bytes": self.capacity_bytes,
-                "sector_bytes": self.sector_bytes,
-                "nand_type": None,
-                "interface": None,
-            },
-            "platform": {
+        return pts_header.Target(
+            kind=self.kind,
+            name=self.name,
+            device=pts_header.DeviceFacts(
+                vendor=None,
+                model=f"file on {self.file_system}",
+                path=str(self.path),
+                file_system=self.file_system,
+                firmware=None,
+                serial_sha256=None,
+                capacity_bytes=self.capacity_bytes,
+                sector_bytes=self.sector_bytes,
+                nand_type=None,
+                interface=None,
+            ),
+            platform={
                 **self.platform(),
                 "driver": f"fio {self.engine}",
                 "scheduler": scheduler_of(self.path.stat().st_dev),
             },
-        }
+        )
 
     def set_cache(self, *, enabled: bool) -> CacheState:
         """Change nothing: the cache belongs to the device below."""

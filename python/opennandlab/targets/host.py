@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import platform
 from pathlib import Path
-from typing import Any
+
+from opennandlab.documents import pts_header
 
 
-def platform_facts() -> dict[str, Any]:
+def platform_facts() -> pts_header.Platform:
     """Return `{cpu, ram_bytes, os, kernel}`; None for what this system does not say."""
     return {
         "cpu": _cpu(),

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from opennandlab.documents import pts_header
 from opennandlab.targets.base import CacheState, Purge, TargetError
 from opennandlab.targets.consent import NONE, Consent
 from opennandlab.targets.fio.job import Place, trim_text
@@ -62,22 +63,24 @@ class NbdTarget(FioTarget):
             self.close()
             raise
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> pts_header.Target:
         """Return what the server says, and what is known of the machine."""
-        return {
-            "device": {
-                "vendor": None,
-                "model": f"NBD export {self.address.export!r}",
-                "firmware": None,
-                "serial_sha256": None,
-                "capacity_bytes": self.capacity_bytes,
-                "sector_bytes": self.sector_bytes,
-                "nand_type": None,
-                "interface": "nbd",
-                "can_trim": self.export.can_trim,
-            },
-            "platform": {**self.platform(), "driver": "fio nbd", "scheduler": None},
-        }
+        return pts_header.Target(
+            kind=self.kind,
+            name=self.name,
+            device=pts_header.DeviceFacts(
+                vendor=None,
+                model=f"NBD export {self.address.export!r}",
+                firmware=None,
+                serial_sha256=None,
+                capacity_bytes=self.capacity_bytes,
+                sector_bytes=self.sector_bytes,
+                nand_type=None,
+                interface="nbd",
+                can_trim=self.export.can_trim,
+            ),
+            platform={**self.platform(), "driver": "fio nbd", "scheduler": None},
+        )
 
     def set_cache(self, *, enabled: bool) -> CacheState:
         """Change nothing: the protocol has no setting for it."""

@@ -20,6 +20,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from opennandlab.documents import pts_header
 from opennandlab.errors import ConfigError
 from opennandlab.targets.base import (
     CacheState,
@@ -221,11 +222,19 @@ class Sketch(Target):
         self.capacity_bytes = capacity_bytes
         self.sector_bytes = sector_bytes
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> pts_header.Target:
         """Return its size; nothing else is known of it."""
-        unknown = ("vendor", "model", "firmware", "serial_sha256", "nand_type", "interface")
-        sizes = {"capacity_bytes": self.capacity_bytes, "sector_bytes": self.sector_bytes}
-        return {"device": {**dict.fromkeys(unknown), **sizes}, "platform": {}}
+        device = pts_header.DeviceFacts(
+            vendor=None,
+            model=None,
+            firmware=None,
+            serial_sha256=None,
+            capacity_bytes=self.capacity_bytes,
+            sector_bytes=self.sector_bytes,
+            nand_type=None,
+            interface=None,
+        )
+        return pts_header.Target(kind=self.kind, name=self.name, device=device, platform={})
 
     def set_cache(self, *, enabled: bool) -> CacheState:
         """Refuse."""

@@ -44,6 +44,7 @@ import numpy.typing as npt
 from opennandlab import _core
 from opennandlab._core import Device
 from opennandlab.config import DeviceConfig, Source, load_device
+from opennandlab.documents import pts_header
 from opennandlab.errors import ConfigError, ImageError
 from opennandlab.memory import check_memory
 from opennandlab.run import SEED
@@ -122,32 +123,34 @@ class SimulatedTarget(Target):
             raise TargetError(f"{self.name}: it was closed")
         return self._open
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> pts_header.Target:
         """Return what a report says of the drive; nothing in it depends on this machine."""
         config = self._declared.to_dict()
         effective = self._declared.effective
-        return {
-            "device": {
-                "vendor": "opennandlab",
-                "model": self._declared.name,
-                "firmware": _core.version(),
-                "serial_sha256": None,
-                "capacity_bytes": self.capacity_bytes,
-                "sector_bytes": self.sector_bytes,
-                "nand_type": config["nand"]["cell_type"],
-                "interface": _kind_of(config["host"]["link"]),
-                "config": config,
-                "config_sha256": hashlib.sha256(self._declared.json.encode()).hexdigest(),
-                "over_provisioning_ratio": float(config["ftl"]["over_provisioning_pct"]),
-                "physical_bytes": int(effective["raw_bytes"]),
-                "page_bytes": int(config["nand"]["page_size_bytes"]),
-                "data": "device model" if self._data else "no effect by design",
-            },
-            "platform": {
+        return pts_header.Target(
+            kind=self.kind,
+            name=self.name,
+            device=pts_header.DeviceFacts(
+                vendor="opennandlab",
+                model=self._declared.name,
+                firmware=_core.version(),
+                serial_sha256=None,
+                capacity_bytes=self.capacity_bytes,
+                sector_bytes=self.sector_bytes,
+                nand_type=config["nand"]["cell_type"],
+                interface=_kind_of(config["host"]["link"]),
+                config=config,
+                config_sha256=hashlib.sha256(self._declared.json.encode()).hexdigest(),
+                over_provisioning_ratio=float(config["ftl"]["over_provisioning_pct"]),
+                physical_bytes=int(effective["raw_bytes"]),
+                page_bytes=int(config["nand"]["page_size_bytes"]),
+                data="device model" if self._data else "no effect by design",
+            ),
+            platform={
                 "simulator_version": _core.version(),
                 "model_version": _core.model_version(),
             },
-        }
+        )
 
     def set_cache(self, *, enabled: bool) -> CacheState:
         """Switch the write buffer off (WCD) or to what the device declares (WCE).

@@ -19,8 +19,9 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from opennandlab.documents import pts_header
 from opennandlab.errors import WriteError
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import (
@@ -167,7 +168,7 @@ class FioTarget(Target):
         if self._is_own_folder and not self._failed:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def platform(self) -> dict[str, Any]:
+    def platform(self) -> pts_header.Platform:
         """Return what a report says of the machine."""
         return {**platform_facts(), "fio_version": self.fio.version}
 
