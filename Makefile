@@ -30,7 +30,7 @@ test-long: .venv/installed .venv/dev system ## the tests that take minutes and r
 system: ## install fio, an NBD server and a browser for the tests that need them
 	python3 tools/system.py
 
-check: rust-lint python-lint test ## what CI runs: formats, lints, types, tidy, tests
+check: rust-lint python-lint test test-long ## what CI runs: formats, lints, types, tidy, all tests
 
 rust-lint: ## format and lints of the Rust code
 	cargo fmt --all --check
