@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from opennandlab.result import Interrupted, Result
     from opennandlab.run import Simulation, benchmark, replay
     from opennandlab.slices import Progress
+    from opennandlab.threads import set_threads
     from opennandlab.verification import verify
 
 # Public name -> the module that has it. One row makes a name public.
@@ -69,6 +70,7 @@ _HOMES = {
     "load_workload": "config",
     "presets": "config",
     "replay": "run",
+    "set_threads": "threads",
     "verify": "verification",
     "version": "_core",
 }
@@ -103,6 +105,7 @@ __all__ = [
     "pts",
     "reliability",
     "replay",
+    "set_threads",
     "theory",
     "verify",
     "version",

@@ -3,6 +3,8 @@
 //! Data crosses in bulk: handles and JSON text in, JSON text and bytes out. Python never holds a
 //! pointer into a drive.
 
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use opennandlab_sim::config;
@@ -16,6 +18,15 @@ use crate::config::{Device, Replay, Steps, Workload};
 use crate::doorway::{doorway, Failure};
 use crate::trace::Trace;
 
+/// Threads that untimed writes of a drive take; 0: as many as this process has cores.
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+/// Decides how many threads drives made from now on take at most; 0: as many as there are cores.
+#[pyfunction]
+pub(crate) fn set_threads(count: usize) {
+    THREADS.store(count, Ordering::Relaxed);
+}
+
 /// A drive and the job that runs on it.
 #[pyclass(frozen)]
 pub(crate) struct Drive {
@@ -23,7 +34,12 @@ pub(crate) struct Drive {
 }
 
 impl Drive {
-    fn of(simulation: Simulation) -> Self {
+    fn of(mut simulation: Simulation) -> Self {
+        let threads = match THREADS.load(Ordering::Relaxed) {
+            0 => std::thread::available_parallelism().map_or(1, NonZero::get),
+            count => count,
+        };
+        simulation.set_threads(threads);
         Self { simulation: Mutex::new(simulation) }
     }
 

@@ -49,7 +49,7 @@ mod _core {
         device_schema, replay_schema, workload_schema, Device, Replay, Steps, Workload,
     };
     #[pymodule_export]
-    use super::drive::Drive;
+    use super::drive::{set_threads, Drive};
     #[pymodule_export]
     use super::ecc::bch::{ecc_bch_paths, EccBch};
     #[pymodule_export]

@@ -63,16 +63,27 @@ fn untimed_uniform(bencher: Bencher, pages: u64) {
         .bench_local(|| run(&mut drive, &random_writes(writes)));
 }
 
-/// The same on the dies of the 32 GiB preset.
-#[divan::bench(sample_count = 5, sample_size = 1)]
-fn untimed_uniform_16_dies(bencher: Bencher) {
+/// The same on the dies of the 32 GiB preset, on so many threads.
+#[divan::bench(args = [1, 2], sample_count = 5, sample_size = 1)]
+fn untimed_uniform_16_dies(bencher: Bencher, threads: usize) {
     let mut drive = simulation(&device(8 << 20, 8, 2));
+    drive.set_threads(threads);
     run(&mut drive, &fill());
     run(&mut drive, &random_writes(12 << 20));
     let writes: u64 = 8_000_000;
     bencher
         .counter(ItemsCount::new(writes))
         .bench_local(|| run(&mut drive, &random_writes(writes)));
+}
+
+/// Pages per second of a sequential fill of a drive of 16 dies that is full, on so many threads.
+#[divan::bench(args = [1, 2], sample_count = 5, sample_size = 1)]
+fn untimed_fill_16_dies(bencher: Bencher, threads: usize) {
+    let mut drive = simulation(&device(16 << 20, 8, 2));
+    drive.set_threads(threads);
+    run(&mut drive, &fill());
+    let pages = drive.space().logical_bytes / 4096;
+    bencher.counter(ItemsCount::new(pages)).bench_local(|| run(&mut drive, &fill()));
 }
 
 /// Commands per second of 70 % reads and 30 % writes, uniform 4 KiB, greedy.
@@ -235,9 +246,11 @@ fn full_in_gc(bencher: Bencher) {
 #[divan::bench(args = ["dynamic", "steps"], sample_count = 5, sample_size = 1)]
 fn full_in_gc_with(bencher: Bencher, option: &str) {
     let mut shape = full(8 << 20);
-    match option {
-        "dynamic" => shape["ftl"]["allocation"] = json!("dynamic"),
-        _ => shape["ftl"]["collection"] = json!({"kind": "steps"}),
+    if option == "dynamic" {
+        shape["ftl"]["allocation"] = json!("dynamic");
+    } else {
+        shape["ftl"]["collection"] = json!({"kind": "steps"});
+        shape["ftl"]["write_frontiers"] = json!({"kind": "host_gc"});
     }
     let mut drive = simulation(&shape);
     run(&mut drive, &fill());

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::units::Ns;
+use crate::units::{Ns, SECTOR_BYTES};
 
 /// What a host command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -77,6 +77,11 @@ impl HostCommand {
     /// A command of a single host in a closed loop.
     pub fn new(op: HostOp, sector: u64, sector_count: u32) -> Self {
         Self { arrival: Ns(0), sector, sector_count, op, tenant: 0, is_fua: false }
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.sector_count) * SECTOR_BYTES
     }
 
     /// How many of its sectors lie in a page of so many sectors.

@@ -115,9 +115,22 @@ app = typer.Typer(
 def root(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+    threads: int | None = typer.Option(
+        None,
+        "--threads",
+        metavar="N",
+        min=1,
+        max=1024,
+        help="Threads of a simulated drive's untimed writes, such as preconditioning; no result "
+        "depends on it. Default: the cores of this process.",
+    ),
 ) -> None:
     """Answer what concerns the program as a whole."""
     del context
+    if threads is not None:
+        from opennandlab.threads import set_threads
+
+        set_threads(threads)
     if version:
         from opennandlab import _core
         from opennandlab.summary import build

@@ -44,10 +44,10 @@ pub(super) fn save(drive: &Drive) -> Vec<u8> {
     let state = State {
         config: drive.config.to_json().to_string(),
         seed: drive.seed,
-        erase_counts: drive.media.erase_counts.clone(),
-        bad: drive.media.bad.clone(),
-        modes: drive.media.modes.clone(),
-        copyback_depths: drive.media.copyback_depths.clone(),
+        erase_counts: drive.media.erase_counts.to_vec(),
+        bad: drive.media.bad.to_vec(),
+        modes: drive.media.modes.to_vec(),
+        copyback_depths: drive.media.copyback_depths.to_vec(),
         ftl: drive.ftl.snapshot(),
         begun_in_vain: drive.ftl.begun_in_vain(),
         memory: drive.save_memory(),
@@ -79,10 +79,10 @@ fn assemble(state: State, oob: &[u8]) -> Result<Drive, String> {
     for (lpn, bytes) in media.oob.iter_mut().zip(oob.chunks_exact(4)) {
         *lpn = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
     }
-    media.erase_counts = state.erase_counts;
-    media.bad = state.bad;
-    media.modes = state.modes;
-    media.copyback_depths = state.copyback_depths;
+    media.erase_counts = state.erase_counts.into();
+    media.bad = state.bad.into();
+    media.modes = state.modes.into();
+    media.copyback_depths = state.copyback_depths.into();
     let mut ftl = Ftl::restore(&config.ftl, &setup, &media, &state.ftl)?;
     ftl.set_begun_in_vain(&state.begun_in_vain);
     let mut drive = Drive::assemble(config, media, ftl, state.seed);

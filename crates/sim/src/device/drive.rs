@@ -108,6 +108,8 @@ pub struct Drive {
     pub(crate) host: HostCounters,
     /// A write failed because a pool is worn out.
     pub(crate) is_worn_out: bool,
+    /// Threads that untimed writes may take.
+    pub(crate) threads: usize,
     /// The throttles as the last cell left them; `None` before the first.
     pub(crate) throttle: Option<Throttle>,
 }
@@ -131,6 +133,7 @@ impl Drive {
             clean: CleanCaches::of(&config.host),
             host: HostCounters::default(),
             is_worn_out: false,
+            threads: 1,
             throttle: None,
             seed,
             config,
@@ -218,7 +221,7 @@ impl Drive {
         self.ftl.prefetch_page(self.first_page(coming));
     }
 
-    fn first_page(&self, command: &HostCommand) -> Lpn {
+    pub(crate) fn first_page(&self, command: &HostCommand) -> Lpn {
         let shift = (self.geometry.page_bytes / SECTOR_BYTES).trailing_zeros();
         Lpn((command.sector >> shift) as u32)
     }
@@ -424,12 +427,17 @@ impl Front<'_> {
         let written = self.ftl.counters().programs[Source::Host as usize];
         let outcome = self.ftl.write_run(sink, first, page_count);
         let written = self.ftl.counters().programs[Source::Host as usize] - written;
-        self.host.commands[1] += commands.len() as u64;
-        self.host.sectors[1] += written << self.page_shift;
-        self.host.page_writes += u64::from(page_count);
-        self.host.rejected_pages += u64::from(page_count) - written;
-        self.host.refused_page_writes += u64::from(page_count) - written;
+        self.count_run(commands.len() as u64, u64::from(page_count), written);
         outcome
+    }
+
+    /// Counts commands that were carried out as a run, of whose pages so many were written.
+    pub(crate) fn count_run(&mut self, commands: u64, pages: u64, written: u64) {
+        self.host.commands[1] += commands;
+        self.host.sectors[1] += written << self.page_shift;
+        self.host.page_writes += pages;
+        self.host.rejected_pages += pages - written;
+        self.host.refused_page_writes += pages - written;
     }
 
     #[inline]

@@ -13,6 +13,8 @@ pub(crate) struct Feed {
     /// Commands drawn ahead, and the first that was not used yet.
     pub(crate) batch: Vec<HostCommand>,
     pub(crate) batch_next: usize,
+    /// Pages of writes that were drawn without their commands; kept for its memory.
+    pub(crate) lpns: Vec<u32>,
     /// The command of an open loop whose arrival is scheduled.
     pub(crate) arriving: Option<HostCommand>,
     /// Nothing further comes.
@@ -27,6 +29,7 @@ impl Feed {
             load,
             batch: Vec::with_capacity(CHUNK),
             batch_next: 0,
+            lpns: Vec::new(),
             arriving: None,
             is_exhausted: false,
             outstanding: 0,

@@ -86,11 +86,11 @@ struct Body {
 pub(super) fn save(drive: &Drive) -> Vec<u8> {
     let body = Body {
         config: drive.config.to_json().to_string(),
-        oob: drive.media.oob.clone(),
-        erase_counts: drive.media.erase_counts.clone(),
-        bad: drive.media.bad.clone(),
-        modes: drive.media.modes.clone(),
-        copyback_depths: drive.media.copyback_depths.clone(),
+        oob: drive.media.oob.to_vec(),
+        erase_counts: drive.media.erase_counts.to_vec(),
+        bad: drive.media.bad.to_vec(),
+        modes: drive.media.modes.to_vec(),
+        copyback_depths: drive.media.copyback_depths.to_vec(),
         ftl: drive.ftl.snapshot(),
     };
     seal(&MAGIC, &body, std::iter::empty())
@@ -175,10 +175,10 @@ fn assemble(body: Body, seed: u64) -> Result<Drive, String> {
         return Err("the media tables are of another geometry".into());
     }
     media.oob.copy_from_slice(&body.oob);
-    media.erase_counts = body.erase_counts;
-    media.bad = body.bad;
-    media.modes = body.modes;
-    media.copyback_depths = body.copyback_depths;
+    media.erase_counts = body.erase_counts.into();
+    media.bad = body.bad.into();
+    media.modes = body.modes.into();
+    media.copyback_depths = body.copyback_depths.into();
     let ftl = Ftl::restore(&config.ftl, &setup, &media, &body.ftl)?;
     Ok(Drive::assemble(config, media, ftl, seed))
 }

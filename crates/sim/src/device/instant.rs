@@ -9,21 +9,55 @@ use super::drive::{CommandSink, Drive};
 use crate::ftl::{FlashSink, MoveRun, MoveWay, NoRoom};
 use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
-use crate::reads::ReadErrors;
-use crate::units::{BlockId, DieId, Lpn, Ppn};
+use crate::reads::{BlockRead, PageTypes, ReadErrors};
+use crate::units::{BlockId, DieId, Lpn, Ppn, SECTOR_BYTES};
 
 /// Commands ahead at which the L2P entry is prefetched.
 const ENTRY_AHEAD: usize = 48;
 /// Commands ahead at which the page that the entry names is prefetched.
 const PAGE_AHEAD: usize = 24;
 
-/// See the module.
-pub(crate) struct Instant<'a> {
-    media: &'a mut Media,
-    errors: &'a mut ReadErrors,
+/// Pages of a list that stay in the first caches of the machine.
+const LIST_PAGES: u64 = 4096;
+
+/// Pages of a list that goes to the dies apart: some milliseconds of work.
+const CREW_PAGES: u64 = 1 << 16;
+
+/// Who counts the reads of an untimed executor.
+pub(crate) trait Reader {
+    /// The types of pages that are told apart.
+    fn page_types(&self) -> &PageTypes;
+    /// A page is read.
+    fn page(&mut self, media: &Media, ppn: Ppn, source: Source);
+    /// Pages of a block are read.
+    fn block(&mut self, read: BlockRead);
 }
 
-impl FlashSink for Instant<'_> {
+/// At once, with their errors.
+impl Reader for &mut ReadErrors {
+    #[inline]
+    fn page_types(&self) -> &PageTypes {
+        ReadErrors::page_types(self)
+    }
+
+    #[inline]
+    fn page(&mut self, media: &Media, ppn: Ppn, source: Source) {
+        self.note_page(media, ppn, source);
+    }
+
+    #[inline]
+    fn block(&mut self, read: BlockRead) {
+        self.record_block(&read);
+    }
+}
+
+/// See the module.
+pub(crate) struct Instant<'a, R> {
+    pub(crate) media: &'a mut Media,
+    pub(crate) reader: R,
+}
+
+impl<R: Reader> FlashSink for Instant<'_, R> {
     #[inline]
     fn media(&self) -> &Media {
         self.media
@@ -31,25 +65,32 @@ impl FlashSink for Instant<'_> {
 
     #[inline]
     fn read(&mut self, ppn: Ppn, source: Source) {
-        self.errors.note_page(self.media, ppn, source);
+        self.reader.page(self.media, ppn, source);
     }
 
     #[inline]
     fn read_live(&mut self, block: BlockId, page_count: u32, source: Source) {
-        self.errors.record_in(self.media, block, page_count, source);
+        let read = self.reader.page_types().live(self.media, block, page_count, source);
+        self.reader.block(read);
     }
 
     fn tells_pages(&self) -> bool {
-        self.errors.tells_pages()
+        self.reader.page_types().tells_pages()
     }
 
     fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source) {
-        self.errors.record_pages(self.media, block, page_indices, source);
+        let read = self.reader.page_types().pages(self.media, block, page_indices, source);
+        self.reader.block(read);
     }
 
     #[inline]
     fn program(&mut self, ppn: Ppn, lpn: Lpn, _source: Source) {
         self.media.program(ppn, lpn);
+    }
+
+    #[inline]
+    fn program_pages(&mut self, first: Ppn, lpns: &[u32]) {
+        self.media.program_run(first, lpns);
     }
 
     #[inline]
@@ -79,7 +120,7 @@ impl FlashSink for Instant<'_> {
     }
 }
 
-impl CommandSink for Instant<'_> {
+impl<R: Reader> CommandSink for Instant<'_, R> {
     #[inline]
     fn flush_next(&mut self) {}
 
@@ -95,6 +136,75 @@ impl CommandSink for Instant<'_> {
 }
 
 impl Drive {
+    /// Sectors of a page, where writes of whole pages may come as a list of pages: in a drive
+    /// without caches whose pages take turns on the dies.
+    pub(crate) fn list_page_sectors(&self) -> Option<u32> {
+        let is_plain = self.buffer.is_none() && self.clean.is_none();
+        (is_plain && self.ftl.takes_turns())
+            .then_some((self.geometry.page_bytes / SECTOR_BYTES) as u32)
+    }
+
+    /// Pages that a list is to have at most.
+    pub(crate) fn list_pages_max(&self) -> u64 {
+        if self.is_for_crew(CREW_PAGES) {
+            CREW_PAGES
+        } else {
+            LIST_PAGES
+        }
+    }
+
+    /// Writes whole pages in order, without time; returns how many were written, and why not all.
+    pub(crate) fn write_pages(&mut self, lpns: &[u32]) -> (usize, Result<(), NoRoom>) {
+        let is_for_crew = self.is_for_crew(lpns.len() as u64);
+        let together = is_for_crew.then(|| self.write_list_together(lpns));
+        let (mut front, media, errors) = self.split();
+        let (done, outcome) = match together {
+            Some(outcome) => (lpns.len() - usize::from(outcome.is_err()), outcome),
+            None => front.ftl.write_list(&mut Instant { media, reader: errors }, lpns),
+        };
+        front.count_singles(HostOp::Write, done as u64);
+        if outcome.is_err() {
+            front.count_refused_single();
+        }
+        (done, outcome)
+    }
+
+    /// The pages of commands that write whole pages, each behind the last, in a drive that takes
+    /// lists of pages; `None` of others.
+    pub(crate) fn run_of(&self, commands: &[HostCommand]) -> Option<u64> {
+        let mask = u64::from(self.list_page_sectors()?) - 1;
+        let mut next = commands.first()?.sector;
+        let first = next;
+        for command in commands {
+            let fits = command.op == HostOp::Write
+                && command.sector == next
+                && (command.sector | u64::from(command.sector_count)) & mask == 0
+                && !command.is_fua;
+            if !fits {
+                return None;
+            }
+            next += u64::from(command.sector_count);
+        }
+        Some((next - first) / (mask + 1))
+    }
+
+    /// Carries out writes that [`Drive::run_of`] found to be a run.
+    ///
+    /// # Errors
+    /// [`NoRoom::WornOut`] when a die found no room.
+    pub(crate) fn write_run(&mut self, commands: &[HostCommand]) -> Result<(), NoRoom> {
+        let Some(pages) = self.run_of(commands) else { return Ok(()) };
+        if !self.is_for_crew(pages) {
+            let (mut front, media, errors) = self.split();
+            return front.apply_run(&mut Instant { media, reader: errors }, commands, pages as u32);
+        }
+        let before = self.ftl.counters().programs[Source::Host as usize];
+        let outcome = self.write_run_together(self.first_page(&commands[0]), pages as u32);
+        let written = self.ftl.counters().programs[Source::Host as usize] - before;
+        self.split().0.count_run(commands.len() as u64, pages, written);
+        outcome
+    }
+
     /// Carries out commands in order, without time; `retarget` redraws trims that hit nothing.
     ///
     /// # Errors
@@ -105,7 +215,7 @@ impl Drive {
         mut retarget: impl FnMut(&mut HostCommand),
     ) -> Result<(), NoRoom> {
         let (mut front, media, errors) = self.split();
-        let mut sink = Instant { media, errors };
+        let mut sink = Instant { media, reader: errors };
         let mut singles = Singles::default();
         let mut index = 0;
         let mut outcome = Ok(());

@@ -115,6 +115,39 @@ impl Meter {
         count
     }
 
+    /// How many writes of so many bytes each may come before somebody looks at what they did: whole
+    /// chunks of this many, or what is left of the limit.
+    pub(super) fn quiet_writes(&self, drive: &Drive, bytes: u64, chunk: u64) -> u64 {
+        let Self::Stage(stage) = self else { return chunk };
+        let left = match stage.limit {
+            Limit::Ios(ios) => ios - stage.issued,
+            Limit::Bytes(total) => (total - stage.issued_bytes).div_ceil(bytes),
+            Limit::WrittenBytes(total) => (total - stage.written_bytes).div_ceil(bytes),
+            Limit::Time(_) | Limit::Exhausted => u64::MAX,
+        };
+        let mut due = stage.next_sample(bytes).unwrap_or(u64::MAX);
+        if let Some(watch) = &stage.watch {
+            due = due.min(watch.bytes_left(drive.written_bytes()).div_ceil(bytes));
+        }
+        due.clamp(1, 1 << 40).next_multiple_of(chunk).min(left)
+    }
+
+    /// Whether nobody looks at the drive yet, with so many bytes issued and not written.
+    pub(super) fn is_quiet(&self, drive: &Drive, bytes: u64) -> bool {
+        let Self::Stage(stage) = self else { return true };
+        stage.next_sample(1) != Some(0)
+            && stage.watch.as_ref().is_none_or(|it| it.bytes_left(drive.written_bytes()) > bytes)
+    }
+
+    /// Writes of so many bytes each are issued.
+    pub(super) fn issued_writes(&mut self, count: u64, bytes: u64) {
+        if let Self::Stage(stage) = self {
+            stage.issued += count;
+            stage.issued_bytes += count * bytes;
+            stage.written_bytes += count * bytes;
+        }
+    }
+
     /// A command completed.
     #[inline]
     pub(super) fn completed(&mut self, now: Ns, done: &Completion) {
@@ -236,6 +269,15 @@ impl StageMeter {
             sampling.series.sample(drive, timed);
         }
         Some(sampling.series)
+    }
+
+    /// Writes of so many bytes each before the next sample is due.
+    fn next_sample(&self, bytes: u64) -> Option<u64> {
+        let (done, total) = self.extent(Ns(0));
+        let sampling = self.sampling.as_ref().filter(|it| total > 0 && it.taken < it.count)?;
+        let point = u128::from(sampling.taken + 1) * u128::from(total);
+        let left = (point.div_ceil(u128::from(sampling.count)) as u64).saturating_sub(done);
+        Some(if matches!(self.limit, Limit::Ios(_)) { left } else { left.div_ceil(bytes) })
     }
 
     #[inline]

@@ -9,6 +9,7 @@ mod checkpoint;
 mod codewords;
 mod collector;
 mod config;
+mod crew;
 mod drive;
 mod feed;
 mod image;

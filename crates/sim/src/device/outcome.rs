@@ -189,7 +189,7 @@ impl Measured<'_> {
         let margin = any.then(|| figures.margin(self.drive.errors.fates(), limit)).flatten();
         section.insert("ecc_margin".into(), json!(margin));
         section.insert("recovery".into(), self.recovery());
-        if self.drive.errors.tells_pages() || self.drive.config.nand.stress.is_some() {
+        if self.drive.errors.page_types().tells_pages() || self.drive.config.nand.stress.is_some() {
             let errors = &self.drive.errors;
             let mut raw_errors = figures.raw_errors(errors.fates().page_types());
             if let Some(reads) = errors.reads_per_page_max() {

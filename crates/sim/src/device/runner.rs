@@ -10,15 +10,18 @@
 //! moves in whole chunks of commands, timed work event by event, and meters look at commands only.
 
 use super::drive::Drive;
-use super::feed::Feed;
+use super::feed::{Feed, CHUNK};
 use super::meter::Meter;
 use super::timed::{Step, TimedStage};
 use crate::op::{HostCommand, HostOp};
-use crate::units::Ns;
+use crate::units::{Ns, SECTOR_BYTES};
 use crate::workload::Admission;
 
 /// Events between two looks at how much was done: they are cheap beside it.
 const EVENTS_AT_ONCE: u64 = 64;
+
+/// Chunks of a run for several threads: some milliseconds of work.
+const RUN_CHUNKS: usize = 64;
 
 /// The hosts of a stage, and what they may do.
 struct Hosts {
@@ -139,10 +142,23 @@ impl Hosts {
         Some(place)
     }
 
-    /// One chunk of commands without time; true when nothing is left to do.
+    /// Commands without time, one chunk or as many as nobody looks in between; true when nothing is
+    /// left to do.
     fn advance_instant(&mut self, drive: &mut Drive) -> bool {
-        if !self.is_open(Ns(0)) || !self.feeds[0].refill() {
+        if !self.is_open(Ns(0)) {
             return true;
+        }
+        if let Some(sectors) = drive.list_page_sectors() {
+            let is_stage = self.meter.stage().is_some();
+            if is_stage && self.feeds[0].load.generator.writes_whole_pages(sectors) {
+                return self.advance_pages(drive, sectors);
+            }
+        }
+        if !self.feeds[0].refill() {
+            return true;
+        }
+        if let Some(is_over) = self.advance_run(drive) {
+            return is_over;
         }
         let Feed { load, batch, batch_next, .. } = &mut self.feeds[0];
         let chunk = &mut batch[*batch_next..];
@@ -153,6 +169,55 @@ impl Hosts {
         drive.is_worn_out |= outcome.is_err();
         self.meter.note(drive, None);
         outcome.is_err()
+    }
+
+    /// The same of writes of one whole page each, without a command for any of them.
+    fn advance_pages(&mut self, drive: &mut Drive, sectors: u32) -> bool {
+        let bytes = u64::from(sectors) * SECTOR_BYTES;
+        let quiet = self.meter.quiet_writes(drive, bytes, CHUNK as u64);
+        let count = quiet.min(drive.list_pages_max()) as usize;
+        let Feed { load, lpns, .. } = &mut self.feeds[0];
+        lpns.clear();
+        load.generator.fill_pages(lpns, count, sectors);
+        let (done, outcome) = drive.write_pages(lpns);
+        // Those behind a refusal count as issued to the end of its chunk.
+        let issued = if outcome.is_ok() { count } else { count.min((done / CHUNK + 1) * CHUNK) };
+        self.meter.issued_writes(issued as u64, bytes);
+        drive.is_worn_out |= outcome.is_err();
+        self.meter.note(drive, None);
+        outcome.is_err()
+    }
+
+    /// Chunks of writes that follow each other as one run, where that is worth several threads.
+    fn advance_run(&mut self, drive: &mut Drive) -> Option<bool> {
+        let start = self.feeds[0].batch_next;
+        let first_run = drive.run_of(&self.feeds[0].batch[start..])?;
+        if !drive.is_for_crew(first_run * RUN_CHUNKS as u64) {
+            return None;
+        }
+        let Feed { load, batch, batch_next, .. } = &mut self.feeds[0];
+        let mut bytes = 0;
+        while *batch_next - start < RUN_CHUNKS * CHUNK {
+            if *batch_next == batch.len() {
+                load.generator.fill(batch, CHUNK);
+            }
+            // Behind the last of those taken.
+            let from = start.max(batch_next.saturating_sub(1));
+            if *batch_next == batch.len() || drive.run_of(&batch[from..]).is_none() {
+                break;
+            }
+            let count = self.meter.take(&batch[*batch_next..]);
+            let taken = &batch[*batch_next..*batch_next + count];
+            bytes += taken.iter().map(HostCommand::bytes).sum::<u64>();
+            *batch_next += count;
+            if *batch_next < batch.len() || !self.meter.is_quiet(drive, bytes) {
+                break;
+            }
+        }
+        let outcome = drive.write_run(&batch[start..*batch_next]);
+        drive.is_worn_out |= outcome.is_err();
+        self.meter.note(drive, None);
+        Some(outcome.is_err())
     }
 
     /// Fills the closed loop of a host, or schedules its first arrival.

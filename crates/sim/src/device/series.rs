@@ -132,9 +132,9 @@ impl Series {
 impl BlockLevels {
     fn of(drive: &mut Drive, erases: u64, retired: u64) -> Self {
         let (_, max, mean) = Wear::extent(drive);
-        let blocks = drive.media.erase_counts.iter().zip(&drive.media.bad);
+        let blocks = drive.media.erase_counts.iter().zip(drive.media.bad.iter());
         let counts = blocks.filter(|(_, &bad)| !bad).map(|(&count, _)| count);
-        let rber_mean = drive.errors.rber_mean(counts);
+        let rber_mean = drive.errors.rber_mean(counts, max);
         Self { erases, retired, erase_count_mean: mean, erase_count_max: max, rber_mean }
     }
 }
@@ -161,21 +161,24 @@ impl Wear {
     }
 
     fn counts(drive: &Drive) -> impl Iterator<Item = u32> + '_ {
-        let blocks = drive.media.erase_counts.iter().zip(&drive.media.bad);
+        let blocks = drive.media.erase_counts.iter().zip(drive.media.bad.iter());
         blocks.filter(|(_, &bad)| !bad).map(|(&count, _)| count)
     }
 
     /// The least, the most and the mean; zeros of a drive without good blocks.
     fn extent(drive: &Drive) -> (u32, u32, f64) {
-        let (mut min, mut max, mut sum, mut total) = (u32::MAX, 0, 0_u64, 0_u64);
-        for count in Self::counts(drive) {
-            (min, max) = (min.min(count), max.max(count));
-            sum += u64::from(count);
-            total += 1;
+        let (mut min, mut max, mut sum, mut total) = (u32::MAX, 0, 0_u64, 0_u32);
+        // Without a branch, so that it is compiled to whole vectors.
+        for (&count, &bad) in drive.media.erase_counts.iter().zip(drive.media.bad.iter()) {
+            let good = u32::from(!bad);
+            min = min.min(if bad { u32::MAX } else { count });
+            max = max.max(count * good);
+            sum += u64::from(count * good);
+            total += good;
         }
         if total == 0 {
             return (0, 0, 0.0);
         }
-        (min, max, sum as f64 / total as f64)
+        (min, max, sum as f64 / f64::from(total))
     }
 }

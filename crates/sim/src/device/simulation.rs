@@ -103,6 +103,11 @@ impl Simulation {
         self.drive.config.space()
     }
 
+    /// Lets untimed writes take up to so many threads; no result depends on it.
+    pub fn set_threads(&mut self, threads: usize) {
+        self.drive.threads = threads.max(1);
+    }
+
     /// Watches the measured stage of later jobs; no metric depends on it.
     pub fn observe(&mut self, observation: Observation) {
         self.observation = observation;

@@ -124,7 +124,8 @@ impl FlashSink for TimedSink<'_> {
     }
 
     fn read_live(&mut self, block: BlockId, page_count: u32, source: Source) {
-        let extra = self.errors.record_in(self.media, block, page_count, source);
+        let read = self.errors.page_types().live(self.media, block, page_count, source);
+        let extra = self.errors.record_block(&read);
         if page_count > 0 {
             let first = self.media.geometry().first_page(block);
             self.push(FlashOp::new(OpKind::Read, source, first, page_count), extra);
@@ -171,12 +172,13 @@ impl FlashSink for TimedSink<'_> {
     }
 
     fn tells_pages(&self) -> bool {
-        self.errors.tells_pages()
+        self.errors.page_types().tells_pages()
     }
 
     fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source) {
         let count = page_indices.len() as u32;
-        let extra = self.errors.record_pages(self.media, block, page_indices, source);
+        let read = self.errors.page_types().pages(self.media, block, page_indices, source);
+        let extra = self.errors.record_block(&read);
         let geometry = *self.media.geometry();
         let rows =
             page_indices.chunk_by(|&one, &next| geometry.row_of(one) == geometry.row_of(next));

@@ -20,6 +20,12 @@ impl SteadyWatch {
         Self { rule, window_start: (host_bytes, nand_bytes), wafs: Vec::new() }
     }
 
+    /// Host bytes to be written before a window is full.
+    pub(crate) fn bytes_left(&self, host_bytes: u64) -> u64 {
+        let written = host_bytes.saturating_sub(self.window_start.0);
+        self.rule.window_bytes.max(1).saturating_sub(written)
+    }
+
     /// Notes new totals; true when WAF is steady.
     pub(crate) fn note(&mut self, host_bytes: u64, nand_bytes: u64) -> bool {
         let (host_start, nand_start) = self.window_start;

@@ -210,6 +210,7 @@ impl Pool {
         source: Source,
         retires: bool,
     ) {
+        sink.expect_block(victim);
         self.start(victim, source, retires, true);
         self.step(books, sink, u32::MAX);
         self.finish();

@@ -9,16 +9,66 @@
 //! them before the block is closed.
 
 use crate::geometry::{Geometry, UNMAPPED};
-use crate::memory::{compress, huge_vec, prefetch};
+use crate::memory::{gather, prefetch_at, Array, WORD};
 use crate::units::{BlockId, Lpn, Ppn};
 
 /// See the module.
 pub(crate) struct Map {
     geometry: Geometry,
-    l2p: Vec<u32>,
-    live: Vec<u64>,
-    live_counts: Vec<u16>,
+    order: Order,
+    logical_pages: u32,
+    l2p: Array<u32>,
+    live: Array<u64>,
+    live_counts: Array<u16>,
     mapped_count: u32,
+    /// What the arrays begin with: 0 in the map of the whole drive.
+    base: Base,
+}
+
+/// Where the arrays of a part begin.
+#[derive(Clone, Copy, Default)]
+struct Base {
+    entry: u32,
+    word: u32,
+    block: u32,
+}
+
+/// In which order the L2P entries lie: those of a die side by side where logical pages take turns
+/// on the dies, so that a die's are its own.
+#[derive(Clone, Copy)]
+enum Order {
+    /// One die, or pages that do not simply take turns.
+    Plain,
+    /// `lpn mod dies` and `lpn / dies` by a mask and a shift.
+    Shifted { bits: u32, entries: u32 },
+    /// The same by a multiplication with 2^64 / dies, exact for all 32-bit numbers.
+    Divided { dies: u32, inverse: u64, entries: u32 },
+}
+
+impl Order {
+    fn new(dies: u32, logical_pages: u32) -> Self {
+        let entries = logical_pages.div_ceil(dies);
+        if dies == 1 {
+            Self::Plain
+        } else if dies.is_power_of_two() {
+            Self::Shifted { bits: dies.trailing_zeros(), entries }
+        } else {
+            Self::Divided { dies, inverse: u64::MAX / u64::from(dies) + 1, entries }
+        }
+    }
+
+    /// Where the entry of a logical page is.
+    #[inline]
+    fn place(self, lpn: u32) -> u32 {
+        match self {
+            Self::Plain => lpn,
+            Self::Shifted { bits, entries } => (lpn & ((1 << bits) - 1)) * entries + (lpn >> bits),
+            Self::Divided { dies, inverse, entries } => {
+                let turn = ((u128::from(lpn) * u128::from(inverse)) >> 64) as u32;
+                (lpn - turn * dies) * entries + turn
+            }
+        }
+    }
 }
 
 /// Live pages on their way out of a block: their indices in it, and their logical pages.
@@ -46,6 +96,16 @@ impl Moving {
     }
 }
 
+/// Entries of a run that are looked at together.
+const STRETCH: usize = 64;
+
+/// Whether values count up from `first`, in a form that is compiled to whole vectors.
+#[inline]
+fn is_count(values: &[u32], first: u32) -> bool {
+    let differences = values.iter().zip(first..).map(|(&value, expected)| value ^ expected);
+    differences.fold(0, |sum, difference| sum | difference) == 0
+}
+
 /// Pages that died side by side: the first, how many, and how far the run that let them die was
 /// when the last of them did.
 #[derive(Clone, Copy)]
@@ -56,20 +116,28 @@ pub(crate) struct DeadRun {
 }
 
 impl Map {
-    pub(crate) fn new(geometry: Geometry, logical_pages: u32) -> Self {
+    /// The map of a drive without data; `takes_turns` says whether the die of a logical page is
+    /// `lpn mod dies` for life.
+    pub(crate) fn new(geometry: Geometry, logical_pages: u32, takes_turns: bool) -> Self {
+        let dies = if takes_turns { geometry.die_count } else { 1 };
+        let order = Order::new(dies, logical_pages);
         let bits = (geometry.block_count() as usize) << geometry.page_bits;
+        let entries = logical_pages.div_ceil(dies) as usize * dies as usize;
         Self {
             geometry,
-            l2p: huge_vec(logical_pages as usize, UNMAPPED),
-            live: huge_vec(bits.div_ceil(64), 0),
-            live_counts: vec![0; geometry.block_count() as usize],
+            order,
+            logical_pages,
+            l2p: Array::new(entries, UNMAPPED),
+            live: Array::new(bits.div_ceil(64), 0),
+            live_counts: Array::new(geometry.block_count() as usize, 0),
             mapped_count: 0,
+            base: Base::default(),
         }
     }
 
     /// Logical pages of the drive.
     pub(crate) fn logical_pages(&self) -> u32 {
-        self.l2p.len() as u32
+        self.logical_pages
     }
 
     /// Logical pages that hold data.
@@ -82,88 +150,198 @@ impl Map {
         self.l2p.iter().filter(|&&ppn| ppn != UNMAPPED).count() as u64
     }
 
+    /// Whether every die has entries and live bits of its own.
+    pub(crate) fn is_separable(&self) -> bool {
+        let bits_per_die = (self.geometry.blocks_per_die as usize) << self.geometry.page_bits;
+        !matches!(self.order, Order::Plain) && bits_per_die.is_multiple_of(64)
+    }
+
+    /// The map, of which only the number of mapped pages stays.
+    pub(crate) fn take(&mut self) -> Self {
+        Self {
+            l2p: std::mem::take(&mut self.l2p),
+            live: std::mem::take(&mut self.live),
+            live_counts: std::mem::take(&mut self.live_counts),
+            ..*self
+        }
+    }
+
+    /// The maps of the dies of a separable map; the pages that are mapped are counted in none.
+    pub(crate) fn split(self) -> Vec<Self> {
+        let geometry = self.geometry;
+        let dies = geometry.die_count as usize;
+        let words = (geometry.blocks_per_die as usize) << geometry.page_bits >> 6;
+        let entries = self.l2p.len() / dies;
+        let tables = self.l2p.split(&vec![entries; dies]);
+        let live = self.live.split(&vec![words; dies]);
+        let counts = self.live_counts.split(&vec![geometry.blocks_per_die as usize; dies]);
+        let arrays = tables.into_iter().zip(live).zip(counts);
+        (0..geometry.die_count)
+            .zip(arrays)
+            .map(|(die, ((l2p, live), live_counts))| Self {
+                geometry,
+                order: self.order,
+                logical_pages: self.logical_pages,
+                l2p,
+                live,
+                live_counts,
+                mapped_count: 0,
+                base: Base {
+                    entry: die * entries as u32,
+                    word: die * words as u32,
+                    block: die * geometry.blocks_per_die,
+                },
+            })
+            .collect()
+    }
+
+    /// The map of the drive, of which [`Map::split`] made `parts` when `mapped_count` pages were
+    /// mapped.
+    pub(crate) fn join(parts: Vec<Self>, mut mapped_count: u32) -> Self {
+        let Self { geometry, order, logical_pages, .. } = parts[0];
+        let (mut tables, mut live, mut counts) = (Vec::new(), Vec::new(), Vec::new());
+        for part in parts {
+            // Pages in use may have become fewer in one die: the sum is exact all the same.
+            mapped_count = mapped_count.wrapping_add(part.mapped_count);
+            tables.push(part.l2p);
+            live.push(part.live);
+            counts.push(part.live_counts);
+        }
+        Self {
+            geometry,
+            order,
+            logical_pages,
+            l2p: Array::join(tables),
+            live: Array::join(live),
+            live_counts: Array::join(counts),
+            mapped_count,
+            base: Base::default(),
+        }
+    }
+
+    #[inline]
+    fn place(&self, lpn: Lpn) -> usize {
+        (self.order.place(lpn.0) - self.base.entry) as usize
+    }
+
+    #[inline]
+    fn word_of(&self, ppn: Ppn) -> usize {
+        ((ppn.0 >> 6) - self.base.word) as usize
+    }
+
+    #[inline]
+    fn block_place(&self, block: BlockId) -> usize {
+        (block.0 - self.base.block) as usize
+    }
+
     /// Asks for the L2P entry of a coming address.
     #[inline]
     pub(crate) fn prefetch_entry(&self, lpn: Lpn) {
-        prefetch(&self.l2p, lpn.0 as usize);
+        prefetch_at(&self.l2p, self.place(lpn));
     }
 
     /// Asks for what an overwrite of a coming address will touch; its L2P entry should be at hand.
     #[inline]
     pub(crate) fn prefetch_page(&self, lpn: Lpn) {
-        let ppn = self.l2p[lpn.0 as usize];
-        prefetch(&self.live, (ppn >> 6) as usize);
-        prefetch(&self.live_counts, (ppn >> self.geometry.page_bits) as usize);
+        let ppn = self.l2p[self.place(lpn)];
+        if ppn != UNMAPPED {
+            prefetch_at(&self.live, self.word_of(Ppn(ppn)));
+            prefetch_at(&self.live_counts, self.block_place(self.geometry.block_of(Ppn(ppn))));
+        }
     }
 
     /// Live pages of a block.
     #[inline]
     pub(crate) fn live_count(&self, block: BlockId) -> u16 {
-        self.live_counts[block.0 as usize]
+        self.live_counts[self.block_place(block)]
     }
 
     /// Live pages of consecutive blocks.
     pub(crate) fn live_counts(&self, first: u32, block_count: u32) -> &[u16] {
-        &self.live_counts[first as usize..(first + block_count) as usize]
+        let first = self.block_place(BlockId(first));
+        &self.live_counts[first..first + block_count as usize]
     }
 
     /// The page that holds `lpn`.
     #[inline]
     pub(crate) fn find(&self, lpn: Lpn) -> Option<Ppn> {
-        let ppn = self.l2p[lpn.0 as usize];
+        let ppn = self.l2p[self.place(lpn)];
         (ppn != UNMAPPED).then_some(Ppn(ppn))
     }
 
     /// Points `lpn` at `ppn` and returns where it was.
     #[inline]
     pub(crate) fn bind(&mut self, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
-        let old = std::mem::replace(&mut self.l2p[lpn.0 as usize], ppn.0);
-        self.mapped_count += u32::from(old == UNMAPPED);
+        let place = self.place(lpn);
+        let old = std::mem::replace(&mut self.l2p[place], ppn.0);
+        self.mapped_count = self.mapped_count.wrapping_add(u32::from(old == UNMAPPED));
         (old != UNMAPPED).then_some(Ppn(old))
     }
 
-    /// Points `count` logical pages, from `first` on in steps of `step`, at consecutive pages of a
-    /// block; what died by it is added to `dead`, and is to be killed.
+    /// Points `count` logical pages of a die, each the next that it holds, at consecutive pages of a
+    /// a block; what died by it is added to `dead`, and is to be killed.
     pub(crate) fn bind_run(
         &mut self,
         first: Lpn,
-        [step, count]: [u32; 2],
+        count: u32,
         target: Ppn,
         dead: &mut Vec<DeadRun>,
     ) {
         let in_block = (1 << self.geometry.page_bits) - 1;
-        let limit = first.0 as usize + (count as usize - 1) * step as usize + 1;
         let (mut run_first, mut run_count) = (UNMAPPED, 0);
         let mut end_run = |run_first: u32, page_count: u32, written: u64| {
             if page_count > 0 {
                 dead.push(DeadRun { first: Ppn(run_first), page_count, written });
             }
         };
-        let entries = self.l2p[first.0 as usize..limit].iter_mut().step_by(step as usize);
-        for ((entry, ppn), written) in entries.zip(target.0..).zip(0..) {
-            let old = std::mem::replace(entry, ppn);
-            if run_count > 0 && old == run_first + run_count && old & in_block != 0 {
-                run_count += 1;
-                continue;
+        let place = self.place(first);
+        let entries = &mut self.l2p[place..place + count as usize];
+        let (mut fresh, mut written) = (0_u32, 0);
+        for stretch in entries.chunks_mut(STRETCH) {
+            // Mostly a stretch goes on where the last one ended, in the same block: the run is as
+            // much longer.
+            let next = run_first.wrapping_add(run_count);
+            let goes_on = run_count > 0
+                && next & in_block != 0
+                && (next & in_block) + stretch.len() as u32 <= in_block + 1
+                && is_count(stretch, next);
+            if goes_on {
+                run_count += stretch.len() as u32;
+            } else if run_count == 0 && stretch.iter().all(|&old| old == UNMAPPED) {
+                fresh += stretch.len() as u32;
+            } else {
+                for (&old, written) in stretch.iter().zip(written..) {
+                    if run_count > 0 && old == run_first + run_count && old & in_block != 0 {
+                        run_count += 1;
+                        continue;
+                    }
+                    end_run(run_first, run_count, written);
+                    (run_first, run_count) = (old, u32::from(old != UNMAPPED));
+                    fresh += u32::from(old == UNMAPPED);
+                }
             }
-            end_run(run_first, run_count, written);
-            (run_first, run_count) = (old, u32::from(old != UNMAPPED));
-            self.mapped_count += u32::from(old == UNMAPPED);
+            for (entry, ppn) in stretch.iter_mut().zip(target.0 + written as u32..) {
+                *entry = ppn;
+            }
+            written += stretch.len() as u64;
         }
-        end_run(run_first, run_count, u64::from(count));
+        end_run(run_first, run_count, written);
+        self.mapped_count = self.mapped_count.wrapping_add(fresh);
     }
 
     /// Points logical pages that were taken by a collection at consecutive pages of a block.
     #[inline]
     pub(crate) fn rebind_run(&mut self, lpns: &[u32], target: Ppn) {
         for (&lpn, ppn) in lpns.iter().zip(target.0..) {
-            self.l2p[lpn as usize] = ppn;
+            let place = self.place(Lpn(lpn));
+            self.l2p[place] = ppn;
         }
     }
 
     /// Forgets `lpn` and returns where it was.
     pub(crate) fn unbind(&mut self, lpn: Lpn) -> Option<Ppn> {
-        let old = std::mem::replace(&mut self.l2p[lpn.0 as usize], UNMAPPED);
+        let place = self.place(lpn);
+        let old = std::mem::replace(&mut self.l2p[place], UNMAPPED);
         self.mapped_count -= u32::from(old != UNMAPPED);
         (old != UNMAPPED).then_some(Ppn(old))
     }
@@ -172,8 +350,9 @@ impl Map {
     #[inline]
     pub(crate) fn kill(&mut self, ppn: Ppn) -> (BlockId, u16) {
         let block = self.geometry.block_of(ppn);
-        self.live[(ppn.0 >> 6) as usize] &= !(1 << (ppn.0 & 63));
-        let count = &mut self.live_counts[block.0 as usize];
+        let (word, place) = (self.word_of(ppn), self.block_place(block));
+        self.live[word] &= !(1 << (ppn.0 & 63));
+        let count = &mut self.live_counts[place];
         *count -= 1;
         (block, *count)
     }
@@ -186,10 +365,12 @@ impl Map {
         while bit < limit {
             let in_word = (64 - bit % 64).min(limit - bit);
             let mask = (u64::MAX >> (64 - in_word)) << (bit % 64);
-            self.live[(bit / 64) as usize] &= !mask;
+            let word = self.word_of(Ppn(bit));
+            self.live[word] &= !mask;
             bit += in_word;
         }
-        let count = &mut self.live_counts[block.0 as usize];
+        let place = self.block_place(block);
+        let count = &mut self.live_counts[place];
         *count -= page_count as u16;
         (block, *count)
     }
@@ -197,7 +378,8 @@ impl Map {
     /// Marks all pages of a block live: it was opened.
     pub(crate) fn fill(&mut self, block: BlockId) {
         let pages = self.geometry.pages_per_block;
-        self.live_counts[block.0 as usize] = pages as u16;
+        let place = self.block_place(block);
+        self.live_counts[place] = pages as u16;
         for word in 0..self.words_per_block() {
             let count = (pages - 64 * word as u32).min(64);
             *self.word_mut(block, word).0 |= (u64::MAX >> (64 - count)) << self.shift(block);
@@ -216,16 +398,24 @@ impl Map {
         oob: &[u32],
         moving: &mut Moving,
     ) -> u32 {
-        // Whole words are stored and the place moves on by their live pages: room for one more.
-        let room = oob.len() + 64;
+        let room = oob.len() + WORD;
         if moving.lpns.len() < room {
             moving.lpns.resize(room, 0);
             moving.page_indices.resize(room, 0);
         }
-        let mut left = count;
-        let mut taken = 0;
-        let mut next = 64 * self.words_per_block() as u32;
-        for word in first as usize / 64..self.words_per_block() {
+        let place = self.block_place(block);
+        let words = self.words_per_block();
+        if self.geometry.page_bits >= 6 && count >= self.live_counts[place].into() {
+            let first_word = self.word_of(self.geometry.first_page(block));
+            let live = &mut self.live[first_word..first_word + words];
+            moving.count = gather(live, oob, 0, &mut moving.lpns, &mut moving.page_indices);
+            live.fill(0);
+            self.live_counts[place] -= moving.count as u16;
+            self.prefetch_entries(moving.lpns());
+            return WORD as u32 * words as u32;
+        }
+        let (mut left, mut taken, mut next) = (count, 0, WORD as u32 * words as u32);
+        for word in first as usize / WORD..words {
             let mut live = self.live_word(block, word);
             let mut rest = 0;
             if live.count_ones() > left {
@@ -233,24 +423,40 @@ impl Map {
                 (0..left).for_each(|_| rest &= rest - 1);
                 live &= !rest;
             }
-            let owners = &oob[64 * word..oob.len().min(64 * word + 64)];
+            let owners = &oob[WORD * word..oob.len().min(WORD * (word + 1))];
             let (lpns, indices) = (&mut moving.lpns[taken..], &mut moving.page_indices[taken..]);
-            let found = compress(live, owners, 64 * word as u32, lpns, indices);
-            for &lpn in &lpns[..found] {
-                prefetch(&self.l2p, lpn as usize);
-            }
+            let first = (WORD * word) as u32;
+            let found = gather(&[live], owners, first, lpns, indices);
             taken += found;
             left -= found as u32;
             let shift = self.shift(block);
             *self.word_mut(block, word).0 &= !(live << shift);
             if rest != 0 {
-                next = 64 * word as u32 + rest.trailing_zeros();
+                next = first + rest.trailing_zeros();
                 break;
             }
         }
         moving.count = taken;
-        self.live_counts[block.0 as usize] -= taken as u16;
+        self.live_counts[place] -= taken as u16;
+        self.prefetch_entries(moving.lpns());
         next
+    }
+
+    /// Asks for the L2P entries of pages of one die.
+    #[inline]
+    fn prefetch_entries(&self, lpns: &[u32]) {
+        match self.order {
+            Order::Plain => {
+                for &lpn in lpns {
+                    prefetch_at(&self.l2p, lpn as usize);
+                }
+            }
+            _ => {
+                for &lpn in lpns {
+                    self.prefetch_entry(Lpn(lpn));
+                }
+            }
+        }
     }
 
     /// Indices of the live pages of a block below a limit, and how many live bits it has.
@@ -278,7 +484,7 @@ impl Map {
 
     /// The live bits, for a device image.
     pub(crate) fn save_live(&self) -> Vec<u64> {
-        self.live.clone()
+        self.live.to_vec()
     }
 
     /// Restores what [`Map::save_live`] gave into a map without pages; false: it is of another
@@ -290,7 +496,9 @@ impl Map {
             for block in (0..self.geometry.block_count()).map(BlockId) {
                 let words = 0..self.words_per_block();
                 let bits = words.map(|word| self.live_word(block, word).count_ones());
-                self.live_counts[block.0 as usize] = bits.sum::<u32>() as u16;
+                let bits = bits.sum::<u32>() as u16;
+                let place = self.block_place(block);
+                self.live_counts[place] = bits;
             }
         }
         fits
@@ -304,19 +512,18 @@ impl Map {
     /// Live bits of pages `64 * word ..` of a block, lowest page in the lowest bit.
     #[inline]
     fn live_word(&self, block: BlockId, word: usize) -> u64 {
-        let first_bit = (block.0 as usize) << self.geometry.page_bits;
-        let value = self.live[first_bit / 64 + word];
+        let value = self.live[self.word_of(self.geometry.first_page(block)) + word];
         if self.geometry.page_bits >= 6 {
             value
         } else {
-            (value >> (first_bit % 64)) & self.block_mask()
+            (value >> self.shift(block)) & self.block_mask()
         }
     }
 
     fn word_mut(&mut self, block: BlockId, word: usize) -> (&mut u64, u64) {
-        let first_bit = (block.0 as usize) << self.geometry.page_bits;
         let mask = self.block_mask() << self.shift(block);
-        (&mut self.live[first_bit / 64 + word], mask)
+        let first_word = self.word_of(self.geometry.first_page(block));
+        (&mut self.live[first_word + word], mask)
     }
 
     /// Bit of a word at which a block of fewer than 64 pages starts.
@@ -346,7 +553,7 @@ mod tests {
     fn blocks_of_any_size_keep_their_bits_apart() {
         for pages_per_block in [1, 2, 12, 16, 48, 64, 65, 200, 256] {
             let geometry = Geometry::new([1, 1], [9, pages_per_block], 4096);
-            let mut map = Map::new(geometry, 1);
+            let mut map = Map::new(geometry, 1, true);
             let live = |map: &Map, block| map.live_pages(BlockId(block), u32::MAX).1;
             (0..9).for_each(|block| map.fill(BlockId(block)));
             let owners = vec![0; pages_per_block as usize];

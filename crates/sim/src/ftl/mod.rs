@@ -23,6 +23,7 @@ mod collect;
 mod collection;
 mod config;
 mod copyback;
+mod dies;
 mod erased;
 mod frontier;
 pub mod gc;
@@ -40,6 +41,7 @@ mod wear;
 
 pub use collection::StepOutcome;
 pub use config::{FtlConfig, WearConfig, WriteFrontiers};
+pub use dies::{DieFtl, DieList};
 pub use layout::Layout;
 pub use options::{
     Allocation, CollectionConfig, Compression, Copyback, DataKind, DynamicSlcCache, IdleCollection,
@@ -90,6 +92,13 @@ impl Route {
     }
 }
 
+impl Route {
+    /// Whether logical pages simply take turns on the dies.
+    fn takes_turns(self) -> bool {
+        matches!(self, Self::Masked(_) | Self::Modulo(_))
+    }
+}
+
 /// The volatile state of the drive's firmware.
 pub struct Ftl {
     geometry: Geometry,
@@ -105,15 +114,16 @@ impl Ftl {
     pub fn new(config: &FtlConfig, setup: &PoolSetup, media: &Media) -> Self {
         let geometry = setup.geometry;
         let pool = |die| Pool::new(DieId(die), config, setup, media, None);
+        let route = Route::new(config, &geometry);
         Self {
             geometry,
             books: Books {
-                map: Map::new(geometry, setup.logical_pages),
+                map: Map::new(geometry, setup.logical_pages, route.takes_turns()),
                 counters: FtlCounters::default(),
                 now: 0,
             },
             pools: (0..geometry.die_count).map(pool).collect(),
-            route: Route::new(config, &geometry),
+            route,
             stalled_die: DieId(0),
         }
     }
@@ -191,6 +201,35 @@ impl Ftl {
         written
     }
 
+    /// Whether the die of a logical page is its own for life, found by its number alone.
+    pub fn takes_turns(&self) -> bool {
+        self.route.takes_turns()
+    }
+
+    /// Writes pages of the host in order, for sinks without time. Returns how many were written,
+    /// and why not all.
+    ///
+    /// # Panics
+    /// When logical pages do not take turns on the dies.
+    pub fn write_list<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        lpns: &[u32],
+    ) -> (usize, Result<(), NoRoom>) {
+        assert!(self.takes_turns(), "the dies of the pages are not known");
+        let start = self.books.now;
+        if let [pool] = &mut self.pools[..] {
+            return pool.write_list(&mut self.books, sink, lpns, |place| start + place as u64);
+        }
+        for (place, &lpn) in lpns.iter().enumerate() {
+            Pool::look_ahead(&self.books, lpns, place);
+            if let Err(no_room) = self.write(sink, Lpn(lpn)) {
+                return (place, Err(no_room));
+            }
+        }
+        (lpns.len(), Ok(()))
+    }
+
     /// Writes a page of the host to the least loaded die.
     #[inline(never)]
     fn write_balanced<S: FlashSink>(
@@ -254,8 +293,7 @@ impl Ftl {
         first: Lpn,
         count: u32,
     ) -> Result<(), NoRoom> {
-        let is_striped = matches!(self.route, Route::Masked(_) | Route::Modulo(_));
-        if !is_striped || self.pools[0].log.placement.splits(Source::Host) {
+        if !self.route.takes_turns() || self.pools[0].log.placement.splits(Source::Host) {
             return (first.0..first.0 + count).try_for_each(|lpn| self.write(sink, Lpn(lpn)));
         }
         let start_clock = self.books.now;

@@ -40,6 +40,11 @@ pub(crate) struct Share {
     pub(crate) idle_blocks: u32,
 }
 
+/// Pages ahead at which a list of writes asks for the L2P entry.
+const ENTRY_AHEAD: usize = 48;
+/// Pages ahead at which it asks for what the entry names.
+const PAGE_AHEAD: usize = 24;
+
 /// See the module.
 pub(crate) struct Pool {
     pub(crate) log: Log,
@@ -136,6 +141,77 @@ impl Pool {
         Ok(())
     }
 
+    /// Writes pages of the host, for sinks without time; `clock` gives the host writes of the drive
+    /// before each, by its place in the list. Returns how many were written, and why not all.
+    pub(crate) fn write_list<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        lpns: &[u32],
+        clock: impl Fn(usize) -> u64,
+    ) -> (usize, Result<(), NoRoom>) {
+        if self.log.placement.splits(Source::Host) {
+            return self.write_each(books, sink, lpns, clock);
+        }
+        let mut done = 0;
+        while let Some(&lpn) = lpns.get(done) {
+            let stream = self.log.placement.host_stream(Lpn(lpn));
+            if self.log.frontiers[stream].is_full() {
+                books.now = clock(done);
+                if let Err(no_room) = self.make_room(books, sink, stream) {
+                    return (done, Err(no_room));
+                }
+            }
+            let frontier = &mut self.log.frontiers[stream];
+            let first = frontier.next;
+            let room = frontier.free_pages() as usize;
+            let count = (lpns.len() - done).min(room);
+            self.log.frontiers[stream].next += count as u32;
+            let limit = done + count;
+            for (place, ppn) in (done..limit).zip(first..) {
+                Self::look_ahead(books, lpns, place);
+                if let Some(old) = books.map.bind(Lpn(lpns[place]), Ppn(ppn)) {
+                    let (block, live_count) = books.map.kill(old);
+                    self.log.note_dead(block, live_count, 1, clock(place) + 1);
+                }
+            }
+            sink.program_pages(Ppn(first), &lpns[done..limit]);
+            books.counters.programs[Source::Host as usize] += count as u64;
+            books.now = clock(limit - 1) + 1;
+            done = limit;
+        }
+        (done, Ok(()))
+    }
+
+    /// As [`Pool::write_list`], where neighbours may go to different open blocks.
+    fn write_each<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        lpns: &[u32],
+        clock: impl Fn(usize) -> u64,
+    ) -> (usize, Result<(), NoRoom>) {
+        for (place, &lpn) in lpns.iter().enumerate() {
+            Self::look_ahead(books, lpns, place);
+            books.now = clock(place);
+            if let Err(no_room) = self.write(books, sink, Lpn(lpn)) {
+                return (place, Err(no_room));
+            }
+        }
+        (lpns.len(), Ok(()))
+    }
+
+    /// Asks for what the writes behind a place of a list will touch.
+    #[inline]
+    pub(super) fn look_ahead(books: &Books, lpns: &[u32], place: usize) {
+        if let Some(&coming) = lpns.get(place + ENTRY_AHEAD) {
+            books.map.prefetch_entry(Lpn(coming));
+        }
+        if let Some(&coming) = lpns.get(place + PAGE_AHEAD) {
+            books.map.prefetch_page(Lpn(coming));
+        }
+    }
+
     /// Places a page of the host whose old copy, if there is one, may lie in another pool; returns
     /// that copy, which is still to be killed.
     pub(crate) fn write_shared<S: FlashSink>(
@@ -179,7 +255,7 @@ impl Pool {
             frontier.next += here;
             let start = first.0 + done * step;
             self.dead.clear();
-            books.map.bind_run(Lpn(start), [step, here], target, &mut self.dead);
+            books.map.bind_run(Lpn(start), here, target, &mut self.dead);
             for &DeadRun { first, page_count, written } in &self.dead {
                 // The clock of the host write that let the last of them die.
                 books.now = clock + (written - 1) * u64::from(step) + 1;

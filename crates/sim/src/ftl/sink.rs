@@ -43,6 +43,11 @@ pub struct MoveRun<'a> {
 pub trait FlashSink {
     /// The flash as it is after all operations so far.
     fn media(&self) -> &Media;
+    /// The out-of-band areas of a block will be looked at soon.
+    #[inline]
+    fn expect_block(&self, block: BlockId) {
+        self.media().prefetch_oob(block);
+    }
     /// A page is read.
     fn read(&mut self, ppn: Ppn, source: Source);
     /// The `page_count` live pages of a block are read, one after the other.
@@ -51,6 +56,12 @@ pub trait FlashSink {
     fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source);
     /// A page is programmed.
     fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source);
+    /// Consecutive pages of a block are programmed by the host.
+    fn program_pages(&mut self, first: Ppn, lpns: &[u32]) {
+        for (&lpn, ppn) in lpns.iter().zip(first.0..) {
+            self.program(Ppn(ppn), Lpn(lpn), Source::Host);
+        }
+    }
     /// `count` consecutive pages of a block are programmed by the host, with the logical pages from
     /// `lpn` on in steps of `step`.
     fn program_every(&mut self, first: Ppn, lpn: Lpn, step: u32, count: u32);
@@ -110,4 +121,17 @@ pub struct FtlCounters {
     pub retired_blocks: u64,
     /// Pages moved inside their die; they are counted among reads and programs too.
     pub copyback_pages: u64,
+}
+
+impl std::ops::AddAssign for FtlCounters {
+    fn add_assign(&mut self, other: Self) {
+        let add = |sums: &mut [u64; SOURCE_COUNT], counts: [u64; SOURCE_COUNT]| {
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        };
+        add(&mut self.programs, other.programs);
+        add(&mut self.reads, other.reads);
+        add(&mut self.erases, other.erases);
+        self.retired_blocks += other.retired_blocks;
+        self.copyback_pages += other.copyback_pages;
+    }
 }

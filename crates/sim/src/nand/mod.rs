@@ -18,7 +18,7 @@ pub use mechanisms::{CacheCommands, ProgramMode, Variation, WearTiming};
 use serde::{Deserialize, Serialize};
 
 use crate::geometry::{Geometry, UNMAPPED};
-use crate::memory::huge_vec;
+use crate::memory::{prefetch_at, Array};
 use crate::rng::Rng;
 use crate::units::{BlockId, Lpn, Ppn};
 
@@ -39,13 +39,15 @@ pub enum CellMode {
 pub struct Media {
     geometry: Geometry,
     /// Out-of-band LPN by page slot.
-    pub(crate) oob: Vec<u32>,
-    pub(crate) erase_counts: Vec<u32>,
-    pub(crate) bad: Vec<bool>,
-    pub(crate) modes: Vec<CellMode>,
+    pub(crate) oob: Array<u32>,
+    pub(crate) erase_counts: Array<u32>,
+    pub(crate) bad: Array<bool>,
+    pub(crate) modes: Array<CellMode>,
     /// Copies in a row, at most 255, that the most travelled page of the block has made inside its
     /// die.
-    pub(crate) copyback_depths: Vec<u8>,
+    pub(crate) copyback_depths: Array<u8>,
+    /// The block that the arrays begin with: 0 in the flash of the whole drive.
+    first_block: u32,
 }
 
 impl Media {
@@ -63,12 +65,87 @@ impl Media {
         }
         Self {
             geometry,
-            oob: huge_vec(geometry.page_count(), UNMAPPED),
-            erase_counts: vec![0; geometry.block_count() as usize],
-            bad,
-            modes: vec![CellMode::Native; geometry.block_count() as usize],
-            copyback_depths: vec![0; geometry.block_count() as usize],
+            oob: Array::new(geometry.page_count(), UNMAPPED),
+            erase_counts: Array::new(bad.len(), 0),
+            modes: Array::new(bad.len(), CellMode::Native),
+            copyback_depths: Array::new(bad.len(), 0),
+            bad: bad.into(),
+            first_block: 0,
         }
+    }
+
+    /// The flash, of which nothing stays.
+    pub(crate) fn take(&mut self) -> Self {
+        Self {
+            geometry: self.geometry,
+            oob: std::mem::take(&mut self.oob),
+            erase_counts: std::mem::take(&mut self.erase_counts),
+            bad: std::mem::take(&mut self.bad),
+            modes: std::mem::take(&mut self.modes),
+            copyback_depths: std::mem::take(&mut self.copyback_depths),
+            first_block: self.first_block,
+        }
+    }
+
+    /// The flash of each die.
+    pub(crate) fn split(self) -> Vec<Self> {
+        let geometry = self.geometry;
+        let blocks = vec![geometry.blocks_per_die as usize; geometry.die_count as usize];
+        let pages: Vec<usize> =
+            blocks.iter().map(|blocks| blocks * geometry.pages_per_block as usize).collect();
+        let first_blocks = (0..geometry.die_count).map(|die| die * geometry.blocks_per_die);
+        let mut oob = self.oob.split(&pages).into_iter();
+        let mut erase_counts = self.erase_counts.split(&blocks).into_iter();
+        let mut bad = self.bad.split(&blocks).into_iter();
+        let mut modes = self.modes.split(&blocks).into_iter();
+        let mut copyback_depths = self.copyback_depths.split(&blocks).into_iter();
+        first_blocks
+            .map_while(|first_block| {
+                Some(Self {
+                    geometry,
+                    oob: oob.next()?,
+                    erase_counts: erase_counts.next()?,
+                    bad: bad.next()?,
+                    modes: modes.next()?,
+                    copyback_depths: copyback_depths.next()?,
+                    first_block,
+                })
+            })
+            .collect()
+    }
+
+    /// The flash that [`Media::split`] took apart.
+    pub(crate) fn join(parts: Vec<Self>) -> Self {
+        let geometry = parts[0].geometry;
+        let (mut oob, mut erase_counts, mut bad) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut modes, mut copyback_depths) = (Vec::new(), Vec::new());
+        for part in parts {
+            oob.push(part.oob);
+            erase_counts.push(part.erase_counts);
+            bad.push(part.bad);
+            modes.push(part.modes);
+            copyback_depths.push(part.copyback_depths);
+        }
+        Self {
+            geometry,
+            oob: Array::join(oob),
+            erase_counts: Array::join(erase_counts),
+            bad: Array::join(bad),
+            modes: Array::join(modes),
+            copyback_depths: Array::join(copyback_depths),
+            first_block: 0,
+        }
+    }
+
+    #[inline]
+    fn place(&self, block: BlockId) -> usize {
+        (block.0 - self.first_block) as usize
+    }
+
+    /// Position of a page in `oob`.
+    #[inline]
+    fn slot(&self, ppn: Ppn) -> usize {
+        self.geometry.page_slot(ppn) - self.geometry.block_slot(BlockId(self.first_block))
     }
 
     /// The shape of the drive.
@@ -86,27 +163,35 @@ impl Media {
     /// The out-of-band areas of a block, by page index.
     #[inline]
     pub fn oob_of_block(&self, block: BlockId) -> &[u32] {
-        let slot = self.geometry.block_slot(block);
+        let slot = self.slot(self.geometry.first_page(block));
         &self.oob[slot..slot + self.geometry.pages_per_block as usize]
+    }
+
+    /// Asks for the out-of-band areas of a block.
+    #[inline]
+    pub fn prefetch_oob(&self, block: BlockId) {
+        for line in self.oob_of_block(block).chunks(16) {
+            prefetch_at(line, 0);
+        }
     }
 
     /// The logical page number in the out-of-band area of a page.
     #[inline]
     pub fn lpn_at(&self, ppn: Ppn) -> u32 {
-        self.oob[self.geometry.page_slot(ppn)]
+        self.oob[self.slot(ppn)]
     }
 
     /// Stores a page of `lpn`.
     #[inline]
     pub fn program(&mut self, ppn: Ppn, lpn: Lpn) {
-        let slot = self.geometry.page_slot(ppn);
+        let slot = self.slot(ppn);
         self.oob[slot] = lpn.0;
     }
 
     /// Stores consecutive pages of one block: every `step`-th logical page from `lpn` on.
     #[inline]
     pub fn program_every(&mut self, first: Ppn, lpn: Lpn, step: u32, count: u32) {
-        let slot = self.geometry.page_slot(first);
+        let slot = self.slot(first);
         for (owner, index) in self.oob[slot..slot + count as usize].iter_mut().zip(0..) {
             *owner = lpn.0 + index * step;
         }
@@ -115,14 +200,15 @@ impl Media {
     /// Stores consecutive pages of one block.
     #[inline]
     pub fn program_run(&mut self, first: Ppn, lpns: &[u32]) {
-        let slot = self.geometry.page_slot(first);
+        let slot = self.slot(first);
         self.oob[slot..slot + lpns.len()].copy_from_slice(lpns);
     }
 
     /// Erases a block and returns its erase count, this one included.
     pub fn erase(&mut self, block: BlockId) -> u32 {
-        self.copyback_depths[block.0 as usize] = 0;
-        let count = &mut self.erase_counts[block.0 as usize];
+        let place = self.place(block);
+        self.copyback_depths[place] = 0;
+        let count = &mut self.erase_counts[place];
         *count += 1;
         *count
     }
@@ -130,40 +216,43 @@ impl Media {
     /// How often the block was erased.
     #[inline]
     pub fn erase_count(&self, block: BlockId) -> u32 {
-        self.erase_counts[block.0 as usize]
+        self.erase_counts[self.place(block)]
     }
 
     /// How densely the block is written.
     #[inline]
     pub fn mode(&self, block: BlockId) -> CellMode {
-        self.modes[block.0 as usize]
+        self.modes[self.place(block)]
     }
 
     /// Decides how densely an erased block will be written.
     pub fn set_mode(&mut self, block: BlockId, mode: CellMode) {
-        self.modes[block.0 as usize] = mode;
+        let place = self.place(block);
+        self.modes[place] = mode;
     }
 
     /// Copies in a row that data of the block has made inside its die, errors and all.
     #[inline]
     pub fn copyback_depth(&self, block: BlockId) -> u8 {
-        self.copyback_depths[block.0 as usize]
+        self.copyback_depths[self.place(block)]
     }
 
     /// Notes that data of `source` was copied to `target` inside the die.
     pub fn note_copyback(&mut self, source: BlockId, target: BlockId) {
-        let depth = self.copyback_depths[source.0 as usize].saturating_add(1);
-        let known = &mut self.copyback_depths[target.0 as usize];
+        let depth = self.copyback_depth(source).saturating_add(1);
+        let place = self.place(target);
+        let known = &mut self.copyback_depths[place];
         *known = depth.max(*known);
     }
 
     /// Whether the block must not be used: bad from the factory, or worn out.
     pub fn is_bad(&self, block: BlockId) -> bool {
-        self.bad[block.0 as usize]
+        self.bad[self.place(block)]
     }
 
     /// Takes a worn block out of use for good.
     pub fn retire(&mut self, block: BlockId) {
-        self.bad[block.0 as usize] = true;
+        let place = self.place(block);
+        self.bad[place] = true;
     }
 }

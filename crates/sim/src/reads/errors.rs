@@ -14,6 +14,7 @@
 use opennandlab_ecc::PageCode;
 
 use super::bit_true::{BitTrue, Fate, Page};
+use super::block_read::{BlockRead, PageTypes, Stressed};
 use super::chance::Chance;
 use super::disturb::BlockReads;
 use super::fate::Fates;
@@ -22,18 +23,15 @@ use super::kinds::Kinds;
 use super::recovery::{Extra, Ladder};
 use super::tally::ReadTally;
 use crate::geometry::Geometry;
-use crate::nand::{CellMode, Media};
+use crate::nand::Media;
 use crate::op::Source;
 use crate::reliability::conditions::StressConfig;
 use crate::reliability::{RberModel, Stress};
 use crate::rng::Rng;
-use crate::units::{BlockId, DieId, Ppn};
+use crate::units::{DieId, Ppn};
 
 /// Failure probability above which reads are drawn one by one.
 const DRAW_EACH_ABOVE: f64 = 0.01;
-
-/// Bits of a cell, at most.
-const TYPES_MAX: usize = 4;
 
 /// A page that no read corrects, in a drive with parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,9 +67,7 @@ pub struct ReadErrors {
     /// Reads of blocks, where they are counted.
     block_reads: Option<Box<BlockReads>>,
     bit_true: Option<Box<BitTrue>>,
-    /// Page type by place in the block: rows go through the types in turn, lower page first, as the
-    /// lists of `nand.timing` do.
-    type_at: Vec<u8>,
+    types: PageTypes,
 }
 
 impl ReadErrors {
@@ -79,9 +75,8 @@ impl ReadErrors {
     pub fn new(model: Box<dyn RberModel>, code: PageCode, geometry: &Geometry, seed: u64) -> Self {
         let (ladder, stress) = (Ladder::default(), Stress::default());
         let kinds = Kinds::new(Fates { model, code, ladder, stress, stripe: 0 });
-        let type_of = |page| (geometry.row_of(page) as usize % kinds.types()) as u8;
         Self {
-            type_at: (0..geometry.pages_per_block).map(type_of).collect(),
+            types: PageTypes::new(kinds.types(), geometry),
             kinds,
             tally: ReadTally::default(),
             chances: Chance::of_dies(seed, geometry.die_count),
@@ -145,10 +140,10 @@ impl ReadErrors {
         ErrorFigures::between(&self.kinds, earlier, &self.tally)
     }
 
-    /// Whether it matters which pages of a block are read.
+    /// Which types the pages of a block are of.
     #[inline]
-    pub fn tells_pages(&self) -> bool {
-        self.kinds.types() > 1
+    pub fn page_types(&self) -> &PageTypes {
+        &self.types
     }
 
     /// The most reads of a block between two erases, per page of it; none where not counted.
@@ -156,8 +151,14 @@ impl ReadErrors {
         self.block_reads.as_ref().map(|reads| reads.reads_per_page_max())
     }
 
-    /// Mean raw bit error rate over blocks with these erase counts, without counted reads.
-    pub fn rber_mean(&mut self, erase_counts: impl Iterator<Item = u32>) -> f64 {
+    /// Mean raw bit error rate over blocks with these erase counts, at most `erase_count_max`,
+    /// without counted reads.
+    pub fn rber_mean(
+        &mut self,
+        erase_counts: impl Iterator<Item = u32>,
+        erase_count_max: u32,
+    ) -> f64 {
+        self.kinds.grow_rates(erase_count_max);
         let (mut sum, mut blocks) = (0.0, 0_u64);
         for erase_count in erase_counts {
             sum += self.kinds.block_rate(erase_count);
@@ -176,9 +177,8 @@ impl ReadErrors {
         if self.bit_true.is_some() && source == Source::Host {
             return self.decode_page(media, ppn);
         }
-        let block = media.block_of(ppn);
-        let page_type = self.type_of(media, ppn);
-        self.record_typed(media, block, page_type, 1, source)
+        let stressed = Stressed::of(media, media.block_of(ppn));
+        self.record_typed(stressed, self.types.of(media, ppn), 1, source)
     }
 
     /// As [`ReadErrors::record_page`] where nobody asks what it cost, so that pages can be decoded
@@ -192,44 +192,17 @@ impl ReadErrors {
         }
     }
 
-    /// Counts reads of `page_count` pages of a block, whichever they are; returns what they cost
-    /// together beyond their first reads. Not for drives that tell pages apart.
+    /// Counts a read of pages of a block; returns what they cost together beyond their first reads.
     #[inline]
-    pub fn record_in(
-        &mut self,
-        media: &Media,
-        block: BlockId,
-        page_count: u32,
-        source: Source,
-    ) -> Extra {
-        debug_assert!(!self.tells_pages(), "which pages of {block:?}?");
-        self.record_typed(media, block, 0, page_count, source).extra
-    }
-
-    /// Counts reads of pages of a block, by their index in it; returns what they cost together
-    /// beyond their first reads.
-    pub fn record_pages(
-        &mut self,
-        media: &Media,
-        block: BlockId,
-        page_indices: &[u32],
-        source: Source,
-    ) -> Extra {
-        if !self.tells_pages() {
-            return self.record_in(media, block, page_indices.len() as u32, source);
-        }
-        let mut counts = [0; TYPES_MAX];
-        if media.mode(block) == CellMode::Slc {
-            counts[0] = page_indices.len() as u32;
-        } else {
-            for &page in page_indices {
-                counts[usize::from(self.type_at[page as usize])] += 1;
-            }
+    pub fn record_block(&mut self, read: &BlockRead) -> Extra {
+        let BlockRead { stressed, counts, source } = *read;
+        if !self.types.tells_pages() {
+            return self.record_typed(stressed, 0, counts[0], source).extra;
         }
         let mut extra = Extra::default();
         for (page_type, &count) in counts[..self.kinds.types()].iter().enumerate() {
             if count > 0 {
-                extra += self.record_typed(media, block, page_type, count, source).extra;
+                extra += self.record_typed(stressed, page_type, count, source).extra;
             }
         }
         extra
@@ -255,44 +228,23 @@ impl ReadErrors {
             .collect()
     }
 
-    /// The page type of a page. A block of one bit per cell has lower pages only.
-    #[inline]
-    fn type_of(&self, media: &Media, ppn: Ppn) -> usize {
-        if !self.tells_pages() {
-            return 0;
-        }
-        let geometry = media.geometry();
-        if media.mode(geometry.block_of(ppn)) == CellMode::Slc {
-            return 0;
-        }
-        usize::from(self.type_at[geometry.page_index(ppn) as usize])
-    }
-
     #[inline]
     fn record_typed(
         &mut self,
-        media: &Media,
-        block: BlockId,
+        stressed: Stressed,
         page_type: usize,
         page_count: u32,
         source: Source,
     ) -> ReadResult {
-        let kind = self.count_in(media, block, page_type, page_count);
-        self.draw(kind, media.geometry().die_of_block(block), page_count, source)
+        let kind = self.count_in(stressed, page_type, page_count);
+        self.draw(kind, stressed.die, page_count, source)
     }
 
     /// Counts reads of pages of one type of a block; returns their kind.
     #[inline]
-    fn count_in(
-        &mut self,
-        media: &Media,
-        block: BlockId,
-        page_type: usize,
-        page_count: u32,
-    ) -> usize {
-        let erases = media.erase_count(block);
-        let copies =
-            if self.kinds.counts_copies() { usize::from(media.copyback_depth(block)) } else { 0 };
+    fn count_in(&mut self, stressed: Stressed, page_type: usize, page_count: u32) -> usize {
+        let Stressed { block, erases, copies, .. } = stressed;
+        let copies = if self.kinds.counts_copies() { usize::from(copies) } else { 0 };
         let class =
             self.block_reads.as_mut().map_or(0, |reads| reads.note(block, erases, page_count));
         let kind = self.kinds.kind(erases, copies, page_type, class);
@@ -438,13 +390,13 @@ impl ReadErrors {
     fn page_to_decode(&mut self, media: &Media, ppn: Ppn) -> Page {
         let block = media.block_of(ppn);
         let (erases, lpn) = (media.erase_count(block), media.lpn_at(ppn));
-        let kind = self.count_in(media, block, self.type_of(media, ppn), 1);
+        let stressed = Stressed::of(media, block);
+        let kind = self.count_in(stressed, self.types.of(media, ppn), 1);
         // Three odd constants keep the three apart; the generator mixes them.
         let data = u64::from(lpn).wrapping_mul(0x9e37_79b9_7f4a_7c15)
             ^ u64::from(ppn.0).wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
             ^ u64::from(erases).wrapping_mul(0x1656_67b1_9e37_79f9);
-        let die = media.geometry().die_of_block(block);
-        let noise = self.chances[die.0 as usize].noise_seed();
+        let noise = self.chances[stressed.die.0 as usize].noise_seed();
         Page { data, noise, outcome: self.kinds.know(kind) }
     }
 }

@@ -21,6 +21,7 @@
 //! | `errors` | reads counted and drawn: what the executors call |
 
 pub mod bit_true;
+mod block_read;
 mod chance;
 pub mod code;
 pub mod config;
@@ -32,6 +33,7 @@ mod kinds;
 pub mod recovery;
 pub mod tally;
 
+pub use block_read::{BlockRead, PageTypes};
 pub use code::{Algorithm, EccConfig, FerRow, Fidelity, ReliabilityClass};
 pub use errors::{Lost, ReadErrors, ReadResult};
 pub use figures::{ErrorFigures, TypeFigures};

@@ -50,6 +50,19 @@ pub trait Generator: Send {
     /// gives.
     fn fill(&mut self, batch: &mut Vec<HostCommand>, count: usize);
 
+    /// Whether every command writes one whole page of so many sectors.
+    fn writes_whole_pages(&self, _page_sectors: u32) -> bool {
+        false
+    }
+
+    /// Appends the pages of `count` commands to `lpns`, instead of the commands themselves.
+    ///
+    /// # Panics
+    /// Where [`Generator::writes_whole_pages`] of as many sectors is false.
+    fn fill_pages(&mut self, _lpns: &mut Vec<u32>, _count: usize, _page_sectors: u32) {
+        unreachable!("the commands of this source are not all whole pages");
+    }
+
     /// Draws a new address for a `TrimMapped` command that hit an unmapped page.
     ///
     /// Uses a stream of randomness of its own, so that redraws do not disturb [`Generator::fill`].

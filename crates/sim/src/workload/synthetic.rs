@@ -133,6 +133,30 @@ impl<A: Addresses> Generator for Synthetic<A> {
         }
     }
 
+    fn writes_whole_pages(&self, page_sectors: u32) -> bool {
+        let parts = &self.parts;
+        parts.operations.constant() == Some(HostOp::Write)
+            && parts.sizes.sector_counts == [page_sectors]
+            && parts.arrivals.is_none()
+            && parts.extent.align_sectors.is_multiple_of(u64::from(page_sectors))
+    }
+
+    fn fill_pages(&mut self, lpns: &mut Vec<u32>, count: usize, page_sectors: u32) {
+        let mut rng = self.parts.address_rng.clone();
+        let mut addresses = self.addresses.clone();
+        let span = &self.spans[0];
+        let shift = page_sectors.trailing_zeros();
+        let mut all = 0;
+        lpns.extend((0..count).map(|_| {
+            let sector = addresses.next(span, &mut rng);
+            all |= sector;
+            (sector >> shift) as u32
+        }));
+        assert!(all & u64::from(page_sectors - 1) == 0, "a request begins inside a page");
+        self.parts.address_rng = rng;
+        self.addresses = addresses;
+    }
+
     fn retarget(&mut self, command: &mut HostCommand) {
         // A command of a foreign size was never ours: it keeps its address.
         if let Some(size) = self.parts.sizes.index_of(command.sector_count) {
