@@ -1,16 +1,16 @@
 //! The event queue: what happens next in simulated time.
 //!
 //! Events at equal time come out in the order in which they were scheduled, so that a run is the
-//! same on every machine. An entry is one 128-bit number, `time << 64 | sequence << 24 | code`:
-//! comparing it is comparing two machine words. When the 40 bits of the sequence are used up, after
-//! hours of running, the events that wait get new numbers in the order that they have.
+//! same on every machine. Beside its time, an event has a tag, `sequence << 24 | code`. When the 40
+//! bits of the sequence are used up, after hours of running, the events that wait get new numbers in
+//! the order that they have.
 //!
 //! A drive has at most one pending event per die and a few more, most of them close to now. The
 //! nearest ones are kept in a short sorted array, which beats a heap while moving its entries is
 //! cheap; the rest waits in a heap.
 //!
 //! ```text
-//! near: latest … earliest ◄ pop here        every near key < every far key
+//! near: latest … earliest ◄ pop here        every near event < every far event
 //! far:  binary heap
 //! ```
 
@@ -26,15 +26,31 @@ pub const CODE_MAX: u32 = (1 << 24) - 1;
 const SEQUENCE_LIMIT: u64 = 1 << 40;
 
 /// Entries of the sorted array.
-const NEAR_MAX: usize = 64;
+const NEAR_MAX: usize = 48;
 
 /// See the module.
-#[derive(Default)]
 pub struct Engine {
-    near: Vec<u128>,
-    far: BinaryHeap<Reverse<u128>>,
+    /// Times and tags.
+    near: [(u64, u64); NEAR_MAX],
+    near_count: usize,
+    far: BinaryHeap<Reverse<(u64, u64)>>,
+    /// The time of the first far event; the end of time without one.
+    far_at: u64,
     sequence: u64,
     now: Ns,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self {
+            near: [(0, 0); NEAR_MAX],
+            near_count: 0,
+            far: BinaryHeap::new(),
+            far_at: u64::MAX,
+            sequence: 0,
+            now: Ns(0),
+        }
+    }
 }
 
 impl Engine {
@@ -54,17 +70,23 @@ impl Engine {
         if self.sequence == SEQUENCE_LIMIT {
             self.renumber();
         }
-        let key = u128::from(self.now.0 + after.0) << 64
-            | u128::from(self.sequence << 24)
-            | u128::from(code);
+        let at = self.now.0 + after.0;
+        let tag = self.sequence << 24 | u64::from(code);
         self.sequence += 1;
-        if self.far.peek().is_some_and(|Reverse(first)| key > *first) {
-            self.far.push(Reverse(key));
+        // Of equal times the new event is the last.
+        if at >= self.far_at {
+            self.far.push(Reverse((at, tag)));
             return;
         }
-        let place = self.near.partition_point(|&other| other > key);
-        self.near.insert(place, key);
-        if self.near.len() > NEAR_MAX {
+        // Most events come soon, so few have to make room.
+        let mut place = self.near_count;
+        while place > 0 && self.near[place - 1].0 <= at {
+            self.near[place] = self.near[place - 1];
+            place -= 1;
+        }
+        self.near[place] = (at, tag);
+        self.near_count += 1;
+        if self.near_count == NEAR_MAX {
             self.spill();
         }
     }
@@ -72,41 +94,57 @@ impl Engine {
     /// The later half of the sorted array goes to the heap.
     #[cold]
     fn spill(&mut self) {
-        self.far.extend(self.near.drain(..NEAR_MAX / 2).map(Reverse));
+        let (later, sooner) = self.near.split_at(NEAR_MAX / 2);
+        self.far.extend(later.iter().copied().map(Reverse));
+        self.near_count = sooner.len();
+        self.near.copy_within(NEAR_MAX / 2.., 0);
+        self.note_far();
+    }
+
+    fn note_far(&mut self) {
+        self.far_at = self.far.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
     }
 
     /// The next event: moves the clock and returns the code.
     #[inline]
     pub fn take(&mut self) -> Option<u32> {
-        if self.near.is_empty() {
-            self.refill();
+        if self.near_count == 0 && !self.refill() {
+            return None;
         }
-        let key = self.near.pop()?;
-        self.now = Ns((key >> 64) as u64);
-        Some(key as u32 & CODE_MAX)
+        self.near_count -= 1;
+        let (at, tag) = self.near[self.near_count];
+        self.now = Ns(at);
+        Some(tag as u32 & CODE_MAX)
     }
 
     /// Gives the events that wait the lowest sequence numbers, in their order.
     #[cold]
     fn renumber(&mut self) {
-        let mut keys: Vec<u128> = self.near.drain(..).collect();
-        keys.extend(std::mem::take(&mut self.far).into_iter().map(|Reverse(key)| key));
-        keys.sort_unstable();
-        self.sequence = keys.len() as u64;
+        let mut events = self.near[..self.near_count].to_vec();
+        events.extend(std::mem::take(&mut self.far).into_iter().map(|Reverse(event)| event));
+        events.sort_unstable();
+        self.near_count = 0;
+        self.sequence = events.len() as u64;
         assert!(self.sequence < SEQUENCE_LIMIT, "{} events wait", self.sequence);
-        let anew = (0_u128..)
-            .zip(keys)
-            .map(|(sequence, key)| key >> 64 << 64 | sequence << 24 | key & u128::from(CODE_MAX));
-        self.far = anew.map(Reverse).collect();
+        let anew = (0..)
+            .zip(events)
+            .map(|(sequence, (at, tag))| Reverse((at, sequence << 24 | tag & u64::from(CODE_MAX))));
+        self.far = anew.collect();
+        self.note_far();
     }
 
+    /// Brings the first far events near; false if there are none.
     #[cold]
-    fn refill(&mut self) {
-        for _ in 0..NEAR_MAX / 2 {
-            let Some(Reverse(key)) = self.far.pop() else { break };
-            self.near.push(key);
+    fn refill(&mut self) -> bool {
+        let mut place = self.far.len().min(NEAR_MAX / 2);
+        self.near_count = place;
+        while place > 0 {
+            let Some(Reverse(event)) = self.far.pop() else { break };
+            place -= 1;
+            self.near[place] = event;
         }
-        self.near.reverse();
+        self.note_far();
+        self.near_count > 0
     }
 }
 

@@ -84,6 +84,8 @@ pub struct Geometry {
     pub plane_count: u32,
     /// Blocks of one die: of all its planes, or each across all planes.
     pub blocks_per_die: u32,
+    /// 2^63 / `blocks_per_die`, rounded up: a multiplication finds the die of a block.
+    pub(crate) die_inverse: u64,
     /// Logical pages that a block takes.
     pub pages_per_block: u32,
     /// Pages that a block has; differs from `pages_per_block` under compression only.
@@ -109,6 +111,7 @@ impl Geometry {
             planes_per_die: 1,
             plane_count: 1,
             blocks_per_die,
+            die_inverse: (1 << 63) / u64::from(blocks_per_die) + 1,
             pages_per_block,
             physical_pages_per_block: pages_per_block,
             page_bits: pages_per_block.next_power_of_two().trailing_zeros(),
@@ -170,7 +173,8 @@ impl Geometry {
     /// The die of a block.
     #[inline]
     pub fn die_of_block(&self, block: BlockId) -> DieId {
-        DieId(block.0 / self.blocks_per_die)
+        // Exact: the error is below 2^-31 of a die for every 32-bit number.
+        DieId(((u128::from(block.0) * u128::from(self.die_inverse)) >> 63) as u32)
     }
 
     /// The physical page, counted in its block, in which the data of a page index begins; the index
@@ -258,6 +262,23 @@ impl Geometry {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_die_of_a_block_is_the_quotient() {
+        let mut rng = crate::rng::Rng::stream(1, "dies");
+        for blocks_per_die in [1, 2, 3, 7, 255, 256, 1_000_003, 0x8000_0000, u32::MAX] {
+            let geometry = Geometry::new([1, 1], [blocks_per_die, 1], 4096);
+            let drawn = (0..1000).map(|_| rng.below(1 << 32) as u32);
+            let edges = (0..50_u32).flat_map(|turn| {
+                let edge = turn.wrapping_mul(blocks_per_die);
+                [edge.wrapping_sub(1), edge, edge.wrapping_add(1)]
+            });
+            for block in drawn.chain(edges).chain([0, u32::MAX]) {
+                let die = geometry.die_of_block(BlockId(block));
+                assert_eq!(die.0, block / blocks_per_die, "{block} / {blocks_per_die}");
+            }
+        }
+    }
 
     #[test]
     fn page_numbers_pack_and_unpack() {

@@ -278,8 +278,8 @@ impl Map {
         (old != UNMAPPED).then_some(Ppn(old))
     }
 
-    /// Points `count` logical pages of a die, each the next that it holds, at consecutive pages of a
-    /// a block; what died by it is added to `dead`, and is to be killed.
+    /// Points `count` logical pages of one die, each the next that it holds, at consecutive pages
+    /// of a block; what died by it is added to `dead`, and is to be killed.
     pub(crate) fn bind_run(
         &mut self,
         first: Lpn,
