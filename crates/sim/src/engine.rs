@@ -2,8 +2,8 @@
 //!
 //! Events at equal time come out in the order in which they were scheduled, so that a run is the
 //! same on every machine. Beside its time, an event has a tag, `sequence << 24 | code`. When the 40
-//! bits of the sequence are used up, after hours of running, the events that wait get new numbers in
-//! the order that they have.
+//! bits of the sequence are used up, after hours of running, the events that wait get new numbers
+//! in the order that they have.
 //!
 //! A drive has at most one pending event per die and a few more, most of them close to now. The
 //! nearest ones are kept in a short sorted array, which beats a heap while moving its entries is
