@@ -8,6 +8,8 @@
 //! writes change but sums, and the chance of failing reads comes from streams of the die. With one
 //! thread the dies take turns, which also keeps the tables of one at a time in the caches.
 
+use std::sync::{Mutex, PoisonError};
+
 use super::drive::Drive;
 use super::instant::{Instant, Reader};
 use crate::ftl::{DieFtl, DieList, NoRoom};
@@ -75,13 +77,21 @@ fn work(posts: &mut [Post], first: u32, writes: Writes<'_>, geometry: &Geometry)
 }
 
 impl Drive {
-    /// Whether so many pages are worth it, and the dies may work apart. The number of threads does
+    /// Whether these pages are worth it, and the dies may work apart. The number of threads does
     /// not matter: what a run leaves must not depend on it.
-    pub(crate) fn is_for_crew(&self, pages: u64) -> bool {
-        pages >= PAGES_MIN && self.ftl.may_split(&self.media, pages)
+    pub(crate) fn is_list_for_crew(&self, lpns: &[u32]) -> bool {
+        lpns.len() as u64 >= PAGES_MIN
+            && self.ftl.is_separable()
+            && self.ftl.may_split(&self.media, self.ftl.most_in_a_die(lpns))
     }
 
-    /// Writes pages in order, as [`Drive::is_for_crew`] allows.
+    /// The same of so many consecutive pages.
+    pub(crate) fn is_run_for_crew(&self, pages: u64) -> bool {
+        let per_die = pages.div_ceil(u64::from(self.geometry.die_count));
+        pages >= PAGES_MIN && self.ftl.may_split(&self.media, per_die)
+    }
+
+    /// Writes pages in order, as [`Drive::is_list_for_crew`] allows.
     ///
     /// # Errors
     /// [`NoRoom`] when a die has no room left; the others have written all the same.
@@ -89,7 +99,7 @@ impl Drive {
         self.write_together(Writes::List(lpns), lpns.len() as u64)
     }
 
-    /// Writes consecutive pages, as [`Drive::is_for_crew`] allows.
+    /// Writes consecutive pages, as [`Drive::is_run_for_crew`] allows.
     ///
     /// # Errors
     /// As [`Drive::write_list_together`].
@@ -107,13 +117,26 @@ impl Drive {
             })
             .collect();
         let geometry = &self.geometry;
-        let share = posts.len().div_ceil(self.threads.max(1));
-        let (own, others) = posts.split_at_mut(share);
-        std::thread::scope(|scope| {
-            for (posts, turn) in others.chunks_mut(share).zip(1..) {
-                scope.spawn(move || work(posts, turn * share as u32, writes, geometry));
+        let dies = posts.len();
+        let share = dies.div_ceil(self.threads.max(1));
+        let firsts = (0..).step_by(share);
+        let shares = Mutex::new(posts.chunks_mut(share).zip(firsts).collect::<Vec<_>>());
+        let task = || {
+            let take = || shares.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            while let Some((posts, first)) = take() {
+                work(posts, first, writes, geometry);
             }
-            work(own, 0, writes, geometry);
+        };
+        std::thread::scope(|scope| {
+            // Where the system grants no thread, this one does the work.
+            let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, task).ok();
+            let others: Vec<_> = (1..self.threads.min(dies)).map_while(spawn).collect();
+            task();
+            for other in others {
+                if let Err(panic) = other.join() {
+                    std::panic::resume_unwind(panic);
+                }
+            }
         });
         let mut outcome = Ok(());
         let (mut dies, mut media) = (Vec::new(), Vec::new());

@@ -146,7 +146,7 @@ impl Drive {
 
     /// Pages that a list is to have at most.
     pub(crate) fn list_pages_max(&self) -> u64 {
-        if self.is_for_crew(CREW_PAGES) {
+        if self.ftl.is_separable() {
             CREW_PAGES
         } else {
             LIST_PAGES
@@ -155,11 +155,12 @@ impl Drive {
 
     /// Writes whole pages in order, without time; returns how many were written, and why not all.
     pub(crate) fn write_pages(&mut self, lpns: &[u32]) -> (usize, Result<(), NoRoom>) {
-        let is_for_crew = self.is_for_crew(lpns.len() as u64);
-        let together = is_for_crew.then(|| self.write_list_together(lpns));
+        let before = self.host_programs();
+        let together = self.is_list_for_crew(lpns).then(|| self.write_list_together(lpns));
+        let written = (self.host_programs() - before) as usize;
         let (mut front, media, errors) = self.split();
         let (done, outcome) = match together {
-            Some(outcome) => (lpns.len() - usize::from(outcome.is_err()), outcome),
+            Some(outcome) => (written, outcome),
             None => front.ftl.write_list(&mut Instant { media, reader: errors }, lpns),
         };
         front.count_singles(HostOp::Write, done as u64);
@@ -167,6 +168,10 @@ impl Drive {
             front.count_refused_single();
         }
         (done, outcome)
+    }
+
+    fn host_programs(&self) -> u64 {
+        self.ftl.counters().programs[Source::Host as usize]
     }
 
     /// The pages of commands that write whole pages, each behind the last, in a drive that takes
@@ -194,13 +199,13 @@ impl Drive {
     /// [`NoRoom::WornOut`] when a die found no room.
     pub(crate) fn write_run(&mut self, commands: &[HostCommand]) -> Result<(), NoRoom> {
         let Some(pages) = self.run_of(commands) else { return Ok(()) };
-        if !self.is_for_crew(pages) {
+        if !self.is_run_for_crew(pages) {
             let (mut front, media, errors) = self.split();
             return front.apply_run(&mut Instant { media, reader: errors }, commands, pages as u32);
         }
-        let before = self.ftl.counters().programs[Source::Host as usize];
+        let before = self.host_programs();
         let outcome = self.write_run_together(self.first_page(&commands[0]), pages as u32);
-        let written = self.ftl.counters().programs[Source::Host as usize] - before;
+        let written = self.host_programs() - before;
         self.split().0.count_run(commands.len() as u64, pages, written);
         outcome
     }

@@ -20,8 +20,9 @@ use crate::workload::Admission;
 /// Events between two looks at how much was done: they are cheap beside it.
 const EVENTS_AT_ONCE: u64 = 64;
 
-/// Chunks of a run for several threads: some milliseconds of work.
+/// Chunks and bytes of a run for several threads, at most: some milliseconds of work.
 const RUN_CHUNKS: usize = 64;
+const RUN_BYTES: u64 = 8 << 30;
 
 /// The hosts of a stage, and what they may do.
 struct Hosts {
@@ -192,13 +193,13 @@ impl Hosts {
     fn advance_run(&mut self, drive: &mut Drive) -> Option<bool> {
         let start = self.feeds[0].batch_next;
         let first_run = drive.run_of(&self.feeds[0].batch[start..])?;
-        if !drive.is_for_crew(first_run * RUN_CHUNKS as u64) {
+        if !drive.is_run_for_crew(first_run * RUN_CHUNKS as u64) {
             return None;
         }
         let Feed { load, batch, batch_next, .. } = &mut self.feeds[0];
         let mut bytes = 0;
-        while *batch_next - start < RUN_CHUNKS * CHUNK {
-            if *batch_next == batch.len() {
+        while *batch_next - start < RUN_CHUNKS * CHUNK && bytes < RUN_BYTES {
+            if *batch_next == batch.len() && self.meter.is_open(Ns(0)) {
                 load.generator.fill(batch, CHUNK);
             }
             // Behind the last of those taken.

@@ -1,7 +1,7 @@
 //! What every pool writes to while it works: the map, the counters and the clock of host writes.
 //!
-//! A pool has no hold on them; they are lent to it for each call. Pools that shared no logical page
-//! could be given books of their own and work side by side.
+//! A pool has no hold on them; they are lent to it for each call. Pools that share no logical page
+//! are given books of their own to work side by side (`dies`).
 
 use super::map::Map;
 use super::sink::FtlCounters;

@@ -93,20 +93,33 @@ impl DieFtl {
 }
 
 impl Ftl {
-    /// Whether the dies may work apart for so many writes: they share nothing, and none comes near
-    /// the end of its life, which would end the run in the middle of them.
-    pub fn may_split(&self, media: &Media, writes: u64) -> bool {
-        let geometry = &self.geometry;
+    /// Whether the dies share nothing and so may work apart.
+    pub fn is_separable(&self) -> bool {
+        self.books.map.is_separable()
+    }
+
+    /// Whether the dies may work apart while none is written to more often than this: they share
+    /// nothing, and none comes near the end of its life, which would end the run in the middle.
+    pub fn may_split(&self, media: &Media, writes_per_die: u64) -> bool {
         let pool = &self.pools[0]; // all have the same limits
         let slc_limit = pool.log.slc.as_ref().map_or(u32::MAX, |cache| cache.worn_limit);
         let limit = pool.worn_limit.min(slc_limit);
         let is_far = || {
             let most = media.erase_counts.iter().copied().max().unwrap_or(0);
-            let pages = u64::from(geometry.die_count) * u64::from(geometry.pages_per_block);
             // As if every collection of a die took the same block.
-            u64::from(most) + ERASES_SLACK + WAF_MAX * writes / pages < u64::from(limit)
+            let erases = WAF_MAX * writes_per_die / u64::from(self.geometry.pages_per_block);
+            u64::from(most) + ERASES_SLACK + erases < u64::from(limit)
         };
-        self.books.map.is_separable() && (limit == u32::MAX || is_far())
+        self.is_separable() && (limit == u32::MAX || is_far())
+    }
+
+    /// How many of these pages lie in the die that has the most.
+    pub fn most_in_a_die(&self, lpns: &[u32]) -> u64 {
+        let mut counts = vec![0_u64; self.geometry.die_count as usize];
+        for &lpn in lpns {
+            counts[self.geometry.die_of(Lpn(lpn)).0 as usize] += 1;
+        }
+        counts.into_iter().max().unwrap_or(0)
     }
 
     /// Takes the firmware apart; [`Ftl::join`] is to follow.

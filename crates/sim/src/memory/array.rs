@@ -64,7 +64,8 @@ impl<T: Copy> Array<T> {
     /// # Panics
     /// When the lengths do not add up to that of the array.
     pub fn split(self, lens: &[usize]) -> Vec<Self> {
-        assert_eq!(lens.iter().sum::<usize>(), self.len, "the parts are not the whole");
+        let total = lens.iter().try_fold(0_usize, |sum, &len| sum.checked_add(len));
+        assert_eq!(total, Some(self.len), "the parts are not the whole");
         let mut offset = 0;
         lens.iter()
             .map(|&len| {
@@ -176,6 +177,12 @@ mod tests {
         let mut parts = Array::from(vec![1_u8, 2, 3]).split(&[1, 2]);
         parts.reverse();
         Array::join(parts);
+    }
+
+    #[test]
+    #[should_panic(expected = "not the whole")]
+    fn parts_whose_lengths_wrap_around_are_refused() {
+        Array::from(vec![0_u32; 4]).split(&[usize::MAX, 5]);
     }
 
     /// A drive that did not fit the memory ended the process instead of being refused.
