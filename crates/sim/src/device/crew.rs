@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::drive::Drive;
 use super::instant::{Instant, Reader};
-use crate::ftl::{DieFtl, DieList, NoRoom};
+use crate::ftl::{DieFtl, DieList, NoRoom, ERASES_OF_RUN};
 use crate::geometry::Geometry;
 use crate::nand::Media;
 use crate::op::Source;
@@ -82,13 +82,12 @@ impl Drive {
     pub(crate) fn is_list_for_crew(&self, lpns: &[u32]) -> bool {
         lpns.len() as u64 >= PAGES_MIN
             && self.ftl.is_separable()
-            && self.ftl.may_split(&self.media, self.ftl.most_in_a_die(lpns))
+            && self.ftl.may_split(&self.media, self.ftl.erases_of_list(lpns))
     }
 
     /// The same of so many consecutive pages.
     pub(crate) fn is_run_for_crew(&self, pages: u64) -> bool {
-        let per_die = pages.div_ceil(u64::from(self.geometry.die_count));
-        pages >= PAGES_MIN && self.ftl.may_split(&self.media, per_die)
+        pages >= PAGES_MIN && self.ftl.may_split(&self.media, ERASES_OF_RUN)
     }
 
     /// Writes pages in order, as [`Drive::is_list_for_crew`] allows.

@@ -14,9 +14,9 @@ use crate::nand::Media;
 use crate::op::Source;
 use crate::units::Lpn;
 
-/// Erases of one block that are always allowed for, and a write amplification that a worn drive may
-/// have, when the dies are asked how near they are to their end of life.
-const ERASES_SLACK: u64 = 64;
+/// Erases of one block that a run of consecutive pages may cost: it passes each block once.
+pub const ERASES_OF_RUN: u64 = 64;
+/// A write amplification that a drive under writes of any kind may have.
 const WAF_MAX: u64 = 16;
 
 /// Writes of the host that one die takes: pages, and how many host writes of the drive come before
@@ -98,23 +98,26 @@ impl Ftl {
         self.books.map.is_separable()
     }
 
-    /// Whether the dies may work apart while none is written to more often than this: they share
+    /// Whether the dies may work apart while no block is erased more often than this: they share
     /// nothing, and none comes near the end of its life, which would end the run in the middle.
-    pub fn may_split(&self, media: &Media, writes_per_die: u64) -> bool {
+    pub fn may_split(&self, media: &Media, erases: u64) -> bool {
         let pool = &self.pools[0]; // all have the same limits
         let slc_limit = pool.log.slc.as_ref().map_or(u32::MAX, |cache| cache.worn_limit);
         let limit = pool.worn_limit.min(slc_limit);
-        let is_far = || {
-            let most = media.erase_counts.iter().copied().max().unwrap_or(0);
-            // As if every collection of a die took the same block.
-            let erases = WAF_MAX * writes_per_die / u64::from(self.geometry.pages_per_block);
-            u64::from(most) + ERASES_SLACK + erases < u64::from(limit)
-        };
+        let most = || media.erase_counts.iter().copied().max().unwrap_or(0);
+        let is_far = || u64::from(most()) + erases < u64::from(limit);
         self.is_separable() && (limit == u32::MAX || is_far())
     }
 
+    /// Erases of a block that a list of pages may cost: as if all collections of the busiest die
+    /// took the same one.
+    pub fn erases_of_list(&self, lpns: &[u32]) -> u64 {
+        let pages = WAF_MAX * self.most_in_a_die(lpns);
+        ERASES_OF_RUN + pages / u64::from(self.geometry.pages_per_block)
+    }
+
     /// How many of these pages lie in the die that has the most.
-    pub fn most_in_a_die(&self, lpns: &[u32]) -> u64 {
+    fn most_in_a_die(&self, lpns: &[u32]) -> u64 {
         let mut counts = vec![0_u64; self.geometry.die_count as usize];
         for &lpn in lpns {
             counts[self.geometry.die_of(Lpn(lpn)).0 as usize] += 1;

@@ -41,7 +41,7 @@ mod wear;
 
 pub use collection::StepOutcome;
 pub use config::{FtlConfig, WearConfig, WriteFrontiers};
-pub use dies::{DieFtl, DieList};
+pub use dies::{DieFtl, DieList, ERASES_OF_RUN};
 pub use layout::Layout;
 pub use options::{
     Allocation, CollectionConfig, Compression, Copyback, DataKind, DynamicSlcCache, IdleCollection,
