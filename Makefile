@@ -12,7 +12,7 @@ SOURCES := $(shell find crates python pyproject.toml Cargo.toml Cargo.lock READM
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH
 
-.PHONY: help demo test test-long test-all system check rust-lint python-lint fmt generate figures bench fuzz clean
+.PHONY: help demo test test-long system check rust-lint python-lint fmt generate figures bench fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -30,11 +30,7 @@ test-long: .venv/installed .venv/dev system ## the tests that take minutes and r
 system: ## install fio, an NBD server and a browser for the tests that need them
 	python3 tools/system.py
 
-check: rust-lint python-lint test-all ## what CI runs: formats, lints, types, tidy, all tests
-
-test-all: .venv/installed .venv/dev system ## all tests; the long ones, which mostly wait, beside the others
-	cargo test --locked --all-features
-	$(BIN)/pytest -n 3 --dist loadfile
+check: rust-lint python-lint test ## what CI runs: formats, lints, types, tidy, tests
 
 rust-lint: ## format and lints of the Rust code
 	cargo fmt --all --check

@@ -49,11 +49,6 @@ ENDLESS: dict[str, Any] = {
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the long tests, so that the others run beside them."""
-    items.sort(key=lambda item: "long" not in item.keywords)
-
-
 @pytest.fixture
 def small() -> dict[str, Any]:
     """Return a small device; every test may change its own."""
