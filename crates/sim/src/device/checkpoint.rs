@@ -19,7 +19,7 @@ use super::config::DeviceConfig;
 use super::drive::Drive;
 use super::image::{open, seal, ImageError, Magic};
 use crate::ftl::{Ftl, FtlSnapshot};
-use crate::nand::{CellMode, Media};
+use crate::nand::{BlockTables, Media};
 
 const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 1 };
 
@@ -27,10 +27,7 @@ const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 1 };
 struct State {
     config: String,
     seed: u64,
-    erase_counts: Vec<u32>,
-    bad: Vec<bool>,
-    modes: Vec<CellMode>,
-    copyback_depths: Vec<u8>,
+    blocks: BlockTables,
     ftl: FtlSnapshot,
     begun_in_vain: Vec<u32>,
     /// Write buffer, pages written through, pages read.
@@ -44,10 +41,7 @@ pub(super) fn save(drive: &Drive) -> Vec<u8> {
     let state = State {
         config: drive.config.to_json().to_string(),
         seed: drive.seed,
-        erase_counts: drive.media.erase_counts.to_vec(),
-        bad: drive.media.bad.to_vec(),
-        modes: drive.media.modes.to_vec(),
-        copyback_depths: drive.media.copyback_depths.to_vec(),
+        blocks: drive.media.tables(),
         ftl: drive.ftl.snapshot(),
         begun_in_vain: drive.ftl.begun_in_vain(),
         memory: drive.save_memory(),
@@ -67,22 +61,12 @@ pub(super) fn load(bytes: &[u8]) -> Result<Drive, ImageError> {
 fn assemble(state: State, oob: &[u8]) -> Result<Drive, String> {
     let config = DeviceConfig::resolve(&state.config).map_err(|error| error.to_string())?;
     let setup = config.pool_setup(state.seed);
-    let mut media = Media::new(setup.geometry, &[], state.seed);
-    if oob.len() != 4 * media.oob.len()
-        || state.erase_counts.len() != media.erase_counts.len()
-        || state.bad.len() != media.bad.len()
-        || state.modes.len() != media.modes.len()
-        || state.copyback_depths.len() != media.copyback_depths.len()
-    {
-        return Err("the media tables are of another geometry".into());
-    }
+    let media = Media::restore(setup.geometry, state.blocks);
+    let fits = media.filter(|media| 4 * media.oob.len() == oob.len());
+    let mut media = fits.ok_or("the media tables are of another geometry")?;
     for (lpn, bytes) in media.oob.iter_mut().zip(oob.chunks_exact(4)) {
         *lpn = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
     }
-    media.erase_counts = state.erase_counts.into();
-    media.bad = state.bad.into();
-    media.modes = state.modes.into();
-    media.copyback_depths = state.copyback_depths.into();
     let mut ftl = Ftl::restore(&config.ftl, &setup, &media, &state.ftl)?;
     ftl.set_begun_in_vain(&state.begun_in_vain);
     let mut drive = Drive::assemble(config, media, ftl, state.seed);

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::config::DeviceConfig;
 use super::drive::Drive;
 use crate::ftl::{Ftl, FtlSnapshot};
-use crate::nand::{CellMode, Media};
+use crate::nand::{BlockTables, Media};
 
 const MAGIC: Magic = Magic { word: *b"ONLIMAGE", version: 2 };
 const HEADER_BYTES: usize = 24;
@@ -76,10 +76,7 @@ pub enum ImageError {
 struct Body {
     config: String,
     oob: Vec<u32>,
-    erase_counts: Vec<u32>,
-    bad: Vec<bool>,
-    modes: Vec<CellMode>,
-    copyback_depths: Vec<u8>,
+    blocks: BlockTables,
     ftl: FtlSnapshot,
 }
 
@@ -87,10 +84,7 @@ pub(super) fn save(drive: &Drive) -> Vec<u8> {
     let body = Body {
         config: drive.config.to_json().to_string(),
         oob: drive.media.oob.to_vec(),
-        erase_counts: drive.media.erase_counts.to_vec(),
-        bad: drive.media.bad.to_vec(),
-        modes: drive.media.modes.to_vec(),
-        copyback_depths: drive.media.copyback_depths.to_vec(),
+        blocks: drive.media.tables(),
         ftl: drive.ftl.snapshot(),
     };
     seal(&MAGIC, &body, std::iter::empty())
@@ -164,21 +158,10 @@ pub(super) fn open<'a, T: Deserialize<'a>>(
 fn assemble(body: Body, seed: u64) -> Result<Drive, String> {
     let config = DeviceConfig::resolve(&body.config).map_err(|error| error.to_string())?;
     let setup = config.pool_setup(seed);
-    let geometry = setup.geometry;
-    let mut media = Media::new(geometry, &[], seed);
-    if body.oob.len() != media.oob.len()
-        || body.erase_counts.len() != media.erase_counts.len()
-        || body.bad.len() != media.bad.len()
-        || body.modes.len() != media.modes.len()
-        || body.copyback_depths.len() != media.copyback_depths.len()
-    {
-        return Err("the media tables are of another geometry".into());
-    }
+    let media = Media::restore(setup.geometry, body.blocks);
+    let fits = media.filter(|media| media.oob.len() == body.oob.len());
+    let mut media = fits.ok_or("the media tables are of another geometry")?;
     media.oob.copy_from_slice(&body.oob);
-    media.erase_counts = body.erase_counts.into();
-    media.bad = body.bad.into();
-    media.modes = body.modes.into();
-    media.copyback_depths = body.copyback_depths.into();
     let ftl = Ftl::restore(&config.ftl, &setup, &media, &body.ftl)?;
     Ok(Drive::assemble(config, media, ftl, seed))
 }

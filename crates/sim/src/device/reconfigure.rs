@@ -8,7 +8,7 @@ use super::config::DeviceConfig;
 use super::drive::Drive;
 use crate::config::ConfigError;
 use crate::ftl::NoRoom;
-use crate::nand::Media;
+use crate::nand::{BlockTables, CellMode, Media};
 use crate::op::{HostCommand, HostOp};
 
 impl Drive {
@@ -48,9 +48,11 @@ impl Drive {
     /// Media and firmware of the same wear, for blocks that take another number of pages.
     fn rebuild(&mut self, config: &DeviceConfig) {
         let setup = config.pool_setup(self.seed);
-        let mut media = Media::new(setup.geometry, &[], self.seed);
-        media.erase_counts.clone_from(&self.media.erase_counts);
-        media.bad.clone_from(&self.media.bad);
+        let tables = self.media.tables();
+        let blocks = tables.bad.len();
+        let (modes, copyback_depths) = (vec![CellMode::Native; blocks], vec![0; blocks]);
+        let tables = BlockTables { modes, copyback_depths, ..tables };
+        let media = Media::restore(setup.geometry, tables).expect("as many blocks as before");
         self.ftl = self.ftl.successor(&config.ftl, &setup, &media);
         self.media = media;
         self.geometry = setup.geometry;

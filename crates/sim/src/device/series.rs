@@ -38,25 +38,13 @@ pub(crate) struct Series {
     columns: Vec<(&'static str, Vec<Option<f64>>)>,
     start: Totals,
     last: Totals,
-    levels: Option<BlockLevels>,
-}
-
-/// What a look at every block gives. It is the same until another block is erased or retired, so a
-/// run without collections looks once.
-#[derive(Clone, Copy, Debug)]
-struct BlockLevels {
-    erases: u64,
-    retired: u64,
-    erase_count_mean: f64,
-    erase_count_max: u32,
-    rber_mean: f64,
 }
 
 impl Series {
     /// No points yet; intervals start here.
     pub(crate) fn new(drive: &Drive, timed: Option<&TimedStage>) -> Self {
         let start = Totals::of(drive, timed);
-        Self { columns: Vec::new(), start, last: start, levels: None }
+        Self { columns: Vec::new(), start, last: start }
     }
 
     /// Takes a point.
@@ -91,7 +79,7 @@ impl Series {
             Some((now.written_bytes - self.start.written_bytes) as f64 / logical_bytes),
         ));
         point.push(("waf", (written > 0).then(|| programmed / written as f64)));
-        point.extend(self.levels(drive));
+        point.extend(Self::levels(drive));
         if self.columns.is_empty() {
             self.columns = point.iter().map(|&(name, _)| (name, Vec::new())).collect();
         }
@@ -101,22 +89,18 @@ impl Series {
     }
 
     /// Wear, errors and space as they are now.
-    fn levels(&mut self, drive: &mut Drive) -> [(&'static str, Option<f64>); 7] {
-        let counters = drive.ftl.counters();
-        let (erases, retired) = (counters.erases.iter().sum(), counters.retired_blocks);
-        let blocks = match self.levels {
-            Some(known) if (known.erases, known.retired) == (erases, retired) => known,
-            _ => BlockLevels::of(drive, erases, retired),
-        };
-        self.levels = Some(blocks);
+    fn levels(drive: &mut Drive) -> [(&'static str, Option<f64>); 7] {
+        let wear = drive.media.wear();
+        let blocks = f64::from(wear.blocks().max(1));
+        let erase_count_max = f64::from(wear.highest());
         let good_pages = drive.ftl.good_blocks() as f64 * f64::from(drive.geometry.pages_per_block);
         let spare = 1.0 - f64::from(drive.ftl.logical_pages()) / good_pages;
-        let erase_count_max = f64::from(blocks.erase_count_max);
+        let retired = drive.ftl.counters().retired_blocks;
         [
             ("free_blocks", Some(drive.ftl.erased_blocks() as f64)),
-            ("erase_count_mean", Some(blocks.erase_count_mean)),
+            ("erase_count_mean", Some(wear.erases() as f64 / blocks)),
             ("erase_count_max", Some(erase_count_max)),
-            ("rber_mean", Some(blocks.rber_mean)),
+            ("rber_mean", Some(drive.errors.sum_of_rates(&wear) / blocks)),
             ("rber_max", Some(drive.errors.fates().rber(erase_count_max))),
             ("spare_ratio", Some(spare)),
             ("retired_blocks", Some(retired as f64)),
@@ -126,16 +110,6 @@ impl Series {
     pub(crate) fn to_json(&self) -> Value {
         let columns = self.columns.iter().map(|(name, values)| ((*name).to_owned(), json!(values)));
         Value::Object(columns.collect::<Map<_, _>>())
-    }
-}
-
-impl BlockLevels {
-    fn of(drive: &mut Drive, erases: u64, retired: u64) -> Self {
-        let (_, max, mean) = Wear::extent(drive);
-        let blocks = drive.media.erase_counts.iter().zip(drive.media.bad.iter());
-        let counts = blocks.filter(|(_, &bad)| !bad).map(|(&count, _)| count);
-        let rber_mean = drive.errors.rber_mean(counts, max);
-        Self { erases, retired, erase_count_mean: mean, erase_count_max: max, rber_mean }
     }
 }
 
@@ -150,35 +124,13 @@ pub(crate) struct Wear {
 
 impl Wear {
     pub(crate) fn of(drive: &Drive) -> Self {
-        let (min, max, mean) = Self::extent(drive);
-        let squared = |count| (f64::from(count) - mean) * (f64::from(count) - mean);
-        let squares: f64 = Self::counts(drive).map(squared).sum();
-        let total = Self::counts(drive).count();
-        if total == 0 {
-            return Self::default();
-        }
-        Self { min, max, mean, stddev: (squares / total as f64).sqrt() }
-    }
-
-    fn counts(drive: &Drive) -> impl Iterator<Item = u32> + '_ {
-        let blocks = drive.media.erase_counts.iter().zip(drive.media.bad.iter());
-        blocks.filter(|(_, &bad)| !bad).map(|(&count, _)| count)
-    }
-
-    /// The least, the most and the mean; zeros of a drive without good blocks.
-    fn extent(drive: &Drive) -> (u32, u32, f64) {
-        let (mut min, mut max, mut sum, mut total) = (u32::MAX, 0, 0_u64, 0_u32);
-        // Without a branch, so that it is compiled to whole vectors.
-        for (&count, &bad) in drive.media.erase_counts.iter().zip(drive.media.bad.iter()) {
-            let good = u32::from(!bad);
-            min = min.min(if bad { u32::MAX } else { count });
-            max = max.max(count * good);
-            sum += u64::from(count * good);
-            total += good;
-        }
-        if total == 0 {
-            return (0, 0, 0.0);
-        }
-        (min, max, sum as f64 / f64::from(total))
+        let wear = drive.media.wear();
+        let Some((min, _)) = wear.iter().next() else { return Self::default() };
+        let blocks = f64::from(wear.blocks());
+        let mean = wear.erases() as f64 / blocks;
+        let counts = drive.media.erase_counts.iter().zip(drive.media.bad.iter());
+        let good = counts.filter(|(_, &bad)| !bad).map(|(&count, _)| f64::from(count) - mean);
+        let squares: f64 = good.map(|distance| distance * distance).sum();
+        Self { min, max: wear.highest(), mean, stddev: (squares / blocks).sqrt() }
     }
 }

@@ -10,9 +10,11 @@
 //! FTL decides.
 
 mod config;
+mod erases;
 mod mechanisms;
 
 pub use config::{CellType, NandConfig, PageTimes, Timing, TimingConfig, WearOut};
+pub use erases::EraseHistogram;
 pub use mechanisms::{CacheCommands, ProgramMode, Variation, WearTiming};
 
 use serde::{Deserialize, Serialize};
@@ -34,6 +36,19 @@ pub enum CellMode {
     Slc,
 }
 
+/// What the flash remembers of its blocks, apart from their pages; by block.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BlockTables {
+    /// How often each was erased.
+    pub erase_counts: Vec<u32>,
+    /// Which must not be used.
+    pub bad: Vec<bool>,
+    /// How densely each is written.
+    pub modes: Vec<CellMode>,
+    /// See [`Media::copyback_depth`].
+    pub copyback_depths: Vec<u8>,
+}
+
 /// What the flash remembers without power.
 #[derive(Clone, Debug)]
 pub struct Media {
@@ -46,6 +61,8 @@ pub struct Media {
     /// Copies in a row, at most 255, that the most travelled page of the block has made inside its
     /// die.
     pub(crate) copyback_depths: Array<u8>,
+    /// Erase counts of the good blocks, by die.
+    wear: Vec<EraseHistogram>,
     /// The block that the arrays begin with: 0 in the flash of the whole drive.
     first_block: u32,
 }
@@ -63,15 +80,56 @@ impl Media {
                 die[block] = true;
             }
         }
-        Self {
-            geometry,
-            oob: Array::new(geometry.page_count(), UNMAPPED),
-            erase_counts: Array::new(bad.len(), 0),
-            modes: Array::new(bad.len(), CellMode::Native),
-            copyback_depths: Array::new(bad.len(), 0),
-            bad: bad.into(),
-            first_block: 0,
+        let tables = BlockTables {
+            erase_counts: vec![0; bad.len()],
+            modes: vec![CellMode::Native; bad.len()],
+            copyback_depths: vec![0; bad.len()],
+            bad,
+        };
+        Self::restore(geometry, tables).expect("the tables are of this geometry")
+    }
+
+    /// Flash with these blocks and no data; `None` when the tables are of another geometry.
+    pub fn restore(geometry: Geometry, tables: BlockTables) -> Option<Self> {
+        let BlockTables { erase_counts, bad, modes, copyback_depths } = tables;
+        let lens = [erase_counts.len(), bad.len(), modes.len(), copyback_depths.len()];
+        if lens != [geometry.block_count() as usize; 4] {
+            return None;
         }
+        let blocks = erase_counts.iter().zip(&bad).collect::<Vec<_>>();
+        let dies = blocks.chunks(geometry.blocks_per_die as usize);
+        let good = |die: &[(&u32, &bool)]| {
+            EraseHistogram::of(die.iter().filter(|(_, &bad)| !bad).map(|(&count, _)| count))
+        };
+        Some(Self {
+            geometry,
+            wear: dies.map(good).collect(),
+            oob: Array::new(geometry.page_count(), UNMAPPED),
+            erase_counts: erase_counts.into(),
+            bad: bad.into(),
+            modes: modes.into(),
+            copyback_depths: copyback_depths.into(),
+            first_block: 0,
+        })
+    }
+
+    /// What is remembered of the blocks.
+    pub fn tables(&self) -> BlockTables {
+        BlockTables {
+            erase_counts: self.erase_counts.to_vec(),
+            bad: self.bad.to_vec(),
+            modes: self.modes.to_vec(),
+            copyback_depths: self.copyback_depths.to_vec(),
+        }
+    }
+
+    /// Erase counts of all good blocks.
+    pub fn wear(&self) -> EraseHistogram {
+        let mut all = EraseHistogram::default();
+        for (count, blocks) in self.wear.iter().flat_map(EraseHistogram::iter) {
+            all.add(count, blocks);
+        }
+        all
     }
 
     /// The flash, of which nothing stays.
@@ -83,6 +141,7 @@ impl Media {
             bad: std::mem::take(&mut self.bad),
             modes: std::mem::take(&mut self.modes),
             copyback_depths: std::mem::take(&mut self.copyback_depths),
+            wear: std::mem::take(&mut self.wear),
             first_block: self.first_block,
         }
     }
@@ -99,6 +158,7 @@ impl Media {
         let mut bad = self.bad.split(&blocks).into_iter();
         let mut modes = self.modes.split(&blocks).into_iter();
         let mut copyback_depths = self.copyback_depths.split(&blocks).into_iter();
+        let mut wear = self.wear.into_iter();
         first_blocks
             .map_while(|first_block| {
                 Some(Self {
@@ -108,6 +168,7 @@ impl Media {
                     bad: bad.next()?,
                     modes: modes.next()?,
                     copyback_depths: copyback_depths.next()?,
+                    wear: vec![wear.next()?],
                     first_block,
                 })
             })
@@ -118,13 +179,14 @@ impl Media {
     pub(crate) fn join(parts: Vec<Self>) -> Self {
         let geometry = parts[0].geometry;
         let (mut oob, mut erase_counts, mut bad) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut modes, mut copyback_depths) = (Vec::new(), Vec::new());
+        let (mut modes, mut copyback_depths, mut wear) = (Vec::new(), Vec::new(), Vec::new());
         for part in parts {
             oob.push(part.oob);
             erase_counts.push(part.erase_counts);
             bad.push(part.bad);
             modes.push(part.modes);
             copyback_depths.push(part.copyback_depths);
+            wear.extend(part.wear);
         }
         Self {
             geometry,
@@ -133,6 +195,7 @@ impl Media {
             bad: Array::join(bad),
             modes: Array::join(modes),
             copyback_depths: Array::join(copyback_depths),
+            wear,
             first_block: 0,
         }
     }
@@ -208,9 +271,17 @@ impl Media {
     pub fn erase(&mut self, block: BlockId) -> u32 {
         let place = self.place(block);
         self.copyback_depths[place] = 0;
-        let count = &mut self.erase_counts[place];
-        *count += 1;
-        *count
+        let count = self.erase_counts[place];
+        self.erase_counts[place] = count + 1;
+        self.wear_of(block).erased(count);
+        count + 1
+    }
+
+    /// The erase counts of the die that a block lies in.
+    fn wear_of(&mut self, block: BlockId) -> &mut EraseHistogram {
+        let first_die = self.geometry.die_of_block(BlockId(self.first_block));
+        let die = self.geometry.die_of_block(block).0 - first_die.0;
+        &mut self.wear[die as usize]
     }
 
     /// How often the block was erased.
@@ -253,6 +324,9 @@ impl Media {
     /// Takes a worn block out of use for good.
     pub fn retire(&mut self, block: BlockId) {
         let place = self.place(block);
-        self.bad[place] = true;
+        let count = self.erase_counts[place];
+        if !std::mem::replace(&mut self.bad[place], true) {
+            self.wear_of(block).remove(count);
+        }
     }
 }

@@ -23,7 +23,7 @@ use super::kinds::Kinds;
 use super::recovery::{Extra, Ladder};
 use super::tally::ReadTally;
 use crate::geometry::Geometry;
-use crate::nand::Media;
+use crate::nand::{EraseHistogram, Media};
 use crate::op::Source;
 use crate::reliability::conditions::StressConfig;
 use crate::reliability::{RberModel, Stress};
@@ -151,24 +151,10 @@ impl ReadErrors {
         self.block_reads.as_ref().map(|reads| reads.reads_per_page_max())
     }
 
-    /// Mean raw bit error rate over blocks with these erase counts, at most `erase_count_max`,
-    /// without counted reads.
-    pub fn rber_mean(
-        &mut self,
-        erase_counts: impl Iterator<Item = u32>,
-        erase_count_max: u32,
-    ) -> f64 {
-        self.kinds.grow_rates(erase_count_max);
-        let (mut sum, mut blocks) = (0.0, 0_u64);
-        for erase_count in erase_counts {
-            sum += self.kinds.block_rate(erase_count);
-            blocks += 1;
-        }
-        if blocks == 0 {
-            0.0
-        } else {
-            sum / blocks as f64
-        }
+    /// Sum of the raw bit error rates of blocks with these erase counts, without counted reads.
+    pub fn sum_of_rates(&mut self, wear: &EraseHistogram) -> f64 {
+        let rates = wear.iter().filter(|&(_, blocks)| blocks > 0);
+        rates.map(|(count, blocks)| self.kinds.block_rate(count) * f64::from(blocks)).sum()
     }
 
     /// Counts a read of a page; returns what became of it.

@@ -155,29 +155,15 @@ impl Kinds {
         index
     }
 
-    /// Makes room for the rates of blocks with up to so many erases.
-    pub(super) fn grow_rates(&mut self, erase_count_max: u32) {
-        let count = erase_count_max as usize + 1;
-        if count > self.rates.len() {
-            self.rates.resize(count, f64::NAN);
-        }
-    }
-
-    /// Raw bit error rate of blocks with this erase count, for which there is room, without counted
-    /// reads.
-    #[inline]
+    /// Raw bit error rate of blocks with this erase count, without counted reads.
     pub(super) fn block_rate(&mut self, erase_count: u32) -> f64 {
-        let rate = self.rates[erase_count as usize];
-        if rate.is_nan() {
-            return self.know_rate(erase_count);
+        let place = erase_count as usize;
+        if place >= self.rates.len() {
+            self.rates.resize(place + 1, f64::NAN);
         }
-        rate
-    }
-
-    #[cold]
-    fn know_rate(&mut self, erase_count: u32) -> f64 {
-        let rate = self.fates.rber(f64::from(erase_count)).min(0.5);
-        self.rates[erase_count as usize] = rate;
-        rate
+        if self.rates[place].is_nan() {
+            self.rates[place] = self.fates.rber(f64::from(erase_count)).min(0.5);
+        }
+        self.rates[place]
     }
 }
