@@ -4,7 +4,7 @@ mod drawn;
 
 use drawn::draw_device;
 use opennandlab_sim::device::{DeviceConfig, Simulation};
-use opennandlab_sim::ftl::{DieList, FlashSink, Ftl};
+use opennandlab_sim::ftl::{Dealt, FlashSink, Ftl};
 use opennandlab_sim::nand::Media;
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::testing::CheckedFlash;
@@ -68,17 +68,19 @@ fn lists_and_dies_apart_leave_what_single_writes_leave() {
         assert_eq!((done, outcome), (pages.len(), Ok(())), "case {case}");
         assert!(as_list.state() == one_by_one.state(), "case {case}, as a list");
         let geometry = *apart.flash.media().geometry();
-        if !apart.ftl.may_split(apart.flash.media(), 50) {
+        if !apart.ftl.may_split(apart.flash.media(), || 50) {
             continue;
         }
         split += 1;
         for pages in pages.chunks(1000) {
-            let mut lists = [(); 4].map(|()| DieList::default());
-            DieList::deal(&mut lists, 0, pages, &geometry);
             let mut dies = apart.ftl.split();
+            let split_at = dies.len() as u32 / 2;
             // The last first: they need not wait for each other.
-            for (die, list) in dies.iter_mut().zip(&lists).rev() {
-                die.write_list(&mut apart.flash, list).expect("room");
+            for range in [split_at..geometry.die_count, 0..split_at] {
+                let dealt = Dealt::new(range.clone(), pages, geometry.die_count);
+                for (index, list) in range.zip(dealt.lists()) {
+                    dies[index as usize].write_list(&mut apart.flash, list).expect("room");
+                }
             }
             apart.ftl.join(dies, pages.len() as u64);
         }
@@ -96,7 +98,8 @@ fn a_run_of_pages_written_apart_is_the_run() {
         let mut drives = [(); 2].map(|()| Bare::new(&config, case));
         let [together, apart] = &mut drives;
         let logical_pages = together.ftl.logical_pages();
-        if config.nand.max_pe_cycles != Some(3000) || !apart.ftl.may_split(apart.flash.media(), 50)
+        if config.nand.max_pe_cycles != Some(3000)
+            || !apart.ftl.may_split(apart.flash.media(), || 50)
         {
             continue;
         }

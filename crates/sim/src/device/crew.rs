@@ -12,8 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::drive::Drive;
 use super::instant::{Instant, Reader};
-use crate::ftl::{DieFtl, DieList, NoRoom, ERASES_OF_RUN};
-use crate::geometry::Geometry;
+use crate::ftl::{Dealt, DieFtl, NoRoom, ERASES_OF_RUN};
 use crate::nand::Media;
 use crate::op::Source;
 use crate::reads::{BlockRead, PageTypes};
@@ -61,18 +60,30 @@ struct Post {
     outcome: Result<(), NoRoom>,
 }
 
-/// Lets neighbouring dies, from `first` on, write what is theirs.
-fn work(posts: &mut [Post], first: u32, writes: Writes<'_>, geometry: &Geometry) {
-    let mut lists: Vec<DieList> = posts.iter().map(|_| DieList::default()).collect();
-    if let Writes::List(lpns) = writes {
-        DieList::deal(&mut lists, first, lpns, geometry);
+impl Post {
+    fn write(
+        &mut self,
+        writes: impl FnOnce(&mut DieFtl, &mut Instant<'_, &mut Later>) -> Result<(), NoRoom>,
+    ) {
+        let mut sink = Instant { media: &mut self.media, reader: &mut self.later };
+        self.outcome = writes(&mut self.ftl, &mut sink);
     }
-    for (post, list) in posts.iter_mut().zip(&lists) {
-        let mut sink = Instant { media: &mut post.media, reader: &mut post.later };
-        post.outcome = match writes {
-            Writes::List(_) => post.ftl.write_list(&mut sink, list),
-            Writes::Run(first, count) => post.ftl.write_run(&mut sink, first, count),
-        };
+}
+
+/// Lets neighbouring dies, from `first` on, write what is theirs.
+fn work(posts: &mut [Post], first: u32, writes: Writes<'_>, die_count: u32) {
+    match writes {
+        Writes::List(lpns) => {
+            let dealt = Dealt::new(first..first + posts.len() as u32, lpns, die_count);
+            for (post, list) in posts.iter_mut().zip(dealt.lists()) {
+                post.write(|ftl, sink| ftl.write_list(sink, list));
+            }
+        }
+        Writes::Run(first, count) => {
+            for post in posts {
+                post.write(|ftl, sink| ftl.write_run(sink, first, count));
+            }
+        }
     }
 }
 
@@ -81,13 +92,12 @@ impl Drive {
     /// not matter: what a run leaves must not depend on it.
     pub(crate) fn is_list_for_crew(&self, lpns: &[u32]) -> bool {
         lpns.len() as u64 >= PAGES_MIN
-            && self.ftl.is_separable()
-            && self.ftl.may_split(&self.media, self.ftl.erases_of_list(lpns))
+            && self.ftl.may_split(&self.media, || self.ftl.erases_of_list(lpns))
     }
 
     /// The same of so many consecutive pages.
     pub(crate) fn is_run_for_crew(&self, pages: u64) -> bool {
-        pages >= PAGES_MIN && self.ftl.may_split(&self.media, ERASES_OF_RUN)
+        pages >= PAGES_MIN && self.ftl.may_split(&self.media, || ERASES_OF_RUN)
     }
 
     /// Writes pages in order, as [`Drive::is_list_for_crew`] allows.
@@ -115,7 +125,7 @@ impl Drive {
                 Post { ftl, media, later, outcome: Ok(()) }
             })
             .collect();
-        let geometry = &self.geometry;
+        let die_count = self.geometry.die_count;
         let dies = posts.len();
         let share = dies.div_ceil(self.threads.max(1));
         let firsts = (0..).step_by(share);
@@ -123,7 +133,7 @@ impl Drive {
         let task = || {
             let take = || shares.lock().unwrap_or_else(PoisonError::into_inner).pop();
             while let Some((posts, first)) = take() {
-                work(posts, first, writes, geometry);
+                work(posts, first, writes, die_count);
             }
         };
         std::thread::scope(|scope| {

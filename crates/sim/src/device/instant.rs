@@ -6,16 +6,11 @@
 //! On a large drive this doubles the rate.
 
 use super::drive::{CommandSink, Drive};
-use crate::ftl::{FlashSink, MoveRun, MoveWay, NoRoom};
+use crate::ftl::{FlashSink, MoveRun, MoveWay, NoRoom, ENTRY_AHEAD, PAGE_AHEAD};
 use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::{BlockRead, PageTypes, ReadErrors};
 use crate::units::{BlockId, DieId, Lpn, Ppn, SECTOR_BYTES};
-
-/// Commands ahead at which the L2P entry is prefetched.
-const ENTRY_AHEAD: usize = 48;
-/// Commands ahead at which the page that the entry names is prefetched.
-const PAGE_AHEAD: usize = 24;
 
 /// Pages of a list that stay in the first caches of the machine.
 const LIST_PAGES: u64 = 4096;
@@ -176,21 +171,12 @@ impl Drive {
 
     /// The pages of commands that write whole pages, each behind the last, in a drive that takes
     /// lists of pages; `None` of others.
-    pub(crate) fn run_of(&self, commands: &[HostCommand]) -> Option<u64> {
-        let mask = u64::from(self.list_page_sectors()?) - 1;
-        let mut next = commands.first()?.sector;
-        let first = next;
-        for command in commands {
-            let fits = command.op == HostOp::Write
-                && command.sector == next
-                && (command.sector | u64::from(command.sector_count)) & mask == 0
-                && !command.is_fua;
-            if !fits {
-                return None;
-            }
-            next += u64::from(command.sector_count);
+    pub(crate) fn run_of(&mut self, commands: &[HostCommand]) -> Option<u64> {
+        if commands.is_empty() || !self.ftl.takes_turns() {
+            return None;
         }
-        Some((next - first) / (mask + 1))
+        let (pages, count) = self.split().0.run_length(commands);
+        (count == commands.len()).then_some(u64::from(pages))
     }
 
     /// Carries out writes that [`Drive::run_of`] found to be a run.
@@ -198,13 +184,15 @@ impl Drive {
     /// # Errors
     /// [`NoRoom::WornOut`] when a die found no room.
     pub(crate) fn write_run(&mut self, commands: &[HostCommand]) -> Result<(), NoRoom> {
-        let Some(pages) = self.run_of(commands) else { return Ok(()) };
+        let (Some(first), Some(last)) = (commands.first(), commands.last()) else { return Ok(()) };
+        let sectors = last.sector + u64::from(last.sector_count) - first.sector;
+        let pages = sectors * SECTOR_BYTES / self.geometry.page_bytes;
         if !self.is_run_for_crew(pages) {
             let (mut front, media, errors) = self.split();
             return front.apply_run(&mut Instant { media, reader: errors }, commands, pages as u32);
         }
         let before = self.host_programs();
-        let outcome = self.write_run_together(self.first_page(&commands[0]), pages as u32);
+        let outcome = self.write_run_together(self.first_page(first), pages as u32);
         let written = self.host_programs() - before;
         self.split().0.count_run(commands.len() as u64, pages, written);
         outcome

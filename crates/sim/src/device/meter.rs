@@ -99,12 +99,20 @@ impl Meter {
 
     /// How many of the commands that come next the limit allows; they count as issued.
     pub(super) fn take(&mut self, commands: &[HostCommand]) -> usize {
+        // The common cases without a question for each command.
         if let Self::Stage(stage) = self {
             if let Limit::Ios(ios) = stage.limit {
-                // The common case without a look at each command.
                 let count = commands.len().min((ios - stage.issued) as usize);
                 stage.issued += count as u64;
                 return count;
+            }
+            let bytes: u64 = commands.iter().map(HostCommand::bytes).sum();
+            if stage.takes(bytes) {
+                let writes = commands.iter().filter(|command| command.op == HostOp::Write);
+                stage.issued += commands.len() as u64;
+                stage.issued_bytes += bytes;
+                stage.written_bytes += writes.map(HostCommand::bytes).sum::<u64>();
+                return commands.len();
             }
         }
         let mut count = 0;
@@ -238,6 +246,17 @@ impl StageMeter {
         let (done, total) = self.extent(now);
         let is_over = !matches!(self.limit, Limit::Exhausted) && done >= total;
         !(is_over || self.is_steady)
+    }
+
+    /// Whether the limit is surely farther away than commands of so many bytes.
+    fn takes(&self, bytes: u64) -> bool {
+        let left = match self.limit {
+            Limit::WrittenBytes(total) => total.saturating_sub(self.written_bytes),
+            Limit::Bytes(total) => total.saturating_sub(self.issued_bytes),
+            Limit::Exhausted => u64::MAX,
+            Limit::Ios(_) | Limit::Time(_) => 0,
+        };
+        bytes < left && !self.is_steady
     }
 
     #[inline]

@@ -208,9 +208,9 @@ impl Hosts {
                 break;
             }
             let count = self.meter.take(&batch[*batch_next..]);
-            let taken = &batch[*batch_next..*batch_next + count];
-            bytes += taken.iter().map(HostCommand::bytes).sum::<u64>();
             *batch_next += count;
+            let (first, last) = (&batch[start], &batch[*batch_next - 1]);
+            bytes = (last.sector - first.sector) * SECTOR_BYTES + last.bytes();
             if *batch_next < batch.len() || !self.meter.is_quiet(drive, bytes) {
                 break;
             }

@@ -4,12 +4,13 @@
 //! that add up and the clock of host writes, which each write brings along. So the dies may work in
 //! any order, and at the same time: what they leave is the same.
 
+use std::ops::Range;
+
 use super::books::Books;
 use super::map::Map;
 use super::pool::Pool;
 use super::sink::{FlashSink, FtlCounters, NoRoom};
 use super::Ftl;
-use crate::geometry::Geometry;
 use crate::nand::Media;
 use crate::op::Source;
 use crate::units::Lpn;
@@ -19,29 +20,71 @@ pub const ERASES_OF_RUN: u64 = 64;
 /// A write amplification that a drive under writes of any kind may have.
 const WAF_MAX: u64 = 16;
 
-/// Writes of the host that one die takes: pages, and how many host writes of the drive come before
-/// each.
-#[derive(Debug, Default)]
-pub struct DieList {
+/// Writes of the host that are dealt to neighbouring dies.
+#[derive(Debug)]
+pub struct Dealt {
     lpns: Vec<u32>,
     turns: Vec<u32>,
+    /// Where the writes of each die begin; behind the last, where they end.
+    starts: Vec<usize>,
 }
 
-impl DieList {
-    /// Hands pages that are written in order to neighbouring dies, from `first` on, and leaves out
-    /// those of other dies.
-    pub fn deal(lists: &mut [Self], first: u32, lpns: &[u32], geometry: &Geometry) {
-        for list in &mut *lists {
-            list.lpns.clear();
-            list.turns.clear();
+/// Those of one die: pages, and how many host writes of the drive come before each.
+#[derive(Clone, Copy, Debug)]
+pub struct DieList<'a> {
+    lpns: &'a [u32],
+    turns: &'a [u32],
+}
+
+impl Dealt {
+    /// Deals pages that are written in order to these dies, and leaves out those of other dies.
+    /// Pages must take turns on the `die_count` dies of the drive.
+    pub fn new(dies: Range<u32>, lpns: &[u32], die_count: u32) -> Self {
+        let counts = counts_of_dies(lpns, die_count);
+        let here = dies.len();
+        let mut starts = vec![0; here + 1];
+        for (index, die) in dies.clone().enumerate() {
+            starts[index + 1] = starts[index] + counts[die as usize];
         }
+        // Without a branch: pages of other dies are written behind all others, over each other.
+        let mut next = starts.clone();
+        let mut dealt =
+            Self { lpns: vec![0; next[here] + 1], turns: vec![0; next[here] + 1], starts };
         for (&lpn, turn) in lpns.iter().zip(0..) {
-            let die = geometry.die_of(Lpn(lpn)).0.wrapping_sub(first);
-            if let Some(list) = lists.get_mut(die as usize) {
-                list.lpns.push(lpn);
-                list.turns.push(turn);
-            }
+            let index = (die_of(lpn, die_count).wrapping_sub(dies.start) as usize).min(here);
+            let place = next[index];
+            dealt.lpns[place] = lpn;
+            dealt.turns[place] = turn;
+            next[index] += usize::from(index < here);
         }
+        dealt
+    }
+
+    /// The writes of each die, in order.
+    pub fn lists(&self) -> impl Iterator<Item = DieList<'_>> {
+        self.starts.windows(2).map(|ends| {
+            let range = ends[0]..ends[1];
+            DieList { lpns: &self.lpns[range.clone()], turns: &self.turns[range] }
+        })
+    }
+}
+
+/// How many of the pages lie in each die.
+fn counts_of_dies(lpns: &[u32], die_count: u32) -> Vec<usize> {
+    let mut counts = vec![0; die_count as usize];
+    for &lpn in lpns {
+        counts[die_of(lpn, die_count) as usize] += 1;
+    }
+    counts
+}
+
+/// The die of a page where pages take turns; a power of two needs no division.
+#[inline]
+fn die_of(lpn: u32, die_count: u32) -> u32 {
+    if die_count.is_power_of_two() {
+        lpn & (die_count - 1)
+    } else {
+        lpn % die_count
     }
 }
 
@@ -60,9 +103,13 @@ impl DieFtl {
     ///
     /// # Errors
     /// [`NoRoom`] when the die has no room left.
-    pub fn write_list<S: FlashSink>(&mut self, sink: &mut S, list: &DieList) -> Result<(), NoRoom> {
+    pub fn write_list<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        list: DieList<'_>,
+    ) -> Result<(), NoRoom> {
         let clock = |place: usize| self.start + u64::from(list.turns[place]);
-        self.pool.write_list(&mut self.books, sink, &list.lpns, clock).1
+        self.pool.write_list(&mut self.books, sink, list.lpns, clock).1
     }
 
     /// Writes those of `count` consecutive pages from `first` on that lie in this die.
@@ -98,31 +145,23 @@ impl Ftl {
         self.books.map.is_separable()
     }
 
-    /// Whether the dies may work apart while no block is erased more often than this: they share
-    /// nothing, and none comes near the end of its life, which would end the run in the middle.
-    pub fn may_split(&self, media: &Media, erases: u64) -> bool {
+    /// Whether the dies may work apart while no block is erased more often than `erases`, which is
+    /// asked where blocks wear out: they share nothing, and none comes near the end of its life,
+    /// which would end the run in the middle.
+    pub fn may_split(&self, media: &Media, erases: impl FnOnce() -> u64) -> bool {
         let pool = &self.pools[0]; // all have the same limits
         let slc_limit = pool.log.slc.as_ref().map_or(u32::MAX, |cache| cache.worn_limit);
         let limit = pool.worn_limit.min(slc_limit);
-        let most = || media.erase_counts.iter().copied().max().unwrap_or(0);
-        let is_far = || u64::from(most()) + erases < u64::from(limit);
+        let is_far = || u64::from(media.wear().highest()) + erases() < u64::from(limit);
         self.is_separable() && (limit == u32::MAX || is_far())
     }
 
     /// Erases of a block that a list of pages may cost: as if all collections of the busiest die
     /// took the same one.
     pub fn erases_of_list(&self, lpns: &[u32]) -> u64 {
-        let pages = WAF_MAX * self.most_in_a_die(lpns);
-        ERASES_OF_RUN + pages / u64::from(self.geometry.pages_per_block)
-    }
-
-    /// How many of these pages lie in the die that has the most.
-    fn most_in_a_die(&self, lpns: &[u32]) -> u64 {
-        let mut counts = vec![0_u64; self.geometry.die_count as usize];
-        for &lpn in lpns {
-            counts[self.geometry.die_of(Lpn(lpn)).0 as usize] += 1;
-        }
-        counts.into_iter().max().unwrap_or(0)
+        let counts = counts_of_dies(lpns, self.geometry.die_count);
+        let most = counts.into_iter().max().unwrap_or(0) as u64;
+        ERASES_OF_RUN + WAF_MAX * most / u64::from(self.geometry.pages_per_block)
     }
 
     /// Takes the firmware apart; [`Ftl::join`] is to follow.

@@ -41,12 +41,13 @@ mod wear;
 
 pub use collection::StepOutcome;
 pub use config::{FtlConfig, WearConfig, WriteFrontiers};
-pub use dies::{DieFtl, DieList, ERASES_OF_RUN};
+pub use dies::{Dealt, DieFtl, DieList, ERASES_OF_RUN};
 pub use layout::Layout;
 pub use options::{
     Allocation, CollectionConfig, Compression, Copyback, DataKind, DynamicSlcCache, IdleCollection,
     Parity, SlcCacheConfig, StaticSlcCache, SteppedCollection, WhenFull,
 };
+pub use pool::{ENTRY_AHEAD, PAGE_AHEAD};
 pub use setup::PoolSetup;
 pub use sink::{FlashSink, FtlCounters, MoveRun, MoveWay, NoRoom};
 pub use snapshot::FtlSnapshot;

@@ -40,10 +40,10 @@ pub(crate) struct Share {
     pub(crate) idle_blocks: u32,
 }
 
-/// Pages ahead at which a list of writes asks for the L2P entry.
-const ENTRY_AHEAD: usize = 48;
-/// Pages ahead at which it asks for what the entry names.
-const PAGE_AHEAD: usize = 24;
+/// Pages or commands ahead at which an untimed run asks for the L2P entry.
+pub const ENTRY_AHEAD: usize = 48;
+/// Pages or commands ahead at which it asks for what the entry names.
+pub const PAGE_AHEAD: usize = 24;
 
 /// See the module.
 pub(crate) struct Pool {
