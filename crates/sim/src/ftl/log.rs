@@ -324,8 +324,7 @@ impl Log {
         moving: &Moving,
         source: Source,
     ) {
-        // Where neighbours may go to different blocks, each is a run of its own.
-        let longest = if self.placement.splits(source) { 1 } else { usize::MAX };
+        let splits = self.placement.splits(source);
         let mut pages = moving.page_indices();
         let mut lpns = moving.lpns();
         while let Some(&lpn) = lpns.first() {
@@ -333,7 +332,11 @@ impl Log {
             self.make_ready(books, sink, stream, source);
             let frontier = &mut self.frontiers[stream];
             let first = Ppn(frontier.next);
-            let count = longest.min(lpns.len()).min(frontier.free_pages() as usize);
+            let mut count = lpns.len().min(frontier.free_pages() as usize);
+            if splits {
+                let is_same = |&&lpn: &&u32| self.placement.stream(Lpn(lpn), source) == stream;
+                count = lpns[..count].iter().take_while(is_same).count();
+            }
             frontier.next += count as u32;
             books.map.rebind_run(&lpns[..count], first);
             sink.move_run(&MoveRun {

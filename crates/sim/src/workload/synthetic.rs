@@ -4,8 +4,7 @@
 //! commands do not depend on how `fill` calls are cut, and a change of the read share does not
 //! move a single address.
 //! `fill` is called per batch through `dyn`; the loop inside is compiled once per pattern, with a
-//! short form for the case that decides the speed of preconditioning: one size, one operation, no
-//! clock.
+//! short form for the case that decides the speed of preconditioning: one size, no clock.
 
 use super::addresses::{Addresses, Extent};
 use super::load::Arrivals;
@@ -54,17 +53,16 @@ impl OpMix {
     }
 
     fn draw(&mut self) -> HostOp {
-        if let Some(op) = self.constant() {
-            return op;
-        }
+        self.constant().unwrap_or_else(|| self.draw_mixed())
+    }
+
+    /// As [`OpMix::draw`] where there is more than one; without a branch.
+    #[inline]
+    fn draw_mixed(&mut self) -> HostOp {
         let point = self.rng.unit();
-        if point < self.read_share {
-            HostOp::Read
-        } else if point < self.read_trim_share {
-            self.trim
-        } else {
-            HostOp::Write
-        }
+        let place = usize::from(point >= self.read_share)
+            + usize::from(point >= self.read_share.max(self.read_trim_share));
+        [HostOp::Read, self.trim, HostOp::Write][place]
     }
 }
 
@@ -93,7 +91,13 @@ impl<A: Addresses> Synthetic<A> {
         Self { addresses, spans, parts }
     }
 
-    fn fill_plain(&mut self, batch: &mut Vec<HostCommand>, count: usize, op: HostOp) {
+    /// Requests of one size without a clock.
+    fn fill_plain(
+        &mut self,
+        batch: &mut Vec<HostCommand>,
+        count: usize,
+        mut op: impl FnMut() -> HostOp,
+    ) {
         // Copies on the stack: the compiler keeps them in registers while it writes the batch.
         let mut rng = self.parts.address_rng.clone();
         let mut addresses = self.addresses.clone();
@@ -101,7 +105,7 @@ impl<A: Addresses> Synthetic<A> {
         let sector_count = self.parts.sizes.sector_counts[0];
         batch.extend((0..count).map(|_| {
             let sector = addresses.next(span, &mut rng);
-            HostCommand::new(op, sector, sector_count)
+            HostCommand::new(op(), sector, sector_count)
         }));
         self.parts.address_rng = rng;
         self.addresses = addresses;
@@ -125,9 +129,13 @@ impl<A: Addresses> Synthetic<A> {
 
 impl<A: Addresses> Generator for Synthetic<A> {
     fn fill(&mut self, batch: &mut Vec<HostCommand>, count: usize) {
+        let is_plain = self.spans.len() == 1 && self.parts.arrivals.is_none();
         match self.parts.operations.constant() {
-            Some(op) if self.spans.len() == 1 && self.parts.arrivals.is_none() => {
-                self.fill_plain(batch, count, op);
+            Some(op) if is_plain => self.fill_plain(batch, count, || op),
+            None if is_plain => {
+                let mut operations = self.parts.operations.clone();
+                self.fill_plain(batch, count, || operations.draw_mixed());
+                self.parts.operations = operations;
             }
             _ => self.fill_mixed(batch, count),
         }
