@@ -138,12 +138,30 @@ def show_plan(name: str, least: "Rehearsal", most: "Rehearsal", capacity_bytes: 
     console.print()
 
 
+def _few_digits(number: float) -> str:
+    """Write a number with three digits, or all digits of its whole part; no exponent.
+
+    >>> _few_digits(3.5433), _few_digits(49131.2)
+    ('3.54', '49 131')
+    """
+    return f"{number:.3g}" if number < 999.5 else f"{number:,.0f}".replace(",", " ")
+
+
+def _decimal_bytes(count: float) -> str:
+    """Write a number of bytes with four digits.
+
+    >>> _decimal_bytes(113.5e9), _decimal_bytes(16.49e12)
+    ('113.5 GB', '16.49 TB')
+    """
+    return f"{count / 1e9:.4g} GB" if count < 1e12 else f"{count / 1e12:.4g} TB"
+
+
 def plan_lines(least: "Rehearsal", most: "Rehearsal", capacity_bytes: int) -> list[str]:
     """Return bytes and times of a plan."""
     from opennandlab.pts.rehearsal import ASSUMED_IOPS, ASSUMED_MB_S
 
-    writes = [f"{one.written_bytes / 1e9:.4g} GB" for one in (least, most)]
-    fills = [f"{one.written_bytes / capacity_bytes:.3g}" for one in (least, most)]
+    writes = [_decimal_bytes(one.written_bytes) for one in (least, most)]
+    fills = [_few_digits(one.written_bytes / capacity_bytes) for one in (least, most)]
     spans = [terminal.duration(one.seconds) for one in (least, most)]
     return [
         f"writes {writes[0]} to {writes[1]} ({fills[0]} to {fills[1]} drive writes)",
