@@ -145,6 +145,18 @@ def test_counted_reads_disturb_their_block_until_it_is_erased() -> None:
     assert written["raw_errors"]["reads_per_page_max"] < 20
 
 
+def test_read_disturb_counts_the_reads_of_the_block() -> None:
+    # Cai et al., DSN 2015: an error rate per read of the block; a block has 48 pages here.
+    drive = {**device({"reads": 1000}), "reliability": {"kind": "read_disturb"}}
+    found = read(drive)
+    slope = 1.335e-14 * found["wear"]["mean"] ** 1.468
+    assert found["raw_errors"]["rber"] == pytest.approx(slope * 1000 * 48, rel=1e-2)
+    model = {"kind": "read_disturb", "pages_per_block": 1}
+    assert read({**drive, "reliability": model})["raw_errors"]["rber"] == pytest.approx(
+        slope * 1000, rel=1e-2
+    )
+
+
 def test_stress_that_the_model_ignores_is_warned_of_and_no_stress_is_no_section() -> None:
     found = read({"nand": {**NAND, "stress": {"retention_h": 10, "reads": 5}}}, 100)
     assert any("nand.stress.retention_h had no effect" in text for text in found["warnings"])

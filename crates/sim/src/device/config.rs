@@ -122,13 +122,17 @@ impl DeviceConfig {
 
     /// The error model that the device reads with, by its own section or by its wear keys.
     pub fn rber_config(&self) -> RberConfig {
-        self.reliability.clone().unwrap_or_else(|| {
+        let mut model = self.reliability.clone().unwrap_or_else(|| {
             RberConfig::Weibull(Weibull::for_device(&WearKeys {
                 rber_floor: Some(self.nand.rber_floor),
                 rber_ceil: Some(self.nand.rber_ceil),
                 max_pe_cycles: f64::from(self.nand.max_pe_cycles.unwrap_or(1)),
             }))
-        })
+        });
+        if let RberConfig::ReadDisturb(model) = &mut model {
+            model.pages_per_block.get_or_insert(self.nand.pages_per_block);
+        }
+        model
     }
 
     /// Whether the device has a mechanism that only the full back end carries out.
