@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure as Sheet
 
 from opennandlab.errors import OutputError
 from opennandlab.reports import output
@@ -25,7 +26,7 @@ from opennandlab.reports.figure.model import (
     Series,
     Stack,
 )
-from opennandlab.reports.model import numbers, page_of
+from opennandlab.reports.model import Table, numbers, page_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 X = [1.0, 2.0, 4.0, 8.0]
@@ -100,7 +101,7 @@ def test_both_renderers_name_axes_and_series(name: str) -> None:
     else:
         axes = layout.get("scene", layout)
         assert [axes[f"{axis}axis"]["title"]["text"] for axis in "xy"] == ["mix", "size"]
-        assert drawn["data"][0]["colorbar"]["title"]["text"] == "IOPS"
+        assert drawn["layout"]["coloraxis"]["colorbar"]["title"]["text"] == "IOPS"
         assert {"mix", "size", "a", "b", "c", "d", "e", "IOPS"} <= set(shown)
 
 
@@ -364,3 +365,29 @@ def test_colours_can_be_seen_on_their_paper() -> None:
     for light in colours.ORDERED:
         shown = colours.shade((light, "#ffffff"), colours.DARK_WHITE)
         assert contrast(shown, dark[colours.PAPER]) > 3
+
+
+def test_on_a_narrow_screen_levels_are_named_on_their_lines() -> None:
+    long = "90 % of the last hour of the first group: 83.65 MB/s"
+    marks = (Mark("x", 2.0, "limit"), Mark("y", 3.0, long))
+    drawn = interactive.figure(plot(Series("one", X, [2, 3, 4, 5]), marks=marks))
+    assert drawn["layout"]["annotations"][0]["text"] == long
+    assert drawn["narrow"]["annotations.0.xanchor"] == "right"
+    assert drawn["narrow"]["margin.r"] < 20
+    assert "annotations.1.xanchor" not in drawn["narrow"]
+
+
+def test_the_ends_of_stacked_bars_stand_inside_the_frame() -> None:
+    part = Part("bus", (200.0,), "#0072b2")
+    stack = Stack("s", "S", Axis("ms", zero=True), ("all",), (part,), ("200 ms",))
+    sheet = Sheet(figsize=(static.WIDTH, 3))
+    static.draw(sheet, stack, (0, 0, static.WIDTH, 3))
+    lengths, shares = sheet.axes
+    assert lengths.get_xlim()[1] > 1.08 * 200
+    assert shares.get_xlim() == (0, 100)
+
+
+def test_words_begin_on_the_left_and_numbers_end_on_the_right() -> None:
+    rows = (("WAF", "8.34", "x"), ("rate", "7 / 10", "1/s"), ("n", "n/a (3 samples)", "pages"))
+    assert Table("t", "T", ("metric", "value", "unit"), rows).wordy == (True, False, True)
+    assert Table("t", "T", ("a", "b"), ()).wordy == (False, False)

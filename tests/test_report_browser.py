@@ -209,6 +209,8 @@ def test_it_prints_with_a_header_on_each_page(
         assert all(drawings.nth(place).is_visible() for place in range(drawings.count()))
         content = watched.page.pdf(path=tmp_path / "printed.pdf", prefer_css_page_size=True)
         assert content.count(b"/Type /Page") >= 4
+        broken = "element => getComputedStyle(element).breakInside"
+        assert drawings.first.evaluate(broken) == "avoid"
         assert watched.complaints == []
 
 
@@ -286,6 +288,9 @@ def test_a_result_is_drawn_as_a_page(browser: Any, tmp_path: Path) -> None:
                     assert watched.figure(place).evaluate(CONTENT) == "svg"
                     assert watched.figure(place).evaluate(CUT) == []
                 assert watched.complaints == []
+                # Words wrap: no table of metrics or parts is wider than the screen.
+                first = watched.page.locator(".table.own .wide").first
+                assert first.evaluate("one => one.scrollWidth <= one.clientWidth")
         with closing(Watched(browser, path, 420, java_script_enabled=False)) as watched:
             drawings = watched.page.locator("figure .static svg")
             assert drawings.count() == len(made.figures)

@@ -89,7 +89,7 @@ def test_every_figure_has_a_drawing_its_data_and_its_numbers(
     figures = [item for item in views.chapter(made[1], "name").items if not isinstance(item, Table)]
     assert parsed.figures == len(figures)
     assert made[0].count('<svg role="img" aria-label="') == len(figures)
-    assert made[0].count("<summary>Numbers</summary>") == len(figures)
+    assert made[0].count("<summary>Numbers: ") == len(figures)
     data = [json.loads(text) for text in parsed.scripts[: len(figures)]]
     assert all(entry["data"] and entry["layout"] for entry in data)
     assert made[0].count(html.plotly_script()[:200]) == 1

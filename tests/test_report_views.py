@@ -9,6 +9,7 @@ import pytest
 import pts_documents
 from opennandlab.canonical import digest
 from opennandlab.documents import pts
+from opennandlab.reports import words
 from opennandlab.reports.figure.model import Plot, Relief
 from opennandlab.reports.model import Chapter, Item, Table, numbers
 from opennandlab.reports.pts import views
@@ -247,12 +248,13 @@ def test_an_unknown_test_is_shown_by_its_tables() -> None:
     assert any("digest" in text for text in shown.missing)
 
 
-def test_requests_that_took_no_time_do_not_stretch_the_histogram() -> None:
+@pytest.mark.parametrize("count", [7, 100_000])
+def test_requests_that_took_no_time_do_not_stretch_the_histogram(count: int) -> None:
     document = pts_documents.latency()
     histogram = document["histograms"][0]
     histogram["ns"].insert(0, 0)
-    histogram["counts"].insert(0, 7)
+    histogram["counts"].insert(0, count)
     found = plot(views.chapter(document, "latency"), "histogram-response_time")
-    assert "holds 7 that were faster still" in found.note
+    assert f"holds {words.number(count)} that were faster still" in found.note
     assert min(x for x in found.series[0].x if x) > 20
     assert sum(count or 0 for count in found.series[0].y) == sum(histogram["counts"])

@@ -122,20 +122,20 @@ def rber(
                 {**point, "page_type": page or "mean", "rber": value}
                 for point, value in zip(points, values, strict=True)
             ]
+        varying = [name for name in axes if len(axes[name]) > 1] or ["pe_cycles"]
+        if len(pages) > 1 or page_type not in {None, "all"}:
+            varying.append("page_type")
+        fixed = {name: values[0] for name, values in axes.items() if name not in varying}
         if plot is not None:
             from opennandlab.reliability.charts import rber_chart
 
             chart = rber_chart(rows)
-            _draw(plot, f"RBER of {chosen.name}", _words(chosen.parameters), chart)
+            _draw(plot, f"RBER of {chosen.name}", _words(fixed), chart, chosen.parameters)
         if as_json:
             terminal.emit_json(
                 {"model": chosen.name, "parameters": chosen.parameters, "points": rows}
             )
         elif not quiet:
-            varying = [name for name in axes if len(axes[name]) > 1] or ["pe_cycles"]
-            if len(pages) > 1 or page_type not in {None, "all"}:
-                varying.append("page_type")
-            fixed = {name: values[0] for name, values in axes.items() if name not in varying}
             show.dim(f"{chosen.name}: " + _words(fixed))
             show.print_rows(rows, [*varying, "rber"])
 
@@ -478,11 +478,16 @@ def table(plot: Plot = None, as_json: Json = False, quiet: Quiet = False) -> Non
                 console.print(f"{row['model']}: {row['reason']}", markup=False, style="dim")
 
 
-def _draw(plot: Path, title: str, lead: str, drawn: "Figure") -> None:
+def _draw(
+    plot: Path, title: str, lead: str, drawn: "Figure", parameters: dict[str, Any] | None = None
+) -> None:
     from opennandlab.reports import output
-    from opennandlab.reports.model import page_of
+    from opennandlab.reports.model import Table, page_of
 
-    output.write(page_of(title, lead, [drawn]), plot)
+    heading, heads = "Parameters of the model", ("parameter", "value")
+    rows = tuple((parameters or {}).items())
+    tables = [Table("parameters", heading, heads, rows)] if rows else []
+    output.write(page_of(title, lead, [drawn, *tables]), plot)
 
 
 def _numbers(option: str, text: str) -> list[float]:

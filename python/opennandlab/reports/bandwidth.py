@@ -63,10 +63,11 @@ def _mixes(name: str, variant: dict[str, Any], document: dict[str, Any]) -> Plot
             f"{link['name']}, {link['mb_s']:.0f} MB/s",
             ends,
             [link["mb_s"]] * 2,
-            "dashed",
+            "line",
             colour=CAP_COLOUR,
+            stroke=stroke,
         )
-        for link in document["links"].values()
+        for stroke, link in enumerate(document["links"].values(), start=1)
     ]
     note = (
         f"Page read {variant['read_us']:.6g} µs, page write with its share of an erase "
@@ -82,10 +83,11 @@ def _rms(document: dict[str, Any]) -> Plot:
         counts = [row["dies"] for row in variant["rows"]]
         free = [row["rms_mb_s"] for row in variant["rows"]]
         lines.append(Series(name, counts, free, "line", colour=index))
-        for link, facts in document["links"].items():
+        for stroke, (link, facts) in enumerate(document["links"].items(), start=1):
             capped = [row["capped"][link]["rms_mb_s"] for row in variant["rows"]]
-            lines.append(Series(f"{name}, {facts['name']}", counts, capped, "dashed", colour=index))
-    note = "Root mean square of the five mixes; dashed behind a link."
+            label = f"{name}, {facts['name']}"
+            lines.append(Series(label, counts, capped, "line", colour=index, stroke=stroke))
+    note = "Root mean square of the five mixes; broken lines behind a link."
     title = "Root mean square against dies"
     return Plot("rms", title, _dies(counts), _rate(), tuple(lines), note)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from opennandlab.documents.result import ResultDocument
 from opennandlab.reports import output
 from opennandlab.reports.figure.model import Axis, Part, Stack
-from opennandlab.reports.model import Report, Section, Table, page_of
+from opennandlab.reports.model import Report, Table, page_of
 from opennandlab.result import Result
 from opennandlab.summary import (
     PARTS,
@@ -71,10 +71,7 @@ def report(document: ResultDocument) -> Report:
     shown = {part.name for figure in figures for part in figure.parts}
     meanings = tuple((part, text) for part, text in PARTS.items() if part in shown)
     words = Table("parts", "The parts", ("part", "what it is"), meanings)
-    made = page_of(title, lead, figures)
-    chapter = made.chapters[0]
-    sections = (*chapter.sections, Section("parts", "The parts", (words,)))
-    return replace(made, chapters=(replace(chapter, sections=sections),), kind="breakdown of a run")
+    return replace(page_of(title, lead, [*figures, words]), kind="breakdown of a run")
 
 
 def stacks(document: ResultDocument) -> Iterator[Stack]:

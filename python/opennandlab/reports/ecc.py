@@ -53,6 +53,7 @@ def plot(document: CurveDocument | CodeComparison) -> Plot:
             if name in shown
         ]
     xs = [value for line in series for value in line.x if value is not None]
+    xs += [mark.value for mark in marks]
     if is_rber:
         axis = Axis("raw bit error rate", "log", _ticks(xs))
     else:
@@ -65,7 +66,7 @@ def plot(document: CurveDocument | CodeComparison) -> Plot:
 def _ticks(values: Sequence[float]) -> tuple[tuple[float, str], ...]:
     """Return ticks inside the values: a curve spans less than a decade more often than not."""
     low, high = min(values, default=1e-3), max(values, default=1e-2)
-    steps = (1, 2, 3, 5, 7) if high / low < 100 else (1,)
+    steps = (1, 2, 3, 5, 7) if high / low < 8 else (1, 2, 5) if high / low < 100 else (1,)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     marks = [float(f"{step}e{power}") for power in decades for step in steps]
     return tuple((mark, f"{mark:g}") for mark in marks if low <= mark <= high)

@@ -99,6 +99,7 @@ def _item(item: Item, anchor: str, *, is_titled: bool) -> str:
         return _table(item, anchor, is_titled=is_titled)
     from markupsafe import Markup
 
+    shown = numbers(item)
     return (
         _environment()
         .get_template("figure.html.j2")
@@ -109,7 +110,8 @@ def _item(item: Item, anchor: str, *, is_titled: bool) -> str:
             depth=isinstance(item, Relief) and item.shape != "bands",
             drawing=Markup(static.inline(item, anchor)),  # noqa: S704 (escaped when drawn)
             data=Markup(_json(interactive.figure(item))),  # noqa: S704 (cannot end its element)
-            numbers=Markup(_table(numbers(item), "", is_inner=True)),  # noqa: S704 (a template)
+            unit=shown.title.removeprefix(f"{item.title}, "),
+            numbers=Markup(_table(shown, "", is_inner=True)),  # noqa: S704 (a template)
         )
     )
 

@@ -41,6 +41,12 @@ class Table:
     span: str = ""
     digits: int | None = None
 
+    @property
+    def wordy(self) -> tuple[bool, ...]:
+        """Whether each column holds words, which begin on the left, rather than numbers."""
+        columns = zip(*self.rows, strict=True) if self.rows else ((),) * len(self.columns)
+        return tuple(map(_holds_words, columns))
+
 
 Item = Figure | Table
 
@@ -152,17 +158,32 @@ class Report:
         )
 
 
-def page_of(title: str, lead: str, figures: Sequence[Figure], foot: str = "") -> Report:
-    """Return a report of nothing but figures, each a section of its own.
+def page_of(title: str, lead: str, items: Sequence[Item], foot: str = "") -> Report:
+    """Return a report of figures and tables, each a section of its own.
 
     Args:
         title: Heading.
         lead: A sentence below it.
-        figures: What it shows.
+        items: What it shows.
         foot: What made it.
     """
-    sections = tuple(Section(figure.id, figure.title, (figure,)) for figure in figures)
+    sections = tuple(Section(item.id, item.title, (item,)) for item in items)
     return Report(title, lead, (Chapter("figures", title, sections=sections),), (), foot, "figures")
+
+
+def _is_unknown(cell: Cell) -> bool:
+    return isinstance(cell, str) and cell.startswith("n/a")
+
+
+def _holds_words(cells: Sequence[Cell]) -> bool:
+    """Whether most of the cells that say anything begin with a letter.
+
+    >>> _holds_words(("MB/s", "%", "")), _holds_words(("7 / 10", "n/a", 3.0)), _holds_words(())
+    (True, False, False)
+    """
+    said = [cell for cell in cells if cell not in {None, "", "-"} and not _is_unknown(cell)]
+    words = [cell for cell in said if isinstance(cell, str) and not cell.lstrip("+-.")[0].isdigit()]
+    return 2 * len(words) > len(said)
 
 
 def numbers(figure: Figure, rows_max: int = 60) -> Table:

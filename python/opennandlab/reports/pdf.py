@@ -89,7 +89,8 @@ def _frame(sheet: Sheet, report: Report, chapter: Chapter, number: int) -> None:
     for place, text in enumerate(lines):
         shown = textwrap.shorten(text, 150, placeholder=" …")
         _text(sheet, SIDE, 0.38 + 0.12 * place, shown, size=6.5, color=colours.SOFT)
-    _rule(sheet, 0.82)
+    if lines:
+        _rule(sheet, 0.82)
     _text(sheet, SIDE, HEIGHT - 0.32, report.foot, size=6.5, color=colours.SOFT)
     _text(sheet, WIDTH - SIDE, HEIGHT - 0.32, str(number), size=6.5, ha="right")
 
@@ -113,10 +114,10 @@ def _blocks(report: Report, chapter: Chapter) -> Iterator[_Block]:
     if chapter.facts:
         yield _facts(chapter)
     for section in chapter.sections:
-        yield from _of_section(section)
+        yield from _of_section(section, title)
 
 
-def _of_section(section: Section) -> Iterator[_Block]:
+def _of_section(section: Section, title: str) -> Iterator[_Block]:
     items = [part for item in section.items for part in _parts(item)]
     bodies = [_item(replace(one, title="") if one.title == section.title else one) for one in items]
     if bodies:
@@ -127,7 +128,8 @@ def _of_section(section: Section) -> Iterator[_Block]:
             _rule(sheet, down + 0.06)
             _text(sheet, SIDE, down + 0.3, section.title, size=11.5, weight="bold")
 
-        yield _Block(0.4, heading, first)
+        if section.title != title:
+            yield _Block(0.4, heading, first)
         yield from lead
     for body in bodies:
         yield from body
@@ -238,10 +240,14 @@ def _table(sheet: Sheet, table: Table, down: float) -> None:
         middle = (ends[0] + ends[-1]) / 2
         _text(sheet, middle, down + 0.75 * ROW, table.span, size=size, ha="center")
         down += ROW
+    wordy = table.wordy
     for place, row in enumerate(rows):
         looks = {"size": size, "color": colours.INK if place else colours.SOFT}
         _text(sheet, SIDE, down + 0.75 * ROW, row[0], **looks)
-        for end, cell in zip(ends[1:], row[1:], strict=True):
-            _text(sheet, end, down + 0.75 * ROW, cell, ha="right", **looks)
+        for column, cell in enumerate(row[1:], start=1):
+            end, side = (
+                (ends[column - 1] + 0.2, "left") if wordy[column] else (ends[column], "right")
+            )
+            _text(sheet, end, down + 0.75 * ROW, cell, ha=side, **looks)
         down += ROW
         _rule(sheet, down, ends[-1], colours.GRID if place else colours.FRAME)

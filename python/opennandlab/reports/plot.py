@@ -68,7 +68,7 @@ OVER_TIME = (
     ),
     ("I/O per second", Axis("IOPS", zero=True), (("iops", "IOPS"),)),
     (
-        "Latency",
+        "Latency over time",
         Axis("µs", "log"),
         (("latency_us_p99", "p99"), ("latency_us_mean", "mean")),
     ),

@@ -30,6 +30,8 @@ DARK = {
     PAPER: "#14181d",
     "#0072b2": "#3f9fe8", "#d55e00": "#f0793a", "#009e73": "#21b98b", "#cc79a7": "#e29cc2",
     "#56b4e9": "#93d3fa", "#e69f00": "#f0b02e", "#7f3c8d": "#b987c6", "#5d6d1e": "#a9bb55",
+    # Parts of a breakdown that would sink into dark paper.
+    "#8c2d04": "#b8471c", "#00614a": "#0f8a6b", "#5e3c99": "#8a68c8", "#555555": "#70767e",
 }  # fmt: skip
 # Ten even steps, dark to light.
 VIRIDIS = (

@@ -18,6 +18,7 @@ from opennandlab.reports import words
 from opennandlab.reports.figure import colours, scale
 from opennandlab.reports.figure.model import Axis, Figure, Number, Plot, Relief, Series, Stack
 
+Palette = list[list[float | str]]
 HEIGHT, HEIGHT_SOLID = 400, 520
 MODES = {
     "line": "lines", "dots": "lines+markers", "points": "markers", "dashed": "lines",
@@ -99,6 +100,10 @@ def _plot(plot: Plot) -> dict[str, Any]:
         "shapes": [_shape(mark.axis, mark.value) for mark in plot.marks],
         "annotations": [*_mark_names(plot), *_point_names(plot)],
     }
+    # A narrow plot has no room beside it: there the names of levels stand on their lines.
+    narrow["margin.r"] = 18
+    for at in range(len(plot.marks) - len(rows)):
+        narrow |= {f"annotations.{at}.xanchor": "right", f"annotations.{at}.yanchor": "bottom"}
     data = [_series(plot, index) for index in range(len(plot.series))]
     return {"data": data, "layout": layout, "narrow": narrow}
 
@@ -289,10 +294,13 @@ def _solid(relief: Relief) -> dict[str, Any]:
             "camera": {"eye": eye, "center": {"x": 0, "y": 0, "z": -0.15}},
             "dragmode": "turntable",
         },
+        "coloraxis": _key(relief, _viridis(), relief.height_top),
     }  # fmt: skip
     narrow = {
-        "height": 400, "scene.camera.eye": {axis: 1.45 * at for axis, at in eye.items()},
-        "scene.domain.x": [0, 0.92],
+        "height": 460, "scene.camera.eye": {axis: 1.45 * at for axis, at in eye.items()},
+        "coloraxis.colorbar.orientation": "h", "coloraxis.colorbar.len": 0.9,
+        "coloraxis.colorbar.y": 0, "coloraxis.colorbar.yanchor": "bottom",
+        "scene.domain.y": [0.16, 1],
     }  # fmt: skip
     data = _columns(relief) if relief.shape == "columns" else _surface(relief)
     return {"data": [data], "layout": layout, "narrow": narrow}
@@ -316,16 +324,17 @@ def _texts(relief: Relief) -> list[list[str]]:
     ]
 
 
-def _key(relief: Relief) -> dict[str, Any]:
-    """Return the bar that says which colour means what."""
+def _key(relief: Relief, palette: Palette, top: float) -> dict[str, Any]:
+    """Return which colour means what, and the bar that says so."""
     marks = scale.height_ticks(relief)
-    return {
+    bar = {
         "title": {"text": relief.z.label}, "tickvals": [value for value, _ in marks],
         "ticktext": [text for _, text in marks], "thickness": 14, "len": 0.8, "outlinewidth": 0,
     }  # fmt: skip
+    return {"colorscale": palette, "cmin": 0, "cmax": top, "colorbar": bar}
 
 
-def _viridis() -> list[list[float | str]]:
+def _viridis() -> Palette:
     last = len(colours.VIRIDIS) - 1
     return [[place / last, colour] for place, colour in enumerate(colours.VIRIDIS)]
 
@@ -334,7 +343,7 @@ def _grid(relief: Relief) -> dict[str, Any]:
     return {
         "x": list(range(len(relief.columns))), "y": list(range(len(relief.rows))),
         "z": relief.heights, "text": _texts(relief), "hoverinfo": "text",
-        "colorbar": _key(relief),
+        "coloraxis": "coloraxis",
     }  # fmt: skip
 
 
@@ -342,9 +351,6 @@ def _surface(relief: Relief) -> dict[str, Any]:
     sides = (("x", len(relief.columns)), ("y", len(relief.rows)))
     return _grid(relief) | {
         "type": "surface",
-        "colorscale": _viridis(),
-        "cmin": 0,
-        "cmax": relief.height_top,
         "lighting": {"ambient": 0.75, "diffuse": 0.5, "specular": 0.05},
         "contours": {
             axis: {
@@ -384,8 +390,8 @@ def _columns(relief: Relief) -> dict[str, Any]:
         "type": "mesh3d",
         **dict(zip("xyz", map(list, zip(*corners, strict=True)), strict=False)),
         **dict(zip("ijk", map(list, zip(*faces, strict=True)), strict=False)),
-        "intensity": tops, "colorscale": _viridis(), "cmin": 0, "cmax": relief.height_top,
-        "colorbar": _key(relief), "text": texts, "hoverinfo": "text", "flatshading": True,
+        "intensity": tops, "coloraxis": "coloraxis", "text": texts,
+        "hoverinfo": "text", "flatshading": True,
         "lighting": {"ambient": 0.7, "diffuse": 0.6, "specular": 0.05, "fresnel": 0},
         "lightposition": {"x": 300, "y": -900, "z": 900},
     }  # fmt: skip
@@ -393,16 +399,17 @@ def _columns(relief: Relief) -> dict[str, Any]:
 
 def _bands(relief: Relief) -> dict[str, Any]:
     edges = [relief.height(edge) or 0.0 for edge in scale.band_edges(relief)]
-    steps = [
+    steps: Palette = [
         [edge / edges[-1], colours.shade(colours.VIRIDIS, (low + high) / 2 / edges[-1])]
         for low, high in itertools.pairwise(edges)
         for edge in (low, high)
     ]
     map_ = _grid(relief) | {
-        "type": "heatmap", "colorscale": steps, "zmin": 0, "zmax": edges[-1], "xgap": 1, "ygap": 1,
+        "type": "heatmap", "xgap": 1, "ygap": 1,
     }  # fmt: skip
     layout = {
         "height": HEIGHT,
+        "coloraxis": _key(relief, steps, edges[-1]),
         "xaxis": _grid_axis(relief.x, relief.columns) | {"showgrid": False},
         "yaxis": _grid_axis(relief.y, relief.rows) | {"showgrid": False},
     }

@@ -318,10 +318,10 @@ def _stack(sheet: Sheet, stack: Stack, box: Box) -> None:
     below = BELOW + LINE * _legend_rows(stack)
     frame = tall - below - ABOVE
     end = 0.1 + LETTER * max(map(len, stack.ends), default=0)
-    wide = 0.6 * (width - inset - end)
-    rest = width - inset - wide - end - 0.2
+    wide = 0.62 * (width - inset)
+    rest = width - inset - wide - 0.4
     lengths = _frame(sheet, (left + inset, bottom + below, wide, frame))
-    shares = _frame(sheet, (left + inset + wide + end, bottom + below, rest, frame))
+    shares = _frame(sheet, (left + inset + wide + 0.2, bottom + below, rest, frame))
     places = range(len(stack.rows))
     for axes, divisors, label in (
         (lengths, [1.0] * len(stack.rows), stack.x.label),
@@ -333,8 +333,10 @@ def _stack(sheet: Sheet, stack: Stack, box: Box) -> None:
             axes.barh(places, values, 0.7, starts, color=part.colour, label=part.name)
             starts = [a + b for a, b in zip(starts, values, strict=True)]
         top = max(*starts, 1e-300)
-        axes.set(xlim=(0, top), ylim=(len(stack.rows) - 0.4, -0.6), xlabel=label)
-        marks = scale.nice_ticks(0.0, top)
+        # The longest bar leaves room for what is written at its end.
+        room = 1 - end / wide if axes is lengths else 1.0
+        axes.set(xlim=(0, top / room), ylim=(len(stack.rows) - 0.4, -0.6), xlabel=label)
+        marks = scale.nice_ticks(0.0, top / room)
         axes.set_xticks(marks, [scale.brief(value) for value in marks])
         axes.grid(visible=True, axis="x", color=colours.GRID, linewidth=0.5)
         axes.set_axisbelow(True)

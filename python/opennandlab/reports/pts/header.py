@@ -241,7 +241,7 @@ def _wipc(measured: Measured) -> str:
 
 def _options(options: dict[str, str | int | float]) -> str:
     return (
-        ", ".join(f"{key.replace('_', ' ')} {plain(value)}" for key, value in options.items())
+        ", ".join(f"{key.replace('_', ' ')} {words.value(value)}" for key, value in options.items())
         or "none"
     )
 

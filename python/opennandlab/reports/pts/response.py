@@ -134,7 +134,8 @@ def _bins(found: Histogram) -> tuple[list[float], list[float], int]:
     What took less than half the time of the fastest thousandth (reads of what was never written
     take no time) is counted in the first bin, and returned, so that it does not stretch the axis.
     """
-    fastest = int(np.searchsorted(np.cumsum(found.counts), found.count / 1000))
+    timed = np.cumsum(np.where(found.ns > 0, found.counts, 0))
+    fastest = int(np.searchsorted(timed, timed[-1] / 1000))
     low = max(int(found.ns[0]), int(found.ns[fastest]) // 2, 1)
     early = int(found.counts[found.ns < low].sum())
     first = int(np.floor(np.log10(low) * BINS_PER_DECADE))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import structs
@@ -92,14 +93,18 @@ UNITS = {
 
 
 def spoken(key: str) -> str:
-    """Return a key as words: `part_mb_s` as `part, MB/s`."""
+    """Return a key as words.
+
+    >>> spoken("part_mb_s"), spoken("iops_random_4kib_65_35")
+    ('part, MB/s', 'IOPS random 4 KiB 65/35')
+    """
     if key in SPOKEN:
         return SPOKEN[key]
     for suffix, unit in UNITS.items():
         if key.endswith(f"_{suffix}"):
             return f"{key.removesuffix(f'_{suffix}').replace('_', ' ')}, {unit}"
     words_of = [UPPER.get(word, word) for word in key.split("_")]
-    return " ".join(words_of)
+    return re.sub(r"(\d+)kib", r"\1 KiB", re.sub(r"\b(\d+) (\d+)$", r"\1/\2", " ".join(words_of)))
 
 
 UPPER = {
