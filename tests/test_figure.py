@@ -391,3 +391,14 @@ def test_words_begin_on_the_left_and_numbers_end_on_the_right() -> None:
     rows = (("WAF", "8.34", "x"), ("rate", "7 / 10", "1/s"), ("n", "n/a (3 samples)", "pages"))
     assert Table("t", "T", ("metric", "value", "unit"), rows).wordy == (True, False, True)
     assert Table("t", "T", ("a", "b"), ()).wordy == (False, False)
+
+
+def test_the_facets_of_a_surface_have_the_colours_of_their_corners() -> None:
+    values = ((0.0, 0.0, 0.0), (0.0, 0.0, 100.0), (0.0, 0.0, 100.0))
+    names = ("a", "b", "c")
+    solid = Relief("r", "R", "x", "y", Axis("IOPS", zero=True), names, names, values, "surface")
+    sheet = Sheet(figsize=(static.WIDTH, 4))
+    static.draw(sheet, solid, (0, 0, static.WIDTH, 4))
+    sheet.canvas.draw()
+    faces = sheet.axes[0].collections[0].get_facecolor()
+    assert len({tuple(np.round(face, 3)) for face in faces}) == 3

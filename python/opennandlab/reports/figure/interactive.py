@@ -102,6 +102,9 @@ def _plot(plot: Plot) -> dict[str, Any]:
     }
     # A narrow plot has no room beside it: there the names of levels stand on their lines.
     narrow["margin.r"] = 18
+    # Long names under it lean so that the last one ends below its place.
+    if sum(len(text) + 2 for _, text in plot.x.ticks) > LETTERS:
+        narrow["xaxis.tickangle"] = -35
     for at in range(len(plot.marks) - len(rows)):
         narrow |= {f"annotations.{at}.xanchor": "right", f"annotations.{at}.yanchor": "bottom"}
     data = [_series(plot, index) for index in range(len(plot.series))]

@@ -380,7 +380,10 @@ def _solid(sheet: Sheet, relief: Relief, box: Box) -> None:
         axes.bar3d(x[known] - 0.36, y[known] - 0.36, 0.0, 0.72, 0.72, z[known],
                    color=paint.to_rgba(z[known]), edgecolor="white", linewidth=0.15)  # fmt: skip
     else:
-        axes.plot_surface(x, y, z, facecolors=paint.to_rgba(np.nan_to_num(z)), rstride=1,
+        # A facet has the colour of the mean of its corners; the last of each row colour nothing.
+        known = np.pad(np.nan_to_num(z), ((0, 1), (0, 1)), mode="edge")
+        faces = (known[:-1, :-1] + known[1:, :-1] + known[:-1, 1:] + known[1:, 1:]) / 4
+        axes.plot_surface(x, y, z, facecolors=paint.to_rgba(faces), rstride=1,
                           cstride=1, edgecolor="white", linewidth=0.3, shade=False)  # fmt: skip
     for name, names, label in (("x", relief.columns, relief.x), ("y", relief.rows, relief.y)):
         places, shown = scale.grid_ticks(names)
