@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import opennandlab as onl
 from conftest import Cli
+from opennandlab.cli._process import value_of
 from opennandlab.errors import ConfigError, legible
+from opennandlab.pts.plan import Option
 from opennandlab.summary import number
 
 
@@ -77,6 +80,12 @@ def test_a_key_cannot_act_on_the_terminal(cli: Cli, folder: Path) -> None:
         (("reliability", "rber", "--plot", "a.jpg"), "accepted endings"),
         (("theory", "bandwidth", "--plot", "a.eps"), "accepted endings"),
         (("pts", "steady-state", "--file", "/dev/zero"), "larger than 1 MiB"),
+        (("benchmark", "-w", "W1", "--seed", "-1"), "'--seed'"),
+        (("benchmark", "-w", "W1", "-o", ""), "cannot write `.`: an empty name"),
+        (
+            ("pts", "wsat", "--target", "sim:small.yaml", "-o", "x", "--capacities", "inf"),
+            "capacities: inf is not a finite number; accepted: from 0.1",
+        ),
     ],
 )
 def test_what_does_not_fit_an_option_is_said(
@@ -90,6 +99,45 @@ def test_what_does_not_fit_an_option_is_said(
     assert words in shown.stderr
     assert "Traceback" not in shown.stderr
     assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("default", [1, 1.0])
+def test_infinity_is_not_called_small(default: float) -> None:
+    option = Option("points", default, "", minimum=1)
+    with pytest.raises(ConfigError, match="inf is not a finite number; accepted: from 1"):
+        option.checked(float("inf"))
+    with pytest.raises(ConfigError, match="0 is too small; accepted: from 1"):
+        option.checked(0)
+    assert option.checked(2) == 2
+
+
+def test_the_value_of_an_option_is_named_in_any_version_of_the_parser() -> None:
+    """The parser of today says `Input should be greater than or equal to 0`, without the value."""
+
+    class CauseError(Exception):
+        def __init__(self, **detail: object) -> None:
+            self.detail = detail
+
+        def errors(self) -> list[dict[str, object]]:
+            return [self.detail]
+
+    seed = SimpleNamespace(
+        opts=["--seed"],
+        name="seed",
+        min=0,
+        max=None,
+        type_descriptor=SimpleNamespace(annotation=int),
+    )
+    error = Exception()
+    error.param = seed  # type: ignore[attr-defined]
+    assert not value_of(error)
+    error.__cause__ = CauseError(type="int_parsing", input="nan", msg="Input should be an integer")
+    said = "invalid value for '--seed': `nan` is not valid; accepted: a whole number from 0"
+    assert value_of(error) == said
+    error.__cause__ = CauseError(
+        type="value_error", input="Q", msg="Value error, 'Q' is not one of 'E', 'C'."
+    )
+    assert value_of(error).endswith("`Q` is not valid; accepted: 'E', 'C'")
 
 
 def test_a_trace_whose_name_is_no_text_is_refused(cli: Cli, folder: Path) -> None:

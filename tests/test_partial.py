@@ -68,7 +68,7 @@ DAMAGE: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
         {"rows": [[1], [3, 4.0], [5, "x"]]},
         {"rows": [Point(3, 4.0)]},
         [
-            "rows[0]: has 1 entries; accepted: at least length 2",
+            "rows[0]: has 1 entry; accepted: at least 2",
             'rows[2][1]: `"x"` is not valid; accepted: a number or null',
         ],
     ),
@@ -153,5 +153,5 @@ def test_many_losses_of_one_list_are_told_together() -> None:
     for row in document["cells"]["rows"][:50]:
         row.pop()
     missing = [text for text in read(document, "name").missing if text.startswith("cells")]
-    assert missing[0] == "cells.rows[0]: has 25 entries; accepted: at least length 26"
+    assert missing[0] == "cells.rows[0]: has 25 entries; accepted: at least 26"
     assert missing[3:] == ["cells.rows: 47 more"]

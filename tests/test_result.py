@@ -82,7 +82,8 @@ def test_numbers_are_written_for_people() -> None:
         (lambda text: text[: len(text) // 2], "no complete JSON"),
         (lambda text: b"\x00\xff" + text, "no complete JSON"),
         (lambda _: b"[1, 2]", "no `schema` of ours"),
-        (lambda _: b'{"schema": "fio"}', "no `schema` of ours"),
+        (lambda _: b'{"schema": "fio"}', 'the `schema` `"fio"`; accepted: opennandlab.result/1'),
+        (lambda text: b"\xff" + text[1:], "byte 0 is not UTF-8 text"),
         (lambda _: b'{"schema": "opennandlab.compare/1"}', "holds `opennandlab.compare/1`"),
         (lambda text: text.replace(b"result/1", b"result/2"), "newer version"),
         (

@@ -47,6 +47,20 @@ def test_another_machine_and_moment_do_not_matter(path: Path) -> None:
 
 
 @pytest.mark.parametrize("sign", [False, True])
+def test_an_edited_device_that_cannot_be_run_is_the_file_s_fault(path: Path, sign: Any) -> None:
+    """The message named a key, as if the user had given it, and no file."""
+
+    def change(document: dict[str, Any]) -> None:
+        document["device"]["nand"]["timing"]["t_program_us"] = []
+
+    edit(path, change, sign=sign)
+    with pytest.raises((onl.ResultError, onl.ConfigError)) as refusal:
+        onl.verify(path)
+    assert "nand.timing.t_program_us: " in str(refusal.value)
+    assert ("damaged or edited" in str(refusal.value)) == (not sign)
+
+
+@pytest.mark.parametrize("sign", [False, True])
 def test_a_changed_number_is_named(path: Path, sign: Any) -> None:
     def change(document: dict[str, Any]) -> None:
         document["metrics"]["gc_cycles"] += 1

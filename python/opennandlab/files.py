@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import select
 import stat
 import tempfile
@@ -127,8 +128,14 @@ def parse_yaml(text: str, origin: str) -> Any:  # noqa: ANN401 (YAML holds anyth
     except MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"{origin}:{mark.line + 1}" if mark is not None else origin
-        raise ConfigError(".", f"{place}: {_first_line(error.problem)}") from error
-    except (YAMLError, ValueError, RecursionError) as error:
+        problem = _first_line(error.problem)
+        # What else the parser says is its own text of both values.
+        if twice := re.match(r'found (duplicate key ".*?") with value', problem):
+            problem = f"{twice.group(1)}; accepted: each key once"
+        raise ConfigError(".", f"{place}: {problem}") from error
+    except RecursionError as error:
+        raise ConfigError(".", f"{origin}: nested too deeply") from error
+    except (YAMLError, ValueError) as error:
         raise ConfigError(".", f"{origin}: {_first_line(str(error))}") from error
 
 
@@ -198,6 +205,8 @@ def check_writable(path: Path) -> None:
     Raises:
         OutputError: with the reason.
     """
+    if not path.name and not path.is_absolute():  # what an empty name becomes, or `.` itself
+        raise OutputError(f"cannot write `{path}`: an empty name or a directory; give a file name")
     target = Path(os.path.realpath(path))
     try:
         mode = target.stat().st_mode

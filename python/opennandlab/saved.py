@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from opennandlab.canonical import deterministic_part, digest, oddity
-from opennandlab.documents.record import JsonObject, read
+from opennandlab.documents.record import JsonObject, read, shown
 from opennandlab.errors import DocumentError, ResultError
 from opennandlab.files import read_bytes
 
@@ -43,11 +43,11 @@ def read_document(path: Path, accepted: Sequence[str], bytes_max: int = BYTES_MA
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        reason = "empty" if not raw.strip() else f"no complete JSON document ({error})"
-        raise ResultError(f"{path}: damaged: {reason}; accepted: {wanted}") from error
+        raise ResultError(f"{path}: damaged: {_flaw(raw, error)}; accepted: {wanted}") from error
     schema = document.get("schema") if isinstance(document, dict) else None
     if not isinstance(schema, str) or not schema.startswith("opennandlab."):
-        raise ResultError(f"{path}: has no `schema` of ours; accepted: {wanted}")
+        found = "no `schema` of ours" if schema is None else f"the `schema` {shown(schema)}"
+        raise ResultError(f"{path}: has {found}; accepted: {wanted}")
     if schema not in accepted:
         families = {one.partition("/")[0] for one in accepted}
         is_newer = schema.partition("/")[0] in families
@@ -57,6 +57,19 @@ def read_document(path: Path, accepted: Sequence[str], bytes_max: int = BYTES_MA
     if odd := oddity(deterministic_part(document)):
         raise ResultError(f"{path}: damaged: {odd}")
     return dict(document)
+
+
+def _flaw(raw: bytes, error: Exception) -> str:
+    """Return why bytes are no JSON document."""
+    if not raw.strip():
+        return "empty"
+    if isinstance(error, UnicodeDecodeError):
+        return (
+            f"no complete JSON document (byte {error.start} is not {error.encoding.upper()} text)"
+        )
+    if isinstance(error, RecursionError):
+        return "no complete JSON document (nested too deeply)"
+    return f"no complete JSON document ({error})"
 
 
 def typed(path: Path, document: JsonObject, kind: type[Kind]) -> Kind:

@@ -8,7 +8,7 @@ from pathlib import Path
 from opennandlab.canonical import deterministic_part, digest, first_difference
 from opennandlab.cautions import is_fresh, is_session
 from opennandlab.documents.result import ResultDocument, Tool
-from opennandlab.errors import ResultError
+from opennandlab.errors import ConfigError, ResultError
 from opennandlab.observation import recorded
 from opennandlab.result import Result, model_version, tool
 from opennandlab.run import Run, Start, prepare_benchmark, prepare_replay
@@ -70,7 +70,15 @@ def verify(
             digest_rerun=None,
             note="other versions of the model give other numbers; it was not run again",
         )
-    rerun = _run_again(content, state, trace).measure(progress=progress, slice_ops=slice_ops)
+    try:
+        run = _run_again(content, state, trace)
+    except ConfigError as error:
+        if filed.digest == digest(filed.document):
+            raise
+        raise ResultError(
+            f"{path}: damaged or edited: its content does not match its digest: {error}"
+        ) from error
+    rerun = run.measure(progress=progress, slice_ops=slice_ops)
     # The file as it is: a key that this build does not know is a difference too.
     found, made = filed.document, rerun.document
     difference = first_difference(deterministic_part(found), deterministic_part(made))

@@ -70,6 +70,8 @@ def _refuse(error: Any, *, as_json: bool) -> int:  # noqa: ANN401 (of whichever 
     """Say what does not fit; the usage comes last, because what stands last is read first."""
     context = getattr(error, "ctx", None)
     text = error.format_message()
+    if value := value_of(error):
+        text = value
     if not text or type(error).__name__ == "NoArgsIsHelpError":
         error.show()  # the help: nothing was asked for
         return terminal.REFUSED
@@ -79,6 +81,26 @@ def _refuse(error: Any, *, as_json: bool) -> int:  # noqa: ANN401 (of whichever 
     if as_json:
         terminal.emit_json({"error": {"exit_code": terminal.REFUSED, "message": text}})
     return terminal.REFUSED
+
+
+def value_of(error: Any) -> str:  # noqa: ANN401 (of whichever package)
+    """Name the value of an option and what it takes; empty where the parser itself does.
+
+    Newer versions of the parser leave conversion to a library whose sentences have no value.
+    """
+    details = getattr(error.__cause__, "errors", None)
+    option = getattr(error, "param", None)
+    if details is None or option is None:
+        return ""
+    found = details()[0]
+    kind = "a whole number" if "int" in str(option.type_descriptor.annotation) else "a number"
+    accepted = str(found["msg"]).removeprefix("Input should be ")
+    accepted = accepted.rpartition(" is not one of ")[2].rstrip(".")
+    if found["type"].startswith(("int_", "float_", "greater_", "less_", "finite_")):
+        bounds = [("from", getattr(option, "min", None)), ("to", getattr(option, "max", None))]
+        accepted = " ".join([kind, *(f"{word} {at}" for word, at in bounds if at is not None)])
+    name = "/".join(getattr(option, "opts", ())) or option.name
+    return f"invalid value for '{name}': `{found['input']}` is not valid; accepted: {accepted}"
 
 
 @contextlib.contextmanager

@@ -44,6 +44,8 @@ WORDS = {
     "object": "a mapping",
 }
 
+BOUNDS = {">=": "at least", "<=": "at most", ">": "above", "<": "below"}
+
 # msgspec prepares a class when it is first decoded, and two threads that do so at the same time
 # crash the interpreter. Decoding holds the GIL in any case, so the lock costs no speed.
 DECODING = threading.Lock()
@@ -159,10 +161,24 @@ def problem_of(error: msgspec.ValidationError, value: object, kind: type[Any]) -
         found = shown(_at(value, place))
         return Problem(place, f"{found} is not valid; accepted: {_words(wrong.group(1))}")
     if short := re.fullmatch(r"Expected `array` of (.*), got (\d+)", text):
-        return Problem(place, f"has {short.group(2)} entries; accepted: {short.group(1)}")
+        count = int(short.group(2))
+        entries = "1 entry" if count == 1 else f"{count} entries"
+        return Problem(place, f"has {entries}; accepted: {_bound(short.group(1))}")
+    return Problem(place, f"{shown(_at(value, place))} {_refused(text)}")
+
+
+def _refused(text: str) -> str:
+    """Return the words for a value of the right type that the decoder does not take.
+
+    >>> _refused("Expected `int` >= 0")
+    'is out of range; accepted: at least 0'
+    """
+    if bound := re.fullmatch(r"Expected `(?:int|float)` ([<>]=?) (\S+)", text):
+        accepted = f"{BOUNDS[bound.group(1)]} {float(bound.group(2)):.15g}"
+        return f"is out of range; accepted: {accepted}"
     if text.startswith("Invalid enum value"):
-        return Problem(place, f"{shown(_at(value, place))} is not known here")
-    return Problem(place, f"{shown(_at(value, place))} is not valid: {text}")
+        return "is not known here"
+    return f"is not valid: {text}"
 
 
 def shown(value: object, limit: int = 40) -> str:
@@ -229,6 +245,16 @@ def _accepted(value: object, kind: type[Any], place: tuple[str | int, ...], name
     refusal = _refusal(_with(value, place, inner), kind)
     found = re.search(r"Expected `([^`]*)`, got `complex`", refusal)
     return _words(found.group(1)) if found else "a value"
+
+
+def _bound(length: str) -> str:
+    """Return the words for a length that the decoder accepts.
+
+    >>> _bound("at least length 26"), _bound("length 2"), _bound("length 1 to 3")
+    ('at least 26', 'exactly 2', '1 to 3')
+    """
+    bound = length.replace("length ", "")
+    return f"exactly {bound}" if bound.isdigit() else bound
 
 
 def _words(types: str) -> str:

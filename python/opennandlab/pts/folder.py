@@ -49,6 +49,7 @@ def prepared(place: Place, names: Sequence[str]) -> Iterator[None]:
         yield
         return
     try:
+        missing = [path for path in (folder, *folder.parents) if not os.path.lexists(path)]
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except (FileExistsError, NotADirectoryError) as error:
@@ -63,6 +64,10 @@ def prepared(place: Place, names: Sequence[str]) -> Iterator[None]:
         _check_contents(place, folder, names)
         yield
     finally:
+        # A run that was refused leaves no trace: a directory that holds something stays.
+        with contextlib.suppress(OSError):
+            for path in missing:
+                path.rmdir()
         os.close(handle)
 
 

@@ -87,8 +87,12 @@ class Option:
             number = kind(value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             raise ConfigError(self.key, f"`{value}` is not a number") from None
+        except OverflowError:  # infinity, where a whole number belongs
+            number = float("inf")
         if isinstance(number, str) or not self.minimum <= number < float("inf"):
-            raise ConfigError(self.key, f"{value} is too small; accepted: from {self.minimum:g}")
+            is_small = not isinstance(number, str) and number < self.minimum
+            reason = "is too small" if is_small else "is not a finite number"
+            raise ConfigError(self.key, f"{value} {reason}; accepted: from {self.minimum:g}")
         return number
 
 

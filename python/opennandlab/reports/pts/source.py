@@ -144,7 +144,7 @@ def load(path: Path) -> tuple[JsonObject, list[str]]:
         hint = ": this is not a document of a test" if error.errno == errno.EFBIG else ""
         raise ResultError(f"{path}: {error.strerror or error}{hint}") from error
     if not raw.strip():
-        raise ResultError(f"{path}: empty")
+        raise ResultError(f"{path}: empty; accepted: a document of a test, or a part of one")
     document, complaints = salvage(raw)
     if b"\\ud" in raw.lower():
         document = _printable(document)
