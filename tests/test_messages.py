@@ -11,6 +11,7 @@ import pytest
 import opennandlab as onl
 from conftest import Cli
 from opennandlab.cli._process import value_of
+from opennandlab.cli._streams import stdout
 from opennandlab.errors import ConfigError, legible
 from opennandlab.pts.plan import Option
 from opennandlab.summary import number
@@ -57,6 +58,14 @@ def test_a_key_cannot_act_on_the_terminal(cli: Cli, folder: Path) -> None:
     assert shown.returncode == 2
     assert "\x1b" not in shown.stderr
     assert len(shown.stderr.splitlines()) == 1
+
+
+def test_the_name_of_a_file_cannot_act_on_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`verify` and `compare` printed the escape sequences of a name."""
+    stdout().print("a\x1b[31m.json: identical\nnext", markup=False)
+    assert capsys.readouterr().out == "a\\x1b[31m.json: identical\nnext\n"
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ programs read it line by line.
 
 import contextlib
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.segment import Segment
 
 # Wide enough for every table where no terminal tells its width.
 PLAIN_WIDTH = 110
@@ -19,8 +21,23 @@ def stdout() -> "Console":
     """Return the console for results."""
     from rich.console import Console
 
+    from opennandlab.errors import UNPRINTABLE
+
+    class Inert(Console):
+        """Shows what is printed, and never obeys it: names of files may hold anything."""
+
+        def render(self, *args: Any, **named: Any) -> "Iterator[Segment]":  # noqa: ANN401 (as given)
+            for segment in super().render(*args, **named):
+                text = segment.text
+                if segment.control is None and text != "\n" and UNPRINTABLE.search(text):
+                    lines = text.split("\n")
+                    inert = (UNPRINTABLE.sub(lambda it: repr(it.group())[1:-1], x) for x in lines)
+                    yield segment._replace(text="\n".join(inert))
+                else:
+                    yield segment
+
     width = None if sys.stdout.isatty() else PLAIN_WIDTH
-    return Console(width=width, highlight=False)
+    return Inert(width=width, highlight=False)
 
 
 def stderr() -> "Console":
