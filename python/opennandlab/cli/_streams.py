@@ -26,7 +26,7 @@ def stdout() -> "Console":
     class Inert(Console):
         """Shows what is printed, and never obeys it: names of files may hold anything."""
 
-        def render(self, *args: Any, **named: Any) -> "Iterator[Segment]":  # noqa: ANN401 (as given)
+        def render(self, *args: Any, **named: Any) -> "Iterator[Segment]":  # noqa: ANN401
             for segment in super().render(*args, **named):
                 text = segment.text
                 if segment.control is None and text != "\n" and UNPRINTABLE.search(text):
