@@ -12,9 +12,11 @@
 //! power of two.
 //!
 //! With multi-plane commands a block of the FTL spans the planes of its die: the same block number
-//! and the same page number in each plane, as those commands demand. With compression a block takes
-//! more logical pages than it has physical ones; [`Geometry::physical_index`] says which physical
-//! page a slot ends up in.
+//! and the same page number in each plane, as those commands demand.
+//!
+//! What is called a page here is what the FTL maps. A page of the flash holds `units_per_page` of
+//! them where map units are smaller, and with compression a block takes still more;
+//! [`Geometry::physical_index`] says in which page of the flash one ends up.
 
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
@@ -40,6 +42,8 @@ pub struct Striping {
     plane_stride: u32,
     /// Logical pages after which the order repeats.
     period: u32,
+    /// Logical pages that stay together: those of a flash page.
+    together: u32,
     /// Whether the die is simply `lpn mod dies`.
     is_plain: bool,
 }
@@ -57,17 +61,22 @@ impl Striping {
         Self { is_plain: false, ..self }
     }
 
-    /// The first axis of `order` varies fastest.
-    fn new(order: [Axis; 3], [channels, dies_per_channel, planes]: [u32; 3]) -> Self {
+    /// The first axis of `order` varies fastest, behind the logical pages that stay together.
+    fn new(
+        order: [Axis; 3],
+        [channels, dies_per_channel, planes]: [u32; 3],
+        together: u32,
+    ) -> Self {
         let mut strides = [1; 3];
-        let mut stride = 1;
+        let mut stride = together;
         for axis in order {
             strides[axis as usize] = stride;
             stride *= [channels, dies_per_channel, planes][axis as usize];
         }
         let [channel_stride, die_stride, plane_stride] = strides;
-        let is_plain = channel_stride == 1 && die_stride == channels;
-        Self { channel_stride, die_stride, plane_stride, period: stride, is_plain }
+        let is_plain = channels * dies_per_channel == 1
+            || (together == 1 && channel_stride == 1 && die_stride == channels);
+        Self { channel_stride, die_stride, plane_stride, period: stride, together, is_plain }
     }
 }
 
@@ -88,11 +97,14 @@ pub struct Geometry {
     pub(crate) die_inverse: u64,
     /// Logical pages that a block takes.
     pub pages_per_block: u32,
-    /// Pages that a block has; differs from `pages_per_block` under compression only.
+    /// Pages that the flash of a block has room for; differs from `pages_per_block` under
+    /// compression only.
     pub physical_pages_per_block: u32,
+    /// Pages that a page of the flash holds: 1, or more where map units are smaller than it.
+    pub units_per_page: u32,
     /// Bits of a page index inside a [`Ppn`].
     pub page_bits: u32,
-    /// Data bytes of a page.
+    /// Data bytes of a page: of a map unit.
     pub page_bytes: u64,
     /// How logical pages go round the dies.
     pub striping: Striping,
@@ -115,11 +127,13 @@ impl Geometry {
             die_inverse: (1 << 63) / u64::from(blocks_per_die) + 1,
             pages_per_block,
             physical_pages_per_block: pages_per_block,
+            units_per_page: 1,
             page_bits: pages_per_block.next_power_of_two().trailing_zeros(),
             page_bytes,
             striping: Striping::new(
                 [Axis::Channel, Axis::Die, Axis::Plane],
                 [channel_count, die_count / channel_count, 1],
+                1,
             ),
         }
     }
@@ -128,7 +142,7 @@ impl Geometry {
     #[must_use]
     pub fn striped(self, order: [Axis; 3]) -> Self {
         let sizes = [self.channel_count, self.die_count / self.channel_count, self.plane_count];
-        Self { striping: Striping::new(order, sizes), ..self }
+        Self { striping: Striping::new(order, sizes, self.units_per_page), ..self }
     }
 
     /// Blocks of the drive.
@@ -178,15 +192,52 @@ impl Geometry {
         DieId(((u128::from(block.0) * u128::from(self.die_inverse)) >> 63) as u32)
     }
 
-    /// The physical page, counted in its block, in which the data of a page index begins; the index
-    /// itself without compression.
+    /// The same drive with map units of which a page of the flash holds so many.
+    #[must_use]
+    pub fn with_units(self, units_per_page: u32) -> Self {
+        let pages_per_block = self.pages_per_block * units_per_page;
+        Self {
+            units_per_page,
+            pages_per_block,
+            page_bits: pages_per_block.next_power_of_two().trailing_zeros(),
+            physical_pages_per_block: self.physical_pages_per_block * units_per_page,
+            page_bytes: self.page_bytes / u64::from(units_per_page),
+            ..self
+        }
+    }
+
+    /// Pages of the flash that a block has.
+    #[inline]
+    pub fn flash_pages_per_block(&self) -> u32 {
+        self.physical_pages_per_block / self.units_per_page
+    }
+
+    /// Whether a page of the flash may hold several of the FTL.
+    #[inline]
+    pub fn shares_pages(&self) -> bool {
+        self.units_per_page > 1 || self.physical_pages_per_block != self.pages_per_block
+    }
+
+    /// Pages of the FTL in a row of flash pages, apart from compression.
+    #[inline]
+    pub fn units_per_row(&self) -> u32 {
+        self.plane_count * self.units_per_page
+    }
+
+    /// The page of the flash, counted in its block, in which the data of a page index begins; the
+    /// index itself without compression and smaller units.
     #[inline]
     pub fn physical_index(&self, page_index: u32) -> u32 {
-        if self.physical_pages_per_block == self.pages_per_block {
+        let room = if self.physical_pages_per_block == self.pages_per_block {
             page_index
         } else {
             // Exact: both factors are below 2^16.
             page_index * self.physical_pages_per_block / self.pages_per_block
+        };
+        if self.units_per_page == 1 {
+            room
+        } else {
+            room / self.units_per_page
         }
     }
 
@@ -250,13 +301,15 @@ impl Geometry {
             return logical_pages / self.die_count
                 + u32::from(die.0 < logical_pages % self.die_count);
         }
-        // In each turn a die takes a page for each plane.
+        // In each turn a die takes the units of a page for each plane.
         let rest = logical_pages % striping.period;
         let first = die.0 % self.channel_count * striping.channel_stride
             + die.0 / self.channel_count * striping.die_stride;
-        let planes = 0..self.plane_count;
-        let partial = planes.filter(|plane| first + plane * striping.plane_stride < rest).count();
-        logical_pages / striping.period * self.plane_count + partial as u32
+        let of_plane = |plane: u32| {
+            rest.saturating_sub(first + plane * striping.plane_stride).min(striping.together)
+        };
+        let partial: u32 = (0..self.plane_count).map(of_plane).sum();
+        logical_pages / striping.period * self.units_per_row() + partial
     }
 }
 
@@ -310,13 +363,16 @@ mod tests {
         ];
         for order in orders {
             let base = Geometry::new([3, 6], [10, 8], 4096);
-            let geometry = Geometry { planes_per_die: 2, plane_count: 2, ..base }.striped(order);
+            let units = 1 + order[0] as u32;
+            let geometry = Geometry { planes_per_die: 2, plane_count: 2, ..base }
+                .with_units(units)
+                .striped(order);
             let sizes = [3, 2, 2];
             for pages in [0, 5, 12, 100, 997] {
                 let mut counted = [0; 6];
                 for lpn in 0..pages {
                     // The digits of the page number, the first axis lowest.
-                    let (mut rest, mut place) = (lpn, [0; 3]);
+                    let (mut rest, mut place) = (lpn / units, [0; 3]);
                     for axis in order {
                         place[axis as usize] = rest % sizes[axis as usize];
                         rest /= sizes[axis as usize];

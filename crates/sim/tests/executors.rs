@@ -64,6 +64,8 @@ fn devices_with_options() -> impl Iterator<Item = Value> {
         json!({"allocation": "PCD", "copyback": {"limit": 2}}),
         json!({"parity": {"stripe": 7}}),
         json!({"compression": {"data": "file", "ratio": 0.6}}),
+        json!({"map_unit_bytes": 1024}),
+        json!({"map_unit_bytes": 512, "allocation": "PDC", "slc_cache": {"kind": "dynamic"}}),
         cache,
         json!({"slc_cache": {"kind": "dynamic"}, "parity": {"stripe": 5}}),
     ];

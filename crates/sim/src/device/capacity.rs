@@ -67,7 +67,7 @@ impl DeviceConfig {
 
     /// The address space that the host sees.
     pub fn space(&self) -> Space {
-        let page_bytes = self.nand.page_size_bytes;
+        let page_bytes = self.geometry().page_bytes;
         Space { logical_bytes: u64::from(self.logical_pages()) * page_bytes, page_bytes }
     }
 
@@ -240,8 +240,8 @@ impl DeviceConfig {
         json!({
             "raw_bytes": u64::from(geometry.block_count())
                 * u64::from(geometry.physical_pages_per_block)
-                * page_bytes,
-            "logical_bytes": u64::from(self.logical_pages()) * page_bytes,
+                * geometry.page_bytes,
+            "logical_bytes": u64::from(self.logical_pages()) * geometry.page_bytes,
             "physical_pages": self.physical_pages(),
             "logical_pages": self.logical_pages(),
             "bad_blocks": self.nand.bad_blocks_per_die(&geometry).iter().sum::<u32>(),

@@ -137,7 +137,8 @@ impl DeviceConfig {
 
     /// Whether the device has a mechanism that only the full back end carries out.
     pub fn needs_full(&self) -> bool {
-        self.controller.needs_full() || self.nand.needs_full() || self.ftl.needs_full()
+        let has_units = self.geometry().units_per_page > 1;
+        has_units || self.controller.needs_full() || self.nand.needs_full() || self.ftl.needs_full()
     }
 
     /// Whether the code can be decoded from the reads that the controller makes.
@@ -174,8 +175,11 @@ impl DeviceConfig {
     }
 
     fn checked_code(&self) -> Result<PageCode, ConfigError> {
+        // A map unit is what a read decodes; it has its share of the out-of-band area.
+        let geometry = self.geometry();
         let oob_bytes = self.nand.oob_size_bytes.unwrap_or_default();
-        let code = self.ecc.page_code(self.nand.page_size_bytes, oob_bytes)?;
+        let share = oob_bytes / u64::from(geometry.units_per_page);
+        let code = self.ecc.page_code(geometry.page_bytes, share)?;
         if self.ecc.fidelity == Fidelity::BitTrue {
             BitTrue::check(&self.ecc, &code)?;
         }

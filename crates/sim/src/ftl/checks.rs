@@ -155,6 +155,20 @@ impl FtlConfig {
         ))
     }
 
+    /// Whether the other keys allow map units smaller than a page.
+    pub(super) fn check_units(&self) -> Result<(), ConfigError> {
+        let key = match (&self.parity, &self.copyback) {
+            (Some(_), _) => "parity",
+            (None, Some(_)) => "copyback",
+            (None, None) => return Ok(()),
+        };
+        let message = format!(
+            "smaller than a page with ftl.{key}, which works on whole pages; accepted: none with \
+             ftl.{key}"
+        );
+        Err(ConfigError::new("map_unit_bytes", message))
+    }
+
     fn check_compression(&self) -> Result<(), ConfigError> {
         let Some(compression) = &self.compression else { return Ok(()) };
         let ratio = compression.ratio.unwrap_or(1.0);

@@ -152,7 +152,7 @@ impl Pool {
         } else {
             // Planes that are read together are one operation, and page types err at their own
             // rates: then it matters where pages lie.
-            if is_whole && self.log.geometry.plane_count == 1 && !sink.tells_pages() {
+            if is_whole && self.log.geometry.units_per_row() == 1 && !sink.tells_pages() {
                 sink.read_live(victim, moved, source);
             } else {
                 sink.read_pages(victim, moving.page_indices(), source);

@@ -120,6 +120,11 @@ pub struct FtlConfig {
     pub wear_leveling: WearConfig,
     /// Pages of the volatile write buffer; 0 writes through.
     pub write_buffer_pages: u32,
+    /// What the map maps, in bytes: a power of two from 512 to a page. A flash page is programmed
+    /// when its units are together, and is sensed once for those that a command asks for. Null: a
+    /// page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub map_unit_bytes: Option<u64>,
     /// Which die a logical page goes to: an order of the letters C (channel), D (die of the
     /// channel) and P (plane), the first varying fastest, or `dynamic`.
     pub allocation: Allocation,
@@ -157,6 +162,7 @@ impl Default for FtlConfig {
             write_frontiers: WriteFrontiers::default(),
             wear_leveling: WearConfig::default(),
             write_buffer_pages: 0,
+            map_unit_bytes: None,
             allocation: Allocation::default(),
             collection: CollectionConfig::default(),
             idle_collection: None,

@@ -13,7 +13,7 @@ use std::ops::Range;
 use crate::config::ConfigError;
 use crate::geometry::Geometry;
 use crate::nand::CellMode;
-use crate::units::DieId;
+use crate::units::{DieId, SECTOR_BYTES};
 
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +89,20 @@ impl Layout {
     }
 }
 
+/// Whether a block of so many pages can be numbered; if not, why.
+fn check_numbers(geometry: &Geometry, pages_per_block: u64) -> Result<(), String> {
+    let page_bits = pages_per_block.next_power_of_two().trailing_zeros();
+    if pages_per_block <= 65_535 && geometry.block_count() <= u32::MAX >> page_bits {
+        return Ok(());
+    }
+    Err(format!(
+        "a block of {} pages would hold {pages_per_block} map units, in {} blocks; accepted: at \
+         most 65535 in a block, and numbers of 32 bits",
+        geometry.flash_pages_per_block(),
+        geometry.block_count()
+    ))
+}
+
 impl super::FtlConfig {
     /// What this section makes of the shape of the flash: the order of striping, and blocks that
     /// take more logical pages under compression.
@@ -96,7 +110,13 @@ impl super::FtlConfig {
     /// # Errors
     /// [`ConfigError`] relative to `ftl`, when blocks or page numbers become too large.
     pub fn shape(&self, geometry: Geometry) -> Result<Geometry, ConfigError> {
-        let mut geometry = geometry.striped(self.allocation.order());
+        let units_per_page = self.units_per_page(&geometry)?;
+        check_numbers(&geometry, u64::from(geometry.pages_per_block) * u64::from(units_per_page))
+            .map_err(|message| ConfigError::new("map_unit_bytes", message))?;
+        if units_per_page > 1 {
+            self.check_units()?;
+        }
+        let mut geometry = geometry.with_units(units_per_page).striped(self.allocation.order());
         if self.allocation == super::Allocation::Dynamic {
             geometry.striping = geometry.striping.overruled();
         }
@@ -104,19 +124,25 @@ impl super::FtlConfig {
         // 1e-12 keeps exact quotients from falling short of themselves.
         let slots = f64::from(geometry.pages_per_block) / ratio * (1.0 + 1e-12);
         let pages_per_block = slots.min(f64::from(u32::MAX)) as u32;
+        check_numbers(&geometry, pages_per_block.into()).map_err(|message| {
+            ConfigError::new("compression.ratio", format!("with {ratio}, {message}"))
+        })?;
         let page_bits = pages_per_block.next_power_of_two().trailing_zeros();
-        if pages_per_block > 65_535 || geometry.block_count() > u32::MAX >> page_bits {
-            return Err(ConfigError::new(
-                "compression.ratio",
-                format!(
-                    "{ratio} makes {pages_per_block} logical pages of a block of {}, in {} \
-                     blocks; accepted: at most 65535 in a block, and page numbers of 32 bits",
-                    geometry.pages_per_block,
-                    geometry.block_count()
-                ),
-            ));
-        }
         Ok(Geometry { pages_per_block, page_bits, ..geometry })
+    }
+
+    /// Map units of a flash page.
+    fn units_per_page(&self, geometry: &Geometry) -> Result<u32, ConfigError> {
+        let page_bytes = geometry.page_bytes;
+        let unit_bytes = self.map_unit_bytes.unwrap_or(page_bytes);
+        if unit_bytes.is_power_of_two() && (SECTOR_BYTES..=page_bytes).contains(&unit_bytes) {
+            return Ok((page_bytes / unit_bytes) as u32);
+        }
+        let message = format!(
+            "{unit_bytes} bytes; accepted: a power of two from {SECTOR_BYTES} to the {page_bytes} \
+             of nand.page_size_bytes"
+        );
+        Err(ConfigError::new("map_unit_bytes", message))
     }
 
     /// The pages of a block that take data, on flash of `bits_per_cell`.
@@ -124,8 +150,8 @@ impl super::FtlConfig {
     /// # Errors
     /// [`ConfigError`] relative to `ftl`, when a block is too small for what is asked.
     pub fn layout(&self, geometry: &Geometry, bits_per_cell: u32) -> Result<Layout, ConfigError> {
-        let rows = geometry.physical_pages_per_block / geometry.plane_count;
-        let slc_physical = u64::from(rows / bits_per_cell * geometry.plane_count);
+        let rows = geometry.flash_pages_per_block() / geometry.plane_count;
+        let slc_physical = u64::from(rows / bits_per_cell * geometry.units_per_row());
         let slots = u64::from(geometry.pages_per_block);
         let slc = (slc_physical * slots / u64::from(geometry.physical_pages_per_block)) as u32;
         let stripe = self.parity.as_ref().map_or(0, |parity| parity.stripe);

@@ -112,8 +112,7 @@ impl ReadErrors {
     /// dropped, except those of each block where reads go on being counted.
     pub fn set_stress(&mut self, stress: &StressConfig, geometry: &Geometry) {
         self.settle();
-        let counters =
-            || BlockReads::new(geometry.block_count(), geometry.physical_pages_per_block);
+        let counters = || BlockReads::new(geometry.block_count(), geometry.flash_pages_per_block());
         let kept = self.block_reads.take().map(|reads| *reads);
         self.block_reads = stress.count_reads.then(|| Box::new(kept.unwrap_or_else(counters)));
         self.kinds.set_stress(stress.stress(), stress.count_reads);

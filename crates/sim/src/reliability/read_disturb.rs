@@ -24,9 +24,10 @@ pub struct ReadDisturb {
     pub factor: f64,
     /// Power of the P/E cycles in the slope, above 0.
     pub exponent: f64,
-    /// Pages of a block, 1 to 65536: how many reads of the block one read per page makes. Null takes
+    /// Pages of a block, 1 to 65536: how many reads of the block one read per page makes. Null:
     /// those of the device, or 256 where there is none.
     #[schemars(range(min = 1, max = 65536))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pages_per_block: Option<u32>,
 }
 

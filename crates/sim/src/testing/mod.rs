@@ -35,6 +35,8 @@ pub struct CheckedFlash {
     in_steps: bool,
     /// Blocks whose erase was emitted and is not over yet; in steps only.
     erasing: Vec<bool>,
+    /// Rows of pages that collections sensed.
+    senses: u64,
 }
 
 impl CheckedFlash {
@@ -51,6 +53,7 @@ impl CheckedFlash {
             loads: vec![0; geometry.die_count as usize],
             in_steps: false,
             erasing: vec![false; geometry.block_count() as usize],
+            senses: 0,
             media,
         }
     }
@@ -59,6 +62,11 @@ impl CheckedFlash {
     pub fn of_device(config: &DeviceConfig, media: Media) -> Self {
         let copyback_limit = config.ftl.copyback.as_ref().map_or(0, |copyback| copyback.limit);
         Self { layout: config.layout(), copyback_limit, ..Self::new(config.geometry(), media) }
+    }
+
+    /// Rows of pages that collections have sensed.
+    pub fn senses(&self) -> u64 {
+        self.senses
     }
 
     /// Says how much work waits for a die.
@@ -132,6 +140,7 @@ impl FlashSink for CheckedFlash {
             page_count <= self.next_page[block.0 as usize],
             "block {block:?} has fewer pages written"
         );
+        self.senses += u64::from(page_count);
     }
 
     fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source) {
@@ -164,6 +173,9 @@ impl FlashSink for CheckedFlash {
     }
 
     fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source) {
+        let geometry = self.geometry;
+        let is_same = |&one: &u32, &next: &u32| geometry.row_of(one) == geometry.row_of(next);
+        self.senses += page_indices.chunk_by(is_same).count() as u64;
         let first = self.geometry.first_page(block).0;
         for index in page_indices {
             self.read(Ppn(first + index), source);

@@ -54,7 +54,7 @@ fn draw_plain(rng: &mut Rng, in_steps: bool) -> Value {
     })
 }
 
-/// Planes, striping, copyback, caches, parity and compression, in any combination.
+/// Planes, striping, copyback, caches, parity, compression and map units, in any combination.
 fn draw_options(rng: &mut Rng, device: &mut Value) {
     let orders = ["CDP", "CPD", "DCP", "DPC", "PCD", "PDC", "dynamic", "dynamic"];
     device["ftl"]["allocation"] = json!(orders[rng.below(8) as usize]);
@@ -70,6 +70,9 @@ fn draw_options(rng: &mut Rng, device: &mut Value) {
     if rng.below(3) == 0 {
         let ratio = 0.2 + 0.8 * rng.unit();
         device["ftl"]["compression"] = json!({"data": "file", "ratio": ratio});
+    }
+    if rng.below(3) == 0 {
+        device["ftl"]["map_unit_bytes"] = json!(4096 >> rng.below(4));
     }
     let when_full = one_of(rng, &["direct", "fold"].map(Value::from));
     match rng.below(3) {

@@ -312,7 +312,7 @@ impl Full {
         {
             self.consider_suspending(engine, die.0);
         }
-        if self.geometry.plane_count == 1 {
+        if self.geometry.units_per_row() == 1 {
             self.pump(engine, die.0);
         } else if self.held.last() != Some(&die.0) {
             self.held.push(die.0);

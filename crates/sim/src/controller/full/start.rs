@@ -100,7 +100,7 @@ impl Full {
         } else {
             let queued = self.pop(index, class);
             transaction.ops.push(queued);
-            while transaction.slots < self.geometry.plane_count {
+            while transaction.slots < self.geometry.units_per_row() {
                 let queue = &self.dies[index as usize].queues[class as usize];
                 let Some(&Queued { op: next, detail, .. }) = queue.front() else { break };
                 let row = |op: FlashOp| self.geometry.row_of(self.geometry.page_index(op.first()));
@@ -129,7 +129,7 @@ impl Full {
                 transaction.ops.push(queued);
             }
         }
-        self.tally.multi_plane_ops += u64::from(transaction.slots > 1);
+        self.tally.multi_plane_ops += u64::from(transaction.slots > self.geometry.units_per_page);
         self.tally.retry_steps += u64::from(transaction.rereads.retries);
         self.start_array_command(engine, index, transaction);
     }

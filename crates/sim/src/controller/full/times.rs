@@ -42,7 +42,7 @@ impl PhaseTimes {
     pub fn new(nand: &NandConfig, geometry: &Geometry, retry_setup: Ns, seed: u64) -> Self {
         let wear = nand.wear_timing.clone().unwrap_or_default();
         let block_factors = variation(nand, geometry, seed);
-        let bytes = nand.page_size_bytes as f64 * f64::from(geometry.physical_pages_per_block)
+        let bytes = geometry.page_bytes as f64 * f64::from(geometry.physical_pages_per_block)
             / f64::from(geometry.pages_per_block);
         Self {
             timing: nand.timing(),

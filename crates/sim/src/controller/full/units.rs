@@ -15,30 +15,31 @@ use crate::geometry::Geometry;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Units {
     geometry: Geometry,
-    /// Physical pages of a unit.
-    unit_pages: u32,
+    /// Physical pages of a unit, of native blocks and of those of one bit per cell.
+    unit_pages: [u32; 2],
     /// Whether a slot alone never completes its unit.
     pub(super) is_staged: bool,
 }
 
 impl Units {
     pub(super) fn new(geometry: Geometry, wordline_pages: u32) -> Self {
-        let unit_pages = if wordline_pages > 1 { wordline_pages * geometry.plane_count } else { 1 };
-        let is_staged =
-            unit_pages > 1 || geometry.physical_pages_per_block != geometry.pages_per_block;
+        let row_pages = if geometry.units_per_page > 1 { geometry.plane_count } else { 1 };
+        let native =
+            if wordline_pages > 1 { wordline_pages * geometry.plane_count } else { row_pages };
+        let unit_pages = [native, row_pages];
+        let is_staged = native > 1 || geometry.shares_pages();
         Self { geometry, unit_pages, is_staged }
     }
 
     /// Whether blocks of this mode program in units.
     #[inline]
     pub(super) fn stages(&self, is_slc: bool) -> bool {
-        self.is_staged
-            && (!is_slc || self.geometry.physical_pages_per_block != self.geometry.pages_per_block)
+        self.is_staged && (!is_slc || self.geometry.shares_pages())
     }
 
     #[inline]
     fn unit_of(&self, slot: u32, is_slc: bool) -> u32 {
-        self.geometry.physical_index(slot) / if is_slc { 1 } else { self.unit_pages }
+        self.geometry.physical_index(slot) / self.unit_pages[usize::from(is_slc)]
     }
 
     /// First slot of the unit of a slot, and the slot after its last.
