@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from opennandlab.config import map_unit_bytes
 from opennandlab.documents.result import Origin, ResultDocument
 
 Rule = Callable[[ResultDocument], Iterator[str]]
@@ -52,14 +53,15 @@ def _part_pages(document: ResultDocument) -> Iterator[str]:
     """Requests that program more than they write."""
     tenants = document.workload.get("tenants")
     sizes = None if tenants else document.workload.get("block_size_bytes")
-    page_bytes = document.device["nand"]["page_size_bytes"]
+    unit_bytes = map_unit_bytes(document.device)
     if sizes is None or document.metrics is None or not document.metrics.host_bytes_written:
         return
     smallest = sizes if isinstance(sizes, int) else min(int(size) for size in sizes)
-    if smallest < page_bytes and not document.device["ftl"].get("write_buffer_pages"):
+    if smallest < unit_bytes and not document.device["ftl"].get("write_buffer_pages"):
+        name = "page" if unit_bytes == document.device["nand"]["page_size_bytes"] else "map unit"
         yield (
-            f"requests of {smallest} bytes are smaller than a page of {page_bytes}, and without "
-            "write buffer each programs a whole page: WAF counts that as amplification"
+            f"requests of {smallest} bytes are smaller than a {name} of {unit_bytes}, and without "
+            f"write buffer each programs a whole {name}: WAF counts that as amplification"
         )
 
 

@@ -102,6 +102,11 @@ class Document(Mapping[str, Any]):
         return f"<table><caption>{escape(repr(self))}</caption>{rows}</table>"
 
 
+def map_unit_bytes(device: Mapping[str, Any]) -> int:
+    """Return what the map of a resolved device maps, in bytes: a page, unless it says otherwise."""
+    return int(device["ftl"].get("map_unit_bytes") or device["nand"]["page_size_bytes"])
+
+
 class DeviceConfig(Document):
     """A device with every key resolved.
 

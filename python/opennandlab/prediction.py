@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from opennandlab.config import map_unit_bytes
+
 # Without a workload: uniform random writes of single pages.
 UNIFORM: Mapping[str, Any] = {"pattern": {"kind": "random"}}
 
@@ -26,7 +28,7 @@ def predicted_waf(
     """
     from opennandlab.theory.waf import POLICIES, Traffic, predict_waf
 
-    page_bytes = device["nand"]["page_size_bytes"]
+    page_bytes = map_unit_bytes(device)
     # Tenants mix patterns and ranges: no closed form is known for that.
     is_mixed = "trace" in workload or bool(workload.get("tenants"))
     if is_mixed or not _is_whole_pages(workload, page_bytes):
@@ -52,7 +54,8 @@ def predicted_waf(
         trim_target=workload.get("trim_target", "any"),
         **({key: pattern[key] for key in ("fraction", "share")} if kind == "hot_cold" else {}),
     )
-    pages_per_block = int(device["nand"]["pages_per_block"])
+    units_per_page = int(device["nand"]["page_size_bytes"]) // page_bytes
+    pages_per_block = int(device["nand"]["pages_per_block"]) * units_per_page
     try:
         value = predict_waf(policy, parameters, pages_per_block, spare, traffic)
     except ValueError:  # outside the range of the formula, such as more trims than writes

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from opennandlab.config import DeviceConfig, load_device
+from opennandlab.config import DeviceConfig, load_device, map_unit_bytes
 from opennandlab.config import Source as DeviceSource
 from opennandlab.documents.life import DRIVE_LIFE_SCHEMA, DriveLifeTest
 from opennandlab.documents.metrics import Metrics
@@ -213,7 +213,7 @@ def _write(
     def step(amount: float) -> None:
         work = {
             "pattern": "random",
-            "block_size_bytes": drive.device["nand.page_size_bytes"],
+            "block_size_bytes": map_unit_bytes(drive.device.to_dict()),
             "timed": False,
             "total": {"drive_writes": amount},
         }
@@ -240,7 +240,7 @@ def _write(
 
 def _reading(device: DeviceConfig, passes: float) -> JsonObject:
     """Return the workload that reads every page, in order."""
-    page_bytes = int(device["nand.page_size_bytes"])
+    page_bytes = map_unit_bytes(device.to_dict())
     pages = int(float(device.effective["logical_bytes"]) * passes) // page_bytes
     return {
         "pattern": "sequential",
@@ -265,7 +265,7 @@ def _outcome(  # noqa: PLR0913, PLR0917 - what a test plan states
         raise InternalError("the drive was read back without a count of its errors")
     scale = float(whole.effective["logical_bytes"]) / float(small.effective["logical_bytes"])
     pages = sum(structs.astuple(metrics.reads))
-    bits = pages * 8.0 * float(small["nand.page_size_bytes"])
+    bits = pages * 8.0 * map_unit_bytes(small.to_dict())
     lost = metrics.uncorrectable_reads
     low, high = poisson_interval(lost)
     passed = not written.is_worn_out and max(uber, low / bits) <= asked.uber_max

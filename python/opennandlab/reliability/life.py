@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opennandlab import _core
-from opennandlab.config import DeviceConfig, load_device
+from opennandlab.config import DeviceConfig, load_device, map_unit_bytes
 from opennandlab.config import Source as DeviceSource
 from opennandlab.documents.life import LIFE_SCHEMA, LifeTest
 from opennandlab.errors import ConfigError
@@ -93,7 +93,7 @@ def life_test(  # noqa: PLR0913 - what a test plan states
         if value is not None and not 0.0 < value < math.inf:
             raise ConfigError(name, f"{value} is not usable; accepted: a number above 0")
     factor, factor_source = _waf(drive, waf)
-    raw_bytes = drive.effective["physical_pages"] * drive["nand.page_size_bytes"]
+    raw_bytes = drive.effective["physical_pages"] * map_unit_bytes(drive.to_dict())
     rated = float(drive["nand.max_pe_cycles"])
     written = rated * raw_bytes / factor if tbw_tb is None else tbw_tb * 1e12
     cycles = rated if tbw_tb is None else written * factor / raw_bytes
