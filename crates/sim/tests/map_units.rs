@@ -103,7 +103,7 @@ fn greedy(units: u32, spare_factor: f64) -> (f64, f64) {
             let lpn = Lpn(rng.below(u64::from(logical)) as u32);
             ftl.write(&mut flash, lpn).expect("room");
         }
-        (ftl.counters().clone(), flash.senses())
+        (*ftl.counters(), flash.senses())
     };
     let (before, senses_before) = write(&mut ftl, 8 * logical);
     let (after, senses) = write(&mut ftl, 6 * logical);
