@@ -32,7 +32,6 @@ mod log;
 mod map;
 mod options;
 mod pool;
-mod renew;
 mod setup;
 mod sink;
 mod slc;
