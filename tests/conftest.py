@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +17,10 @@ from hypothesis import settings
 # How long an example takes depends on who else uses the machine: no property of the code.
 settings.register_profile("package", deadline=None)
 settings.load_profile("package")
+
+# A shell without job control lets its background jobs ignore SIGINT, and their children after them.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 COMMAND = Path(sys.executable).parent / "opennandlab"
 

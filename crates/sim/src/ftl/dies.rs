@@ -152,7 +152,7 @@ impl Ftl {
         let pool = &self.pools[0]; // all have the same limits
         let slc_limit = pool.log.slc.as_ref().map_or(u32::MAX, |cache| cache.worn_limit);
         let limit = pool.worn_limit.min(slc_limit);
-        let is_far = || u64::from(media.wear().highest()) + erases() < u64::from(limit);
+        let is_far = || u64::from(media.erase_count_max()) + erases() < u64::from(limit);
         self.is_separable() && (limit == u32::MAX || is_far())
     }
 

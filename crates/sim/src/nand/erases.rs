@@ -76,7 +76,8 @@ impl EraseHistogram {
 
     /// The highest count; 0 where there is no block.
     pub fn highest(&self) -> u32 {
-        self.iter().last().map_or(0, |(count, _)| count)
+        // The last place holds a block, if there is one at all.
+        self.blocks_at.len().checked_sub(1).map_or(0, |last| self.lowest + last as u32)
     }
 }
 

@@ -123,6 +123,11 @@ impl Media {
         }
     }
 
+    /// The most often that a good block was erased.
+    pub fn erase_count_max(&self) -> u32 {
+        self.wear.iter().map(EraseHistogram::highest).max().unwrap_or(0)
+    }
+
     /// Erase counts of all good blocks.
     pub fn wear(&self) -> EraseHistogram {
         let mut all = EraseHistogram::default();
