@@ -207,7 +207,7 @@ def test_errors_say_what_stands_there_and_what_is_accepted() -> None:
         result.from_file(gone)
     assert str(refusal.value) == "state.steps[0].waf: missing; accepted: a number or null"
     short = put(DOCUMENTS["pts"], ("cells", "rows", 1), ["round"])
-    with pytest.raises(DocumentError, match=re.escape("cells.rows[1]: has 1 entries")):
+    with pytest.raises(DocumentError, match=re.escape("cells.rows[1]: has 1 entry")):
         pts.from_file(short)
 
 

@@ -548,6 +548,7 @@ def hold(place: Place) -> None:
 
 def test_the_output_directory_is_this_runs_or_empty(tmp_path):
     hold(Place(tmp_path / "new"))
+    (tmp_path / "new").mkdir()  # a run that wrote nothing leaves no directory
     (tmp_path / "new" / "notes.txt").write_text("mine")
     with pytest.raises(OutputError, match="not empty"):
         hold(Place(tmp_path / "new"))
