@@ -235,7 +235,7 @@ impl DeviceConfig {
         let idle_pages = idle_blocks * self.data_pages_per_block();
         let block_pages = f64::from(geometry.pages_per_block);
         let page_bytes = self.nand.page_size_bytes;
-        let code = self.ecc.page_code(page_bytes, u64::MAX).expect("resolve has checked the code");
+        let code = self.ecc.page_code(page_bytes).expect("resolve has checked the code");
         let timing = self.nand.timing();
         json!({
             "raw_bytes": u64::from(geometry.block_count())

@@ -10,7 +10,7 @@ use crate::reads::Algorithm;
 impl DeviceConfig {
     /// The code of a page, whatever room its parity has.
     fn lab_code(&self) -> Result<PageCode, ConfigError> {
-        let code = self.ecc.page_code(self.nand.page_size_bytes, u64::MAX);
+        let code = self.ecc.page_code(self.nand.page_size_bytes);
         code.map_err(|error| error.under("ecc"))
     }
 

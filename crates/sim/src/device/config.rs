@@ -175,11 +175,11 @@ impl DeviceConfig {
     }
 
     fn checked_code(&self) -> Result<PageCode, ConfigError> {
-        // A map unit is what a read decodes; it has its share of the out-of-band area.
+        // A map unit is what a read decodes.
         let geometry = self.geometry();
         let oob_bytes = self.nand.oob_size_bytes.unwrap_or_default();
-        let share = oob_bytes / u64::from(geometry.units_per_page);
-        let code = self.ecc.page_code(geometry.page_bytes, share)?;
+        let code = self.ecc.page_code(geometry.page_bytes)?;
+        self.ecc.check_parity(&code, geometry.units_per_page, oob_bytes)?;
         if self.ecc.fidelity == Fidelity::BitTrue {
             BitTrue::check(&self.ecc, &code)?;
         }

@@ -96,10 +96,11 @@ impl Media {
         if lens != [geometry.block_count() as usize; 4] {
             return None;
         }
-        let blocks = erase_counts.iter().zip(&bad).collect::<Vec<_>>();
-        let dies = blocks.chunks(geometry.blocks_per_die as usize);
-        let good = |die: &[(&u32, &bool)]| {
-            EraseHistogram::of(die.iter().filter(|(_, &bad)| !bad).map(|(&count, _)| count))
+        let blocks_per_die = geometry.blocks_per_die as usize;
+        let dies = erase_counts.chunks(blocks_per_die).zip(bad.chunks(blocks_per_die));
+        let good = |(counts, bad): (&[u32], &[bool])| {
+            let blocks = counts.iter().zip(bad);
+            EraseHistogram::of(blocks.filter(|(_, &bad)| !bad).map(|(&count, _)| count))
         };
         Some(Self {
             geometry,

@@ -475,7 +475,7 @@ mod tests {
         model: Box<dyn RberModel>,
         ladder: &Ladder,
     ) -> Outcome {
-        let code = config.page_code(bytes, 1 << 20).expect("a code");
+        let code = config.page_code(bytes).expect("a code");
         let stress = Stress { pe_cycles: 3000.0, retention_h: 1000.0, ..Stress::default() };
         Fates { model, code, ladder: ladder.clone(), stress, stripe: 0 }.outcome(&stress, 1.0)
     }
@@ -500,7 +500,7 @@ mod tests {
     }
 
     fn shares_of(config: &EccConfig, page_bytes: u64, outcome: &Outcome, pages: u32) {
-        let page = config.page_code(page_bytes, 1 << 20).expect("a code");
+        let page = config.page_code(page_bytes).expect("a code");
         let mut bits = BitTrue::new(config, &page).expect("a codec");
         let mut left = vec![0_u32; outcome.rungs.len()];
         for number in 0..pages {
@@ -560,7 +560,7 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_fates() {
         let config = EccConfig { bch_t: 1, ..EccConfig::default() };
-        let page = config.page_code(512, 1 << 20).expect("a code");
+        let page = config.page_code(512).expect("a code");
         let run = || {
             let mut bits = BitTrue::new(&config, &page).expect("a codec");
             let outcome = outcome(&config, 512, Box::new(Flat(2e-3)), &Ladder::default());

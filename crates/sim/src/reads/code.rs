@@ -115,33 +115,45 @@ impl EccConfig {
         }
     }
 
-    /// The code of a page with `page_bytes` data bytes, whose parity must fit `oob_bytes`.
+    /// The code of a page with `page_bytes` data bytes.
     ///
     /// # Errors
     /// [`ConfigError`] relative to this section.
-    pub fn page_code(&self, page_bytes: u64, oob_bytes: u64) -> Result<PageCode, ConfigError> {
+    pub fn page_code(&self, page_bytes: u64) -> Result<PageCode, ConfigError> {
         self.check()?;
-        let key = match self.algorithm {
+        let page = self.code().and_then(|code| PageCode::new(code, page_bytes as u32));
+        page.map_err(|error| {
+            let is_table = matches!(error, CodeError::FerTable { .. });
+            ConfigError::new(if is_table { "fer_table" } else { self.key() }, error.to_string())
+        })
+    }
+
+    /// Checks that a page of the flash, which holds `units` coded pages, has room for their parity
+    /// in its out-of-band area.
+    ///
+    /// # Errors
+    /// [`ConfigError`] relative to this section.
+    pub fn check_parity(&self, page: &PageCode, units: u32, oob: u64) -> Result<(), ConfigError> {
+        let parity = u64::from(units) * u64::from(page.parity_bytes_per_page());
+        if parity <= oob {
+            return Ok(());
+        }
+        let codewords = units * page.codewords_per_page();
+        Err(ConfigError::new(
+            self.key(),
+            format!(
+                "parity of {parity} B per page ({codewords} codewords) does not fit \
+                 nand.oob_size_bytes = {oob}"
+            ),
+        ))
+    }
+
+    /// The key that names the code.
+    fn key(&self) -> &'static str {
+        match self.algorithm {
             Algorithm::None | Algorithm::Bch => "bch_t",
             Algorithm::Ldpc => "ldpc_code",
-        };
-        let page = self.code().and_then(|code| PageCode::new(code, page_bytes as u32));
-        let page = page.map_err(|error| {
-            let is_table = matches!(error, CodeError::FerTable { .. });
-            ConfigError::new(if is_table { "fer_table" } else { key }, error.to_string())
-        })?;
-        let parity_bytes = u64::from(page.parity_bytes_per_page());
-        if parity_bytes > oob_bytes {
-            return Err(ConfigError::new(
-                key,
-                format!(
-                    "parity of {parity_bytes} B per page ({} codewords) does not fit \
-                     nand.oob_size_bytes = {oob_bytes}",
-                    page.codewords_per_page()
-                ),
-            ));
         }
-        Ok(page)
     }
 
     fn code(&self) -> Result<Box<dyn opennandlab_ecc::Code>, CodeError> {
@@ -263,12 +275,20 @@ mod tests {
                 "bch or ldpc",
             ),
         ] {
-            let error = config.page_code(4096, oob).expect_err(words);
+            let checked =
+                config.page_code(4096).and_then(|page| config.check_parity(&page, 1, oob));
+            let error = checked.expect_err(words);
             assert_eq!(error.path, path, "{error}");
             assert!(error.message.contains(words), "{error}");
         }
-        assert!(ldpc("nand-4k-r090").page_code(4096, 448).is_ok());
-        let error = ldpc("nand-4k-r090").page_code(6144, 4096).expect_err("1.5 codewords");
+        let ldpc = ldpc("nand-4k-r090");
+        let page = ldpc.page_code(4096).expect("one codeword");
+        assert!(
+            ldpc.check_parity(&page, 1, 448).is_ok() && ldpc.check_parity(&page, 4, 1792).is_ok()
+        );
+        let error = ldpc.check_parity(&page, 4, 1791).expect_err("four codewords");
+        assert!(error.message.contains("1792 B per page (4 codewords)"), "{error}");
+        let error = ldpc.page_code(6144).expect_err("1.5 codewords");
         assert!(error.message.contains("49152"), "{error}");
     }
 }

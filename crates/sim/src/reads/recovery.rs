@@ -158,7 +158,7 @@ mod tests {
 
     /// Reads pages and compares the share that needs more than each rung with its probability.
     fn shares_follow(config: &EccConfig, page_bytes: u64, ladder: &Ladder, cycles: u32) {
-        let code = || config.page_code(page_bytes, 1 << 20).expect("a code");
+        let code = || config.page_code(page_bytes).expect("a code");
         let keys =
             WearKeys { rber_floor: Some(1e-4), rber_ceil: Some(2e-2), max_pe_cycles: 3000.0 };
         let model = Box::new(Weibull::for_device(&keys));

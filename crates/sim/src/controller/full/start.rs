@@ -129,9 +129,18 @@ impl Full {
                 transaction.ops.push(queued);
             }
         }
-        self.tally.multi_plane_ops += u64::from(transaction.slots > self.geometry.units_per_page);
+        self.tally.multi_plane_ops += u64::from(self.is_multi_plane(&transaction));
         self.tally.retry_steps += u64::from(transaction.rereads.retries);
         self.start_array_command(engine, index, transaction);
+    }
+
+    /// Whether a read senses pages of several planes: reads that joined name theirs.
+    fn is_multi_plane(&self, read: &Transaction) -> bool {
+        let page = |queued: &Queued| {
+            self.geometry.physical_index(self.geometry.page_index(queued.op.first()))
+        };
+        let joined = read.ops.windows(2).any(|pair| page(&pair[0]) != page(&pair[1]));
+        joined || read.slots > self.geometry.units_per_page
     }
 
     /// One array read of a run of collected pages.
