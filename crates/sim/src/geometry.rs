@@ -18,67 +18,11 @@
 //! them where map units are smaller, and with compression a block takes still more;
 //! [`Geometry::physical_index`] says in which page of the flash one ends up.
 
+use crate::striping::{Axis, Striping};
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 /// Marks a logical page that maps to nothing, and an out-of-band area that holds no logical page.
 pub const UNMAPPED: u32 = u32::MAX;
-
-/// One of the places that consecutive logical pages take turns on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Axis {
-    /// The channels of the drive.
-    Channel,
-    /// The dies of a channel.
-    Die,
-    /// The planes that a block spans.
-    Plane,
-}
-
-/// How consecutive logical pages go round the dies: `lpn / stride mod size` on each axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Striping {
-    channel_stride: u32,
-    die_stride: u32,
-    plane_stride: u32,
-    /// Logical pages after which the order repeats.
-    period: u32,
-    /// Logical pages that stay together: those of a flash page.
-    together: u32,
-    /// Whether the die is simply `lpn mod dies`.
-    is_plain: bool,
-}
-
-impl Striping {
-    /// Whether the die is simply `lpn mod dies`.
-    #[inline]
-    pub fn is_plain(&self) -> bool {
-        self.is_plain
-    }
-
-    /// The same, for dies that are chosen otherwise.
-    #[must_use]
-    pub(crate) fn overruled(self) -> Self {
-        Self { is_plain: false, ..self }
-    }
-
-    /// The first axis of `order` varies fastest, behind the logical pages that stay together.
-    fn new(
-        order: [Axis; 3],
-        [channels, dies_per_channel, planes]: [u32; 3],
-        together: u32,
-    ) -> Self {
-        let mut strides = [1; 3];
-        let mut stride = together;
-        for axis in order {
-            strides[axis as usize] = stride;
-            stride *= [channels, dies_per_channel, planes][axis as usize];
-        }
-        let [channel_stride, die_stride, plane_stride] = strides;
-        let is_plain = channels * dies_per_channel == 1
-            || (together == 1 && channel_stride == 1 && die_stride == channels);
-        Self { channel_stride, die_stride, plane_stride, period: stride, together, is_plain }
-    }
-}
 
 /// The shape of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,15 +219,11 @@ impl Geometry {
     #[inline]
     pub fn die_of(&self, lpn: Lpn) -> DieId {
         if self.die_count == 1 {
-            DieId(0)
-        } else if self.striping.is_plain {
-            DieId(lpn.0 % self.die_count)
-        } else {
-            self.die_in_order(lpn)
+            return DieId(0);
         }
-    }
-
-    fn die_in_order(&self, lpn: Lpn) -> DieId {
+        if let Some(turns) = self.striping.turns() {
+            return DieId(turns.die(lpn.0));
+        }
         let channel = lpn.0 / self.striping.channel_stride % self.channel_count;
         let die = lpn.0 / self.striping.die_stride % (self.die_count / self.channel_count);
         DieId(channel + self.channel_count * die)
@@ -297,9 +237,8 @@ impl Geometry {
     /// Logical pages of a die when `logical_pages` are striped over all dies.
     pub fn logical_pages_of(&self, die: DieId, logical_pages: u32) -> u32 {
         let striping = self.striping;
-        if striping.is_plain {
-            return logical_pages / self.die_count
-                + u32::from(die.0 < logical_pages % self.die_count);
+        if let Some(turns) = striping.turns() {
+            return turns.count_below(die.0, logical_pages);
         }
         // In each turn a die takes the units of a page for each plane.
         let rest = logical_pages % striping.period;

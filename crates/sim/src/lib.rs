@@ -28,6 +28,7 @@ pub mod op;
 pub mod reads;
 pub mod reliability;
 pub mod rng;
+pub mod striping;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod units;

@@ -72,12 +72,13 @@ fn lists_and_dies_apart_leave_what_single_writes_leave() {
             continue;
         }
         split += 1;
+        let turns = apart.ftl.turns();
         for pages in pages.chunks(1000) {
             let mut dies = apart.ftl.split();
             let split_at = dies.len() as u32 / 2;
             // The last first: they need not wait for each other.
             for range in [split_at..geometry.die_count, 0..split_at] {
-                let dealt = Dealt::new(range.clone(), pages, geometry.die_count);
+                let dealt = Dealt::new(range.clone(), pages, turns);
                 for (index, list) in range.zip(dealt.lists()) {
                     dies[index as usize].write_list(&mut apart.flash, list).expect("room");
                 }

@@ -16,6 +16,7 @@ use crate::ftl::{Dealt, DieFtl, NoRoom, ERASES_OF_RUN};
 use crate::nand::Media;
 use crate::op::Source;
 use crate::reads::{BlockRead, PageTypes};
+use crate::striping::Turns;
 use crate::units::{Lpn, Ppn};
 
 /// Pages below which it is not worth taking the drive apart.
@@ -71,10 +72,10 @@ impl Post {
 }
 
 /// Lets neighbouring dies, from `first` on, write what is theirs.
-fn work(posts: &mut [Post], first: u32, writes: Writes<'_>, die_count: u32) {
+fn work(posts: &mut [Post], first: u32, writes: Writes<'_>, turns: Turns) {
     match writes {
         Writes::List(lpns) => {
-            let dealt = Dealt::new(first..first + posts.len() as u32, lpns, die_count);
+            let dealt = Dealt::new(first..first + posts.len() as u32, lpns, turns);
             for (post, list) in posts.iter_mut().zip(dealt.lists()) {
                 post.write(|ftl, sink| ftl.write_list(sink, list));
             }
@@ -125,7 +126,7 @@ impl Drive {
                 Post { ftl, media, later, outcome: Ok(()) }
             })
             .collect();
-        let die_count = self.geometry.die_count;
+        let turns = self.ftl.turns();
         let dies = posts.len();
         let share = dies.div_ceil(self.threads.max(1));
         let firsts = (0..).step_by(share);
@@ -133,7 +134,7 @@ impl Drive {
         let task = || {
             let take = || shares.lock().unwrap_or_else(PoisonError::into_inner).pop();
             while let Some((posts, first)) = take() {
-                work(posts, first, writes, die_count);
+                work(posts, first, writes, turns);
             }
         };
         std::thread::scope(|scope| {

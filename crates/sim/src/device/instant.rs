@@ -10,6 +10,7 @@ use crate::ftl::{FlashSink, MoveRun, MoveWay, NoRoom, ENTRY_AHEAD, PAGE_AHEAD};
 use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::{BlockRead, PageTypes, ReadErrors};
+use crate::striping::DieRun;
 use crate::units::{BlockId, DieId, Lpn, Ppn, SECTOR_BYTES};
 
 /// Pages of a list that stay in the first caches of the machine.
@@ -89,8 +90,8 @@ impl<R: Reader> FlashSink for Instant<'_, R> {
     }
 
     #[inline]
-    fn program_every(&mut self, first: Ppn, lpn: Lpn, step: u32, count: u32) {
-        self.media.program_every(first, lpn, step, count);
+    fn program_die_run(&mut self, first: Ppn, run: DieRun) {
+        self.media.program_die_run(first, run);
     }
 
     #[inline]

@@ -15,6 +15,7 @@ use crate::host::cache::Fence;
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
 use crate::reads::{Extra, Lost, ReadErrors};
+use crate::striping::DieRun;
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 /// Pages of the write cache on their way to the flash, and who waits for a slot there.
@@ -139,10 +140,10 @@ impl FlashSink for TimedSink<'_> {
         self.push(FlashOp::new(OpKind::Program, source, ppn, 1), Extra::default());
     }
 
-    fn program_every(&mut self, first: Ppn, lpn: Lpn, step: u32, count: u32) {
-        self.programmed_pages += u64::from(count);
-        self.media.program_every(first, lpn, step, count);
-        let op = FlashOp::new(OpKind::Program, Source::Host, first, count);
+    fn program_die_run(&mut self, first: Ppn, run: DieRun) {
+        self.programmed_pages += u64::from(run.count);
+        self.media.program_die_run(first, run);
+        let op = FlashOp::new(OpKind::Program, Source::Host, first, run.count);
         self.push(op, Extra::default());
     }
 

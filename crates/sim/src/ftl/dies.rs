@@ -13,6 +13,7 @@ use super::sink::{FlashSink, FtlCounters, NoRoom};
 use super::Ftl;
 use crate::nand::Media;
 use crate::op::Source;
+use crate::striping::{DieRun, Turns};
 use crate::units::Lpn;
 
 /// Erases of one block that a run of consecutive pages may cost: it passes each block once.
@@ -38,9 +39,8 @@ pub struct DieList<'a> {
 
 impl Dealt {
     /// Deals pages that are written in order to these dies, and leaves out those of other dies.
-    /// Pages must take turns on the `die_count` dies of the drive.
-    pub fn new(dies: Range<u32>, lpns: &[u32], die_count: u32) -> Self {
-        let counts = counts_of_dies(lpns, die_count);
+    pub fn new(dies: Range<u32>, lpns: &[u32], turns: Turns) -> Self {
+        let counts = counts_of_dies(lpns, turns);
         let here = dies.len();
         let mut starts = vec![0; here + 1];
         for (index, die) in dies.clone().enumerate() {
@@ -51,7 +51,7 @@ impl Dealt {
         let mut dealt =
             Self { lpns: vec![0; next[here] + 1], turns: vec![0; next[here] + 1], starts };
         for (&lpn, turn) in lpns.iter().zip(0..) {
-            let index = (die_of(lpn, die_count).wrapping_sub(dies.start) as usize).min(here);
+            let index = (turns.die(lpn).wrapping_sub(dies.start) as usize).min(here);
             let place = next[index];
             dealt.lpns[place] = lpn;
             dealt.turns[place] = turn;
@@ -70,22 +70,12 @@ impl Dealt {
 }
 
 /// How many of the pages lie in each die.
-fn counts_of_dies(lpns: &[u32], die_count: u32) -> Vec<usize> {
-    let mut counts = vec![0; die_count as usize];
+fn counts_of_dies(lpns: &[u32], turns: Turns) -> Vec<usize> {
+    let mut counts = vec![0; turns.dies() as usize];
     for &lpn in lpns {
-        counts[die_of(lpn, die_count) as usize] += 1;
+        counts[turns.die(lpn) as usize] += 1;
     }
     counts
-}
-
-/// The die of a page where pages take turns; a power of two needs no division.
-#[inline]
-fn die_of(lpn: u32, die_count: u32) -> u32 {
-    if die_count.is_power_of_two() {
-        lpn & (die_count - 1)
-    } else {
-        lpn % die_count
-    }
 }
 
 /// One die of the firmware.
@@ -94,8 +84,8 @@ pub struct DieFtl {
     books: Books,
     /// Host writes of the drive before all of those that come.
     start: u64,
+    turns: Turns,
     die: u32,
-    dies: u32,
 }
 
 impl DieFtl {
@@ -122,24 +112,28 @@ impl DieFtl {
         first: Lpn,
         count: u32,
     ) -> Result<(), NoRoom> {
-        // Dies take turns: the first page of this die comes within the first turn.
-        let turn = (self.die + self.dies - first.0 % self.dies) % self.dies;
-        if turn >= count {
-            return Ok(());
-        }
-        let (first, here) = (first.0 + turn, (count - turn).div_ceil(self.dies));
+        let run = DieRun::new(self.turns, self.die, first, count);
+        let start = self.start;
+        let clock = |lpn: Lpn| start + u64::from(lpn.0 - first.0);
         if self.pool.log.placement.splits(Source::Host) {
-            let lpns: Vec<u32> = (0..here).map(|index| first + index * self.dies).collect();
-            let start = self.start + u64::from(turn);
-            let clock = |place: usize| start + place as u64 * u64::from(self.dies);
+            let mut lpns = vec![0; run.count as usize];
+            run.fill(&mut lpns);
+            let clock = |place: usize| clock(Lpn(lpns[place]));
             return self.pool.write_list(&mut self.books, sink, &lpns, clock).1;
         }
-        self.books.now = self.start + u64::from(turn);
-        self.pool.write_every(&mut self.books, sink, Lpn(first), [self.dies, here])
+        self.pool.write_die_run(&mut self.books, sink, run, clock)
     }
 }
 
 impl Ftl {
+    /// How the dies take turns.
+    ///
+    /// # Panics
+    /// When they do not.
+    pub fn turns(&self) -> Turns {
+        self.geometry.striping.turns().expect("dies take turns")
+    }
+
     /// Whether the dies share nothing and so may work apart.
     pub fn is_separable(&self) -> bool {
         self.books.map.is_separable()
@@ -159,7 +153,7 @@ impl Ftl {
     /// Erases of a block that a list of pages may cost: as if all collections of the busiest die
     /// took the same one.
     pub fn erases_of_list(&self, lpns: &[u32]) -> u64 {
-        let counts = counts_of_dies(lpns, self.geometry.die_count);
+        let counts = counts_of_dies(lpns, self.turns());
         let most = counts.into_iter().max().unwrap_or(0) as u64;
         ERASES_OF_RUN + WAF_MAX * most / u64::from(self.geometry.pages_per_block)
     }
@@ -169,15 +163,15 @@ impl Ftl {
     /// # Panics
     /// When it may not be taken apart.
     pub fn split(&mut self) -> Vec<DieFtl> {
-        assert!(self.books.map.is_separable(), "the dies share a table");
-        let (start, dies) = (self.books.now, self.geometry.die_count);
+        assert!(self.is_separable(), "the dies share a table");
+        let (start, turns) = (self.books.now, self.turns());
         let maps = self.books.map.take().split();
         let pools = std::mem::take(&mut self.pools);
-        let parts = (0..dies).zip(pools).zip(maps);
+        let parts = (0..turns.dies()).zip(pools).zip(maps);
         parts
             .map(|((die, pool), map)| {
                 let books = Books { map, counters: FtlCounters::default(), now: start };
-                DieFtl { pool, books, start, die, dies }
+                DieFtl { pool, books, start, turns, die }
             })
             .collect()
     }

@@ -10,6 +10,7 @@
 
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::memory::{gather, prefetch_at, Array, WORD};
+use crate::striping::Turns;
 use crate::units::{BlockId, Lpn, Ppn};
 
 /// See the module.
@@ -33,41 +34,28 @@ struct Base {
     block: u32,
 }
 
-/// In which order the L2P entries lie: those of a die side by side where logical pages take turns
-/// on the dies, so that a die's are its own.
+/// In which order the L2P entries lie: those of a die side by side where dies take turns, so that a
+/// die's are its own.
 #[derive(Clone, Copy)]
-enum Order {
-    /// One die, or pages that do not simply take turns.
-    Plain,
-    /// `lpn mod dies` and `lpn / dies` by a mask and a shift.
-    Shifted { bits: u32, entries: u32 },
-    /// The same by a multiplication with 2^64 / dies, exact for all 32-bit numbers.
-    Divided { dies: u32, inverse: u64, entries: u32 },
+struct Order {
+    turns: Turns,
+    /// Entries of a die.
+    entries: u32,
 }
 
 impl Order {
-    fn new(dies: u32, logical_pages: u32) -> Self {
-        let entries = logical_pages.div_ceil(dies);
-        if dies == 1 {
-            Self::Plain
-        } else if dies.is_power_of_two() {
-            Self::Shifted { bits: dies.trailing_zeros(), entries }
-        } else {
-            Self::Divided { dies, inverse: u64::MAX / u64::from(dies) + 1, entries }
-        }
+    fn new(geometry: &Geometry, logical_pages: u32) -> Self {
+        let turns = geometry.striping.turns().unwrap_or(Turns::One);
+        let dies = 0..turns.dies();
+        let entries = dies.map(|die| turns.count_below(die, logical_pages)).max().unwrap_or(0);
+        Self { turns, entries }
     }
 
     /// Where the entry of a logical page is.
     #[inline]
     fn place(self, lpn: u32) -> u32 {
-        match self {
-            Self::Plain => lpn,
-            Self::Shifted { bits, entries } => (lpn & ((1 << bits) - 1)) * entries + (lpn >> bits),
-            Self::Divided { dies, inverse, entries } => {
-                let turn = ((u128::from(lpn) * u128::from(inverse)) >> 64) as u32;
-                (lpn - turn * dies) * entries + turn
-            }
-        }
+        let (die, index) = self.turns.place(lpn);
+        die * self.entries + index
     }
 }
 
@@ -116,13 +104,11 @@ pub(crate) struct DeadRun {
 }
 
 impl Map {
-    /// The map of a drive without data; `takes_turns` says whether the die of a logical page is
-    /// `lpn mod dies` for life.
-    pub(crate) fn new(geometry: Geometry, logical_pages: u32, takes_turns: bool) -> Self {
-        let dies = if takes_turns { geometry.die_count } else { 1 };
-        let order = Order::new(dies, logical_pages);
+    /// The map of a drive without data.
+    pub(crate) fn new(geometry: Geometry, logical_pages: u32) -> Self {
+        let order = Order::new(&geometry, logical_pages);
         let bits = (geometry.block_count() as usize) << geometry.page_bits;
-        let entries = logical_pages.div_ceil(dies) as usize * dies as usize;
+        let entries = order.entries as usize * order.turns.dies() as usize;
         Self {
             geometry,
             order,
@@ -153,7 +139,7 @@ impl Map {
     /// Whether every die has entries and live bits of its own.
     pub(crate) fn is_separable(&self) -> bool {
         let bits_per_die = (self.geometry.blocks_per_die as usize) << self.geometry.page_bits;
-        !matches!(self.order, Order::Plain) && bits_per_die.is_multiple_of(64)
+        self.order.turns != Turns::One && bits_per_die.is_multiple_of(64)
     }
 
     /// The map, of which only the number of mapped pages stays.
@@ -445,16 +431,13 @@ impl Map {
     /// Asks for the L2P entries of pages of one die.
     #[inline]
     fn prefetch_entries(&self, lpns: &[u32]) {
-        match self.order {
-            Order::Plain => {
-                for &lpn in lpns {
-                    prefetch_at(&self.l2p, lpn as usize);
-                }
+        if self.order.turns == Turns::One {
+            for &lpn in lpns {
+                prefetch_at(&self.l2p, lpn as usize);
             }
-            _ => {
-                for &lpn in lpns {
-                    self.prefetch_entry(Lpn(lpn));
-                }
+        } else {
+            for &lpn in lpns {
+                self.prefetch_entry(Lpn(lpn));
             }
         }
     }
@@ -553,7 +536,7 @@ mod tests {
     fn blocks_of_any_size_keep_their_bits_apart() {
         for pages_per_block in [1, 2, 12, 16, 48, 64, 65, 200, 256] {
             let geometry = Geometry::new([1, 1], [9, pages_per_block], 4096);
-            let mut map = Map::new(geometry, 1, true);
+            let mut map = Map::new(geometry, 1);
             let live = |map: &Map, block| map.live_pages(BlockId(block), u32::MAX).1;
             (0..9).for_each(|block| map.fill(BlockId(block)));
             let owners = vec![0; pages_per_block as usize];

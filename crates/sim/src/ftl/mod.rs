@@ -58,15 +58,14 @@ use pool::Pool;
 use crate::geometry::Geometry;
 use crate::nand::Media;
 use crate::op::Source;
+use crate::striping::{DieRun, Turns};
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 /// How the die of a logical page is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Route {
-    /// `lpn mod dies`, a power of two.
-    Masked(u32),
-    /// `lpn mod dies`.
-    Modulo(u32),
+    /// Dies take turns.
+    InTurns(Turns),
     /// By the order of `ftl.allocation`.
     Ordered,
     /// The least loaded die with room; the search begins at `turn`.
@@ -79,23 +78,11 @@ enum Route {
 
 impl Route {
     fn new(config: &FtlConfig, geometry: &Geometry) -> Self {
-        let dies = geometry.die_count;
-        if dies > 1 && config.allocation == Allocation::Dynamic {
-            Self::Dynamic { turn: 0 }
-        } else if dies > 1 && !geometry.striping.is_plain() {
-            Self::Ordered
-        } else if dies.is_power_of_two() {
-            Self::Masked(dies - 1)
-        } else {
-            Self::Modulo(dies)
+        match geometry.striping.turns() {
+            Some(turns) => Self::InTurns(turns),
+            None if config.allocation == Allocation::Dynamic => Self::Dynamic { turn: 0 },
+            None => Self::Ordered,
         }
-    }
-}
-
-impl Route {
-    /// Whether logical pages simply take turns on the dies.
-    fn takes_turns(self) -> bool {
-        matches!(self, Self::Masked(_) | Self::Modulo(_))
     }
 }
 
@@ -118,7 +105,7 @@ impl Ftl {
         Self {
             geometry,
             books: Books {
-                map: Map::new(geometry, setup.logical_pages, route.takes_turns()),
+                map: Map::new(geometry, setup.logical_pages),
                 counters: FtlCounters::default(),
                 now: 0,
             },
@@ -189,8 +176,7 @@ impl Ftl {
     #[allow(clippy::inline_always)] // the loop of the untimed executor lives from it: see ADR 5
     pub fn write<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn) -> Result<(), NoRoom> {
         let die = match self.route {
-            Route::Masked(mask) => lpn.0 & mask,
-            Route::Modulo(dies) => lpn.0 % dies,
+            Route::InTurns(turns) => turns.die(lpn.0),
             Route::Ordered => self.geometry.die_of(lpn).0,
             Route::Dynamic { turn } => return self.write_balanced(sink, lpn, turn),
         };
@@ -203,7 +189,7 @@ impl Ftl {
 
     /// Whether the die of a logical page is its own for life, found by its number alone.
     pub fn takes_turns(&self) -> bool {
-        self.route.takes_turns()
+        matches!(self.route, Route::InTurns(_))
     }
 
     /// Writes pages of the host in order, for sinks without time. Returns how many were written,
@@ -293,19 +279,22 @@ impl Ftl {
         first: Lpn,
         count: u32,
     ) -> Result<(), NoRoom> {
-        if !self.route.takes_turns() || self.pools[0].log.placement.splits(Source::Host) {
-            return (first.0..first.0 + count).try_for_each(|lpn| self.write(sink, Lpn(lpn)));
-        }
-        let start_clock = self.books.now;
-        let dies = self.geometry.die_count;
-        let outcome = (0..count.min(dies)).try_for_each(|offset| {
-            self.books.now = start_clock + u64::from(offset);
-            let lpn = Lpn(first.0 + offset);
-            let pool = &mut self.pools[self.geometry.die_of(lpn).0 as usize];
-            pool.write_every(&mut self.books, sink, lpn, [dies, (count - offset).div_ceil(dies)])
+        let turns = match self.route {
+            Route::InTurns(turns) if count >= turns.dies() && !self.splits_host() => turns,
+            _ => return (first.0..first.0 + count).try_for_each(|lpn| self.write(sink, Lpn(lpn))),
+        };
+        let start = self.books.now;
+        let clock = |lpn: Lpn| start + u64::from(lpn.0 - first.0);
+        let outcome = self.pools.iter_mut().zip(0..).try_for_each(|(pool, die)| {
+            pool.write_die_run(&mut self.books, sink, DieRun::new(turns, die, first, count), clock)
         });
-        self.books.now = start_clock + u64::from(count);
+        self.books.now = start + u64::from(count);
         outcome
+    }
+
+    /// Whether neighbouring pages of the host may go to different open blocks of a die.
+    fn splits_host(&self) -> bool {
+        self.pools[0].log.placement.splits(Source::Host)
     }
 
     /// The die of the last write that [`NoRoom::Stalled`].

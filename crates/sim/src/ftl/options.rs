@@ -13,7 +13,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::geometry::Axis;
+use crate::striping::Axis;
 
 /// Which die a logical page goes to: an order of letters, or `dynamic`.
 ///

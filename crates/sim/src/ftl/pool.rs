@@ -30,6 +30,7 @@ use super::slc::SlcCache;
 use super::wear::WearGauge;
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
+use crate::striping::DieRun;
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 /// What a pool whose pages are not its own for life keeps account of.
@@ -230,41 +231,38 @@ impl Pool {
         Ok((ppn, books.map.bind(lpn, ppn)))
     }
 
-    /// Writes `count` pages of the host, from `first` on in steps of `step`, all of one stream and
-    /// at memory speed: entries and out-of-band areas are filled in one loop each, and old pages
-    /// that lie side by side die together.
-    pub(crate) fn write_every<S: FlashSink>(
+    /// Writes a run of the host, all of one stream and at memory speed: entries and out-of-band
+    /// areas are filled in one loop each, and old pages that lie side by side die together. `clock`
+    /// gives the host writes of the drive before each page.
+    pub(crate) fn write_die_run<S: FlashSink>(
         &mut self,
         books: &mut Books,
         sink: &mut S,
-        first: Lpn,
-        [step, count]: [u32; 2],
+        run: DieRun,
+        clock: impl Fn(Lpn) -> u64,
     ) -> Result<(), NoRoom> {
-        let stream = self.log.placement.host_stream(first);
-        let start_clock = books.now;
+        let stream = self.log.placement.host_stream(run.lpn(0));
         let mut done = 0;
-        while done < count {
-            let clock = start_clock + u64::from(done) * u64::from(step);
-            books.now = clock;
+        while done < run.count {
+            books.now = clock(run.lpn(done));
             if self.log.frontiers[stream].is_full() {
                 self.make_room(books, sink, stream)?;
             }
             let frontier = &mut self.log.frontiers[stream];
             let target = Ppn(frontier.next);
-            let here = (count - done).min(frontier.free_pages());
-            frontier.next += here;
-            let start = first.0 + done * step;
+            let part = run.part(done, (run.count - done).min(frontier.free_pages()));
+            frontier.next += part.count;
             self.dead.clear();
-            books.map.bind_run(Lpn(start), here, target, &mut self.dead);
+            books.map.bind_run(part.lpn(0), part.count, target, &mut self.dead);
             for &DeadRun { first, page_count, written } in &self.dead {
                 // The clock of the host write that let the last of them die.
-                books.now = clock + (written - 1) * u64::from(step) + 1;
+                books.now = clock(part.lpn(written as u32 - 1)) + 1;
                 let (block, live_count) = books.map.kill_run(first, page_count);
                 self.log.note_dead(block, live_count, page_count as u16, books.now);
             }
-            books.counters.programs[Source::Host as usize] += u64::from(here);
-            sink.program_every(target, Lpn(start), step, here);
-            done += here;
+            books.counters.programs[Source::Host as usize] += u64::from(part.count);
+            sink.program_die_run(target, part);
+            done += part.count;
         }
         Ok(())
     }

@@ -8,6 +8,7 @@
 use crate::geometry::UNMAPPED;
 use crate::nand::{CellMode, Media};
 use crate::op::{Source, SOURCE_COUNT};
+use crate::striping::DieRun;
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 /// Which way moved pages take to their new place.
@@ -62,9 +63,8 @@ pub trait FlashSink {
             self.program(Ppn(ppn), Lpn(lpn), Source::Host);
         }
     }
-    /// `count` consecutive pages of a block are programmed by the host, with the logical pages from
-    /// `lpn` on in steps of `step`.
-    fn program_every(&mut self, first: Ppn, lpn: Lpn, step: u32, count: u32);
+    /// Consecutive pages of a block are programmed by the host, with the logical pages of a run.
+    fn program_die_run(&mut self, first: Ppn, run: DieRun);
     /// Pages of a block that is collected are programmed elsewhere.
     fn move_run(&mut self, run: &MoveRun<'_>);
     /// A block is erased; returns its erase count.

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::memory::{prefetch_at, Array};
 use crate::rng::Rng;
+use crate::striping::DieRun;
 use crate::units::{BlockId, Lpn, Ppn};
 
 /// How densely a block is written.
@@ -257,13 +258,11 @@ impl Media {
         self.oob[slot] = lpn.0;
     }
 
-    /// Stores consecutive pages of one block: every `step`-th logical page from `lpn` on.
+    /// Stores consecutive pages of one block: the logical pages of a run.
     #[inline]
-    pub fn program_every(&mut self, first: Ppn, lpn: Lpn, step: u32, count: u32) {
+    pub fn program_die_run(&mut self, first: Ppn, run: DieRun) {
         let slot = self.slot(first);
-        for (owner, index) in self.oob[slot..slot + count as usize].iter_mut().zip(0..) {
-            *owner = lpn.0 + index * step;
-        }
+        run.fill(&mut self.oob[slot..slot + run.count as usize]);
     }
 
     /// Stores consecutive pages of one block.

@@ -12,6 +12,7 @@ use crate::ftl::{FlashSink, Ftl, Layout, MoveRun, MoveWay, NoRoom};
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
+use crate::striping::DieRun;
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 /// Flash that asserts the rules of NAND and remembers contents.
@@ -149,9 +150,9 @@ impl FlashSink for CheckedFlash {
         self.store(ppn, lpn, self.version);
     }
 
-    fn program_every(&mut self, first: Ppn, lpn: Lpn, step: u32, count: u32) {
-        for index in 0..count {
-            self.program(Ppn(first.0 + index), Lpn(lpn.0 + index * step), Source::Host);
+    fn program_die_run(&mut self, first: Ppn, run: DieRun) {
+        for index in 0..run.count {
+            self.program(Ppn(first.0 + index), run.lpn(index), Source::Host);
         }
     }
 
