@@ -51,7 +51,7 @@ def case(name: str = "one", **changes: Any) -> Case:
 
 def answer(device: dict[str, Any], workload: dict[str, Any], seed: int) -> dict[str, Any]:
     assert workload == {}
-    return {"metrics": {"waf": device["id"] * 2.0 + 0.001 * seed}, "series": [0.0] * 1000}
+    return {"metrics": {"waf": device["id"] * 2.0 + 0.001 * seed}, "series": {"waf": [0.0] * 1000}}
 
 
 def test_every_seed_must_pass() -> None:

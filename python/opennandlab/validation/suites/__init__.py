@@ -14,6 +14,7 @@ from opennandlab.validation.suites import (
     bandwidth,
     cost_benefit,
     ecc,
+    presets,
     published,
     reliability,
     timing,
@@ -35,5 +36,6 @@ SUITES: dict[str, Callable[[Effort], list[Case]]] = {
     "ablation": ablation.cases,
     "ecc": ecc.cases,
     "published": published.cases,
+    "presets": presets.cases,
 }
 """Suites in the order of the report."""

@@ -1,0 +1,150 @@
+"""Figures that makers and reviewers published of the drives behind the product presets, as data.
+
+    DRIVES ──► suites.presets ──► published beside simulated, in docs/presets.md
+
+A cell is one figure: what is asked, in which state of the drive, the number, and its source
+(brackets are those of docs/presets.md). `fitted` names the key that the figure fixed; all other
+cells are predicted. A cell that is more than 25 % off says what the model lacks.
+
+| state | how the drive got there |
+|---|---|
+| `fresh` | empty |
+| `cached` | fresh, then 2 % of the space written at random, four times: what is read |
+| `filled` | two sequential fills, so that no cache of single bits holds data |
+| `steady` | a sequential fill and 4 drive writes of random units, the last part in simulated time |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+FRESH, CACHED, FILLED, STEADY = "fresh", "cached", "filled", "steady"
+READ, WRITE = "read", "write"
+RANDOM, SEQUENTIAL = "random", "sequential"
+
+IOPS, MB_S, MEAN_US, P999_US = "IOPS", "MB/s", "mean us", "p99.9 us"
+CACHE_GB, CACHE_MB_S, BEYOND_MB_S = "GB cached", "MB/s into the cache", "MB/s beyond the cache"
+"""The last three are read from one sequential write over the whole of an empty drive."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One published figure of a drive, and what is asked of its preset to compare.
+
+    Example:
+        >>> cell = Cell("4 KiB", RANDOM, READ, 32, FILLED, IOPS, 75_000.0, "[36]")
+        >>> cell.name, cell.request
+        ('random-read-4KiB-q32-filled-iops', 'random read of 4 KiB, 32 outstanding, filled')
+    """
+
+    size: str
+    pattern: str
+    operation: str
+    depth: int
+    state: str
+    unit: str
+    published: float
+    source: str
+    fitted: str = ""
+    """Key that this figure fixed; empty where it is a prediction."""
+    lacks: str = ""
+    """What the model lacks, where it is far off."""
+    tolerance: float = 0.25
+    variant: str = ""
+    """Tells cells of the same request and unit apart."""
+    is_floor: bool = False
+    """Nothing is published: the figure is what whole pages as map units gave, to be exceeded."""
+
+    @property
+    def name(self) -> str:
+        """What `--case` takes, behind the name of the preset."""
+        size = self.size.replace(" ", "")
+        unit = self.unit.lower().replace("/", "-per-").replace(" ", "-")
+        words = (self.pattern, self.operation, size, f"q{self.depth}", self.state, unit)
+        return "-".join((*words, self.variant) if self.variant else words)
+
+    @property
+    def request(self) -> str:
+        """Request and state in words."""
+        asked = f"{self.pattern} {self.operation} of {self.size}"
+        return f"{asked}, {self.depth} outstanding, {self.state}"
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A product preset, the share of its blocks that is simulated, and its cells.
+
+    Example:
+        >>> DRIVES["nvme_gen4_tlc"].shrink
+        8
+    """
+
+    title: str
+    shrink: int
+    """Blocks per plane are divided by it; dies, sizes of blocks and all shares stay."""
+    cells: tuple[Cell, ...]
+
+
+PLANES = "planes that sense by themselves, and more than 32 of them at once"
+FOLDING = "folding in the background while the host writes"
+
+GEN4 = Drive(
+    "Samsung 980 PRO 1 TB, nvme_gen4_tlc",
+    8,
+    (
+        Cell("128 KiB", SEQUENTIAL, READ, 32, FILLED, MB_S, 7000.0, "[22], [23]"),
+        Cell(
+            "128 KiB", SEQUENTIAL, WRITE, 32, FRESH, MB_S, 5000.0, "[22], [23]",
+            fitted="nand.slc_timing.t_program_us",
+        ),
+        Cell("4 KiB", RANDOM, READ, 1, CACHED, IOPS, 22_000.0, "recalled"),
+        Cell("4 KiB", RANDOM, READ, 1, FILLED, IOPS, 17_000.0, "the 980 of the same flash [60]"),
+        Cell("4 KiB", RANDOM, READ, 256, CACHED, IOPS, 1e6, "[22], [23]"),
+        Cell(
+            "4 KiB", RANDOM, READ, 128, FILLED, IOPS, 1e6, "[22], [23], state not given",
+            lacks=PLANES, tolerance=0.60,
+        ),
+        Cell(
+            "4 KiB", RANDOM, READ, 256, FILLED, IOPS, 1e6, "[22], [23], state not given",
+            lacks=PLANES, tolerance=0.60,
+        ),
+        Cell(
+            "4 KiB", RANDOM, WRITE, 1, FRESH, IOPS, 60_000.0, "recalled",
+            lacks="unknown: its predecessor, rated the same, was measured at 163 140 [61]",
+            tolerance=0.40,
+        ),
+        Cell(
+            "4 KiB", RANDOM, WRITE, 32, FRESH, IOPS, 1e6, "[22], [23]",
+            fitted="host.command_cost_us",
+        ),
+        Cell("4 KiB", RANDOM, WRITE, 256, FRESH, IOPS, 1e6, "[22], [23]"),
+        Cell(
+            "1 MiB", SEQUENTIAL, WRITE, 4, FRESH, CACHE_GB, 113.0, "[55]; 114 rated [58]",
+            fitted="ftl.slc_cache.min_erased_blocks",
+        ),
+        Cell(
+            "1 MiB", SEQUENTIAL, WRITE, 4, FRESH, CACHE_MB_S, 4000.0, "[55], one thread",
+            lacks="the host: one thread that copies", tolerance=0.35,
+        ),
+        Cell(
+            "1 MiB", SEQUENTIAL, WRITE, 4, FRESH, BEYOND_MB_S, 2000.0, "rated [58]",
+            variant="rated",
+        ),
+        Cell(
+            "1 MiB", SEQUENTIAL, WRITE, 4, FRESH, BEYOND_MB_S, 1500.0, "[55]",
+            lacks=FOLDING, tolerance=0.60, variant="folding",
+        ),
+        Cell(
+            "1 MiB", SEQUENTIAL, WRITE, 4, FRESH, MB_S, 1900.0, "[55], the whole drive",
+        ),
+        Cell(
+            "4 KiB", RANDOM, WRITE, 32, STEADY, IOPS, 1054.0, "none published", is_floor=True,
+        ),
+    ),
+)  # fmt: skip
+
+DRIVES: Mapping[str, Drive] = {
+    "nvme_gen4_tlc": GEN4,
+}
+"""By preset."""

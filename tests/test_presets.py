@@ -1,0 +1,104 @@
+"""Product presets: their structure, and the main figures of their drives, on small drives.
+
+The whole comparison is the suite `presets` of `validate`; here are its data, and the cells that a
+change of the model is most likely to move.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import opennandlab as onl
+from opennandlab.validation import Effort, Kind, Relation
+from opennandlab.validation.drives import DRIVES
+from opennandlab.validation.suites import presets
+
+CELLS = [(name, cell) for name, drive in DRIVES.items() for cell in drive.cells]
+
+
+def simulated(preset: str, name: str, shrink: int, ios: int, **keys: Any) -> float:
+    """Return the figure of a cell, of a smaller drive and fewer requests than in the suite."""
+    cell = next(cell for cell in DRIVES[preset].cells if cell.name == name)
+    run = presets.cell_run(preset, cell, shrink)
+    workload = {**run.workload, "total": {"ios": ios}, **keys}
+    metrics = onl.benchmark(run.device, workload, seed=1).document["metrics"]
+    return float(metrics["iops"][cell.operation])
+
+
+@pytest.mark.parametrize("name", DRIVES)
+def test_a_fraction_of_a_drive_keeps_its_shape(name: str) -> None:
+    whole, part = onl.load_device(name), onl.load_device(presets.device(name))
+    for key in ("channels", "dies_per_channel", "planes_per_die", "pages_per_block", "timing"):
+        assert whole[f"nand.{key}"] == part[f"nand.{key}"]
+    shares = [it.effective["spare_factor"] for it in (whole, part)]
+    assert shares[0] == pytest.approx(shares[1], rel=0.01)
+
+
+@pytest.mark.parametrize("name", DRIVES)
+def test_product_presets_do_what_drives_do(name: str) -> None:
+    device = onl.load_device(name)
+    assert device["ftl.map_unit_bytes"] == 4096
+    assert device["ftl.collection.kind"] == "steps"
+    assert device["ftl.write_frontiers.kind"] == "host_gc"
+    assert device["controller.scheduler.kind"] == "priority"
+
+
+@pytest.mark.parametrize("name", DRIVES)
+def test_at_most_five_keys_are_fitted_and_each_exists(name: str) -> None:
+    fitted = {cell.fitted for cell in DRIVES[name].cells if cell.fitted}
+    assert 1 <= len(fitted) <= 5
+    device = onl.load_device(name)
+    for key in fitted:
+        assert "itted" in device.origin(key), key
+
+
+def test_what_is_far_off_says_why() -> None:
+    for name, cell in CELLS:
+        assert cell.lacks or cell.tolerance <= 0.25, (name, cell.name)
+        assert cell.source
+        assert cell.published > 0
+
+
+def test_cells_are_cases() -> None:
+    cases = presets.cases(Effort.FULL)
+    assert len(cases) == len(CELLS)
+    for case, (_, cell) in zip(cases, CELLS, strict=True):
+        is_claim = case.kind is Kind.PUBLISHED and case.relation is Relation.EQUAL
+        assert is_claim != cell.is_floor
+        assert case.expected_value == cell.published
+
+
+def test_cells_of_one_write_share_their_run() -> None:
+    runs = {
+        presets.cell_run(name, cell).key(1)
+        for name, cell in CELLS
+        if cell.size == "1 MiB" and name == "nvme_gen4_tlc"
+    }
+    assert len(runs) == 1
+
+
+def test_the_cache_ends_where_the_rate_falls() -> None:
+    shares = [step / 100 for step in range(1, 101)]
+    rates = [5000.0 if share <= 0.12 else 2000.0 for share in shares]
+    times = [sum(1e4 / rate for rate in rates[: step + 1]) for step in range(100)]
+    found = presets.cliff(
+        {
+            "effective": {"logical_bytes": 1_000_000_000_000},
+            "series": {"drive_writes": shares, "throughput_mb_s": rates, "t_s": times},
+        }
+    )
+    assert found["GB cached"] == pytest.approx(130e9, rel=0.01)
+    assert found["MB/s into the cache"] == 5000.0
+    assert found["MB/s beyond the cache"] == pytest.approx(2000.0, rel=1e-6)
+
+
+def test_gen4_random_writes_of_an_empty_drive() -> None:
+    iops = simulated("nvme_gen4_tlc", "random-write-4KiB-q32-fresh-iops", 16, 40_000)
+    assert iops == pytest.approx(1e6, rel=0.10)
+
+
+def test_gen4_random_reads_from_the_cache() -> None:
+    iops = simulated("nvme_gen4_tlc", "random-read-4KiB-q256-cached-iops", 16, 40_000)
+    assert iops == pytest.approx(1e6, rel=0.10)
