@@ -21,7 +21,7 @@ use super::image::{open, seal, ImageError, Magic};
 use crate::ftl::{Ftl, FtlSnapshot};
 use crate::nand::{BlockTables, Media};
 
-const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 1 };
+const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 2 };
 
 #[derive(Serialize, Deserialize)]
 struct State {
@@ -30,8 +30,8 @@ struct State {
     blocks: BlockTables,
     ftl: FtlSnapshot,
     begun_in_vain: Vec<u32>,
-    /// Write buffer, pages written through, pages read.
-    memory: [Vec<u64>; 3],
+    /// Write buffer, pages written through, pages read, pages of the write buffer in part.
+    memory: [Vec<u64>; 4],
     throttle: Option<(f64, f64, bool, u64)>,
     is_worn_out: bool,
 }

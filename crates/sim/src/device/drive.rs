@@ -1,16 +1,16 @@
 //! The drive: media, firmware, write buffer and read-error accounting, and what one host command
 //! does to them.
 //!
-//! A command is cut into pages. Writes smaller than a page read the rest of it first (`merge`);
-//! trims take effect on whole pages only. The text is generic over the sink, so both executors do
-//! the same.
+//! A command is cut into pages. Of a page that is written in part, the flash has the rest, which is
+//! read (`merge`) when the page goes there: at once, or when it leaves the write buffer without the
+//! host having written the rest. Trims take effect on whole pages only. The text is generic over
+//! the sink, so both executors do the same.
 
 use super::config::DeviceConfig;
 use crate::ftl::{FlashSink, Ftl, NoRoom};
 use crate::geometry::Geometry;
-use crate::host::cache::{Offer, ReadCache, WriteCache};
+use crate::host::cache::{CleanCaches, Copied, Found, Leaving, Offer, Part, WriteCache};
 use crate::host::throttle::Throttle;
-use crate::host::HostConfig;
 use crate::nand::Media;
 use crate::op::{HostCommand, HostOp, Source, HOST_OP_KINDS};
 use crate::reads::ReadErrors;
@@ -60,40 +60,6 @@ pub trait CommandSink: FlashSink {
     fn fence(&mut self);
 }
 
-/// Clean copies of pages in the memory of the drive.
-#[derive(Default)]
-pub(crate) struct CleanCaches {
-    /// Pages that were written through.
-    written: Option<ReadCache>,
-    /// Pages that were read.
-    read: Option<ReadCache>,
-}
-
-impl CleanCaches {
-    /// The caches of a device, if it has any.
-    fn of(host: &HostConfig) -> Option<Box<Self>> {
-        let (written, read) = (host.build_through_cache(), host.build_read_cache());
-        (written.is_some() || read.is_some()).then(|| Box::new(Self { written, read }))
-    }
-
-    /// The page has new data, on their way to the flash or to the write buffer.
-    fn note_write(&mut self, lpn: Lpn) {
-        if let Some(written) = &mut self.written {
-            written.keep(lpn);
-        }
-        if let Some(read) = &mut self.read {
-            read.forget(lpn);
-        }
-    }
-
-    /// The page holds nothing any more.
-    fn note_trim(&mut self, lpn: Lpn) {
-        for cache in [&mut self.written, &mut self.read].into_iter().flatten() {
-            cache.forget(lpn);
-        }
-    }
-}
-
 /// A drive at rest.
 pub struct Drive {
     pub(crate) config: DeviceConfig,
@@ -130,7 +96,7 @@ impl Drive {
             geometry: config.geometry(),
             errors: config.read_errors(seed).expect("resolve has checked the code"),
             buffer: config.host.build_write_cache(config.ftl.write_buffer_pages),
-            clean: CleanCaches::of(&config.host),
+            clean: config.host.build_clean_caches(),
             host: HostCounters::default(),
             is_worn_out: false,
             threads: 1,
@@ -148,30 +114,34 @@ impl Drive {
         self.errors.reseed(seed);
     }
 
-    /// Pages of the write buffer, written through and read, in the order of their policies.
-    pub(crate) fn save_memory(&self) -> [Vec<u64>; 3] {
+    /// Pages of the write buffer, written through and read, in the order of their policies; and the
+    /// pages of the write buffer that are there in part.
+    pub(crate) fn save_memory(&self) -> [Vec<u64>; 4] {
         let clean = self.clean.as_deref();
-        let saved = |cache: Option<&ReadCache>| cache.map_or_else(Vec::new, ReadCache::save);
-        [
-            self.buffer.as_ref().map_or_else(Vec::new, WriteCache::save),
-            saved(clean.and_then(|clean| clean.written.as_ref())),
-            saved(clean.and_then(|clean| clean.read.as_ref())),
-        ]
+        let [written, read] = clean.map_or_else(Default::default, CleanCaches::save);
+        let (waiting, partial) = match &self.buffer {
+            Some(buffer) => (buffer.save(), buffer.save_partial()),
+            None => (Vec::new(), Vec::new()),
+        };
+        [waiting, written, read, partial]
     }
 
     /// Restores what [`Drive::save_memory`] gave.
-    pub(crate) fn restore_memory(&mut self, memory: &[Vec<u64>; 3]) -> Result<(), String> {
+    pub(crate) fn restore_memory(&mut self, memory: &[Vec<u64>; 4]) -> Result<(), String> {
         let pages = u64::from(self.ftl.logical_pages());
-        if memory.iter().flatten().any(|&number| number & u64::from(u32::MAX) >= pages) {
+        let [waiting, written, read, partial] = memory;
+        let mut listed = [waiting, written, read].into_iter().flatten();
+        if listed.any(|&number| number & u64::from(u32::MAX) >= pages) {
             return Err("a cache holds a page beyond the capacity".into());
         }
-        let [waiting, written, read] = memory;
-        let clean = self.clean.as_deref_mut();
-        let (through, cache) =
-            clean.map_or((None, None), |clean| (clean.written.as_mut(), clean.read.as_mut()));
-        let fits = self.buffer.as_mut().map_or(waiting.is_empty(), |it| it.restore(waiting))
-            && through.map_or(written.is_empty(), |it| it.restore(written))
-            && cache.map_or(read.is_empty(), |it| it.restore(read));
+        let sectors = (self.geometry.page_bytes / SECTOR_BYTES) as u32;
+        let fits = match &mut self.buffer {
+            Some(buffer) => buffer.restore(waiting, partial, sectors),
+            None => waiting.is_empty() && partial.is_empty(),
+        } && match &mut self.clean {
+            Some(clean) => clean.restore([written, read]),
+            None => written.is_empty() && read.is_empty(),
+        };
         if fits {
             Ok(())
         } else {
@@ -192,7 +162,7 @@ impl Drive {
     /// Write buffer and caches as they are when nothing is in them.
     pub(crate) fn forget_memory(&mut self) {
         self.buffer = self.config.host.build_write_cache(self.config.ftl.write_buffer_pages);
-        self.clean = CleanCaches::of(&self.config.host);
+        self.clean = self.config.host.build_clean_caches();
     }
 
     /// The parts that flash operations go to, and the rest.
@@ -296,6 +266,25 @@ impl Front<'_> {
         self.first_page(command).0..(past >> self.page_shift) as u32
     }
 
+    /// All sectors of a page.
+    #[inline]
+    pub(crate) fn whole(&self) -> Part {
+        Part::whole(1 << self.page_shift)
+    }
+
+    /// The sectors of a page that a command names.
+    #[inline]
+    fn part(&self, command: &HostCommand, page: u32) -> Part {
+        let start = u64::from(page) << self.page_shift;
+        let limit = command.sector + u64::from(command.sector_count) - start;
+        let page_sectors = 1 << self.page_shift;
+        Part {
+            first: command.sector.saturating_sub(start) as u32,
+            limit: limit.min(page_sectors) as u32,
+            page_sectors: page_sectors as u32,
+        }
+    }
+
     /// Whether the page lies wholly inside the command.
     #[inline]
     fn covers(&self, command: &HostCommand, page: u32) -> bool {
@@ -339,7 +328,7 @@ impl Front<'_> {
                         return written;
                     }
                 }
-                HostOp::Read => self.read_page(sink, Lpn(page)),
+                HostOp::Read => self.read_page(sink, Lpn(page), self.part(command, page)),
                 HostOp::Trim | HostOp::TrimMapped => self.trim_page(command, page),
                 HostOp::Flush => {}
             }
@@ -465,50 +454,49 @@ impl Front<'_> {
         command: &HostCommand,
         lpn: Lpn,
     ) -> Result<(), NoRoom> {
-        let needs_merge = !self.covers(command, lpn.0) && !self.holds(lpn);
-        let offer = match self.buffer.as_deref_mut() {
-            Some(buffer) if command.is_fua => {
-                // The copy that waited is superseded: it never costs a program of its own.
-                self.host.absorbed_pages += u64::from(buffer.trim(lpn));
-                None
-            }
-            Some(buffer) => Some((buffer.offer(lpn), buffer.len())),
-            None => None,
-        };
+        let mut part = self.part(command, lpn.0);
         if let Some(clean) = self.clean.as_deref_mut() {
+            if clean.holds(lpn) {
+                part = Part::whole(part.page_sectors);
+            }
             clean.note_write(lpn);
         }
-        if needs_merge {
+        let mut is_whole = part.is_whole();
+        if let Some(buffer) = self.buffer.as_deref_mut() {
+            if !command.is_fua {
+                let (offer, waiting) = (buffer.offer(lpn, part), buffer.len());
+                match offer {
+                    Offer::Absorbed => self.host.absorbed_pages += 1,
+                    Offer::Kept => {}
+                    Offer::Flush(leaving) => self.write_out(sink, leaving)?,
+                }
+                sink.buffered(waiting);
+                return Ok(());
+            }
+            is_whole |= buffer.completes(lpn, part);
+            // The copy that waited is superseded: it never costs a program of its own.
+            self.host.absorbed_pages += u64::from(buffer.trim(lpn));
+        }
+        if !is_whole {
             self.ftl.read(sink, lpn, Source::Merge);
         }
-        let Some((offer, waiting)) = offer else { return self.program_page(sink, lpn) };
-        match offer {
-            Offer::Absorbed => self.host.absorbed_pages += 1,
-            Offer::Kept => {}
-            Offer::Flush(oldest) => {
-                sink.flush_next();
-                self.program_page(sink, oldest)?;
-            }
-        }
-        sink.buffered(waiting);
-        Ok(())
+        self.program_page(sink, lpn)
     }
 
-    /// Whether the memory of the drive holds the newest data of a page.
-    fn holds(&self, lpn: Lpn) -> bool {
-        let clean = self.clean.as_deref();
-        self.buffer.as_deref().is_some_and(|buffer| buffer.contains(lpn))
-            || clean.is_some_and(|clean| {
-                [&clean.written, &clean.read].into_iter().flatten().any(|cache| cache.holds(lpn))
-            })
+    /// Puts a page of the write buffer on the flash. No command waits for that.
+    fn write_out<S: CommandSink>(&mut self, sink: &mut S, leaving: Leaving) -> Result<(), NoRoom> {
+        sink.flush_next();
+        if leaving.is_partial {
+            self.ftl.read(sink, leaving.lpn, Source::Merge);
+        }
+        self.program_page(sink, leaving.lpn)
     }
 
     /// Puts every page of the write buffer on the flash.
     fn flush<S: CommandSink>(&mut self, sink: &mut S) -> Result<(), NoRoom> {
         while let Some(oldest) = self.buffer.as_deref_mut().and_then(WriteCache::take_oldest) {
             self.host.flushed_pages += 1;
-            sink.flush_next();
-            self.program_page(sink, oldest)?;
+            self.write_out(sink, oldest)?;
         }
         sink.fence();
         Ok(())
@@ -529,28 +517,42 @@ impl Front<'_> {
     }
 
     #[inline]
-    pub(crate) fn read_page<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn) {
-        if !self.is_plain && self.read_cached_page(lpn) {
+    pub(crate) fn read_page<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn, part: Part) {
+        if !self.is_plain {
+            return self.read_cached_page(sink, lpn, part);
+        }
+        if !self.ftl.read(sink, lpn, Source::Host) {
+            self.host.unmapped_read_pages += 1;
+        }
+    }
+
+    /// Reads a page of a drive with a write buffer or a cache.
+    fn read_cached_page<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn, part: Part) {
+        let waiting = self.buffer.as_deref().map_or(Found::None, |buffer| buffer.find(lpn, part));
+        if waiting == Found::Some {
+            // The flash has the rest, or nobody.
+            let is_read = self.ftl.read(sink, lpn, Source::Host);
+            self.host.buffer_read_pages += u64::from(!is_read);
+            return;
+        }
+        if self.is_in_memory(lpn, waiting == Found::All) {
             return;
         }
         if !self.ftl.read(sink, lpn, Source::Host) {
             self.host.unmapped_read_pages += 1;
-        } else if let Some(read) = self.clean.as_deref_mut().and_then(|clean| clean.read.as_mut()) {
-            read.keep(lpn);
+        } else if let Some(clean) = self.clean.as_deref_mut() {
+            clean.note_read(lpn);
         }
     }
 
-    /// Whether the memory of the drive served a read.
-    fn read_cached_page(&mut self, lpn: Lpn) -> bool {
-        let is_waiting = self.buffer.as_deref().is_some_and(|buffer| buffer.contains(lpn));
-        let (mut is_written, mut is_read) = (false, false);
-        if let (Some(clean), false) = (self.clean.as_deref_mut(), is_waiting) {
-            is_written = clean.written.as_mut().is_some_and(|cache| cache.read(lpn));
-            is_read = !is_written && clean.read.as_mut().is_some_and(|cache| cache.read(lpn));
-        }
-        self.host.buffer_read_pages += u64::from(is_waiting || is_written);
-        self.host.read_cache_hits += u64::from(is_read);
-        is_waiting || is_written || is_read
+    /// Whether the memory of the drive serves a read.
+    fn is_in_memory(&mut self, lpn: Lpn, is_waiting: bool) -> bool {
+        let clean = self.clean.as_deref_mut().filter(|_| !is_waiting);
+        let copied = clean.and_then(|clean| clean.find(lpn));
+        let is_written = is_waiting || copied == Some(Copied::WhenWritten);
+        self.host.buffer_read_pages += u64::from(is_written);
+        self.host.read_cache_hits += u64::from(copied == Some(Copied::WhenRead));
+        is_waiting || copied.is_some()
     }
 
     fn trim_page(&mut self, command: &HostCommand, page: u32) {

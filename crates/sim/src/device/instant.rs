@@ -224,7 +224,7 @@ impl Drive {
             if let Some(lpn) = front.single_page(&commands[index]) {
                 if commands[index].op == HostOp::Read {
                     singles.reads += 1;
-                    front.read_page(&mut sink, lpn);
+                    front.read_page(&mut sink, lpn, front.whole());
                     index += 1;
                     continue;
                 }

@@ -24,7 +24,9 @@ use serde_json::Value;
 
 use crate::config::{name_or_mapping, ConfigError};
 use arbitration::{Arbiter, ArbitrationConfig};
-use cache::{Policy, ReadCache, ReadCacheConfig, WriteCache, WriteCacheConfig, WriteMode};
+use cache::{
+    CleanCaches, Policy, ReadCache, ReadCacheConfig, WriteCache, WriteCacheConfig, WriteMode,
+};
 use link::{Link, LinkConfig};
 use processor::{CommandCost, Processor};
 use protocol::ProtocolConfig;
@@ -231,15 +233,13 @@ impl HostConfig {
         }
     }
 
-    /// The cache of pages that were written through, if there is one.
-    pub fn build_through_cache(&self) -> Option<ReadCache> {
-        let cache = self.write_cache.as_ref().filter(|cache| cache.enabled)?;
-        (cache.mode == WriteMode::WriteThrough).then(|| ReadCache::new(cache.pages, cache.policy))
-    }
-
-    /// The cache of pages that were read, if there is one.
-    pub fn build_read_cache(&self) -> Option<ReadCache> {
-        self.read_cache.as_ref().map(|cache| ReadCache::new(cache.pages, cache.policy))
+    /// The caches of pages that were written through and that were read, if there is one.
+    pub fn build_clean_caches(&self) -> Option<Box<CleanCaches>> {
+        let through = self.write_cache.as_ref().filter(|cache| cache.enabled);
+        let through = through.filter(|cache| cache.mode == WriteMode::WriteThrough);
+        let written = through.map(|cache| ReadCache::new(cache.pages, cache.policy));
+        let read = self.read_cache.as_ref();
+        CleanCaches::new(written, read.map(|cache| ReadCache::new(cache.pages, cache.policy)))
     }
 }
 

@@ -6,6 +6,7 @@
 //! programmed when they leave, and [`ReadCache`], whose pages are just dropped. A new policy starts
 //! from `queue` and needs a row in [`Policy`].
 
+pub mod clean;
 mod clock;
 pub mod fence;
 mod index;
@@ -17,8 +18,9 @@ pub mod write;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use clean::{CleanCaches, Copied};
 pub use fence::Fence;
-pub use write::{Offer, WriteCache};
+pub use write::{Found, Leaving, Offer, Part, WriteCache};
 
 use crate::config::ConfigError;
 use crate::units::Lpn;

@@ -6,11 +6,73 @@
 //! page is flushed when depends only on the commands, never on time: the untimed and the timed
 //! executor leave the same mapping.
 //!
+//! A page may wait of which only some sectors are here ([`Part`]): no read completes it unless it
+//! leaves before the host has written the rest.
+//!
 //! A flush command empties it: [`WriteCache::take_oldest`] until nothing is left. Left out:
 //! flushing when the host is idle.
 
+use std::collections::BTreeMap;
+
 use super::{Policy, Replacement};
 use crate::units::Lpn;
+
+/// Consecutive sectors of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The first of them, counted in the page.
+    pub first: u32,
+    /// The sector after the last.
+    pub limit: u32,
+    /// Sectors of a page.
+    pub page_sectors: u32,
+}
+
+impl Part {
+    /// All sectors of a page.
+    pub fn whole(page_sectors: u32) -> Self {
+        Self { first: 0, limit: page_sectors, page_sectors }
+    }
+
+    /// Whether these are all sectors of the page.
+    #[inline]
+    pub fn is_whole(&self) -> bool {
+        self.limit - self.first == self.page_sectors
+    }
+}
+
+/// Which sectors of a page are here, a bit each; never none, and never all.
+#[derive(Clone, Debug)]
+struct Sectors(Box<[u64]>);
+
+impl Sectors {
+    fn of(part: Part) -> Self {
+        let mut sectors = Self(vec![0; words_of(part.page_sectors)].into());
+        sectors.add(part);
+        sectors
+    }
+
+    fn add(&mut self, part: Part) {
+        (part.first..part.limit).for_each(|sector| self.0[sector as usize / 64] |= bit(sector));
+    }
+
+    fn hold(&self, part: Part) -> bool {
+        let mut sectors = part.first..part.limit;
+        sectors.all(|sector| self.0[sector as usize / 64] & bit(sector) != 0)
+    }
+
+    fn are_whole(&self, page_sectors: u32) -> bool {
+        self.hold(Part::whole(page_sectors))
+    }
+}
+
+fn words_of(page_sectors: u32) -> usize {
+    page_sectors.div_ceil(64) as usize
+}
+
+fn bit(sector: u32) -> u64 {
+    1 << (sector % 64)
+}
 
 /// What became of a page offered to the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +82,27 @@ pub enum Offer {
     /// The page waits.
     Kept,
     /// The page waits, and this one must be programmed now (it may be the page itself).
-    Flush(Lpn),
+    Flush(Leaving),
+}
+
+/// A page on its way to the flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leaving {
+    /// The page.
+    pub lpn: Lpn,
+    /// Whether the cache had only some of its sectors.
+    pub is_partial: bool,
+}
+
+/// What the cache has of the sectors that a read asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// All of them.
+    All,
+    /// The page waits without some of them.
+    Some,
+    /// The page does not wait.
+    None,
 }
 
 /// See the module.
@@ -28,13 +110,19 @@ pub struct WriteCache {
     page_count: u32,
     /// `None`: a cache of one page keeps none waiting.
     waiting: Option<Box<dyn Replacement>>,
+    /// The pages among them of which only some sectors are here.
+    partial: BTreeMap<u32, Sectors>,
 }
 
 impl WriteCache {
     /// A cache of `page_count` pages, at least 1.
     pub fn new(page_count: u32, policy: Policy) -> Self {
         let waiting_limit = page_count as usize / 2;
-        Self { page_count, waiting: (waiting_limit > 0).then(|| policy.build(waiting_limit)) }
+        Self {
+            page_count,
+            waiting: (waiting_limit > 0).then(|| policy.build(waiting_limit)),
+            partial: BTreeMap::new(),
+        }
     }
 
     /// Pages that wait or are in flight, at most.
@@ -42,10 +130,32 @@ impl WriteCache {
         self.page_count
     }
 
-    /// Whether the newest data of `lpn` is here.
+    /// Whether the newest data of some sectors of `lpn` is here.
     #[inline]
     pub fn contains(&self, lpn: Lpn) -> bool {
         self.waiting.as_ref().is_some_and(|waiting| waiting.contains(lpn))
+    }
+
+    /// What is here of the sectors of a page that a read asks for.
+    #[inline]
+    pub fn find(&self, lpn: Lpn, part: Part) -> Found {
+        if !self.contains(lpn) {
+            Found::None
+        } else if self.partial.get(&lpn.0).is_none_or(|sectors| sectors.hold(part)) {
+            Found::All
+        } else {
+            Found::Some
+        }
+    }
+
+    /// Whether what waits of a page has all sectors but those of `part`.
+    pub fn completes(&self, lpn: Lpn, part: Part) -> bool {
+        self.contains(lpn)
+            && self.partial.get(&lpn.0).is_none_or(|sectors| {
+                let mut sectors = sectors.clone();
+                sectors.add(part);
+                sectors.are_whole(part.page_sectors)
+            })
     }
 
     /// Pages that wait.
@@ -58,19 +168,37 @@ impl WriteCache {
         self.len() == 0
     }
 
-    /// Takes a page of the host.
-    pub fn offer(&mut self, lpn: Lpn) -> Offer {
-        let Some(waiting) = &mut self.waiting else { return Offer::Flush(lpn) };
+    /// Takes sectors of a page from the host.
+    pub fn offer(&mut self, lpn: Lpn, part: Part) -> Offer {
+        let Some(waiting) = &mut self.waiting else {
+            return Offer::Flush(Leaving { lpn, is_partial: !part.is_whole() });
+        };
         if waiting.contains(lpn) {
             waiting.touch(lpn);
+            if let Some(sectors) = self.partial.get_mut(&lpn.0) {
+                sectors.add(part);
+                if sectors.are_whole(part.page_sectors) {
+                    self.partial.remove(&lpn.0);
+                }
+            }
             return Offer::Absorbed;
         }
-        waiting.insert(lpn).map_or(Offer::Kept, Offer::Flush)
+        let leaves = waiting.insert(lpn);
+        if !part.is_whole() {
+            self.partial.insert(lpn.0, Sectors::of(part));
+        }
+        leaves.map_or(Offer::Kept, |lpn| Offer::Flush(self.leaving(lpn)))
     }
 
     /// Takes out the page that the policy would flush next.
-    pub fn take_oldest(&mut self) -> Option<Lpn> {
-        self.waiting.as_mut()?.take_victim()
+    pub fn take_oldest(&mut self) -> Option<Leaving> {
+        let lpn = self.waiting.as_mut()?.take_victim()?;
+        Some(self.leaving(lpn))
+    }
+
+    fn leaving(&mut self, lpn: Lpn) -> Leaving {
+        let is_partial = !self.partial.is_empty() && self.partial.remove(&lpn.0).is_some();
+        Leaving { lpn, is_partial }
     }
 
     /// The pages that wait, see [`Replacement::save`].
@@ -78,16 +206,33 @@ impl WriteCache {
         self.waiting.as_ref().map_or_else(Vec::new, |waiting| waiting.save())
     }
 
-    /// Restores what [`WriteCache::save`] gave, into an empty cache; false if that cannot be.
-    pub fn restore(&mut self, numbers: &[u64]) -> bool {
-        match &mut self.waiting {
+    /// The pages of which only some sectors are here: each page and its sectors as words of bits.
+    pub fn save_partial(&self) -> Vec<u64> {
+        let pages = self.partial.iter();
+        pages.flat_map(|(&lpn, sectors)| [&[u64::from(lpn)], &*sectors.0].concat()).collect()
+    }
+
+    /// Restores what [`WriteCache::save`] and [`WriteCache::save_partial`] gave, into an empty
+    /// cache; false if that cannot be.
+    pub fn restore(&mut self, numbers: &[u64], partial: &[u64], page_sectors: u32) -> bool {
+        let fits = match &mut self.waiting {
             Some(waiting) => waiting.restore(numbers),
             None => numbers.is_empty(),
-        }
+        };
+        let pages = partial.chunks(1 + words_of(page_sectors));
+        fits && pages.into_iter().all(|page| {
+            let (lpn, sectors) = (Lpn(page[0] as u32), Sectors(page[1..].into()));
+            let is_partial = sectors.0.len() == words_of(page_sectors)
+                && sectors.0.iter().any(|&word| word != 0)
+                && !sectors.are_whole(page_sectors);
+            let is_here = self.contains(lpn);
+            self.partial.insert(lpn.0, sectors).is_none() && is_partial && is_here
+        })
     }
 
     /// Forgets a page; false if it did not wait.
     pub fn trim(&mut self, lpn: Lpn) -> bool {
+        self.partial.remove(&lpn.0);
         self.waiting.as_mut().is_some_and(|waiting| waiting.remove(lpn))
     }
 }
@@ -96,32 +241,82 @@ impl WriteCache {
 mod tests {
     use super::*;
 
+    const WHOLE: Part = Part { first: 0, limit: 8, page_sectors: 8 };
+
+    fn flush(page: u32) -> Offer {
+        Offer::Flush(leaving(page))
+    }
+
+    fn leaving(page: u32) -> Leaving {
+        Leaving { lpn: Lpn(page), is_partial: false }
+    }
+
     #[test]
     fn the_oldest_page_leaves_and_rewrites_are_absorbed() {
         let mut cache = WriteCache::new(4, Policy::Fifo);
-        assert_eq!(cache.offer(Lpn(1)), Offer::Kept);
-        assert_eq!(cache.offer(Lpn(2)), Offer::Kept);
-        assert_eq!(cache.offer(Lpn(1)), Offer::Absorbed);
-        assert_eq!(cache.offer(Lpn(3)), Offer::Flush(Lpn(1)));
+        assert_eq!(cache.offer(Lpn(1), WHOLE), Offer::Kept);
+        assert_eq!(cache.offer(Lpn(2), WHOLE), Offer::Kept);
+        assert_eq!(cache.offer(Lpn(1), WHOLE), Offer::Absorbed);
+        assert_eq!(cache.offer(Lpn(3), WHOLE), flush(1));
         assert!(cache.trim(Lpn(2)) && !cache.trim(Lpn(2)));
-        assert_eq!(cache.offer(Lpn(2)), Offer::Kept);
-        assert_eq!(cache.offer(Lpn(4)), Offer::Flush(Lpn(3)));
-        assert_eq!((cache.take_oldest(), cache.take_oldest()), (Some(Lpn(2)), Some(Lpn(4))));
+        assert_eq!(cache.offer(Lpn(2), WHOLE), Offer::Kept);
+        assert_eq!(cache.offer(Lpn(4), WHOLE), flush(3));
+        assert_eq!(
+            (cache.take_oldest(), cache.take_oldest()),
+            (Some(leaving(2)), Some(leaving(4)))
+        );
         assert!(cache.take_oldest().is_none() && cache.is_empty());
     }
 
     #[test]
     fn a_rewrite_keeps_a_page_where_the_policy_says_so() {
         let mut cache = WriteCache::new(4, Policy::Lru);
-        (1..=2).for_each(|page| assert_eq!(cache.offer(Lpn(page)), Offer::Kept));
-        assert_eq!(cache.offer(Lpn(1)), Offer::Absorbed);
-        assert_eq!(cache.offer(Lpn(3)), Offer::Flush(Lpn(2)));
+        (1..=2).for_each(|page| assert_eq!(cache.offer(Lpn(page), WHOLE), Offer::Kept));
+        assert_eq!(cache.offer(Lpn(1), WHOLE), Offer::Absorbed);
+        assert_eq!(cache.offer(Lpn(3), WHOLE), flush(2));
     }
 
     #[test]
     fn a_cache_of_one_page_writes_through() {
         let mut cache = WriteCache::new(1, Policy::Fifo);
-        assert_eq!(cache.offer(Lpn(7)), Offer::Flush(Lpn(7)));
+        assert_eq!(cache.offer(Lpn(7), WHOLE), flush(7));
         assert_eq!(cache.len(), 0);
+    }
+
+    #[test]
+    fn sectors_gather_until_the_page_is_whole() {
+        // Against a table of sectors, for pages of 1 to 200 sectors.
+        let mut rng = crate::rng::Rng::stream(5, "sectors");
+        for page_sectors in [1, 2, 8, 64, 65, 200] {
+            let mut cache = WriteCache::new(20, Policy::Fifo);
+            let mut here = BTreeMap::<u32, Vec<bool>>::new();
+            for _ in 0..3000 {
+                let lpn = Lpn(rng.below(15) as u32);
+                let first = rng.below(page_sectors.into()) as u32;
+                let limit = first + 1 + rng.below(u64::from(page_sectors - first)) as u32;
+                let part = Part { first, limit, page_sectors };
+                let sectors = first as usize..limit as usize;
+                let found = match here.get(&lpn.0) {
+                    None => Found::None,
+                    Some(table) if table[sectors.clone()].iter().all(|&bit| bit) => Found::All,
+                    Some(_) => Found::Some,
+                };
+                assert_eq!(cache.find(lpn, part), found);
+                let empty = || vec![false; page_sectors as usize];
+                let mut table = here.get(&lpn.0).cloned().unwrap_or_else(empty);
+                table[sectors].fill(true);
+                let is_whole = table.iter().all(|&bit| bit);
+                assert_eq!(cache.completes(lpn, part), is_whole && here.contains_key(&lpn.0));
+                here.insert(lpn.0, table);
+                if let Offer::Flush(leaving) = cache.offer(lpn, part) {
+                    let table = here.remove(&leaving.lpn.0).expect("it waited");
+                    assert_eq!(leaving.is_partial, !table.iter().all(|&bit| bit));
+                }
+                let (waiting, partial) = (cache.save(), cache.save_partial());
+                let mut copy = WriteCache::new(20, Policy::Fifo);
+                assert!(copy.restore(&waiting, &partial, page_sectors));
+                assert_eq!(copy.save_partial(), partial);
+            }
+        }
     }
 }

@@ -1,0 +1,80 @@
+//! Writes of a part of a page: the write buffer takes them at once, and the flash is read only for
+//! what the host has not written by the time a page leaves.
+
+use opennandlab_sim::device::{DeviceConfig, Simulation};
+use opennandlab_sim::workload::WorkloadConfig;
+use serde_json::{json, Value};
+
+const READ_US: f64 = 50.0;
+
+/// Metrics of a workload on a filled drive with pages of 16 KiB.
+fn run(buffer_pages: u32, mut workload: Value) -> Value {
+    let file = json!({
+        "nand": {"cell_type": "TLC", "channels": 2, "dies_per_channel": 1, "planes_per_die": 1,
+                 "blocks_per_plane": 64, "pages_per_block": 64, "page_size_bytes": 16384,
+                 "timing": {"t_read_us": READ_US, "t_program_us": 600, "t_erase_us": 3000,
+                            "bus_mt_s": 2000}},
+        "ftl": {"over_provisioning_pct": 0.28, "write_buffer_pages": buffer_pages},
+        "host": {"command_overhead_us": 5},
+    });
+    workload["precondition"] = json!([{"kind": "sequential_fill", "fills": 1}]);
+    let device = DeviceConfig::resolve(&file.to_string()).expect("a device");
+    let mut simulation = Simulation::new(device, 42);
+    let space = simulation.space();
+    let workload = WorkloadConfig::resolve(&workload.to_string(), space).expect("a workload");
+    simulation.begin(workload.job(space, 42));
+    while !simulation.advance(100_000).finished {}
+    let outcome = simulation.outcome();
+    assert_eq!(outcome["checks"]["passed"], true, "{}", outcome["checks"]);
+    outcome["metrics"].clone()
+}
+
+fn number(metrics: &Value, path: &str) -> f64 {
+    metrics.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}: {metrics}"))
+}
+
+/// Random writes of so many bytes at a rate that leaves the drive idle.
+fn calm(bytes: u64, count: u64) -> Value {
+    json!({"pattern": "random", "block_size_bytes": bytes, 
+           "queue_depth": {"arrival": "poisson", "iops": 200}, "total": {"ios": count}})
+}
+
+#[test]
+fn a_part_of_a_page_takes_no_longer_than_the_page() {
+    let latency = |bytes| number(&run(64, calm(bytes, 600)), "/latency_us/write/p50");
+    let (part, page) = (latency(4096), latency(16384));
+    assert!((part - page).abs() < 1.0, "{part} and {page} us");
+    // Without a buffer, the command waits for the read and for the program.
+    let written = number(&run(0, calm(4096, 600)), "/latency_us/write/p50");
+    assert!(written > part + READ_US + 600.0 - 1.0, "{written} us");
+}
+
+#[test]
+fn parts_that_complete_each_other_cost_no_read() {
+    let writes = json!({"pattern": "sequential", "block_size_bytes": 4096, "queue_depth": 1,
+                        "total": {"ios": 4000}});
+    let found = run(16, writes);
+    assert!(number(&found, "/reads/merge") < 0.5, "{}", found["reads"]);
+    assert!((number(&found, "/programs/host") - 1000.0).abs() < 0.5, "8 wait before and after");
+}
+
+#[test]
+fn a_part_that_stays_alone_costs_one_read_when_it_leaves() {
+    // One of 4096 pages is written again while it is one of the last 8 with a chance of 0.002.
+    let found = run(16, calm(4096, 1000));
+    let left = 1000.0 - 8.0 - number(&found, "/host_pages/absorbed");
+    assert!((number(&found, "/reads/merge") - left).abs() < 0.5, "{} {left}", found["reads"]);
+    assert!(number(&found, "/host_pages/absorbed") < 10.0, "{}", found["host_pages"]);
+}
+
+#[test]
+fn a_read_beyond_what_is_buffered_asks_the_flash_too() {
+    // As many reads as writes of a few pages: those of the other half of a page go to the flash.
+    let mixed = |bytes| {
+        json!({"pattern": "random", "read_pct": 50, "block_size_bytes": bytes, "queue_depth": 1,
+               "active_range_pct": 0.25, "total": {"ios": 2000}})
+    };
+    let (parts, pages) = (run(64, mixed(8192)), run(64, mixed(16384)));
+    assert!(number(&parts, "/reads/host") > number(&pages, "/reads/host"));
+    assert!(number(&parts, "/host_pages/buffer_read") > 100.0, "{}", parts["host_pages"]);
+}
