@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from opennandlab.validation.case import Relation
+
 FRESH, CACHED, FILLED, STEADY = "fresh", "cached", "filled", "steady"
 READ, WRITE = "read", "write"
 RANDOM, SEQUENTIAL = "random", "sequential"
@@ -53,8 +55,9 @@ class Cell:
     tolerance: float = 0.25
     variant: str = ""
     """Tells cells of the same request and unit apart."""
-    is_floor: bool = False
-    """Nothing is published: the figure is what whole pages as map units gave, to be exceeded."""
+    relation: Relation = Relation.EQUAL
+    """`AT_MOST`: a bound is published. `AT_LEAST`: nothing is published, and the figure is what
+    whole pages as map units gave."""
 
     @property
     def name(self) -> str:
@@ -87,6 +90,7 @@ class Drive:
 
 
 PLANES = "planes that sense by themselves, and more than 32 of them at once"
+AHEAD = "reading ahead"
 FOLDING = "folding in the background while the host writes"
 
 GEN4 = Drive(
@@ -139,12 +143,50 @@ GEN4 = Drive(
             "1 MiB", SEQUENTIAL, WRITE, 4, FRESH, MB_S, 1900.0, "[55], the whole drive",
         ),
         Cell(
-            "4 KiB", RANDOM, WRITE, 32, STEADY, IOPS, 1054.0, "none published", is_floor=True,
+            "4 KiB", RANDOM, WRITE, 32, STEADY, IOPS, 1054.0, "none published",
+            relation=Relation.AT_LEAST,
+        ),
+    ),
+)  # fmt: skip
+
+ENTERPRISE = Drive(
+    "Intel SSD DC S3700 400 GB, mlc_enterprise_plp",
+    16,
+    (
+        Cell("128 KiB", SEQUENTIAL, READ, 32, FILLED, MB_S, 500.0, "[36]"),
+        Cell("128 KiB", SEQUENTIAL, WRITE, 32, FILLED, MB_S, 460.0, "[36]"),
+        Cell(
+            "4 KiB", RANDOM, READ, 32, FILLED, IOPS, 75_000.0, "[36]",
+            fitted="host.command_cost_us.read",
+        ),
+        Cell(
+            "8 KiB", RANDOM, READ, 32, FILLED, IOPS, 47_500.0, "[36]",
+            fitted="host.command_cost_us.per_kib.read",
+        ),
+        Cell(
+            "4 KiB", RANDOM, WRITE, 32, STEADY, IOPS, 36_000.0, "[36]",
+            fitted="nand.timing.bus_mt_s", tolerance=0.15,
+        ),
+        Cell("8 KiB", RANDOM, WRITE, 32, STEADY, IOPS, 20_000.0, "[36]", tolerance=0.15),
+        Cell(
+            "4 KiB", SEQUENTIAL, READ, 1, FILLED, MEAN_US, 50.0, "[36], typical",
+            lacks=AHEAD, tolerance=4.0,
+        ),
+        Cell(
+            "4 KiB", SEQUENTIAL, WRITE, 1, FILLED, MEAN_US, 65.0, "[36], typical",
+            fitted="host.command_overhead_us",
+        ),
+        Cell(
+            "4 KiB", RANDOM, READ, 1, STEADY, P999_US, 500.0, "[36]", relation=Relation.AT_MOST,
+        ),
+        Cell(
+            "4 KiB", RANDOM, WRITE, 1, STEADY, P999_US, 500.0, "[36]", relation=Relation.AT_MOST,
         ),
     ),
 )  # fmt: skip
 
 DRIVES: Mapping[str, Drive] = {
     "nvme_gen4_tlc": GEN4,
+    "mlc_enterprise_plp": ENTERPRISE,
 }
 """By preset."""

@@ -171,7 +171,7 @@ def _case(preset: str, cell: Cell) -> Case:
         notes.append(f"**fitted**: `{cell.fitted}`")
     if cell.lacks:
         notes.append(f"missing: {cell.lacks}")
-    if cell.is_floor:
+    if cell.relation is Relation.AT_LEAST:
         notes.append("nothing published; more than with a map of whole pages")
     drive = DRIVES[preset]
     return Case(
@@ -183,9 +183,9 @@ def _case(preset: str, cell: Cell) -> Case:
         quantity=cell.unit,
         measure=_measure(cell, drive.shrink),
         expected=cell.published,
-        tolerance=0.0 if cell.is_floor else cell.tolerance,
-        kind=Kind.REFERENCE if cell.is_floor else Kind.PUBLISHED,
-        relation=Relation.AT_LEAST if cell.is_floor else Relation.EQUAL,
+        tolerance=cell.tolerance if cell.relation is Relation.EQUAL else 0.0,
+        kind=Kind.REFERENCE if cell.relation is Relation.AT_LEAST else Kind.PUBLISHED,
+        relation=cell.relation,
         formula="; ".join(notes),
         seeds=(1,),
     )
