@@ -98,16 +98,27 @@ def test_gen4_random_writes_of_an_empty_drive() -> None:
     assert iops == pytest.approx(1e6, rel=0.10)
 
 
+def test_qlc_random_writes_of_an_empty_drive() -> None:
+    name = "random-write-4KiB-q256-fresh-iops-rated"
+    assert simulated("qlc_pslc", name, 16, 40_000) == pytest.approx(230_000, rel=0.20)
+
+
+def test_qlc_writes_past_its_cache() -> None:
+    name = "sequential-write-128KiB-q32-filled-mb-per-s"
+    iops = simulated("qlc_pslc", name, 16, 2000)
+    assert iops * 0.131072 == pytest.approx(100.0, rel=0.20)
+
+
 def test_enterprise_random_writes_in_steady_state() -> None:
     way = [
         {"kind": "sequential_fill"},
         {"kind": "workload", "drive_writes": 1.0},
-        {"kind": "workload", "drive_writes": 0.05, "timed": True},
+        {"kind": "workload", "drive_writes": 0.02, "timed": True},
     ]
     for size, published in ((4, 36_000), (8, 20_000)):
         name = f"random-write-{size}KiB-q32-steady-iops"
-        found = simulated("mlc_enterprise_plp", name, 32, 60_000, precondition=way)
-        assert found == pytest.approx(published, rel=0.15), size
+        found = simulated("mlc_enterprise_plp", name, 8, 60_000, precondition=way)
+        assert found == pytest.approx(published, rel=0.15), (size, found)
 
 
 def test_gen4_random_reads_from_the_cache() -> None:

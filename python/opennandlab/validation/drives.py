@@ -151,7 +151,7 @@ GEN4 = Drive(
 
 ENTERPRISE = Drive(
     "Intel SSD DC S3700 400 GB, mlc_enterprise_plp",
-    16,
+    8,
     (
         Cell("128 KiB", SEQUENTIAL, READ, 32, FILLED, MB_S, 500.0, "[36]"),
         Cell("128 KiB", SEQUENTIAL, WRITE, 32, FILLED, MB_S, 460.0, "[36]"),
@@ -178,6 +178,8 @@ ENTERPRISE = Drive(
         ),
         Cell(
             "4 KiB", RANDOM, READ, 1, STEADY, P999_US, 500.0, "[36]", relation=Relation.AT_MOST,
+            lacks="a path beside the buses: reads wait for pages of collections on slow buses",
+            tolerance=1.0,
         ),
         Cell(
             "4 KiB", RANDOM, WRITE, 1, STEADY, P999_US, 500.0, "[36]", relation=Relation.AT_MOST,
@@ -185,8 +187,52 @@ ENTERPRISE = Drive(
     ),
 )  # fmt: skip
 
+QLC = Drive(
+    "Intel SSD 660p 1 TB, qlc_pslc",
+    16,
+    (
+        Cell("128 KiB", SEQUENTIAL, READ, 32, FILLED, MB_S, 1800.0, "[29]"),
+        Cell(
+            "128 KiB", SEQUENTIAL, WRITE, 32, FRESH, MB_S, 1800.0, "[29]",
+            fitted="host.link.efficiency",
+        ),
+        Cell("4 KiB", RANDOM, READ, 256, CACHED, IOPS, 220_000.0, "[29]", variant="rated"),
+        Cell(
+            "4 KiB", RANDOM, READ, 256, CACHED, IOPS, 160_000.0, "measured, depth not given [64]",
+            lacks="unknown: rated 220 000", tolerance=0.50, variant="measured",
+        ),
+        Cell(
+            "4 KiB", RANDOM, READ, 256, FILLED, IOPS, 110_000.0, "half of the cache [65]",
+            lacks=PLANES, tolerance=0.50,
+        ),
+        Cell(
+            "4 KiB", RANDOM, WRITE, 256, FRESH, IOPS, 220_000.0, "[29]",
+            fitted="host.command_cost_us", tolerance=0.20, variant="rated",
+        ),
+        Cell(
+            "4 KiB", RANDOM, WRITE, 256, FRESH, IOPS, 240_000.0, "measured, depth not given [64]",
+            tolerance=0.20, variant="measured",
+        ),
+        Cell(
+            "1 MiB", SEQUENTIAL, WRITE, 4, FRESH, CACHE_GB, 140.0, "[63]; 76 to 280 by model [29]",
+            fitted="ftl.slc_cache.min_erased_blocks",
+        ),
+        Cell(
+            "1 MiB", SEQUENTIAL, WRITE, 4, FRESH, BEYOND_MB_S, 100.0, "[29]", tolerance=0.20,
+        ),
+        Cell(
+            "128 KiB", SEQUENTIAL, WRITE, 32, FILLED, MB_S, 100.0, "[29]", tolerance=0.20,
+        ),
+        Cell(
+            "4 KiB", RANDOM, WRITE, 32, STEADY, IOPS, 258.0, "none published",
+            relation=Relation.AT_LEAST,
+        ),
+    ),
+)  # fmt: skip
+
 DRIVES: Mapping[str, Drive] = {
     "nvme_gen4_tlc": GEN4,
+    "qlc_pslc": QLC,
     "mlc_enterprise_plp": ENTERPRISE,
 }
 """By preset."""

@@ -56,7 +56,7 @@ STEADY_DRIVE_WRITES = 4.0
 # Of these so much in simulated time: collections in steps are then where they stay.
 TIMED_DRIVE_WRITES = 0.02
 # Beyond the cache the rate is that of these shares of the drive: before it, blocks run out.
-BEYOND_FROM, BEYOND_TO = 0.3, 0.8
+BEYOND_FROM, BEYOND_TO = 0.2, 0.6
 
 
 def cases(effort: Effort) -> list[Case]:
@@ -183,7 +183,7 @@ def _case(preset: str, cell: Cell) -> Case:
         quantity=cell.unit,
         measure=_measure(cell, drive.shrink),
         expected=cell.published,
-        tolerance=cell.tolerance if cell.relation is Relation.EQUAL else 0.0,
+        tolerance=0.0 if cell.relation is Relation.AT_LEAST else cell.tolerance,
         kind=Kind.REFERENCE if cell.relation is Relation.AT_LEAST else Kind.PUBLISHED,
         relation=cell.relation,
         formula="; ".join(notes),
