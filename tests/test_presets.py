@@ -109,6 +109,24 @@ def test_qlc_writes_past_its_cache() -> None:
     assert iops * 0.131072 == pytest.approx(100.0, rel=0.20)
 
 
+def test_emmc_classes_of_requests() -> None:
+    published = {
+        "random-read-4KiB-q1-filled-iops-talk": 5231,
+        "random-write-4KiB-q1-fresh-iops-talk": 2288,
+        "random-read-256KiB-q1-filled-mb-per-s": 56.5e6 / 262_144,
+        "random-write-256KiB-q1-fresh-mb-per-s": 35.8e6 / 262_144,
+    }
+    for name, expected in published.items():
+        found = simulated("emmc_16gb", name, 16, 2000)
+        assert found == pytest.approx(expected, rel=0.20), (name, found)
+
+
+def test_emmc_writes_take_half_as_long_again_on_the_dirty_device() -> None:
+    dirty = simulated("emmc_16gb", "random-write-4KiB-q1-dirty-iops", 1, 100_000)
+    clean = simulated("emmc_16gb", "random-write-4KiB-q1-fresh-iops-talk", 1, 2000)
+    assert 1.3 <= clean / dirty <= 1.7
+
+
 def test_enterprise_random_writes_in_steady_state() -> None:
     way = [
         {"kind": "sequential_fill"},

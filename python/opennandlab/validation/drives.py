@@ -11,7 +11,8 @@ cells are predicted. A cell that is more than 25 % off says what the model lacks
 | `fresh` | empty |
 | `cached` | fresh, then 2 % of the space written at random, four times: what is read |
 | `filled` | two sequential fills, so that no cache of single bits holds data |
-| `steady` | a sequential fill and 4 drive writes of random units, the last part in simulated time |
+| `dirty` | a sequential fill, and 0.19 drive writes of random units, the last part timed |
+| `steady` | a sequential fill and 4 drive writes of random units, the last part timed |
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from dataclasses import dataclass
 
 from opennandlab.validation.case import Relation
 
-FRESH, CACHED, FILLED, STEADY = "fresh", "cached", "filled", "steady"
+FRESH, CACHED, FILLED = "fresh", "cached", "filled"
+DIRTY, STEADY = "dirty", "steady"
 READ, WRITE = "read", "write"
 RANDOM, SEQUENTIAL = "random", "sequential"
 
@@ -90,6 +92,7 @@ class Drive:
 
 
 PLANES = "planes that sense by themselves, and more than 32 of them at once"
+OTHER_PART = "nothing; another part than that of the talk"
 AHEAD = "reading ahead"
 FOLDING = "folding in the background while the host writes"
 
@@ -230,9 +233,63 @@ QLC = Drive(
     ),
 )  # fmt: skip
 
+EMMC = Drive(
+    "eMMC 16 GB, emmc_16gb",
+    1,
+    (
+        Cell(
+            "4 KiB", RANDOM, READ, 1, FILLED, IOPS, 5231.0, "4, 8 KiB in [15]",
+            fitted="host.command_overhead_us", variant="talk",
+        ),
+        Cell("32 KiB", RANDOM, READ, 1, FILLED, IOPS, 1558.0, "16 to 64 KiB in [15]"),
+        Cell(
+            "256 KiB", RANDOM, READ, 1, FILLED, MB_S, 56.5, "128 to 512 KiB in [15]",
+            fitted="host.command_cost_us.per_kib.read",
+        ),
+        Cell(
+            "4 KiB", RANDOM, WRITE, 1, FRESH, IOPS, 2288.0, "4, 8 KiB in [15]",
+            fitted="host.command_cost_us.write", tolerance=0.20, variant="talk",
+        ),
+        Cell("32 KiB", RANDOM, WRITE, 1, FRESH, IOPS, 972.0, "16 to 64 KiB in [15]"),
+        Cell(
+            "256 KiB", RANDOM, WRITE, 1, FRESH, MB_S, 35.8, "128 to 512 KiB in [15]",
+            tolerance=0.20,
+        ),
+        Cell(
+            "4 KiB", RANDOM, WRITE, 1, DIRTY, IOPS, 1525.0, "2288 / 1.5: 50 % longer [15]",
+            fitted="ftl.over_provisioning_pct", tolerance=0.20,
+        ),
+        Cell(
+            "4 KiB", RANDOM, READ, 1, FILLED, IOPS, 3500.0, "class 1500 [16]",
+            lacks=OTHER_PART, tolerance=0.60, variant="class-1500",
+        ),
+        Cell(
+            "4 KiB", RANDOM, READ, 1, FILLED, IOPS, 5000.0, "class 2000 [17]",
+            variant="class-2000",
+        ),
+        Cell(
+            "4 KiB", RANDOM, WRITE, 1, FRESH, IOPS, 1500.0, "class 1500 [16]",
+            lacks=OTHER_PART, tolerance=0.60, variant="class-1500",
+        ),
+        Cell(
+            "4 KiB", RANDOM, WRITE, 1, FRESH, IOPS, 2000.0, "class 2000 [17]",
+            variant="class-2000",
+        ),
+        Cell(
+            "128 KiB", SEQUENTIAL, READ, 1, FILLED, MB_S, 140.0, "class 1500 [16]",
+            lacks=f"{OTHER_PART}, and {AHEAD}", tolerance=0.70,
+        ),
+        Cell(
+            "128 KiB", SEQUENTIAL, WRITE, 1, FRESH, MB_S, 50.0, "class 1500 [16]",
+            lacks=f"{OTHER_PART}; a buffer of single bits", tolerance=0.40,
+        ),
+    ),
+)  # fmt: skip
+
 DRIVES: Mapping[str, Drive] = {
     "nvme_gen4_tlc": GEN4,
     "qlc_pslc": QLC,
     "mlc_enterprise_plp": ENTERPRISE,
+    "emmc_16gb": EMMC,
 }
 """By preset."""

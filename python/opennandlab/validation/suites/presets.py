@@ -31,6 +31,7 @@ from opennandlab.validation.drives import (
     CACHE_GB,
     CACHE_MB_S,
     CACHED,
+    DIRTY,
     DRIVES,
     FRESH,
     IOPS,
@@ -52,7 +53,8 @@ BLOCK_COUNTS = ("min_erased_blocks", "blocks_per_die")
 # The part of the space that is read from the cache, and how much of the whole is written for it.
 CACHED_RANGE_PCT = 2.0
 CACHED_DRIVE_WRITES = 0.08
-STEADY_DRIVE_WRITES = 4.0
+# Random units after a fill. The 3 of 16 GB are those of the talk on eMMC.
+RANDOM_DRIVE_WRITES = {DIRTY: 0.19, STEADY: 4.0}
 # Of these so much in simulated time: collections in steps are then where they stay.
 TIMED_DRIVE_WRITES = 0.02
 # Beyond the cache the rate is that of these shares of the drive: before it, blocks run out.
@@ -142,6 +144,8 @@ def cell_run(preset: str, cell: Cell, shrink: int | None = None) -> Run:
 def _ios(cell: Cell, block_bytes: int) -> int:
     if block_bytes > 16 * KIB:
         return 10_000
+    if cell.state == DIRTY:
+        return 100_000
     if cell.state == STEADY:
         return 20_000 if cell.depth == 1 else 500_000
     return 10_000 if cell.depth == 1 else 100_000
@@ -152,10 +156,11 @@ def _way_to(cell: Cell) -> list[dict[str, Any]]:
         return []
     if cell.state == CACHED:
         return [{"kind": "workload", "drive_writes": CACHED_DRIVE_WRITES}]
-    if cell.state == STEADY:
+    if cell.state in RANDOM_DRIVE_WRITES:
+        untimed = RANDOM_DRIVE_WRITES[cell.state] - TIMED_DRIVE_WRITES
         return [
             {"kind": "sequential_fill"},
-            {"kind": "workload", "drive_writes": STEADY_DRIVE_WRITES - TIMED_DRIVE_WRITES},
+            {"kind": "workload", "drive_writes": untimed},
             {"kind": "workload", "drive_writes": TIMED_DRIVE_WRITES, "timed": True},
         ]
     return [{"kind": "sequential_fill", "fills": 2}]
@@ -177,7 +182,7 @@ def _case(preset: str, cell: Cell) -> Case:
     return Case(
         suite=SUITE,
         name=f"{preset}-{cell.name}",
-        title=f"{drive.title}: blocks / {drive.shrink}",
+        title=f"{drive.title}" + (f": blocks / {drive.shrink}" if drive.shrink > 1 else ""),
         source=cell.source,
         runs=(cell_run(preset, cell),),
         quantity=cell.unit,
