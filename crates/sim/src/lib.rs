@@ -6,7 +6,7 @@
 //! | layer | modules |
 //! |---|---|
 //! | 0 | `units` `config` `memory` |
-//! | 1 | `geometry` `rng` `op` `engine` |
+//! | 1 | `striping` `geometry` `rng` `op` `engine` |
 //! | 2 | `reliability` `workload` |
 //! | 3 | `nand`, and `ftl` over it |
 //! | 4 | `reads` |

@@ -58,7 +58,12 @@ fn run_case(case: u64, options: bool, met: &mut Met) {
     for block in (0..setup.geometry.block_count()).map(BlockId) {
         let erases = flash.media().erase_count(block);
         let is_cache = flash.media().mode(block) == CellMode::Slc;
-        let limit = if is_cache { setup.slc_worn_limit } else { setup.worn_limit };
+        // Of a block of one bit per cell it is not known whether it is cache for good.
+        let cache_limit = match setup.slc_blocks.dynamic_max {
+            0 => setup.slc_worn_limit,
+            _ => setup.slc_worn_limit.max(setup.worn_limit),
+        };
+        let limit = if is_cache { cache_limit } else { setup.worn_limit };
         assert!(erases <= limit, "{block:?} was erased {erases} times, rated {limit}");
     }
     check_snapshot(&config, case, &ftl, &flash, &oracle);

@@ -13,18 +13,63 @@ use serde_json::{json, Value};
 
 use super::config::DeviceConfig;
 use crate::config::ConfigError;
-use crate::ftl::{CollectionConfig, PoolSetup, SlcCacheConfig};
+use crate::ftl::{CollectionConfig, PoolSetup, SlcBlocks, SlcCacheConfig};
 use crate::nand::{CellMode, WearOut};
 use crate::units::DieId;
 use crate::workload::Space;
 
 impl DeviceConfig {
+    /// Blocks of each die at one bit per cell.
+    fn slc_blocks(&self) -> SlcBlocks {
+        match &self.ftl.slc_cache {
+            SlcCacheConfig::None(_) => SlcBlocks::default(),
+            SlcCacheConfig::Static(cache) => {
+                SlcBlocks { fixed: cache.blocks_per_die, dynamic_max: 0 }
+            }
+            SlcCacheConfig::Dynamic(_) => SlcBlocks { fixed: 0, dynamic_max: u32::MAX },
+            SlcCacheConfig::Hybrid(cache) => {
+                let per_die = |bytes: u64| (bytes as f64 / self.slc_row_bytes()).round() as u32;
+                // One block of the cache is written while another is folded.
+                let least = if cache.static_bytes > 0 { 2 } else { 0 };
+                SlcBlocks {
+                    fixed: per_die(cache.static_bytes).max(least),
+                    dynamic_max: per_die(cache.dynamic_bytes_max),
+                }
+            }
+        }
+    }
+
     /// Blocks of each die that are cache for good.
     fn cache_blocks_per_die(&self) -> u32 {
-        match &self.ftl.slc_cache {
-            SlcCacheConfig::Static(cache) => cache.blocks_per_die,
-            _ => 0,
+        self.slc_blocks().fixed
+    }
+
+    /// Bytes of a block of every die, at one bit per cell.
+    fn slc_row_bytes(&self) -> f64 {
+        let geometry = self.geometry();
+        let pages = self.layout().pages(CellMode::Slc);
+        f64::from(pages) * geometry.page_bytes as f64 * f64::from(geometry.die_count)
+    }
+
+    /// Checks that a cache whose size is given in bytes is one, and has room in the drive.
+    fn check_slc_bytes(&self) -> Result<(), ConfigError> {
+        let SlcCacheConfig::Hybrid(cache) = &self.ftl.slc_cache else { return Ok(()) };
+        let bytes = cache.static_bytes as f64 + cache.dynamic_bytes_max as f64;
+        let row = self.slc_row_bytes();
+        let drive = row * f64::from(self.geometry().blocks_per_die);
+        let blocks = self.slc_blocks();
+        if bytes <= drive && (blocks.fixed > 0 || blocks.dynamic_max > 0) {
+            return Ok(());
         }
+        Err(ConfigError::new(
+            "ftl.slc_cache",
+            format!(
+                "static_bytes {} + dynamic_bytes_max {} is a cache of {bytes:.3e} B; accepted: \
+                 from {row:.3e}, a block of each die at one bit per cell, to {drive:.3e}, all of \
+                 them",
+                cache.static_bytes, cache.dynamic_bytes_max
+            ),
+        ))
     }
 
     /// Good data pages: T.
@@ -114,6 +159,7 @@ impl DeviceConfig {
             reserve_blocks: self.reserve_blocks(),
             worn_limit,
             slc_worn_limit: self.slc_worn_limit(worn_limit),
+            slc_blocks: self.slc_blocks(),
             layout: self.layout(),
             seed,
         }
@@ -121,16 +167,20 @@ impl DeviceConfig {
 
     /// Erase count at which a block leaves a cache of fixed size.
     fn slc_worn_limit(&self, worn_limit: u32) -> u32 {
-        match &self.ftl.slc_cache {
-            SlcCacheConfig::Static(cache) if worn_limit != u32::MAX => {
-                // Ten times: assumed, the order of published ratings of flash run at one bit.
-                cache.max_pe_cycles.unwrap_or_else(|| worn_limit.saturating_mul(10))
-            }
-            _ => worn_limit,
+        let rated = match &self.ftl.slc_cache {
+            SlcCacheConfig::Static(cache) => cache.max_pe_cycles,
+            SlcCacheConfig::Hybrid(cache) => cache.max_pe_cycles,
+            _ => return worn_limit,
+        };
+        if worn_limit == u32::MAX {
+            return worn_limit;
         }
+        // Ten times: assumed, the order of published ratings of flash run at one bit.
+        rated.unwrap_or_else(|| worn_limit.saturating_mul(10))
     }
 
     pub(super) fn check_spare(&self) -> Result<(), ConfigError> {
+        self.check_slc_bytes()?;
         let setup = self.pool_setup(0);
         let geometry = setup.geometry;
         if self.logical_pages() < geometry.die_count {
@@ -165,7 +215,11 @@ impl DeviceConfig {
             (_, None) => format!(" + {cache} cache"),
         };
         let is_cache = cache > 0 && good >= needed;
-        let path = if is_cache { "slc_cache.blocks_per_die" } else { "over_provisioning_pct" };
+        let path = match (is_cache, &self.ftl.slc_cache) {
+            (true, SlcCacheConfig::Hybrid(_)) => "slc_cache.static_bytes",
+            (true, _) => "slc_cache.blocks_per_die",
+            (false, _) => "over_provisioning_pct",
+        };
         ConfigError::new(
             format!("ftl.{path}"),
             format!(

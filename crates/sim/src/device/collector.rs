@@ -31,7 +31,7 @@ pub(super) struct Stalled {
 pub(super) struct Room {
     pub(super) spare_blocks: u32,
     pub(super) is_under_way: bool,
-    pub(super) cached_blocks: u32,
+    pub(super) blocks_to_fold: u32,
 }
 
 /// What the collector knows of a die.
@@ -81,14 +81,14 @@ impl Collector {
     pub(super) fn urgency(&self, die: u32, room: Room) -> Option<Urgency> {
         let state = &self.dies[die as usize];
         let goal = self.ahead.map_or(0, |(_, goal)| goal);
-        let Room { spare_blocks, is_under_way, cached_blocks } = room;
+        let Room { spare_blocks, is_under_way, blocks_to_fold } = room;
         if !state.stalled.is_empty() {
             Some(Urgency::Urgent)
         } else if spare_blocks < self.hard_spare_blocks {
             Some(Urgency::Shared)
         } else if spare_blocks < self.soft_spare_blocks
             || is_under_way
-            || state.is_resting && (spare_blocks < goal || cached_blocks > 0)
+            || state.is_resting && (spare_blocks < goal || blocks_to_fold > 0)
         {
             Some(Urgency::Background)
         } else {

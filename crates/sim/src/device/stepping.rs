@@ -98,13 +98,13 @@ impl TimedStage {
             let room = Room {
                 spare_blocks: drive.ftl.spare_blocks_of(id),
                 is_under_way: drive.ftl.collection_of(id).is_some(),
-                cached_blocks: drive.ftl.cached_blocks_of(id),
+                blocks_to_fold: drive.ftl.blocks_to_fold(id),
             };
             let Some(urgency) = collector.urgency(die, room) else { return };
             let (step_pages, is_resting) = (collector.step_pages, collector.is_resting(die));
             self.backend.set_urgency(id, urgency);
             let begun = room.is_under_way
-                || is_resting && drive.ftl.begin_fold(&drive.media, id)
+                || is_resting && room.blocks_to_fold > 0 && drive.ftl.begin_fold(&drive.media, id)
                 || drive.ftl.begin_collection(&drive.media, id)
                 || drive.ftl.begin_fold(&drive.media, id);
             if !begun {

@@ -5,7 +5,7 @@
 //! blocks the reserve, the open blocks and a cache leave) is checked where the device is.
 
 use super::config::{FtlConfig, HotColdFrontiers, StaticWear, WearConfig, WriteFrontiers};
-use super::options::{CollectionConfig, Copyback, DataKind, Parity, SlcCacheConfig};
+use super::options::{CollectionConfig, Copyback, DataKind, FoldWhen, Parity, SlcCacheConfig};
 use crate::config::ConfigError;
 
 /// A count outside its range.
@@ -137,6 +137,17 @@ impl FtlConfig {
                 }
             }
             SlcCacheConfig::Dynamic(_) => {}
+            SlcCacheConfig::Hybrid(cache) => {
+                if cache.max_pe_cycles == Some(0) {
+                    return Err(out_of_range("slc_cache.max_pe_cycles", 0, "1 or more"));
+                }
+                if cache.fold != FoldWhen::Full && self.idle_collection.is_none() {
+                    return Err(ConfigError::new(
+                        "slc_cache.fold",
+                        "there are no pauses to fold in; accepted: full, or ftl.idle_collection",
+                    ));
+                }
+            }
         }
         self.needs_own_blocks("slc_cache", "moved pages would fill the cache")
     }

@@ -122,7 +122,7 @@ impl Pool {
         }
         let erase_count = sink.erase(victim, collection.source);
         books.counters.erases[collection.source as usize] += 1;
-        let is_outside = collection.source == Source::Fold && self.folds_outward();
+        let is_outside = collection.source == Source::Fold && self.is_member(victim);
         if let Some(gauge) = self.gauge.as_mut().filter(|_| !is_outside) {
             gauge.erased(erase_count);
         }
@@ -167,7 +167,7 @@ impl Pool {
     fn take_out_of_use<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S, worn: BlockId) {
         match &mut self.log.slc {
             // It was cache for good: the native blocks lose nothing.
-            Some(cache) if cache.is_static() && sink.media().mode(worn) == CellMode::Slc => {
+            Some(cache) if cache.has_member(worn) => {
                 cache.members.retain(|&member| member != worn.0);
             }
             _ => {
@@ -190,10 +190,15 @@ impl Pool {
         let (victim, source) = (collection.victim, collection.source);
         self.log.set_state(victim, BlockState::Erased);
         match &mut self.log.slc {
-            Some(cache) if source == Source::Fold && cache.is_static() => {
+            Some(cache) if source == Source::Fold && cache.has_member(victim) => {
                 cache.erased.push_back(victim.0);
             }
-            _ => self.log.erased.push(victim.0, collection.erase_count.unwrap_or(0)),
+            cache => {
+                if let Some(cache) = cache.as_mut().filter(|_| source == Source::Fold) {
+                    cache.guest_count -= 1;
+                }
+                self.log.erased.push(victim.0, collection.erase_count.unwrap_or(0));
+            }
         }
         if !collection.is_whole {
             self.level_due = self.gauge.is_some() && source == Source::Gc;
@@ -239,14 +244,20 @@ impl Pool {
         self.log.take_least_worn(&books.map, media, limit).map(BlockId)
     }
 
-    /// Blocks of the cache that wait to be folded.
-    pub(crate) fn cached_blocks(&self) -> u32 {
+    /// Blocks of the cache that were written to their end.
+    pub(super) fn cached_blocks(&self) -> u32 {
         self.log.slc.as_ref().map_or(0, |cache| cache.cached.len() as u32)
+    }
+
+    /// Those of them that wait to be folded in pauses.
+    pub(crate) fn blocks_to_fold(&self) -> u32 {
+        let cache = self.log.slc.as_ref().filter(|cache| cache.folds_in_pauses);
+        cache.map_or(0, |cache| cache.cached.len() as u32)
     }
 
     /// Whether the block to fold next holds nothing.
     pub(super) fn next_is_empty(&self, books: &Books) -> bool {
-        let next = self.log.slc.as_ref().and_then(|cache| cache.next_to_fold(&books.map));
+        let next = self.log.slc.as_ref().and_then(|cache| cache.next_to_fold(&books.map, true));
         next.is_some_and(|(_, block)| books.map.live_count(block) == 0)
     }
 
@@ -257,15 +268,12 @@ impl Pool {
         if self.collection.is_some() {
             return false;
         }
-        let has_room = !self.folds_outward()
-            || self.log.erased.len() > self.reserve + u32::from(self.retire_due);
+        let has_room = self.log.erased.len() > self.reserve + u32::from(self.retire_due);
         let Some(cache) = &mut self.log.slc else { return false };
-        let Some((place, victim)) = cache.next_to_fold(&books.map) else { return false };
-        if !has_room && books.map.live_count(victim) > 0 {
-            return false;
-        }
+        let next = cache.next_to_fold(&books.map, has_room);
+        let Some((place, victim)) = next else { return false };
         cache.cached.remove(place);
-        let retires = cache.is_static() && media.erase_count(victim) >= cache.worn_limit;
+        let retires = cache.has_member(victim) && media.erase_count(victim) >= cache.worn_limit;
         self.start(victim, Source::Fold, retires, false);
         true
     }
@@ -286,17 +294,18 @@ impl Pool {
         sink: &mut S,
     ) -> bool {
         let held = self.reserve + self.held_blocks();
-        let is_static = self.folds_outward();
         let Some(cache) = &mut self.log.slc else { return false };
-        let block = match cache.dynamic_min {
-            None => cache.erased.pop_front(),
-            Some(min) if self.log.erased.len() > held + min => self.log.erased.pop(),
-            Some(_) => None,
+        let (block, mode) = if let Some(member) = cache.erased.pop_front() {
+            (BlockId(member), CellMode::Slc)
+        } else if cache.takes_guest() && self.log.erased.len() > held + cache.erased_min {
+            let Some(guest) = self.log.erased.pop().map(BlockId) else { return false };
+            // Its last use before it is retired: that is decided when it is a native victim.
+            let is_last = sink.media().erase_count(guest) >= self.worn_limit;
+            cache.guest_count += u32::from(!is_last);
+            (guest, if is_last { CellMode::Native } else { CellMode::Slc })
+        } else {
+            return false;
         };
-        let Some(block) = block.map(BlockId) else { return false };
-        // Its last use before it is retired: that is decided when it is a native victim.
-        let is_last = !is_static && sink.media().erase_count(block) >= self.worn_limit;
-        let mode = if is_last { CellMode::Native } else { CellMode::Slc };
         self.log.open_block(books, sink, HOST_FRONTIER, block, mode);
         true
     }

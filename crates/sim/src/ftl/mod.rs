@@ -43,11 +43,12 @@ pub use config::{FtlConfig, WearConfig, WriteFrontiers};
 pub use dies::{Dealt, DieFtl, DieList, ERASES_OF_RUN};
 pub use layout::Layout;
 pub use options::{
-    Allocation, CollectionConfig, Compression, Copyback, DataKind, DynamicSlcCache, IdleCollection,
-    Parity, SlcCacheConfig, StaticSlcCache, SteppedCollection, WhenFull,
+    Allocation, CollectionConfig, Compression, Copyback, DataKind, DynamicSlcCache, FoldWhen,
+    HybridSlcCache, IdleCollection, Parity, SlcCacheConfig, StaticSlcCache, SteppedCollection,
+    WhenFull,
 };
 pub use pool::{ENTRY_AHEAD, PAGE_AHEAD};
-pub use setup::PoolSetup;
+pub use setup::{PoolSetup, SlcBlocks};
 pub use sink::{FlashSink, FtlCounters, MoveRun, MoveWay, NoRoom};
 pub use snapshot::FtlSnapshot;
 
@@ -352,9 +353,9 @@ impl Ftl {
         self.pool(die).spare_blocks()
     }
 
-    /// Blocks of the cache of a die that wait to be folded.
-    pub fn cached_blocks_of(&self, die: DieId) -> u32 {
-        self.pool(die).cached_blocks()
+    /// Blocks of the cache of a die that wait to be folded in pauses.
+    pub fn blocks_to_fold(&self, die: DieId) -> u32 {
+        self.pool(die).blocks_to_fold()
     }
 
     /// The block that is being collected in a die, until its erase is over.

@@ -148,6 +148,8 @@ pub enum SlcCacheConfig {
     Static(StaticSlcCache),
     /// Erased blocks serve as cache while there are enough of them.
     Dynamic(DynamicSlcCache),
+    /// Some blocks are the cache for good, and erased blocks add to it up to a limit.
+    Hybrid(HybridSlcCache),
 }
 
 impl Default for SlcCacheConfig {
@@ -189,6 +191,45 @@ pub struct DynamicSlcCache {
 
 fn default_min_erased() -> u32 {
     2
+}
+
+/// A cache of a fixed part and of erased blocks, as client drives have it. Sizes are those of the
+/// whole drive at one bit per cell, rounded to whole blocks of each die; at least one is above 0.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HybridSlcCache {
+    /// Bytes of the part that is cache for good, out of the spare area; rounded up to two blocks of
+    /// each die. Default 0.
+    #[serde(default)]
+    pub static_bytes: u64,
+    /// Bytes that erased blocks add at most. Default 0.
+    #[serde(default)]
+    pub dynamic_bytes_max: u64,
+    /// When blocks of the cache are folded: in pauses of the host (`idle`, with
+    /// `ftl.idle_collection`), when a write finds none free (`full`; else it goes to a block of full
+    /// density), or `both`. Default `full`.
+    #[serde(default)]
+    pub fold: FoldWhen,
+    /// Spare blocks of a die, erased beyond the reserve, that the cache leaves alone.
+    #[serde(default = "default_min_erased")]
+    pub min_erased_blocks: u32,
+    /// Rated program/erase cycles of the static part. Default: ten times those of the flash
+    /// (assumed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_pe_cycles: Option<u32>,
+}
+
+/// When a cache is folded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FoldWhen {
+    /// In pauses of the host.
+    Idle,
+    /// When a write finds no block of the cache free.
+    #[default]
+    Full,
+    /// Both.
+    Both,
 }
 
 /// Pages that protect their block.

@@ -26,7 +26,6 @@ use super::log::Log;
 use super::map::{DeadRun, Moving};
 use super::setup::PoolSetup;
 use super::sink::{FlashSink, NoRoom};
-use super::slc::SlcCache;
 use super::wear::WearGauge;
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
@@ -303,14 +302,16 @@ impl Pool {
     /// be retired, or a block that is cache for good is folded.
     pub(super) fn held_blocks(&self) -> u32 {
         let gives_nothing = self.collection.is_some_and(|collection| {
-            collection.retires || (collection.source == Source::Fold && self.folds_outward())
+            collection.retires
+                || (collection.source == Source::Fold && self.is_member(collection.victim))
         });
         u32::from(self.retire_due || gives_nothing)
     }
 
-    /// Whether folding a block gives nothing back to the native blocks.
-    pub(crate) fn folds_outward(&self) -> bool {
-        self.log.slc.as_ref().is_some_and(SlcCache::is_static)
+    /// Whether a block is cache for good, so that folding it gives nothing back to the native
+    /// blocks.
+    pub(crate) fn is_member(&self, block: BlockId) -> bool {
+        self.log.slc.as_ref().is_some_and(|cache| cache.has_member(block))
     }
 
     /// Whether a page of the host would have to wait, with collections in steps.
@@ -385,13 +386,13 @@ impl Pool {
     /// is empty: that costs an erase, and the write need not wait for it.
     fn waits_for_fold(&mut self, books: &Books, media: &Media) -> bool {
         let Some(cache) = &self.log.slc else { return false };
-        let (is_static, folds) = (cache.is_static(), cache.folds());
+        let (has_guests, folds) = (cache.guest_count > 0, cache.folds_when_full);
         if self.next_is_empty(books) {
             self.begin_fold(books, media);
         }
         let is_folding = self.collection.is_some_and(|it| it.source == Source::Fold);
         let has_cached = is_folding || self.cached_blocks() > 0;
-        has_cached && (folds || (!is_static && self.spare_blocks() == 0))
+        has_cached && (folds || (has_guests && self.spare_blocks() == 0))
     }
 
     /// Makes room for the host in a pool with a cache, at once.
@@ -401,8 +402,6 @@ impl Pool {
         books: &mut Books,
         sink: &mut S,
     ) -> Result<(), NoRoom> {
-        let cache = self.log.slc.as_ref().expect("the caller has looked");
-        let (is_static, folds) = (cache.is_static(), cache.folds());
         // Collections at once keep their own account of worn blocks.
         self.retire_due = false;
         loop {
@@ -412,12 +411,12 @@ impl Pool {
             if self.open_cache_block(books, sink) {
                 return Ok(());
             }
-            let has_cached = self.cached_blocks() > 0;
-            if has_cached && folds {
+            let cache = self.log.slc.as_ref().expect("the caller has looked");
+            if cache.folds_when_full && !cache.cached.is_empty() {
                 if !self.fold_at_once(books, sink) {
                     self.make_spare(books, sink, None)?;
                 }
-            } else if has_cached && !is_static && !self.has_spare() {
+            } else if cache.guest_count > 0 && !self.has_spare() {
                 self.fold_at_once(books, sink);
             } else {
                 return self.make_spare(books, sink, Some(HOST_FRONTIER));

@@ -6,6 +6,15 @@ use crate::geometry::Geometry;
 use crate::nand::CellMode;
 use crate::units::DieId;
 
+/// How many blocks of a die hold one bit per cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlcBlocks {
+    /// Blocks that are cache for good.
+    pub fixed: u32,
+    /// Erased blocks that serve as cache, at most.
+    pub dynamic_max: u32,
+}
+
 /// See the module.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolSetup {
@@ -19,6 +28,8 @@ pub struct PoolSetup {
     pub worn_limit: u32,
     /// The same for blocks that are cache for good.
     pub slc_worn_limit: u32,
+    /// Blocks of the cache of a die.
+    pub slc_blocks: SlcBlocks,
     /// Which pages of a block take data.
     pub layout: Layout,
     /// The run's seed.

@@ -4,31 +4,43 @@
 //! host ──► open block, one bit per cell ──► cached, oldest first ──fold──► open native block
 //!    └── when full, and `direct`: open native block                  (of collected pages)
 //! ```
-//! `static`: some blocks of a pool are the cache for good and lie outside its arithmetic; folding
-//! one takes room in native blocks and gives none back, so it starts with a block to spare.
-//! `dynamic`: erased blocks serve as cache while enough are left; folding one is a collection that
-//! always wins room, so when room runs out it comes before any other. Blocks without live pages are
-//! erased first in either kind: they cost nothing.
+//! *Members* are the cache for good and lie outside the arithmetic of a pool; folding one takes
+//! room in native blocks and gives none back, so it starts with a block to spare. *Guests* are
+//! erased blocks that serve as cache while enough are left; folding one is a collection that always
+//! wins room, so when room runs out it comes before any other. Blocks without live pages are erased
+//! first: they cost nothing.
+//!
+//! | kind | members | guests |
+//! |---|---|---|
+//! | `static` | some | none |
+//! | `dynamic` | none | as many as erased blocks allow |
+//! | `hybrid` | some | up to a limit |
 
 use std::collections::VecDeque;
 
 use super::map::Map;
-use super::options::{SlcCacheConfig, WhenFull};
+use super::options::{FoldWhen, SlcCacheConfig, WhenFull};
 use super::setup::PoolSetup;
 use crate::units::BlockId;
 
 /// The cache of one pool.
 pub(crate) struct SlcCache {
-    /// Spare blocks that the cache leaves alone, when it takes them from the erased ones.
-    pub(crate) dynamic_min: Option<u32>,
-    pub(crate) when_full: WhenFull,
-    /// Erased blocks that are cache for good.
+    /// Spare blocks that the cache leaves alone when it takes a guest.
+    pub(crate) erased_min: u32,
+    guests_max: u32,
+    /// Guests that are open, cached or being folded.
+    pub(crate) guest_count: u32,
+    /// Whether a write that finds no block free waits for a fold.
+    pub(crate) folds_when_full: bool,
+    /// Whether blocks are folded in pauses of the host.
+    pub(crate) folds_in_pauses: bool,
+    /// Members that are erased.
     pub(crate) erased: VecDeque<u32>,
     /// Blocks that were written to their end, oldest first.
     pub(crate) cached: VecDeque<u32>,
-    /// Erase count at which a block leaves the static cache.
+    /// Erase count at which a member leaves the cache.
     pub(crate) worn_limit: u32,
-    /// Blocks that are cache for good.
+    /// Blocks that are cache for good, in ascending order.
     pub(crate) members: Vec<u32>,
 }
 
@@ -40,18 +52,29 @@ impl SlcCache {
         good: impl Iterator<Item = u32>,
         known: Option<&[u32]>,
     ) -> Option<Self> {
-        let (dynamic_min, when_full, count) = match config {
+        let (erased_min, folds_when_full, folds_in_pauses) = match config {
             SlcCacheConfig::None(_) => return None,
-            SlcCacheConfig::Static(cache) => (None, cache.when_full, cache.blocks_per_die),
-            SlcCacheConfig::Dynamic(cache) => (Some(cache.min_erased_blocks), cache.when_full, 0),
+            SlcCacheConfig::Static(cache) => (0, cache.when_full == WhenFull::Fold, true),
+            SlcCacheConfig::Dynamic(cache) => {
+                (cache.min_erased_blocks, cache.when_full == WhenFull::Fold, true)
+            }
+            SlcCacheConfig::Hybrid(cache) => (
+                cache.min_erased_blocks,
+                cache.fold != FoldWhen::Idle,
+                cache.fold != FoldWhen::Full,
+            ),
         };
-        let members = match known {
+        let mut members: Vec<u32> = match known {
             Some(members) => members.to_vec(),
-            None => good.take(count as usize).collect(),
+            None => good.take(setup.slc_blocks.fixed as usize).collect(),
         };
+        members.sort_unstable();
         Some(Self {
-            dynamic_min,
-            when_full,
+            erased_min,
+            guests_max: setup.slc_blocks.dynamic_max,
+            guest_count: 0,
+            folds_when_full,
+            folds_in_pauses,
             erased: members.iter().copied().collect(),
             members,
             cached: VecDeque::new(),
@@ -59,20 +82,23 @@ impl SlcCache {
         })
     }
 
-    /// Whether some blocks are cache for good.
-    pub(crate) fn is_static(&self) -> bool {
-        self.dynamic_min.is_none()
+    /// Whether a block is cache for good.
+    pub(crate) fn has_member(&self, block: BlockId) -> bool {
+        self.members.binary_search(&block.0).is_ok()
     }
 
-    /// Whether a write that finds no cached block free waits for a fold.
-    pub(crate) fn folds(&self) -> bool {
-        self.when_full == WhenFull::Fold
+    /// Whether an erased block may join as a guest.
+    pub(crate) fn takes_guest(&self) -> bool {
+        self.guest_count < self.guests_max
     }
 
-    /// The block to fold next and its place in the queue: an empty one, or the oldest.
-    pub(crate) fn next_to_fold(&self, map: &Map) -> Option<(usize, BlockId)> {
+    /// The block to fold next and its place in the queue: an empty one, or the oldest; of guests
+    /// only, where there is no room for what a member holds.
+    pub(crate) fn next_to_fold(&self, map: &Map, has_room: bool) -> Option<(usize, BlockId)> {
         let is_empty = |&block: &u32| map.live_count(BlockId(block)) == 0;
-        let place = self.cached.iter().position(is_empty).unwrap_or(0);
-        self.cached.get(place).map(|&block| (place, BlockId(block)))
+        let is_next = |&block: &u32| has_room || !self.has_member(BlockId(block));
+        let place = self.cached.iter().position(is_empty);
+        let place = place.or_else(|| self.cached.iter().position(is_next))?;
+        Some((place, BlockId(self.cached[place])))
     }
 }

@@ -15,6 +15,7 @@ use super::collection::Collection;
 use super::frontier::{BlockState, Frontier, FRONTIER_COUNT};
 use super::log::Log;
 use super::pool::Pool;
+use super::slc::SlcCache;
 use super::{Ftl, FtlConfig, PoolSetup, Route};
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
@@ -61,8 +62,9 @@ impl PoolSnapshot {
         let erasing = pool.collection.and_then(|collection| {
             collection.erase_count.map(|count| (collection.victim.0, count, collection.source))
         });
-        let to_cache =
-            pool.folds_outward() && erasing.is_some_and(|(_, _, source)| source == Source::Fold);
+        let to_cache = erasing.is_some_and(|(victim, _, source)| {
+            source == Source::Fold && pool.is_member(BlockId(victim))
+        });
         let moving = pool.collection.filter(|collection| collection.erase_count.is_none());
         Self {
             frontiers: pool.log.frontiers.map(|frontier| (frontier.next, frontier.limit)),
@@ -279,7 +281,7 @@ fn restore_pool(pool: &mut Pool, snapshot: &PoolSnapshot, media: &Media) -> Resu
             open += 1;
         }
     }
-    restore_cache(log, snapshot)?;
+    restore_cache(log, snapshot, media)?;
     let in_cache = log.slc.as_ref().map_or(0, |cache| cache.erased.len());
     let erased = snapshot.erased.len() + in_cache;
     let counted = |wanted| log.states().iter().filter(|&&state| state == wanted).count();
@@ -313,7 +315,7 @@ fn restore_pool(pool: &mut Pool, snapshot: &PoolSnapshot, media: &Media) -> Resu
 }
 
 /// The cache of a pool: the blocks that the snapshot lists, each in the state that it must have.
-fn restore_cache(log: &mut Log, snapshot: &PoolSnapshot) -> Result<(), String> {
+fn restore_cache(log: &mut Log, snapshot: &PoolSnapshot, media: &Media) -> Result<(), String> {
     let lists = match (&log.slc, &snapshot.slc) {
         (None, None) => return Ok(()),
         (Some(_), Some(lists)) => lists,
@@ -329,9 +331,18 @@ fn restore_cache(log: &mut Log, snapshot: &PoolSnapshot) -> Result<(), String> {
             }
         }
     }
+    let is_guest = |cache: &SlcCache, block: BlockId| {
+        let holds =
+            |state| matches!(state, BlockState::Open | BlockState::Cached | BlockState::Victim);
+        media.mode(block) == CellMode::Slc && holds(log.state(block)) && !cache.has_member(block)
+    };
+    let guests = log.slc.as_ref().map_or(0, |cache| {
+        log.blocks().map(BlockId).filter(|&block| is_guest(cache, block)).count()
+    });
     if let Some(cache) = &mut log.slc {
         cache.erased = lists.erased.iter().copied().collect();
         cache.cached = lists.cached.iter().copied().collect();
+        cache.guest_count = guests as u32;
     }
     Ok(())
 }

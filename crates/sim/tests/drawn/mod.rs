@@ -54,7 +54,8 @@ fn draw_plain(rng: &mut Rng, in_steps: bool) -> Value {
     })
 }
 
-/// Planes, striping, copyback, caches, parity, compression and map units, in any combination.
+/// Planes, striping, copyback, caches of single-bit blocks, parity, compression and map units, in any
+/// combination.
 fn draw_options(rng: &mut Rng, device: &mut Value) {
     let orders = ["CDP", "CPD", "DCP", "DPC", "PCD", "PDC", "dynamic", "dynamic"];
     device["ftl"]["allocation"] = json!(orders[rng.below(8) as usize]);
@@ -75,15 +76,23 @@ fn draw_options(rng: &mut Rng, device: &mut Value) {
         device["ftl"]["map_unit_bytes"] = json!(4096 >> rng.below(4));
     }
     let when_full = one_of(rng, &["direct", "fold"].map(Value::from));
-    match rng.below(3) {
+    match rng.below(4) {
         0 => {
+            device["ftl"]["write_frontiers"] = json!("host_gc");
+            device["ftl"]["slc_cache"] = json!({
+                "kind": "hybrid", "min_erased_blocks": rng.below(5), "max_pe_cycles": 3 + rng.below(40),
+                "static_bytes": rng.below(2) * (rng.below(4) << 20),
+                "dynamic_bytes_max": rng.below(4) << 20,
+            });
+        }
+        1 => {
             device["ftl"]["write_frontiers"] = json!("host_gc");
             device["ftl"]["slc_cache"] = json!({
                 "kind": "static", "blocks_per_die": 2 + rng.below(5), "when_full": when_full,
                 "max_pe_cycles": 3 + rng.below(40),
             });
         }
-        1 => {
+        2 => {
             device["ftl"]["write_frontiers"] = json!("host_gc");
             device["ftl"]["slc_cache"] = json!({
                 "kind": "dynamic", "min_erased_blocks": rng.below(5), "when_full": when_full,
