@@ -5,6 +5,8 @@
 //! `serde_path_to_error` finds the path of a value of the wrong type or an unknown key; ranges and
 //! relations between keys are checked by each struct's own `check`.
 
+use schemars::generate::SchemaGenerator;
+use schemars::{json_schema, Schema};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -90,4 +92,18 @@ pub fn bytes_or_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, 
              such as 4KiB"
         ))),
     }
+}
+
+/// The same for a size that may be left out.
+///
+/// # Errors
+/// As [`bytes_or_text`].
+pub fn optional_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let value: Option<Value> = Option::deserialize(deserializer)?;
+    value.map(bytes_or_text).transpose().map_err(serde::de::Error::custom)
+}
+
+/// Schema of a size: bytes, or text such as `4KiB`.
+pub fn size_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "string" }] })
 }

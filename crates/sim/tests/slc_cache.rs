@@ -17,7 +17,8 @@ fn device(cache: &Value) -> Value {
         "nand": {"cell_type": "TLC", "channels": 2, "dies_per_channel": 1, "planes_per_die": 1,
                  "blocks_per_plane": 60, "pages_per_block": 66, "page_size_bytes": 4096},
         "ftl": {"over_provisioning_pct": 0.4, "gc_reserve_blocks": 4, "write_frontiers": "host_gc",
-                "collection": {"kind": "steps"}, "idle_collection": {"after_us": 100, "spare_blocks_goal": 4}, "slc_cache": cache},
+                "collection": {"kind": "steps"},
+                "idle_collection": {"after_us": 100, "spare_blocks_goal": 4}, "slc_cache": cache},
     })
 }
 

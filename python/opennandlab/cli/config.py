@@ -67,6 +67,7 @@ UNITS = {
     "queues": "queues",
     "stripe": "pages",
     "_bytes": "B",
+    "_bytes_max": "B",
     "_mt_s": "MT/s",
     "_ratio": "ratio",
     "_pct": "ratio",

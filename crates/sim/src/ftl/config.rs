@@ -15,7 +15,7 @@ use super::options::none_or::{self, NoneOr};
 use super::options::{
     Allocation, CollectionConfig, Compression, Copyback, IdleCollection, Parity, SlcCacheConfig,
 };
-use crate::config::name_or_mapping;
+use crate::config::{name_or_mapping, optional_bytes, size_schema};
 
 /// Which writes share an open block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -123,7 +123,8 @@ pub struct FtlConfig {
     /// What the map maps, in bytes: a power of two from 512 to a page. A flash page is programmed
     /// when its units are together, and is sensed once for those that a command asks for. Null: a
     /// page.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_bytes")]
+    #[schemars(schema_with = "size_schema")]
     pub map_unit_bytes: Option<u64>,
     /// Which die a logical page goes to: an order of the letters C (channel), D (die of the
     /// channel) and P (plane), the first varying fastest, or `dynamic`.

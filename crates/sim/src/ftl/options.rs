@@ -13,6 +13,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::{bytes_or_text, size_schema};
 use crate::striping::Axis;
 
 /// Which die a logical page goes to: an order of letters, or `dynamic`.
@@ -200,14 +201,16 @@ fn default_min_erased() -> u32 {
 pub struct HybridSlcCache {
     /// Bytes of the part that is cache for good, out of the spare area; rounded up to two blocks of
     /// each die. Default 0.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "bytes_or_text", skip_serializing_if = "is_zero")]
+    #[schemars(schema_with = "size_schema")]
     pub static_bytes: u64,
     /// Bytes that erased blocks add at most. Default 0.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "bytes_or_text", skip_serializing_if = "is_zero")]
+    #[schemars(schema_with = "size_schema")]
     pub dynamic_bytes_max: u64,
     /// When blocks of the cache are folded: in pauses of the host (`idle`, with
-    /// `ftl.idle_collection`), when a write finds none free (`full`; else it goes to a block of full
-    /// density), or `both`. Default `full`.
+    /// `ftl.idle_collection`), when a write finds none free (`full`; else it goes to a block of
+    /// full density), or `both`. Default `full`.
     #[serde(default)]
     pub fold: FoldWhen,
     /// Spare blocks of a die, erased beyond the reserve, that the cache leaves alone.
@@ -217,6 +220,11 @@ pub struct HybridSlcCache {
     /// (assumed).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_pe_cycles: Option<u32>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// When a cache is folded.

@@ -10,7 +10,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::config::{bytes_or_text, ConfigError};
+use crate::config::ConfigError;
 use crate::units::SECTOR_BYTES;
 
 /// The error for a `value` at `path` that is none of the `accepted`.
@@ -50,15 +50,6 @@ where
     value.map(whole).transpose().map_err(D::Error::custom)
 }
 
-/// A size in bytes or text, for keys that may be absent or null.
-pub(crate) fn optional_bytes<'de, D>(deserializer: D) -> Result<Option<u64>, D::Error>
-where
-    D: Deserializer<'de>,
-{
-    let value: Option<Value> = Option::deserialize(deserializer)?;
-    value.map(bytes_or_text).transpose().map_err(D::Error::custom)
-}
-
 /// Serde helper: keys that are zero unless asked for.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 pub(crate) fn is_zero(value: &f64) -> bool {
@@ -75,11 +66,6 @@ pub(crate) fn whole_from<T: TryFrom<u64>>(value: &Value) -> Option<T> {
         _ => return None,
     };
     T::try_from(count).ok()
-}
-
-/// Schema of a size: bytes, or text such as `4KiB`.
-pub(crate) fn size_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "string" }] })
 }
 
 /// Schema of a registry key: the mapping of `T`, or a bare name instead of `{kind: name}`.

@@ -9,8 +9,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::{optional_bytes, optional_whole, refuse, size_schema};
+use super::check::{optional_whole, refuse};
 use crate::config::ConfigError;
+use crate::config::{optional_bytes, size_schema};
 use crate::op::HostCommand;
 use crate::units::{Ns, SECTOR_BYTES};
 

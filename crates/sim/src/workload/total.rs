@@ -5,9 +5,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::{optional_bytes, optional_whole, refuse, size_schema};
+use super::check::{optional_whole, refuse};
 use super::{Limit, Space};
 use crate::config::ConfigError;
+use crate::config::{optional_bytes, size_schema};
 use crate::units::Ns;
 
 /// More drive writes than any flash survives.

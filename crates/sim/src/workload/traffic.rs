@@ -74,9 +74,9 @@ macro_rules! with_traffic {
             /// smallest block size. `sequential` ignores it.
             #[serde(
                 skip_serializing_if = "Option::is_none",
-                deserialize_with = "crate::workload::check::optional_bytes"
+                deserialize_with = "crate::config::optional_bytes"
             )]
-            #[schemars(schema_with = "crate::workload::check::size_schema")]
+            #[schemars(schema_with = "crate::config::size_schema")]
             pub align_bytes: Option<u64>,
             /// Requests outstanding, 1 to 65536, or how they arrive: `{arrival: poisson, iops:
             /// 50000}`; default 1.

@@ -54,8 +54,7 @@ fn draw_plain(rng: &mut Rng, in_steps: bool) -> Value {
     })
 }
 
-/// Planes, striping, copyback, caches of single-bit blocks, parity, compression and map units, in any
-/// combination.
+/// Planes, striping, copyback, single-bit blocks, parity, compression and map units, in any mix.
 fn draw_options(rng: &mut Rng, device: &mut Value) {
     let orders = ["CDP", "CPD", "DCP", "DPC", "PCD", "PDC", "dynamic", "dynamic"];
     device["ftl"]["allocation"] = json!(orders[rng.below(8) as usize]);
@@ -80,7 +79,8 @@ fn draw_options(rng: &mut Rng, device: &mut Value) {
         0 => {
             device["ftl"]["write_frontiers"] = json!("host_gc");
             device["ftl"]["slc_cache"] = json!({
-                "kind": "hybrid", "min_erased_blocks": rng.below(5), "max_pe_cycles": 3 + rng.below(40),
+                "kind": "hybrid", "min_erased_blocks": rng.below(5),
+                "max_pe_cycles": 3 + rng.below(40),
                 "static_bytes": rng.below(2) * (rng.below(4) << 20),
                 "dynamic_bytes_max": rng.below(4) << 20,
             });
