@@ -15,6 +15,8 @@ from opennandlab.validation import Effort, Kind, Relation
 from opennandlab.validation.drives import DRIVES
 from opennandlab.validation.suites import presets
 
+# Drives of 2009 have pages of 4 KiB and an unknown structure, and are as they were.
+REFITTED = [name for name in DRIVES if not name.endswith("_2009")]
 CELLS = [(name, cell) for name, drive in DRIVES.items() for cell in drive.cells]
 
 
@@ -36,7 +38,7 @@ def test_a_fraction_of_a_drive_keeps_its_shape(name: str) -> None:
     assert shares[0] == pytest.approx(shares[1], rel=0.01)
 
 
-@pytest.mark.parametrize("name", DRIVES)
+@pytest.mark.parametrize("name", REFITTED)
 def test_product_presets_do_what_drives_do(name: str) -> None:
     device = onl.load_device(name)
     assert device["ftl.map_unit_bytes"] == 4096
@@ -45,7 +47,7 @@ def test_product_presets_do_what_drives_do(name: str) -> None:
     assert device["controller.scheduler.kind"] == "priority"
 
 
-@pytest.mark.parametrize("name", DRIVES)
+@pytest.mark.parametrize("name", REFITTED)
 def test_at_most_five_keys_are_fitted_and_each_exists(name: str) -> None:
     fitted = {cell.fitted for cell in DRIVES[name].cells if cell.fitted}
     assert 1 <= len(fitted) <= 5

@@ -177,7 +177,7 @@ def _case(preset: str, cell: Cell) -> Case:
     if cell.lacks:
         notes.append(f"missing: {cell.lacks}")
     if cell.relation is Relation.AT_LEAST:
-        notes.append("nothing published; more than with a map of whole pages")
+        notes.append("nothing published; at least what the preset gave before")
     drive = DRIVES[preset]
     return Case(
         suite=SUITE,

@@ -46,7 +46,7 @@ SUITE = "published"
 CLIENT = "client_sata_2013"
 KIB = 1024
 # Presets are simulated with so many times fewer blocks.
-SHRINKS = {CLIENT: 52, "sata_a_2009": 32, "sata_b_2009": 32, "pci_c_2009": 32}
+SHRINKS = {CLIENT: 26, "sata_a_2009": 32, "sata_b_2009": 32, "pci_c_2009": 32}
 # The tutorial shows a range of 8 of 250 GB. A small drive holds back a larger share of its spare
 # blocks; on a range a little smaller, collections find empty blocks as in the whole drive.
 ACTIVE_RANGE_PCT = 2.0
