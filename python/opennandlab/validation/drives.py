@@ -128,7 +128,7 @@ GEN4 = Drive(
         Cell("4 KiB", RANDOM, WRITE, 256, FRESH, IOPS, 1e6, "[22], [23]"),
         Cell(
             "1 MiB", SEQUENTIAL, WRITE, 4, FRESH, CACHE_GB, 113.0, "[55]; 114 rated [58]",
-            fitted="ftl.slc_cache.min_erased_blocks",
+            tolerance=0.10,
         ),
         Cell(
             "1 MiB", SEQUENTIAL, WRITE, 4, FRESH, CACHE_MB_S, 4000.0, "[55], one thread",
@@ -192,7 +192,7 @@ ENTERPRISE = Drive(
 
 QLC = Drive(
     "Intel SSD 660p 1 TB, qlc_pslc",
-    16,
+    8,
     (
         Cell("128 KiB", SEQUENTIAL, READ, 32, FILLED, MB_S, 1800.0, "[29]"),
         Cell(
@@ -218,7 +218,7 @@ QLC = Drive(
         ),
         Cell(
             "1 MiB", SEQUENTIAL, WRITE, 4, FRESH, CACHE_GB, 140.0, "[63]; 76 to 280 by model [29]",
-            fitted="ftl.slc_cache.min_erased_blocks",
+            tolerance=0.10,
         ),
         Cell(
             "1 MiB", SEQUENTIAL, WRITE, 4, FRESH, BEYOND_MB_S, 100.0, "[29]", tolerance=0.20,

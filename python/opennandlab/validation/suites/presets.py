@@ -48,8 +48,8 @@ SUITE = "presets"
 KIB = 1024
 SIZES = {"KiB": KIB, "MiB": KIB * KIB}
 CLIFF_UNITS = (CACHE_GB, CACHE_MB_S, BEYOND_MB_S)
-# Keys that count blocks of a die: they shrink with the drive.
-BLOCK_COUNTS = ("min_erased_blocks", "blocks_per_die")
+# Sizes of the cache: they shrink with the drive.
+CACHE_SIZES = ("static_bytes", "dynamic_bytes_max")
 # The part of the space that is read from the cache, and how much of the whole is written for it.
 CACHED_RANGE_PCT = 2.0
 CACHED_DRIVE_WRITES = 0.08
@@ -105,9 +105,8 @@ def device(preset: str, shrink: int | None = None) -> dict[str, Any]:
     drive["ftl"].setdefault("gc_policy", "greedy")
     cache = drive["ftl"].get("slc_cache")
     if isinstance(cache, dict):
-        for key in BLOCK_COUNTS:
-            if key in cache:
-                cache[key] = max(2, round(cache[key] / divisor))
+        for key in CACHE_SIZES:
+            cache[key] //= divisor
     return drive
 
 
@@ -143,7 +142,8 @@ def cell_run(preset: str, cell: Cell, shrink: int | None = None) -> Run:
 
 def _ios(cell: Cell, block_bytes: int) -> int:
     if block_bytes > 16 * KIB:
-        return 10_000
+        # Writes to a full drive go far beyond what its cache has for good.
+        return 10_000 if cell.state == FRESH or cell.operation == READ else 100_000
     if cell.state == DIRTY:
         return 100_000
     if cell.state == STEADY:
