@@ -51,6 +51,8 @@ fn run_case(case: u64, options: bool, met: &mut Met) {
         match rng.below(20) {
             0 => oracle.trim(&mut ftl, lpn),
             1 => oracle.read(&mut ftl, &mut flash, lpn),
+            2 if rng.below(4) == 0 => ftl.pad(&mut flash),
+            3 if rng.below(4) == 0 => ftl.pad_behind(&mut flash, lpn),
             _ => is_worn_out |= oracle.write(&mut ftl, &mut flash, lpn).is_err(),
         }
     }

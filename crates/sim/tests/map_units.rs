@@ -82,6 +82,69 @@ fn a_part_of_a_unit_is_merged_with_the_rest() {
     assert!((number(&found, "/waf") - 8.0).abs() < 0.01, "{}", found["waf"]);
 }
 
+/// Metrics of writes of 4 KiB with a flush behind each, or with force unit access, on a drive with
+/// pages of 16 KiB and units of 4 KiB that takes so many planes, and wordlines of three pages, in
+/// one program.
+fn flushed(changes: &Value, workload: &Value) -> Value {
+    let mut file = json!({
+        "nand": {"cell_type": "TLC", "channels": 2, "dies_per_channel": 2, "planes_per_die": 2,
+                 "blocks_per_plane": 64, "pages_per_block": 60, "page_size_bytes": 16384},
+        "ftl": {"over_provisioning_pct": 0.28, "map_unit_bytes": 4096, "gc_reserve_blocks": 8},
+    });
+    for (path, value) in changes.as_object().expect("a mapping") {
+        let (section, key) = path.split_once('.').expect("a dotted path");
+        file[section][key] = value.clone();
+    }
+    let mut work = json!({"pattern": "random", "block_size_bytes": 4096, "total": {"ios": 300}});
+    for (key, value) in workload.as_object().expect("a mapping") {
+        work[key] = value.clone();
+    }
+    let device = DeviceConfig::resolve(&file.to_string()).expect("a device");
+    let mut simulation = Simulation::new(device, 42);
+    let space = simulation.space();
+    let workload = WorkloadConfig::resolve(&work.to_string(), space).expect("a workload");
+    simulation.begin(workload.job(space, 42));
+    while !simulation.advance(100_000).finished {}
+    let outcome = simulation.outcome();
+    assert_eq!(outcome["checks"]["passed"], true, "{}", outcome["checks"]);
+    outcome["metrics"].clone()
+}
+
+#[test]
+fn a_unit_and_a_flush_cost_a_program_unit() {
+    let one_shot = json!({"kind": "one_shot", "t_wordline_us": 2000});
+    for (changes, units) in [
+        (json!({}), 4.0),
+        (json!({"nand.multi_plane": true}), 8.0),
+        (json!({"nand.program": one_shot}), 12.0),
+        (json!({"nand.multi_plane": true, "nand.program": one_shot}), 24.0),
+    ] {
+        for workload in [
+            json!({"flush_every": 1}),
+            json!({"fua_pct": 100}),
+            json!({"flush_every": 1, "timed": false}),
+        ] {
+            let found = flushed(&changes, &workload);
+            let waf = number(&found, "/waf");
+            assert!((waf / units - 1.0).abs() < 1e-12, "{changes} {workload}: {waf}");
+        }
+        let mut protected = changes.clone();
+        protected["host.power_loss_protected"] = json!(true);
+        let found = flushed(&protected, &json!({"flush_every": 1}));
+        assert!((number(&found, "/waf") - 1.0).abs() < 1e-12, "{changes}");
+    }
+}
+
+#[test]
+fn a_flush_waits_until_its_unit_is_programmed() {
+    let program_us = |metrics: &Value| number(metrics, "/latency_us/flush/p50");
+    let found = flushed(&json!({"nand.timing": {"t_program_us": 700}}), &json!({"flush_every": 1}));
+    assert!(program_us(&found) >= 700.0, "{}", found["latency_us"]);
+    let kept = json!({"host.power_loss_protected": true});
+    let found = flushed(&kept, &json!({"flush_every": 1}));
+    assert!(program_us(&found) < 1.0, "{}", found["latency_us"]);
+}
+
 /// Write amplification of greedy collection, and the share of a victim's pages that it senses.
 fn greedy(units: u32, spare_factor: f64) -> (f64, f64) {
     let (blocks, pages, reserve) = (512, 64, 2);

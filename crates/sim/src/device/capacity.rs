@@ -14,7 +14,7 @@ use serde_json::{json, Value};
 use super::config::DeviceConfig;
 use crate::config::ConfigError;
 use crate::ftl::{CollectionConfig, PoolSetup, SlcBlocks, SlcCacheConfig};
-use crate::nand::{CellMode, WearOut};
+use crate::nand::{CellMode, ProgramUnits, WearOut};
 use crate::units::DieId;
 use crate::workload::Space;
 
@@ -161,6 +161,7 @@ impl DeviceConfig {
             slc_worn_limit: self.slc_worn_limit(worn_limit),
             slc_blocks: self.slc_blocks(),
             layout: self.layout(),
+            units: ProgramUnits::new(self.geometry(), &self.nand),
             seed,
         }
     }

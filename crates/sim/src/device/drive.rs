@@ -172,6 +172,7 @@ impl Drive {
             is_plain: self.buffer.is_none() && self.clean.is_none(),
             buffer: self.buffer.as_mut(),
             clean: self.clean.as_deref_mut(),
+            pads: !self.config.host.power_loss_protected,
             host: &mut self.host,
             // A page is a power of two sectors.
             page_shift: (self.geometry.page_bytes / SECTOR_BYTES).trailing_zeros(),
@@ -241,6 +242,8 @@ pub(crate) struct Front<'a> {
     clean: Option<&'a mut CleanCaches>,
     /// Whether there is neither write buffer nor cache.
     is_plain: bool,
+    /// Whether what the flash must have is padded to whole program units.
+    pads: bool,
     pub(crate) host: &'a mut HostCounters,
     /// Sectors of a page, as a power of two.
     page_shift: u32,
@@ -332,6 +335,9 @@ impl Front<'_> {
                 HostOp::Trim | HostOp::TrimMapped => self.trim_page(command, page),
                 HostOp::Flush => {}
             }
+        }
+        if command.is_fua && command.op == HostOp::Write && self.pads {
+            self.pages(command).for_each(|page| self.ftl.pad_behind(sink, Lpn(page)));
         }
         Ok(())
     }
@@ -497,6 +503,9 @@ impl Front<'_> {
         while let Some(oldest) = self.buffer.as_deref_mut().and_then(WriteCache::take_oldest) {
             self.host.flushed_pages += 1;
             self.write_out(sink, oldest)?;
+        }
+        if self.pads {
+            self.ftl.pad(sink);
         }
         sink.fence();
         Ok(())

@@ -54,7 +54,8 @@ impl TimedSink<'_> {
     fn push(&mut self, op: FlashOp, extra: Extra) {
         let source = op.source();
         let is_host = matches!(source, Source::Host | Source::Merge | Source::Rebuild);
-        let waits = is_host && !self.is_flush && self.slot != NO_COMMAND;
+        let is_own = is_host || source == Source::Pad;
+        let waits = is_own && !self.is_flush && self.slot != NO_COMMAND;
         self.waits += u32::from(waits);
         let mut op = if waits { op.of_command(self.slot) } else { op };
         if self.is_flush && source == Source::Host {

@@ -86,6 +86,11 @@ impl Placement {
         Self { host_gc: matches!(frontiers, WriteFrontiers::HostGc(_)), hot_limit }
     }
 
+    /// The last of the streams that the host writes to; the first is [`HOST_FRONTIER`].
+    pub(crate) fn last_host_stream(self) -> usize {
+        HOST_FRONTIER + usize::from(self.hot_limit != 0)
+    }
+
     /// The open block of a page that the host writes.
     #[inline]
     pub(crate) fn host_stream(self, lpn: Lpn) -> usize {

@@ -19,7 +19,7 @@ use super::setup::PoolSetup;
 use super::sink::{FlashSink, MoveRun, MoveWay};
 use super::slc::SlcCache;
 use crate::geometry::Geometry;
-use crate::nand::{CellMode, Media};
+use crate::nand::{CellMode, Media, ProgramUnits};
 use crate::op::Source;
 use crate::rng::Rng;
 use crate::units::{BlockId, DieId, Lpn, Ppn};
@@ -28,6 +28,7 @@ use crate::units::{BlockId, DieId, Lpn, Ppn};
 pub(crate) struct Log {
     pub(crate) geometry: Geometry,
     pub(crate) layout: Layout,
+    pub(super) units: ProgramUnits,
     /// Whether some pages of a block take no data, or not in every mode.
     pub(crate) is_shaped: bool,
     pub(crate) die: DieId,
@@ -85,6 +86,7 @@ impl Log {
         Self {
             geometry,
             layout: setup.layout,
+            units: setup.units,
             is_shaped: setup.layout != Layout::plain(&geometry),
             die,
             first_block,

@@ -31,6 +31,7 @@ mod layout;
 mod log;
 mod map;
 mod options;
+mod padding;
 mod pool;
 mod setup;
 mod sink;
@@ -301,6 +302,19 @@ impl Ftl {
     /// The die of the last write that [`NoRoom::Stalled`].
     pub fn stalled_die(&self) -> DieId {
         self.stalled_die
+    }
+
+    /// Completes the program units under way that the host writes to, on every die.
+    pub fn pad<S: FlashSink>(&mut self, sink: &mut S) {
+        self.pools.iter_mut().for_each(|pool| pool.pad(&mut self.books, sink));
+    }
+
+    /// Completes those of the die that holds a page.
+    pub fn pad_behind<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn) {
+        if let Some(ppn) = self.find(lpn) {
+            let die = self.die_of_page(ppn).0 as usize;
+            self.pools[die].pad(&mut self.books, sink);
+        }
     }
 
     /// The page of `lpn` holds nothing of value any more; false if it held nothing.

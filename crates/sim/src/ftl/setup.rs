@@ -3,7 +3,7 @@
 use super::config::FtlConfig;
 use super::layout::Layout;
 use crate::geometry::Geometry;
-use crate::nand::CellMode;
+use crate::nand::{CellMode, ProgramUnits};
 use crate::units::DieId;
 
 /// How many blocks of a die hold one bit per cell.
@@ -32,6 +32,8 @@ pub struct PoolSetup {
     pub slc_blocks: SlcBlocks,
     /// Which pages of a block take data.
     pub layout: Layout,
+    /// Which pages are programmed together.
+    pub units: ProgramUnits,
     /// The run's seed.
     pub seed: u64,
 }

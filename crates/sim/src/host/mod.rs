@@ -78,6 +78,11 @@ pub struct HostConfig {
     /// `ftl.write_buffer_pages`; default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_cache: Option<WriteCacheConfig>,
+    /// Whether capacitors keep what is in memory when power fails. Then a flush and force unit
+    /// access program nothing but data, and a write cache stays on that the host switches off.
+    /// Default false: they fill up the program units under way (`programs.pad`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub power_loss_protected: bool,
 }
 
 fn optional_protocol<'de, D>(deserializer: D) -> Result<Option<ProtocolConfig>, D::Error>
@@ -220,10 +225,15 @@ impl HostConfig {
         }
     }
 
+    /// Whether a write cache is on: capacitors make it safe, whatever the host says.
+    fn is_on(&self, cache: &WriteCacheConfig) -> bool {
+        cache.enabled || self.power_loss_protected
+    }
+
     /// The cache in which writes wait, if there is one; `write_buffer_pages` is the FTL's key.
     pub fn build_write_cache(&self, write_buffer_pages: u32) -> Option<WriteCache> {
         match &self.write_cache {
-            Some(cache) if cache.enabled && cache.mode == WriteMode::WriteBack => {
+            Some(cache) if self.is_on(cache) && cache.mode == WriteMode::WriteBack => {
                 Some(WriteCache::new(cache.pages, cache.policy))
             }
             Some(_) => None,
@@ -235,7 +245,7 @@ impl HostConfig {
 
     /// The caches of pages that were written through and that were read, if there is one.
     pub fn build_clean_caches(&self) -> Option<Box<CleanCaches>> {
-        let through = self.write_cache.as_ref().filter(|cache| cache.enabled);
+        let through = self.write_cache.as_ref().filter(|cache| self.is_on(cache));
         let through = through.filter(|cache| cache.mode == WriteMode::WriteThrough);
         let written = through.map(|cache| ReadCache::new(cache.pages, cache.policy));
         let read = self.read_cache.as_ref();

@@ -12,10 +12,12 @@
 mod config;
 mod erases;
 mod mechanisms;
+mod program_unit;
 
 pub use config::{CellType, NandConfig, PageTimes, Timing, TimingConfig, WearOut};
 pub use erases::EraseHistogram;
 pub use mechanisms::{CacheCommands, ProgramMode, Variation, WearTiming};
+pub use program_unit::ProgramUnits;
 
 use serde::{Deserialize, Serialize};
 

@@ -74,6 +74,9 @@ fn draw_options(rng: &mut Rng, device: &mut Value) {
     if rng.below(3) == 0 {
         device["ftl"]["map_unit_bytes"] = json!(4096 >> rng.below(4));
     }
+    if rng.below(3) == 0 {
+        device["nand"]["program"] = json!({"kind": "one_shot", "t_wordline_us": 2000});
+    }
     let when_full = one_of(rng, &["direct", "fold"].map(Value::from));
     match rng.below(4) {
         0 => {

@@ -23,7 +23,6 @@ mod phases;
 mod start;
 mod suspend;
 mod times;
-mod units;
 
 use std::collections::VecDeque;
 
@@ -32,7 +31,6 @@ pub use die::Urgency;
 use bus::Channel;
 use die::{Array, Class, Die, Queued, Transaction};
 use times::PhaseTimes;
-use units::Units;
 
 use super::breakdown::Parts;
 use super::config::{ControllerConfig, SchedulerConfig, SuspendConfig};
@@ -40,7 +38,7 @@ use super::timeline::Timeline;
 use super::{Detail, FlashOp, OpKind};
 use crate::engine::Engine;
 use crate::geometry::Geometry;
-use crate::nand::{CellMode, Media, NandConfig};
+use crate::nand::{CellMode, Media, NandConfig, ProgramUnits};
 use crate::op::Source;
 use crate::units::{BlockId, DieId, Ns};
 
@@ -126,7 +124,7 @@ struct Done {
 pub struct Full {
     geometry: Geometry,
     times: PhaseTimes,
-    units: Units,
+    units: ProgramUnits,
     mechanisms: Mechanisms,
     dies: Vec<Die>,
     channels: Vec<Channel>,
@@ -160,7 +158,7 @@ impl Full {
                 gc_starvation: Ns::from_us(priority.gc_starvation_us),
             },
         };
-        let units = Units::new(geometry, PhaseTimes::wordline_pages(nand));
+        let units = ProgramUnits::new(geometry, nand);
         let progress = |block| {
             let block = BlockId(block);
             let is_slc = media.mode(block) == CellMode::Slc;
@@ -353,7 +351,7 @@ impl Full {
     /// Whether a program belongs behind those of its block, whoever asks for it: pages of a block
     /// are programmed in order, so they wait in one queue.
     fn follows(&self, op: FlashOp) -> bool {
-        op.source() == Source::Parity
+        matches!(op.source(), Source::Parity | Source::Pad)
             || self.blocks[self.geometry.block_of(op.first()).0 as usize].pending > 0
     }
 

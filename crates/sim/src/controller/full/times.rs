@@ -69,14 +69,6 @@ impl PhaseTimes {
         }
     }
 
-    /// Pages of a wordline that are programmed together, 1 unless the device does.
-    pub fn wordline_pages(nand: &NandConfig) -> u32 {
-        match nand.program {
-            ProgramMode::Page(_) => 1,
-            ProgramMode::OneShot(_) | ProgramMode::MultiPass(_) => nand.cell_type.bits(),
-        }
-    }
-
     /// Number of page types.
     pub fn page_types(&self) -> u32 {
         self.timing.read.len() as u32

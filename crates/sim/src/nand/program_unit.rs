@@ -2,27 +2,34 @@
 //!
 //! A slot of the FTL is a mapping unit. A flash page may hold several (a page larger than the
 //! mapping unit, or compressed data), and a one-shot program takes a whole wordline of all planes.
-//! Until a unit is complete its slots stay in the controller's memory, where reads find them; the
-//! drive is taken to have the capacitors for that.
+//! Until a unit is complete its slots stay in the controller's memory, where reads find them. What
+//! must be on the flash before that is padded: the rest of the unit holds nothing.
 //!
 //! ```text
 //! slot ─ physical page = slot * physical pages / slots ─ unit = physical page / unit pages
 //! ```
 
+use super::config::NandConfig;
+use super::mechanisms::ProgramMode;
 use crate::geometry::Geometry;
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Units {
+pub struct ProgramUnits {
     geometry: Geometry,
     /// Physical pages of a unit, of native blocks and of those of one bit per cell.
     unit_pages: [u32; 2],
     /// Whether a slot alone never completes its unit.
-    pub(super) is_staged: bool,
+    is_staged: bool,
 }
 
-impl Units {
-    pub(super) fn new(geometry: Geometry, wordline_pages: u32) -> Self {
+impl ProgramUnits {
+    /// The program units of a drive.
+    pub fn new(geometry: Geometry, nand: &NandConfig) -> Self {
+        let wordline_pages = match nand.program {
+            ProgramMode::Page(_) => 1,
+            ProgramMode::OneShot(_) | ProgramMode::MultiPass(_) => nand.cell_type.bits(),
+        };
         let row_pages = if geometry.units_per_page > 1 { geometry.plane_count } else { 1 };
         let native =
             if wordline_pages > 1 { wordline_pages * geometry.plane_count } else { row_pages };
@@ -33,7 +40,7 @@ impl Units {
 
     /// Whether blocks of this mode program in units.
     #[inline]
-    pub(super) fn stages(&self, is_slc: bool) -> bool {
+    pub fn stages(&self, is_slc: bool) -> bool {
         self.is_staged && (!is_slc || self.geometry.shares_pages())
     }
 
@@ -43,7 +50,7 @@ impl Units {
     }
 
     /// First slot of the unit of a slot, and the slot after its last.
-    pub(super) fn span(&self, slot: u32, is_slc: bool, slot_limit: u32) -> (u32, u32) {
+    pub fn span(&self, slot: u32, is_slc: bool, slot_limit: u32) -> (u32, u32) {
         let unit = self.unit_of(slot, is_slc);
         let mut first = slot;
         while first > 0 && self.unit_of(first - 1, is_slc) == unit {
@@ -58,7 +65,7 @@ impl Units {
 
     /// How many of `written` slots of a block are on the flash: all but those of the unit under
     /// way.
-    pub(super) fn programmed(&self, written: u32, is_slc: bool) -> u32 {
+    pub fn programmed(&self, written: u32, is_slc: bool) -> u32 {
         if written == 0 || !self.stages(is_slc) {
             return written;
         }
