@@ -91,7 +91,7 @@ class Drive:
     cells: tuple[Cell, ...]
 
 
-PLANES = "planes that sense by themselves, and more than 32 of them at once"
+PLANES = "planes of a die that sense independently"
 OTHER_PART = "nothing; another part than that of the talk"
 AHEAD = "reading ahead"
 FOLDING = "folding in the background while the host writes"
