@@ -15,7 +15,8 @@ class Activity(Record, frozen=True, kw_only=True):
     Args:
         channel_busy_ratio: Mean share of the time in which a channel was busy.
         copybacks: Pages moved inside a plane, without the channel.
-        die_busy_ratio: Mean share of the time in which a die was busy.
+        die_busy_ratio: Mean share of the time in which a die was busy. A plane that reads by itself
+            counts as its share of the die.
         link_busy_ratio: The same of the host link; only where there is one.
         memory_reads: Pages read from the controller's memory, not yet being on the flash.
         multi_plane_ops: Operations over several planes.

@@ -16,6 +16,15 @@ use crate::units::Ns;
 pub enum Lane {
     /// The array of a die.
     Die(u32),
+    /// A plane that reads by itself.
+    Plane {
+        /// Its die.
+        die: u32,
+        /// Its index there.
+        plane: u32,
+        /// Planes of a die.
+        planes: u32,
+    },
     /// A channel.
     Channel(u32),
     /// A collection of a die, from its first step to its erase.
@@ -87,17 +96,26 @@ impl Timeline {
             json!({"ph": "M", "name": "process_name", "pid": 3, "args": {"name": "collections"}}),
             json!({"ph": "M", "name": "process_name", "pid": 4, "args": {"name": "levels"}}),
         ];
+        if self.spans.iter().any(|span| matches!(span.lane, Lane::Plane { .. })) {
+            let args = json!({"name": "planes"});
+            events.push(json!({"ph": "M", "name": "process_name", "pid": 5, "args": args}));
+        }
         let mut named = BTreeSet::new();
         for span in &self.spans {
             let (process, thread, kind) = match span.lane {
                 Lane::Die(index) => (1, index, "die"),
                 Lane::Channel(index) => (2, index, "channel"),
                 Lane::Collection(index) => (3, index, "die"),
+                Lane::Plane { die, plane, planes } => (5, die * planes + plane, "plane"),
             };
             if named.insert((process, thread)) {
+                let name = match span.lane {
+                    Lane::Plane { die, plane, .. } => format!("die {die}, plane {plane}"),
+                    _ => format!("{kind} {thread}"),
+                };
                 events
                     .push(json!({"ph": "M", "name": "thread_name", "pid": process, "tid": thread,
-                                   "args": {"name": format!("{kind} {thread}")}}));
+                                   "args": {"name": name}}));
             }
             events.push(json!({"ph": "X", "name": span.name, "pid": process, "tid": thread,
                                "ts": us(span.from), "dur": us(span.to - span.from)}));

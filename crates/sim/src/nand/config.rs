@@ -182,6 +182,11 @@ pub struct NandConfig {
     /// Whether the planes of a die work together: blocks of the same number join into one
     /// superblock, and one command carries a page of each plane. Needs 2 planes or more.
     pub multi_plane: bool,
+    /// Whether the planes of a die read independently of each other: different blocks, pages and
+    /// times. Programs, erases and reads of collections that span planes take the whole die. Left
+    /// out: false. Needs 2 planes or more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub independent_planes: bool,
     /// Erase blocks of each plane.
     pub blocks_per_plane: u32,
     /// Pages of each block, 1 to 65535.
@@ -232,6 +237,7 @@ impl Default for NandConfig {
             dies_per_channel: 2,
             planes_per_die: 2,
             multi_plane: false,
+            independent_planes: false,
             blocks_per_plane: 1024,
             pages_per_block: 256,
             page_size_bytes: 4096,
@@ -381,6 +387,7 @@ impl NandConfig {
     pub(crate) fn needs_full(&self) -> bool {
         let cache = self.cache_commands.as_ref();
         self.multi_plane
+            || self.independent_planes
             || self.timing.command_us.unwrap_or(0.0) > 0.0
             || !self.program.is_page()
             || cache.is_some_and(|cache| cache.read || cache.program)
@@ -399,6 +406,13 @@ impl NandConfig {
                 "multi_plane",
                 "true with planes_per_die 1: a multi-plane command needs two planes; accepted: \
                  false, or planes_per_die from 2 on",
+            ));
+        }
+        if self.independent_planes && self.planes_per_die == 1 {
+            return Err(ConfigError::new(
+                "independent_planes",
+                "true with planes_per_die 1: one plane has no other to be independent of; \
+                 accepted: false, or planes_per_die from 2 on",
             ));
         }
         let pages_per_block = self.pages_per_block * plane_count;

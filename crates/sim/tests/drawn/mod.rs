@@ -61,6 +61,9 @@ fn draw_options(rng: &mut Rng, device: &mut Value) {
     let planes = 1 + rng.below(3);
     device["nand"]["planes_per_die"] = json!(planes);
     device["nand"]["multi_plane"] = json!(planes > 1 && rng.below(2) == 0);
+    // From a copy, so that what is drawn after it stays what it was.
+    let is_apart = planes > 1 && rng.clone().below(2) == 0;
+    device["nand"]["independent_planes"] = json!(is_apart);
     device["nand"]["cell_type"] = one_of(rng, &["MLC", "TLC", "QLC"].map(Value::from));
     if rng.below(3) == 0 {
         device["ftl"]["copyback"] = json!({"limit": 1 + rng.below(3)});

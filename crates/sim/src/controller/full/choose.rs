@@ -7,9 +7,10 @@
 //! | priority | what starves; else host reads, host writes, collection as its urgency says |
 //!
 //! Whether it can start is another question: a read needs array and register, a program the
-//! register, and an erase nothing under way.
+//! register, and an erase nothing under way. Where planes read by themselves, a read needs its
+//! plane and everything else all of them.
 
-use super::die::{Array, Class, Queued};
+use super::die::{Array, Class, Queued, Turn};
 use super::{Full, Order, Urgency};
 use crate::controller::{FlashOp, OpKind};
 use crate::units::Ns;
@@ -20,8 +21,8 @@ impl Full {
         self.choose(index, Ns(0)).is_some()
     }
 
-    /// The class whose next operation can start now.
-    pub(super) fn choose(&self, index: u32, now: Ns) -> Option<Class> {
+    /// The operation that can start now.
+    pub(super) fn choose(&self, index: u32, now: Ns) -> Option<Turn> {
         let die = &self.dies[index as usize];
         let array_is_free = matches!(die.array, Array::Free);
         let output_is_free = die.output.is_none();
@@ -32,7 +33,14 @@ impl Full {
             let limit =
                 self.mechanisms.suspend.as_ref().map_or(0, |suspend| suspend.reads_per_suspend_max);
             let is_waiting = !die.queues[Class::HostRead as usize].is_empty();
-            return (reads_ok && is_waiting && suspended.reads < limit).then_some(Class::HostRead);
+            let class = Class::HostRead;
+            return if !reads_ok || !is_waiting || suspended.reads >= limit {
+                None
+            } else if die.planes.is_empty() {
+                Some(Turn { class, place: 0 })
+            } else {
+                self.plane_turn(index, class)
+            };
         }
         let is_programming = matches!(&die.array, Array::Busy(transaction)
             if transaction.kind == OpKind::Program);
@@ -43,12 +51,16 @@ impl Full {
             return None;
         }
         let class = self.next_class(index, now)?;
-        let startable = match die.queues[class as usize].front()?.op.kind() {
+        let op = die.queues[class as usize].front()?.op;
+        if self.plane_for(index, op).is_some() {
+            return if reads_ok { self.plane_turn(index, class) } else { None };
+        }
+        let startable = match op.kind() {
             OpKind::Program => loads_ok,
             OpKind::Read => reads_ok,
             OpKind::Erase | OpKind::Copyback => reads_ok && output_is_free,
         };
-        startable.then_some(class)
+        (startable && die.planes_busy == 0).then_some(Turn { class, place: 0 })
     }
 
     /// The class whose turn it is.

@@ -5,10 +5,12 @@
 //!                 └──► bus ──► input register ──► array
 //! ```
 //! Without cache commands only one of array, input and output is in use at a time; with them the
-//! next operation may use the array while data crosses the bus.
+//! next operation may use the array while data crosses the bus. Planes that read by themselves have
+//! an array and an output register each; see `planes`.
 
 use std::collections::VecDeque;
 
+use super::bus::Use;
 use crate::controller::breakdown::{Part, Parts};
 use crate::controller::{Detail, FlashOp, OpKind};
 use crate::op::Source;
@@ -195,6 +197,39 @@ pub(super) enum Array {
     Suspending,
 }
 
+/// Whose turn it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    pub(super) class: Class,
+    /// How many entries of its queue wait longer: reads of other planes.
+    pub(super) place: u32,
+}
+
+/// What a plane that reads by itself is busy with.
+#[derive(Debug, Default)]
+pub(super) struct Plane {
+    /// A read on its way into the array, in it, or sensed and waiting for the register.
+    pub(super) array: Option<Box<Transaction>>,
+    pub(super) until: Ns,
+    /// A read whose data is on its way out.
+    pub(super) output: Option<Box<Transaction>>,
+    /// Entries of the queues that need it.
+    pub(super) waiting: [u32; CLASS_COUNT],
+}
+
+impl Plane {
+    /// Whether a sense can begin; with cache reads while the register is in use.
+    pub(super) fn can_sense(&self, in_cache: bool) -> bool {
+        self.array.is_none() && (self.output.is_none() || in_cache)
+    }
+
+    /// Whom it works for.
+    fn cause(&self) -> Cause {
+        let read = self.array.as_ref().or(self.output.as_ref());
+        read.map_or(Cause::Idle, |read| read.cause())
+    }
+}
+
 /// How much a die's collection presses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
@@ -224,20 +259,32 @@ pub(super) struct Die {
     /// A read whose data is on its way out.
     pub(super) output: Option<Box<Transaction>>,
     pub(super) suspended: Option<Suspended>,
+    /// Planes that read by themselves; none where the die reads as a whole.
+    pub(super) planes: Vec<Plane>,
+    /// Reads under way in them.
+    pub(super) planes_busy: u32,
     pub(super) urgency: Urgency,
     /// Whose the last turn was.
     pub(super) last_turn: Class,
     occupant_since: Ns,
     occupant: u8,
     pub(super) busy: BusyTimes,
-    /// Time for which the array worked.
+    /// Time for which the array worked as a whole.
     pub(super) working: Ns,
+    /// Time for which single planes worked, added up.
+    pub(super) plane_working: Ns,
 }
 
 impl Die {
-    /// An idle die on a channel.
-    pub(super) fn on(channel: u32) -> Self {
-        Self { channel, ..Self::default() }
+    /// An idle die on a channel, with so many planes that read by themselves.
+    pub(super) fn on(channel: u32, planes: u32) -> Self {
+        let planes = (0..planes).map(|_| Plane::default()).collect();
+        Self { channel, planes, ..Self::default() }
+    }
+
+    /// Whether the array works as a whole.
+    pub(super) fn is_array_busy(&self) -> bool {
+        !matches!(self.array, Array::Free)
     }
 
     /// Whether nothing is under way or waits.
@@ -246,6 +293,7 @@ impl Die {
             && self.input.is_none()
             && self.output.is_none()
             && self.suspended.is_none()
+            && self.planes_busy == 0
             && self.queues.iter().all(VecDeque::is_empty)
     }
 
@@ -256,6 +304,25 @@ impl Die {
         self.occupant_since = now;
     }
 
+    /// The read of a plane that uses the channel.
+    pub(super) fn plane_read(&mut self, to: Use) -> Option<&mut Box<Transaction>> {
+        match to {
+            Use::PlaneCommand(plane) => self.planes[usize::from(plane)].array.as_mut(),
+            Use::PlaneOut(plane) => self.planes[usize::from(plane)].output.as_mut(),
+            Use::Command | Use::In | Use::Out => None,
+        }
+    }
+
+    /// Whom the planes work for: the host, if one of them does.
+    fn planes_cause(&self) -> Cause {
+        let is_for_host = self.planes.iter().any(|plane| plane.cause() == Cause::Host);
+        if is_for_host {
+            Cause::Host
+        } else {
+            Cause::Moves
+        }
+    }
+
     /// Notes whom the die works for from now on.
     #[inline]
     pub(super) fn note_occupant(&mut self) {
@@ -264,6 +331,7 @@ impl Die {
             | (_, Some(transaction), _)
             | (_, _, Some(transaction)) => transaction.cause(),
             (Array::Suspending, ..) => Cause::Host,
+            _ if self.planes_busy > 0 => self.planes_cause(),
             _ => Cause::Idle,
         } as u8;
     }

@@ -7,6 +7,7 @@
 //!    program  bus ─► input register ─► program ─► done
 //!    erase    [command] ─► erase ─► done
 //!    copyback [command] ─► sense + program ─► done
+//!    plane    [command] ─► sense in one plane ─► register of the plane ─► bus ─► done
 //!    suspend  program or erase ─► (suspending) ─► reads ─► (resuming) ─► the rest of it
 //! ```
 //! Rules that hold whatever the order (each violation is counted, and fails the run's checks):
@@ -20,6 +21,7 @@ mod bus;
 mod choose;
 mod die;
 mod phases;
+mod planes;
 mod start;
 mod suspend;
 mod times;
@@ -48,6 +50,8 @@ const INDEX_BITS: u32 = 21;
 const ARRAY: u32 = 0;
 /// Event: a channel is done with a transfer.
 const BUS: u32 = 1;
+/// Event: a plane of a die is done.
+const PLANE: u32 = 2;
 
 /// What happened in a stage, for the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -182,6 +186,7 @@ impl Full {
             .as_ref()
             .map_or(Ns(0), |suspend| Ns::from_us(suspend.suspend_us + suspend.resume_us));
         let cache = nand.cache_commands.clone().unwrap_or_default();
+        let planes = if nand.independent_planes { geometry.planes_per_die } else { 0 };
         Self {
             geometry,
             times,
@@ -195,7 +200,7 @@ impl Full {
                 splits_collection,
             },
             dies: (0..geometry.die_count)
-                .map(|die| Die::on(die % geometry.channel_count))
+                .map(|die| Die::on(die % geometry.channel_count, planes))
                 .collect(),
             channels: (0..geometry.channel_count).map(|_| Channel::default()).collect(),
             blocks: (0..geometry.block_count()).map(progress).collect(),
@@ -235,6 +240,7 @@ impl Full {
     pub fn load(&self, die: DieId) -> u32 {
         let die = &self.dies[die.0 as usize];
         let is_busy = !matches!(die.array, Array::Free) || die.input.is_some();
+        let is_busy = is_busy || die.planes_busy > 0;
         die.waiting + u32::from(is_busy || die.output.is_some() || die.suspended.is_some())
     }
 
@@ -261,7 +267,10 @@ impl Full {
     /// Busy share of all dies and of all channels of the time until `now`.
     pub fn utilization(&self, now: Ns) -> (f64, f64) {
         let span = (now.0 as f64).max(1.0);
-        let dies: u64 = self.dies.iter().map(|die| die.working.0).sum();
+        // A plane that works by itself is its share of the die.
+        let planes = u64::from(self.geometry.planes_per_die);
+        let working = |die: &Die| die.working.0 + die.plane_working.0 / planes;
+        let dies: u64 = self.dies.iter().map(working).sum();
         let channels: u64 = self.channels.iter().map(|channel| channel.busy.0).sum();
         let share = |busy: u64, count: usize| busy as f64 / span / count as f64;
         (share(dies, self.dies.len()), share(channels, self.channels.len()))
@@ -293,6 +302,7 @@ impl Full {
             progress.pending += op.count();
             progress.class = class;
         }
+        let plane = self.plane_for(die.0, op);
         let state = &mut self.dies[die.0 as usize];
         let busy = self.is_observed.then(|| {
             state.settle(now);
@@ -300,6 +310,9 @@ impl Full {
         });
         state.waiting += op.count();
         state.moves_waiting += u32::from(!is_host(op.source()));
+        if let Some(plane) = plane {
+            state.planes[plane as usize].waiting[class as usize] += 1;
+        }
         state.queues[class as usize].push_back(Queued { op, detail, since: now, busy });
         if matches!(self.mechanisms.order, Order::WholeDrive) {
             self.arrivals.push_back(die.0);
@@ -329,6 +342,7 @@ impl Full {
         let index = code & ((1 << INDEX_BITS) - 1);
         match code >> INDEX_BITS {
             ARRAY => self.array_done(engine, index),
+            PLANE => self.plane_done(engine, index),
             _ => self.bus_done(engine, index),
         }
     }
@@ -381,8 +395,8 @@ impl Full {
             self.start_array(engine, index, transaction);
             return true;
         }
-        let Some(class) = self.choose(index, now) else { return self.resume(engine, index) };
-        self.start(engine, index, class);
+        let Some(turn) = self.choose(index, now) else { return self.resume(engine, index) };
+        self.start(engine, index, turn);
         true
     }
 }

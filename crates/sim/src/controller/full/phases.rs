@@ -37,16 +37,7 @@ impl Full {
         let block = BlockId(transaction.block);
         let (is_slc, page_type) = (transaction.is_slc, transaction.page_type);
         let time = match transaction.kind {
-            OpKind::Read => {
-                let sense = self.times.sense(block, is_slc, page_type);
-                let soft =
-                    (sense + self.times.soft_setup).0 * u64::from(transaction.rereads.soft_reads);
-                // The die keeps its levels until the decoder has answered.
-                let decode = self.times.decode.0 * u64::from(transaction.rereads.attempts);
-                let retries = self.times.retry(sense).0 * u64::from(transaction.rereads.retries);
-                transaction.spent.retry_time = Ns(retries + soft + decode);
-                sense + transaction.spent.retry_time
-            }
+            OpKind::Read => self.read_time(&mut transaction),
             OpKind::Program => self.times.program(block, is_slc, page_type, transaction.cycles),
             OpKind::Erase => self.times.erase(block, is_slc, transaction.cycles),
             OpKind::Copyback => {
@@ -58,6 +49,18 @@ impl Full {
         let started = transaction.spent.started;
         self.run_array(engine, index, transaction, time);
         self.suspend_for_waiting(engine, index, started);
+    }
+
+    /// How long a read takes in the array, with what it needs beside the first sense.
+    #[inline]
+    pub(super) fn read_time(&self, read: &mut Transaction) -> Ns {
+        let sense = self.times.sense(BlockId(read.block), read.is_slc, read.page_type);
+        let soft = (sense + self.times.soft_setup).0 * u64::from(read.rereads.soft_reads);
+        // The die keeps its levels until the decoder has answered.
+        let decode = self.times.decode.0 * u64::from(read.rereads.attempts);
+        let retries = self.times.retry(sense).0 * u64::from(read.rereads.retries);
+        read.spent.retry_time = Ns(retries + soft + decode);
+        sense + read.spent.retry_time
     }
 
     pub(super) fn run_array(
@@ -86,9 +89,10 @@ impl Full {
 
     pub(super) fn bus_done(&mut self, engine: &mut Engine, channel: u32) {
         let now = engine.now();
-        let (done, next) = self.channels[channel as usize].release(now);
-        if let Some(next) = next {
-            engine.schedule(next.time, event(BUS, channel));
+        let done = self.channels[channel as usize].release();
+        let is_out_of_plane = matches!(done.to, Use::PlaneOut(_));
+        if !is_out_of_plane {
+            self.start_on_channel(engine, channel);
         }
         let index = done.die;
         if self.is_observed {
@@ -102,6 +106,9 @@ impl Full {
             },
             Use::In => die.input.as_mut().expect("data went in for a program"),
             Use::Out => die.output.as_mut().expect("data came out of a read"),
+            Use::PlaneCommand(_) | Use::PlaneOut(_) => {
+                die.plane_read(done.to).expect("a plane used the channel for a read")
+            }
         };
         transaction.spent.bus_wait = transaction.spent.bus_wait + (done.started - done.asked);
         transaction.spent.bus_time = transaction.spent.bus_time + done.time;
@@ -121,8 +128,21 @@ impl Full {
                 }
                 self.move_sensed(engine, index);
             }
+            Use::PlaneCommand(plane) => self.sense_plane(engine, index, u32::from(plane)),
+            Use::PlaneOut(plane) => self.plane_is_out(engine, index, u32::from(plane)),
         }
         self.pump(engine, index);
+        if is_out_of_plane {
+            self.start_on_channel(engine, channel);
+        }
+    }
+
+    /// Starts the next use of a channel.
+    #[inline]
+    fn start_on_channel(&mut self, engine: &mut Engine, channel: u32) {
+        if let Some(next) = self.channels[channel as usize].start_next(engine.now()) {
+            engine.schedule(next.time, event(BUS, channel));
+        }
     }
 
     pub(super) fn array_done(&mut self, engine: &mut Engine, index: u32) {
@@ -167,8 +187,7 @@ impl Full {
         }
         match std::mem::take(&mut die.array) {
             Array::Busy(transaction) if transaction.is_sensed => {
-                let crossings = transaction.slots + transaction.rereads.crossings;
-                let time = Ns(self.times.slot.0 * u64::from(crossings));
+                let time = self.times.out(&transaction);
                 die.output = Some(transaction);
                 self.ask_channel(engine, index, Use::Out, time);
             }

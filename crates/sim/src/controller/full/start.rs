@@ -4,28 +4,31 @@
 //! side; programs join as far as pages of the row, or of the program unit, are at hand.
 
 use super::bus::Use;
-use super::die::{Class, Queued, Rereads, Transaction};
+use super::die::{Class, Queued, Rereads, Transaction, Turn};
 use super::{is_host, Full, Order};
 use crate::controller::{Detail, FlashOp, OpKind};
 use crate::engine::Engine;
 use crate::op::Source;
 use crate::units::{Ns, Ppn};
 
-/// The operation at the head of a queue.
+/// The operation whose turn it is: the head of a queue, but for reads of planes.
 #[derive(Clone, Copy)]
 struct Head {
     class: Class,
+    /// How many entries of its queue wait longer.
+    place: u32,
     op: FlashOp,
     detail: Detail,
 }
 
 impl Full {
     /// Takes operations from a queue and sets them going.
-    pub(super) fn start(&mut self, engine: &mut Engine, index: u32, class: Class) {
+    pub(super) fn start(&mut self, engine: &mut Engine, index: u32, turn: Turn) {
+        let Turn { class, place } = turn;
         let die = &mut self.dies[index as usize];
         die.last_turn = class;
-        let queued = die.queues[class as usize].front().expect("the class was chosen");
-        let head = Head { class, op: queued.op, detail: queued.detail };
+        let queued = &die.queues[class as usize][place as usize];
+        let head = Head { class, place, op: queued.op, detail: queued.detail };
         match head.op.kind() {
             OpKind::Read => self.start_read(engine, index, head),
             OpKind::Program => self.start_program(engine, index, head),
@@ -35,13 +38,24 @@ impl Full {
 
     /// Removes the head of a queue.
     fn pop(&mut self, index: u32, class: Class) -> Queued {
+        self.take(index, class, 0)
+    }
+
+    /// Removes an entry of a queue.
+    #[inline]
+    fn take(&mut self, index: u32, class: Class, place: u32) -> Queued {
         if matches!(self.mechanisms.order, Order::WholeDrive) {
             self.arrivals.pop_front();
         }
         let die = &mut self.dies[index as usize];
-        let queued = die.queues[class as usize].pop_front().expect("the queue has a head");
+        let queue = &mut die.queues[class as usize];
+        let queued = if place == 0 { queue.pop_front() } else { queue.remove(place as usize) };
+        let queued = queued.expect("the queue has this entry");
         die.waiting -= queued.op.count();
         die.moves_waiting -= u32::from(!is_host(queued.op.source()));
+        if let Some(plane) = self.plane_for(index, queued.op) {
+            self.dies[index as usize].planes[plane as usize].waiting[class as usize] -= 1;
+        }
         queued
     }
 
@@ -84,9 +98,9 @@ impl Full {
 
     fn start_read(&mut self, engine: &mut Engine, index: u32, head: Head) {
         let now = engine.now();
-        let class = head.class;
+        let (class, place) = (head.class, head.place);
         if head.op.count() == 1 && !self.is_programmed(head.op, head.detail) {
-            let queued = self.pop(index, class);
+            let queued = self.take(index, class, place);
             self.tally.memory_reads += 1;
             self.tell_unserved(index, &queued, now);
             return;
@@ -95,15 +109,30 @@ impl Full {
             suspended.reads += 1;
         }
         let mut transaction = self.transaction(index, head, now);
+        let plane = self.plane_for(index, head.op);
         if head.op.count() > 1 {
-            self.take_collected(index, class, &mut transaction);
+            self.take_collected(index, head, &mut transaction);
         } else {
-            let queued = self.pop(index, class);
+            let queued = self.take(index, class, place);
             transaction.ops.push(queued);
-            while transaction.slots < self.geometry.units_per_row() {
+            let geometry = self.geometry;
+            let is_whole = plane.is_none();
+            let slots_max =
+                if is_whole { geometry.units_per_row() } else { geometry.units_per_page };
+            while transaction.slots < slots_max {
                 let queue = &self.dies[index as usize].queues[class as usize];
-                let Some(&Queued { op: next, detail, .. }) = queue.front() else { break };
-                let row = |op: FlashOp| self.geometry.row_of(self.geometry.page_index(op.first()));
+                let Some(&Queued { op: next, detail, .. }) = queue.get(place as usize) else {
+                    break;
+                };
+                // What one sense takes: a row of the planes, or a page of one of them.
+                let row = |op: FlashOp| {
+                    let page = geometry.page_index(op.first());
+                    if is_whole {
+                        geometry.row_of(page)
+                    } else {
+                        geometry.physical_index(page)
+                    }
+                };
                 let joins = next.kind() == OpKind::Read
                     && next.count() == 1
                     && is_host(next.source())
@@ -115,7 +144,7 @@ impl Full {
                 if !joins {
                     break;
                 }
-                let queued = self.pop(index, class);
+                let queued = self.take(index, class, place);
                 transaction.slots += 1;
                 transaction.rereads.retries =
                     transaction.rereads.retries.max(u32::from(detail.retries));
@@ -131,7 +160,10 @@ impl Full {
         }
         self.tally.multi_plane_ops += u64::from(self.is_multi_plane(&transaction));
         self.tally.retry_steps += u64::from(transaction.rereads.retries);
-        self.start_array_command(engine, index, transaction);
+        match plane {
+            None => self.start_array_command(engine, index, transaction),
+            Some(plane) => self.start_plane_command(engine, [index, plane], transaction),
+        }
     }
 
     /// Whether a read senses pages of several planes: reads that joined name theirs.
@@ -144,23 +176,23 @@ impl Full {
     }
 
     /// One array read of a run of collected pages.
-    fn take_collected(&mut self, index: u32, class: Class, transaction: &mut Transaction) {
-        let die = &mut self.dies[index as usize];
-        let head = die.queues[class as usize].front_mut().expect("the queue has a head");
-        let op = head.op;
+    fn take_collected(&mut self, index: u32, head: Head, transaction: &mut Transaction) {
+        let Head { class, place, op, .. } = head;
         // Pages of a run are spread evenly over its array reads.
         transaction.slots = op.count().div_ceil(op.sense_count().max(1));
         if transaction.slots >= op.count() {
-            let queued = self.pop(index, class);
+            let queued = self.take(index, class, place);
             transaction.ops.push(queued);
             return;
         }
-        head.op = op
+        let die = &mut self.dies[index as usize];
+        let rest = &mut die.queues[class as usize][place as usize];
+        rest.op = op
             .run_of(op.first(), op.count() - transaction.slots)
             .sensed_in(op.sense_count() - 1)
             .of_type(op.page_type().wrapping_add(1));
         // What the first read needed beside is over.
-        head.detail = Detail { erase_count: head.detail.erase_count, ..Detail::default() };
+        rest.detail = Detail { erase_count: head.detail.erase_count, ..Detail::default() };
         die.waiting -= transaction.slots;
         self.pending -= u64::from(transaction.slots);
     }

@@ -74,7 +74,7 @@ impl Full {
         let Some(config) = &self.mechanisms.suspend else { return false };
         let resume = Ns::from_us(config.resume_us);
         let die = &mut self.dies[index as usize];
-        if !matches!(die.array, Array::Free) || die.output.is_some() {
+        if die.is_array_busy() || die.output.is_some() || die.planes_busy > 0 {
             return false;
         }
         let Some(suspended) = die.suspended.take() else { return false };

@@ -10,6 +10,7 @@
 //! faster with wear because cells charge more easily, erases slower because they discharge less
 //! well; both linear here (assumed; Grupp et al., MICRO 2009, report the directions).
 
+use super::die::Transaction;
 use crate::geometry::Geometry;
 use crate::nand::{NandConfig, ProgramMode, Timing};
 use crate::rng::Rng;
@@ -93,6 +94,12 @@ impl PhaseTimes {
     /// What one more retry step takes.
     pub fn retry(&self, sense: Ns) -> Ns {
         sense + self.retry_setup
+    }
+
+    /// Bus time of the data of a read.
+    #[inline]
+    pub(super) fn out(&self, read: &Transaction) -> Ns {
+        Ns(self.slot.0 * u64::from(read.slots + read.rereads.crossings))
     }
 
     /// tPROG.

@@ -47,6 +47,7 @@ def cases() -> list[Case]:
     """
     return [
         *_planes(),
+        *_independent(),
         *_dies(),
         *_cache_commands(),
         *_wordlines(),
@@ -76,6 +77,25 @@ def _planes() -> Iterator[Case]:
             rate / single,
             0.01,
             "min(D P p / (tPROG + P x), p / x), over the same with P = 1",
+        )
+
+
+def _independent() -> Iterator[Case]:
+    """Planes that read by themselves multiply random reads, one after the other on the bus."""
+    for planes in (2, 4, 8):
+        off = bench(1, 1, blocks_per_die=128 // planes)
+        off["nand"].update({"planes_per_die": planes, "multi_plane": True})
+        on = vary(off, {"nand.independent_planes": True})
+        reads = timed("random", 512, 200_000)
+        yield row(
+            f"independent-{planes}",
+            "Planes that read independently multiply random reads until the bus is full",
+            ((off, reads), (on, reads)),
+            f"random read throughput on / off, {planes} planes",
+            ratio(READ_RATE),
+            min(planes / READ_US, 1 / TRANSFER) * READ_US,
+            0.01,
+            "min(P / (tR + x), 1 / x) (tR + x)",
         )
 
 

@@ -1,0 +1,137 @@
+//! Planes that sense by themselves: each has an array and a register of its own for reads.
+//!
+//! ```text
+//!  reads of the die's queue ─┬─► plane 0: sense ─► its register ─┐
+//!                            └─► plane 1: sense ─► its register ─┴─► the die's channel
+//!  programs, erases, copybacks, reads over several planes: the whole die, when no plane is at work
+//! ```
+//! A plane that is free takes the first read of it among the reads at the head of a queue, so reads
+//! overtake reads of other planes, and nothing else is overtaken. Units of one page join in one
+//! sense; pages of several planes do not, since each plane senses its own.
+//!
+//! Source of the mechanism: independent multi-plane reads, as 3-D NAND has had them since about
+//! 2017. Left out: the power budget of a die, which some parts meet by starting senses one by one.
+
+use super::bus::Use;
+use super::die::{Class, Transaction, Turn};
+use super::{event, is_host, Full, Order, PLANE};
+use crate::controller::timeline::Lane;
+use crate::controller::{FlashOp, OpKind};
+use crate::engine::Engine;
+use crate::op::Source;
+use crate::units::Ns;
+
+impl Full {
+    /// The plane that carries out an operation by itself, if one does.
+    #[inline]
+    pub(super) fn plane_for(&self, index: u32, op: FlashOp) -> Option<u32> {
+        let is_apart = !self.dies[index as usize].planes.is_empty()
+            && op.kind() == OpKind::Read
+            // Collected pages of blocks that span the planes are read over all of them.
+            && (self.geometry.plane_count == 1 || is_host(op.source()));
+        is_apart.then(|| self.geometry.plane_of(op.first()))
+    }
+
+    /// The read of a queue that can start on its plane now, the oldest first.
+    pub(super) fn plane_turn(&self, index: u32, class: Class) -> Option<Turn> {
+        let die = &self.dies[index as usize];
+        let in_cache = self.mechanisms.reads_in_cache;
+        let is_wanted = |plane: u32| {
+            let plane = &die.planes[plane as usize];
+            plane.waiting[class as usize] > 0 && plane.can_sense(in_cache)
+        };
+        if !(0..die.planes.len() as u32).any(is_wanted) {
+            return None;
+        }
+        let queue = &die.queues[class as usize];
+        let reach = match self.mechanisms.order {
+            Order::WholeDrive => 1,
+            Order::PerDie | Order::Priority { .. } => queue.len(),
+        };
+        for (place, queued) in (0..).zip(queue.iter().take(reach)) {
+            if is_wanted(self.plane_for(index, queued.op)?) {
+                return Some(Turn { class, place });
+            }
+        }
+        None
+    }
+
+    /// Command cycles, if they are modelled, then the plane.
+    pub(super) fn start_plane_command(
+        &mut self,
+        engine: &mut Engine,
+        [index, plane]: [u32; 2],
+        transaction: Box<Transaction>,
+    ) {
+        let die = &mut self.dies[index as usize];
+        die.planes_busy += 1;
+        let state = &mut die.planes[plane as usize];
+        state.array = Some(transaction);
+        state.until = Ns(u64::MAX);
+        if self.times.command == Ns(0) {
+            self.sense_plane(engine, index, plane);
+        } else {
+            self.ask_channel(engine, index, Use::PlaneCommand(plane as u8), self.times.command);
+        }
+    }
+
+    /// The array of a plane begins.
+    pub(super) fn sense_plane(&mut self, engine: &mut Engine, index: u32, plane: u32) {
+        let state = &mut self.dies[index as usize].planes[plane as usize];
+        let Some(mut transaction) = state.array.take() else { return };
+        let time = self.read_time(&mut transaction);
+        transaction.spent.array_time = time;
+        transaction.spent.array_from = engine.now();
+        let die = &mut self.dies[index as usize];
+        die.plane_working = die.plane_working + time;
+        let state = &mut die.planes[plane as usize];
+        state.until = engine.now() + time;
+        state.array = Some(transaction);
+        engine.schedule(time, event(PLANE, index));
+    }
+
+    /// One of the planes of a die is done: the first whose time it is.
+    pub(super) fn plane_done(&mut self, engine: &mut Engine, index: u32) {
+        let now = engine.now();
+        let die = &mut self.dies[index as usize];
+        if self.is_observed {
+            die.settle(now);
+        }
+        let done = (0..).zip(&mut die.planes).find(|(_, plane)| plane.until == now);
+        let Some((plane, state)) = done else { return };
+        state.until = Ns(u64::MAX);
+        if let Some(transaction) = &mut state.array {
+            transaction.is_sensed = true;
+            if let Some(timeline) = &mut self.timeline {
+                let lane = Lane::Plane { die: index, plane, planes: self.geometry.planes_per_die };
+                timeline.span(lane, transaction.name(), transaction.spent.array_from, now);
+            }
+        }
+        self.move_from_plane(engine, index, plane);
+        self.pump(engine, index);
+    }
+
+    /// Moves a sensed page to the register of its plane when that is free.
+    fn move_from_plane(&mut self, engine: &mut Engine, index: u32, plane: u32) {
+        let state = &mut self.dies[index as usize].planes[plane as usize];
+        if state.output.is_some() || !state.array.as_ref().is_some_and(|read| read.is_sensed) {
+            return;
+        }
+        state.output = state.array.take();
+        let time = state.output.as_ref().map_or(Ns(0), |read| self.times.out(read));
+        self.ask_channel(engine, index, Use::PlaneOut(plane as u8), time);
+    }
+
+    /// The data of a plane is out.
+    pub(super) fn plane_is_out(&mut self, engine: &mut Engine, index: u32, plane: u32) {
+        let die = &mut self.dies[index as usize];
+        let Some(read) = die.planes[plane as usize].output.take() else { return };
+        die.planes_busy -= 1;
+        // Nothing else may have used the die or erased the block meanwhile.
+        let is_erased = read.source != Source::Rebuild
+            && self.blocks[read.block as usize].erases != read.cycles;
+        self.tally.violations += u64::from(die.is_array_busy() || is_erased);
+        self.finish(read, engine.now());
+        self.move_from_plane(engine, index, plane);
+    }
+}
