@@ -107,6 +107,8 @@ def _host_rows(metrics: Metrics) -> list[tuple[str, str, str]]:
     pages, fairness = metrics.host_pages, metrics.fairness
     rows = [
         ("Read cache hits", number(pages.read_cache_hits), "pages"),
+        ("Read ahead", number(pages.read_ahead), "pages"),
+        ("Read ahead hits", number(pages.read_ahead_hits), "pages"),
         ("Flush commands", number(pages.flush_commands), ""),
         ("Fairness", number(fairness and fairness.jain_index), "Jain's index, 1 = by weight"),
         ("Largest / smallest share", number(fairness and fairness.max_min_ratio), "by weight"),

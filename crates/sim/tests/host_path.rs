@@ -50,6 +50,24 @@ fn a_full_link_carries_its_rate() {
 }
 
 #[test]
+fn two_published_rates_give_the_cost_of_a_command_and_of_a_kib() {
+    // The Intel DC S3700: 75 000 reads of 4 KiB a second, 47 500 of 8 KiB.
+    let (small, large) = (1e6 / 75_000.0, 1e6 / 47_500.0);
+    let per_kib = (large - small) / 4.0;
+    for cores in [1, 2] {
+        let share = f64::from(cores);
+        let cost = json!({"read": (small - 4.0 * per_kib) * share, "per_kib": per_kib * share});
+        for (kib, rate) in [(4, 75_000.0), (8, 47_500.0), (16, 1e6 / (large + 8.0 * per_kib))] {
+            let reads = json!({"read_pct": 100, "block_size_bytes": kib * 1024, "queue_depth": 32,
+                               "total": {"ios": 30_000}});
+            let metrics = run(&json!({"command_cost_us": cost, "cores": cores}), &reads);
+            let iops = metrics["iops"]["read"].as_f64().expect("a rate");
+            assert!((iops / rate - 1.0).abs() < 0.002, "{kib} KiB, {cores} cores: {iops}");
+        }
+    }
+}
+
+#[test]
 fn duplex_decides_whether_directions_share() {
     let custom = |duplex: &str| json!({"kind": "custom", "mb_s": 250, "duplex": duplex});
     let total =

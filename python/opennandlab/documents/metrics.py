@@ -169,6 +169,9 @@ class HostPages(Record, frozen=True, kw_only=True):
         flush_commands: Flush commands; only where there were some.
         flushed: Pages that flushes programmed; only with flushes.
         fua_commands: Writes with force unit access; only where there were some.
+        read_ahead: Read from the flash ahead of a sequential reader, and counted among the reads of
+            the host; only where the drive reads ahead.
+        read_ahead_hits: Read from what was read ahead; only where the drive does that.
         read_cache_hits: Read from the read cache; only with one.
         rejected: Writes refused because the drive is worn out.
         unmapped_read: Reads of pages that were never written.
@@ -181,6 +184,8 @@ class HostPages(Record, frozen=True, kw_only=True):
     flush_commands: int | None = None
     flushed: int | None = None
     fua_commands: int | None = None
+    read_ahead: int | None = None
+    read_ahead_hits: int | None = None
     read_cache_hits: int | None = None
     rejected: int
     unmapped_read: int

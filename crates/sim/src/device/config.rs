@@ -57,6 +57,7 @@ impl DeviceConfig {
         config.controller.check().map_err(|error| error.under("controller"))?;
         config.host.check().map_err(|error| error.under("host"))?;
         config.host.check_beside(config.ftl.write_buffer_pages)?;
+        config.host.check_read_ahead(config.nand.page_size_bytes)?;
         if let Some(model) = &config.reliability {
             model.check().map_err(|error| error.under("reliability"))?;
         }

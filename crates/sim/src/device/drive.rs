@@ -10,6 +10,7 @@ use super::config::DeviceConfig;
 use crate::ftl::{FlashSink, Ftl, NoRoom};
 use crate::geometry::Geometry;
 use crate::host::cache::{CleanCaches, Copied, Found, Leaving, Offer, Part, WriteCache};
+use crate::host::read_ahead::ReadAhead;
 use crate::host::throttle::Throttle;
 use crate::nand::Media;
 use crate::op::{HostCommand, HostOp, Source, HOST_OP_KINDS};
@@ -33,6 +34,10 @@ pub struct HostCounters {
     pub buffer_read_pages: u64,
     /// Page reads served by the read cache.
     pub read_cache_hits: u64,
+    /// Page reads of the flash ahead of a sequential reader.
+    pub ahead_pages: u64,
+    /// Page reads served by what was read ahead.
+    pub ahead_hits: u64,
     /// Pages that flush commands took out of the write buffer.
     pub flushed_pages: u64,
     /// Writes that asked for force unit access.
@@ -56,6 +61,8 @@ pub trait CommandSink: FlashSink {
     fn buffered(&mut self, waiting: usize);
     /// A page write found no room and waits for an erase; only with collections in steps.
     fn stalled(&mut self, die: DieId, lpn: Lpn);
+    /// Whether a page was read ahead: then the command has it, or waits for it.
+    fn takes_ahead(&mut self, lpn: Lpn) -> bool;
     /// The command waits until every page that left the write buffer so far is on the flash.
     fn fence(&mut self);
 }
@@ -222,6 +229,14 @@ impl Drive {
     /// Pages that wait in the write buffer.
     pub fn buffered_pages(&self) -> usize {
         self.buffer.as_ref().map_or(0, WriteCache::len)
+    }
+
+    /// What reads ahead of a timed stage, if the drive does that.
+    pub(crate) fn read_ahead(&self) -> Option<ReadAhead> {
+        let geometry = &self.geometry;
+        let bytes = self.config.host.read_ahead_bytes?;
+        let pages = self.ftl.logical_pages();
+        Some(ReadAhead::new(bytes, geometry.page_bytes, geometry.units_per_page, pages))
     }
 
     /// Pages of the write buffer, waiting and in flight.
@@ -530,9 +545,25 @@ impl Front<'_> {
         if !self.is_plain {
             return self.read_cached_page(sink, lpn, part);
         }
-        if !self.ftl.read(sink, lpn, Source::Host) {
+        if !self.fetch_page(sink, lpn) {
             self.host.unmapped_read_pages += 1;
         }
+    }
+
+    /// Reads a page from the flash, or takes it from what was read ahead; false if there is none.
+    #[inline]
+    fn fetch_page<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn) -> bool {
+        let is_ahead = sink.takes_ahead(lpn);
+        self.host.ahead_hits += u64::from(is_ahead);
+        is_ahead || self.ftl.read(sink, lpn, Source::Host)
+    }
+
+    /// Reads a page ahead of the host, unless there is a copy of it, or a part, in memory.
+    pub(crate) fn read_page_ahead<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn) {
+        let is_here = self.buffer.as_deref().is_some_and(|buffer| buffer.contains(lpn))
+            || self.clean.as_deref().is_some_and(|clean| clean.holds(lpn));
+        let is_read = !is_here && self.ftl.read(sink, lpn, Source::Host);
+        self.host.ahead_pages += u64::from(is_read);
     }
 
     /// Reads a page of a drive with a write buffer or a cache.
@@ -547,7 +578,7 @@ impl Front<'_> {
         if self.is_in_memory(lpn, waiting == Found::All) {
             return;
         }
-        if !self.ftl.read(sink, lpn, Source::Host) {
+        if !self.fetch_page(sink, lpn) {
             self.host.unmapped_read_pages += 1;
         } else if let Some(clean) = self.clean.as_deref_mut() {
             clean.note_read(lpn);

@@ -128,6 +128,11 @@ impl<R: Reader> CommandSink for Instant<'_, R> {
     }
 
     #[inline]
+    fn takes_ahead(&mut self, _: Lpn) -> bool {
+        false
+    }
+
+    #[inline]
     fn fence(&mut self) {}
 }
 

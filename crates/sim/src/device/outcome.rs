@@ -138,6 +138,10 @@ impl Measured<'_> {
         if self.drive.config.host.read_cache.is_some() {
             pages["read_cache_hits"] = json!(now.read_cache_hits - then.read_cache_hits);
         }
+        if self.drive.config.host.read_ahead_bytes.is_some() {
+            pages["read_ahead"] = json!(now.ahead_pages - then.ahead_pages);
+            pages["read_ahead_hits"] = json!(now.ahead_hits - then.ahead_hits);
+        }
         let [flushes, fua_writes] = self.durable_commands();
         if flushes > 0 {
             pages["flushed"] = json!(now.flushed_pages - then.flushed_pages);

@@ -12,6 +12,7 @@ use crate::controller::{Detail, FlashOp, OpKind, NO_COMMAND};
 use crate::engine::Engine;
 use crate::ftl::{FlashSink, MoveRun, MoveWay};
 use crate::host::cache::Fence;
+use crate::host::read_ahead::{Found, ReadAhead};
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
 use crate::reads::{Extra, Lost, ReadErrors};
@@ -42,6 +43,8 @@ pub(super) struct TimedSink<'a> {
     pub(super) is_flush: bool,
     /// Told of what the host asks of the dies, where collections are scheduled in steps.
     pub(super) collector: Option<&'a mut Collector>,
+    /// What was read ahead, where drives do that.
+    pub(super) ahead: Option<&'a mut ReadAhead>,
     /// The epoch of a page that leaves the cache after it stalled.
     pub(super) epoch: Option<u32>,
     pub(super) programmed_pages: u64,
@@ -236,6 +239,14 @@ impl CommandSink for TimedSink<'_> {
             collector.stall(Stalled { die: die.0, lpn, slot: self.slot, epoch });
             collector.touched.push(die.0);
         }
+    }
+
+    #[inline]
+    fn takes_ahead(&mut self, lpn: Lpn) -> bool {
+        let Some(ahead) = &mut self.ahead else { return false };
+        let found = ahead.find(lpn, self.slot);
+        self.waits += u32::from(found == Found::OnTheWay);
+        found != Found::Nothing
     }
 
     fn fence(&mut self) {

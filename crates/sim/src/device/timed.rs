@@ -25,10 +25,11 @@ use crate::controller::{FlashOp, NO_COMMAND};
 use crate::engine::Engine;
 use crate::host::latency::LatencyBook;
 use crate::host::path::{HostPath, Leg};
+use crate::host::read_ahead::{ReadAhead, FETCH};
 use crate::host::tenants::TenantBook;
 use crate::host::throttle::Throttle;
 use crate::op::{HostCommand, HostOp, Source};
-use crate::units::Ns;
+use crate::units::{Lpn, Ns};
 use crate::workload::Host;
 
 /// Host events from here on: the arrival of the next command of tenant `code - ARRIVAL`, or the end
@@ -46,6 +47,7 @@ pub(crate) struct TimedStage {
     pub(super) path: HostPath,
     pub(super) cache: CacheSlots,
     pub(super) collector: Option<Box<Collector>>,
+    ahead: Option<Box<ReadAhead>>,
     pub(crate) ledger: Ledger,
     /// Arrivals of open loops that are scheduled.
     pub(super) arrivals: u32,
@@ -91,6 +93,7 @@ impl TimedStage {
             path: HostPath::new(&config.host, Ns::from_us(config.controller.ecc_decode_us), hosts),
             cache: CacheSlots { capacity: drive.buffer_capacity(), ..CacheSlots::default() },
             collector: Collector::new(&config.ftl, drive.geometry.die_count).map(Box::new),
+            ahead: drive.read_ahead().map(Box::new),
             ledger: Ledger::new(book, TenantBook::of(hosts), observation.breakdown),
             arrivals: 0,
             is_worn_out: false,
@@ -208,6 +211,9 @@ impl TimedStage {
         if self.collector.is_some() && command.op == HostOp::Trim {
             self.forget_stalled(drive, &command);
         }
+        if let Some(ahead) = &mut self.ahead {
+            ahead.begin(&command);
+        }
         let (refused_sectors, waits) = self.with_sink(drive, index, |front, sink| {
             let before = front.host.sectors[HostOp::Write.index()];
             let refused = front.apply(sink, &command).err().map(|_| {
@@ -227,6 +233,9 @@ impl TimedStage {
         }
         slot.waits = waits;
         slot.has_read = command.op == HostOp::Read && waits > 0;
+        if self.ahead.is_some() && command.op == HostOp::Read {
+            self.read_ahead(drive);
+        }
         if self.collector.is_some() {
             // A write that found no room may be refused at once.
             self.note_touched(drive);
@@ -234,6 +243,31 @@ impl TimedStage {
         if waits == 0 {
             self.serve_soon(index);
         }
+    }
+
+    /// Fetches what lies ahead of the read that was just served.
+    fn read_ahead(&mut self, drive: &mut Drive) {
+        self.with_sink(drive, NO_COMMAND, |front, sink| {
+            let Some(ahead) = sink.ahead.take() else { return };
+            for page in ahead.wanted() {
+                sink.slot = ahead.fetch();
+                sink.waits = 0;
+                front.read_page_ahead(sink, Lpn(page));
+                ahead.fetched(sink.slot, sink.waits);
+            }
+        });
+    }
+
+    /// A flash read ahead of the host is over: commands that came for its page go on.
+    fn fetched(&mut self, mark: u32) -> Step {
+        let mut waiters = Vec::new();
+        if let Some(ahead) = &mut self.ahead {
+            ahead.done(mark, &mut waiters);
+        }
+        for index in waiters {
+            self.satisfy_soon(index);
+        }
+        Step::Internal
     }
 
     /// Lets the FTL work for a command (or for none) and keeps account of it.
@@ -253,6 +287,7 @@ impl TimedStage {
             backend: &mut self.backend,
             cache: &mut self.cache,
             collector: self.collector.as_deref_mut(),
+            ahead: self.ahead.as_deref_mut(),
             slot,
             waits: 0,
             is_flush: false,
@@ -275,8 +310,12 @@ impl TimedStage {
         if done.frees_buffer() {
             return self.cache_slot_free(drive, done.command());
         }
-        if done.command() == NO_COMMAND {
-            return Step::Internal;
+        if done.command() >= FETCH {
+            return if done.command() == NO_COMMAND {
+                Step::Internal
+            } else {
+                self.fetched(done.command())
+            };
         }
         self.satisfy(drive, done.command(), Some(done))
     }

@@ -14,6 +14,7 @@ pub mod link;
 pub mod path;
 pub mod processor;
 pub mod protocol;
+pub mod read_ahead;
 pub mod tenants;
 pub mod throttle;
 pub mod turnaround;
@@ -22,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::config::{name_or_mapping, ConfigError};
+use crate::config::{name_or_mapping, optional_bytes, size_schema, ConfigError};
 use arbitration::{Arbiter, ArbitrationConfig};
 use cache::{
     CleanCaches, Policy, ReadCache, ReadCacheConfig, WriteCache, WriteCacheConfig, WriteMode,
@@ -34,6 +35,9 @@ use throttle::{Throttle, ThrottleConfig};
 use turnaround::TurnaroundConfig;
 
 use crate::op::Priority;
+
+/// Bytes of the largest window of reading ahead.
+const READ_AHEAD_MAX: u64 = 1 << 30;
 
 /// The host interface of the drive.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,6 +78,12 @@ pub struct HostConfig {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "none_or_mapping")]
     #[schemars(schema_with = "read_cache_schema")]
     pub read_cache: Option<ReadCacheConfig>,
+    /// Bytes that the drive reads ahead, into its memory, behind two consecutive sequential reads
+    /// of a tenant; a number or text such as `256KiB`, from a page of the flash to 1 GiB. Left
+    /// out: none. Only in simulated time.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_bytes")]
+    #[schemars(schema_with = "size_schema")]
+    pub read_ahead_bytes: Option<u64>,
     /// A write cache with a policy, `{pages: 1024, policy: lru, mode: write_back}`, instead of
     /// `ftl.write_buffer_pages`; default none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -163,6 +173,20 @@ impl HostConfig {
             Some(cores) if !(1..=1024).contains(&cores) => {
                 let message = format!("{cores} is out of range; accepted: 1 to 1024");
                 Err(ConfigError::new("cores", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses windows that do not hold a page of the flash.
+    pub(crate) fn check_read_ahead(&self, page_bytes: u64) -> Result<(), ConfigError> {
+        match self.read_ahead_bytes {
+            Some(bytes) if !(page_bytes..=READ_AHEAD_MAX).contains(&bytes) => {
+                let message = format!(
+                    "{bytes} is out of range; accepted: {page_bytes}, a page of the flash, to \
+                     {READ_AHEAD_MAX}"
+                );
+                Err(ConfigError::new("host.read_ahead_bytes", message))
             }
             _ => Ok(()),
         }
