@@ -301,7 +301,8 @@ class RawErrors(Record, frozen=True, kw_only=True):
     """Bit errors before correction; only for models with page types, and under stress.
 
     Args:
-        page_types: By type of page: `lower`, `middle`, `upper`, `top`.
+        page_types: By type of page: `lower`, `middle`, `upper`, `top`; `slc` for blocks of one bit
+            per cell.
         rber: Raw bit error rate over all reads; `null` without reads.
         reads_per_page_max: Most reads of a page since its block was written, where they count.
         uncorrectable_expected: Uncorrectable reads to be expected.

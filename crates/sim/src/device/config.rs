@@ -15,7 +15,7 @@ use crate::host::HostConfig;
 use crate::nand::{CellType, NandConfig};
 use crate::reads::bit_true::BitTrue;
 use crate::reads::{Algorithm, EccConfig, Fidelity, Ladder, ReadErrors};
-use crate::reliability::{RberConfig, RberModel, WearKeys, Weibull};
+use crate::reliability::{BesideSlc, RberConfig, RberModel, WearKeys, Weibull};
 
 /// A device file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -116,9 +116,15 @@ impl DeviceConfig {
         layout.map_err(|error| error.under("ftl"))
     }
 
-    /// The model of the raw bit error rate.
+    /// The model of the raw bit error rate, also of blocks of one bit per cell, where there are
+    /// some and the model has states.
     pub fn rber_model(&self) -> Box<dyn RberModel> {
-        self.rber_config().build()
+        match self.rber_config() {
+            RberConfig::States(model) if self.ftl.has_slc_cache() => {
+                Box::new(BesideSlc::new(model))
+            }
+            config => config.build(),
+        }
     }
 
     /// The error model that the device reads with, by its own section or by its wear keys.

@@ -176,6 +176,11 @@ impl Default for FtlConfig {
 }
 
 impl FtlConfig {
+    /// Whether some blocks are used with one bit per cell.
+    pub fn has_slc_cache(&self) -> bool {
+        !matches!(self.slc_cache, SlcCacheConfig::None(_))
+    }
+
     /// Whether a collection goes in steps that the host can pass.
     pub fn collects_in_steps(&self) -> bool {
         matches!(self.collection, CollectionConfig::Steps(_))
@@ -186,7 +191,7 @@ impl FtlConfig {
     pub fn needs_full(&self) -> bool {
         self.collects_in_steps()
             || self.copyback.is_some()
-            || !matches!(self.slc_cache, SlcCacheConfig::None(_))
+            || self.has_slc_cache()
             || self.parity.is_some()
             || self.compression.is_some()
     }

@@ -10,8 +10,8 @@ use crate::nand::{CellMode, Media};
 use crate::op::Source;
 use crate::units::{BlockId, DieId, Ppn};
 
-/// Bits of a cell, at most.
-pub(super) const TYPES_MAX: usize = 4;
+/// Types of pages, at most: one for each bit of a cell, and one for blocks of one bit per cell.
+pub(super) const TYPES_MAX: usize = 5;
 
 /// A block and what wears on reads of it.
 #[derive(Clone, Copy, Debug)]
@@ -51,12 +51,18 @@ pub struct PageTypes {
     /// By place in the block: rows go through the types in turn, lower page first, as the lists of
     /// `nand.timing` do.
     at: Arc<[u8]>,
+    /// The type of pages of one bit per cell.
+    slc: usize,
 }
 
 impl PageTypes {
-    pub(super) fn new(count: usize, geometry: &Geometry) -> Self {
-        let type_of = |page| (geometry.row_of(page) as usize % count) as u8;
-        Self { count, at: (0..geometry.pages_per_block).map(type_of).collect() }
+    /// `count` types, `slc` of which is that of one bit per cell; without it, pages of one bit per
+    /// cell are lower pages.
+    pub(super) fn new(count: usize, slc: Option<u8>, geometry: &Geometry) -> Self {
+        let bits = count - usize::from(slc.is_some());
+        let type_of = |page| (geometry.row_of(page) as usize % bits) as u8;
+        let at = (0..geometry.pages_per_block).map(type_of).collect();
+        Self { count, at, slc: slc.map_or(0, usize::from) }
     }
 
     /// Whether it matters which pages of a block are read.
@@ -65,12 +71,15 @@ impl PageTypes {
         self.count > 1
     }
 
-    /// The type of a page. A block of one bit per cell has lower pages only.
+    /// The type of a page.
     #[inline]
     pub(super) fn of(&self, media: &Media, ppn: Ppn) -> usize {
         let geometry = media.geometry();
-        if !self.tells_pages() || media.mode(geometry.block_of(ppn)) == CellMode::Slc {
+        if !self.tells_pages() {
             return 0;
+        }
+        if media.mode(geometry.block_of(ppn)) == CellMode::Slc {
+            return self.slc;
         }
         usize::from(self.at[geometry.page_index(ppn) as usize])
     }
@@ -86,7 +95,8 @@ impl PageTypes {
         source: Source,
     ) -> BlockRead {
         debug_assert!(!self.tells_pages(), "which pages of {block:?}?");
-        let counts = [page_count, 0, 0, 0];
+        let mut counts = [0; TYPES_MAX];
+        counts[0] = page_count;
         BlockRead { stressed: Stressed::of(media, block), counts, source }
     }
 
@@ -99,8 +109,10 @@ impl PageTypes {
         source: Source,
     ) -> BlockRead {
         let mut counts = [0; TYPES_MAX];
-        if !self.tells_pages() || media.mode(block) == CellMode::Slc {
+        if !self.tells_pages() {
             counts[0] = page_indices.len() as u32;
+        } else if media.mode(block) == CellMode::Slc {
+            counts[self.slc] = page_indices.len() as u32;
         } else {
             for &page in page_indices {
                 counts[usize::from(self.at[page as usize])] += 1;

@@ -76,7 +76,7 @@ impl ReadErrors {
         let (ladder, stress) = (Ladder::default(), Stress::default());
         let kinds = Kinds::new(Fates { model, code, ladder, stress, stripe: 0 });
         Self {
-            types: PageTypes::new(kinds.types(), geometry),
+            types: PageTypes::new(kinds.types(), kinds.fates.model.slc_type(), geometry),
             kinds,
             tally: ReadTally::default(),
             chances: Chance::of_dies(seed, geometry.die_count),

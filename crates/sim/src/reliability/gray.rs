@@ -47,6 +47,14 @@ pub const PAGE_TYPES: [&[&str]; 4] = [
     &["lower", "middle", "upper", "top"],
 ];
 
+/// The same beside blocks of one bit per cell.
+const PAGE_TYPES_BESIDE_SLC: [&[&str]; 4] = [
+    &["lower", "slc"],
+    &["lower", "upper", "slc"],
+    &["lower", "middle", "upper", "slc"],
+    &["lower", "middle", "upper", "top", "slc"],
+];
+
 impl GrayCode {
     /// Bits of a cell, and so page types.
     pub fn bits(self) -> usize {
@@ -66,6 +74,11 @@ impl GrayCode {
     /// Names of the page types, lower page first.
     pub fn page_types(self) -> &'static [&'static str] {
         PAGE_TYPES[self.bits() - 1]
+    }
+
+    /// The same, with blocks of one bit per cell as the last type.
+    pub fn page_types_beside_slc(self) -> &'static [&'static str] {
+        PAGE_TYPES_BESIDE_SLC[self.bits() - 1]
     }
 
     /// Page type that each read level belongs to, lowest level first.

@@ -22,6 +22,7 @@
 //! is erased again.
 
 pub mod arrhenius;
+pub mod beside_slc;
 pub mod conditions;
 pub mod exponential;
 pub mod gray;
@@ -39,6 +40,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::ConfigError;
+pub use beside_slc::BesideSlc;
 pub use exponential::Exponential;
 pub use kim::Kim;
 pub use power_law::PowerLaw;
@@ -65,7 +67,7 @@ pub struct Stress {
     pub temperature_c: f64,
     /// Reads of the block since it was programmed, per page of the block.
     pub reads: f64,
-    /// Page type, 0 the lower page; none for the mean over page types.
+    /// Page type, 0 the lower page, in the order of [`RberModel::page_types`]; none for the mean over page types.
     pub page_type: Option<u8>,
 }
 
@@ -105,6 +107,11 @@ pub trait RberModel: Send + Sync {
     /// Names of the page types that it tells apart, lower page first; none if it does not.
     fn page_types(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// The page type of blocks of one bit per cell, where it tells them apart: the last.
+    fn slc_type(&self) -> Option<u8> {
+        None
     }
 }
 

@@ -1,0 +1,101 @@
+//! Blocks of one bit per cell beside those of full density: a page type of their own.
+//!
+//! A cell of full density that is used with one bit has two states, far apart. Its model is that of
+//! the full cell with the constants of the `slc` preset in proportion, so what a device file says
+//! of its cells holds for both. Retry steps are made for the levels of full density: a page of one
+//! bit is read again as it was.
+
+use super::gray::GrayCode;
+use super::retry::RetryStep;
+use super::state_presets::CellPreset;
+use super::states::StateModel;
+use super::{RberModel, Stress};
+
+/// See the module.
+pub struct BesideSlc {
+    native: StateModel,
+    slc: StateModel,
+}
+
+impl BesideSlc {
+    /// The model of a drive that uses some of these cells with one bit.
+    pub fn new(native: StateModel) -> Self {
+        let (gap, cycles) = native.preset.scale();
+        let (slc_gap, slc_cycles) = CellPreset::Slc.scale();
+        let gaps = slc_gap / gap;
+        let slc = StateModel {
+            preset: CellPreset::Slc,
+            gray_code: GrayCode::Slc,
+            sigma: native.sigma * gaps,
+            wear_cycles: native.wear_cycles * slc_cycles / cycles,
+            retention_shift: native.retention_shift * gaps,
+            read_shift: native.read_shift * gaps,
+            ..native.clone()
+        };
+        Self { native, slc }
+    }
+
+    fn is_slc(&self, stress: &Stress) -> bool {
+        stress.page_type.is_some() && stress.page_type == self.slc_type()
+    }
+}
+
+impl RberModel for BesideSlc {
+    fn rber(&self, stress: &Stress) -> f64 {
+        if self.is_slc(stress) {
+            self.slc.rber(&Stress { page_type: Some(0), ..*stress })
+        } else {
+            self.native.rber(stress)
+        }
+    }
+
+    fn rber_retried(&self, stress: &Stress, step: &RetryStep) -> f64 {
+        if self.is_slc(stress) {
+            self.rber(stress)
+        } else {
+            self.native.rber_retried(stress, step)
+        }
+    }
+
+    fn retry_table(&self, horizon: &Stress, steps: usize) -> Option<Vec<RetryStep>> {
+        self.native.retry_table(horizon, steps)
+    }
+
+    fn page_types(&self) -> &'static [&'static str] {
+        self.native.gray_code.page_types_beside_slc()
+    }
+
+    fn slc_type(&self) -> Option<u8> {
+        Some(self.native.bits() as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_bit_errs_as_the_preset_and_far_less_than_the_full_cell() {
+        let is_same = |one: f64, other: f64| one.to_bits() == other.to_bits();
+        for preset in [CellPreset::Mlc, CellPreset::Tlc, CellPreset::Qlc] {
+            let native = StateModel::preset(preset);
+            let both = BesideSlc::new(native.clone());
+            let types = both.page_types();
+            assert_eq!(types.len(), native.bits() + 1);
+            assert_eq!(types.last(), Some(&"slc"));
+            let alone = StateModel::preset(CellPreset::Slc);
+            for (pe_cycles, retention_h) in [(0.0, 0.0), (1000.0, 24.0), (3000.0, 8760.0)] {
+                let stress = Stress { pe_cycles, retention_h, ..Stress::default() };
+                let of = |page_type| both.rber(&Stress { page_type: Some(page_type), ..stress });
+                let slc = of(native.bits() as u8);
+                assert!((slc / alone.rber(&stress) - 1.0).abs() < 1e-9, "{preset:?}: {slc:e}");
+                for page_type in 0..native.bits() as u8 {
+                    let full = native.rber(&Stress { page_type: Some(page_type), ..stress });
+                    assert!(is_same(of(page_type), full), "{preset:?} {page_type}");
+                    assert!(slc < 0.01 * full, "{preset:?} {stress:?}: {slc:e}, {full:e}");
+                }
+                assert!(is_same(both.rber(&stress), native.rber(&stress)), "of full density");
+            }
+        }
+    }
+}
