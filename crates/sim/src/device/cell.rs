@@ -16,8 +16,9 @@
 
 use serde_json::{json, Value};
 
-use super::drive::{total, Drive, HostCounters};
+use super::drive::{total, Drive};
 use super::feed::Feed;
+use super::host_counters::HostCounters;
 use super::meter::{CellMeter, Meter};
 use super::run::Progress;
 use super::runner::Runner;

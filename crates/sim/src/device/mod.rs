@@ -12,6 +12,7 @@ mod config;
 mod crew;
 mod drive;
 mod feed;
+mod host_counters;
 mod image;
 mod instant;
 mod meter;
@@ -29,7 +30,8 @@ mod timed;
 mod window;
 
 pub use config::DeviceConfig;
-pub use drive::{Drive, HostCounters};
+pub use drive::Drive;
+pub use host_counters::HostCounters;
 pub use image::ImageError;
 pub use observation::Observation;
 pub use run::Progress;

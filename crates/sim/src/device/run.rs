@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use super::drive::{total, Drive, HostCounters};
+use super::drive::{total, Drive};
 use super::feed::Feed;
+use super::host_counters::HostCounters;
 use super::meter::{Meter, Sampling, StageMeter};
 use super::observation::Observation;
 use super::runner::Runner;

@@ -105,6 +105,7 @@ impl TimedStage {
             self.backend.set_urgency(id, urgency);
             let begun = room.is_under_way
                 || is_resting && room.blocks_to_fold > 0 && drive.ftl.begin_fold(&drive.media, id)
+                || drive.ftl.begin_fold_of_guest(&drive.media, id)
                 || drive.ftl.begin_collection(&drive.media, id)
                 || drive.ftl.begin_fold(&drive.media, id);
             if !begun {

@@ -334,8 +334,8 @@ impl TimedStage {
         self.cache.in_flight -= 1;
         self.cache.fence.end(epoch);
         while let Some(index) = self.cache.fence.released() {
-            self.path.slot(index).waits = 0;
-            self.serve_soon(index);
+            // It may still wait for padding.
+            self.satisfy_soon(index);
         }
         self.cache.waiters.pop_front()
     }

@@ -265,10 +265,20 @@ impl Pool {
     /// when one is under way, none is cached, or its pages have nowhere to go before a native block
     /// is collected.
     pub(crate) fn begin_fold(&mut self, books: &Books, media: &Media) -> bool {
+        let has_room = self.log.erased.len() > self.reserve + u32::from(self.retire_due);
+        self.begin_fold_with(books, media, has_room)
+    }
+
+    /// The same of guests only, which always wins room.
+    pub(crate) fn begin_fold_of_guest(&mut self, books: &Books, media: &Media) -> bool {
+        let has_guests = self.log.slc.as_ref().is_some_and(|cache| cache.guest_count > 0);
+        has_guests && self.begin_fold_with(books, media, false)
+    }
+
+    fn begin_fold_with(&mut self, books: &Books, media: &Media, has_room: bool) -> bool {
         if self.collection.is_some() {
             return false;
         }
-        let has_room = self.log.erased.len() > self.reserve + u32::from(self.retire_due);
         let Some(cache) = &mut self.log.slc else { return false };
         let next = cache.next_to_fold(&books.map, has_room);
         let Some((place, victim)) = next else { return false };

@@ -395,6 +395,11 @@ impl Ftl {
         self.pools[die.0 as usize].begin_fold(&self.books, media)
     }
 
+    /// As [`Ftl::begin_fold`], of a block that is no cache for good: this always wins room.
+    pub fn begin_fold_of_guest(&mut self, media: &Media, die: DieId) -> bool {
+        self.pools[die.0 as usize].begin_fold_of_guest(&self.books, media)
+    }
+
     /// Moves up to `page_limit` live pages of the victim of a die, and emits its erase when none is
     /// left.
     pub fn step_collection<S: FlashSink>(

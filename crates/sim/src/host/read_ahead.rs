@@ -314,31 +314,28 @@ mod tests {
                 let mark = flying.swap_remove(rng.below(flying.len() as u64) as usize);
                 ahead.done(mark, &mut Vec::new());
             }
-            match rng.below(8) {
-                0 => {
-                    let op = if rng.below(2) == 0 { HostOp::Write } else { HostOp::Trim };
-                    let page = (next + rng.below(12)) % 60;
-                    ahead.begin(&command(op, page * 8 + 3, 16));
-                    for page in page..page + 3 {
-                        version[page as usize] += 1;
-                    }
+            if rng.below(8) == 0 {
+                let op = if rng.below(2) == 0 { HostOp::Write } else { HostOp::Trim };
+                let page = (next + rng.below(12)) % 60;
+                ahead.begin(&command(op, page * 8 + 3, 16));
+                for page in page..page + 3 {
+                    version[page as usize] += 1;
                 }
-                _ => {
-                    next = if rng.below(30) == 0 { rng.below(64) } else { next % 64 };
-                    ahead.begin(&command(HostOp::Read, next * 8, 8));
-                    let here = ahead.find(Lpn(next as u32), 0);
-                    let place = next as usize;
-                    let is_new = here == Found::Nothing || seen[place] == version[place];
-                    assert!(is_new, "page {next} is stale");
-                    found[here as usize] += 1;
-                    for page in ahead.wanted() {
-                        let mark = ahead.fetch();
-                        ahead.fetched(mark, 1);
-                        seen[page as usize] = version[page as usize];
-                        flying.push(mark);
-                    }
-                    next += 1;
+            } else {
+                next = if rng.below(30) == 0 { rng.below(64) } else { next % 64 };
+                ahead.begin(&command(HostOp::Read, next * 8, 8));
+                let here = ahead.find(Lpn(next as u32), 0);
+                let place = next as usize;
+                let is_new = here == Found::Nothing || seen[place] == version[place];
+                assert!(is_new, "page {next} is stale");
+                found[here as usize] += 1;
+                for page in ahead.wanted() {
+                    let mark = ahead.fetch();
+                    ahead.fetched(mark, 1);
+                    seen[page as usize] = version[page as usize];
+                    flying.push(mark);
                 }
+                next += 1;
             }
         }
         assert!(found.iter().all(|&count| count > 1000), "{found:?}");
