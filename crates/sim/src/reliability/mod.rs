@@ -67,8 +67,8 @@ pub struct Stress {
     pub temperature_c: f64,
     /// Reads of the block since it was programmed, per page of the block.
     pub reads: f64,
-    /// Page type in the order of [`RberModel::page_types`], 0 the lower page; none for the mean over
-    /// page types.
+    /// Page type in the order of [`RberModel::page_types`], 0 the lower page; none for the mean
+    /// over page types.
     pub page_type: Option<u8>,
 }
 
