@@ -9,10 +9,10 @@ mod drawn;
 use drawn::draw_device;
 use opennandlab_sim::device::DeviceConfig;
 use opennandlab_sim::ftl::{FlashSink, Ftl, FtlSnapshot};
-use opennandlab_sim::nand::{CellMode, Media};
+use opennandlab_sim::nand::Media;
 use opennandlab_sim::op::Source;
 use opennandlab_sim::rng::Rng;
-use opennandlab_sim::testing::{CheckedFlash, Oracle};
+use opennandlab_sim::testing::{erases_max, CheckedFlash, Oracle};
 use opennandlab_sim::units::{BlockId, Lpn};
 use serde_json::{json, Value};
 
@@ -59,13 +59,7 @@ fn run_case(case: u64, options: bool, met: &mut Met) {
     oracle.check(&ftl, &flash);
     for block in (0..setup.geometry.block_count()).map(BlockId) {
         let erases = flash.media().erase_count(block);
-        let is_cache = flash.media().mode(block) == CellMode::Slc;
-        // Of a block of one bit per cell it is not known whether it is cache for good.
-        let cache_limit = match setup.slc_blocks.dynamic_max {
-            0 => setup.slc_worn_limit,
-            _ => setup.slc_worn_limit.max(setup.worn_limit),
-        };
-        let limit = if is_cache { cache_limit } else { setup.worn_limit };
+        let limit = erases_max(&setup, flash.media().mode(block));
         assert!(erases <= limit, "{block:?} was erased {erases} times, rated {limit}");
     }
     check_snapshot(&config, case, &ftl, &flash, &oracle);

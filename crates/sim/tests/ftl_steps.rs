@@ -10,10 +10,10 @@ mod drawn;
 use drawn::draw_device;
 use opennandlab_sim::device::DeviceConfig;
 use opennandlab_sim::ftl::{FlashSink, Ftl, FtlSnapshot, NoRoom, StepOutcome};
-use opennandlab_sim::nand::{CellMode, Media};
+use opennandlab_sim::nand::Media;
 use opennandlab_sim::op::Source;
 use opennandlab_sim::rng::Rng;
-use opennandlab_sim::testing::{CheckedFlash, Oracle};
+use opennandlab_sim::testing::{erases_max, CheckedFlash, Oracle};
 use opennandlab_sim::units::{BlockId, DieId, Lpn};
 
 const CASES: u64 = 200;
@@ -156,13 +156,7 @@ fn run_case(case: u64, options: bool) -> (u64, bool) {
     }
     for block in (0..setup.geometry.block_count()).map(BlockId) {
         let erases = bench.flash.media().erase_count(block);
-        let is_cache = bench.flash.media().mode(block) == CellMode::Slc;
-        // Of a block of one bit per cell it is not known whether it is cache for good.
-        let cache_limit = match setup.slc_blocks.dynamic_max {
-            0 => setup.slc_worn_limit,
-            _ => setup.slc_worn_limit.max(setup.worn_limit),
-        };
-        let limit = if is_cache { cache_limit } else { setup.worn_limit };
+        let limit = erases_max(&setup, bench.flash.media().mode(block));
         assert!(erases <= limit, "{block:?} was erased {erases} times, rated {limit}");
     }
     assert!(!bench.is_worn_out || setup.worn_limit < 100, "no room in a drive that is not worn");

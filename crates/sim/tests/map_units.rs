@@ -1,12 +1,11 @@
 //! Map units smaller than a page: what they cost and save, against closed forms.
 
-use opennandlab_sim::device::{DeviceConfig, Simulation};
+use opennandlab_sim::device::DeviceConfig;
 use opennandlab_sim::ftl::Ftl;
 use opennandlab_sim::nand::Media;
 use opennandlab_sim::rng::Rng;
-use opennandlab_sim::testing::CheckedFlash;
+use opennandlab_sim::testing::{metrics, number, CheckedFlash};
 use opennandlab_sim::units::Lpn;
-use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
 
 /// Metrics of a workload on a drive of one die with pages of 16 KiB, after a fill where `is_full`.
@@ -24,19 +23,7 @@ fn run(unit_bytes: Option<u64>, is_full: bool, mut workload: Value) -> Value {
     if is_full {
         workload["precondition"] = json!([{"kind": "sequential_fill", "fills": 1}]);
     }
-    let device = DeviceConfig::resolve(&file.to_string()).expect("a device");
-    let mut simulation = Simulation::new(device, 42);
-    let space = simulation.space();
-    let workload = WorkloadConfig::resolve(&workload.to_string(), space).expect("a workload");
-    simulation.begin(workload.job(space, 42));
-    while !simulation.advance(100_000).finished {}
-    let outcome = simulation.outcome();
-    assert_eq!(outcome["checks"]["passed"], true, "{}", outcome["checks"]);
-    outcome["metrics"].clone()
-}
-
-fn number(metrics: &Value, path: &str) -> f64 {
-    metrics.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}: {metrics}"))
+    metrics(&file, &workload)
 }
 
 #[test]
@@ -99,15 +86,7 @@ fn flushed(changes: &Value, workload: &Value) -> Value {
     for (key, value) in workload.as_object().expect("a mapping") {
         work[key] = value.clone();
     }
-    let device = DeviceConfig::resolve(&file.to_string()).expect("a device");
-    let mut simulation = Simulation::new(device, 42);
-    let space = simulation.space();
-    let workload = WorkloadConfig::resolve(&work.to_string(), space).expect("a workload");
-    simulation.begin(workload.job(space, 42));
-    while !simulation.advance(100_000).finished {}
-    let outcome = simulation.outcome();
-    assert_eq!(outcome["checks"]["passed"], true, "{}", outcome["checks"]);
-    outcome["metrics"].clone()
+    metrics(&file, &work)
 }
 
 #[test]

@@ -4,10 +4,10 @@
 //! planes always have reads waiting serves `P / (c + tR + x)` reads a second, until its channel is
 //! busy all the time: `1 / (c + x)`. Dies that share a channel multiply the first, not the second.
 
-use opennandlab_sim::device::{DeviceConfig, Observation, Simulation};
+use opennandlab_sim::device::{DeviceConfig, Observation};
 use opennandlab_sim::rng::Rng;
+use opennandlab_sim::testing::run;
 use opennandlab_sim::units::Ns;
-use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
 
 /// A drive of one die with four planes: tR 50 us, 10 us for a page. The host's data fills 84 of 128
@@ -25,16 +25,9 @@ fn device() -> Value {
 
 /// What a run gives, and its timeline.
 fn outcome(device: &Value, workload: &Value) -> (Value, Value) {
-    let device = DeviceConfig::resolve(&device.to_string()).expect("a device");
-    let mut simulation = Simulation::new(device, 42);
-    let space = simulation.space();
-    let workload = WorkloadConfig::resolve(&workload.to_string(), space).expect("a workload");
-    simulation.observe(Observation { breakdown: true, timeline: Some((Ns(0), Ns(1_000_000))) });
-    simulation.begin(workload.job(space, 42));
-    while !simulation.advance(1 << 40).finished {}
-    let outcome = simulation.outcome();
-    assert_eq!(outcome["checks"]["passed"], true, "{}", outcome["checks"]);
-    (outcome, simulation.timeline().expect("a timeline"))
+    let observation = Observation { breakdown: true, timeline: Some((Ns(0), Ns(1_000_000))) };
+    let simulation = run(device, workload, observation);
+    (simulation.outcome(), simulation.timeline().expect("a timeline"))
 }
 
 fn metrics(device: &Value, workload: &Value) -> Value {

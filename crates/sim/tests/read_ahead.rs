@@ -1,7 +1,7 @@
 //! Reading ahead, end to end: what hits cost, how fast one reader gets, and who notices nothing.
 
-use opennandlab_sim::device::{DeviceConfig, Observation, Simulation};
-use opennandlab_sim::workload::WorkloadConfig;
+use opennandlab_sim::device::{DeviceConfig, Observation};
+use opennandlab_sim::testing;
 use serde_json::{json, Value};
 
 /// Two channels of 409.6 MB/s with eight dies each: tR 50 us, 10 us for a page.
@@ -18,16 +18,8 @@ fn device() -> Value {
 }
 
 fn run(device: &Value, workload: &Value) -> Value {
-    let resolved = DeviceConfig::resolve(&device.to_string()).expect("a device");
-    let mut simulation = Simulation::new(resolved, 42);
-    let space = simulation.space();
-    let workload = WorkloadConfig::resolve(&workload.to_string(), space).expect("a workload");
-    simulation.observe(Observation { breakdown: true, timeline: None });
-    simulation.begin(workload.job(space, 42));
-    while !simulation.advance(1 << 40).finished {}
-    let mut outcome = simulation.outcome();
-    assert_eq!(outcome["checks"]["passed"], true, "{}", outcome["checks"]);
-    outcome["metrics"].take()
+    let observation = Observation { breakdown: true, timeline: None };
+    testing::run(device, workload, observation).outcome()["metrics"].take()
 }
 
 /// Reads at queue depth 1 of a filled drive.

@@ -1,8 +1,7 @@
 //! Writes of a part of a page: the write buffer takes them at once, and the flash is read only for
 //! what the host has not written by the time a page leaves.
 
-use opennandlab_sim::device::{DeviceConfig, Simulation};
-use opennandlab_sim::workload::WorkloadConfig;
+use opennandlab_sim::testing::{metrics, number};
 use serde_json::{json, Value};
 
 const READ_US: f64 = 50.0;
@@ -18,24 +17,12 @@ fn run(buffer_pages: u32, mut workload: Value) -> Value {
         "host": {"command_overhead_us": 5},
     });
     workload["precondition"] = json!([{"kind": "sequential_fill", "fills": 1}]);
-    let device = DeviceConfig::resolve(&file.to_string()).expect("a device");
-    let mut simulation = Simulation::new(device, 42);
-    let space = simulation.space();
-    let workload = WorkloadConfig::resolve(&workload.to_string(), space).expect("a workload");
-    simulation.begin(workload.job(space, 42));
-    while !simulation.advance(100_000).finished {}
-    let outcome = simulation.outcome();
-    assert_eq!(outcome["checks"]["passed"], true, "{}", outcome["checks"]);
-    outcome["metrics"].clone()
-}
-
-fn number(metrics: &Value, path: &str) -> f64 {
-    metrics.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}: {metrics}"))
+    metrics(&file, &workload)
 }
 
 /// Random writes of so many bytes at a rate that leaves the drive idle.
 fn calm(bytes: u64, count: u64) -> Value {
-    json!({"pattern": "random", "block_size_bytes": bytes, 
+    json!({"pattern": "random", "block_size_bytes": bytes,
            "queue_depth": {"arrival": "poisson", "iops": 200}, "total": {"ios": count}})
 }
 

@@ -5,10 +5,14 @@
 //! lost) and that carries a version number in every page. [`Oracle`] is the same drive as a
 //! `BTreeMap`. After any commands, both must agree on every page.
 
+mod run;
+
+pub use run::{metrics, number, run};
+
 use std::collections::BTreeMap;
 
 use crate::device::DeviceConfig;
-use crate::ftl::{FlashSink, Ftl, Layout, MoveRun, MoveWay, NoRoom};
+use crate::ftl::{FlashSink, Ftl, Layout, MoveRun, MoveWay, NoRoom, PoolSetup};
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
@@ -220,6 +224,16 @@ impl FlashSink for CheckedFlash {
     fn set_mode(&mut self, block: BlockId, mode: CellMode) {
         assert_eq!(self.next_page[block.0 as usize], 0, "block {block:?} is not erased");
         self.media.set_mode(block, mode);
+    }
+}
+
+/// The highest erase count that a block may have which was written in this mode last. Of one with
+/// one bit per cell it is not known whether it is cache for good.
+pub fn erases_max(setup: &PoolSetup, mode: CellMode) -> u32 {
+    match (mode, setup.slc_blocks.dynamic_max) {
+        (CellMode::Native, _) => setup.worn_limit,
+        (CellMode::Slc, 0) => setup.slc_worn_limit,
+        (CellMode::Slc, _) => setup.slc_worn_limit.max(setup.worn_limit),
     }
 }
 
