@@ -223,7 +223,7 @@ def test_a_strong_code_passes_and_retry_saves_worn_flash() -> None:
     assert fresh.uber_low == 0
     worn = reliability.life_test(device, model="mlc")
     saved = reliability.life_test(device, model="mlc", retry=True)
-    assert saved.rber_by_page["upper"] < worn.rber_by_page["upper"] / 2
+    assert saved.rber_by_page["upper"] < worn.rber_by_page["upper"] / 1.5
     assert saved.uber < worn.uber
 
 

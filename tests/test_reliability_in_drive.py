@@ -140,7 +140,8 @@ def test_counted_reads_disturb_their_block_until_it_is_erased() -> None:
         # The mean over reads 0 to 150, in classes that are a fourth of an octave wide.
         mean = float(model.rber(cycles, reads=list(range(150)), page_type=name).mean())
         assert found["page_types"][name]["rber"] == pytest.approx(mean, rel=0.01)
-        assert found["page_types"][name]["rber"] >= calm["page_types"][name]["rber"]
+        # Sums of tails round in their last digits.
+        assert found["page_types"][name]["rber"] >= calm["page_types"][name]["rber"] * (1 - 1e-12)
     written = read(device({"count_reads": True}), 5000, pattern="random", read_pct=50)
     assert written["raw_errors"]["reads_per_page_max"] < 20
 

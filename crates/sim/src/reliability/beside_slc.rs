@@ -1,9 +1,9 @@
 //! Blocks of one bit per cell beside those of full density: a page type of their own.
 //!
-//! A cell of full density that is used with one bit has two states, far apart. Its model is that of
-//! the full cell with the constants of the `slc` preset in proportion, so what a device file says
-//! of its cells holds for both. Retry steps are made for the levels of full density: a page of one
-//! bit is read again as it was.
+//! A cell of full density that is used with one bit has two states, far apart. Its model has the
+//! constants of the `slc` preset, each times what the device file made of that of the full cell's
+//! preset, so what it says of its cells holds for both. Retry steps are made for the levels of full
+//! density: a page of one bit is read again as it was.
 
 use super::gray::GrayCode;
 use super::retry::RetryStep;
@@ -20,18 +20,32 @@ pub struct BesideSlc {
 impl BesideSlc {
     /// The model of a drive that uses some of these cells with one bit.
     pub fn new(native: StateModel) -> Self {
-        let (gap, cycles) = native.preset.scale();
-        let (slc_gap, slc_cycles) = CellPreset::Slc.scale();
-        let gaps = slc_gap / gap;
-        let slc = StateModel {
-            preset: CellPreset::Slc,
-            gray_code: GrayCode::Slc,
-            sigma: native.sigma * gaps,
-            wear_cycles: native.wear_cycles * slc_cycles / cycles,
-            retention_shift: native.retention_shift * gaps,
-            read_shift: native.read_shift * gaps,
-            ..native.clone()
-        };
+        let (full, one) = (native.preset.constants(), CellPreset::Slc.constants());
+        // A part that the full cell lacks is that of the preset.
+        let like = |own: f64, full: f64, one: f64| if full > 0.0 { one * own / full } else { one };
+        macro_rules! in_proportion {
+            ($($key:ident),+) => {
+                StateModel {
+                    preset: CellPreset::Slc,
+                    gray_code: GrayCode::Slc,
+                    $($key: like(native.$key, full.$key, one.$key),)+
+                    ..native.clone()
+                }
+            };
+        }
+        let slc = in_proportion!(
+            sigma,
+            wear_cycles,
+            wear_exponent,
+            retention_shift,
+            retention_time_h,
+            early_shift,
+            early_time_h,
+            retention_profile,
+            read_shift,
+            read_exponent,
+            read_wear_exponent
+        );
         Self { native, slc }
     }
 
@@ -92,7 +106,7 @@ mod tests {
                 for page_type in 0..native.bits() as u8 {
                     let full = native.rber(&Stress { page_type: Some(page_type), ..stress });
                     assert!(is_same(of(page_type), full), "{preset:?} {page_type}");
-                    assert!(slc < 0.01 * full, "{preset:?} {stress:?}: {slc:e}, {full:e}");
+                    assert!(slc < 0.05 * full, "{preset:?} {stress:?}: {slc:e}, {full:e}");
                 }
                 assert!(is_same(both.rber(&stress), native.rber(&stress)), "of full density");
             }

@@ -24,24 +24,15 @@ pub struct RetryStep {
     pub offsets: Vec<f64>,
 }
 
-/// How charge loss goes with time: by `ln(1 + speed t / time)`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Loss {
-    /// Hours at the reference temperature that an hour stands for.
-    pub speed: f64,
-    /// Time after which the shift goes with the logarithm, hours.
-    pub time_h: f64,
-}
-
 /// Level offsets in `steps` equal shares of the shift at `horizon`, smallest first: from the levels
-/// of fresh flash to those that are best after each share.
+/// of fresh flash to those that are best after each share. `shift` must not fall with the hours.
 ///
 /// # Errors
 /// [`ConfigError`] for no steps or more than 64.
 pub fn retry_table(
     fresh: &ReadLevels,
     best: impl Fn(&Stress) -> ReadLevels,
-    loss: Loss,
+    shift: impl Fn(&Stress) -> f64,
     horizon: &Stress,
     steps: usize,
 ) -> Result<Vec<RetryStep>, ConfigError> {
@@ -49,16 +40,31 @@ pub fn retry_table(
         let message = format!("{steps} is not usable; accepted: 1 to {STEPS_MAX}");
         return Err(ConfigError::new("steps", message));
     }
-    let folds = libm::log1p(horizon.retention_h * loss.speed / loss.time_h);
+    let whole = shift(horizon);
     Ok((1..=steps)
         .map(|step| {
             let share = step as f64 / steps as f64;
-            let retention_h = libm::expm1(folds * share) * loss.time_h / loss.speed;
+            let retention_h = hours_until(share * whole, &shift, horizon);
             let best = best(&Stress { retention_h, ..*horizon });
             let offsets = best.at().iter().zip(fresh.at()).map(|(to, from)| to - from).collect();
             RetryStep { retention_h, offsets }
         })
         .collect())
+}
+
+/// Hours after which the shift has come so far, at most those of the horizon.
+fn hours_until(part: f64, shift: impl Fn(&Stress) -> f64, horizon: &Stress) -> f64 {
+    let (mut low, mut high) = (0.0, horizon.retention_h);
+    // Halves down to a last digit of the smallest share.
+    for _ in 0..100 {
+        let middle = 0.5 * (low + high);
+        if shift(&Stress { retention_h: middle, ..*horizon }) < part {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    high
 }
 
 #[cfg(test)]

@@ -14,12 +14,15 @@
 //!
 //! ```text
 //!   width_i  = w_i sqrt(sigma^2 + (interference sd)^2) sqrt(1 + (PE / C)^k)
-//!   down_i   = A h_i ln(1 + AF t / t0)                   h_i = ((i - d + 1) / (2^b - d))^profile
+//!   down_i   = h_i (A ln(1 + AF t / t0) + A' ln(1 + AF t / t0'))
+//!                                                        h_i = ((i - d + 1) / (2^b - d))^profile
 //!   up_i     = B 2^-i (1 + PE / C)^p (reads / 1000)^q    for the d lowest states, d = 2^b / 4
 //! ```
 //!
 //! `w` is the erased ratio for the erased state and 1 for the others, `AF` the Arrhenius
-//! acceleration, `sd` the standard deviation of a neighbour's programmed voltage. The low quarter
+//! acceleration, `sd` the standard deviation of a neighbour's programmed voltage. Charge is lost in
+//! two parts, since cells of 3D flash lose some of it within hours: `A'` and `t0'` (`early_shift`,
+//! `early_time_h`) are of the fast part, `A` and `t0` of the slow one. The low quarter
 //! of the states only gains charge, the others only lose it: that keeps the error rates of the
 //! presets from falling under any more stress, up to ten years at the reference temperature
 //! (tested). Beyond, a state may have sunk past its read level, and wear that widens it brings some
@@ -36,7 +39,7 @@
 
 use super::arrhenius::acceleration;
 use super::gray::GrayCode;
-use super::retry::{retry_table, Loss, RetryStep};
+use super::retry::{retry_table, RetryStep};
 use super::state_presets::{self as preset, CellPreset, StatesKeys};
 use super::{require, RberModel, Stress, RBER_MAX};
 use crate::config::ConfigError;
@@ -74,6 +77,10 @@ pub struct StateModel {
     pub retention_shift: f64,
     /// Time after which the shift goes with the logarithm, hours, above 0.
     pub retention_time_h: f64,
+    /// The same shift by the fast part of charge loss, gaps, 0 or more.
+    pub early_shift: f64,
+    /// Time after which the fast part goes with the logarithm, hours, above 0.
+    pub early_time_h: f64,
     /// How steeply the shift rises with the state, above 0; 1 is in proportion.
     pub retention_profile: f64,
     /// Activation energy of charge loss, eV, 0 or more.
@@ -90,26 +97,28 @@ pub struct StateModel {
 
 impl From<StatesKeys> for StateModel {
     fn from(keys: StatesKeys) -> Self {
-        let (gap, cycles) = keys.preset.scale();
+        let cell = keys.preset.constants();
         Self {
             preset: keys.preset,
             gray_code: keys.gray_code.unwrap_or(keys.preset.code()),
             erased_mean: keys.erased_mean.unwrap_or(preset::ERASED_MEAN),
             erased_sigma_ratio: keys.erased_sigma_ratio.unwrap_or(preset::ERASED_SIGMA_RATIO),
-            sigma: keys.sigma.unwrap_or(gap * preset::SIGMA),
+            sigma: keys.sigma.unwrap_or(cell.sigma),
             interference_ratio: keys.interference_ratio.unwrap_or(preset::INTERFERENCE_RATIO),
-            wear_cycles: keys.wear_cycles.unwrap_or(cycles * preset::WEAR_CYCLES),
-            wear_exponent: keys.wear_exponent.unwrap_or(preset::WEAR_EXPONENT),
-            retention_shift: keys.retention_shift.unwrap_or(gap * preset::RETENTION_SHIFT),
-            retention_time_h: keys.retention_time_h.unwrap_or(preset::RETENTION_TIME_H),
-            retention_profile: keys.retention_profile.unwrap_or(preset::RETENTION_PROFILE),
+            wear_cycles: keys.wear_cycles.unwrap_or(cell.wear_cycles),
+            wear_exponent: keys.wear_exponent.unwrap_or(cell.wear_exponent),
+            retention_shift: keys.retention_shift.unwrap_or(cell.retention_shift),
+            retention_time_h: keys.retention_time_h.unwrap_or(cell.retention_time_h),
+            early_shift: keys.early_shift.unwrap_or(cell.early_shift),
+            early_time_h: keys.early_time_h.unwrap_or(cell.early_time_h),
+            retention_profile: keys.retention_profile.unwrap_or(cell.retention_profile),
             activation_energy_ev: keys
                 .activation_energy_ev
                 .unwrap_or(super::arrhenius::JESD218_EA_EV),
             reference_c: keys.reference_c.unwrap_or(super::REFERENCE_C),
-            read_shift: keys.read_shift.unwrap_or(gap * preset::READ_SHIFT),
-            read_exponent: keys.read_exponent.unwrap_or(preset::READ_EXPONENT),
-            read_wear_exponent: keys.read_wear_exponent.unwrap_or(preset::READ_WEAR_EXPONENT),
+            read_shift: keys.read_shift.unwrap_or(cell.read_shift),
+            read_exponent: keys.read_exponent.unwrap_or(cell.read_exponent),
+            read_wear_exponent: keys.read_wear_exponent.unwrap_or(cell.read_wear_exponent),
         }
     }
 }
@@ -160,6 +169,8 @@ impl StateModel {
         within("wear_exponent", self.wear_exponent, 0.01, 10.0)?;
         within("retention_shift", self.retention_shift, 0.0, 10.0)?;
         positive("retention_time_h", self.retention_time_h)?;
+        within("early_shift", self.early_shift, 0.0, 10.0)?;
+        positive("early_time_h", self.early_time_h)?;
         within("retention_profile", self.retention_profile, 0.0, 10.0)?;
         within("activation_energy_ev", self.activation_energy_ev, 0.0, 3.0)?;
         within("reference_c", self.reference_c, -55.0, 200.0)?;
@@ -201,11 +212,8 @@ impl StateModel {
         horizon: &Stress,
         steps: usize,
     ) -> Result<Vec<RetryStep>, ConfigError> {
-        let speed =
-            acceleration(self.activation_energy_ev, self.reference_c, horizon.temperature_c);
-        let loss = Loss { speed, time_h: self.retention_time_h };
         let best = |stress: &Stress| self.states(stress).best_levels();
-        retry_table(&self.default_levels(), best, loss, horizon, steps)
+        retry_table(&self.default_levels(), best, |stress| self.down(stress), horizon, steps)
     }
 
     /// Error rate of a page type of cells in these states.
@@ -280,6 +288,7 @@ impl StateModel {
         let hours = stress.retention_h
             * acceleration(self.activation_energy_ev, self.reference_c, stress.temperature_c);
         self.retention_shift * libm::log1p(hours / self.retention_time_h)
+            + self.early_shift * libm::log1p(hours / self.early_time_h)
     }
 
     /// Width of a programmed state of fresh flash: the programming step and the coupling of a

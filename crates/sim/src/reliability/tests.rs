@@ -83,8 +83,8 @@ fn what_is_resolved_can_be_read_again() {
 }
 
 /// Cycles, hours at 40 degrees, reads per page: the points of Kim, Choi and Min that reach from
-/// fresh to worn flash, a year and 1000 reads.
-const PUBLISHED: [(f64, f64, f64, f64); 9] = [
+/// fresh to worn flash, a year and 1000 reads, and their formula in the first day.
+const PUBLISHED: [(f64, f64, f64, f64); 15] = [
     (0.0, 0.0, 0.0, 1.480e-3),
     (500.0, 0.0, 0.0, 1.613e-3),
     (1000.0, 0.0, 0.0, 2.031e-3),
@@ -94,27 +94,44 @@ const PUBLISHED: [(f64, f64, f64, f64); 9] = [
     (3000.0, 720.0, 0.0, 1.344e-2),
     (3000.0, 8760.0, 0.0, 3.264e-2),
     (3000.0, 0.0, 1000.0, 1.378e-2),
+    (1000.0, 1.0, 0.0, 2.196e-3),
+    (1000.0, 3.0, 0.0, 2.330e-3),
+    (1000.0, 24.0, 0.0, 2.949e-3),
+    (3000.0, 1.0, 0.0, 6.911e-3),
+    (3000.0, 3.0, 0.0, 7.067e-3),
+    (3000.0, 24.0, 0.0, 7.790e-3),
 ];
 
 #[test]
-fn the_states_of_tlc_meet_the_published_points_within_ten_percent() {
-    let model = StateModel::default();
+fn the_states_of_tlc_meet_the_published_points_within_five_percent() {
+    let (model, kim) = (StateModel::default(), Kim::default());
     for (pe_cycles, retention_h, reads, expected) in PUBLISHED {
         let stress = Stress { pe_cycles, retention_h, reads, ..Stress::default() };
         let ours = model.rber(&stress);
-        assert!((ours / expected - 1.0).abs() < 0.10, "{stress:?}: {ours:e} {expected:e}");
+        assert!((ours / expected - 1.0).abs() < 0.05, "{stress:?}: {ours:e} {expected:e}");
+        assert!((kim.rber(&stress) / expected - 1.0).abs() < 1e-3, "{stress:?}");
     }
 }
 
 #[test]
-fn the_states_of_tlc_stay_within_fifteen_percent_of_the_published_model() {
+fn the_states_of_tlc_lose_in_hours_what_is_published() {
+    // What time alone adds: b PE^m t^n. Wear hides it in the whole rate.
+    let (model, cycles) = (StateModel::default(), 1000.0_f64);
+    let rest = model.rber(&Stress { pe_cycles: cycles, ..Stress::default() });
+    for hours in [1.0_f64, 3.0, 24.0] {
+        let aged = Stress { pe_cycles: cycles, retention_h: hours, ..Stress::default() };
+        let expected = 6.28e-5 * cycles.powf(0.14) * hours.powf(0.54);
+        let ours = model.rber(&aged) - rest;
+        assert!((ours / expected - 1.0).abs() < 0.10, "{hours} h: {ours:e} {expected:e}");
+    }
+}
+
+#[test]
+fn the_states_of_tlc_stay_within_ten_percent_of_the_published_model() {
     let (ours, published) = (StateModel::default(), Kim::default());
     for pe_cycles in [500.0, 1000.0, 1500.0, 3000.0, 5000.0] {
-        let aged = [24.0, 72.0, 168.0, 720.0, 2160.0, 8760.0].map(|retention_h| Stress {
-            pe_cycles,
-            retention_h,
-            ..Stress::default()
-        });
+        let hours = [1.0, 3.0, 8.0, 24.0, 72.0, 168.0, 720.0, 2160.0, 8760.0];
+        let aged = hours.map(|retention_h| Stress { pe_cycles, retention_h, ..Stress::default() });
         let read = [100.0, 200.0, 300.0, 500.0, 700.0, 1000.0].map(|reads| Stress {
             pe_cycles,
             reads,
@@ -122,8 +139,65 @@ fn the_states_of_tlc_stay_within_fifteen_percent_of_the_published_model() {
         });
         for stress in aged.iter().chain(&read) {
             let (value, target) = (ours.rber(stress), published.rber(stress));
-            assert!((value / target - 1.0).abs() < 0.15, "{stress:?}: {value:e} {target:e}");
+            assert!((value / target - 1.0).abs() < 0.10, "{stress:?}: {value:e} {target:e}");
         }
+    }
+}
+
+#[test]
+fn reads_add_to_mlc_what_is_published_of_it_and_nearly_in_proportion() {
+    // Cai et al., DSN 2015: errors per read of a block; 256 pages assumed.
+    let model = StateModel::preset(CellPreset::Mlc);
+    for (pe_cycles, slope) in [
+        (2e3, 1.00e-9),
+        (3e3, 1.63e-9),
+        (4e3, 2.37e-9),
+        (5e3, 3.74e-9),
+        (8e3, 7.50e-9),
+        (10e3, 9.10e-9),
+        (15e3, 1.90e-8),
+    ] {
+        let rest = model.rber(&Stress { pe_cycles, ..Stress::default() });
+        for reads in [100.0, 200.0, 500.0, 1000.0] {
+            let read = model.rber(&Stress { pe_cycles, reads, ..Stress::default() });
+            let ratio = (read - rest) / (slope * 256.0 * reads);
+            assert!((1.0 / 1.5..1.5).contains(&ratio), "{pe_cycles} {reads}: {ratio}");
+        }
+    }
+}
+
+#[test]
+fn planar_mlc_at_the_end_of_its_life_is_within_the_code_of_its_data_sheet() {
+    // 40 of 8752 bits: an UBER of 1e-15 is reached at 1.3e-3 (binomial tail).
+    let model = StateModel::preset(CellPreset::Mlc);
+    let worn = Stress {
+        pe_cycles: 3000.0,
+        retention_h: 8760.0,
+        temperature_c: 30.0,
+        page_type: Some(1),
+        ..Stress::default()
+    };
+    let ours = model.rber(&worn);
+    assert!((0.5e-3..1.0e-3).contains(&ours), "{ours:e}");
+    let code = opennandlab_ecc::Bch::new(14, 40, None).expect("a code");
+    let page = opennandlab_ecc::PageCode::new(Box::new(code), 1024).expect("a page");
+    assert!(page.uber(ours) < 1e-17 && page.uber(1.3e-3) < 1.1e-15 && page.uber(1.35e-3) > 1e-15);
+}
+
+#[test]
+fn qlc_is_read_at_once_when_fresh_and_with_soft_decisions_when_worn() {
+    let model = StateModel::preset(CellPreset::Qlc);
+    let code = opennandlab_ecc::LdpcByTable::new("nand-4k-r090", None).expect("a code");
+    let page = opennandlab_ecc::PageCode::new(Box::new(code), 4096).expect("a page");
+    let worn =
+        Stress { pe_cycles: 1000.0, retention_h: 8760.0, temperature_c: 30.0, ..Stress::default() };
+    let best = model.states(&worn).best_levels();
+    for page_type in 0..4 {
+        let fresh = model.rber(&Stress { page_type: Some(page_type), ..Stress::default() });
+        assert!(page.page_failure_after(fresh, 1) < 1e-9, "{page_type}: {fresh:e}");
+        let rber = model.rber_at(&worn, usize::from(page_type), &best);
+        assert!(page.uber_after(rber, 7) < 1e-15, "{page_type}: {rber:e}");
+        assert!(page.uber_after(rber, 1) > 1e-15, "{page_type}: hard decisions do not do");
     }
 }
 
@@ -224,8 +298,11 @@ proptest! {
             let model = config.build();
             let before = model.rber(&fresh);
             let after = model.rber(&Stress { retention_h: hours, reads, ..fresh });
-            // The published power of time, 0.54, is the steepest start.
-            prop_assert!(after - before < 1e-5, "{:?}: {:e} {:e}", config, before, after);
+            // The published power of time, 0.54, and that of reads of MLC, 0.4, start steepest.
+            prop_assert!(
+                after - before < 1e-5 + 1e-3 * before,
+                "{:?}: {:e} {:e}", config, before, after
+            );
         }
     }
 

@@ -117,7 +117,7 @@ def cell(
 
     Example:
         >>> round(cell(_keys(), 3000, 8760).mean[7], 3)
-        5.608
+        5.581
     """
     target = [float(keys["erased_mean"]), *(float(state) for state in range(7))]
     centre = sum(target) / 8
@@ -127,7 +127,7 @@ def cell(
     kelvin, reference = temperature_c + 273.15, keys["reference_c"] + 273.15
     energy = keys["activation_energy_ev"] / BOLTZMANN_EV_K
     hours = retention_h * math.exp(energy * (1.0 / reference - 1.0 / kelvin))
-    down = keys["retention_shift"] * math.log1p(hours / keys["retention_time_h"])
+    down = _down(keys, hours)
     up = keys["read_shift"] * (reads / 1000.0) ** keys["read_exponent"]
     up *= (1.0 + cycles / keys["wear_cycles"]) ** keys["read_wear_exponent"]
     mean = [
@@ -138,6 +138,21 @@ def cell(
     ]
     widths = [sigma * keys["erased_sigma_ratio"], *([sigma] * 7)]
     return Cell(tuple(mean), tuple(widths))
+
+
+def _down(keys: Mapping[str, Any], hours: float) -> float:
+    """How far the highest state has sunk: a slow and a fast part."""
+    slow = keys["retention_shift"] * math.log1p(hours / keys["retention_time_h"])
+    return float(slow + keys["early_shift"] * math.log1p(hours / keys["early_time_h"]))
+
+
+def _hours_until(keys: Mapping[str, Any], shift: float) -> float:
+    """Return when the highest state has sunk so far, by halving the horizon."""
+    low, high = 0.0, HORIZON_H
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if _down(keys, middle) < shift else (low, middle)
+    return high
 
 
 @cache
@@ -152,10 +167,8 @@ def _rates(cycles: float) -> tuple[tuple[float, ...], ...]:
     """By page type: the raw bit error rate of the first read and of each retry step."""
     keys = _keys()
     page = cell(keys, cycles, **STRESS)
-    folds = math.log1p(HORIZON_H / keys["retention_time_h"])
-    ages = [
-        keys["retention_time_h"] * math.expm1(folds * step / STEPS) for step in range(1, STEPS + 1)
-    ]
+    whole = _down(keys, HORIZON_H)
+    ages = [_hours_until(keys, whole * step / STEPS) for step in range(1, STEPS + 1)]
     levels = [cell(keys, 0.0).best_levels()]
     levels += [cell(keys, CYCLES_RATED, age).best_levels() for age in ages]
     return tuple(tuple(page.rber(index, at) for at in levels) for index in range(len(TYPES)))

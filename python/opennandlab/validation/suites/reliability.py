@@ -7,7 +7,8 @@ many were expected.
 
 Two more rows wear a drive that reads by a published model of 72-layer TLC: once by the formula
 itself, once by the threshold-voltage states that were fitted to it. Reads by page type, by recovery
-step and bit by bit are in `recovery`.
+step and bit by bit are in `recovery`; what time and reads add, and cells at the end of their rated
+life, in `published_cells`.
 
 Sources: those of `theory.reliability`; JEDEC JESD218 for UBER; B. Kim, J. Choi, S. Min, "Design
 Tradeoffs for SSD Reliability", FAST 2019.
@@ -22,7 +23,7 @@ from typing import Any
 from opennandlab.theory.reliability import PageCode, WeibullRber
 from opennandlab.validation.case import Case, Document, Effort, Kind, Run, lookup, quick, read
 from opennandlab.validation.devices import PAGE_BYTES, Log
-from opennandlab.validation.suites import recovery
+from opennandlab.validation.suites import published_cells, recovery
 
 SUITE = "reliability"
 LOG = Log.with_spare(256, 64, 0.10)
@@ -56,9 +57,13 @@ def cases(effort: Effort) -> list[Case]:
     """
     if effort is Effort.QUICK:
         chosen = [case for place in QUICK_ROWS for case in _rows(*ROWS[place])]
-        return [quick(case) for case in [*chosen, _aged(), *_published(), *recovery.cases()]]
+        return [quick(case) for case in [*chosen, *_of_cells()]]
     rows = (case for row in ROWS for case in _rows(*row))
-    return [*rows, _aged(), *_published(), *recovery.cases()]
+    return [*rows, *_of_cells()]
+
+
+def _of_cells() -> list[Case]:
+    return [_aged(), *_published(), *published_cells.cases(), *recovery.cases()]
 
 
 def _rows(  # noqa: PLR0913, PLR0917 - the columns of a table
@@ -141,8 +146,9 @@ def _published() -> Iterator[Case]:
             STRONG, _kim(lookup(documents[0], "metrics.wear.mean"))
         )
 
-    # One erase more or less moves the formula by 0.1 %; the states are fitted within 10 %.
-    for kind, tolerance in (("kim", 0.005), ("states", 0.10)):
+    # One erase more or less moves the formula by 0.1 %; the states are fitted within 5 %, and a
+    # block of 64 pages has more lower pages than others.
+    for kind, tolerance in (("kim", 0.005), ("states", 0.06)):
         device = _device(14, 100, {})
         device["reliability"] = {"kind": kind}
         yield Case(
