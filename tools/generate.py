@@ -84,11 +84,12 @@ def _sections(schema: Schema, definitions: _Definitions, path: str) -> Iterator[
     for key, value in properties.items():
         inner = f"{path}.{key}" if path else key
         items = definitions.resolve(value["items"]) if "items" in value else value
-        if inner_mapping := _mapping(items, definitions):
+        inner_mapping, kinds = _mapping(items, definitions), _kinds(items, definitions)
+        if inner_mapping or kinds:
             yield from [f"{_heading(inner)} `{inner}`", "", _sentence(value), ""]
+        if inner_mapping:
             yield from _sections(inner_mapping, definitions, inner)
-        elif _kinds(items, definitions):
-            yield from [f"{_heading(inner)} `{inner}`", "", _sentence(value), ""]
+        if kinds:
             yield from _kind_table(items, definitions)
 
 
@@ -113,12 +114,18 @@ def _properties(schema: Schema, definitions: _Definitions) -> dict[str, Schema]:
 
 
 def _mapping(schema: Schema, definitions: _Definitions) -> Schema | None:
-    """Return the mapping with fixed keys that a key takes, alone or beside a plain value."""
-    if _kinds(schema, definitions):
-        return None
-    options = [schema, *schema.get("oneOf", []), *schema.get("anyOf", [])]
-    resolved = (definitions.resolve(option) for option in options)
-    return next((option for option in resolved if option.get("properties")), None)
+    """Return the mapping with fixed keys that a key takes, alone or beside something else."""
+    options = [schema, *_options(schema, definitions)]
+    return next((it for it in options if it.get("properties") and not _tag(it)), None)
+
+
+def _options(schema: Schema, definitions: _Definitions) -> Iterator[Schema]:
+    """Yield what a key takes one of, choices among choices included; itself, if it is none."""
+    options = schema.get("oneOf", []) + schema.get("anyOf", [])
+    for option in options:
+        yield from _options(definitions.resolve(option), definitions)
+    if not options:
+        yield schema
 
 
 def _default(key: str, value: Schema, parent: Schema, definitions: _Definitions) -> str:
@@ -134,14 +141,10 @@ def _kinds(schema: Schema, definitions: _Definitions) -> dict[str, Schema]:
 
     The tag is the key that only takes one value: `kind` as a rule.
     """
-    kinds: dict[str, Schema] = {}
-    for option in schema.get("oneOf", []) + schema.get("anyOf", []):
-        resolved = definitions.resolve(option)
-        if tag := _tag(resolved):
-            kinds[resolved["properties"][tag]["const"]] = resolved
-        elif "oneOf" in resolved:
-            kinds.update(_kinds(resolved, definitions))
-    return kinds
+    if _tag(schema):
+        return {}
+    options = _options(schema, definitions)
+    return {it["properties"][tag]["const"]: it for it in options if (tag := _tag(it))}
 
 
 def _tag(option: Schema) -> str | None:
@@ -170,13 +173,17 @@ def _takes(schema: Schema, definitions: _Definitions) -> str:
 
 def _names(schema: Schema, definitions: _Definitions) -> list[Any]:
     """Return the names that a key takes when it takes nothing but names, bare or as `kind`."""
-    kinds = _kinds(schema, definitions)
-    if kinds and all(_tag(option) == "kind" for option in kinds.values()):
-        return list(kinds)
-    options = schema.get("oneOf") or schema.get("anyOf") or [schema]
-    if all("const" in option for option in options):
-        return [option["const"] for option in options]
-    return list(schema.get("enum", []))
+    names: list[Any] = []
+    for option in _options(schema, definitions):
+        if "const" in option:
+            names.append(option["const"])
+        elif "enum" in option:
+            names += option["enum"]
+        elif _tag(option) == "kind" and option is not schema:
+            names.append(option["properties"]["kind"]["const"])
+        else:
+            return []
+    return list(dict.fromkeys(names))
 
 
 def _range(schema: Schema) -> str:

@@ -6,7 +6,7 @@
 //! | layer | modules |
 //! |---|---|
 //! | 0 | `units` `config` `memory` |
-//! | 1 | `striping` `geometry` `rng` `op` `engine` |
+//! | 1 | `striping` `geometry` `superblock` `rng` `op` `engine` |
 //! | 2 | `reliability` `workload` |
 //! | 3 | `nand`, and `ftl` over it |
 //! | 4 | `reads` |
@@ -29,6 +29,7 @@ pub mod reads;
 pub mod reliability;
 pub mod rng;
 pub mod striping;
+pub mod superblock;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod units;

@@ -5,7 +5,6 @@ mod drawn;
 use drawn::draw_device;
 use opennandlab_sim::device::{DeviceConfig, Simulation};
 use opennandlab_sim::ftl::{Dealt, FlashSink, Ftl};
-use opennandlab_sim::nand::Media;
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::testing::CheckedFlash;
 use opennandlab_sim::units::{BlockId, Lpn};
@@ -21,8 +20,7 @@ struct Bare {
 impl Bare {
     fn new(config: &DeviceConfig, seed: u64) -> Self {
         let setup = config.pool_setup(seed);
-        let bad = config.nand.bad_blocks_per_die(&setup.geometry);
-        let media = Media::new(setup.geometry, &bad, seed);
+        let media = config.fresh_media(seed);
         let ftl = Ftl::new(&config.ftl, &setup, &media);
         Self { ftl, flash: CheckedFlash::of_device(config, media) }
     }

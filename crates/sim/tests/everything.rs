@@ -73,6 +73,18 @@ fn devices() -> Vec<(&'static str, Value)> {
     apart["nand"]["blocks_per_plane"] = json!(32);
     let mut ordered = in_order.clone();
     ordered["nand"]["independent_planes"] = json!(true);
+    // Superblocks over two dies each, with parity; one-shot programs, units and a cache in them.
+    let mut superblocks = all.clone();
+    superblocks["ftl"]["allocation"] =
+        json!({"kind": "superblock", "dies": 2, "bad_block": "remap"});
+    superblocks["ftl"]["parity"] = json!({"kind": "die_stripe"});
+    superblocks["ftl"]["over_provisioning_pct"] = json!(0.9);
+    superblocks["ftl"]["map_unit_bytes"] = json!(2048);
+    superblocks["nand"]["program"] = json!({"kind": "one_shot", "t_wordline_us": 1500});
+    // Holes, and collections in one piece.
+    let mut holes = in_order.clone();
+    holes["ftl"]["allocation"] = json!("superblock");
+    holes["ftl"]["parity"] = json!({"kind": "die_stripe"});
     let mut whole = all.clone();
     whole["ftl"]["collection"] = json!("whole");
     whole["ftl"]["idle_collection"] = json!("none");
@@ -86,6 +98,8 @@ fn devices() -> Vec<(&'static str, Value)> {
         ("planes", planes),
         ("planes apart", apart),
         ("planes in order", ordered),
+        ("superblocks", superblocks),
+        ("holes in order", holes),
     ]
 }
 

@@ -34,7 +34,7 @@ fn run_case(case: u64, options: bool, met: &mut Met) {
     let mut rng = Rng::stream(case, "case");
     let config = draw_device(&mut rng, options, false);
     let setup = config.pool_setup(case);
-    let media = Media::new(setup.geometry, &config.nand.bad_blocks_per_die(&setup.geometry), case);
+    let media = config.fresh_media(case);
     let mut ftl = Ftl::new(&config.ftl, &setup, &media);
     let mut flash = CheckedFlash::of_device(&config, media);
     let mut oracle = Oracle::default();

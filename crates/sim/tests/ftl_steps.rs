@@ -10,7 +10,6 @@ mod drawn;
 use drawn::draw_device;
 use opennandlab_sim::device::DeviceConfig;
 use opennandlab_sim::ftl::{FlashSink, Ftl, FtlSnapshot, NoRoom, StepOutcome};
-use opennandlab_sim::nand::Media;
 use opennandlab_sim::op::Source;
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::testing::{erases_max, CheckedFlash, Oracle};
@@ -114,8 +113,7 @@ fn run_case(case: u64, options: bool) -> (u64, bool) {
     let mut rng = Rng::stream(case, "case");
     let config = draw_device(&mut rng, options, true);
     let setup = config.pool_setup(case);
-    let bad = config.nand.bad_blocks_per_die(&setup.geometry);
-    let media = Media::new(setup.geometry, &bad, case);
+    let media = config.fresh_media(case);
     let ftl = Ftl::new(&config.ftl, &setup, &media);
     let mut flash = CheckedFlash::of_device(&config, media);
     flash.collect_in_steps(true);

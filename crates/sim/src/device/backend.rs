@@ -13,7 +13,7 @@ use crate::controller::plain::Plain;
 use crate::controller::timeline::Timeline;
 use crate::controller::FlashOp;
 use crate::engine::Engine;
-use crate::units::{DieId, Ns};
+use crate::units::{BlockId, DieId, Ns};
 
 /// See the module.
 pub(crate) enum Backend {
@@ -30,15 +30,15 @@ impl Backend {
         if !config.needs_full() && *observation == Observation::default() {
             return Self::Plain(Plain::new(drive.geometry, drive.config.nand.timing()));
         }
-        let written = |block| drive.ftl.written_pages(block);
         let setup = Setup {
-            geometry: drive.geometry,
+            geometry: config.flash_geometry(),
+            dies_per_pool: drive.media.superblocks().map_or(1, |it| it.shape().dies()),
             nand: &config.nand,
             controller: &config.controller,
             splits_collection: config.ftl.collects_in_steps(),
             seed: drive.seed,
         };
-        let mut full = Full::new(&setup, &drive.media, written);
+        let mut full = Full::new(&setup, |block| drive.written_state(block));
         if observation.breakdown {
             full.observe();
         }
@@ -99,7 +99,15 @@ impl Backend {
         }
     }
 
-    /// Operations that wait on a die.
+    /// Whether these blocks of the flash have been erased so often: an erase of all is over.
+    pub(crate) fn are_erased(&self, blocks: impl Iterator<Item = BlockId>, erases: u32) -> bool {
+        match self {
+            Self::Plain(_) => true,
+            Self::Full(full) => full.are_erased(blocks, erases),
+        }
+    }
+
+    /// Operations that wait on the dies of a pool.
     pub(crate) fn load(&self, die: DieId) -> u32 {
         match self {
             Self::Plain(plain) => plain.load(die),
@@ -107,7 +115,8 @@ impl Backend {
         }
     }
 
-    /// Whether a die has nothing to do; collections in steps run on the full back end only.
+    /// Whether the dies of a pool have nothing to do; collections in steps run on the full back end
+    /// only.
     pub(crate) fn is_idle(&self, die: DieId) -> bool {
         match self {
             Self::Plain(plain) => plain.load(die) == 0,
@@ -115,7 +124,7 @@ impl Backend {
         }
     }
 
-    /// Whether operations of a collection wait on a die.
+    /// Whether operations of a collection wait on the dies of a pool.
     pub(crate) fn collection_waits(&self, die: DieId) -> bool {
         match self {
             Self::Plain(_) => false,
@@ -123,7 +132,7 @@ impl Backend {
         }
     }
 
-    /// How much a die's collection presses from now on.
+    /// How much a pool's collection presses from now on.
     pub(crate) fn set_urgency(&mut self, die: DieId, urgency: Urgency) {
         if let Self::Full(full) = self {
             full.set_urgency(die, urgency);

@@ -4,6 +4,7 @@
 //! raw blocks ─ factory bad ─► good blocks: T = good * data pages per block
 //! U = floor(T / (1 + OP))     spare factor (T - U) / T     S_eff = 1 - U / (T - reserve pages)
 //! ```
+//! With superblocks good blocks are whole ones, and a bad block may leave one smaller.
 //! T leaves out parity pages. Blocks of a cache of single-bit cells come out of the spare area, and
 //! so out of `S_eff`; what compression saves goes into it, since U follows the uncompressed T. The
 //! reserve is what GC keeps erased. A device whose reserve, open blocks and bad blocks leave no
@@ -83,8 +84,11 @@ impl DeviceConfig {
 
     /// Logical pages that all good blocks take: T, unless data is compressed.
     pub fn data_pages(&self) -> u64 {
+        if let Some(superblocks) = self.superblocks() {
+            return superblocks.data_slots(&self.bad_blocks_per_die()).iter().sum();
+        }
         let (geometry, layout) = (self.geometry(), self.layout());
-        let bad = self.nand.bad_blocks_per_die(&geometry);
+        let bad = self.bad_blocks_per_die();
         let pages = (0..).zip(bad).map(|(die, bad)| {
             let good = geometry.blocks_per_die.saturating_sub(bad);
             u64::from(good) * u64::from(layout.data_pages(DieId(die), CellMode::Native))
@@ -93,8 +97,19 @@ impl DeviceConfig {
     }
 
     fn good_blocks(&self) -> u32 {
-        let geometry = self.geometry();
-        geometry.block_count() - self.nand.bad_blocks_per_die(&geometry).iter().sum::<u32>()
+        self.geometry().block_count() - self.bad_blocks_per_pool().iter().sum::<u32>()
+    }
+
+    /// Good blocks of each pool; of superblocks that differ in size, whole ones.
+    fn good_blocks_per_pool(&self) -> Vec<u32> {
+        let (geometry, layout) = (self.geometry(), self.layout());
+        let Some(superblocks) = self.superblocks() else {
+            let bad = self.bad_blocks_per_die().into_iter();
+            return bad.map(|bad| geometry.blocks_per_die.saturating_sub(bad)).collect();
+        };
+        let whole = u64::from(layout.data_pages(DieId(0), CellMode::Native));
+        let slots = superblocks.data_slots(&self.bad_blocks_per_die());
+        slots.into_iter().map(|slots| (slots / whole) as u32).collect()
     }
 
     /// Data pages of a block; the mean, where dies differ.
@@ -122,12 +137,12 @@ impl DeviceConfig {
         spare_pages as f64 / self.data_pages_per_block()
     }
 
-    /// Erased blocks that GC keeps in the whole drive.
+    /// Erased blocks that GC keeps in the whole drive; superblocks, where there are some.
     pub fn reserve_blocks(&self) -> u32 {
-        let asked = self
-            .ftl
-            .gc_reserve_blocks
-            .unwrap_or_else(|| (self.spare_blocks() * self.ftl.gc_trigger_free_pct) as u32);
+        let asked = match self.ftl.gc_reserve_blocks {
+            Some(blocks) => blocks / self.blocks_per_superblock(),
+            None => (self.spare_blocks() * self.ftl.gc_trigger_free_pct) as u32,
+        };
         asked.max(self.geometry().die_count * self.ftl.reserve_min())
     }
 
@@ -135,16 +150,22 @@ impl DeviceConfig {
     fn reserve_text(&self) -> String {
         let reserve = self.reserve_blocks();
         let floor = self.geometry().die_count * self.ftl.reserve_min();
+        let dies = self.blocks_per_superblock();
+        let (block, pool) = if dies == 1 { ("blocks", "dies") } else { ("superblocks", "groups") };
         let asked = match self.ftl.gc_reserve_blocks {
-            Some(blocks) => format!("gc_reserve_blocks = {blocks}"),
+            Some(blocks) if dies == 1 => format!("gc_reserve_blocks = {blocks}"),
+            Some(blocks) => format!("gc_reserve_blocks = {blocks} = {} x {dies}", blocks / dies),
             None => format!(
-                "gc_trigger_free_pct {} x {:.1} spare blocks = {:.1}, rounded down",
+                "gc_trigger_free_pct {} x {:.1} spare {block} = {:.1}, rounded down",
                 self.ftl.gc_trigger_free_pct,
                 self.spare_blocks(),
                 self.spare_blocks() * self.ftl.gc_trigger_free_pct
             ),
         };
-        format!("{asked}; at least {floor} (dies x {}): {reserve} blocks", self.ftl.reserve_min())
+        format!(
+            "{asked}; at least {floor} ({pool} x {}): {reserve} {block}",
+            self.ftl.reserve_min()
+        )
     }
 
     /// What the pools of the drive are built with.
@@ -161,7 +182,8 @@ impl DeviceConfig {
             slc_worn_limit: self.slc_worn_limit(worn_limit),
             slc_blocks: self.slc_blocks(),
             layout: self.layout(),
-            units: ProgramUnits::new(self.geometry(), &self.nand),
+            units: ProgramUnits::new(self.flash_geometry(), &self.nand)
+                .in_superblocks(self.superblocks()),
             seed,
         }
     }
@@ -190,12 +212,10 @@ impl DeviceConfig {
             return Err(ConfigError::new("ftl.over_provisioning_pct", message));
         }
         let cache = self.cache_blocks_per_die();
-        for (die, bad) in self.nand.bad_blocks_per_die(&geometry).into_iter().enumerate() {
-            let die = DieId(die as u32);
-            let good = geometry.blocks_per_die.saturating_sub(bad);
+        for (die, good) in (0..).map(DieId).zip(self.good_blocks_per_pool()) {
             let needed = setup.good_blocks_min(die, &self.ftl);
             if good < needed + cache {
-                return Err(self.no_spare_block(&setup, die, bad));
+                return Err(self.no_spare_block(&setup, die, good));
             }
             self.check_goals(die, good - cache - needed)?;
         }
@@ -203,9 +223,11 @@ impl DeviceConfig {
     }
 
     /// What a die has and needs, when that does not fit.
-    fn no_spare_block(&self, setup: &PoolSetup, die: DieId, bad: u32) -> ConfigError {
+    fn no_spare_block(&self, setup: &PoolSetup, die: DieId, good: u32) -> ConfigError {
         let geometry = setup.geometry;
-        let good = geometry.blocks_per_die.saturating_sub(bad);
+        let bad = geometry.blocks_per_die - good;
+        let dies = self.blocks_per_superblock();
+        let (pool, block) = if dies == 1 { ("die", "blocks") } else { ("group", "superblocks") };
         let needed = setup.good_blocks_min(die, &self.ftl);
         let pages = geometry.logical_pages_of(die, setup.logical_pages);
         let data_pages = setup.layout.data_pages(die, CellMode::Native);
@@ -224,8 +246,8 @@ impl DeviceConfig {
         ConfigError::new(
             format!("ftl.{path}"),
             format!(
-                "no spare block is left: die {} has {good} good blocks ({bad} bad) and needs {} = \
-                 {} for {pages} logical pages + {} reserve + {} further open + 1 to \
+                "no spare block is left: {pool} {} has {good} good {block} ({bad} bad) and needs \
+                 {} = {} for {pages} logical pages + {} reserve + {} further open + 1 to \
                  collect{cached}; \
                  raise over_provisioning_pct (now {}) or lower \
                  gc_reserve_blocks (now {} per device)",
@@ -235,7 +257,7 @@ impl DeviceConfig {
                 setup.reserve_of(die),
                 self.ftl.extra_frontiers(),
                 self.ftl.over_provisioning_pct,
-                setup.reserve_blocks,
+                setup.reserve_blocks * dies,
             ),
         )
     }
@@ -292,38 +314,55 @@ impl DeviceConfig {
         let page_bytes = self.nand.page_size_bytes;
         let code = self.ecc.page_code(page_bytes).expect("resolve has checked the code");
         let timing = self.nand.timing();
-        json!({
+        let flash = self.flash_geometry();
+        let (dies, superblocks) = (self.blocks_per_superblock(), self.superblocks());
+        let parity_share = match &superblocks {
+            Some(it) => f64::from(it.dies() - it.data_dies()) / f64::from(it.dies()),
+            None => 1.0 - self.data_pages_per_block() / block_pages,
+        };
+        let mut effective = json!({
             "raw_bytes": u64::from(geometry.block_count())
                 * u64::from(geometry.physical_pages_per_block)
                 * geometry.page_bytes,
             "logical_bytes": u64::from(self.logical_pages()) * geometry.page_bytes,
             "physical_pages": self.physical_pages(),
             "logical_pages": self.logical_pages(),
-            "bad_blocks": self.nand.bad_blocks_per_die(&geometry).iter().sum::<u32>(),
-            "die_count": geometry.die_count,
-            "blocks_per_die": geometry.blocks_per_die,
-            "pages_per_block": geometry.pages_per_block,
-            "planes_per_row": geometry.plane_count,
-            "physical_pages_per_block": geometry.physical_pages_per_block,
-            "parity_share": 1.0 - self.data_pages_per_block() / block_pages,
-            "slc_cache_blocks": cache_blocks,
-            "slc_pages_per_block": layout.pages(CellMode::Slc),
+            "bad_blocks": self.bad_blocks_per_die().iter().sum::<u32>(),
+            "die_count": flash.die_count,
+            "blocks_per_die": flash.blocks_per_die,
+            "pages_per_block": flash.pages_per_block,
+            "planes_per_row": flash.plane_count,
+            "physical_pages_per_block": flash.physical_pages_per_block,
+            "parity_share": parity_share,
+            "slc_cache_blocks": cache_blocks * dies,
+            "slc_pages_per_block": layout.pages(CellMode::Slc) / dies,
             "spare_factor": 1.0 - logical / data_pages,
             "spare_factor_effective": 1.0 - logical / (data_pages - idle_pages),
-            "reserve_blocks": self.reserve_blocks(),
+            "reserve_blocks": self.reserve_blocks() * dies,
             "reserve_text": self.reserve_text(),
             "transfer_us": timing.transfer.0 as f64 * 1e-3,
             "codewords_per_page": code.codewords_per_page(),
             "parity_bytes_per_page": code.parity_bytes_per_page(),
             "memory_bytes": self.memory_bytes(),
-        })
+        });
+        if superblocks.is_some() {
+            effective["superblocks"] = json!({
+                "dies": dies,
+                "groups": geometry.die_count,
+                "count": self.good_blocks(),
+                "pages": geometry.pages_per_block,
+                "data_pages": layout.data_pages(DieId(0), CellMode::Native),
+                "reserve": self.reserve_blocks(),
+            });
+        }
+        effective
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ftl::Allocation;
+    use crate::ftl::{Allocation, AllocationOrder};
 
     #[test]
     fn the_tlc_standard_device_has_the_numbers_of_its_page() {
@@ -352,7 +391,8 @@ mod tests {
                                "over_provisioning_pct": 0.15, "allocation": "PDCW",
                                "slc_cache": {"kind": "static", "blocks_per_die": 8}}}"#;
         let config = DeviceConfig::resolve(json).expect("a device");
-        assert_eq!(config.ftl.allocation, Allocation::PlaneChannelDie);
+        let order = Allocation::Order(AllocationOrder::PlaneChannelDie);
+        assert_eq!(config.ftl.allocation, order);
         let effective = config.effective();
         assert_eq!(effective["pages_per_block"], 512);
         assert_eq!(effective["planes_per_row"], 2);

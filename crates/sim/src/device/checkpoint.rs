@@ -61,7 +61,7 @@ pub(super) fn load(bytes: &[u8]) -> Result<Drive, ImageError> {
 fn assemble(state: State, oob: &[u8]) -> Result<Drive, String> {
     let config = DeviceConfig::resolve(&state.config).map_err(|error| error.to_string())?;
     let setup = config.pool_setup(state.seed);
-    let media = Media::restore(setup.geometry, state.blocks);
+    let media = Media::restore(setup.geometry, config.superblocks(), state.blocks);
     let fits = media.filter(|media| 4 * media.oob.len() == oob.len());
     let mut media = fits.ok_or("the media tables are of another geometry")?;
     for (lpn, bytes) in media.oob.iter_mut().zip(oob.chunks_exact(4)) {

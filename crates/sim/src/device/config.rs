@@ -12,10 +12,11 @@ use crate::controller::ControllerConfig;
 use crate::ftl::{FtlConfig, Layout};
 use crate::geometry::Geometry;
 use crate::host::HostConfig;
-use crate::nand::{CellType, NandConfig};
+use crate::nand::NandConfig;
 use crate::reads::bit_true::BitTrue;
 use crate::reads::{Algorithm, EccConfig, Fidelity, Ladder, ReadErrors};
 use crate::reliability::{BesideSlc, RberConfig, RberModel, WearKeys, Weibull};
+use crate::superblock::Superblocks;
 
 /// A device file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,6 +69,7 @@ impl DeviceConfig {
         config.checked_layout()?;
         config.checked_code().map_err(|error| error.under("ecc"))?;
         config.check_soft_reads().map_err(|error| error.under("controller.soft_read"))?;
+        config.check_superblocks()?;
         config.check_spare()?;
         Ok(config)
     }
@@ -96,6 +98,12 @@ impl DeviceConfig {
     }
 
     fn checked_geometry(&self) -> Result<Geometry, ConfigError> {
+        let superblocks = self.checked_superblocks()?;
+        superblocks.map_or_else(|| self.checked_flash(), |it| Ok(it.geometry()))
+    }
+
+    /// The shape of the flash, in map units.
+    pub(super) fn checked_flash(&self) -> Result<Geometry, ConfigError> {
         let geometry = self.nand.geometry().map_err(|error| error.under("nand"))?;
         self.ftl.shape(geometry).map_err(|error| error.under("ftl"))
     }
@@ -106,13 +114,8 @@ impl DeviceConfig {
     }
 
     fn checked_layout(&self) -> Result<Layout, ConfigError> {
-        let bits_per_cell = match self.nand.cell_type {
-            CellType::Slc => 1,
-            CellType::Mlc => 2,
-            CellType::Tlc => 3,
-            CellType::Qlc => 4,
-        };
-        let layout = self.ftl.layout(&self.geometry(), bits_per_cell);
+        let bits_per_cell = self.nand.cell_type.bits();
+        let layout = self.ftl.layout(&self.geometry(), bits_per_cell, self.superblocks());
         layout.map_err(|error| error.under("ftl"))
     }
 
@@ -208,12 +211,14 @@ impl DeviceConfig {
             Fidelity::BitTrue => Some(BitTrue::new(&self.ecc, &code)?),
         };
         let copybacks = self.ftl.copyback.as_ref().map_or(0, |copyback| copyback.limit);
-        let stripe = self.ftl.parity.as_ref().map_or(0, |parity| parity.stripe);
+        let row = self.superblocks().filter(Superblocks::has_parity).map(|it| it.dies());
+        let stripe = row.unwrap_or_else(|| self.ftl.stripe());
         let mut errors = ReadErrors::new(model, code, &self.geometry(), seed);
         if let Some(stress) = &self.nand.stress {
             errors.set_stress(stress, &self.geometry());
         }
-        Ok(errors.with(ladder, copybacks.into()).with_stripe(stripe).with_bit_true(bit_true))
+        let errors = errors.with(ladder, copybacks.into()).with_stripe(stripe);
+        Ok(errors.in_superblocks(self.superblocks().as_ref()).with_bit_true(bit_true))
     }
 }
 

@@ -8,15 +8,16 @@
 
 use super::config::DeviceConfig;
 use super::host_counters::HostCounters;
+use crate::controller::full::Written;
 use crate::ftl::{FlashSink, Ftl, NoRoom};
 use crate::geometry::Geometry;
 use crate::host::cache::{CleanCaches, Copied, Found, Leaving, Offer, Part, WriteCache};
 use crate::host::read_ahead::ReadAhead;
 use crate::host::throttle::Throttle;
-use crate::nand::Media;
+use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::ReadErrors;
-use crate::units::{DieId, Lpn, SECTOR_BYTES};
+use crate::units::{BlockId, DieId, Lpn, SECTOR_BYTES};
 
 /// What a sink learns beside flash operations, for commands that wait.
 pub trait CommandSink: FlashSink {
@@ -56,8 +57,7 @@ impl Drive {
     /// A drive fresh from the factory.
     pub fn new(config: DeviceConfig, seed: u64) -> Self {
         let setup = config.pool_setup(seed);
-        let bad = config.nand.bad_blocks_per_die(&setup.geometry);
-        let media = Media::new(setup.geometry, &bad, seed);
+        let media = config.fresh_media(seed);
         let ftl = Ftl::new(&config.ftl, &setup, &media);
         Self::assemble(config, media, ftl, seed)
     }
@@ -189,6 +189,23 @@ impl Drive {
     pub(crate) fn programmed_bytes(&self) -> u64 {
         let programs = total(&self.ftl.counters().programs);
         self.geometry.physical_pages_of(programs) * self.geometry.page_bytes
+    }
+
+    /// What a block of the flash holds.
+    pub(crate) fn written_state(&self, block: BlockId) -> Written {
+        let of = |block, pages| {
+            let is_slc = self.media.mode(block) == CellMode::Slc;
+            Written { erases: self.media.erase_count(block), pages, is_slc }
+        };
+        let Some(members) = self.media.superblocks() else {
+            return of(block, self.ftl.written_pages(block));
+        };
+        let Some((superblock, member)) = members.superblock_of(block) else {
+            return Written::default();
+        };
+        let is_slc = self.media.mode(superblock) == CellMode::Slc;
+        let written = self.ftl.written_pages(superblock);
+        of(superblock, members.shape().written_of(member, written, is_slc))
     }
 
     /// Pages that wait in the write buffer.

@@ -158,7 +158,7 @@ pub(super) fn open<'a, T: Deserialize<'a>>(
 fn assemble(body: Body, seed: u64) -> Result<Drive, String> {
     let config = DeviceConfig::resolve(&body.config).map_err(|error| error.to_string())?;
     let setup = config.pool_setup(seed);
-    let media = Media::restore(setup.geometry, body.blocks);
+    let media = Media::restore(setup.geometry, config.superblocks(), body.blocks);
     let fits = media.filter(|media| media.oob.len() == body.oob.len());
     let mut media = fits.ok_or("the media tables are of another geometry")?;
     media.oob.copy_from_slice(&body.oob);

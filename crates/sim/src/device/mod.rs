@@ -26,6 +26,7 @@ mod simulation;
 mod sink;
 mod steady;
 mod stepping;
+mod superblocks;
 mod timed;
 mod window;
 

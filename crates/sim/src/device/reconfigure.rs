@@ -49,10 +49,12 @@ impl Drive {
     fn rebuild(&mut self, config: &DeviceConfig) {
         let setup = config.pool_setup(self.seed);
         let tables = self.media.tables();
-        let blocks = tables.bad.len();
+        let blocks = tables.erase_counts.len();
         let (modes, copyback_depths) = (vec![CellMode::Native; blocks], vec![0; blocks]);
         let tables = BlockTables { modes, copyback_depths, ..tables };
-        let media = Media::restore(setup.geometry, tables).expect("as many blocks as before");
+        let superblocks = config.superblocks();
+        let media =
+            Media::restore(setup.geometry, superblocks, tables).expect("as many blocks as before");
         self.ftl = self.ftl.successor(&config.ftl, &setup, &media);
         self.media = media;
         self.geometry = setup.geometry;

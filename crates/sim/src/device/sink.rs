@@ -1,7 +1,8 @@
 //! The sink of the timed executor: the FTL's operations, queued on the back end.
 //!
 //! An operation of a command makes the command wait for it; one that moves data does not. The
-//! program of a page that leaves the write cache frees its slot there instead.
+//! program of a page that leaves the write cache frees its slot there instead. An operation on a
+//! superblock becomes one on each member that it concerns, and those work at the same time.
 
 use std::collections::VecDeque;
 
@@ -11,12 +12,14 @@ use super::drive::CommandSink;
 use crate::controller::{Detail, FlashOp, OpKind, NO_COMMAND};
 use crate::engine::Engine;
 use crate::ftl::{FlashSink, MoveRun, MoveWay};
+use crate::geometry::Geometry;
 use crate::host::cache::Fence;
 use crate::host::read_ahead::{Found, ReadAhead};
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
 use crate::reads::{Extra, Lost, ReadErrors};
 use crate::striping::DieRun;
+use crate::superblock::{Members, HOLE};
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 /// Pages of the write cache on their way to the flash, and who waits for a slot there.
@@ -55,6 +58,18 @@ impl TimedSink<'_> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // an operation stays in registers until it is in its queue
     fn push(&mut self, op: FlashOp, extra: Extra) {
+        if self.media.superblocks().is_some() {
+            return self.push_to_members(op, extra);
+        }
+        let geometry = *self.media.geometry();
+        self.send(op, extra, geometry.block_of(op.first()), &geometry);
+    }
+
+    /// Queues an operation on a die of the flash; `block` is the block of the FTL that it belongs
+    /// to.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as `push`
+    fn send(&mut self, op: FlashOp, extra: Extra, block: BlockId, geometry: &Geometry) {
         let source = op.source();
         let is_host = matches!(source, Source::Host | Source::Merge | Source::Rebuild);
         let is_own = is_host || source == Source::Pad;
@@ -67,17 +82,15 @@ impl TimedSink<'_> {
             let epoch = self.epoch.take().unwrap_or_else(|| self.cache.fence.begin());
             op = op.of_command(epoch).freeing_buffer();
         }
-        let geometry = self.media.geometry();
-        let block = geometry.block_of(op.first());
         let page_types = self.backend.page_types();
         if page_types > 1 {
             let row = geometry.row_of(geometry.page_index(op.first()));
             op = op.of_type((row % page_types) as u8);
         }
-        let die = geometry.die_of_block(block);
+        let die = geometry.die_of_block(geometry.block_of(op.first()));
         if is_host {
             if let Some(collector) = &mut self.collector {
-                collector.touched.push(die.0);
+                collector.touched.push(self.media.geometry().die_of_block(block).0);
             }
         }
         match self.backend {
@@ -97,10 +110,88 @@ impl TimedSink<'_> {
 }
 
 impl TimedSink<'_> {
+    /// Queues an operation on the members of a superblock that it concerns, the first of them
+    /// first.
+    fn push_to_members(&mut self, op: FlashOp, mut extra: Extra) {
+        let Some(members) = self.media.shared_superblocks() else { return };
+        let (shape, wide) = (members.shape(), *self.media.geometry());
+        let (block, slot) = (wide.block_of(op.first()), wide.page_index(op.first()));
+        let is_slc = self.media.mode(block) == CellMode::Slc;
+        if op.kind() == OpKind::Read || op.count() == 1 && op.kind() != OpKind::Erase {
+            let page = members.page(block, slot, is_slc);
+            return self.send(op.run_of(page, 1), extra, block, shape.flash());
+        }
+        let (flash, dies) = (shape.flash(), shape.dies());
+        let first_member =
+            if op.kind() == OpKind::Erase { 0 } else { shape.locate(slot, is_slc).member };
+        for member in (first_member..dies).chain(0..first_member) {
+            let own = members.of(block)[member as usize];
+            let (from, to) = match op.kind() {
+                _ if own == HOLE => continue,
+                OpKind::Erase => (0, 1),
+                _ => {
+                    let written = |slot| shape.written_of(member, slot, is_slc);
+                    (written(slot), written(slot + op.count()))
+                }
+            };
+            if from < to {
+                let page = Ppn(flash.first_page(BlockId(own)).0 + from);
+                self.send(op.run_of(page, to - from), std::mem::take(&mut extra), block, flash);
+            }
+        }
+    }
+
+    /// Queues reads of pages of a superblock, one run for each member.
+    fn read_members(&mut self, block: BlockId, slots: &[u32], source: Source, mut extra: Extra) {
+        let Some(members) = self.media.shared_superblocks() else { return };
+        let (shape, flash) = (members.shape(), members.shape().flash());
+        let is_slc = self.media.mode(block) == CellMode::Slc;
+        // By member: the first page, how many, rows that are sensed, the last of them.
+        let mut runs = vec![(0, 0, 0, u32::MAX); shape.dies() as usize];
+        for &slot in slots {
+            let at = shape.locate(slot, is_slc);
+            let (first, count, senses, last) = &mut runs[at.member as usize];
+            if *count == 0 {
+                *first = at.index;
+            }
+            *count += 1;
+            let row = flash.row_of(at.index);
+            *senses += u32::from(row != *last);
+            *last = row;
+        }
+        for (&own, &(first, count, senses, _)) in members.of(block).iter().zip(&runs) {
+            if count > 0 {
+                let page = Ppn(flash.first_page(BlockId(own)).0 + first);
+                let op = FlashOp::new(OpKind::Read, source, page, count).sensed_in(senses);
+                self.send(op, std::mem::take(&mut extra), block, flash);
+            }
+        }
+    }
+
+    /// Reads the other members of the row of a page that the code could not correct: the page at
+    /// the same place of each.
+    fn rebuild_from_row(&mut self, members: &Members, ppn: Ppn, lost: Lost) {
+        let wide = *self.media.geometry();
+        let (block, slot) = (wide.block_of(ppn), wide.page_index(ppn));
+        let (shape, flash) = (members.shape(), members.shape().flash());
+        let at = shape.locate(slot, self.media.mode(block) == CellMode::Slc);
+        let mut costs = self.errors.rebuild_costs(wide.die_of_block(block), lost).into_iter();
+        for (member, &own) in (0..).zip(members.of(block)) {
+            if member != at.member && own != HOLE {
+                let page = Ppn(flash.first_page(BlockId(own)).0 + at.index);
+                let op = FlashOp::new(OpKind::Read, Source::Rebuild, page, 1);
+                self.send(op, costs.next().unwrap_or_default(), block, flash);
+            }
+        }
+    }
+
     /// Reads the rest of the stripe of a page that the code could not correct: the pages at the
     /// same place of the dies that follow.
     #[cold]
     fn rebuild(&mut self, ppn: Ppn, lost: Lost) {
+        if let Some(members) = self.media.shared_superblocks() {
+            return self.rebuild_from_row(&members, ppn, lost);
+        }
         let geometry = *self.media.geometry();
         let block = geometry.block_of(ppn);
         let (die, place) = (geometry.die_of_block(block), block.0 % geometry.blocks_per_die);
@@ -177,13 +268,17 @@ impl FlashSink for TimedSink<'_> {
     }
 
     fn tells_pages(&self) -> bool {
-        self.errors.page_types().tells_pages()
+        // Where pages of a superblock lie decides which dies read them.
+        self.media.superblocks().is_some() || self.errors.page_types().tells_pages()
     }
 
     fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source) {
         let count = page_indices.len() as u32;
         let read = self.errors.page_types().pages(self.media, block, page_indices, source);
         let extra = self.errors.record_block(&read);
+        if self.media.superblocks().is_some() {
+            return self.read_members(block, page_indices, source, extra);
+        }
         let geometry = *self.media.geometry();
         let rows =
             page_indices.chunk_by(|&one, &next| geometry.row_of(one) == geometry.row_of(next));

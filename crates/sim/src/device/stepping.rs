@@ -11,7 +11,8 @@ use crate::controller::full::Urgency;
 use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::ftl::{NoRoom, StepOutcome};
 use crate::op::{HostCommand, HostOp};
-use crate::units::{DieId, Lpn, SECTOR_BYTES};
+use crate::superblock::HOLE;
+use crate::units::{BlockId, DieId, Lpn, SECTOR_BYTES};
 
 impl TimedStage {
     /// What a command asked of the dies: writes without room stall there, and those that have
@@ -40,9 +41,9 @@ impl TimedStage {
         if let Some(collector) = &mut self.collector {
             collector.last_done = self.engine.now();
         }
-        let block = drive.geometry.block_of(done.first());
+        let (block, is_erased) = self.block_done(drive, done);
         let die = drive.geometry.die_of_block(block);
-        if done.kind() == OpKind::Erase && drive.ftl.collection_of(die) == Some(block) {
+        if is_erased && drive.ftl.collection_of(die) == Some(block) {
             drive.ftl.finish_collection(die, block);
             self.admit_stalled(drive, die.0);
         }
@@ -54,6 +55,20 @@ impl TimedStage {
                 self.engine.schedule(after, IDLE + die.0);
             }
         }
+    }
+
+    /// The block of an operation that is over, and whether that has erased it: a superblock is
+    /// when all its members are.
+    fn block_done(&self, drive: &Drive, done: FlashOp) -> (BlockId, bool) {
+        let is_erase = done.kind() == OpKind::Erase;
+        let Some(members) = drive.media.superblocks() else {
+            return (drive.geometry.block_of(done.first()), is_erase);
+        };
+        let own = members.shape().flash().block_of(done.first());
+        let (block, _) = members.superblock_of(own).expect("operations go to superblocks");
+        let all = members.of(block).iter().filter(|&&own| own != HOLE).map(|&own| BlockId(own));
+        let is_erased = is_erase && self.backend.are_erased(all, drive.media.erase_count(block));
+        (block, is_erased)
     }
 
     /// A block of a die was erased: writes that waited for it go on.

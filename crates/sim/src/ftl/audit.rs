@@ -53,7 +53,9 @@ impl Ftl {
                 ));
             }
         }
-        let counted = u32::from(self.books.map.live_count(block));
+        // Holes of a superblock count as live.
+        let holes = self.pool_of(block).log.hole_pages(block);
+        let counted = u32::from(self.books.map.live_count(block)) - u32::from(holes);
         if bits != counted {
             return Err(format!("block {} has {bits} live bits, {counted} counted", block.0));
         }

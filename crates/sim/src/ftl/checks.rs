@@ -4,8 +4,11 @@
 //! The keys are declared in `config` and `options`; what needs the rest of the device (how many
 //! blocks the reserve, the open blocks and a cache leave) is checked where the device is.
 
+use super::allocation::{BadBlock, GroupDies};
 use super::config::{FtlConfig, HotColdFrontiers, StaticWear, WearConfig, WriteFrontiers};
-use super::options::{CollectionConfig, Copyback, DataKind, FoldWhen, Parity, SlcCacheConfig};
+use super::options::{
+    CollectionConfig, Copyback, DataKind, FoldWhen, Parity, SlcCacheConfig, StripeParity,
+};
 use crate::config::ConfigError;
 
 /// A count outside its range.
@@ -78,7 +81,8 @@ impl FtlConfig {
             ));
         }
         self.check_slc_cache()?;
-        if let Some(Parity { stripe }) = self.parity {
+        self.check_superblock()?;
+        if let Some(Parity::Stripe(StripeParity { stripe })) = self.parity {
             if !(2..=65_535).contains(&stripe) {
                 return Err(out_of_range("parity.stripe", stripe, "2 to 65535"));
             }
@@ -91,6 +95,67 @@ impl FtlConfig {
             }
         }
         self.check_compression()
+    }
+
+    /// Contradictions between superblocks and other keys.
+    fn check_superblock(&self) -> Result<(), ConfigError> {
+        let Some(superblock) = self.allocation.superblock() else {
+            if self.has_die_parity() {
+                return Err(ConfigError::new(
+                    "parity",
+                    "die_stripe without superblocks: a die's rows are in no order with those of \
+                     the others; accepted: {stripe: N}, or ftl.allocation superblock",
+                ));
+            }
+            return Ok(());
+        };
+        let refused = if superblock.dies == GroupDies::Count(0) {
+            ("allocation.dies", "0 dies; accepted: all, or 1 or more")
+        } else if self.stripe() > 0 {
+            (
+                "parity",
+                "a stripe inside a block, in superblocks whose rows lie on many dies; accepted: \
+                 none or {kind: die_stripe} with ftl.allocation superblock",
+            )
+        } else if self.copyback.is_some() {
+            (
+                "copyback",
+                "a copy stays inside its die, and moved pages go to the dies in turn; accepted: \
+                 none with ftl.allocation superblock",
+            )
+        } else if self.compression.is_some() {
+            (
+                "compression",
+                "a member of a row holds whole pages, and compressed data shares them; accepted: \
+                 none with ftl.allocation superblock",
+            )
+        } else {
+            return Ok(());
+        };
+        Err(ConfigError::new(refused.0, refused.1))
+    }
+
+    /// Whether the other keys allow superblocks that differ in size.
+    ///
+    /// # Errors
+    /// [`ConfigError`] relative to `ftl`.
+    pub(crate) fn check_uneven(&self) -> Result<(), ConfigError> {
+        let shrinks =
+            self.allocation.superblock().is_some_and(|it| it.bad_block == BadBlock::Shrink);
+        let key = match (&self.write_frontiers, &self.wear_leveling) {
+            (WriteFrontiers::HotCold(_), _) => "write_frontiers hot_cold",
+            (_, WearConfig::Static(_)) => "wear_leveling static",
+            _ => return Ok(()),
+        };
+        if !shrinks {
+            return Ok(());
+        }
+        let message = format!(
+            "shrink with ftl.{key}, while nand.factory_bad_block_ratio is above 0: superblocks of \
+             several sizes move into each other only where one open block takes all moved pages; \
+             accepted: remap, or another setting there"
+        );
+        Err(ConfigError::new("allocation.bad_block", message))
     }
 
     fn check_collection(&self) -> Result<(), ConfigError> {
@@ -169,9 +234,9 @@ impl FtlConfig {
     /// Whether the other keys allow map units smaller than a page.
     pub(super) fn check_units(&self) -> Result<(), ConfigError> {
         let key = match (&self.parity, &self.copyback) {
-            (Some(_), _) => "parity",
-            (None, Some(_)) => "copyback",
-            (None, None) => return Ok(()),
+            (Some(Parity::Stripe(_)), _) => "parity",
+            (_, Some(_)) => "copyback",
+            (_, None) => return Ok(()),
         };
         let message = format!(
             "smaller than a page with ftl.{key}, which works on whole pages; accepted: none with \

@@ -27,8 +27,12 @@ use crate::units::{BlockId, Lpn};
 impl Pool {
     /// Live pages that the collection under way has still to move; 0 without one.
     pub(crate) fn pages_to_collect(&self, books: &Books) -> u32 {
-        let live = |it: Collection| u32::from(books.map.live_count(it.victim));
-        self.collection.map_or(0, live)
+        self.collection.map_or(0, |it| u32::from(self.live_pages(books, it.victim)))
+    }
+
+    /// Live pages of a block; the holes of a superblock are none.
+    pub(super) fn live_pages(&self, books: &Books, block: BlockId) -> u16 {
+        books.map.live_count(block) - self.log.hole_pages(block)
     }
 
     fn start(&mut self, victim: BlockId, source: Source, retires: bool, is_whole: bool) {
@@ -109,12 +113,13 @@ impl Pool {
         }
         let victim = collection.victim;
         let mut moved = 0;
-        while moved < page_limit && books.map.live_count(victim) > 0 {
+        while moved < page_limit && self.live_pages(books, victim) > 0 {
             moved += self.move_pages(books, sink, page_limit - moved);
         }
-        if books.map.live_count(victim) > 0 {
+        if self.live_pages(books, victim) > 0 {
             return StepOutcome::Moved(moved);
         }
+        self.log.forget_holes(&mut books.map, victim);
         if collection.retires {
             self.collection = None;
             self.take_out_of_use(books, sink, victim);

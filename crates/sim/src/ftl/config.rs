@@ -10,10 +10,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::allocation::Allocation;
 use super::gc::GcConfig;
 use super::options::none_or::{self, NoneOr};
 use super::options::{
-    Allocation, CollectionConfig, Compression, Copyback, IdleCollection, Parity, SlcCacheConfig,
+    CollectionConfig, Compression, Copyback, IdleCollection, Parity, SlcCacheConfig,
 };
 use crate::config::{name_or_mapping, optional_bytes, size_schema};
 
@@ -110,7 +111,7 @@ pub struct FtlConfig {
     /// block`; 0 to 1.
     pub gc_trigger_free_pct: f64,
     /// The same in blocks per device; overrides `gc_trigger_free_pct`. At least one block per die
-    /// is kept.
+    /// is kept; with superblocks, whole ones.
     pub gc_reserve_blocks: Option<u32>,
     /// Which writes share an open block.
     #[serde(deserialize_with = "name_or_mapping")]
@@ -127,7 +128,8 @@ pub struct FtlConfig {
     #[schemars(schema_with = "size_schema")]
     pub map_unit_bytes: Option<u64>,
     /// Which die a logical page goes to: an order of the letters C (channel), D (die of the
-    /// channel) and P (plane), the first varying fastest, or `dynamic`.
+    /// channel) and P (plane), the first varying fastest, or `dynamic`; or `superblock`, where an
+    /// open block spans the dies of a group.
     pub allocation: Allocation,
     /// Whether a collection is one piece (`whole`), or goes in `steps` that give way to the host.
     #[serde(deserialize_with = "name_or_mapping")]
@@ -143,7 +145,8 @@ pub struct FtlConfig {
     /// Host writes to blocks of one bit per cell first.
     #[serde(deserialize_with = "name_or_mapping")]
     pub slc_cache: SlcCacheConfig,
-    /// Parity pages, which protect the pages of their block.
+    /// Parity pages: `stripe` pages of a block protect each other, or with kind `die_stripe` the
+    /// members of each row of a superblock.
     #[serde(with = "none_or")]
     #[schemars(with = "NoneOr<Parity>")]
     pub parity: Option<Parity>,
@@ -193,7 +196,21 @@ impl FtlConfig {
             || self.copyback.is_some()
             || self.has_slc_cache()
             || self.parity.is_some()
+            || self.allocation.superblock().is_some()
             || self.compression.is_some()
+    }
+
+    /// Pages of a stripe of parity inside a block; 0 without.
+    pub fn stripe(&self) -> u32 {
+        match &self.parity {
+            Some(Parity::Stripe(parity)) => parity.stripe,
+            _ => 0,
+        }
+    }
+
+    /// Whether the rows of superblocks hold parity.
+    pub fn has_die_parity(&self) -> bool {
+        matches!(self.parity, Some(Parity::Dies(_)))
     }
 
     /// Open blocks that a pool can hold besides the first.

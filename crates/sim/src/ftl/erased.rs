@@ -3,6 +3,9 @@
 //! Without wear leveling that is the order of erasing; with it, the least worn goes first, and of
 //! equals the one that was erased first. A pool at work has few erased blocks and erases them at
 //! similar counts, so a queue kept in order beats a tree.
+//!
+//! Where superblocks differ in size, they are counted in whole ones: as many as could be made of
+//! the pages of all that are erased. So a reserve of one has room for any victim.
 
 use std::collections::VecDeque;
 
@@ -24,31 +27,86 @@ pub(crate) struct ErasedBlocks {
     order: OpenOrder,
     /// The next to open first.
     blocks: VecDeque<Entry>,
+    /// Where blocks differ in size.
+    weights: Option<Box<Weights>>,
+}
+
+/// Blocks that differ in size.
+struct Weights {
+    first_block: u32,
+    /// Pages that each takes.
+    pages: Vec<u32>,
+    /// Those of a whole block.
+    whole: u32,
+    /// Those of all that are erased.
+    total: u64,
 }
 
 impl ErasedBlocks {
     pub(crate) fn new(order: OpenOrder) -> Self {
-        Self { order, blocks: VecDeque::new() }
+        Self { order, blocks: VecDeque::new(), weights: None }
     }
 
+    /// Counts blocks by the pages that they take, in whole ones; none is erased yet.
+    pub(crate) fn weigh(&mut self, first_block: u32, pages: Vec<u32>, whole: u32) {
+        self.weights = Some(Box::new(Weights { first_block, pages, whole, total: 0 }));
+    }
+
+    /// Erased blocks, whole ones where they differ in size.
+    #[inline]
     pub(crate) fn len(&self) -> u32 {
+        match &self.weights {
+            None => self.blocks.len() as u32,
+            Some(weights) => (weights.total / u64::from(weights.whole)) as u32,
+        }
+    }
+
+    /// Erased blocks of any size.
+    pub(crate) fn count(&self) -> u32 {
         self.blocks.len() as u32
+    }
+
+    /// Pages that each erased block takes, where they differ in size.
+    pub(crate) fn sizes(&self) -> Option<Vec<u32>> {
+        let weights = self.weights.as_ref()?;
+        let of = |entry: &Entry| weights.pages[(entry.block - weights.first_block) as usize];
+        Some(self.blocks.iter().map(of).collect())
+    }
+
+    /// Pages that all erased blocks take, where they differ in size; else 0.
+    pub(crate) fn pages(&self) -> u64 {
+        self.weights.as_ref().map_or(0, |weights| weights.total)
+    }
+
+    /// A block has left.
+    #[inline]
+    fn taken(&mut self, entry: Option<Entry>) -> Option<u32> {
+        let block = entry?.block;
+        if let Some(weights) = &mut self.weights {
+            weights.total -= u64::from(weights.pages[(block - weights.first_block) as usize]);
+        }
+        Some(block)
     }
 
     pub(crate) fn push(&mut self, block: u32, erase_count: u32) {
         let place = self.place_of(erase_count);
         self.blocks.insert(place, Entry { block, erase_count });
+        if let Some(weights) = &mut self.weights {
+            weights.total += u64::from(weights.pages[(block - weights.first_block) as usize]);
+        }
     }
 
     /// The next block to open.
     pub(crate) fn pop(&mut self) -> Option<u32> {
-        self.blocks.pop_front().map(|entry| entry.block)
+        let entry = self.blocks.pop_front();
+        self.taken(entry)
     }
 
     /// The next block to open of those that are wanted, or of all if none is.
     pub(crate) fn pop_preferring(&mut self, is_wanted: impl Fn(u32) -> bool) -> Option<u32> {
         let wanted = self.blocks.iter().position(|entry| is_wanted(entry.block));
-        self.blocks.remove(wanted.unwrap_or(0)).map(|entry| entry.block)
+        let entry = self.blocks.remove(wanted.unwrap_or(0));
+        self.taken(entry)
     }
 
     /// The most worn block: for data that will rest. Of equals the last, so that the others keep
@@ -56,7 +114,8 @@ impl ErasedBlocks {
     pub(crate) fn pop_most_worn(&mut self) -> Option<u32> {
         let counts = self.blocks.iter().map(|entry| entry.erase_count).enumerate();
         let (place, _) = counts.max_by_key(|&(_, count)| count)?;
-        self.blocks.remove(place).map(|entry| entry.block)
+        let entry = self.blocks.remove(place);
+        self.taken(entry)
     }
 
     /// The blocks in their order, with one more (and its erase count) where it would join them.

@@ -1,8 +1,10 @@
-//! Which pages of a block take data, and which hold parity.
+//! Which pages of a block take data, and which hold parity or nothing.
 //!
 //! ```text
 //! stripe 4, die 0    d d d P d d d P d d d P …         the last page is parity in any case; a last
 //! stripe 4, die 1    d d P d d d P d d d P d … P       stripe without data joins the one before
+//! superblock         d d d P|d d d P|d d h P|d h d P   the last member of a row is parity; members
+//!                                                      whose block is bad are holes
 //! ```
 //! Parity follows the pages that it protects, since a block is programmed in order. Its place is
 //! shifted from die to die, so that dies that are written alike do not all program parity at once.
@@ -13,6 +15,7 @@ use std::ops::Range;
 use crate::config::ConfigError;
 use crate::geometry::Geometry;
 use crate::nand::CellMode;
+use crate::superblock::{Superblocks, HOLE};
 use crate::units::{DieId, SECTOR_BYTES};
 
 /// See the module.
@@ -22,12 +25,34 @@ pub struct Layout {
     page_counts: [u32; 2],
     /// Pages of a stripe; 0 without parity.
     stripe: u32,
+    /// How superblocks are laid over the dies, where there are some.
+    superblocks: Option<Superblocks>,
+}
+
+/// What pages of a block are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Data,
+    Parity,
+    /// They lie in a bad block.
+    Hole,
 }
 
 impl Layout {
     /// Blocks without parity, of which all pages take data in either mode.
     pub fn plain(geometry: &Geometry) -> Self {
-        Self { page_counts: [geometry.pages_per_block; 2], stripe: 0 }
+        Self { page_counts: [geometry.pages_per_block; 2], stripe: 0, superblocks: None }
+    }
+
+    /// How superblocks are laid over the dies, where there are some.
+    pub fn superblocks(&self) -> Option<&Superblocks> {
+        self.superblocks.as_ref()
+    }
+
+    /// Whether all pages of a block take data in either mode, where no block is bad.
+    pub(crate) fn is_plain(&self, geometry: &Geometry) -> bool {
+        let has_parity = self.superblocks.is_some_and(|it| it.has_parity());
+        !has_parity && Self { superblocks: None, ..*self } == Self::plain(geometry)
     }
 
     /// Pages of a block in this mode, parity included.
@@ -36,14 +61,12 @@ impl Layout {
         self.page_counts[mode as usize]
     }
 
-    /// Whether some pages hold parity.
-    pub fn is_striped(&self) -> bool {
-        self.stripe != 0
-    }
-
-    /// Pages of a block that take data.
+    /// Pages of a block that take data; of a superblock without holes.
     pub fn data_pages(&self, die: DieId, mode: CellMode) -> u32 {
         let pages = self.pages(mode);
+        if let Some(superblocks) = &self.superblocks {
+            return pages / superblocks.dies() * superblocks.data_dies();
+        }
         if self.stripe == 0 {
             return pages;
         }
@@ -51,9 +74,29 @@ impl Layout {
         pages - 1 - after_first.div_ceil(self.stripe)
     }
 
+    /// What a page of a block is for, and where the pages that follow it for the same end.
+    /// `members` are those of a superblock.
+    pub(crate) fn part(
+        &self,
+        die: DieId,
+        mode: CellMode,
+        members: &[u32],
+        page_index: u32,
+    ) -> (Part, u32) {
+        let pages = self.pages(mode);
+        if let Some(superblocks) = &self.superblocks {
+            return part_of(superblocks, mode, members, page_index, pages);
+        }
+        match self.stripe_of(die, mode, page_index) {
+            None => (Part::Data, pages),
+            Some(stripe) if page_index + 1 == stripe.end => (Part::Parity, stripe.end),
+            Some(stripe) => (Part::Data, stripe.end - 1),
+        }
+    }
+
     /// Where data that begins at a page has to stop: at the parity page of its stripe, or at the
     /// end of the block.
-    pub(crate) fn data_limit(&self, die: DieId, mode: CellMode, start: u32) -> u32 {
+    fn data_limit(&self, die: DieId, mode: CellMode, start: u32) -> u32 {
         let pages = self.pages(mode);
         if self.stripe == 0 {
             return pages;
@@ -89,6 +132,33 @@ impl Layout {
     }
 }
 
+/// What a slot of a superblock is for, and where the slots for the same end.
+fn part_of(
+    superblocks: &Superblocks,
+    mode: CellMode,
+    members: &[u32],
+    slot: u32,
+    slots: u32,
+) -> (Part, u32) {
+    let is_slc = mode == CellMode::Slc;
+    let kind = |slot| {
+        let at = superblocks.locate(slot, is_slc);
+        if members[at.member as usize] == HOLE {
+            Part::Hole
+        } else if superblocks.parity_place(members, at.row) == Some(at.place) {
+            Part::Parity
+        } else {
+            Part::Data
+        }
+    };
+    let part = kind(slot);
+    let mut limit = superblocks.unit(slot, is_slc).1;
+    while limit < slots && kind(limit) == part {
+        limit = superblocks.unit(limit, is_slc).1;
+    }
+    (part, limit)
+}
+
 /// Whether a block of so many pages can be numbered; if not, why.
 fn check_numbers(geometry: &Geometry, pages_per_block: u64) -> Result<(), String> {
     let page_bits = pages_per_block.next_power_of_two().trailing_zeros();
@@ -117,7 +187,7 @@ impl super::FtlConfig {
             self.check_units()?;
         }
         let mut geometry = geometry.with_units(units_per_page).striped(self.allocation.order());
-        if self.allocation == super::Allocation::Dynamic {
+        if self.allocation.is_dynamic() {
             geometry.striping = geometry.striping.overruled();
         }
         let ratio = self.compression.as_ref().map_or(1.0, super::Compression::ratio);
@@ -149,12 +219,27 @@ impl super::FtlConfig {
     ///
     /// # Errors
     /// [`ConfigError`] relative to `ftl`, when a block is too small for what is asked.
-    pub fn layout(&self, geometry: &Geometry, bits_per_cell: u32) -> Result<Layout, ConfigError> {
+    pub fn layout(
+        &self,
+        geometry: &Geometry,
+        bits_per_cell: u32,
+        superblocks: Option<Superblocks>,
+    ) -> Result<Layout, ConfigError> {
+        let Some(superblocks) = superblocks else {
+            return self.layout_of(geometry, bits_per_cell);
+        };
+        let member = self.layout_of(superblocks.flash(), bits_per_cell)?;
+        let page_counts = member.page_counts.map(|pages| pages * superblocks.dies());
+        Ok(Layout { page_counts, superblocks: Some(superblocks), ..member })
+    }
+
+    /// The same of blocks of one die.
+    fn layout_of(&self, geometry: &Geometry, bits_per_cell: u32) -> Result<Layout, ConfigError> {
         let rows = geometry.flash_pages_per_block() / geometry.plane_count;
         let slc_physical = u64::from(rows / bits_per_cell * geometry.units_per_row());
         let slots = u64::from(geometry.pages_per_block);
         let slc = (slc_physical * slots / u64::from(geometry.physical_pages_per_block)) as u32;
-        let stripe = self.parity.as_ref().map_or(0, |parity| parity.stripe);
+        let stripe = self.stripe();
         if stripe == 0 && matches!(self.slc_cache, super::SlcCacheConfig::None(_)) {
             return Ok(Layout::plain(geometry));
         }
@@ -179,7 +264,7 @@ impl super::FtlConfig {
             );
             return Err(ConfigError::new("parity.stripe", message));
         }
-        Ok(Layout { page_counts: [geometry.pages_per_block, slc], stripe })
+        Ok(Layout { page_counts: [geometry.pages_per_block, slc], stripe, superblocks: None })
     }
 }
 
@@ -193,7 +278,7 @@ mod tests {
         for stripe in 2..9 {
             for pages in stripe..40 {
                 for die in (0..5).map(DieId) {
-                    let layout = Layout { page_counts: [pages, 2], stripe };
+                    let layout = Layout { page_counts: [pages, 2], stripe, superblocks: None };
                     let (mut start, mut data) = (0, 0);
                     while start < pages {
                         let parity = layout.data_limit(die, CellMode::Native, start);
@@ -215,7 +300,7 @@ mod tests {
 
     #[test]
     fn dies_shift_their_parity() {
-        let layout = Layout { page_counts: [12, 4], stripe: 4 };
+        let layout = Layout { page_counts: [12, 4], stripe: 4, superblocks: None };
         let parities = |die| {
             let stripes = (0..12).filter_map(|page| {
                 layout.stripe_of(DieId(die), CellMode::Native, page).map(|stripe| stripe.end - 1)

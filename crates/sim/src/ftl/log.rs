@@ -13,7 +13,7 @@ use super::config::{FtlConfig, WearConfig};
 use super::erased::{ErasedBlocks, OpenOrder};
 use super::frontier::{BlockState, Frontier, Placement, FRONTIER_COUNT};
 use super::gc::{BlockView, BuildContext, GcPolicy};
-use super::layout::Layout;
+use super::layout::{Layout, Part};
 use super::map::{Map, Moving};
 use super::setup::PoolSetup;
 use super::sink::{FlashSink, MoveRun, MoveWay};
@@ -31,6 +31,10 @@ pub(crate) struct Log {
     pub(super) units: ProgramUnits,
     /// Whether some pages of a block take no data, or not in every mode.
     pub(crate) is_shaped: bool,
+    /// Whether superblocks differ in size.
+    pub(super) is_uneven: bool,
+    /// By block: pages that count as live and are holes; empty where superblocks are even.
+    hole_pages: Vec<u16>,
     pub(crate) die: DieId,
     first_block: u32,
     /// What each block of the die is used for.
@@ -66,7 +70,12 @@ impl Log {
             WearConfig::None(_) => OpenOrder::FirstErased,
             WearConfig::Dynamic(_) | WearConfig::Static(_) => OpenOrder::LeastWorn,
         };
+        let data_pages = setup.layout.data_pages(die, CellMode::Native);
         let mut erased = ErasedBlocks::new(order);
+        if media.is_uneven() {
+            let taken = |block| data_pages.saturating_sub(media.hole_pages(BlockId(block)));
+            erased.weigh(first_block, blocks.clone().map(taken).collect(), data_pages);
+        }
         let is_cache = |block| slc.as_ref().is_some_and(|cache| cache.members.contains(&block));
         for block in all_good().filter(|&block| !is_cache(block)) {
             erased.push(block, media.erase_count(BlockId(block)));
@@ -87,7 +96,9 @@ impl Log {
             geometry,
             layout: setup.layout,
             units: setup.units,
-            is_shaped: setup.layout != Layout::plain(&geometry),
+            is_shaped: media.is_uneven() || !setup.layout.is_plain(&geometry),
+            is_uneven: media.is_uneven(),
+            hole_pages: vec![0; if media.is_uneven() { blocks.len() } else { 0 }],
             die,
             first_block,
             states: blocks.clone().map(state_of).collect(),
@@ -180,15 +191,22 @@ impl Log {
         let mode = sink.media().mode(block);
         let end = first + self.layout.pages(mode);
         let mut next = frontier.limit;
-        if self.layout.is_striped() {
-            books.counters.programs[Source::Parity as usize] += 1;
-            sink.program_filler(Ppn(next), Source::Parity);
-            next += 1;
-        }
-        if next < end {
-            let limit = first + self.layout.data_limit(self.die, mode, next - first);
-            self.frontiers[stream] = Frontier { next, limit };
-            return;
+        while next < end {
+            let members = sink.media().members_of(block);
+            let (part, limit) = self.layout.part(self.die, mode, members, next - first);
+            let limit = first + limit;
+            match part {
+                Part::Data => {
+                    self.frontiers[stream] = Frontier { next, limit };
+                    return;
+                }
+                Part::Parity => {
+                    books.counters.programs[Source::Parity as usize] += u64::from(limit - next);
+                    (next..limit).for_each(|ppn| sink.program_filler(Ppn(ppn), Source::Parity));
+                }
+                Part::Hole => {}
+            }
+            next = limit;
         }
         self.frontiers[stream] = Frontier::NONE;
         if mode == CellMode::Slc {
@@ -271,33 +289,81 @@ impl Log {
         self.set_state(block, BlockState::Open);
         books.map.fill(block);
         let next = self.geometry.first_page(block).0;
-        let mut limit = next + self.geometry.pages_per_block;
+        let mut frontier = Frontier { next, limit: next + self.geometry.pages_per_block };
         if self.is_shaped {
             sink.set_mode(block, mode);
-            limit = next + self.shape(&mut books.map, block, mode);
+            frontier = self.shape(&mut books.map, sink.media(), block, mode);
         }
-        self.frontiers[stream] = Frontier { next, limit };
+        self.frontiers[stream] = frontier;
     }
 
-    /// Marks the pages of an opened block that take no data as dead; returns where its first
-    /// stretch of data ends.
+    /// Marks the pages of an opened block that take no data as dead; returns its first stretch of
+    /// data. Holes of a native superblock go on counting as live: what the policy compares is how
+    /// much is dead.
     #[inline(never)]
-    fn shape(&self, map: &mut Map, block: BlockId, mode: CellMode) -> u32 {
+    fn shape(&mut self, map: &mut Map, media: &Media, block: BlockId, mode: CellMode) -> Frontier {
+        if self.is_uneven && mode == CellMode::Native {
+            self.note_holes(block, media);
+        }
         let first = self.geometry.first_page(block).0;
         let pages = self.layout.pages(mode);
         if pages < self.geometry.pages_per_block {
             map.kill_run(Ppn(first + pages), self.geometry.pages_per_block - pages);
         }
-        let first_limit = self.layout.data_limit(self.die, mode, 0);
-        let mut parity = first_limit;
-        while parity < pages {
-            map.kill(Ppn(first + parity));
-            if parity + 1 == pages {
-                break;
+        let mut stretch = Frontier::NONE;
+        let mut at = 0;
+        while at < pages {
+            let (part, limit) = self.layout.part(self.die, mode, media.members_of(block), at);
+            match part {
+                Part::Data if !stretch.exists() => {
+                    stretch = Frontier { next: first + at, limit: first + limit };
+                }
+                Part::Data => {}
+                Part::Hole if mode == CellMode::Native => {
+                    map.clear_run(Ppn(first + at), limit - at);
+                }
+                Part::Parity | Part::Hole => {
+                    map.kill_run(Ppn(first + at), limit - at);
+                }
             }
-            parity = self.layout.data_limit(self.die, mode, parity + 1);
+            at = limit;
         }
-        first_limit
+        stretch
+    }
+
+    /// Pages that the open block of a stream still takes.
+    pub(super) fn pages_left(&self, media: &Media, stream: usize) -> u64 {
+        let frontier = self.frontiers[stream];
+        let Some(block) = frontier.block(&self.geometry) else { return 0 };
+        let (first, mode) = (self.geometry.first_page(block).0, media.mode(block));
+        let mut left = frontier.free_pages();
+        let mut at = frontier.limit - first;
+        while at < self.layout.pages(mode) {
+            let (part, limit) = self.layout.part(self.die, mode, media.members_of(block), at);
+            left += if part == Part::Data { limit - at } else { 0 };
+            at = limit;
+        }
+        u64::from(left)
+    }
+
+    /// Pages of a block that count as live and are holes.
+    #[inline]
+    pub(super) fn hole_pages(&self, block: BlockId) -> u16 {
+        self.hole_pages.get((block.0 - self.first_block) as usize).copied().unwrap_or(0)
+    }
+
+    /// The holes of a native superblock count as live from now on.
+    pub(super) fn note_holes(&mut self, block: BlockId, media: &Media) {
+        let place = (block.0 - self.first_block) as usize;
+        self.hole_pages[place] = media.hole_pages(block) as u16;
+    }
+
+    /// A block is empty: its holes count no more.
+    pub(super) fn forget_holes(&mut self, map: &mut Map, block: BlockId) {
+        if self.is_uneven {
+            map.forget_live(block);
+            self.hole_pages[(block.0 - self.first_block) as usize] = 0;
+        }
     }
 
     /// Makes the open block of a stream of moved pages able to take one.

@@ -361,6 +361,24 @@ impl Map {
         (block, *count)
     }
 
+    /// Clears the live bits of consecutive pages of one block, which go on counting as live.
+    pub(crate) fn clear_run(&mut self, first: Ppn, page_count: u32) {
+        let (block, _) = self.kill_run(first, page_count);
+        self.add_live(block, page_count as u16);
+    }
+
+    /// Pages of a block without live bits count as live.
+    pub(crate) fn add_live(&mut self, block: BlockId, page_count: u16) {
+        let place = self.block_place(block);
+        self.live_counts[place] += page_count;
+    }
+
+    /// No page of a block counts as live.
+    pub(crate) fn forget_live(&mut self, block: BlockId) {
+        let place = self.block_place(block);
+        self.live_counts[place] = 0;
+    }
+
     /// Marks all pages of a block live: it was opened.
     pub(crate) fn fill(&mut self, block: BlockId) {
         let pages = self.geometry.pages_per_block;

@@ -16,6 +16,7 @@
 //!
 //! Left out: map pages in flash (the whole map is in RAM, as in drives with 1 GB of DRAM per TB).
 
+mod allocation;
 mod audit;
 mod books;
 mod checks;
@@ -39,14 +40,17 @@ mod slc;
 mod snapshot;
 mod wear;
 
+pub use allocation::{
+    Allocation, AllocationOrder, BadBlock, GroupDies, Grouping, SuperblockConfig,
+};
 pub use collection::StepOutcome;
 pub use config::{FtlConfig, WearConfig, WriteFrontiers};
 pub use dies::{Dealt, DieFtl, DieList, ERASES_OF_RUN};
 pub use layout::Layout;
 pub use options::{
-    Allocation, CollectionConfig, Compression, Copyback, DataKind, DynamicSlcCache, FoldWhen,
+    CollectionConfig, Compression, Copyback, DataKind, DieParity, DynamicSlcCache, FoldWhen,
     HybridSlcCache, IdleCollection, Parity, SlcCacheConfig, StaticSlcCache, SteppedCollection,
-    WhenFull,
+    StripeParity, WhenFull,
 };
 pub use pool::{ENTRY_AHEAD, PAGE_AHEAD};
 pub use setup::{PoolSetup, SlcBlocks};
@@ -82,7 +86,7 @@ impl Route {
     fn new(config: &FtlConfig, geometry: &Geometry) -> Self {
         match geometry.striping.turns() {
             Some(turns) => Self::InTurns(turns),
-            None if config.allocation == Allocation::Dynamic => Self::Dynamic { turn: 0 },
+            None if config.allocation.is_dynamic() => Self::Dynamic { turn: 0 },
             None => Self::Ordered,
         }
     }

@@ -7,60 +7,13 @@
 //! | `idle_collection` | `none` | collecting ahead of need while nothing is asked |
 //! | `copyback` | `none` | moving pages inside the die |
 //! | `slc_cache` | `none` | host writes to blocks of one bit per cell first |
-//! | `parity` | `none` | pages that protect their block |
+//! | `parity` | `none` | pages that protect their block, or the same rows of other dies |
 //! | `compression` | `none` | logical pages smaller than physical ones |
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{bytes_or_text, size_schema};
-use crate::striping::Axis;
-
-/// Which die a logical page goes to: an order of letters, or `dynamic`.
-///
-/// The letters are C (channel), D (die of the channel) and P (plane); the first varies fastest for
-/// consecutive logical pages. P counts only where `nand.multi_plane` joins planes. Names of four
-/// letters with W (way) are understood too: W is our die of a channel, and their D has one value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Allocation {
-    /// Channels first, then dies, then planes.
-    #[default]
-    #[serde(rename = "CDP", alias = "CWDP", alias = "CWPD", alias = "CDWP", alias = "DCWP")]
-    ChannelDiePlane,
-    /// Channels first, then planes, then dies.
-    #[serde(rename = "CPD", alias = "CPWD", alias = "CPDW", alias = "CDPW", alias = "DCPW")]
-    ChannelPlaneDie,
-    /// Dies first, then channels, then planes.
-    #[serde(rename = "DCP", alias = "WCPD", alias = "WCDP", alias = "WDCP", alias = "DWCP")]
-    DieChannelPlane,
-    /// Dies first, then planes, then channels.
-    #[serde(rename = "DPC", alias = "WPCD", alias = "WPDC", alias = "WDPC", alias = "DWPC")]
-    DiePlaneChannel,
-    /// Planes first, then channels, then dies.
-    #[serde(rename = "PCD", alias = "PCWD", alias = "PCDW", alias = "PDCW", alias = "DPCW")]
-    PlaneChannelDie,
-    /// Planes first, then dies, then channels.
-    #[serde(rename = "PDC", alias = "PWCD", alias = "PWDC", alias = "PDWC", alias = "DPWC")]
-    PlaneDieChannel,
-    /// The die with the least work waiting among those that have room; equal ones take turns.
-    #[serde(rename = "dynamic")]
-    Dynamic,
-}
-
-impl Allocation {
-    /// The axes, fastest first; those of `CDP` for `dynamic`.
-    pub fn order(self) -> [Axis; 3] {
-        use Axis::{Channel, Die, Plane};
-        match self {
-            Self::ChannelDiePlane | Self::Dynamic => [Channel, Die, Plane],
-            Self::ChannelPlaneDie => [Channel, Plane, Die],
-            Self::DieChannelPlane => [Die, Channel, Plane],
-            Self::DiePlaneChannel => [Die, Plane, Channel],
-            Self::PlaneChannelDie => [Plane, Channel, Die],
-            Self::PlaneDieChannel => [Plane, Die, Channel],
-        }
-    }
-}
 
 /// Whether a collection is one piece.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -240,12 +193,49 @@ pub enum FoldWhen {
     Both,
 }
 
+/// Pages that protect others.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Parity {
+    /// Of the same block.
+    Stripe(StripeParity),
+    /// Of other dies.
+    Dies(DieParity),
+}
+
 /// Pages that protect their block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Parity {
+pub struct StripeParity {
     /// Pages of a stripe, the last of which is parity over the others; 2 to 65535.
     pub stripe: u32,
+}
+
+/// Pages that protect the pages of other dies.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum DieParity {
+    /// The last member of each row of a superblock, in turn, holds the parity of the others; needs
+    /// `allocation: superblock`.
+    DieStripe(DieStripe),
+}
+
+/// No parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DieStripe {}
+
+impl<'de> Deserialize<'de> for Parity {
+    fn deserialize<D: serde::Deserializer<'de>>(de: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let value = serde_json::Value::deserialize(de)?;
+        let parity = if value.get("kind").is_some() {
+            serde_json::from_value(value).map(Self::Dies)
+        } else {
+            serde_json::from_value(value).map(Self::Stripe)
+        };
+        parity.map_err(D::Error::custom)
+    }
 }
 
 /// What the data of the host is like.

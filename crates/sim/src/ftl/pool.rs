@@ -88,17 +88,19 @@ impl Pool {
         let log = Log::new(die, config, setup, media, cache);
         let erased = log.erased.list_with(None);
         let counts = erased.iter().map(|&block| media.erase_count(BlockId(block)));
-        let is_shared =
-            config.allocation == super::Allocation::Dynamic && setup.geometry.die_count > 1;
+        let is_shared = config.allocation.is_dynamic() && setup.geometry.die_count > 1;
         Self {
             reserve: setup.reserve_of(die),
             gauge: match &config.wear_leveling {
                 WearConfig::Static(wear) => Some(WearGauge::new(wear.threshold, counts)),
                 _ => None,
             },
-            good_blocks: log.erased.len(),
+            good_blocks: log.erased.count(),
             worn_limit: setup.worn_limit,
-            good_blocks_min: setup.good_blocks_min(die, config),
+            good_blocks_min: match log.erased.sizes() {
+                None => setup.good_blocks_min(die, config),
+                Some(sizes) => setup.uneven_blocks_min(die, config, sizes),
+            },
             copyback_limit: config.copyback.as_ref().map(|copyback| copyback.limit),
             collection: None,
             begun_in_vain: 0,
@@ -459,8 +461,9 @@ impl Pool {
             }
             let spare = self.has_spare();
             // Collecting a block with pages of both kinds opens two blocks and gives back one.
-            let is_short =
-                self.log.placement.splits(Source::Gc) && self.log.erased.len() < self.reserve;
+            // So may one of a superblock with more pages than the next.
+            let is_short = (self.log.placement.splits(Source::Gc) || self.log.is_uneven)
+                && self.log.erased.len() < self.reserve;
             let is_full = stream.is_none_or(|stream| self.log.frontiers[stream].is_full());
             if spare && !worn.is_empty() {
                 let block = worn.pop().expect("it is not empty");
@@ -470,7 +473,8 @@ impl Pool {
                 self.log.open(books, sink, stream, Source::Host);
             } else if is_full || is_short || !worn.is_empty() {
                 let victim = if tries_left > 0 { self.log.choose(books) } else { None };
-                let Some(victim) = victim.filter(|&victim| self.has_room_for(books, victim)) else {
+                let Some(victim) = victim.filter(|&it| self.has_room_for(books, sink.media(), it))
+                else {
                     return if is_full { Err(NoRoom::WornOut) } else { Ok(()) };
                 };
                 tries_left -= 1;
@@ -491,7 +495,16 @@ impl Pool {
 
     /// Whether the live pages of a victim are sure to find room; if not, it is a candidate again.
     /// Only a pool at its end of life lacks it.
-    fn has_room_for(&mut self, books: &Books, victim: u32) -> bool {
+    fn has_room_for(&mut self, books: &Books, media: &Media, victim: u32) -> bool {
+        if self.log.is_uneven {
+            let live = u64::from(self.live_pages(books, BlockId(victim)));
+            let stream = self.log.placement.stream(Lpn(0), Source::Gc);
+            let has_room = self.log.erased.pages() + self.log.pages_left(media, stream) >= live;
+            if !has_room {
+                self.log.offer(books, victim);
+            }
+            return has_room;
+        }
         let free_pages: u32 = self.log.frontiers[..2].iter().map(|it| it.free_pages()).sum();
         let opens_two = u32::from(books.map.live_count(BlockId(victim))) >= free_pages + 2;
         let has_room =

@@ -58,4 +58,25 @@ impl PoolSetup {
         let data_blocks = logical.div_ceil(self.layout.data_pages(die, CellMode::Native));
         self.idle_blocks_of(die, config) + data_blocks
     }
+
+    /// The same where superblocks take so many pages each: whichever are left of so many, they have
+    /// room for its logical pages beside whole ones that hold none.
+    pub(crate) fn uneven_blocks_min(
+        &self,
+        die: DieId,
+        config: &FtlConfig,
+        mut sizes: Vec<u32>,
+    ) -> u32 {
+        let logical = u64::from(self.geometry.logical_pages_of(die, self.logical_pages));
+        let whole = u64::from(self.layout.data_pages(die, CellMode::Native));
+        let needed = logical + u64::from(self.idle_blocks_of(die, config)) * whole;
+        sizes.sort_unstable();
+        let mut room = 0;
+        let before = sizes.iter().take_while(|&&size| {
+            let is_short = room < needed;
+            room += u64::from(size);
+            is_short
+        });
+        before.count() as u32
+    }
 }

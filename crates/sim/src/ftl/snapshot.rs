@@ -134,6 +134,7 @@ impl Ftl {
             }
         }
         ftl.restore_blocks(&snapshot.states, media)?;
+        ftl.restore_holes(media);
         for (pool, stored) in ftl.pools.iter_mut().zip(&snapshot.pools) {
             restore_pool(pool, stored, media)?;
         }
@@ -164,6 +165,22 @@ impl Ftl {
             self.pools[die].log.set_state(block, state);
         }
         Ok(())
+    }
+
+    /// Counts the holes of superblocks that hold data, which have no live bits.
+    fn restore_holes(&mut self, media: &Media) {
+        let Self { pools, books, .. } = self;
+        for log in pools.iter_mut().map(|pool| &mut pool.log).filter(|log| log.is_uneven) {
+            for block in log.blocks().map(BlockId) {
+                let state = log.state(block);
+                let is_used =
+                    matches!(state, BlockState::Open | BlockState::Closed | BlockState::Victim);
+                if is_used && media.mode(block) == CellMode::Native {
+                    log.note_holes(block, media);
+                    books.map.add_live(block, log.hole_pages(block));
+                }
+            }
+        }
     }
 
     /// L2P from the media's out-of-band areas and the live bits.

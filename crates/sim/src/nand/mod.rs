@@ -6,6 +6,9 @@
 //! is programmed once between two erases, in order; `testing::checked` holds the FTL to that rule.
 //! Cell contents are not kept: the simulator knows which data a page holds, not the bytes.
 //!
+//! Where blocks of the FTL are superblocks, what is said here of a block holds for all blocks of
+//! its [`Members`]: they are erased, worn and written together.
+//!
 //! Left out here: the moment at which an operation becomes durable. Both executors commit when the
 //! FTL decides.
 
@@ -19,12 +22,15 @@ pub use erases::EraseHistogram;
 pub use mechanisms::{CacheCommands, ProgramMode, Variation, WearTiming};
 pub use program_unit::ProgramUnits;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::memory::{prefetch_at, Array};
 use crate::rng::Rng;
 use crate::striping::DieRun;
+use crate::superblock::{Members, Superblocks};
 use crate::units::{BlockId, Lpn, Ppn};
 
 /// How densely a block is written.
@@ -44,7 +50,7 @@ pub enum CellMode {
 pub struct BlockTables {
     /// How often each was erased.
     pub erase_counts: Vec<u32>,
-    /// Which must not be used.
+    /// Which must not be used; behind them, with superblocks, the same of the blocks of the flash.
     pub bad: Vec<bool>,
     /// How densely each is written.
     pub modes: Vec<CellMode>,
@@ -68,33 +74,67 @@ pub struct Media {
     wear: Vec<EraseHistogram>,
     /// The block that the arrays begin with: 0 in the flash of the whole drive.
     first_block: u32,
+    /// What superblocks are made of, where there are some.
+    members: Option<Arc<Members>>,
+}
+
+/// Bad blocks of each die, at places drawn from `seed`.
+fn draw_bad(geometry: &Geometry, bad_per_die: &[u32], seed: u64) -> Vec<bool> {
+    let mut bad = vec![false; geometry.block_count() as usize];
+    let mut rng = Rng::stream(seed, "nand.factory_bad_blocks");
+    for (die, &count) in bad.chunks_mut(geometry.blocks_per_die as usize).zip(bad_per_die) {
+        let mut left = count;
+        while left > 0 {
+            let block = rng.below(die.len() as u64) as usize;
+            left -= u32::from(!die[block]);
+            die[block] = true;
+        }
+    }
+    bad
 }
 
 impl Media {
     /// Fresh flash with `bad_per_die` factory bad blocks in each die, at places drawn from `seed`.
     pub fn new(geometry: Geometry, bad_per_die: &[u32], seed: u64) -> Self {
-        let mut bad = vec![false; geometry.block_count() as usize];
-        let mut rng = Rng::stream(seed, "nand.factory_bad_blocks");
-        for (die, &count) in bad.chunks_mut(geometry.blocks_per_die as usize).zip(bad_per_die) {
-            let mut left = count;
-            while left > 0 {
-                let block = rng.below(die.len() as u64) as usize;
-                left -= u32::from(!die[block]);
-                die[block] = true;
-            }
-        }
+        Self::fresh(geometry, None, draw_bad(&geometry, bad_per_die, seed))
+    }
+
+    /// The same of superblocks, with so many bad blocks of the flash in each die.
+    pub fn of_superblocks(shape: Superblocks, bad_per_die: &[u32], seed: u64) -> Self {
+        let of_flash = draw_bad(shape.flash(), bad_per_die, seed);
+        let geometry = shape.geometry();
+        let members = Members::new(shape, of_flash.clone());
+        let blocks = (0..geometry.block_count()).map(BlockId);
+        let bad = blocks.map(|block| members.is_bad(block)).chain(of_flash).collect();
+        Self::fresh(geometry, Some(shape), bad)
+    }
+
+    fn fresh(geometry: Geometry, superblocks: Option<Superblocks>, bad: Vec<bool>) -> Self {
+        let blocks = geometry.block_count() as usize;
         let tables = BlockTables {
-            erase_counts: vec![0; bad.len()],
-            modes: vec![CellMode::Native; bad.len()],
-            copyback_depths: vec![0; bad.len()],
+            erase_counts: vec![0; blocks],
+            modes: vec![CellMode::Native; blocks],
+            copyback_depths: vec![0; blocks],
             bad,
         };
-        Self::restore(geometry, tables).expect("the tables are of this geometry")
+        Self::restore(geometry, superblocks, tables).expect("the tables are of this geometry")
     }
 
     /// Flash with these blocks and no data; `None` when the tables are of another geometry.
-    pub fn restore(geometry: Geometry, tables: BlockTables) -> Option<Self> {
-        let BlockTables { erase_counts, bad, modes, copyback_depths } = tables;
+    pub fn restore(
+        geometry: Geometry,
+        superblocks: Option<Superblocks>,
+        tables: BlockTables,
+    ) -> Option<Self> {
+        let BlockTables { erase_counts, mut bad, modes, copyback_depths } = tables;
+        let blocks = geometry.block_count() as usize;
+        let members = match superblocks {
+            Some(shape) if bad.len() == blocks + shape.flash().block_count() as usize => {
+                Some(Arc::new(Members::new(shape, bad.split_off(blocks))))
+            }
+            Some(_) => return None,
+            None => None,
+        };
         let lens = [erase_counts.len(), bad.len(), modes.len(), copyback_depths.len()];
         if lens != [geometry.block_count() as usize; 4] {
             return None;
@@ -114,6 +154,7 @@ impl Media {
             modes: modes.into(),
             copyback_depths: copyback_depths.into(),
             first_block: 0,
+            members,
         })
     }
 
@@ -121,7 +162,12 @@ impl Media {
     pub fn tables(&self) -> BlockTables {
         BlockTables {
             erase_counts: self.erase_counts.to_vec(),
-            bad: self.bad.to_vec(),
+            bad: self
+                .bad
+                .iter()
+                .chain(self.members.iter().flat_map(|it| it.bad()))
+                .copied()
+                .collect(),
             modes: self.modes.to_vec(),
             copyback_depths: self.copyback_depths.to_vec(),
         }
@@ -152,12 +198,13 @@ impl Media {
             copyback_depths: std::mem::take(&mut self.copyback_depths),
             wear: std::mem::take(&mut self.wear),
             first_block: self.first_block,
+            members: self.members.clone(),
         }
     }
 
     /// The flash of each die.
     pub(crate) fn split(self) -> Vec<Self> {
-        let geometry = self.geometry;
+        let (geometry, members) = (self.geometry, self.members);
         let blocks = vec![geometry.blocks_per_die as usize; geometry.die_count as usize];
         let pages: Vec<usize> =
             blocks.iter().map(|blocks| blocks * geometry.pages_per_block as usize).collect();
@@ -179,6 +226,7 @@ impl Media {
                     copyback_depths: copyback_depths.next()?,
                     wear: vec![wear.next()?],
                     first_block,
+                    members: members.clone(),
                 })
             })
             .collect()
@@ -186,7 +234,7 @@ impl Media {
 
     /// The flash that [`Media::split`] took apart.
     pub(crate) fn join(parts: Vec<Self>) -> Self {
-        let geometry = parts[0].geometry;
+        let (geometry, members) = (parts[0].geometry, parts[0].members.clone());
         let (mut oob, mut erase_counts, mut bad) = (Vec::new(), Vec::new(), Vec::new());
         let (mut modes, mut copyback_depths, mut wear) = (Vec::new(), Vec::new(), Vec::new());
         for part in parts {
@@ -206,6 +254,7 @@ impl Media {
             copyback_depths: Array::join(copyback_depths),
             wear,
             first_block: 0,
+            members,
         }
     }
 
@@ -224,6 +273,32 @@ impl Media {
     #[inline]
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
+    }
+
+    /// What superblocks are made of, where there are some.
+    #[inline]
+    pub fn superblocks(&self) -> Option<&Members> {
+        self.members.as_deref()
+    }
+
+    /// The same, to be kept while the media change.
+    pub(crate) fn shared_superblocks(&self) -> Option<Arc<Members>> {
+        self.members.clone()
+    }
+
+    /// The blocks of the flash that a superblock is made of; empty without superblocks.
+    pub fn members_of(&self, block: BlockId) -> &[u32] {
+        self.superblocks().map_or(&[], |members| members.of(block))
+    }
+
+    /// Pages of a native superblock that lie in bad blocks of the flash.
+    pub fn hole_pages(&self, block: BlockId) -> u32 {
+        self.superblocks().map_or(0, |members| members.hole_slots(block, false))
+    }
+
+    /// Whether superblocks differ in size.
+    pub fn is_uneven(&self) -> bool {
+        self.superblocks().is_some_and(Members::has_holes)
     }
 
     /// The block of a page.

@@ -8,10 +8,12 @@
 //! ```text
 //! slot ─ physical page = slot * physical pages / slots ─ unit = physical page / unit pages
 //! ```
+//! In a superblock the slots of a unit lie side by side on one of its members.
 
 use super::config::NandConfig;
 use super::mechanisms::ProgramMode;
 use crate::geometry::Geometry;
+use crate::superblock::Superblocks;
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +23,7 @@ pub struct ProgramUnits {
     unit_pages: [u32; 2],
     /// Whether a slot alone never completes its unit.
     is_staged: bool,
+    superblocks: Option<Superblocks>,
 }
 
 impl ProgramUnits {
@@ -35,7 +38,13 @@ impl ProgramUnits {
             if wordline_pages > 1 { wordline_pages * geometry.plane_count } else { row_pages };
         let unit_pages = [native, row_pages];
         let is_staged = native > 1 || geometry.shares_pages();
-        Self { geometry, unit_pages, is_staged }
+        Self { geometry, unit_pages, is_staged, superblocks: None }
+    }
+
+    /// The same, for slots of superblocks of this flash.
+    #[must_use]
+    pub fn in_superblocks(self, superblocks: Option<Superblocks>) -> Self {
+        Self { superblocks, ..self }
     }
 
     /// Whether blocks of this mode program in units.
@@ -51,6 +60,10 @@ impl ProgramUnits {
 
     /// First slot of the unit of a slot, and the slot after its last.
     pub fn span(&self, slot: u32, is_slc: bool, slot_limit: u32) -> (u32, u32) {
+        if let Some(superblocks) = &self.superblocks {
+            let (first, limit) = superblocks.unit(slot, is_slc);
+            return (first, limit.min(slot_limit));
+        }
         let unit = self.unit_of(slot, is_slc);
         let mut first = slot;
         while first > 0 && self.unit_of(first - 1, is_slc) == unit {

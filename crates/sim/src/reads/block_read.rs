@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::geometry::Geometry;
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
+use crate::superblock::Superblocks;
 use crate::units::{BlockId, DieId, Ppn};
 
 /// Types of pages, at most: one for each bit of a cell, and one for blocks of one bit per cell.
@@ -63,6 +64,15 @@ impl PageTypes {
         let type_of = |page| (geometry.row_of(page) as usize % bits) as u8;
         let at = (0..geometry.pages_per_block).map(type_of).collect();
         Self { count, at, slc: slc.map_or(0, usize::from) }
+    }
+
+    /// The types of the pages of superblocks: those of the blocks of the flash that they lie in.
+    pub(super) fn lay_over_dies(&mut self, superblocks: &Superblocks) {
+        let of_member = Arc::clone(&self.at);
+        // Types repeat by rows, so that those of a wide block begin as those of one member.
+        let index_of = |slot| superblocks.locate(slot, false).index as usize;
+        let slots = 0..superblocks.slots(false);
+        self.at = slots.map(|slot| of_member[index_of(slot)]).collect();
     }
 
     /// Whether it matters which pages of a block are read.

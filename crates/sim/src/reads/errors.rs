@@ -28,6 +28,7 @@ use crate::op::Source;
 use crate::reliability::conditions::StressConfig;
 use crate::reliability::{RberModel, Stress};
 use crate::rng::Rng;
+use crate::superblock::Superblocks;
 use crate::units::{DieId, Ppn};
 
 /// Failure probability above which reads are drawn one by one.
@@ -98,6 +99,15 @@ impl ReadErrors {
     #[must_use]
     pub fn with_stripe(mut self, stripe: u32) -> Self {
         self.kinds.fates.stripe = stripe;
+        self
+    }
+
+    /// Tells the pages of superblocks apart by their place in the blocks of the flash.
+    #[must_use]
+    pub fn in_superblocks(mut self, superblocks: Option<&Superblocks>) -> Self {
+        if let Some(superblocks) = superblocks {
+            self.types.lay_over_dies(superblocks);
+        }
         self
     }
 

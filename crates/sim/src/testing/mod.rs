@@ -2,7 +2,8 @@
 //!
 //! [`CheckedFlash`] is a sink that holds the FTL to the rules of NAND (a page is programmed once
 //! between two erases, in order, never in a bad block; a block is erased only when nothing live is
-//! lost) and that carries a version number in every page. [`Oracle`] is the same drive as a
+//! lost) and that carries a version number in every page. With superblocks the rules hold for the
+//! blocks of the flash that they are made of. [`Oracle`] is the same drive as a
 //! `BTreeMap`. After any commands, both must agree on every page.
 
 mod run;
@@ -17,13 +18,14 @@ use crate::geometry::{Geometry, UNMAPPED};
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
 use crate::striping::DieRun;
+use crate::superblock::HOLE;
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 /// Flash that asserts the rules of NAND and remembers contents.
 pub struct CheckedFlash {
     geometry: Geometry,
     media: Media,
-    /// Next page to program, by block.
+    /// Next page to program, by block of the flash.
     next_page: Vec<u32>,
     /// Version stored in each page.
     contents: Vec<u64>,
@@ -47,9 +49,12 @@ pub struct CheckedFlash {
 impl CheckedFlash {
     /// Fresh flash over this media.
     pub fn new(geometry: Geometry, media: Media) -> Self {
+        let blocks = media
+            .superblocks()
+            .map_or(geometry.block_count(), |members| members.shape().flash().block_count());
         Self {
             geometry,
-            next_page: vec![0; geometry.block_count() as usize],
+            next_page: vec![0; blocks as usize],
             contents: vec![0; geometry.page_count()],
             newest: BTreeMap::new(),
             version: 0,
@@ -79,11 +84,15 @@ impl CheckedFlash {
         self.loads[die.0 as usize] = load;
     }
 
-    /// Whether a page is the last of its stripe, and so parity.
+    /// Whether a page is the last of its stripe or row, and so parity.
     fn is_parity(&self, ppn: Ppn) -> bool {
         let block = self.geometry.block_of(ppn);
         let (die, mode) = (self.geometry.die_of_block(block), self.media.mode(block));
         let index = self.geometry.page_index(ppn);
+        if let Some(members) = self.media.superblocks() {
+            let at = members.shape().locate(index, mode == CellMode::Slc);
+            return members.shape().parity_place(members.of(block), at.row) == Some(at.place);
+        }
         self.layout.stripe_of(die, mode, index).is_some_and(|stripe| index + 1 == stripe.end)
     }
 
@@ -92,12 +101,40 @@ impl CheckedFlash {
         let block = self.geometry.block_of(ppn);
         assert!(!self.media.is_bad(block), "page {ppn:?} lies in a bad block");
         assert!(!self.erasing[block.0 as usize], "page {ppn:?} lies in a block being erased");
-        let next = &mut self.next_page[block.0 as usize];
-        let index = self.geometry.page_index(ppn);
+        let (own, index) = self.place(ppn);
+        let next = &mut self.next_page[own];
         assert_eq!(index, *next, "pages of block {block:?} are programmed out of order, or twice");
         *next += 1;
-        let pages = self.layout.pages(self.media.mode(block));
+        let pages = self.pages_of(block);
         assert!(index < pages, "page {ppn:?} of a block of {pages} pages");
+    }
+
+    /// The block of the flash that a page lies in, and its index there.
+    fn place(&self, ppn: Ppn) -> (usize, u32) {
+        let (block, index) = (self.geometry.block_of(ppn), self.geometry.page_index(ppn));
+        let Some(members) = self.media.superblocks() else { return (block.0 as usize, index) };
+        let flash = members.shape().flash();
+        let page = members.page(block, index, self.media.mode(block) == CellMode::Slc);
+        let own = flash.block_of(page);
+        assert!(!members.bad()[own.0 as usize], "page {ppn:?} lies in the bad block {own:?}");
+        (own.0 as usize, flash.page_index(page))
+    }
+
+    /// The blocks of the flash that a block is made of.
+    fn blocks_of(&self, block: BlockId) -> Vec<usize> {
+        match self.media.superblocks() {
+            None => vec![block.0 as usize],
+            Some(members) => {
+                let all = members.of(block).iter().filter(|&&own| own != HOLE);
+                all.map(|&own| own as usize).collect()
+            }
+        }
+    }
+
+    /// Pages of each of them.
+    fn pages_of(&self, block: BlockId) -> u32 {
+        let dies = self.media.superblocks().map_or(1, |members| members.shape().dies());
+        self.layout.pages(self.media.mode(block)) / dies
     }
 
     /// Programs a page of this version.
@@ -132,19 +169,13 @@ impl FlashSink for CheckedFlash {
     }
 
     fn read(&mut self, ppn: Ppn, _source: Source) {
-        let block = self.geometry.block_of(ppn);
-        let written = self.next_page[block.0 as usize];
-        assert!(
-            self.geometry.page_index(ppn) < written,
-            "page {ppn:?} is read before it is programmed"
-        );
+        let (own, index) = self.place(ppn);
+        assert!(index < self.next_page[own], "page {ppn:?} is read before it is programmed");
     }
 
     fn read_live(&mut self, block: BlockId, page_count: u32, _source: Source) {
-        assert!(
-            page_count <= self.next_page[block.0 as usize],
-            "block {block:?} has fewer pages written"
-        );
+        let written: u32 = self.blocks_of(block).iter().map(|&own| self.next_page[own]).sum();
+        assert!(page_count <= written, "block {block:?} has fewer pages written");
         self.senses += u64::from(page_count);
     }
 
@@ -162,9 +193,11 @@ impl FlashSink for CheckedFlash {
 
     fn erase(&mut self, block: BlockId, _source: Source) -> u32 {
         assert!(!self.media.is_bad(block), "block {block:?} is bad");
-        let pages = self.layout.pages(self.media.mode(block));
-        assert_eq!(self.next_page[block.0 as usize], pages, "erased half full");
-        self.next_page[block.0 as usize] = 0;
+        let pages = self.pages_of(block);
+        for own in self.blocks_of(block) {
+            assert_eq!(self.next_page[own], pages, "erased half full");
+            self.next_page[own] = 0;
+        }
         self.erasing[block.0 as usize] = self.in_steps;
         self.media.erase(block)
     }
@@ -222,7 +255,8 @@ impl FlashSink for CheckedFlash {
     }
 
     fn set_mode(&mut self, block: BlockId, mode: CellMode) {
-        assert_eq!(self.next_page[block.0 as usize], 0, "block {block:?} is not erased");
+        let written: u32 = self.blocks_of(block).iter().map(|&own| self.next_page[own]).sum();
+        assert_eq!(written, 0, "block {block:?} is not erased");
         self.media.set_mode(block, mode);
     }
 }

@@ -54,7 +54,25 @@ fn draw_plain(rng: &mut Rng, in_steps: bool) -> Value {
     })
 }
 
+/// Superblocks over the dies: what they do not go with is left out.
+fn draw_superblocks(rng: &mut Rng, device: &mut Value) {
+    let number = |device: &Value, key: &str| device["nand"][key].as_u64().expect("a number");
+    let dies = number(device, "channels") * number(device, "dies_per_channel");
+    let group = if rng.below(2) == 0 { dies } else { 1 + rng.below(dies) };
+    let bad_block = one_of(rng, &["shrink", "remap"].map(Value::from));
+    device["ftl"]["allocation"] =
+        json!({"kind": "superblock", "dies": group, "bad_block": bad_block});
+    device["ftl"]["copyback"] = json!("none");
+    device["ftl"]["compression"] = json!("none");
+    device["ftl"]["gc_reserve_blocks"] = json!(group * (1 + rng.below(8)));
+    let has_parity = group > 1 && rng.below(2) == 0;
+    device["ftl"]["parity"] =
+        if has_parity { json!({"kind": "die_stripe"}) } else { json!("none") };
+    device["nand"]["multi_plane"] = json!(number(device, "planes_per_die") > 1);
+}
+
 /// Planes, striping, copyback, single-bit blocks, parity, compression and map units, in any mix.
+/// Every fourth drive has superblocks.
 fn draw_options(rng: &mut Rng, device: &mut Value) {
     let orders = ["CDP", "CPD", "DCP", "DPC", "PCD", "PDC", "dynamic", "dynamic"];
     device["ftl"]["allocation"] = json!(orders[rng.below(8) as usize]);
@@ -105,5 +123,8 @@ fn draw_options(rng: &mut Rng, device: &mut Value) {
             });
         }
         _ => {}
+    }
+    if rng.below(4) == 0 {
+        draw_superblocks(rng, device);
     }
 }

@@ -40,7 +40,7 @@ use super::timeline::Timeline;
 use super::{Detail, FlashOp, OpKind};
 use crate::engine::Engine;
 use crate::geometry::Geometry;
-use crate::nand::{CellMode, Media, NandConfig, ProgramUnits};
+use crate::nand::{NandConfig, ProgramUnits};
 use crate::op::Source;
 use crate::units::{BlockId, DieId, Ns};
 
@@ -92,8 +92,10 @@ enum Order {
 /// What the back end is built of.
 #[derive(Clone, Copy)]
 pub struct Setup<'a> {
-    /// The shape of the drive.
+    /// The shape of the flash.
     pub geometry: Geometry,
+    /// Dies that the FTL takes for one.
+    pub dies_per_pool: u32,
     /// The flash.
     pub nand: &'a NandConfig,
     /// The controller.
@@ -102,6 +104,17 @@ pub struct Setup<'a> {
     pub splits_collection: bool,
     /// The run's seed.
     pub seed: u64,
+}
+
+/// What a block of the flash holds at the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// How often it was erased.
+    pub erases: u32,
+    /// Pages that are written, those of a program unit under way included.
+    pub pages: u32,
+    /// Whether it holds one bit per cell.
+    pub is_slc: bool,
 }
 
 /// Mechanisms that are on or off, each by itself.
@@ -127,6 +140,8 @@ struct Done {
 #[allow(clippy::vec_box)] // Transactions move as pointers between dies and the pool.
 pub struct Full {
     geometry: Geometry,
+    /// Dies that the FTL takes for one.
+    dies_per_pool: u32,
     times: PhaseTimes,
     units: ProgramUnits,
     mechanisms: Mechanisms,
@@ -150,10 +165,9 @@ pub struct Full {
 }
 
 impl Full {
-    /// All dies and channels idle, blocks as the media are; `written` tells how many pages of a
-    /// block hold data.
-    pub fn new(setup: &Setup, media: &Media, written: impl Fn(BlockId) -> u32) -> Self {
-        let &Setup { geometry, nand, controller, splits_collection, seed } = setup;
+    /// All dies and channels idle; `written` tells what blocks hold.
+    pub fn new(setup: &Setup, written: impl Fn(BlockId) -> Written) -> Self {
+        let &Setup { geometry, dies_per_pool, nand, controller, splits_collection, seed } = setup;
         let order = match &controller.scheduler {
             SchedulerConfig::InOrder(_) => Order::WholeDrive,
             SchedulerConfig::OutOfOrder(_) => Order::PerDie,
@@ -164,12 +178,10 @@ impl Full {
         };
         let units = ProgramUnits::new(geometry, nand);
         let progress = |block| {
-            let block = BlockId(block);
-            let is_slc = media.mode(block) == CellMode::Slc;
-            let programmed = units.programmed(written(block), is_slc);
+            let Written { erases, pages, is_slc } = written(BlockId(block));
             Progress {
-                erases: media.erase_count(block),
-                programmed,
+                erases,
+                programmed: units.programmed(pages, is_slc),
                 pending: 0,
                 class: Class::HostWrite,
             }
@@ -189,6 +201,7 @@ impl Full {
         let planes = if nand.independent_planes { geometry.planes_per_die } else { 0 };
         Self {
             geometry,
+            dies_per_pool,
             times,
             units,
             mechanisms: Mechanisms {
@@ -236,32 +249,43 @@ impl Full {
         self.pending
     }
 
-    /// Operations that wait on a die, for those that choose among dies.
-    pub fn load(&self, die: DieId) -> u32 {
-        let die = &self.dies[die.0 as usize];
-        let is_busy = !matches!(die.array, Array::Free) || die.input.is_some();
-        let is_busy = is_busy || die.planes_busy > 0;
-        die.waiting + u32::from(is_busy || die.output.is_some() || die.suspended.is_some())
+    /// The dies that the FTL takes for one.
+    fn dies_of(&self, pool: DieId) -> &[Die] {
+        let first = (pool.0 * self.dies_per_pool) as usize;
+        &self.dies[first..first + self.dies_per_pool as usize]
     }
 
-    /// Whether a die has nothing to do.
-    pub fn is_idle(&self, die: DieId) -> bool {
-        self.dies[die.0 as usize].is_idle()
+    /// Operations that wait on a pool of the FTL, for those that choose among them.
+    pub fn load(&self, pool: DieId) -> u32 {
+        self.dies_of(pool).iter().map(load_of).sum()
     }
 
-    /// Whether operations of a collection wait on a die.
-    pub fn collection_waits(&self, die: DieId) -> bool {
-        let die = &self.dies[die.0 as usize];
+    /// Whether a pool has nothing to do.
+    pub fn is_idle(&self, pool: DieId) -> bool {
+        self.dies_of(pool).iter().all(Die::is_idle)
+    }
+
+    /// Whether operations of a collection wait on a pool.
+    pub fn collection_waits(&self, pool: DieId) -> bool {
+        let dies = self.dies_of(pool);
         if matches!(self.mechanisms.order, Order::Priority { .. }) {
-            return !die.queues[Class::Collect as usize].is_empty();
+            return dies.iter().any(|die| !die.queues[Class::Collect as usize].is_empty());
         }
         // One queue for all classes.
-        die.moves_waiting > 0
+        dies.iter().any(|die| die.moves_waiting > 0)
     }
 
-    /// How much a die's collection presses from now on.
-    pub fn set_urgency(&mut self, die: DieId, urgency: Urgency) {
-        self.dies[die.0 as usize].urgency = urgency;
+    /// How much a pool's collection presses from now on.
+    pub fn set_urgency(&mut self, pool: DieId, urgency: Urgency) {
+        let first = (pool.0 * self.dies_per_pool) as usize;
+        for die in &mut self.dies[first..first + self.dies_per_pool as usize] {
+            die.urgency = urgency;
+        }
+    }
+
+    /// Whether these blocks have been erased so often: an erase of all is over.
+    pub fn are_erased(&self, mut blocks: impl Iterator<Item = BlockId>, erases: u32) -> bool {
+        blocks.all(|block| self.blocks[block.0 as usize].erases >= erases)
     }
 
     /// Busy share of all dies and of all channels of the time until `now`.
@@ -399,6 +423,13 @@ impl Full {
         self.start(engine, index, turn);
         true
     }
+}
+
+/// Operations that wait on a die, and the one that it works on.
+fn load_of(die: &Die) -> u32 {
+    let is_busy = !matches!(die.array, Array::Free) || die.input.is_some();
+    let is_busy = is_busy || die.planes_busy > 0;
+    die.waiting + u32::from(is_busy || die.output.is_some() || die.suspended.is_some())
 }
 
 /// Whether the host waits for it.

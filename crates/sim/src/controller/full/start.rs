@@ -90,8 +90,9 @@ impl Full {
     /// Whether a page is on the flash in the state that the reader counted on.
     pub(super) fn is_programmed(&self, op: FlashOp, detail: Detail) -> bool {
         let progress = &self.blocks[self.geometry.block_of(op.first()).0 as usize];
-        // Whatever a stripe's place holds, it is on the flash.
-        op.source() == Source::Rebuild
+        // Whatever the place of a stripe holds, it is on the flash. Members of a row of dies may
+        // still be in memory, where the parity of an open row is too.
+        op.source() == Source::Rebuild && self.dies_per_pool == 1
             || progress.erases == detail.erase_count
                 && self.geometry.page_index(op.first()) < progress.programmed
     }

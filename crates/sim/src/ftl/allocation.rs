@@ -1,0 +1,186 @@
+//! Which die a logical page goes to: the key `ftl.allocation`.
+//!
+//! ```text
+//! an order     lpn mod dies, in some order of channels, dies and planes    a log for each die
+//! dynamic      the die with the least work                                 a log for each die
+//! superblock   where the open block is, row by row over all dies           a log for each group
+//! ```
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::striping::Axis;
+
+/// Which die a logical page goes to: an order of letters, `dynamic`, or superblocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Allocation {
+    /// Each die has open blocks of its own.
+    Order(AllocationOrder),
+    /// An open block spans the dies of a group, and is written row by row.
+    Superblock(Grouping),
+}
+
+impl Default for Allocation {
+    fn default() -> Self {
+        Self::Order(AllocationOrder::default())
+    }
+}
+
+impl Allocation {
+    /// Whether a page has no die of its own.
+    pub fn is_dynamic(self) -> bool {
+        self == Self::Order(AllocationOrder::Dynamic)
+    }
+
+    /// The axes, fastest first; those of `CDP` where dies are chosen otherwise.
+    pub fn order(self) -> [Axis; 3] {
+        match self {
+            Self::Order(order) => order.axes(),
+            Self::Superblock(_) => AllocationOrder::default().axes(),
+        }
+    }
+
+    /// How superblocks are made, where there are some.
+    pub fn superblock(&self) -> Option<&SuperblockConfig> {
+        match self {
+            Self::Order(_) => None,
+            Self::Superblock(Grouping::Superblock(config)) => Some(config),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Allocation {
+    fn deserialize<D: serde::Deserializer<'de>>(de: D) -> Result<Self, D::Error> {
+        let value = match serde_json::Value::deserialize(de)? {
+            // The name stands for its mapping.
+            serde_json::Value::String(name) if name == "superblock" => {
+                serde_json::json!({ "kind": name })
+            }
+            other => other,
+        };
+        let allocation = if value.is_object() {
+            serde_json::from_value(value).map(Self::Superblock)
+        } else {
+            serde_json::from_value(value).map(Self::Order)
+        };
+        allocation.map_err(serde::de::Error::custom)
+    }
+}
+
+/// An order of letters, or `dynamic`.
+///
+/// The letters are C (channel), D (die of the channel) and P (plane); the first varies fastest for
+/// consecutive logical pages. P counts only where `nand.multi_plane` joins planes. Names of four
+/// letters with W (way) are understood too: W is our die of a channel, and their D has one value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum AllocationOrder {
+    /// Channels first, then dies, then planes.
+    #[default]
+    #[serde(rename = "CDP", alias = "CWDP", alias = "CWPD", alias = "CDWP", alias = "DCWP")]
+    ChannelDiePlane,
+    /// Channels first, then planes, then dies.
+    #[serde(rename = "CPD", alias = "CPWD", alias = "CPDW", alias = "CDPW", alias = "DCPW")]
+    ChannelPlaneDie,
+    /// Dies first, then channels, then planes.
+    #[serde(rename = "DCP", alias = "WCPD", alias = "WCDP", alias = "WDCP", alias = "DWCP")]
+    DieChannelPlane,
+    /// Dies first, then planes, then channels.
+    #[serde(rename = "DPC", alias = "WPCD", alias = "WPDC", alias = "WDPC", alias = "DWPC")]
+    DiePlaneChannel,
+    /// Planes first, then channels, then dies.
+    #[serde(rename = "PCD", alias = "PCWD", alias = "PCDW", alias = "PDCW", alias = "DPCW")]
+    PlaneChannelDie,
+    /// Planes first, then dies, then channels.
+    #[serde(rename = "PDC", alias = "PWCD", alias = "PWDC", alias = "PDWC", alias = "DPWC")]
+    PlaneDieChannel,
+    /// The die with the least work waiting among those that have room; equal ones take turns.
+    #[serde(rename = "dynamic")]
+    Dynamic,
+}
+
+impl AllocationOrder {
+    /// The axes, fastest first; those of `CDP` for `dynamic`.
+    pub fn axes(self) -> [Axis; 3] {
+        use Axis::{Channel, Die, Plane};
+        match self {
+            Self::ChannelDiePlane | Self::Dynamic => [Channel, Die, Plane],
+            Self::ChannelPlaneDie => [Channel, Plane, Die],
+            Self::DieChannelPlane => [Die, Channel, Plane],
+            Self::DiePlaneChannel => [Die, Plane, Channel],
+            Self::PlaneChannelDie => [Plane, Channel, Die],
+            Self::PlaneDieChannel => [Plane, Die, Channel],
+        }
+    }
+}
+
+/// Blocks of several dies that are written together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Grouping {
+    /// An open block is one block of each plane of each die of a group. Victims of collection, the
+    /// reserve and spare blocks count in such superblocks.
+    Superblock(SuperblockConfig),
+}
+
+/// Which dies a superblock spans, and what becomes of a bad block in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SuperblockConfig {
+    /// Dies of a group: `all`, or how many; it divides the dies of the drive. Dies of a group are
+    /// on as many channels as possible.
+    pub dies: GroupDies,
+    /// What becomes of a bad block: `shrink` leaves a hole, so that its superblock is smaller;
+    /// `remap` takes a spare block of its die, so that superblocks are as many as the good blocks
+    /// of the worst die of the group. Default `shrink`.
+    pub bad_block: BadBlock,
+}
+
+/// How many dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum GroupDies {
+    /// All of the drive.
+    All(AllWord),
+    /// So many.
+    Count(#[schemars(range(min = 1))] u32),
+}
+
+/// The word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AllWord {
+    /// All.
+    All,
+}
+
+impl Default for GroupDies {
+    fn default() -> Self {
+        Self::All(AllWord::All)
+    }
+}
+
+impl<'de> Deserialize<'de> for GroupDies {
+    fn deserialize<D: serde::Deserializer<'de>>(de: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(de)?;
+        let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
+        match (value.as_str(), count) {
+            (Some("all"), _) => Ok(Self::default()),
+            (_, Some(count)) => Ok(Self::Count(count)),
+            _ => Err(serde::de::Error::custom(format!(
+                "dies: `{value}` is no number of dies; accepted: all, or 1 or more"
+            ))),
+        }
+    }
+}
+
+/// What becomes of a bad block of a superblock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BadBlock {
+    /// It leaves a hole.
+    #[default]
+    Shrink,
+    /// A spare block of its die takes its place.
+    Remap,
+}

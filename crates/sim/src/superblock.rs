@@ -1,0 +1,436 @@
+//! Superblocks: an open block that spans the dies of a group, and where its slots lie.
+//!
+//! A superblock is to dies what a multi-plane block is to planes: the FTL knows one wide block of
+//! one wide die (the *group*), and the flash knows dies, blocks and pages as they are. This file
+//! translates between the two. The slots of a program unit (a row of the planes, or the rows of a
+//! wordline that are programmed at once) stay together on a member, then comes the next member,
+//! then the next row:
+//!
+//! ```text
+//!           place 0  place 1  place 2  place 3      slot = row × row slots + place × unit + offset
+//! row 0     die 0    die 1    die 2    die 3        without parity
+//!
+//! row 0     die 1    die 2    die 3    die 0 P      with parity the order turns by a die each row,
+//! row 1     die 2    die 3    die 0    die 1 P      so the last member of a row, which holds its
+//! row 2     die 3    die 0    die 1    die 2 P      parity, is another one each time
+//! ```
+//! A member whose block is bad leaves a hole at its place, or gets another block of its die: the
+//! [`Members`] of a superblock are a table. What is called a block here is that of the FTL: a block
+//! in all planes of its die, where there are several.
+
+use crate::geometry::Geometry;
+use crate::striping::Axis;
+use crate::units::{BlockId, Ppn};
+
+/// In place of the block of a member that is bad.
+pub const HOLE: u32 = u32::MAX;
+
+/// How superblocks are laid over the dies; see the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Superblocks {
+    /// The flash: dies, blocks and pages as they are.
+    flash: Geometry,
+    /// Dies of a group.
+    dies: u32,
+    /// Slots that a member takes in a row, of native blocks and of those of one bit per cell.
+    unit_slots: [u32; 2],
+    /// Slots of the block of a member.
+    member_slots: [u32; 2],
+    /// Whether the last member of a row holds its parity.
+    has_parity: bool,
+    /// Whether a bad block is replaced by another of its die.
+    remaps: bool,
+}
+
+/// Where a slot of a superblock lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The row.
+    pub row: u32,
+    /// Which of the members of the row, in the order in which they are written.
+    pub place: u32,
+    /// Which die of the group.
+    pub member: u32,
+    /// Index of the slot in the block of this die.
+    pub index: u32,
+}
+
+impl Superblocks {
+    /// Superblocks over groups of `dies` dies of this flash, whose members are programmed in units
+    /// of `unit_slots` and take `member_slots`; each at full density, and at one bit per cell.
+    pub fn new(
+        flash: Geometry,
+        dies: u32,
+        unit_slots: [u32; 2],
+        member_slots: [u32; 2],
+        [has_parity, remaps]: [bool; 2],
+    ) -> Self {
+        Self { flash, dies, unit_slots, member_slots, has_parity, remaps }
+    }
+
+    /// The flash.
+    pub fn flash(&self) -> &Geometry {
+        &self.flash
+    }
+
+    /// Dies of a group.
+    pub fn dies(&self) -> u32 {
+        self.dies
+    }
+
+    /// Whether a row holds its parity.
+    pub fn has_parity(&self) -> bool {
+        self.has_parity
+    }
+
+    /// Whether a bad block is replaced by another of its die.
+    pub fn remaps(&self) -> bool {
+        self.remaps
+    }
+
+    /// Dies that data of a row lies on.
+    pub fn data_dies(&self) -> u32 {
+        self.dies - u32::from(self.has_parity)
+    }
+
+    /// Slots of the block of a member.
+    #[inline]
+    pub fn member_slots(&self, is_slc: bool) -> u32 {
+        self.member_slots[usize::from(is_slc)]
+    }
+
+    /// Slots of a superblock.
+    pub fn slots(&self, is_slc: bool) -> u32 {
+        self.dies * self.member_slots(is_slc)
+    }
+
+    /// The drive as the FTL sees it: a wide die for each group, of wide blocks.
+    pub fn geometry(&self) -> Geometry {
+        let flash = &self.flash;
+        let slots = self.dies * flash.pages_per_block;
+        let groups = flash.die_count / self.dies;
+        let base = Geometry::new([1, groups], [flash.blocks_per_die, slots], flash.page_bytes);
+        let wide = Geometry {
+            planes_per_die: flash.planes_per_die,
+            plane_count: flash.plane_count,
+            units_per_page: flash.units_per_page,
+            ..base
+        };
+        wide.striped([Axis::Channel, Axis::Die, Axis::Plane])
+    }
+
+    /// Where a slot lies.
+    #[inline]
+    pub fn locate(&self, slot: u32, is_slc: bool) -> Place {
+        let (unit, of_member) = (self.unit_slots[usize::from(is_slc)], self.member_slots(is_slc));
+        let row_slots = self.dies * unit;
+        let (row, within) = (slot / row_slots, slot % row_slots);
+        // The last row is short where a block is not a whole number of units.
+        let wide = unit.min(of_member.saturating_sub(row * unit)).max(1);
+        let place = within / wide;
+        Place { row, place, member: self.member_at(row, place), index: row * unit + within % wide }
+    }
+
+    /// The slot of an index in the block of a member.
+    #[inline]
+    pub fn slot(&self, member: u32, index: u32, is_slc: bool) -> u32 {
+        let unit = self.unit_slots[usize::from(is_slc)];
+        let row = index / unit;
+        let wide = unit.min(self.member_slots(is_slc) - row * unit);
+        row * self.dies * unit + self.place_of(row, member) * wide + index % unit
+    }
+
+    /// First slot of the unit that a slot lies in, and the slot after its last.
+    #[inline]
+    pub fn unit(&self, slot: u32, is_slc: bool) -> (u32, u32) {
+        let unit = self.unit_slots[usize::from(is_slc)];
+        let index = self.locate(slot, is_slc).index;
+        let wide = unit.min(self.member_slots(is_slc).saturating_sub(index / unit * unit)).max(1);
+        let first = slot - index % unit;
+        (first, first + wide)
+    }
+
+    /// The die of the group at a place of a row.
+    #[inline]
+    pub fn member_at(&self, row: u32, place: u32) -> u32 {
+        if self.has_parity {
+            (row + 1 + place) % self.dies
+        } else {
+            place
+        }
+    }
+
+    /// The place of a die of the group in a row.
+    #[inline]
+    fn place_of(&self, row: u32, member: u32) -> u32 {
+        if self.has_parity {
+            (member + self.dies - (row + 1) % self.dies) % self.dies
+        } else {
+            member
+        }
+    }
+
+    /// Slots of a member among the first `written` of a superblock: how far its block is.
+    pub fn written_of(&self, member: u32, written: u32, is_slc: bool) -> u32 {
+        let of_member = self.member_slots(is_slc);
+        if written >= self.slots(is_slc) {
+            return of_member;
+        }
+        let at = self.locate(written, is_slc);
+        let unit = self.unit_slots[usize::from(is_slc)];
+        match self.place_of(at.row, member).cmp(&at.place) {
+            std::cmp::Ordering::Less => of_member.min((at.row + 1) * unit),
+            std::cmp::Ordering::Equal => at.index,
+            std::cmp::Ordering::Greater => at.row * unit,
+        }
+    }
+
+    /// The place of a row that holds its parity: the last of those that are no holes.
+    pub fn parity_place(&self, members: &[u32], row: u32) -> Option<u32> {
+        let is_good = |&place: &u32| members[self.member_at(row, place) as usize] != HOLE;
+        self.has_parity.then(|| (0..self.dies).rev().find(is_good)).flatten()
+    }
+
+    /// Superblocks of each group that lack a block where bad ones are replaced: as many as the
+    /// worst die has bad blocks. None where they leave holes.
+    pub fn bad_superblocks(&self, bad_per_die: &[u32]) -> Vec<u32> {
+        let of_group = |group: &[u32]| group.iter().copied().max().unwrap_or(0);
+        let groups = bad_per_die.chunks(self.dies as usize);
+        groups.map(|group| if self.remaps { of_group(group) } else { 0 }).collect()
+    }
+
+    /// Slots for data that the good blocks of each group have. Where bad blocks leave holes, a
+    /// superblock that has no good block counts as if it took parity all the same: how many there
+    /// are is chance.
+    pub fn data_slots(&self, bad_per_die: &[u32]) -> Vec<u64> {
+        let blocks = self.flash.blocks_per_die;
+        let parity = u64::from(self.has_parity);
+        let of_group = |group: &[u32]| {
+            let good = |bad: u32| u64::from(blocks.saturating_sub(bad));
+            let least = good(group.iter().copied().max().unwrap_or(0));
+            let slots = if self.remaps {
+                least * u64::from(self.data_dies())
+            } else {
+                let all: u64 = group.iter().map(|&bad| good(bad)).sum();
+                all.saturating_sub(parity * u64::from(blocks))
+            };
+            slots * u64::from(self.member_slots[0])
+        };
+        bad_per_die.chunks(self.dies as usize).map(of_group).collect()
+    }
+}
+
+/// Which blocks of the flash the superblocks of a drive are made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Members {
+    shape: Superblocks,
+    /// By superblock, then by die of its group: a block of the flash, or [`HOLE`].
+    blocks: Vec<u32>,
+    /// The superblock of each block of the flash, or [`HOLE`].
+    superblocks: Vec<u32>,
+    /// Blocks of the flash that are bad.
+    bad: Vec<bool>,
+    has_holes: bool,
+}
+
+impl Members {
+    /// The superblocks of flash on which these blocks are bad.
+    ///
+    /// # Panics
+    /// When the list is of other flash.
+    pub fn new(shape: Superblocks, bad: Vec<bool>) -> Self {
+        let (flash, dies) = (shape.flash, shape.dies);
+        assert_eq!(bad.len(), flash.block_count() as usize, "blocks of the flash");
+        let groups = flash.die_count / dies;
+        let count = (groups * flash.blocks_per_die * dies) as usize;
+        let mut members = Self {
+            shape,
+            blocks: vec![HOLE; count],
+            superblocks: vec![HOLE; bad.len()],
+            bad,
+            has_holes: false,
+        };
+        for die in 0..flash.die_count {
+            let own = die * flash.blocks_per_die..(die + 1) * flash.blocks_per_die;
+            let good = own.clone().filter(|&block| !members.bad[block as usize]);
+            // With spare blocks the n-th superblock takes the n-th good block of each die.
+            let placed: Vec<(u32, u32)> = if shape.remaps {
+                (0..).zip(good).collect()
+            } else {
+                good.map(|block| (block - own.start, block)).collect()
+            };
+            for (place, block) in placed {
+                let superblock = die / dies * flash.blocks_per_die + place;
+                members.blocks[(superblock * dies + die % dies) as usize] = block;
+                members.superblocks[block as usize] = superblock;
+            }
+        }
+        for superblock in 0..groups * flash.blocks_per_die {
+            let own = (superblock * dies) as usize..((superblock + 1) * dies) as usize;
+            let holes = members.blocks[own.clone()].iter().filter(|&&block| block == HOLE).count();
+            let least = if shape.remaps { dies } else { 1 + u32::from(shape.has_parity) };
+            if (dies - holes as u32) < least {
+                for block in &mut members.blocks[own] {
+                    if *block != HOLE {
+                        members.superblocks[*block as usize] = HOLE;
+                    }
+                    *block = HOLE;
+                }
+            } else {
+                members.has_holes |= holes > 0;
+            }
+        }
+        members
+    }
+
+    /// How they are laid over the dies.
+    #[inline]
+    pub fn shape(&self) -> &Superblocks {
+        &self.shape
+    }
+
+    /// The bad blocks of the flash.
+    pub fn bad(&self) -> &[bool] {
+        &self.bad
+    }
+
+    /// Whether superblocks differ in size.
+    #[inline]
+    pub fn has_holes(&self) -> bool {
+        self.has_holes
+    }
+
+    /// The blocks of a superblock, by die of its group.
+    #[inline]
+    pub fn of(&self, superblock: BlockId) -> &[u32] {
+        let first = (superblock.0 * self.shape.dies) as usize;
+        &self.blocks[first..first + self.shape.dies as usize]
+    }
+
+    /// Whether a superblock has too few good blocks to be one.
+    pub fn is_bad(&self, superblock: BlockId) -> bool {
+        self.of(superblock).iter().all(|&block| block == HOLE)
+    }
+
+    /// Slots of the holes of a superblock.
+    pub fn hole_slots(&self, superblock: BlockId, is_slc: bool) -> u32 {
+        let holes = self.of(superblock).iter().filter(|&&block| block == HOLE).count() as u32;
+        holes * self.shape.member_slots(is_slc)
+    }
+
+    /// The page of the flash at a slot of a superblock.
+    ///
+    /// # Panics
+    /// When it is a hole.
+    #[inline]
+    pub fn page(&self, superblock: BlockId, slot: u32, is_slc: bool) -> Ppn {
+        let at = self.shape.locate(slot, is_slc);
+        let block = self.of(superblock)[at.member as usize];
+        assert!(block != HOLE, "slot {slot} of superblock {} is a hole", superblock.0);
+        Ppn(self.shape.flash.first_page(BlockId(block)).0 + at.index)
+    }
+
+    /// The superblock of a block of the flash, and the die of the group that it lies in; `None` for
+    /// a block that none uses.
+    pub fn superblock_of(&self, block: BlockId) -> Option<(BlockId, u32)> {
+        let superblock = self.superblocks[block.0 as usize];
+        let die = self.shape.flash.die_of_block(block).0;
+        (superblock != HOLE).then_some((BlockId(superblock), die % self.shape.dies))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    fn flash(dies: u32, slots: u32) -> Geometry {
+        Geometry::new([2, dies], [10, slots], 4096)
+    }
+
+    #[test]
+    fn slots_and_members_are_each_others_inverse() {
+        for (dies, unit, slots) in [(2, 1, 7), (4, 3, 7), (5, 4, 16), (8, 6, 16), (3, 24, 20)] {
+            for has_parity in [false, true] {
+                let modes = [slots, slots / 3];
+                let units = [unit, 1];
+                let shape =
+                    Superblocks::new(flash(dies, slots), dies, units, modes, [has_parity, false]);
+                for is_slc in [false, true] {
+                    let mut next = vec![0; dies as usize];
+                    for slot in 0..shape.slots(is_slc) {
+                        let at = shape.locate(slot, is_slc);
+                        // Each die is written in the order of its pages.
+                        assert_eq!(at.index, next[at.member as usize], "{shape:?}, slot {slot}");
+                        for (member, &written) in (0..).zip(&next) {
+                            assert_eq!(shape.written_of(member, slot, is_slc), written);
+                        }
+                        next[at.member as usize] += 1;
+                        assert_eq!(shape.slot(at.member, at.index, is_slc), slot);
+                        let (first, limit) = shape.unit(slot, is_slc);
+                        assert!((first..limit).contains(&slot));
+                        for other in first..limit {
+                            let other = shape.locate(other, is_slc);
+                            assert_eq!((other.row, other.member), (at.row, at.member));
+                        }
+                    }
+                    assert!(next.iter().all(|&count| count == modes[usize::from(is_slc)]));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn parity_goes_round_the_dies_and_closes_its_row() {
+        let shape = Superblocks::new(flash(4, 8), 4, [2, 1], [8, 4], [true, false]);
+        let row = |row: u32| (0..4).map(|place| shape.member_at(row, place)).collect::<Vec<_>>();
+        assert_eq!([row(0), row(1), row(3)], [[1, 2, 3, 0], [2, 3, 0, 1], [0, 1, 2, 3]]);
+        assert_eq!(shape.parity_place(&[9, 9, 9, 9], 0), Some(3));
+        // Die 0 is a hole: in row 0 the one before it closes the row.
+        assert_eq!(shape.parity_place(&[HOLE, 9, 9, 9], 0), Some(2));
+        assert_eq!(shape.parity_place(&[HOLE, 9, 9, 9], 1), Some(3));
+    }
+
+    #[test]
+    fn bad_blocks_leave_holes_or_are_replaced() {
+        let mut rng = Rng::stream(3, "bad");
+        for has_parity in [false, true] {
+            let shape =
+                |remaps| Superblocks::new(flash(6, 4), 3, [1, 1], [4, 4], [has_parity, remaps]);
+            let bad: Vec<bool> = (0..60).map(|_| rng.below(5) == 0).collect();
+            let per_die: Vec<u32> =
+                bad.chunks(10).map(|die| die.iter().filter(|&&bad| bad).count() as u32).collect();
+            for remaps in [false, true] {
+                let members = Members::new(shape(remaps), bad.clone());
+                let least = shape(remaps).data_slots(&per_die);
+                for group in 0..2 {
+                    let own = group * 10..(group + 1) * 10;
+                    let good = own.clone().filter(|&block| !members.is_bad(BlockId(block)));
+                    let data = good.clone().map(|block| {
+                        let slots = 4 * members.shape().data_dies();
+                        u64::from(slots - members.hole_slots(BlockId(block), false))
+                    });
+                    let lost = own.filter(|&block| members.is_bad(BlockId(block))).count() as u64;
+                    let (data, least) = (data.sum::<u64>(), least[group as usize]);
+                    // What the arithmetic leaves out are superblocks without a good block.
+                    assert!(data >= least && data <= least + 4 * lost, "{data}, {least}");
+                    if remaps {
+                        assert_eq!(data, least);
+                        assert!(good.clone().all(|it| members.hole_slots(BlockId(it), false) == 0));
+                    }
+                    for block in good {
+                        for (die, &member) in (0..).zip(members.of(BlockId(block))) {
+                            if member == HOLE {
+                                continue;
+                            }
+                            assert!(!bad[member as usize]);
+                            assert_eq!(member / 10, group * 3 + die);
+                            let found = members.superblock_of(BlockId(member));
+                            assert_eq!(found, Some((BlockId(block), die)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
