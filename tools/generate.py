@@ -181,7 +181,8 @@ def _names(schema: Schema, definitions: _Definitions) -> list[Any]:
             names += option["enum"]
         elif _tag(option) == "kind" and option is not schema:
             names.append(option["properties"]["kind"]["const"])
-        else:
+        elif option.get("type") != "string" or not _kinds(schema, definitions):
+            # Text beside kinds is the name of one.
             return []
     return list(dict.fromkeys(names))
 

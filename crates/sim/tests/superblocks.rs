@@ -117,6 +117,11 @@ fn timed_superblocks_of_every_make_keep_the_rules() {
         file["controller"]["scheduler"] =
             json!(["in_order", "out_of_order", "priority"][case as usize % 3]);
         if rng.below(2) == 0 {
+            let die = rng.below(u64::from(config.flash_geometry().die_count));
+            let at_s = 0.2 * rng.unit();
+            file["nand"]["faults"] = json!([{"kind": "die_lost", "die": die, "at_s": at_s}]);
+        }
+        if rng.below(2) == 0 {
             file["host"]["write_cache"] = json!({"pages": 64, "policy": "lru"});
         }
         if file["controller"]["scheduler"] == "priority" {
@@ -184,6 +189,82 @@ fn a_row_of_n_dies_is_as_fast_as_its_data() {
     }
 }
 
+/// Reads of a page each, one at a time, on a filled drive.
+fn reads(ios: u64) -> Value {
+    json!({"pattern": "random", "read_pct": 100, "block_size_bytes": 4096, "queue_depth": 1,
+           "total": {"ios": ios}, "precondition": [{"kind": "sequential_fill"}]})
+}
+
+#[test]
+fn a_lost_die_is_read_from_the_others_in_parallel() {
+    // tR 50 us and 10 us for a page: a sense, and the transfers on the busiest of the buses that
+    // the other dies of the row are on.
+    for (channels, dies_per_channel, transfers) in [(4, 1, 1.0), (2, 2, 2.0), (1, 4, 3.0)] {
+        let mut file = drive(4, 64, 32, 0.3, true);
+        file["nand"]["channels"] = json!(channels);
+        file["nand"]["dies_per_channel"] = json!(dies_per_channel);
+        file["nand"]["faults"] = json!([{"kind": "die_lost", "die": 1, "at_s": 0}]);
+        let found = metrics(&file, &reads(4000));
+        let latency = |key: &str| number(&found, &format!("/latency_us/read/{key}"));
+        assert!((latency("max") - (50.0 + 10.0 * transfers)).abs() < 1e-9, "{found}");
+        assert!((latency("min") - 60.0).abs() < 1e-9, "{found}");
+        // No data is lost; one page of four was on the die.
+        assert!(number(&found, "/uncorrectable_reads") < 0.5, "{found}");
+        let share = number(&found, "/recovery/rebuilt") / 4000.0;
+        assert!((share - 0.25).abs() < 4.5 * (0.25_f64 * 0.75 / 4000.0).sqrt(), "{share}");
+        // Without parity these reads fail.
+        file["ftl"]["parity"] = json!("none");
+        let found = metrics(&file, &reads(4000));
+        let share = number(&found, "/uncorrectable_reads") / 4000.0;
+        assert!((share - 0.25).abs() < 4.5 * (0.25_f64 * 0.75 / 4000.0).sqrt(), "{share}");
+        // So they do in a drive without superblocks, and only once the die is lost.
+        file["ftl"]["allocation"] = json!("CDP");
+        let alone = number(&metrics(&file, &reads(4000)), "/uncorrectable_reads") / 4000.0;
+        assert!((alone - 0.25).abs() < 4.5 * (0.25_f64 * 0.75 / 4000.0).sqrt(), "{alone}");
+        file["nand"]["faults"][0]["at_s"] = json!(0.12);
+        let half = number(&metrics(&file, &reads(4000)), "/uncorrectable_reads") / 4000.0;
+        // The first 2000 reads of 60 us pass.
+        assert!(half > 0.1 && half < 0.16, "{half}");
+    }
+}
+
+#[test]
+fn a_drive_goes_on_without_a_die() {
+    let work = json!({
+        "pattern": "random", "read_pct": 50, "block_size_bytes": 4096, "queue_depth": 16,
+        "total": {"drive_writes": 2},
+        "precondition": [{"kind": "sequential_fill"}, {"kind": "workload", "drive_writes": 2}],
+    });
+    let mut file = drive(4, 64, 32, 0.3, true);
+    file["nand"]["faults"] = json!([{"kind": "die_lost", "die": 2, "at_s": 0.5}]);
+    let found = metrics(&file, &work);
+    assert!(number(&found, "/uncorrectable_reads") < 0.5, "{found}");
+    assert!(number(&found, "/recovery/rebuilt") > 1000.0, "{found}");
+    assert!(number(&found, "/programs/gc") > 1000.0, "{found}");
+    // A second die: rows with two members lost are lost.
+    file["nand"]["faults"] = json!([{"kind": "die_lost", "die": 2, "at_s": 0.5},
+                                    {"kind": "die_lost", "die": 0, "at_s": 1}]);
+    assert!(number(&metrics(&file, &work), "/uncorrectable_reads") > 1000.0);
+}
+
+#[test]
+fn a_row_loses_data_when_two_of_its_members_fail() {
+    // Some percent of the pages cannot be corrected.
+    let mut file = drive(4, 64, 32, 0.3, false);
+    file["nand"]["rber_floor"] = json!(2e-3);
+    file["nand"]["rber_ceil"] = json!(2.1e-3);
+    let ios = 200_000.0;
+    let lost = |file: &Value| number(&metrics(file, &reads(ios as u64)), "/uncorrectable_reads");
+    let p = lost(&file) / ios;
+    assert!(p > 0.01 && p < 0.1, "{p}");
+    file["ftl"]["parity"] = json!({"kind": "die_stripe"});
+    let expected = p * (1.0 - (1.0 - p).powi(3));
+    let found = lost(&file) / ios;
+    // p is itself a measurement, and enters about squared.
+    let sigma = (expected / ios).sqrt() + 2.0 * expected / p * (p / ios).sqrt();
+    assert!((found - expected).abs() < 4.5 * sigma, "{found}, not {expected}");
+}
+
 #[test]
 fn a_superblock_of_one_die_is_a_block() {
     let work = json!({
@@ -248,6 +329,18 @@ fn superblocks_that_cannot_be_are_refused_with_the_arithmetic() {
             json!({"allocation": "superblock", "wear_leveling": "static"}),
             "ftl.allocation.bad_block",
             "accepted: remap",
+        ),
+        (
+            json!({"faults": [{"kind": "die_lost", "die": 16, "at_s": 0}]}),
+            json!({}),
+            "nand.faults[0].die",
+            "accepted: 0 to 15",
+        ),
+        (
+            json!({"faults": [{"kind": "die_lost", "die": 1, "at_s": -1}]}),
+            json!({}),
+            "nand.faults[0].at_s",
+            "0 to 1e9",
         ),
     ] {
         let file = json!({"nand": nand, "ftl": ftl});

@@ -99,6 +99,23 @@ impl Backend {
         }
     }
 
+    /// Whether dies may be lost.
+    #[inline]
+    pub(crate) fn may_lose_dies(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Full(full) => full.may_lose_dies(),
+        }
+    }
+
+    /// Whether a die of the flash is lost at a time.
+    pub(crate) fn is_lost(&self, die: DieId, now: Ns) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Full(full) => full.is_lost(die, now),
+        }
+    }
+
     /// Whether these blocks of the flash have been erased so often: an erase of all is over.
     pub(crate) fn are_erased(&self, blocks: impl Iterator<Item = BlockId>, erases: u32) -> bool {
         match self {

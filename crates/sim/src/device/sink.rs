@@ -160,11 +160,70 @@ impl TimedSink<'_> {
             *last = row;
         }
         for (&own, &(first, count, senses, _)) in members.of(block).iter().zip(&runs) {
-            if count > 0 {
+            if count > 0 && self.is_lost(flash.die_of_block(BlockId(own))) {
+                let run = FlashOp::new(OpKind::Read, source, Ppn(first), count);
+                self.read_row(&members, block, own, run.sensed_in(senses));
+            } else if count > 0 {
                 let page = Ppn(flash.first_page(BlockId(own)).0 + first);
                 let op = FlashOp::new(OpKind::Read, source, page, count).sensed_in(senses);
                 self.send(op, std::mem::take(&mut extra), block, flash);
             }
+        }
+    }
+
+    /// Whether a die of the flash is lost now.
+    fn is_lost(&self, die: DieId) -> bool {
+        self.backend.may_lose_dies() && self.backend.is_lost(die, self.engine.now())
+    }
+
+    /// Whether a block of a drive without superblocks lies on a die that is lost.
+    fn lies_on_lost(&self, block: BlockId) -> bool {
+        self.is_lost(self.media.geometry().die_of_block(block))
+    }
+
+    /// Whether a page lies on a die that is lost; then it is read from the other members of its
+    /// row, or from nowhere.
+    #[cold]
+    fn read_around(&mut self, ppn: Ppn, source: Source) -> bool {
+        let Some(members) = self.media.shared_superblocks() else {
+            let is_lost = self.lies_on_lost(self.media.block_of(ppn));
+            if is_lost {
+                self.errors.record_lost(self.media, ppn, source, false);
+            }
+            return is_lost;
+        };
+        let wide = *self.media.geometry();
+        let (block, slot) = (wide.block_of(ppn), wide.page_index(ppn));
+        let page = members.page(block, slot, self.media.mode(block) == CellMode::Slc);
+        let own = members.shape().flash().block_of(page);
+        if !self.is_lost(members.shape().flash().die_of_block(own)) {
+            return false;
+        }
+        let has_row = self.has_row(&members, block, own.0);
+        if let Some(lost) = self.errors.record_lost(self.media, ppn, source, has_row) {
+            self.rebuild_from_row(&members, ppn, lost);
+        }
+        true
+    }
+
+    /// Whether the rows of a superblock give back what one of its members has lost: they hold
+    /// parity, and the dies of the others answer.
+    fn has_row(&self, members: &Members, block: BlockId, lost: u32) -> bool {
+        let flash = members.shape().flash();
+        let mut others = members.of(block).iter().filter(|&&own| own != lost && own != HOLE);
+        members.shape().has_parity()
+            && others.all(|&own| !self.is_lost(flash.die_of_block(BlockId(own))))
+    }
+
+    /// Reads pages of a member that is lost from all others; `run` names their indices in it.
+    fn read_row(&mut self, members: &Members, block: BlockId, lost: u32, run: FlashOp) {
+        let has_row = self.has_row(members, block, lost);
+        self.errors.note_lost(run.count(), run.source(), has_row);
+        let flash = members.shape().flash();
+        let others = members.of(block).iter().filter(|&&own| own != lost && own != HOLE);
+        for &own in others.filter(|_| has_row) {
+            let page = Ppn(flash.first_page(BlockId(own)).0 + run.first().0);
+            self.send(run.run_of(page, run.count()), Extra::default(), block, flash);
         }
     }
 
@@ -212,6 +271,9 @@ impl FlashSink for TimedSink<'_> {
 
     #[inline]
     fn read(&mut self, ppn: Ppn, source: Source) {
+        if self.backend.may_lose_dies() && self.read_around(ppn, source) {
+            return;
+        }
         let read = self.errors.record_page(self.media, ppn, source);
         self.push(FlashOp::new(OpKind::Read, source, ppn, 1), read.extra);
         if let Some(lost) = read.lost {
@@ -220,6 +282,9 @@ impl FlashSink for TimedSink<'_> {
     }
 
     fn read_live(&mut self, block: BlockId, page_count: u32, source: Source) {
+        if self.backend.may_lose_dies() && self.lies_on_lost(block) {
+            return self.errors.note_lost(page_count, source, false);
+        }
         let read = self.errors.page_types().live(self.media, block, page_count, source);
         let extra = self.errors.record_block(&read);
         if page_count > 0 {
@@ -278,6 +343,9 @@ impl FlashSink for TimedSink<'_> {
         let extra = self.errors.record_block(&read);
         if self.media.superblocks().is_some() {
             return self.read_members(block, page_indices, source, extra);
+        }
+        if self.backend.may_lose_dies() && self.lies_on_lost(block) {
+            return self.errors.note_lost(count, source, false);
         }
         let geometry = *self.media.geometry();
         let rows =

@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::faults::Fault;
 use super::mechanisms::{check_time, CacheCommands, ProgramMode, Variation, WearTiming};
 use crate::config::{bytes_or_text, name_or_mapping, ConfigError};
 use crate::geometry::Geometry;
@@ -227,6 +228,10 @@ pub struct NandConfig {
     /// What pages have been through when they are read, beside wear; left out: just programmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stress: Option<StressConfig>,
+    /// Faults that strike in timed stages, such as `{kind: die_lost, die: 3, at_s: 1}`; left out:
+    /// none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Fault>,
 }
 
 impl Default for NandConfig {
@@ -254,6 +259,7 @@ impl Default for NandConfig {
             variation: None,
             wear_timing: None,
             stress: None,
+            faults: Vec::new(),
         }
     }
 }
@@ -364,6 +370,10 @@ impl NandConfig {
         if let Some(stress) = &self.stress {
             stress.check().map_err(|error| error.under("stress"))?;
         }
+        let dies = self.channels * self.dies_per_channel;
+        for (place, fault) in self.faults.iter().enumerate() {
+            fault.check(dies).map_err(|error| error.under(&format!("faults[{place}]")))?;
+        }
         self.check_mechanisms()
     }
 
@@ -393,6 +403,7 @@ impl NandConfig {
             || cache.is_some_and(|cache| cache.read || cache.program)
             || self.variation.is_some()
             || self.wear_timing.is_some()
+            || !self.faults.is_empty()
     }
 
     /// The shape of the drive.

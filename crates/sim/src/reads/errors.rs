@@ -187,6 +187,38 @@ impl ReadErrors {
         }
     }
 
+    /// Counts a read of a page on a die that is lost. With `has_row` the others of its row are not,
+    /// and give it back unless one of them cannot be corrected; then they are to be read.
+    #[cold]
+    pub fn record_lost(
+        &mut self,
+        media: &Media,
+        ppn: Ppn,
+        source: Source,
+        has_row: bool,
+    ) -> Option<Lost> {
+        let stressed = Stressed::of(media, media.block_of(ppn));
+        let kind = self.count_in(stressed, self.types.of(media, ppn), 1);
+        if !has_row {
+            self.tally.uncorrectable[source as usize] += 1;
+            return None;
+        }
+        let Self { kinds, tally, chances, .. } = self;
+        let outcome = kinds.know(kind);
+        lose(kinds, tally, outcome, source, &mut chances[stressed.die.0 as usize].rng)
+    }
+
+    /// Counts pages of a collection on a die that is lost, beside their reads: the others of their
+    /// rows give them back, or nobody does.
+    pub fn note_lost(&mut self, page_count: u32, source: Source, has_row: bool) {
+        let count = if has_row {
+            &mut self.tally.rebuilt
+        } else {
+            &mut self.tally.uncorrectable[source as usize]
+        };
+        *count += u64::from(page_count);
+    }
+
     /// Counts a read of pages of a block; returns what they cost together beyond their first reads.
     #[inline]
     pub fn record_block(&mut self, read: &BlockRead) -> Extra {

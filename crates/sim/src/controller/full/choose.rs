@@ -13,7 +13,7 @@
 use super::die::{Array, Class, Queued, Turn};
 use super::{Full, Order, Urgency};
 use crate::controller::{FlashOp, OpKind};
-use crate::units::Ns;
+use crate::units::{DieId, Ns};
 
 impl Full {
     /// Whether the head of a die's queue could start, under [`Order::WholeDrive`].
@@ -26,6 +26,10 @@ impl Full {
         let die = &self.dies[index as usize];
         let array_is_free = matches!(die.array, Array::Free);
         let output_is_free = die.output.is_none();
+        let is_at_work = !array_is_free || !output_is_free || die.input.is_some();
+        if is_at_work && self.is_lost(DieId(index), now) {
+            return None;
+        }
         let reads_ok = array_is_free
             && die.input.is_none()
             && (output_is_free || self.mechanisms.reads_in_cache);

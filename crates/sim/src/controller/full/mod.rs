@@ -16,6 +16,9 @@
 //! 2. a page that is not programmed yet is read from the controller's memory, at no flash time;
 //! 3. a block is not erased while a read of it waits, nor before its programs are done;
 //! 4. while a program or an erase is suspended, only host reads run.
+//!
+//! A die that is lost finishes what is under way. What waits and what comes is over at once, in
+//! order, and leaves the blocks as if it had been carried out.
 
 mod bus;
 mod choose;
@@ -40,7 +43,7 @@ use super::timeline::Timeline;
 use super::{Detail, FlashOp, OpKind};
 use crate::engine::Engine;
 use crate::geometry::Geometry;
-use crate::nand::{NandConfig, ProgramUnits};
+use crate::nand::{Fault, NandConfig, ProgramUnits};
 use crate::op::Source;
 use crate::units::{BlockId, DieId, Ns};
 
@@ -144,6 +147,8 @@ pub struct Full {
     dies_per_pool: u32,
     times: PhaseTimes,
     units: ProgramUnits,
+    /// Dies that are lost, and when.
+    lost: Vec<(u32, Ns)>,
     mechanisms: Mechanisms,
     dies: Vec<Die>,
     channels: Vec<Channel>,
@@ -204,6 +209,7 @@ impl Full {
             dies_per_pool,
             times,
             units,
+            lost: nand.faults.iter().map(Fault::lost_die).collect(),
             mechanisms: Mechanisms {
                 order,
                 suspend: controller.suspend.clone(),
@@ -232,6 +238,18 @@ impl Full {
     /// Keeps account of what every operation waits for.
     pub fn observe(&mut self) {
         self.is_observed = true;
+    }
+
+    /// Whether dies may be lost.
+    #[inline]
+    pub fn may_lose_dies(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    /// Whether a die is lost at a time.
+    #[inline]
+    pub fn is_lost(&self, die: DieId, now: Ns) -> bool {
+        self.lost.iter().any(|&(lost, since)| lost == die.0 && now >= since)
     }
 
     /// What happened so far.

@@ -9,7 +9,7 @@ use super::{is_host, Full, Order};
 use crate::controller::{Detail, FlashOp, OpKind};
 use crate::engine::Engine;
 use crate::op::Source;
-use crate::units::{Ns, Ppn};
+use crate::units::{DieId, Ns, Ppn};
 
 /// The operation whose turn it is: the head of a queue, but for reads of planes.
 #[derive(Clone, Copy)]
@@ -29,11 +29,34 @@ impl Full {
         die.last_turn = class;
         let queued = &die.queues[class as usize][place as usize];
         let head = Head { class, place, op: queued.op, detail: queued.detail };
+        if self.is_lost(DieId(index), engine.now()) {
+            return self.pass_over(engine, index, head);
+        }
         match head.op.kind() {
             OpKind::Read => self.start_read(engine, index, head),
             OpKind::Program => self.start_program(engine, index, head),
             OpKind::Erase | OpKind::Copyback => self.start_inside(engine, index, head),
         }
+    }
+
+    /// An operation of a die that is lost is over at once.
+    fn pass_over(&mut self, engine: &Engine, index: u32, head: Head) {
+        let Head { class, place, op, .. } = head;
+        let queued = self.take(index, class, place);
+        let (block, first) = (self.geometry.block_of(op.first()), op.first());
+        let progress = &mut self.blocks[block.0 as usize];
+        match op.kind() {
+            OpKind::Read => {}
+            OpKind::Program | OpKind::Copyback => {
+                progress.programmed = self.geometry.page_index(first) + op.count();
+                progress.pending -= op.count();
+            }
+            OpKind::Erase => {
+                progress.erases += 1;
+                progress.programmed = 0;
+            }
+        }
+        self.tell_unserved(index, &queued, engine.now());
     }
 
     /// Removes the head of a queue.
