@@ -34,8 +34,11 @@ def predicted_waf(
     if is_mixed or not _is_whole_pages(workload, page_bytes):
         return None
     kind, pattern = _kind(workload.get("pattern", "random"))
+    # With parity of rows every N-th program is parity.
+    superblocks = effective.get("superblocks")
+    programs = 1.0 / (1.0 - float(effective["parity_share"])) if superblocks else 1.0
     if kind == "sequential":
-        return 1.0
+        return float(f"{programs:.6g}")
     policy, parameters = _kind(device["ftl"]["gc_policy"])
     spare = float(effective["spare_factor_effective"])
     aligned = workload.get("block_size_bytes", page_bytes) == page_bytes
@@ -56,11 +59,13 @@ def predicted_waf(
     )
     units_per_page = int(device["nand"]["page_size_bytes"]) // page_bytes
     pages_per_block = int(device["nand"]["pages_per_block"]) * units_per_page
+    if superblocks:
+        pages_per_block = int(superblocks["data_pages"])
     try:
         value = predict_waf(policy, parameters, pages_per_block, spare, traffic)
     except ValueError:  # outside the range of the formula, such as more trims than writes
         return None
-    return None if value is None else float(f"{value:.6g}")
+    return None if value is None else float(f"{value * programs:.6g}")
 
 
 def fills(workload: Mapping[str, Any]) -> bool:

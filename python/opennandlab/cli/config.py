@@ -223,8 +223,10 @@ def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
         ("GC trigger", str(effective["reserve_text"])),
         ("memory to simulate", size(effective["memory_bytes"])),
     ]
+    if "superblocks" in effective:
+        facts.append(("superblocks", _superblocks(device, effective)))
     known = {"raw_bytes", "logical_bytes", "spare_factor", "spare_factor_effective"}
-    known |= {"predicted_waf", "reserve_text", "memory_bytes"}
+    known |= {"predicted_waf", "reserve_text", "memory_bytes", "superblocks"}
     known |= {fact for fact, (key, value) in DULL.items() if effective.get(key) == value}
     facts += [
         (path.replace("_", " "), number(value))
@@ -238,6 +240,25 @@ def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
     console.print(table)
     console.print()
     _show_keys(device)
+
+
+def _superblocks(device: "DeviceConfig", effective: dict[str, Any]) -> str:
+    """Return how large superblocks are, and what parity makes of the over-provisioning."""
+    from opennandlab.summary import number
+
+    shape = effective["superblocks"]
+    dies, pages, data = (int(shape[key]) for key in ("dies", "pages", "data_pages"))
+    text = f"{shape['count']} of {dies} dies x {pages // dies} = {pages} map units"
+    if int(shape["groups"]) > 1:
+        text += f", in {shape['groups']} groups"
+    if data < pages:
+        ratio = float(device.to_dict()["ftl"]["over_provisioning_pct"])
+        raw = (1.0 + ratio) * dies / (dies - 1) - 1.0
+        text += (
+            f", {dies - 1}/{dies} = {data} of data; over-provisioning with parity counted: "
+            f"(1 + {number(ratio)}) x {dies}/{dies - 1} - 1 = {number(raw)}"
+        )
+    return text
 
 
 def _show_keys(device: "DeviceConfig") -> None:

@@ -49,6 +49,26 @@ class Tool(Record, frozen=True, kw_only=True):
     cpu: str
 
 
+class Superblocks(Record, frozen=True, kw_only=True):
+    """Open blocks that span the dies of a group.
+
+    Args:
+        count: Superblocks that have a good block, in all groups.
+        data_pages: Map units of a superblock without bad blocks that take data.
+        dies: Dies of a group.
+        groups: Groups of the drive.
+        pages: Map units of a superblock, those of parity included.
+        reserve: Erased superblocks that collection keeps, in all groups together.
+    """
+
+    count: int
+    data_pages: int
+    dies: int
+    groups: int
+    pages: int
+    reserve: int
+
+
 class CoreEffective(Record, frozen=True, kw_only=True):
     """What follows from the device.
 
@@ -73,6 +93,7 @@ class CoreEffective(Record, frozen=True, kw_only=True):
         slc_pages_per_block: Map units of a block written one bit per cell.
         spare_factor: `1 - U / T`: logical over good data pages (share).
         spare_factor_effective: The same without blocks that never hold data: reserve, open blocks.
+        superblocks: Open blocks that span dies; only where there are some.
         transfer_us: Time of one page on the channel.
     """
 
@@ -96,6 +117,7 @@ class CoreEffective(Record, frozen=True, kw_only=True):
     slc_pages_per_block: int
     spare_factor: float
     spare_factor_effective: float
+    superblocks: Superblocks | None = None
     transfer_us: float
 
 
