@@ -232,7 +232,7 @@ def _loss_cases() -> Iterator[Case]:
     device = _device(4, 1)
     device["nand"] |= {"rber_floor": 2e-3, "rber_ceil": 2.1e-3}
     device["ecc"] = dict(BCH)
-    workload = timed("random", 16, 400_000)
+    workload = timed("random", 16, 500_000)
     yield Case(
         suite=SUITE,
         name="two-members-N4",
@@ -242,8 +242,8 @@ def _loss_cases() -> Iterator[Case]:
         quantity="uncorrectable reads with parity / p (1 - (1 - p)^(N-1)), p without",
         measure=_loss_quotient,
         expected=1.0,
-        # 4.5 sigma of some 800 losses.
-        tolerance=0.16,
+        # 4.5 sigma of some 1000 losses.
+        tolerance=0.15,
         kind=Kind.FORMULA,
         formula="1",
     )
