@@ -1,19 +1,24 @@
 //! Collection in steps: when the next few pages of a victim are moved.
 //!
 //! ```text
-//! spare blocks of a die   none left, writes wait   below hard   below soft    above
-//! its collection is       urgent                   in turn      when idle     not, or ahead of
-//!                         before host writes       with writes  of the host   need when idle
+//! spare blocks of a die   none left, writes wait   below hard     below soft    above
+//! its collection is       urgent                   in pace        when idle     not, or ahead of
+//!                         before host writes       with writes    of the host   need when idle
 //! ```
 //! One step is queued at a time, so what the host asks next waits for at most one step, and with
 //! the priority scheduler for at most one operation of it. A write that finds no erased block above
 //! the reserve stalls here, in order, until an erase is over.
+//!
+//! In pace: a victim with v live of b pages gives b - v back, so while the host takes these, its v
+//! pages must move. A collection that is behind goes before the writes of the host, and one that is
+//! not lets them pass. A host without a block of its own goes on in the open block of moved pages.
+//! So writes wait for parts of a victim at most, whatever the amplification.
 
 use std::collections::VecDeque;
 
 use crate::controller::full::Urgency;
 use crate::ftl::{CollectionConfig, FtlConfig};
-use crate::units::{Lpn, Ns};
+use crate::units::{BlockId, DieId, Lpn, Ns};
 
 /// A page write that found no room.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +35,57 @@ pub(super) struct Stalled {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     pub(super) spare_blocks: u32,
-    pub(super) is_under_way: bool,
     pub(super) blocks_to_fold: u32,
+    /// Pages that the host may write before a write has to wait.
+    pub(super) pages_until_stall: u32,
+    pub(super) under_way: Option<UnderWay>,
+}
+
+/// How far a collection is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UnderWay {
+    pub(super) victim: BlockId,
+    /// Pages that it has still to move.
+    pub(super) live_pages: u32,
+    /// Pages that a block takes.
+    pub(super) block_pages: u32,
+}
+
+/// The pace of a collection, from when the host began to press it.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    victim: BlockId,
+    /// Pages to move then.
+    live_pages: u32,
+    /// Pages that the host had written to the die then, less those that it was ahead by.
+    start: u64,
+    /// Pages of the host by which all are to have moved.
+    allowance: u32,
+}
+
+impl Pace {
+    /// Of the pages that a victim gives back: the erase takes its time too, and a die that has
+    /// lost ground is to win some back.
+    const SHARE: f64 = 7.0 / 8.0;
+
+    fn new(it: UnderWay, room: u32, start: u64) -> Self {
+        let won = it.block_pages.saturating_sub(it.live_pages).min(room);
+        let allowance = (f64::from(won) * Self::SHARE) as u32;
+        Self { victim: it.victim, live_pages: it.live_pages, start, allowance }
+    }
+
+    /// The pace of the next victim: what the host took too much counts against it.
+    fn follow(self, it: UnderWay, room: u32, written: u64) -> Self {
+        let over = (written - self.start).saturating_sub(self.allowance.into());
+        Self::new(it, room, written - over)
+    }
+
+    /// Whether a smaller share of the pages has moved than the host has taken of its allowance.
+    fn is_behind(&self, live_pages: u32, written: u64) -> bool {
+        let moved = u64::from(self.live_pages.saturating_sub(live_pages));
+        let taken = written - self.start;
+        live_pages == 0 || moved * u64::from(self.allowance) < taken * u64::from(self.live_pages)
+    }
 }
 
 /// What the collector knows of a die.
@@ -42,6 +96,10 @@ struct DieState {
     is_resting: bool,
     /// When the die became idle, while a timer runs.
     idle_since: Option<Ns>,
+    /// Pages that the host wrote.
+    written: u64,
+    /// While the host presses.
+    pace: Option<Pace>,
 }
 
 /// See the module.
@@ -78,22 +136,43 @@ impl Collector {
     }
 
     /// How much a die's collection presses with so many spare blocks; `None`: not at all.
-    pub(super) fn urgency(&self, die: u32, room: Room) -> Option<Urgency> {
-        let state = &self.dies[die as usize];
+    pub(super) fn urgency(&mut self, die: u32, room: Room) -> Option<Urgency> {
+        let state = &mut self.dies[die as usize];
         let goal = self.ahead.map_or(0, |(_, goal)| goal);
-        let Room { spare_blocks, is_under_way, blocks_to_fold } = room;
+        let Room { spare_blocks, blocks_to_fold, pages_until_stall, under_way } = room;
+        let presses = spare_blocks < self.hard_spare_blocks;
+        if !presses || !state.stalled.is_empty() {
+            // Room was won, or the host waits and so gives back what it took too much.
+            state.pace = None;
+        }
         if !state.stalled.is_empty() {
-            Some(Urgency::Urgent)
-        } else if spare_blocks < self.hard_spare_blocks {
-            Some(Urgency::Shared)
-        } else if spare_blocks < self.soft_spare_blocks
-            || is_under_way
+            return Some(Urgency::Urgent);
+        }
+        if presses {
+            let Some(it) = under_way else { return Some(Urgency::Background) };
+            let pace = match state.pace {
+                Some(pace) if pace.victim == it.victim => pace,
+                Some(last) => last.follow(it, pages_until_stall, state.written),
+                None => Pace::new(it, pages_until_stall, state.written),
+            };
+            state.pace = Some(pace);
+            let is_behind = pace.is_behind(it.live_pages, state.written);
+            return Some(if is_behind { Urgency::Urgent } else { Urgency::Background });
+        }
+        if spare_blocks < self.soft_spare_blocks
+            || under_way.is_some()
             || state.is_resting && (spare_blocks < goal || blocks_to_fold > 0)
         {
             Some(Urgency::Background)
         } else {
             None
         }
+    }
+
+    /// The host writes pages to a die.
+    #[inline]
+    pub(super) fn note_written(&mut self, die: DieId, pages: u32) {
+        self.dies[die.0 as usize].written += u64::from(pages);
     }
 
     /// Whether a die works ahead of need.

@@ -90,7 +90,11 @@ impl TimedSink<'_> {
         let die = geometry.die_of_block(geometry.block_of(op.first()));
         if is_host {
             if let Some(collector) = &mut self.collector {
-                collector.touched.push(self.media.geometry().die_of_block(block).0);
+                let pool = self.media.geometry().die_of_block(block);
+                collector.touched.push(pool.0);
+                if op.kind() == OpKind::Program {
+                    collector.note_written(pool, op.count());
+                }
             }
         }
         match self.backend {

@@ -4,7 +4,7 @@
 //! rested for a while. The FTL is told when the erase of a victim is over; writes that waited for
 //! the block go on then, in order.
 
-use super::collector::Room;
+use super::collector::{Room, UnderWay};
 use super::drive::Drive;
 use super::timed::{TimedStage, IDLE};
 use crate::controller::full::Urgency;
@@ -108,17 +108,16 @@ impl TimedStage {
         let is_over = self.ledger.outstanding == 0
             && self.arrivals == 0
             && self.collector.as_ref().is_none_or(|collector| !collector.has_waiting());
-        while !is_over && !self.backend.collection_waits(id) {
-            let Some(collector) = &self.collector else { return };
-            let room = Room {
-                spare_blocks: drive.ftl.spare_blocks_of(id),
-                is_under_way: drive.ftl.collection_of(id).is_some(),
-                blocks_to_fold: drive.ftl.blocks_to_fold(id),
-            };
+        while !is_over {
+            let Some(collector) = &mut self.collector else { return };
+            let room = Self::room(drive, id);
             let Some(urgency) = collector.urgency(die, room) else { return };
             let (step_pages, is_resting) = (collector.step_pages, collector.is_resting(die));
             self.backend.set_urgency(id, urgency);
-            let begun = room.is_under_way
+            if self.backend.collection_waits(id) {
+                return;
+            }
+            let begun = room.under_way.is_some()
                 || is_resting && room.blocks_to_fold > 0 && drive.ftl.begin_fold(&drive.media, id)
                 || drive.ftl.begin_fold_of_guest(&drive.media, id)
                 || drive.ftl.begin_collection(&drive.media, id)
@@ -136,6 +135,20 @@ impl TimedStage {
                 StepOutcome::Retired(_) => self.admit_stalled(drive, die),
                 StepOutcome::Moved(_) | StepOutcome::Emptied(_) | StepOutcome::Stuck => return,
             }
+        }
+    }
+
+    fn room(drive: &Drive, die: DieId) -> Room {
+        let victim = drive.ftl.collection_of(die);
+        Room {
+            spare_blocks: drive.ftl.spare_blocks_of(die),
+            blocks_to_fold: drive.ftl.blocks_to_fold(die),
+            pages_until_stall: drive.ftl.pages_until_stall(die),
+            under_way: victim.map(|victim| UnderWay {
+                victim,
+                live_pages: drive.ftl.pages_to_collect(die),
+                block_pages: drive.geometry.pages_per_block,
+            }),
         }
     }
 

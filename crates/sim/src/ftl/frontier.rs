@@ -65,6 +65,8 @@ impl Frontier {
 pub(crate) const FRONTIER_COUNT: usize = 3;
 /// The open block of host writes.
 pub(crate) const HOST_FRONTIER: usize = 0;
+/// The open block of moved pages, where they do not share that of the host.
+pub(crate) const MOVED_FRONTIER: usize = 1;
 const WEAR_FRONTIER: usize = 2;
 
 /// Which open block a page goes to.

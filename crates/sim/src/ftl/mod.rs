@@ -371,6 +371,11 @@ impl Ftl {
         self.pool(die).spare_blocks()
     }
 
+    /// Pages that the host may write to a die before a write has to wait.
+    pub fn pages_until_stall(&self, die: DieId) -> u32 {
+        self.pool(die).pages_until_stall()
+    }
+
     /// Blocks of the cache of a die that wait to be folded in pauses.
     pub fn blocks_to_fold(&self, die: DieId) -> u32 {
         self.pool(die).blocks_to_fold()

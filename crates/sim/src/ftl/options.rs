@@ -46,8 +46,9 @@ pub struct SteppedCollection {
     /// Spare blocks of a die from which on nothing is collected but in idle time; below, steps run
     /// where nothing else waits.
     pub soft_spare_blocks: u32,
-    /// Spare blocks of a die below which steps take turns with commands of the host; at most
-    /// `soft_spare_blocks`. With none left, writes wait.
+    /// Spare blocks of a die below which steps keep pace with the writes of the host: a victim is
+    /// emptied while the host writes what it gives back. At most `soft_spare_blocks`. With none
+    /// left, writes wait.
     pub hard_spare_blocks: u32,
 }
 

@@ -21,7 +21,7 @@
 use super::books::Books;
 use super::collection::Collection;
 use super::config::{FtlConfig, WearConfig};
-use super::frontier::HOST_FRONTIER;
+use super::frontier::{HOST_FRONTIER, MOVED_FRONTIER};
 use super::log::Log;
 use super::map::{DeadRun, Moving};
 use super::setup::PoolSetup;
@@ -300,6 +300,22 @@ impl Pool {
         self.log.erased.len().saturating_sub(self.reserve + self.held_blocks())
     }
 
+    /// Pages that the host may write before a write has to wait, with collections in steps.
+    pub(crate) fn pages_until_stall(&self) -> u32 {
+        let open = self.log.frontiers[HOST_FRONTIER].free_pages();
+        let moved = if self.lends() { self.log.frontiers[MOVED_FRONTIER].free_pages() } else { 0 };
+        let per_block = self.log.layout.data_pages(self.log.die, CellMode::Native);
+        open + moved + self.spare_blocks() * per_block
+    }
+
+    /// Whether the host may go on in the open block of moved pages: the reserve is whole, so that
+    /// the collection finds another.
+    fn lends(&self) -> bool {
+        !self.log.placement.splits(Source::Host)
+            && !self.log.frontiers[MOVED_FRONTIER].is_full()
+            && self.log.erased.len() >= self.reserve + self.held_blocks()
+    }
+
     /// Erased blocks beyond the reserve that the host may not take: a worn block is, or waits, to
     /// be retired, or a block that is cache for good is folded.
     pub(super) fn held_blocks(&self) -> u32 {
@@ -318,7 +334,7 @@ impl Pool {
 
     /// Whether a page of the host would have to wait, with collections in steps.
     pub(crate) fn would_stall(&self) -> bool {
-        self.log.frontiers[HOST_FRONTIER].is_full() && self.spare_blocks() == 0
+        self.log.frontiers[HOST_FRONTIER].is_full() && self.spare_blocks() == 0 && !self.lends()
     }
 
     /// Makes the stream's open block able to take a page of the host.
@@ -376,6 +392,11 @@ impl Pool {
         if !waits_for_fold && self.spare_blocks() > 0 {
             self.begun_in_vain = 0;
             self.log.open(books, sink, stream, Source::Host);
+            Ok(())
+        } else if !waits_for_fold && stream == HOST_FRONTIER && self.lends() {
+            // A victim gives back a part of a block, and the host need not wait for a whole one.
+            self.begun_in_vain = 0;
+            self.log.frontiers.swap(HOST_FRONTIER, MOVED_FRONTIER);
             Ok(())
         } else if self.collection.is_some() {
             Err(NoRoom::Stalled)

@@ -86,10 +86,13 @@ impl Full {
             queued.is_some_and(|queued| now.0.saturating_sub(queued.since.0) > bound.0)
         };
         let write = waiting(Class::HostWrite).filter(|queued| self.may_go(index, queued.op));
+        // Writes that wait for room are helped by the collection that makes it.
+        let is_urgent = collect.is_some() && die.urgency == Urgency::Urgent;
         let starving = if starves(collect, gc_starvation) {
             Some(Class::Collect)
         } else {
-            starves(write, write_starvation).then_some(Class::HostWrite)
+            let next = if is_urgent { Class::Collect } else { Class::HostWrite };
+            starves(write, write_starvation).then_some(next)
         };
         let reads_wait = waiting(Class::HostRead).is_some();
         // What starves has every other turn: a backlog behind it must not hold up reads for long.
@@ -100,9 +103,6 @@ impl Full {
             return Some(Class::HostRead);
         }
         match (write, collect, die.urgency) {
-            (Some(_), Some(_), Urgency::Shared) if die.last_turn != Class::Collect => {
-                Some(Class::Collect)
-            }
             (_, Some(_), Urgency::Urgent) | (None, Some(_), _) => Some(Class::Collect),
             (Some(_), ..) => Some(Class::HostWrite),
             (None, None, _) => None,

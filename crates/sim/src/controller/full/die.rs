@@ -236,8 +236,6 @@ pub enum Urgency {
     /// When the die has nothing else to do.
     #[default]
     Background,
-    /// In turn with host writes.
-    Shared,
     /// Before host writes: they wait for it.
     Urgent,
 }
