@@ -15,9 +15,11 @@ from functools import partial
 from opennandlab.reports.figure.model import Axis, Draw, Plot, Series
 from opennandlab.theory.closed_loop import busy_dies
 from opennandlab.theory.reliability import PageCode
+from opennandlab.theory.waf import uniform_formula
 from opennandlab.validation.case import Document, Run, lookup
 from opennandlab.validation.devices import PAGE_BYTES, bench, poisson, timed
 from opennandlab.validation.suites import recovery as recovery_suite
+from opennandlab.validation.suites import superblocks
 from opennandlab.validation.suites.ablation import host, scheduling, translation
 from opennandlab.validation.suites.ablation.row import (
     PROGRAM,
@@ -74,6 +76,7 @@ def drawings() -> list[Drawing]:
         _dynamic(),
         _slc_cache(),
         _compression(),
+        _die_stripe(),
         _thermal(),
         _read_cache(),
     ]
@@ -365,6 +368,41 @@ def _compression() -> Drawing:
         )
 
     return Drawing("compression", runs, draw)
+
+
+def _die_stripe() -> Drawing:
+    # As many pages in each superblock, and a quarter more raw pages than the host sees.
+    counts = (6, 8, 12, 16, 24, 48)
+    logs, runs = {}, {}
+    for dies in counts:
+        shape = superblocks.Shape(dies, 240 // dies, 1, 0.25)
+        logs[dies], runs[str(dies)] = superblocks.uniform(shape, 512)
+
+    def draw(results: Results) -> Plot:
+        greedy = [uniform_formula("greedy", log.pages_per_block) for log in logs.values()]
+        data = [
+            formula(log.spare_factor) for formula, log in zip(greedy, logs.values(), strict=True)
+        ]
+        flash = [waf * dies / (dies - 1) for waf, dies in zip(data, counts, strict=True)]
+        found = [[results[str(dies)]] for dies in counts]
+        seen = {
+            "data": [superblocks.data_waf(documents) for documents in found],
+            "flash": [lookup(documents[0], "metrics.waf") for documents in found],
+        }
+        ticks = tuple((float(dies), str(dies)) for dies in counts)
+        return plot(
+            "Parity across dies: greedy collection, 25 % more raw pages than logical ones",
+            Axis("dies of a row", "log", ticks),
+            Axis("programs for each page of the host", zero=True),
+            (
+                Series("with parity", counts, flash, "line", colour=0),
+                _circles(counts, seen["flash"], 0),
+                Series("data", counts, data, "line", colour=1),
+                _circles(counts, seen["data"], 1),
+            ),
+        )
+
+    return Drawing("die-stripe", runs, draw)
 
 
 def _thermal() -> Drawing:

@@ -109,7 +109,7 @@ fn timed_superblocks_of_every_make_keep_the_rules() {
         "trim_pct": 5, "flush_every": 100, "block_size_bytes": {"512": 1, "4096": 6, "32768": 2},
         "queue_depth": 24, "total": {"ios": 3000}, "precondition": [{"kind": "sequential_fill"}],
     });
-    let mut runs = 0;
+    let (mut runs, mut rebuilt) = (0, 0);
     for (case, config) in drawn(160) {
         let mut rng = Rng::stream(case, "controller");
         let mut file = config.to_json();
@@ -133,7 +133,18 @@ fn timed_superblocks_of_every_make_keep_the_rules() {
         let again = Simulation::from_image(&found.image(), 1).expect("an image");
         assert_eq!(again.image(), found.image(), "case {case}");
         runs += 1;
+        if case % 4 == 0 {
+            // Reads that fail by the dozen; rows give them back while others of theirs fail too.
+            file["nand"]["rber_floor"] = json!(2e-3);
+            file["nand"]["rber_ceil"] = json!(2.1e-3);
+            file["nand"]["faults"] = json!([]);
+            file["ftl"]["slc_cache"] = json!("none");
+            let found = run(&file, &commands, Observation { breakdown: true, timeline: None });
+            let metrics = &found.outcome()["metrics"];
+            rebuilt += metrics["recovery"]["rebuilt"].as_u64().unwrap_or(0);
+        }
     }
+    assert!(rebuilt > 100, "{rebuilt} pages were rebuilt");
     assert!(runs > 60, "{runs} of 160 can work");
 }
 
@@ -258,6 +269,10 @@ fn a_row_loses_data_when_two_of_its_members_fail() {
     let p = lost(&file) / ios;
     assert!(p > 0.01 && p < 0.1, "{p}");
     file["ftl"]["parity"] = json!({"kind": "die_stripe"});
+    // A page that fails is read, then the others of its row, each on a bus of its own.
+    let found = metrics(&file, &reads(20_000));
+    assert!((number(&found, "/latency_us/read/max") - 120.0).abs() < 1e-9, "{found}");
+    assert!((number(&found, "/latency_us/read/p50") - 60.0).abs() < 0.1, "{found}");
     let expected = p * (1.0 - (1.0 - p).powi(3));
     let found = lost(&file) / ios;
     // p is itself a measurement, and enters about squared.

@@ -285,7 +285,7 @@ mod tests {
             (
                 r#"{"nand": {"multi_plane": true, "pages_per_block": 40000}}"#,
                 "nand.pages_per_block",
-                "80000 pages in a superblock",
+                "80000 pages in a wide block",
             ),
         ] {
             let error = refusal(json);

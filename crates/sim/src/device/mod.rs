@@ -15,6 +15,7 @@ mod feed;
 mod host_counters;
 mod image;
 mod instant;
+mod members;
 mod meter;
 mod observation;
 mod outcome;

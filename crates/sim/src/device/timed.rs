@@ -18,10 +18,10 @@ use super::backend::Backend;
 use super::collector::Collector;
 use super::drive::{Drive, Front};
 use super::observation::Observation;
-use super::sink::{CacheSlots, TimedSink};
+use super::sink::{CacheSlots, FailingRead, TimedSink};
 use crate::controller::breakdown::{Breakdown, Part};
 use crate::controller::plain::HOST_EVENT;
-use crate::controller::{FlashOp, NO_COMMAND};
+use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::engine::Engine;
 use crate::host::latency::LatencyBook;
 use crate::host::path::{HostPath, Leg};
@@ -48,6 +48,8 @@ pub(crate) struct TimedStage {
     pub(super) cache: CacheSlots,
     pub(super) collector: Option<Box<Collector>>,
     ahead: Option<Box<ReadAhead>>,
+    /// Reads of superblocks that will not be corrected.
+    failing: Vec<FailingRead>,
     pub(crate) ledger: Ledger,
     /// Arrivals of open loops that are scheduled.
     pub(super) arrivals: u32,
@@ -94,6 +96,7 @@ impl TimedStage {
             cache: CacheSlots { capacity: drive.buffer_capacity(), ..CacheSlots::default() },
             collector: Collector::new(&config.ftl, drive.geometry.die_count).map(Box::new),
             ahead: drive.read_ahead().map(Box::new),
+            failing: Vec::new(),
             ledger: Ledger::new(book, TenantBook::of(hosts), observation.breakdown),
             arrivals: 0,
             is_worn_out: false,
@@ -293,6 +296,7 @@ impl TimedStage {
             is_flush: false,
             epoch: None,
             programmed_pages: 0,
+            failing: &mut self.failing,
         };
         let outcome = work(&mut front, &mut sink);
         let programmed = sink.programmed_pages;
@@ -317,7 +321,25 @@ impl TimedStage {
                 self.fetched(done.command())
             };
         }
+        let may_fail = done.kind() == OpKind::Read && done.source() != Source::Rebuild;
+        if may_fail && !self.failing.is_empty() {
+            self.follow_failed(drive, done);
+        }
         self.satisfy(drive, done.command(), Some(done))
+    }
+
+    /// If a read of a command has failed, the command waits for the others of its row too.
+    #[cold]
+    fn follow_failed(&mut self, drive: &mut Drive, done: FlashOp) {
+        let index = done.command();
+        let waits = self.with_sink(drive, index, |_, sink| {
+            sink.follow_failed(done);
+            sink.waits
+        });
+        self.path.slot(index).waits += waits;
+        if let Some(collector) = &mut self.collector {
+            collector.touched.clear();
+        }
     }
 
     /// A program of the write cache is done, of this epoch.

@@ -181,7 +181,7 @@ pub struct NandConfig {
     /// `multi_plane` joins them.
     pub planes_per_die: u32,
     /// Whether the planes of a die work together: blocks of the same number join into one
-    /// superblock, and one command carries a page of each plane. Needs 2 planes or more.
+    /// wide block, and one command carries a page of each plane. Needs 2 planes or more.
     pub multi_plane: bool,
     /// Whether the planes of a die read independently of each other: different blocks, pages and
     /// times. Programs, erases and reads of collections that span planes take the whole die. Left
@@ -432,7 +432,7 @@ impl NandConfig {
                 "pages_per_block",
                 format!(
                     "{} pages in each of {plane_count} planes are {pages_per_block} pages in a \
-                     superblock; accepted: at most 65535",
+                     wide block; accepted: at most 65535",
                     self.pages_per_block
                 ),
             ));

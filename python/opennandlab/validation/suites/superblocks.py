@@ -114,17 +114,35 @@ def _without_parity(device: dict[str, Any]) -> dict[str, Any]:
     return {**device, "ftl": {**device["ftl"], "parity": "none"}}
 
 
+def uniform(shape: Shape, blocks: int) -> tuple[Log, Run]:
+    """Return uniform random writes on superblocks with parity.
+
+    Args:
+        shape: the superblocks.
+        blocks: how many.
+
+    Returns:
+        The log of data units that they are, and the simulation.
+
+    Example:
+        >>> log, run = uniform(Shape(8, 32, 1, 0.25), 512)
+        >>> log.pages_per_block, run.device["nand"]["channels"]
+        (224, 8)
+    """
+    log = Log.with_spare(blocks, shape.data_units, shape.spare_factor)
+    device = _device(shape.dies, 1)
+    device["nand"] |= {"blocks_per_plane": blocks, "pages_per_block": shape.pages}
+    device["ftl"] |= {
+        "over_provisioning_pct": blocks * shape.data_units / (log.logical_pages + 0.5) - 1.0,
+        "gc_reserve_blocks": shape.dies,
+        "map_unit_bytes": PAGE_BYTES // shape.units,
+    }
+    return log, Run(device, overwrites(block_size_bytes=PAGE_BYTES // shape.units))
+
+
 def _waf_cases(blocks: int, shapes: Sequence[Shape]) -> Iterator[Case]:
     for shape in shapes:
-        log = Log.with_spare(blocks, shape.data_units, shape.spare_factor)
-        device = _device(shape.dies, 1)
-        device["nand"] |= {"blocks_per_plane": blocks, "pages_per_block": shape.pages}
-        device["ftl"] |= {
-            "over_provisioning_pct": blocks * shape.data_units / (log.logical_pages + 0.5) - 1.0,
-            "gc_reserve_blocks": shape.dies,
-            "map_unit_bytes": PAGE_BYTES // shape.units,
-        }
-        workload = overwrites(block_size_bytes=PAGE_BYTES // shape.units)
+        log, run = uniform(shape, blocks)
         waf = partial(uniform_formula("greedy", shape.data_units), log.spare_factor)
         share = shape.dies / (shape.dies - 1)
         yield Case(
@@ -132,9 +150,9 @@ def _waf_cases(blocks: int, shapes: Sequence[Shape]) -> Iterator[Case]:
             name=shape.name,
             title="Greedy collection of superblocks with parity is that of blocks of their data",
             source=SOURCES["greedy"],
-            runs=(Run(device, workload),),
+            runs=(run,),
             quantity="(programs host + gc) / host",
-            measure=_data_waf,
+            measure=data_waf,
             expected=waf,
             tolerance=0.01,
             kind=Kind.FORMULA,
@@ -146,7 +164,7 @@ def _waf_cases(blocks: int, shapes: Sequence[Shape]) -> Iterator[Case]:
             name=f"{shape.name}-flash",
             title="Every N-th program is parity",
             source=SOURCES["greedy"],
-            runs=(Run(device, workload),),
+            runs=(run,),
             quantity="metrics.waf",
             measure=read("metrics.waf"),
             expected=partial(_scaled, waf, share),
@@ -160,8 +178,19 @@ def _scaled(waf: partial[float], share: float) -> float:
     return waf() * share
 
 
-def _data_waf(documents: Sequence[Document]) -> float:
-    """Return the programs of data over those of the host."""
+def data_waf(documents: Sequence[Document]) -> float:
+    """Return the programs of data over those of the host.
+
+    Args:
+        documents: a result.
+
+    Returns:
+        Host and moved units programmed for each of the host.
+
+    Example:
+        >>> data_waf([{"metrics": {"programs": {"host": 2, "gc": 3}}}])
+        2.5
+    """
     host, moved = (lookup(documents[0], f"metrics.programs.{key}") for key in ("host", "gc"))
     return (host + moved) / host
 
@@ -233,6 +262,20 @@ def _loss_cases() -> Iterator[Case]:
     device["nand"] |= {"rber_floor": 2e-3, "rber_ceil": 2.1e-3}
     device["ecc"] = dict(BCH)
     workload = timed("random", 16, 500_000)
+    failing_us = SENSE_US + TRANSFER_US
+    yield Case(
+        suite=SUITE,
+        name="failed-read-4x1",
+        title="A page that cannot be corrected is read, then the others of its row",
+        source=GEOMETRY,
+        runs=(Run(device, timed("random", 1, 20_000)),),
+        quantity="metrics.latency_us.read.max",
+        measure=read("metrics.latency_us.read.max"),
+        expected=2.0 * failing_us,
+        tolerance=0.0,
+        kind=Kind.EXACT,
+        formula="2 (tR + x): each of the others on a bus of its own",
+    )
     yield Case(
         suite=SUITE,
         name="two-members-N4",

@@ -1,0 +1,185 @@
+//! Operations of the timed executor on superblocks: which dies of the group do what.
+//!
+//! ```text
+//! program   the members that the run lies on      erase   every member
+//! read      one member; when it cannot be corrected, or its die is lost: the others of its row
+//! ```
+//! A read that cannot be corrected is rebuilt when it has failed, where a command waits for it;
+//! else at the same time.
+
+use super::sink::{FailingRead, TimedSink};
+use crate::controller::{FlashOp, OpKind};
+use crate::host::read_ahead::FETCH;
+use crate::nand::CellMode;
+use crate::op::Source;
+use crate::reads::{Extra, Lost};
+use crate::superblock::{Members, HOLE};
+use crate::units::{BlockId, DieId, Ppn};
+
+impl TimedSink<'_> {
+    /// Queues an operation on the members of a superblock that it concerns, the first of them
+    /// first.
+    pub(super) fn push_to_members(&mut self, op: FlashOp, mut extra: Extra) {
+        let Some(members) = self.media.shared_superblocks() else { return };
+        let (shape, wide) = (members.shape(), *self.media.geometry());
+        let (block, slot) = (wide.block_of(op.first()), wide.page_index(op.first()));
+        let is_slc = self.media.mode(block) == CellMode::Slc;
+        if op.kind() == OpKind::Read || op.count() == 1 && op.kind() != OpKind::Erase {
+            let page = members.page(block, slot, is_slc);
+            return self.send(op.run_of(page, 1), extra, block, shape.flash());
+        }
+        let (flash, dies) = (shape.flash(), shape.dies());
+        let first_member =
+            if op.kind() == OpKind::Erase { 0 } else { shape.locate(slot, is_slc).member };
+        for member in (first_member..dies).chain(0..first_member) {
+            let own = members.of(block)[member as usize];
+            let (from, to) = match op.kind() {
+                _ if own == HOLE => continue,
+                OpKind::Erase => (0, 1),
+                _ => {
+                    let written = |slot| shape.written_of(member, slot, is_slc);
+                    (written(slot), written(slot + op.count()))
+                }
+            };
+            if from < to {
+                let page = Ppn(flash.first_page(BlockId(own)).0 + from);
+                self.send(op.run_of(page, to - from), std::mem::take(&mut extra), block, flash);
+            }
+        }
+    }
+
+    /// Queues reads of pages of a superblock, one run for each member.
+    pub(super) fn read_members(
+        &mut self,
+        block: BlockId,
+        slots: &[u32],
+        source: Source,
+        mut extra: Extra,
+    ) {
+        let Some(members) = self.media.shared_superblocks() else { return };
+        let (shape, flash) = (members.shape(), members.shape().flash());
+        let is_slc = self.media.mode(block) == CellMode::Slc;
+        // By member: the first page, how many, rows that are sensed, the last of them.
+        let mut runs = vec![(0, 0, 0, u32::MAX); shape.dies() as usize];
+        for &slot in slots {
+            let at = shape.locate(slot, is_slc);
+            let (first, count, senses, last) = &mut runs[at.member as usize];
+            if *count == 0 {
+                *first = at.index;
+            }
+            *count += 1;
+            let row = flash.row_of(at.index);
+            *senses += u32::from(row != *last);
+            *last = row;
+        }
+        for (&own, &(first, count, senses, _)) in members.of(block).iter().zip(&runs) {
+            if count > 0 && self.is_lost(flash.die_of_block(BlockId(own))) {
+                let run = FlashOp::new(OpKind::Read, source, Ppn(first), count);
+                self.read_row(&members, block, own, run.sensed_in(senses));
+            } else if count > 0 {
+                let page = Ppn(flash.first_page(BlockId(own)).0 + first);
+                let op = FlashOp::new(OpKind::Read, source, page, count).sensed_in(senses);
+                self.send(op, std::mem::take(&mut extra), block, flash);
+            }
+        }
+    }
+
+    /// Whether a die of the flash is lost now.
+    pub(super) fn is_lost(&self, die: DieId) -> bool {
+        self.backend.may_lose_dies() && self.backend.is_lost(die, self.engine.now())
+    }
+
+    /// Whether a block of a drive without superblocks lies on a die that is lost.
+    pub(super) fn lies_on_lost(&self, block: BlockId) -> bool {
+        self.is_lost(self.media.geometry().die_of_block(block))
+    }
+
+    /// Whether a page lies on a die that is lost; then it is read from the other members of its
+    /// row, or from nowhere.
+    #[cold]
+    pub(super) fn read_around(&mut self, ppn: Ppn, source: Source) -> bool {
+        let Some(members) = self.media.shared_superblocks() else {
+            let is_lost = self.lies_on_lost(self.media.block_of(ppn));
+            if is_lost {
+                self.errors.record_lost(self.media, ppn, source, false);
+            }
+            return is_lost;
+        };
+        let wide = *self.media.geometry();
+        let (block, slot) = (wide.block_of(ppn), wide.page_index(ppn));
+        let page = members.page(block, slot, self.media.mode(block) == CellMode::Slc);
+        let own = members.shape().flash().block_of(page);
+        if !self.is_lost(members.shape().flash().die_of_block(own)) {
+            return false;
+        }
+        let has_row = self.has_row(&members, block, own.0);
+        if let Some(lost) = self.errors.record_lost(self.media, ppn, source, has_row) {
+            self.rebuild_from_row(&members, ppn, lost);
+        }
+        true
+    }
+
+    /// Whether the rows of a superblock give back what one of its members has lost: they hold
+    /// parity, and the dies of the others answer.
+    fn has_row(&self, members: &Members, block: BlockId, lost: u32) -> bool {
+        let flash = members.shape().flash();
+        let mut others = members.of(block).iter().filter(|&&own| own != lost && own != HOLE);
+        members.shape().has_parity()
+            && others.all(|&own| !self.is_lost(flash.die_of_block(BlockId(own))))
+    }
+
+    /// Reads pages of a member that is lost from all others; `run` names their indices in it.
+    fn read_row(&mut self, members: &Members, block: BlockId, lost: u32, run: FlashOp) {
+        let has_row = self.has_row(members, block, lost);
+        self.errors.note_lost(run.count(), run.source(), has_row);
+        let flash = members.shape().flash();
+        let others = members.of(block).iter().filter(|&&own| own != lost && own != HOLE);
+        for &own in others.filter(|_| has_row) {
+            let page = Ppn(flash.first_page(BlockId(own)).0 + run.first().0);
+            self.send(run.run_of(page, run.count()), Extra::default(), block, flash);
+        }
+    }
+
+    /// Reads the other members of the row of a page that the code could not correct: the page at
+    /// the same place of each.
+    pub(super) fn rebuild_from_row(&mut self, members: &Members, ppn: Ppn, lost: Lost) {
+        let wide = *self.media.geometry();
+        let (block, slot) = (wide.block_of(ppn), wide.page_index(ppn));
+        let (shape, flash) = (members.shape(), members.shape().flash());
+        let at = shape.locate(slot, self.media.mode(block) == CellMode::Slc);
+        let mut costs = self.errors.rebuild_costs(wide.die_of_block(block), lost).into_iter();
+        for (member, &own) in (0..).zip(members.of(block)) {
+            if member != at.member && own != HOLE {
+                let page = Ppn(flash.first_page(BlockId(own)).0 + at.index);
+                let op = FlashOp::new(OpKind::Read, Source::Rebuild, page, 1);
+                self.send(op, costs.next().unwrap_or_default(), block, flash);
+            }
+        }
+    }
+
+    /// Reads the rest of the row of a page that could not be corrected: when its read is over, if a
+    /// command waits for that.
+    #[cold]
+    pub(super) fn rebuild_member(&mut self, ppn: Ppn, lost: Lost) {
+        let Some(members) = self.media.shared_superblocks() else { return };
+        if self.is_flush || self.slot >= FETCH {
+            return self.rebuild_from_row(&members, ppn, lost);
+        }
+        let wide = self.media.geometry();
+        let (block, slot) = (wide.block_of(ppn), wide.page_index(ppn));
+        let page = members.page(block, slot, self.media.mode(block) == CellMode::Slc);
+        self.failing.push(FailingRead { page, command: self.slot, ppn, lost });
+    }
+
+    /// A read of a command is over: if it has failed, its row is read now.
+    #[cold]
+    pub(super) fn follow_failed(&mut self, done: FlashOp) {
+        let is_it =
+            |read: &FailingRead| read.page == done.first() && read.command == done.command();
+        let Some(place) = self.failing.iter().position(is_it) else { return };
+        let FailingRead { ppn, lost, .. } = self.failing.swap_remove(place);
+        if let Some(members) = self.media.shared_superblocks() {
+            self.rebuild_from_row(&members, ppn, lost);
+        }
+    }
+}
