@@ -208,6 +208,16 @@ impl Drive {
         of(superblock, members.shape().written_of(member, written, is_slc))
     }
 
+    /// Pages that a block takes; of a superblock, for data.
+    pub(crate) fn pages_to_win(&self, block: BlockId) -> u32 {
+        let pages = self.geometry.pages_per_block;
+        self.media.superblocks().map_or(pages, |members| {
+            let shape = members.shape();
+            let data = pages / shape.dies() * shape.data_dies();
+            data.saturating_sub(members.hole_slots(block, false))
+        })
+    }
+
     /// Pages that wait in the write buffer.
     pub fn buffered_pages(&self) -> usize {
         self.buffer.as_ref().map_or(0, WriteCache::len)

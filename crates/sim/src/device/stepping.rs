@@ -147,7 +147,7 @@ impl TimedStage {
             under_way: victim.map(|victim| UnderWay {
                 victim,
                 live_pages: drive.ftl.pages_to_collect(die),
-                block_pages: drive.geometry.pages_per_block,
+                block_pages: drive.pages_to_win(victim),
             }),
         }
     }
