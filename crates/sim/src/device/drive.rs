@@ -8,16 +8,15 @@
 
 use super::config::DeviceConfig;
 use super::host_counters::HostCounters;
-use crate::controller::full::Written;
 use crate::ftl::{FlashSink, Ftl, NoRoom};
 use crate::geometry::Geometry;
 use crate::host::cache::{CleanCaches, Copied, Found, Leaving, Offer, Part, WriteCache};
 use crate::host::read_ahead::ReadAhead;
 use crate::host::throttle::Throttle;
-use crate::nand::{CellMode, Media};
+use crate::nand::Media;
 use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::ReadErrors;
-use crate::units::{BlockId, DieId, Lpn, SECTOR_BYTES};
+use crate::units::{DieId, Lpn, SECTOR_BYTES};
 
 /// What a sink learns beside flash operations, for commands that wait.
 pub trait CommandSink: FlashSink {
@@ -189,33 +188,6 @@ impl Drive {
     pub(crate) fn programmed_bytes(&self) -> u64 {
         let programs = total(&self.ftl.counters().programs);
         self.geometry.physical_pages_of(programs) * self.geometry.page_bytes
-    }
-
-    /// What a block of the flash holds.
-    pub(crate) fn written_state(&self, block: BlockId) -> Written {
-        let of = |block, pages| {
-            let is_slc = self.media.mode(block) == CellMode::Slc;
-            Written { erases: self.media.erase_count(block), pages, is_slc }
-        };
-        let Some(members) = self.media.superblocks() else {
-            return of(block, self.ftl.written_pages(block));
-        };
-        let Some((superblock, member)) = members.superblock_of(block) else {
-            return Written::default();
-        };
-        let is_slc = self.media.mode(superblock) == CellMode::Slc;
-        let written = self.ftl.written_pages(superblock);
-        of(superblock, members.shape().written_of(member, written, is_slc))
-    }
-
-    /// Pages that a block takes; of a superblock, for data.
-    pub(crate) fn pages_to_win(&self, block: BlockId) -> u32 {
-        let pages = self.geometry.pages_per_block;
-        self.media.superblocks().map_or(pages, |members| {
-            let shape = members.shape();
-            let data = pages / shape.dies() * shape.data_dies();
-            data.saturating_sub(members.hole_slots(block, false))
-        })
     }
 
     /// Pages that wait in the write buffer.

@@ -108,7 +108,10 @@ impl TimedStage {
         let is_over = self.ledger.outstanding == 0
             && self.arrivals == 0
             && self.collector.as_ref().is_none_or(|collector| !collector.has_waiting());
-        while !is_over {
+        if is_over {
+            return;
+        }
+        loop {
             let Some(collector) = &mut self.collector else { return };
             let room = Self::room(drive, id);
             let Some(urgency) = collector.urgency(die, room) else { return };

@@ -1,11 +1,14 @@
-//! Superblocks of a device: their shape, and what bad blocks leave of them.
+//! Superblocks of a device: their shape, what bad blocks leave of them, and what they hold.
 
 use super::config::DeviceConfig;
+use super::drive::Drive;
 use crate::config::ConfigError;
+use crate::controller::full::Written;
 use crate::ftl::{BadBlock, GroupDies};
 use crate::geometry::Geometry;
-use crate::nand::{Media, ProgramMode};
+use crate::nand::{CellMode, Media, ProgramMode};
 use crate::superblock::Superblocks;
+use crate::units::BlockId;
 
 /// Slots of a superblock, at most: live pages of a block are counted in 16 bits.
 const SLOTS_MAX: u64 = 65_535;
@@ -136,5 +139,34 @@ impl DeviceConfig {
             [flash.pages_per_block, slc_slots],
             [has_parity, remaps],
         )))
+    }
+}
+
+impl Drive {
+    /// What a block of the flash holds.
+    pub(crate) fn written_state(&self, block: BlockId) -> Written {
+        let of = |block, pages| {
+            let is_slc = self.media.mode(block) == CellMode::Slc;
+            Written { erases: self.media.erase_count(block), pages, is_slc }
+        };
+        let Some(members) = self.media.superblocks() else {
+            return of(block, self.ftl.written_pages(block));
+        };
+        let Some((superblock, member)) = members.superblock_of(block) else {
+            return Written::default();
+        };
+        let is_slc = self.media.mode(superblock) == CellMode::Slc;
+        let written = self.ftl.written_pages(superblock);
+        of(superblock, members.shape().written_of(member, written, is_slc))
+    }
+
+    /// Pages that a block takes; of a superblock, for data.
+    pub(crate) fn pages_to_win(&self, block: BlockId) -> u32 {
+        let pages = self.geometry.pages_per_block;
+        self.media.superblocks().map_or(pages, |members| {
+            let shape = members.shape();
+            let data = pages / shape.dies() * shape.data_dies();
+            data.saturating_sub(members.hole_slots(block, false))
+        })
     }
 }
