@@ -240,6 +240,15 @@ fn a_lost_die_is_read_from_the_others_in_parallel() {
 }
 
 #[test]
+fn a_drive_without_a_die_reads_nothing() {
+    let mut file = drive(1, 64, 32, 0.3, false);
+    file["nand"]["faults"] = json!([{"kind": "die_lost", "die": 0, "at_s": 0}]);
+    let found = metrics(&file, &reads(500));
+    assert!((number(&found, "/uncorrectable_reads") - 500.0).abs() < 0.5, "{found}");
+    assert!((number(&found, "/uncorrectable_read_rate") - 1.0).abs() < 1e-9, "{found}");
+}
+
+#[test]
 fn a_drive_goes_on_without_a_die() {
     let work = json!({
         "pattern": "random", "read_pct": 50, "block_size_bytes": 4096, "queue_depth": 16,

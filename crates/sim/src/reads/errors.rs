@@ -199,12 +199,13 @@ impl ReadErrors {
     ) -> Option<Lost> {
         let stressed = Stressed::of(media, media.block_of(ppn));
         let kind = self.count_in(stressed, self.types.of(media, ppn), 1);
+        let Self { kinds, tally, chances, .. } = self;
+        // Figures want it of every kind that was read.
+        let outcome = kinds.know(kind);
         if !has_row {
-            self.tally.uncorrectable[source as usize] += 1;
+            tally.uncorrectable[source as usize] += 1;
             return None;
         }
-        let Self { kinds, tally, chances, .. } = self;
-        let outcome = kinds.know(kind);
         lose(kinds, tally, outcome, source, &mut chances[stressed.die.0 as usize].rng)
     }
 
