@@ -272,3 +272,57 @@ def test_the_command_simulates_unless_asked_for_the_models(cli) -> None:
     shown = cli(*small, "--waf", "2")
     assert shown.returncode == 2
     assert "accepted: with --analytic" in shown.stderr
+
+
+THIRD = {"pattern": "random", "active_range_pct": 33, "total": {"drive_writes": 1}}
+
+
+# A hundredth of the life with as few cycles: the same wear in less time.
+SHORT = {"nand.max_pe_cycles": 300, "reliability.wear_cycles": 1365.0}
+
+
+@pytest.mark.parametrize(
+    ("preset", "changes", "drive_class", "tbw_tb", "workload"),
+    [
+        ("nvme_gen4_tlc", {}, "client", 600.0, THIRD),
+        ("qlc_pslc", {}, "client", 200.0, THIRD),
+        ("mlc_enterprise_plp", SHORT, "enterprise", 73.0, None),
+    ],
+)
+def test_product_presets_live_as_long_as_they_are_rated(
+    preset: str,
+    changes: dict[str, Any],
+    drive_class: str,
+    tbw_tb: float,
+    workload: dict[str, Any] | None,
+) -> None:
+    device = onl.load_device(preset).replace(changes)
+    test = drive_life_test(device, drive_class, tbw_tb=tbw_tb, workload=workload, programs=2e7)
+    assert test.passed
+    assert test.margin is not None
+    assert 1.0 < test.margin < 3.0
+    assert test.uncorrectable == 0
+
+
+def test_small_writes_all_over_wear_a_client_drive_before_its_rating() -> None:
+    test = drive_life_test("qlc_pslc", tbw_tb=200.0, programs=5e7)
+    assert test.worn_out
+    assert not test.passed
+    assert test.tbw_tb == pytest.approx(88, rel=0.1)
+
+
+def test_spread_blocks_fail_more_often_at_the_same_mean_rate() -> None:
+    def uber(spread: dict[str, float]) -> tuple[float, float]:
+        test = drive_life_test(
+            {
+                **LIFE,
+                "nand": {**LIFE["nand"], "max_pe_cycles": 15, "error_spread": spread},
+                "controller": {"read_retry": {"step_count_max": 5}},
+            },
+            programs=1e5,
+        )
+        return test.rber, test.uber
+
+    calm, spread = uber({}), uber({"block_cv": 0.3, "layers": 16, "layer_swing": 0.5})
+    assert spread[0] == pytest.approx(calm[0], rel=0.02)
+    assert spread[1] > calm[1]

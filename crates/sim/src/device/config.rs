@@ -218,7 +218,12 @@ impl DeviceConfig {
             errors.set_stress(stress, &self.geometry());
         }
         let errors = errors.with(ladder, copybacks.into()).with_stripe(stripe);
-        Ok(errors.in_superblocks(self.superblocks().as_ref()).with_bit_true(bit_true))
+        let errors = errors.in_superblocks(self.superblocks().as_ref()).with_bit_true(bit_true);
+        let spread = self.nand.error_spread.as_ref().filter(|spread| spread.is_on());
+        Ok(match spread {
+            Some(spread) => errors.with_spread(spread, self.geometry().block_count(), seed),
+            None => errors,
+        })
     }
 }
 

@@ -11,6 +11,7 @@ use super::mechanisms::{check_time, CacheCommands, ProgramMode, Variation, WearT
 use crate::config::{bytes_or_text, name_or_mapping, ConfigError};
 use crate::geometry::Geometry;
 use crate::reliability::conditions::StressConfig;
+use crate::reliability::spread::SpreadConfig;
 use crate::units::Ns;
 
 /// Bits stored in a cell.
@@ -232,6 +233,9 @@ pub struct NandConfig {
     /// none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
+    /// How much blocks and layers differ in error rate; left out: they do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_spread: Option<SpreadConfig>,
 }
 
 impl Default for NandConfig {
@@ -260,6 +264,7 @@ impl Default for NandConfig {
             wear_timing: None,
             stress: None,
             faults: Vec::new(),
+            error_spread: None,
         }
     }
 }
@@ -318,6 +323,10 @@ impl NandConfig {
             let storage = "JEDEC JESD218: storage of enterprise drives (recalled, unverified)";
             rows.push(("nand.stress.temperature_c", storage));
         }
+        if self.error_spread.is_some() {
+            let alike = "none: blocks and layers err alike unless it is given";
+            rows.push(("nand.error_spread", alike));
+        }
         rows
     }
 
@@ -373,6 +382,9 @@ impl NandConfig {
         let dies = self.channels * self.dies_per_channel;
         for (place, fault) in self.faults.iter().enumerate() {
             fault.check(dies).map_err(|error| error.under(&format!("faults[{place}]")))?;
+        }
+        if let Some(spread) = &self.error_spread {
+            spread.check().map_err(|error| error.under("error_spread"))?;
         }
         self.check_mechanisms()
     }

@@ -12,7 +12,13 @@ use crate::superblock::Superblocks;
 use crate::units::{BlockId, DieId, Ppn};
 
 /// Types of pages, at most: one for each bit of a cell, and one for blocks of one bit per cell.
-pub(super) const TYPES_MAX: usize = 5;
+const TYPES_MAX: usize = 5;
+
+/// Groups of layers, at most.
+pub(super) const LAYER_GROUPS_MAX: usize = 8;
+
+/// Sorts of pages, at most: types in each group of layers.
+pub(super) const SORTS_MAX: usize = TYPES_MAX * LAYER_GROUPS_MAX;
 
 /// A block and what wears on reads of it.
 #[derive(Clone, Copy, Debug)]
@@ -39,21 +45,26 @@ impl Stressed {
 #[derive(Clone, Copy, Debug)]
 pub struct BlockRead {
     pub(super) stressed: Stressed,
-    /// Pages by type.
-    pub(super) counts: [u32; TYPES_MAX],
+    /// Pages by sort.
+    pub(super) counts: [u32; SORTS_MAX],
     pub(super) source: Source,
 }
 
-/// Which types the pages of a block are of.
+/// Which sorts the pages of a block are of: their type, and beyond the last type those of further
+/// groups of layers.
 #[derive(Clone, Debug)]
 pub struct PageTypes {
     /// Types that are told apart; 1 where they are not.
+    types: usize,
+    /// Sorts: types times groups of layers.
     count: usize,
+    /// Bits of a cell, or 1 where types are not told apart.
+    bits: usize,
     /// By place in the block: rows go through the types in turn, lower page first, as the lists of
     /// `nand.timing` do.
     at: Arc<[u8]>,
-    /// The type of pages of one bit per cell.
-    slc: usize,
+    /// The same in a block of one bit per cell.
+    at_slc: Arc<[u8]>,
 }
 
 impl PageTypes {
@@ -63,7 +74,44 @@ impl PageTypes {
         let bits = count - usize::from(slc.is_some());
         let type_of = |page| (geometry.row_of(page) as usize % bits) as u8;
         let at = (0..geometry.pages_per_block).map(type_of).collect();
-        Self { count, at, slc: slc.map_or(0, usize::from) }
+        let at_slc = (0..geometry.pages_per_block).map(|_| slc.unwrap_or(0)).collect();
+        Self { types: count, count, bits, at, at_slc }
+    }
+
+    /// Tells the pages of groups of layers apart, wordlines being shared evenly by the layers from
+    /// the first page on; returns how many pages of full density each group has.
+    pub(super) fn lay_in_layers(&mut self, group_of: &[u8], group_count: usize) -> Vec<f64> {
+        let mut weights = vec![0.0; group_count];
+        let (pages, types) = (self.at.len(), self.types);
+        let sort = |page: usize, bits: usize, page_type: u8| {
+            let layer = (page * bits * group_of.len() / pages).min(group_of.len() - 1);
+            group_of[layer] * types as u8 + page_type
+        };
+        let places = self.at.iter().enumerate();
+        self.at = places.map(|(page, &page_type)| sort(page, 1, page_type)).collect();
+        let places = self.at_slc.iter().enumerate();
+        self.at_slc = places.map(|(page, &page_type)| sort(page, self.bits, page_type)).collect();
+        self.count = types * group_count;
+        self.at.iter().for_each(|&sort| weights[usize::from(sort) / types] += 1.0);
+        weights
+    }
+
+    /// The group of layers of a page of full density.
+    #[cfg(test)]
+    pub(super) fn group_at(&self, page: usize) -> usize {
+        usize::from(self.at[page]) / self.types
+    }
+
+    /// Sorts that are told apart; 1 where pages are alike.
+    #[inline]
+    pub(super) fn sorts(&self) -> usize {
+        self.count
+    }
+
+    /// The type and the group of layers of a sort.
+    #[inline]
+    pub(super) fn parts(&self, sort: usize) -> (usize, usize) {
+        (sort % self.types, sort / self.types)
     }
 
     /// The types of the pages of superblocks: those of the blocks of the flash that they lie in.
@@ -73,6 +121,7 @@ impl PageTypes {
         let index_of = |slot| superblocks.locate(slot, false).index as usize;
         let slots = 0..superblocks.slots(false);
         self.at = slots.map(|slot| of_member[index_of(slot)]).collect();
+        self.at_slc = self.at.iter().map(|_| self.at_slc[0]).collect();
     }
 
     /// Whether it matters which pages of a block are read.
@@ -81,7 +130,7 @@ impl PageTypes {
         self.count > 1
     }
 
-    /// The type of a page.
+    /// The sort of a page.
     #[inline]
     pub(super) fn of(&self, media: &Media, ppn: Ppn) -> usize {
         let geometry = media.geometry();
@@ -89,7 +138,7 @@ impl PageTypes {
             return 0;
         }
         if media.mode(geometry.block_of(ppn)) == CellMode::Slc {
-            return self.slc;
+            return usize::from(self.at_slc[geometry.page_index(ppn) as usize]);
         }
         usize::from(self.at[geometry.page_index(ppn) as usize])
     }
@@ -105,7 +154,7 @@ impl PageTypes {
         source: Source,
     ) -> BlockRead {
         debug_assert!(!self.tells_pages(), "which pages of {block:?}?");
-        let mut counts = [0; TYPES_MAX];
+        let mut counts = [0; SORTS_MAX];
         counts[0] = page_count;
         BlockRead { stressed: Stressed::of(media, block), counts, source }
     }
@@ -118,15 +167,15 @@ impl PageTypes {
         page_indices: &[u32],
         source: Source,
     ) -> BlockRead {
-        let mut counts = [0; TYPES_MAX];
-        if !self.tells_pages() {
-            counts[0] = page_indices.len() as u32;
-        } else if media.mode(block) == CellMode::Slc {
-            counts[self.slc] = page_indices.len() as u32;
-        } else {
+        let mut counts = [0; SORTS_MAX];
+        if self.tells_pages() {
+            let is_slc = media.mode(block) == CellMode::Slc;
+            let at = if is_slc { &self.at_slc } else { &self.at };
             for &page in page_indices {
-                counts[usize::from(self.at[page as usize])] += 1;
+                counts[usize::from(at[page as usize])] += 1;
             }
+        } else {
+            counts[0] = page_indices.len() as u32;
         }
         BlockRead { stressed: Stressed::of(media, block), counts, source }
     }

@@ -21,11 +21,13 @@ use super::fate::Fates;
 use super::figures::ErrorFigures;
 use super::kinds::Kinds;
 use super::recovery::{Extra, Ladder};
+use super::spread::Spread;
 use super::tally::ReadTally;
 use crate::geometry::Geometry;
 use crate::nand::{EraseHistogram, Media};
 use crate::op::Source;
 use crate::reliability::conditions::StressConfig;
+use crate::reliability::spread::SpreadConfig;
 use crate::reliability::{RberModel, Stress};
 use crate::rng::Rng;
 use crate::superblock::Superblocks;
@@ -69,6 +71,8 @@ pub struct ReadErrors {
     block_reads: Option<Box<BlockReads>>,
     bit_true: Option<Box<BitTrue>>,
     types: PageTypes,
+    /// Blocks and layers that differ.
+    spread: Option<Box<Spread>>,
 }
 
 impl ReadErrors {
@@ -83,6 +87,7 @@ impl ReadErrors {
             chances: Chance::of_dies(seed, geometry.die_count),
             block_reads: None,
             bit_true: None,
+            spread: None,
         }
     }
 
@@ -108,6 +113,15 @@ impl ReadErrors {
         if let Some(superblocks) = superblocks {
             self.types.lay_over_dies(superblocks);
         }
+        self
+    }
+
+    /// Lets blocks and layers err more or less than the mean.
+    #[must_use]
+    pub fn with_spread(mut self, config: &SpreadConfig, block_count: u32, seed: u64) -> Self {
+        let spread = Spread::new(config, block_count, &mut self.types, seed);
+        self.kinds.set_spread(spread.factors());
+        self.spread = Some(Box::new(spread));
         self
     }
 
@@ -228,9 +242,9 @@ impl ReadErrors {
             return self.record_typed(stressed, 0, counts[0], source).extra;
         }
         let mut extra = Extra::default();
-        for (page_type, &count) in counts[..self.kinds.types()].iter().enumerate() {
+        for (sort, &count) in counts[..self.types.sorts()].iter().enumerate() {
             if count > 0 {
-                extra += self.record_typed(stressed, page_type, count, source).extra;
+                extra += self.record_typed(stressed, sort, count, source).extra;
             }
         }
         extra
@@ -260,22 +274,29 @@ impl ReadErrors {
     fn record_typed(
         &mut self,
         stressed: Stressed,
-        page_type: usize,
+        sort: usize,
         page_count: u32,
         source: Source,
     ) -> ReadResult {
-        let kind = self.count_in(stressed, page_type, page_count);
+        let kind = self.count_in(stressed, sort, page_count);
         self.draw(kind, stressed.die, page_count, source)
     }
 
-    /// Counts reads of pages of one type of a block; returns their kind.
+    /// Counts reads of pages of one sort of a block; returns their kind.
     #[inline]
-    fn count_in(&mut self, stressed: Stressed, page_type: usize, page_count: u32) -> usize {
+    fn count_in(&mut self, stressed: Stressed, sort: usize, page_count: u32) -> usize {
         let Stressed { block, erases, copies, .. } = stressed;
         let copies = if self.kinds.counts_copies() { usize::from(copies) } else { 0 };
         let class =
             self.block_reads.as_mut().map_or(0, |reads| reads.note(block, erases, page_count));
-        let kind = self.kinds.kind(erases, copies, page_type, class);
+        let (page_type, spread) = match &self.spread {
+            None => (sort, 0),
+            Some(spread) => {
+                let (page_type, group) = self.types.parts(sort);
+                (page_type, spread.class(block.0 as usize, group))
+            }
+        };
+        let kind = self.kinds.kind(erases, copies, page_type, spread, class);
         self.count(kind, page_count);
         kind
     }
@@ -299,7 +320,7 @@ impl ReadErrors {
         page_count: u32,
         source: Source,
     ) -> Extra {
-        let kind = self.kinds.kind(erase_count, copybacks as usize, 0, 0);
+        let kind = self.kinds.kind(erase_count, copybacks as usize, 0, 0, 0);
         self.count(kind, page_count);
         self.draw(kind, DieId(0), page_count, source).extra
     }

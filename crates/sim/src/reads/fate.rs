@@ -80,10 +80,21 @@ pub struct Fates {
 }
 
 impl Fates {
-    /// What reads give under a stress, when the errors of so many lives of the data add up.
-    pub fn outcome(&self, stress: &Stress, lives: f64) -> Outcome {
-        let rber = (self.model.rber(stress) * lives).min(0.5);
-        self.outcome_at(&self.ladder.rates(rber, lives, self.model.as_ref(), stress))
+    /// What reads give under a stress, at so many times the error rate of the model.
+    pub fn outcome(&self, stress: &Stress, scale: f64) -> Outcome {
+        let rber = (self.model.rber(stress) * scale).min(0.5);
+        self.outcome_at(&self.ladder.rates(rber, scale, self.model.as_ref(), stress))
+    }
+
+    /// Error rates of each rung under a stress, before any factor.
+    pub(super) fn rates(&self, stress: &Stress) -> Box<[f64]> {
+        self.ladder.rates(self.model.rber(stress), 1.0, self.model.as_ref(), stress)
+    }
+
+    /// What reads give at so many times these error rates.
+    pub(super) fn outcome_scaled(&self, rates: &[f64], scale: f64) -> Outcome {
+        let scaled: Vec<f64> = rates.iter().map(|rate| (rate * scale).min(0.5)).collect();
+        self.outcome_at(&scaled)
     }
 
     /// What reads give at the error rates of each rung.

@@ -37,6 +37,8 @@ pub struct ErrorFigures {
     pub lost_codewords: u64,
     /// The same by page type; one entry where they are not told apart.
     pub by_type: Vec<TypeFigures>,
+    /// The same by page type and class of spread, where blocks or layers differ.
+    pub by_spread: Vec<TypeFigures>,
 }
 
 /// Error figures of the reads of one page type, means of the model.
@@ -61,11 +63,17 @@ impl ErrorFigures {
             beyond: vec![0.0; rungs],
             ..TypeFigures::default()
         };
-        let mut figures = Self { by_type: vec![one; kinds.types()], ..Self::default() };
+        let is_spread = kinds.mixes() > kinds.types();
+        let by_spread = vec![one.clone(); if is_spread { kinds.mixes() } else { 0 }];
+        let by_type = vec![one; kinds.types()];
+        let mut figures = Self { by_type, by_spread, ..Self::default() };
         for (kind, reads) in now.reads_since(earlier) {
             let outcome = kinds.outcome(kinds.outcome_index(kind));
             figures.add(reads, outcome);
             figures.by_type[kinds.type_of(kind)].add(reads, outcome);
+            if is_spread {
+                figures.by_spread[kinds.mix_of(kind)].add(reads, outcome);
+            }
         }
         figures.divide();
         let page_bits = u64::from(kinds.fates.code.page_bits());
@@ -106,7 +114,8 @@ impl ErrorFigures {
             share: one.reads as f64 / self.reads as f64,
             rates: one.rates.clone(),
         };
-        let mixes: Vec<Mix> = self.by_type.iter().filter(|one| one.reads > 0).map(of).collect();
+        let parts = if self.by_spread.is_empty() { &self.by_type } else { &self.by_spread };
+        let mixes: Vec<Mix> = parts.iter().filter(|one| one.reads > 0).map(of).collect();
         if mixes.is_empty() {
             return None;
         }
@@ -129,7 +138,8 @@ impl ErrorFigures {
             self.uber /= self.reads as f64;
             self.rber /= self.reads as f64;
         }
-        self.by_type.iter_mut().filter(|one| one.reads > 0).for_each(TypeFigures::divide);
+        let parts = self.by_type.iter_mut().chain(&mut self.by_spread);
+        parts.filter(|one| one.reads > 0).for_each(TypeFigures::divide);
     }
 }
 

@@ -2,10 +2,12 @@
 //!
 //! A read's fate depends on the stress that its page is under: the erase count of its block, the
 //! copybacks behind its data, its page type where the model tells page types apart, the class of
-//! reads of its block where those are counted, and what the device file says of the rest.
+//! its spread where blocks or layers differ, the class of reads of its block where those are
+//! counted, and what the device file says of the rest.
 //!
 //! ```text
-//!   kind = ((erase count × (copybacks + 1) + copies) × page types + type) × classes + class
+//!   kind = (((erase count × (copybacks + 1) + copies) × page types + type) × spreads + spread)
+//!          × classes + class
 //!   slots[kind]     24 bytes: all that a read looks at
 //!   outcomes[..]    the rest, computed when a kind is first met
 //! ```
@@ -38,6 +40,10 @@ pub(super) struct Kinds {
     types: usize,
     /// Classes of reads per block; 1 where they are not counted.
     classes: usize,
+    /// Factor of the error rate of each class of spread; one of 1 where there is none.
+    factors: Vec<f64>,
+    /// Error rates of each rung, by kind without the class of spread; only where there is one.
+    unspread: Vec<Option<Box<[f64]>>>,
     /// By kind, grown as blocks wear.
     slots: Vec<Slot>,
     outcomes: Vec<Outcome>,
@@ -50,7 +56,17 @@ impl Kinds {
     pub(super) fn new(fates: Fates) -> Self {
         let types = fates.model.page_types().len().max(1);
         let (slots, outcomes, rates) = (Vec::new(), Vec::new(), Vec::new());
-        Self { fates, copies: 1, types, classes: 1, slots, outcomes, rates }
+        Self {
+            fates,
+            copies: 1,
+            types,
+            classes: 1,
+            factors: vec![1.0],
+            unspread: Vec::new(),
+            slots,
+            outcomes,
+            rates,
+        }
     }
 
     /// Pages may have this many copybacks behind them.
@@ -58,10 +74,19 @@ impl Kinds {
         self.copies = limit as usize + 1;
     }
 
+    /// Pages err by these factors, of mean 1, more or less than their stress says.
+    pub(super) fn set_spread(&mut self, factors: &[f64]) {
+        self.factors = factors.to_vec();
+        self.unspread.clear();
+        self.slots.clear();
+        self.outcomes.clear();
+    }
+
     /// Reads are made under another stress from now on: kinds mean something else.
     pub(super) fn set_stress(&mut self, stress: Stress, counts_reads: bool) {
         self.fates.stress = stress;
         self.classes = if counts_reads { disturb::CLASS_COUNT } else { 1 };
+        self.unspread.clear();
         self.slots.clear();
         self.outcomes.clear();
         self.rates.clear();
@@ -81,17 +106,34 @@ impl Kinds {
 
     /// The kind of a read.
     #[inline]
-    pub(super) fn kind(&self, erases: u32, copies: usize, page_type: usize, class: usize) -> usize {
+    pub(super) fn kind(
+        &self,
+        erases: u32,
+        copies: usize,
+        page_type: usize,
+        spread: usize,
+        class: usize,
+    ) -> usize {
         let kind = erases as usize * self.copies + copies;
-        if self.types == 1 && self.classes == 1 {
+        if self.types == 1 && self.classes == 1 && self.factors.len() == 1 {
             return kind;
         }
-        (kind * self.types + page_type) * self.classes + class
+        ((kind * self.types + page_type) * self.factors.len() + spread) * self.classes + class
+    }
+
+    /// Page types times classes of spread.
+    pub(super) fn mixes(&self) -> usize {
+        self.types * self.factors.len()
+    }
+
+    /// The page type of a kind and its class of spread, as one number below [`Kinds::mixes`].
+    pub(super) fn mix_of(&self, kind: usize) -> usize {
+        kind / self.classes % self.mixes()
     }
 
     /// The page type of a kind.
     pub(super) fn type_of(&self, kind: usize) -> usize {
-        kind / self.classes % self.types
+        self.mix_of(kind) / self.factors.len()
     }
 
     /// Kinds that have a slot.
@@ -103,7 +145,7 @@ impl Kinds {
     /// Makes slots up to a kind, by whole erase counts.
     #[cold]
     pub(super) fn grow(&mut self, kind: usize) {
-        let row = self.copies * self.types * self.classes;
+        let row = self.copies * self.types * self.factors.len() * self.classes;
         let limit = (kind / row + 1) * row;
         self.slots.resize(limit, Slot { first_failure: UNKNOWN, hazard: 0.0, outcome: 0 });
     }
@@ -137,6 +179,7 @@ impl Kinds {
             return self.slots[kind].outcome;
         }
         let (class, rest) = (kind % self.classes, kind / self.classes);
+        let (spread, rest) = (rest % self.factors.len(), rest / self.factors.len());
         let (page_type, rest) = (rest % self.types, rest / self.types);
         let stress = Stress {
             pe_cycles: (rest / self.copies) as f64,
@@ -146,7 +189,17 @@ impl Kinds {
         };
         // A page that was copied without correction carries the errors of each of its lives.
         let lives = (rest % self.copies + 1) as f64;
-        let outcome = self.fates.outcome(&stress, lives);
+        let outcome = if self.factors.len() == 1 {
+            self.fates.outcome(&stress, lives)
+        } else {
+            let place = kind / self.classes / self.factors.len() * self.classes + class;
+            if place >= self.unspread.len() {
+                self.unspread.resize(place + 1, None);
+            }
+            let fates = &self.fates;
+            let rates = self.unspread[place].get_or_insert_with(|| fates.rates(&stress));
+            self.fates.outcome_scaled(rates, lives * self.factors[spread])
+        };
         let first_failure = outcome.first_failure();
         let index = self.outcomes.len() as u32;
         let hazard = -libm::log1p(-first_failure);

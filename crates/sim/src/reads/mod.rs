@@ -14,6 +14,7 @@
 //! | `fate` | what a read gives under a stress |
 //! | `disturb` | reads of each block since its erase |
 //! | `bit_true` | reads that encode, flip bits and decode |
+//! | `spread` | blocks and layers that err more or less than the mean |
 //! | `kinds` | what tells reads apart, and the outcomes that were computed |
 //! | `chance` | the random streams of a die |
 //! | `tally` | counts of reads and of what became of them |
@@ -31,6 +32,7 @@ pub mod fate;
 pub mod figures;
 mod kinds;
 pub mod recovery;
+mod spread;
 pub mod tally;
 
 pub use block_read::{BlockRead, PageTypes};

@@ -32,6 +32,7 @@ pub mod power_law;
 pub mod questions;
 pub mod read_disturb;
 pub mod retry;
+pub mod spread;
 pub mod state_presets;
 pub mod states;
 pub mod weibull;
