@@ -351,6 +351,15 @@ def life(
         float | None,
         typer.Option("--tbw", help="TB that the host writes; default: rated cycles used up."),
     ] = None,
+    workload: Annotated[
+        str | None,
+        typer.Option(
+            "--workload",
+            "-w",
+            metavar="W1-W5|FILE",
+            help="What is written: pattern, sizes and range of it; default one map unit at random.",
+        ),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -420,6 +429,8 @@ def life(
 
         device = load_device(config, parse_overrides(sets or []))
         shared: dict[str, Any] = {"tbw_tb": tbw, "model": model, "reads": reads, "passes": passes}
+        if analytic and workload is not None:
+            raise ConfigError("workload", "writes nothing with --analytic; accepted: --waf")
         if analytic:
             test = life_test(device, drive_class.value, **shared, **given, seed=seed)
             document, passed, shown = test.to_dict(), test.passed, partial(show.print_life, test)
@@ -432,6 +443,7 @@ def life(
                     device,
                     drive_class.value,
                     **shared,
+                    workload=workload,
                     programs=programs,
                     seed=seed,
                     progress=watch,

@@ -19,14 +19,18 @@ Left out: early failures, the temperature of writing, more than one drive.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from msgspec import structs
 
-from opennandlab.config import DeviceConfig, load_device, map_unit_bytes
+from opennandlab.config import DeviceConfig, load_device, load_workload, map_unit_bytes
 from opennandlab.config import Source as DeviceSource
+from opennandlab.config import Source as WorkloadSource
 from opennandlab.documents.life import DRIVE_LIFE_SCHEMA, DriveLifeTest
 from opennandlab.documents.metrics import Metrics
 from opennandlab.documents.record import JsonObject
@@ -41,9 +45,18 @@ from opennandlab.slices import Progress
 # Page programs of a test unless asked otherwise: some seconds.
 PROGRAMS = 1e8
 # Sizes are tried in this order: blocks of a die; beyond the last, dies are added.
-BLOCKS = (64, 128, 256, 512)
+BLOCKS: tuple[int, ...] = (64, 128, 256, 512)
 # A scaled drive has the spare factor of the whole one to this, so the same write amplification.
 SPARE_TOLERANCE = 0.02
+# Beyond so many times the pages asked for, blocks are shortened.
+FAR_TOO_LARGE = 8
+# Short blocks: of a pool, and the pages that they have at least.
+SHORT_BLOCKS, LENGTH_MIN = (256, 512), 16
+BITS = {"SLC": 1, "MLC": 2, "TLC": 3, "QLC": 4}
+# Keys of a workload that say what is written.
+WRITING = ("pattern", "block_size_bytes", "align_bytes", "active_range_pct")
+# Keys of an SLC cache that are bytes.
+CACHE_SIZES = ("static_bytes", "dynamic_bytes_max")
 # Writing ends when the mean wear is so near the rated cycles; a step may not go beyond.
 WEAR_TOLERANCE = 0.002
 STEPS_MAX = 60
@@ -58,6 +71,7 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     drive_class: str = "client",
     *,
     tbw_tb: float | None = None,
+    workload: WorkloadSource | None = None,
     model: Source | None = None,
     reads: float = 0.0,
     passes: float = 1.0,
@@ -72,6 +86,8 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
         drive_class: `client` or `enterprise`.
         tbw_tb: Bytes that the host writes, TB; by default until the mean wear is the rated one,
             blocks beyond it staying in use (`nand.wear_out: ignore`).
+        workload: What the host writes: name, file or mapping, of which the pattern, the sizes and
+            the range count; by default one map unit anywhere at random, the hardest.
         model: Error model; by default the device's own.
         reads: Reads per page of the block before the final one.
         passes: How often the whole drive is read back.
@@ -111,7 +127,8 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
         cycles = max(1.0, writes)
     small = _scaled(whole, programs / cycles)
     drive = Simulation(small, seed)
-    written = _write(drive, writes, progress)
+    work = _writing(small, workload)
+    written = _write(drive, work, writes, progress)
     drive.set_stress(
         retention_h=asked.retention_h, temperature_c=asked.retention_c, reads=float(reads)
     )
@@ -164,45 +181,107 @@ def _with_model(device: DeviceConfig, model: Source | None) -> DeviceConfig:
 def _scaled(whole: DeviceConfig, pages_max: float) -> DeviceConfig:
     """Return the drive with fewer dies and blocks: the largest of so many pages, if there is one.
 
-    Only drives with the spare factor of the whole one count, since that decides their wear.
+    Only drives with the spare factor of the whole one count, since that decides their wear. Where
+    they are all far too large, blocks are shortened, and the spare area is made to fit.
     """
     if whole.effective["physical_pages"] <= pages_max:
         return whole
-    found: list[DeviceConfig] = []
-    for changes in _sizes(whole):
-        try:
-            small = whole.replace(changes)
-        except ConfigError:
-            # Too few blocks for its reserve, its cache or its stripes.
-            continue
-        spare, asked = (one.effective["spare_factor_effective"] for one in (small, whole))
-        if abs(spare / asked - 1.0) <= SPARE_TOLERANCE:
-            found.append(small)
-    found.sort(key=lambda device: int(device.effective["physical_pages"]))
-    fitting = [device for device in found if device.effective["physical_pages"] <= pages_max]
-    return fitting[-1] if fitting else found[0] if found else whole
+    found = [one for one in _tried(whole, _sizes(whole)) if _has_spare_of(one, whole)]
+    fitting = [one for one in found if _pages(one) <= pages_max]
+    if fitting or (found and _pages(found[0]) <= FAR_TOO_LARGE * pages_max):
+        return fitting[-1] if fitting else found[0]
+    tried = _tried(whole, _sizes(whole, is_shortened=True))
+    short = [one for one in map(partial(_with_spare_of, whole), tried) if one is not None]
+    fitting = [one for one in short if _pages(one) <= pages_max]
+    return (fitting[-1:] or short[:1] or found[:1] or [whole])[0]
 
 
-def _sizes(whole: DeviceConfig) -> Iterator[dict[str, int]]:
-    """Yield topologies of fewer dies and blocks."""
+def _pages(device: DeviceConfig) -> int:
+    return int(device.effective["physical_pages"])
+
+
+def _tried(whole: DeviceConfig, sizes: Iterable[dict[str, int]]) -> list[DeviceConfig]:
+    """Return the drives of these sizes that there can be, smallest first."""
+    made: list[DeviceConfig] = []
+    for changes in sizes:
+        # Too few blocks for its reserve, its cache or its stripes.
+        with contextlib.suppress(ConfigError):
+            made.append(whole.replace(changes))
+    return sorted(made, key=_pages)
+
+
+def _has_spare_of(small: DeviceConfig, whole: DeviceConfig) -> bool:
+    spare, asked = (one.effective["spare_factor_effective"] for one in (small, whole))
+    return bool(abs(spare / asked - 1.0) <= SPARE_TOLERANCE)
+
+
+def _with_spare_of(whole: DeviceConfig, small: DeviceConfig) -> DeviceConfig | None:
+    """Return the small drive with as many logical pages as give it the spare factor, if it can."""
+    key = "ftl.over_provisioning_pct"
+    spare, asked = (one.effective["spare_factor_effective"] for one in (small, whole))
+    ratio = (1.0 + float(small[key])) * (1.0 - spare) / (1.0 - asked)
+    try:
+        made = small.replace({key: ratio - 1.0})
+    except ConfigError:
+        return None
+    return made if _has_spare_of(made, whole) else None
+
+
+def _sizes(whole: DeviceConfig, *, is_shortened: bool = False) -> Iterator[dict[str, int]]:
+    """Yield topologies of fewer dies and blocks, with as much less of what is stated in bytes.
+
+    With `is_shortened`, of one die, as many blocks as pools have planes or more, and short ones.
+    """
     channels, dies = int(whole["nand.channels"]), int(whole["nand.dies_per_channel"])
     planes, blocks = int(whole["nand.planes_per_die"]), int(whole["nand.blocks_per_plane"])
+    pages = int(whole["nand.pages_per_block"])
+    document = whole.to_dict()["ftl"]
+    cache, buffer = document.get("slc_cache"), int(document["write_buffer_pages"])
+    counts, lengths = BLOCKS, [pages]
+    if is_shortened:
+        # Parts of whole wordlines.
+        bits = BITS[str(whole["nand.cell_type"])]
+        parts = (pages // part for part in range(1, pages + 1) if pages % part == 0)
+        counts = SHORT_BLOCKS
+        lengths = [part for part in parts if part % bits == 0 and part >= LENGTH_MIN]
     die_count = 1
-    while die_count <= channels * dies:
-        for die_blocks in BLOCKS:
-            of_plane = max(1, die_blocks // planes)
-            if of_plane <= blocks:
-                used = min(channels, die_count)
-                yield {
-                    "nand.channels": used,
-                    "nand.dies_per_channel": die_count // used,
-                    "nand.blocks_per_plane": of_plane,
-                }
+    while die_count <= (1 if is_shortened else channels * dies):
+        for die_blocks, length in itertools.product(counts, lengths):
+            of_plane = die_blocks if is_shortened else max(1, die_blocks // planes)
+            if of_plane > blocks:
+                continue
+            used = min(channels, die_count)
+            share = die_count * of_plane * length / (channels * dies * blocks * pages)
+            changes = {
+                "nand.channels": used,
+                "nand.dies_per_channel": die_count // used,
+                "nand.blocks_per_plane": of_plane,
+            }
+            if is_shortened:
+                changes["nand.pages_per_block"] = length
+            if buffer:
+                changes["ftl.write_buffer_pages"] = max(1, int(share * buffer))
+            if isinstance(cache, dict):
+                sizes = (key for key in CACHE_SIZES if key in cache)
+                changes |= {f"ftl.slc_cache.{key}": int(share * cache[key]) for key in sizes}
+            yield changes
         die_count *= 2
 
 
+def _writing(device: DeviceConfig, workload: WorkloadSource | None) -> JsonObject:
+    """Return what the host writes, without its amount."""
+    if workload is None:
+        unit = map_unit_bytes(device.to_dict())
+        return {"pattern": "random", "block_size_bytes": unit, "timed": False}
+    found = load_workload(workload, device, fresh=True).to_dict()
+    return {key: found[key] for key in WRITING if key in found} | {"timed": False}
+
+
 def _write(
-    drive: Simulation, drive_writes: float | None, progress: Callable[[Progress], None] | None
+    drive: Simulation,
+    work: JsonObject,
+    drive_writes: float | None,
+    progress: Callable[[Progress], None] | None,
 ) -> _Written:
     """Fill the drive and overwrite it: so many drive writes, or until its rated cycles."""
     written = _Written()
@@ -211,13 +290,8 @@ def _write(
     written.drive_writes, written.host_bytes, written.nand_bytes = 1.0, logical, logical
 
     def step(amount: float) -> None:
-        work = {
-            "pattern": "random",
-            "block_size_bytes": map_unit_bytes(drive.device.to_dict()),
-            "timed": False,
-            "total": {"drive_writes": amount},
-        }
-        written.add(drive.run(work, progress=progress), amount)
+        asked = work | {"total": {"drive_writes": amount}}
+        written.add(drive.run(asked, progress=progress), amount)
 
     if drive_writes is not None:
         if drive_writes > 1.0:

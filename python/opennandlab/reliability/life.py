@@ -186,8 +186,9 @@ def _waf(device: DeviceConfig, waf: float | None) -> tuple[float, str]:
         return waf, "given"
     value = predicted_waf(device.to_dict(), device.effective)
     if value is None:
-        policy = device["ftl.gc_policy.kind"]
-        raise ConfigError("waf", f"no closed form for `{policy}` on this device; give --waf")
+        message = "no closed form for this device: its FTL does more than collect by one policy"
+        accepted = "1 or more (`--waf 3`), or a life test without --analytic, which simulates it"
+        raise ConfigError("waf", f"{message}; accepted: {accepted}")
     return value, "closed form, uniform random writes"
 
 
