@@ -332,6 +332,60 @@ class Recovery(Record, frozen=True, kw_only=True):
     uncorrectable: int
 
 
+class Failures(Record, frozen=True, kw_only=True):
+    """Operations of the flash that failed; only with `nand.failures`.
+
+    Args:
+        erase: Erases.
+        program: Programs of a program unit.
+    """
+
+    erase: int
+    program: int
+
+
+class EmmcHealth(Record, frozen=True, kw_only=True):
+    """What the extended CSD of an eMMC says of its life (JESD84-B51).
+
+    Args:
+        device_life_time_est_typ_b: Tenths of the life used, from 1; 11 when it is exceeded.
+        pre_eol_info: 1 normal, 2 when 80 % of the spare blocks are used, 3 when 90 % are.
+    """
+
+    device_life_time_est_typ_b: int
+    pre_eol_info: int
+
+
+class Health(Record, frozen=True, kw_only=True):
+    """What the drive would report of itself, since the run began; only with `nand.failures`.
+
+    Args:
+        available_spare_pct: Spare blocks left of those of the new drive.
+        available_spare_threshold_pct: Below it the drive warns.
+        critical_warning: Bits: 1 spare below its threshold, 4 wear or errors, 8 read-only.
+        data_units_read: Thousands of 512 bytes that the host read.
+        data_units_written: Thousands of 512 bytes that the host wrote.
+        emmc: Estimates of an eMMC; only on such a link.
+        host_read_commands: Reads of the host.
+        host_write_commands: Writes of the host.
+        media_errors: Page reads that nothing could correct.
+        percentage_used: Mean erases of a block over the rated cycles, at most 255.
+        unsafe_shutdowns: Losses of power.
+    """
+
+    available_spare_pct: int
+    available_spare_threshold_pct: int
+    critical_warning: int
+    data_units_read: int
+    data_units_written: int
+    emmc: EmmcHealth | None = None
+    host_read_commands: int
+    host_write_commands: int
+    media_errors: int
+    percentage_used: int
+    unsafe_shutdowns: int
+
+
 class Fairness(Record, frozen=True, kw_only=True):
     """How evenly bytes were shared out among tenants, by weight.
 
@@ -393,10 +447,12 @@ class Metrics(Record, frozen=True, kw_only=True):
         ecc_correction_rate_pct: Bits corrected per page read, in percent.
         ecc_margin: Factor by which error rates could grow until `uber` is at its limit.
         erases: Blocks erased.
+        failures: Operations of the flash that failed; only with `nand.failures`.
         fairness: Shares of the tenants; only with tenants.
         free_blocks: Erased blocks at the end.
         gc_cycles: Blocks erased by garbage collection.
         gc_pages_moved: Map units moved by garbage collection.
+        health: What the drive would report of itself; only with `nand.failures`.
         host_bytes_read: Bytes that the host read.
         host_bytes_trimmed: Bytes that the host trimmed.
         host_bytes_written: Bytes that the host wrote.
@@ -432,10 +488,12 @@ class Metrics(Record, frozen=True, kw_only=True):
     ecc_correction_rate_pct: float | None
     ecc_margin: float | None
     erases: Erases
+    failures: Failures | None = None
     fairness: Fairness | None = None
     free_blocks: int
     gc_cycles: int
     gc_pages_moved: int
+    health: Health | None = None
     host_bytes_read: int
     host_bytes_trimmed: int
     host_bytes_written: int

@@ -7,6 +7,7 @@ use opennandlab_ecc::monte_carlo::confidence_interval;
 use serde_json::{json, Map, Value};
 
 use super::drive::Drive;
+use super::health;
 use super::run::{Baseline, Run};
 use super::series::{Series, Wear};
 use super::timed::TimedStage;
@@ -117,6 +118,17 @@ impl Measured<'_> {
             "lifetime_days": self.lifetime_days(&wear),
         });
         let section = metrics.as_object_mut().expect("an object was built");
+        if self.drive.config.nand.failures.is_some() {
+            let failed = |now: u64, before: u64| json!(now - before);
+            section.insert(
+                "failures".into(),
+                json!({
+                    "program": failed(counters.failed_programs, start.failed_programs),
+                    "erase": failed(counters.failed_erases, start.failed_erases),
+                }),
+            );
+            section.insert("health".into(), health::report(self.drive));
+        }
         section.extend(self.error_metrics());
         section.extend(self.timed_metrics());
         section.extend(self.tenant_metrics());

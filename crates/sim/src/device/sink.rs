@@ -196,6 +196,11 @@ impl FlashSink for TimedSink<'_> {
         self.media.erase(block)
     }
 
+    fn fail_erase(&mut self, block: BlockId) {
+        let first = self.media.geometry().first_page(block);
+        self.push(FlashOp::new(OpKind::Erase, Source::Gc, first, 1), Extra::default());
+    }
+
     fn retire(&mut self, block: BlockId) {
         self.media.retire(block);
     }

@@ -36,9 +36,17 @@ impl Pool {
     }
 
     fn start(&mut self, victim: BlockId, source: Source, retires: bool, is_whole: bool) {
+        let has_failed = self.log.state(victim) == BlockState::Failed;
         self.log.set_state(victim, BlockState::Victim);
-        self.collection =
-            Some(Collection { victim, source, next_page: 0, retires, is_whole, erase_count: None });
+        self.collection = Some(Collection {
+            victim,
+            source,
+            next_page: 0,
+            retires,
+            has_failed,
+            is_whole,
+            erase_count: None,
+        });
     }
 
     /// Chooses a victim; false when one is under collection already, or no block is worth it.
@@ -75,10 +83,18 @@ impl Pool {
         if self.begun_in_vain > 1000 + 64 * self.log.states().len() as u32 {
             return None;
         }
+        if let Some(failed) = self.failed_to_retire(self.good_blocks_needed()) {
+            let is_free = self.has_spare() || books.map.live_count(BlockId(failed)) == 0;
+            self.retire_due = !is_free;
+            if is_free {
+                return Some((failed, true));
+            }
+            self.log.failed.push(failed);
+        }
         loop {
             let victim = self.log.choose(books)?;
             let has_spare = self.has_spare();
-            if media.erase_count(BlockId(victim)) < self.worn_limit {
+            if !self.is_last_use(media, BlockId(victim)) {
                 let data_pages = self.log.layout.data_pages(self.log.die, CellMode::Native);
                 let is_full = books.map.live_count(BlockId(victim)) == data_pages as u16;
                 if is_full && has_spare {
@@ -122,6 +138,7 @@ impl Pool {
         self.log.forget_holes(&mut books.map, victim);
         if collection.retires {
             self.collection = None;
+            self.note_retired(books, sink, collection);
             self.take_out_of_use(books, sink, victim);
             return StepOutcome::Retired(victim);
         }
@@ -309,13 +326,14 @@ impl Pool {
         sink: &mut S,
     ) -> bool {
         let held = self.reserve + self.held_blocks();
+        let next = self.log.erased.next().map(BlockId);
+        let is_last = next.is_some_and(|guest| self.is_last_use(sink.media(), guest));
         let Some(cache) = &mut self.log.slc else { return false };
         let (block, mode) = if let Some(member) = cache.erased.pop_front() {
             (BlockId(member), CellMode::Slc)
         } else if cache.takes_guest() && self.log.erased.len() > held + cache.erased_min {
             let Some(guest) = self.log.erased.pop().map(BlockId) else { return false };
             // Its last use before it is retired: that is decided when it is a native victim.
-            let is_last = sink.media().erase_count(guest) >= self.worn_limit;
             cache.guest_count += u32::from(!is_last);
             (guest, if is_last { CellMode::Native } else { CellMode::Slc })
         } else {

@@ -12,6 +12,8 @@ pub(crate) struct Collection {
     pub(crate) next_page: u32,
     /// Whether the block is worn and will be taken out of use instead of erased.
     pub(crate) retires: bool,
+    /// Whether a program of it has failed.
+    pub(crate) has_failed: bool,
     /// Whether all its pages are read before the first is placed: it is carried out at once.
     pub(crate) is_whole: bool,
     /// Present when its erase was emitted: the erase count, this erase included.

@@ -147,7 +147,7 @@ impl Ftl {
         let slc_limit = pool.log.slc.as_ref().map_or(u32::MAX, |cache| cache.worn_limit);
         let limit = pool.worn_limit.min(slc_limit);
         let is_far = || u64::from(media.erase_count_max()) + erases() < u64::from(limit);
-        self.is_separable() && (limit == u32::MAX || is_far())
+        self.is_separable() && pool.log.failures.is_none() && (limit == u32::MAX || is_far())
     }
 
     /// Erases of a block that a list of pages may cost: as if all collections of the busiest die

@@ -102,6 +102,11 @@ impl ErasedBlocks {
         self.taken(entry)
     }
 
+    /// The block that [`ErasedBlocks::pop`] gives next.
+    pub(crate) fn next(&self) -> Option<u32> {
+        self.blocks.front().map(|entry| entry.block)
+    }
+
     /// The next block to open of those that are wanted, or of all if none is.
     pub(crate) fn pop_preferring(&mut self, is_wanted: impl Fn(u32) -> bool) -> Option<u32> {
         let wanted = self.blocks.iter().position(|entry| is_wanted(entry.block));

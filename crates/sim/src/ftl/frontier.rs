@@ -26,6 +26,8 @@ pub(crate) enum BlockState {
     Erasing = 5,
     /// Written to its end at one bit per cell, and waiting to be folded.
     Cached = 6,
+    /// A program failed: it is written no more, and waits to be emptied and retired.
+    Failed = 7,
 }
 
 /// An open block and the next page to program; `next == limit` when there is no room before the

@@ -19,7 +19,7 @@ use super::setup::PoolSetup;
 use super::sink::{FlashSink, MoveRun, MoveWay};
 use super::slc::SlcCache;
 use crate::geometry::Geometry;
-use crate::nand::{CellMode, Media, ProgramUnits};
+use crate::nand::{CellMode, Failures, Media, ProgramUnits};
 use crate::op::Source;
 use crate::rng::Rng;
 use crate::units::{BlockId, DieId, Lpn, Ppn};
@@ -45,6 +45,10 @@ pub(crate) struct Log {
     policy: Box<dyn GcPolicy>,
     /// Deaths that leave more live pages than this are nothing to the policy.
     heard_limit: u16,
+    /// Which programs and erases fail.
+    pub(super) failures: Option<Failures>,
+    /// Blocks that failed, in that order.
+    pub(super) failed: Vec<u32>,
     /// Blocks of one bit per cell.
     pub(crate) slc: Option<SlcCache>,
     /// Plane in which the next block of moved pages is best opened.
@@ -107,6 +111,8 @@ impl Log {
             placement: Placement::new(&config.write_frontiers, setup.logical_pages),
             heard_limit: policy.heard_limit(),
             policy,
+            failures: setup.failures,
+            failed: Vec::new(),
             slc,
             wanted_plane: None,
         }
@@ -135,7 +141,7 @@ impl Log {
         let first = self.geometry.first_page(block).0;
         match self.state(block) {
             BlockState::Erased | BlockState::Erasing | BlockState::Bad => first,
-            BlockState::Closed | BlockState::Victim | BlockState::Cached => {
+            BlockState::Closed | BlockState::Victim | BlockState::Cached | BlockState::Failed => {
                 first + self.geometry.pages_per_block
             }
             BlockState::Open => {
@@ -179,7 +185,11 @@ impl Log {
             return self.close_shaped(books, sink, stream);
         }
         self.frontiers[stream] = Frontier::NONE;
-        self.close(books, self.geometry.block_of(Ppn(frontier.limit - 1)));
+        let block = self.geometry.block_of(Ppn(frontier.limit - 1));
+        if frontier.limit < self.geometry.first_page(block).0 + self.geometry.pages_per_block {
+            return self.close_failed(books, sink, block, Ppn(frontier.limit));
+        }
+        self.close(books, block);
     }
 
     /// As `close_full`, where not all pages take data.
@@ -191,13 +201,18 @@ impl Log {
         let mode = sink.media().mode(block);
         let end = first + self.layout.pages(mode);
         let mut next = frontier.limit;
+        let cut = self.cut_page(&books.map, sink.media(), block).map_or(end, |page| first + page);
         while next < end {
+            if next >= cut {
+                self.frontiers[stream] = Frontier::NONE;
+                return self.close_failed(books, sink, block, Ppn(next));
+            }
             let members = sink.media().members_of(block);
             let (part, limit) = self.layout.part(self.die, mode, members, next - first);
             let limit = first + limit;
             match part {
                 Part::Data => {
-                    self.frontiers[stream] = Frontier { next, limit };
+                    self.frontiers[stream] = Frontier { next, limit: limit.min(cut) };
                     return;
                 }
                 Part::Parity => {
@@ -248,6 +263,7 @@ impl Log {
         let block = self
             .blocks()
             .filter(|&block| self.state(BlockId(block)) == BlockState::Closed)
+            .filter(|&block| !self.fails_erase(media, BlockId(block)))
             .min_by_key(|&block| media.erase_count(BlockId(block)))?;
         let lags = f64::from(media.erase_count(BlockId(block))) < limit;
         lags.then(|| {
@@ -275,6 +291,11 @@ impl Log {
         };
         let block = popped.expect("the reserve holds a block for every open block of a collection");
         self.open_block(books, sink, stream, BlockId(block), CellMode::Native);
+        if self.failures.is_some() {
+            let stretch = self.frontiers[stream];
+            self.frontiers[stream] =
+                self.cut(&mut books.map, sink.media(), BlockId(block), stretch, source);
+        }
     }
 
     /// Opens an erased block that was taken out of its list.

@@ -332,6 +332,11 @@ impl Map {
         (old != UNMAPPED).then_some(Ppn(old))
     }
 
+    /// Whether a page counts as live.
+    pub(crate) fn is_live(&self, ppn: Ppn) -> bool {
+        self.live[self.word_of(ppn)] >> (ppn.0 & 63) & 1 == 1
+    }
+
     /// Marks a page dead; returns its block and the live pages left there.
     #[inline]
     pub(crate) fn kill(&mut self, ppn: Ppn) -> (BlockId, u16) {

@@ -26,6 +26,7 @@ mod config;
 mod copyback;
 mod dies;
 mod erased;
+mod failing;
 mod frontier;
 pub mod gc;
 mod layout;
@@ -144,6 +145,11 @@ impl Ftl {
     /// Good blocks of the drive, those of a cache included.
     pub fn good_blocks(&self) -> u64 {
         self.pools.iter().map(|pool| u64::from(pool.good_blocks())).sum()
+    }
+
+    /// Good blocks of each pool beyond those that it cannot do without.
+    pub fn dispensable_blocks(&self) -> Vec<u32> {
+        self.pools.iter().map(Pool::dispensable_blocks).collect()
     }
 
     /// The page that holds `lpn`.

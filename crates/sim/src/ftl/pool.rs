@@ -21,7 +21,7 @@
 use super::books::Books;
 use super::collection::Collection;
 use super::config::{FtlConfig, WearConfig};
-use super::frontier::{HOST_FRONTIER, MOVED_FRONTIER};
+use super::frontier::{BlockState, HOST_FRONTIER, MOVED_FRONTIER};
 use super::log::Log;
 use super::map::{DeadRun, Moving};
 use super::setup::PoolSetup;
@@ -284,8 +284,13 @@ impl Pool {
         (self.good_blocks - idle) * self.log.layout.data_pages(self.log.die, CellMode::Native)
     }
 
+    /// Good blocks beyond those that the pool cannot do without.
+    pub(crate) fn dispensable_blocks(&self) -> u32 {
+        self.good_blocks.saturating_sub(self.good_blocks_min)
+    }
+
     /// Good blocks that the pool cannot do without.
-    fn good_blocks_needed(&self) -> u32 {
+    pub(super) fn good_blocks_needed(&self) -> u32 {
         let Some(share) = &self.share else { return self.good_blocks_min };
         let per_block = self.log.layout.data_pages(self.log.die, CellMode::Native);
         (share.live_pages.div_ceil(per_block) + share.idle_blocks).max(self.good_blocks_min)
@@ -459,7 +464,11 @@ impl Pool {
         let outcome = self.make_spare_beside(books, sink, stream, &mut worn);
         // The pool could not do without these: they stay as they are.
         for block in worn {
-            self.log.offer(books, block);
+            if self.log.state(BlockId(block)) == BlockState::Failed {
+                self.log.failed.push(block);
+            } else {
+                self.log.offer(books, block);
+            }
         }
         outcome
     }
@@ -475,6 +484,10 @@ impl Pool {
         // Policies that look at few blocks may pick full ones for a while; for ever means there is
         // no room.
         let mut tries_left = 1000 + 64 * self.log.states().len() as u64;
+        let needed = self.good_blocks_needed();
+        while let Some(failed) = self.failed_to_retire(needed + worn.len() as u32) {
+            worn.push(failed);
+        }
         loop {
             // Collected pages may have filled a shared open block to its end.
             if let Some(stream) = stream {
@@ -499,14 +512,14 @@ impl Pool {
                     return if is_full { Err(NoRoom::WornOut) } else { Ok(()) };
                 };
                 tries_left -= 1;
-                if sink.media().erase_count(BlockId(victim)) < self.worn_limit {
-                    self.collect_at_once(books, sink, BlockId(victim), Source::Gc, false);
-                    self.level_wear(books, sink);
-                } else {
+                if self.is_last_use(sink.media(), BlockId(victim)) {
                     worn.push(victim);
                     if self.good_blocks < self.good_blocks_needed() + worn.len() as u32 {
                         return if is_full { Err(NoRoom::WornOut) } else { Ok(()) };
                     }
+                } else {
+                    self.collect_at_once(books, sink, BlockId(victim), Source::Gc, false);
+                    self.level_wear(books, sink);
                 }
             } else {
                 return Ok(());

@@ -3,7 +3,7 @@
 use super::config::FtlConfig;
 use super::layout::Layout;
 use crate::geometry::Geometry;
-use crate::nand::{CellMode, ProgramUnits};
+use crate::nand::{CellMode, Failures, ProgramUnits};
 use crate::units::DieId;
 
 /// How many blocks of a die hold one bit per cell.
@@ -34,6 +34,8 @@ pub struct PoolSetup {
     pub layout: Layout,
     /// Which pages are programmed together.
     pub units: ProgramUnits,
+    /// Which programs and erases fail.
+    pub failures: Option<Failures>,
     /// The run's seed.
     pub seed: u64,
 }

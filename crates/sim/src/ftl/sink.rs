@@ -71,6 +71,8 @@ pub trait FlashSink {
     fn erase(&mut self, block: BlockId, source: Source) -> u32;
     /// A worn block is taken out of use.
     fn retire(&mut self, block: BlockId);
+    /// The erase of a block fails; it is taken out of use next.
+    fn fail_erase(&mut self, _block: BlockId) {}
     /// An erased block will be written so densely from now on.
     fn set_mode(&mut self, block: BlockId, mode: CellMode);
 
@@ -119,6 +121,10 @@ pub struct FtlCounters {
     pub erases: [u64; SOURCE_COUNT],
     /// Blocks taken out of use at their rated endurance.
     pub retired_blocks: u64,
+    /// Programs and erases that failed.
+    pub failed_programs: u64,
+    /// See `failed_programs`.
+    pub failed_erases: u64,
     /// Pages moved inside their die; they are counted among reads and programs too.
     pub copyback_pages: u64,
 }
@@ -132,6 +138,8 @@ impl std::ops::AddAssign for FtlCounters {
         add(&mut self.reads, other.reads);
         add(&mut self.erases, other.erases);
         self.retired_blocks += other.retired_blocks;
+        self.failed_programs += other.failed_programs;
+        self.failed_erases += other.failed_erases;
         self.copyback_pages += other.copyback_pages;
     }
 }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::collection::Collection;
 use super::frontier::{BlockState, Frontier, FRONTIER_COUNT};
 use super::log::Log;
+use super::map::Map;
 use super::pool::Pool;
 use super::slc::SlcCache;
 use super::{Ftl, FtlConfig, PoolSetup, Route};
@@ -136,7 +137,7 @@ impl Ftl {
         ftl.restore_blocks(&snapshot.states, media)?;
         ftl.restore_holes(media);
         for (pool, stored) in ftl.pools.iter_mut().zip(&snapshot.pools) {
-            restore_pool(pool, stored, media)?;
+            restore_pool(pool, &ftl.books.map, stored, media)?;
         }
         if let Route::Dynamic { turn } = &mut ftl.route {
             *turn = snapshot.turn % ftl.geometry.die_count;
@@ -155,6 +156,7 @@ impl Ftl {
                 3 => BlockState::Bad,
                 4 => BlockState::Victim,
                 6 => BlockState::Cached,
+                7 => BlockState::Failed,
                 _ => return Err(format!("block {block} has the unknown state {number}")),
             };
             if (state == BlockState::Bad) != media.is_bad(BlockId(block as u32)) {
@@ -250,6 +252,10 @@ impl Ftl {
             if media.is_bad(block) {
                 continue;
             }
+            if self.pool_of(block).log.state(block) == BlockState::Failed {
+                media.retire(block);
+                continue;
+            }
             if self.written_pages(block) > 0 {
                 media.erase(block);
                 erased += 1;
@@ -268,7 +274,12 @@ impl Ftl {
     }
 }
 
-fn restore_pool(pool: &mut Pool, snapshot: &PoolSnapshot, media: &Media) -> Result<(), String> {
+fn restore_pool(
+    pool: &mut Pool,
+    map: &Map,
+    snapshot: &PoolSnapshot,
+    media: &Media,
+) -> Result<(), String> {
     let log = &mut pool.log;
     let (geometry, blocks) = (log.geometry, log.blocks());
     let pages = geometry.pages_per_block;
@@ -290,7 +301,8 @@ fn restore_pool(pool: &mut Pool, snapshot: &PoolSnapshot, media: &Media) -> Resu
             let block = limit.wrapping_sub(1) >> geometry.page_bits;
             let first = block << geometry.page_bits;
             let fits = is_in(log, block, BlockState::Open)
-                && (limit == first + pages || (log.is_shaped && limit < first + pages))
+                && (limit == first + pages
+                    || ((log.is_shaped || log.failures.is_some()) && limit < first + pages))
                 && (first..=limit).contains(&next);
             if !fits {
                 return Err(format!("an open block ends at page {limit} and goes on at {next}"));
@@ -319,10 +331,13 @@ fn restore_pool(pool: &mut Pool, snapshot: &PoolSnapshot, media: &Media) -> Resu
             source,
             next_page,
             retires,
+            has_failed: retires && log.cut_page(map, media, BlockId(victim)).is_some(),
             is_whole: false,
             erase_count: None,
         });
     }
+    let failed = log.blocks().filter(|&block| log.state(BlockId(block)) == BlockState::Failed);
+    log.failed = failed.collect();
     pool.level_due = snapshot.level_due;
     pool.retire_due = snapshot.retire_due;
     if !log.restore_candidates(&snapshot.candidates) {

@@ -160,6 +160,11 @@ impl LinkConfig {
         self.row().map_or(Interface::Ideal, |row| row.interface)
     }
 
+    /// Whether it is that of an eMMC.
+    pub fn is_emmc(&self) -> bool {
+        self.interface() == Interface::Emmc
+    }
+
     /// Path and source of the rate of a link that has a name.
     pub fn source(&self) -> Option<&'static str> {
         self.row().map(|row| row.source)

@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::failures::FailuresConfig;
 use super::faults::Fault;
 use super::mechanisms::{check_time, CacheCommands, ProgramMode, Variation, WearTiming};
 use crate::config::{bytes_or_text, name_or_mapping, ConfigError};
@@ -223,6 +224,10 @@ pub struct NandConfig {
     /// Process variation; left out: all dies and blocks alike.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variation: Option<Variation>,
+    /// Probabilities that a program or an erase fails, which takes its block out of use; left out:
+    /// none fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failures: Option<FailuresConfig>,
     /// Times that move with wear; left out: they do not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wear_timing: Option<WearTiming>,
@@ -261,6 +266,7 @@ impl Default for NandConfig {
             program: ProgramMode::default(),
             cache_commands: None,
             variation: None,
+            failures: None,
             wear_timing: None,
             stress: None,
             faults: Vec::new(),
@@ -395,6 +401,9 @@ impl NandConfig {
         if !self.program.is_page() && self.cell_type == CellType::Slc {
             let message = "a wordline of SLC flash is one page; accepted: page";
             return Err(ConfigError::new("program", message));
+        }
+        if let Some(failures) = &self.failures {
+            failures.check(self.max_pe_cycles)?;
         }
         if let Some(variation) = &self.variation {
             variation.check().map_err(|error| error.under("variation"))?;

@@ -14,12 +14,14 @@
 
 mod config;
 mod erases;
+mod failures;
 mod faults;
 mod mechanisms;
 mod program_unit;
 
 pub use config::{CellType, NandConfig, PageTimes, Timing, TimingConfig, WearOut};
 pub use erases::EraseHistogram;
+pub use failures::{Failures, FailuresConfig};
 pub use faults::{DieLost, Fault};
 pub use mechanisms::{CacheCommands, ProgramMode, Variation, WearTiming};
 pub use program_unit::ProgramUnits;

@@ -58,6 +58,11 @@ impl ProgramUnits {
         self.geometry.physical_index(slot) / self.unit_pages[usize::from(is_slc)]
     }
 
+    /// Programs that fill a block of full density.
+    pub fn programs_per_block(&self) -> u32 {
+        self.geometry.flash_pages_per_block() / self.unit_pages[0]
+    }
+
     /// First slot of the unit of a slot, and the slot after its last.
     pub fn span(&self, slot: u32, is_slc: bool, slot_limit: u32) -> (u32, u32) {
         if let Some(superblocks) = &self.superblocks {

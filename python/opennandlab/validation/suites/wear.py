@@ -37,6 +37,8 @@ SPARE_FACTOR = 0.10
 # Erases by which a block may lag behind the mean before static leveling moves its data.
 THRESHOLD = 20
 STATIC_SHARE = 0.5
+# Blocks that fail come out of the spare ones: more of them.
+FAILING_SPARE_FACTOR = 0.30
 
 Setting = str | dict[str, Any]
 
@@ -56,7 +58,7 @@ def cases(effort: Effort) -> list[Case]:
     """
     is_quick = effort is Effort.QUICK
     blocks = 1024 if is_quick else 4096
-    chosen = [*_spread(blocks), *_among_erased(), *_static_data(blocks)]
+    chosen = [*_spread(blocks), *_among_erased(), *_static_data(blocks), *_failures(blocks)]
     return [quick(case) for case in chosen] if is_quick else chosen
 
 
@@ -134,6 +136,39 @@ def _among_erased() -> Iterator[Case]:
             else "sd with / sd without <= 0.45",
             relation=Relation.EQUAL if is_alone else Relation.AT_MOST,
         )
+
+
+def _failures(blocks: int) -> Iterator[Case]:
+    """Share of erases and of programs that fail."""
+    log = Log.with_spare(blocks, BLOCK, FAILING_SPARE_FACTOR)
+    title = "Operations fail as often as their probability says"
+    for kind, probability in (("erase", 4e-3), ("program", 5e-5)):
+        run = _run(log, "greedy", drive_writes=40.0)
+        nand = {**run.device["nand"], "failures": {kind: probability}}
+        # Erases that failed are counted apart; a failed program is one of those of padding.
+        done: tuple[str, ...] = ("gc_cycles", "failures.erase")
+        if kind == "program":
+            done = ("programs.host", "programs.gc", "programs.pad")
+        yield Case(
+            suite=SUITE,
+            name=f"failures-{kind}",
+            title=title,
+            source="binomial",
+            runs=(Run({**run.device, "nand": nand}, run.workload),),
+            quantity=f"metrics.failures.{kind} / ({' + '.join(done)})",
+            measure=partial(_share_failed, kind, done),
+            expected=probability,
+            # 4.5 standard deviations of a binomial count of 500 (150 with 1024 blocks).
+            tolerance=0.20 if blocks > 1024 else 0.37,
+            kind=Kind.FORMULA,
+            formula=f"nand.failures.{kind} = {probability:g}",
+        )
+
+
+def _share_failed(kind: str, done: Sequence[str], documents: Sequence[Document]) -> float:
+    tries = sum(lookup(documents[0], f"metrics.{name}") for name in done)
+    failed: float = lookup(documents[0], f"metrics.failures.{kind}")
+    return failed / tries
 
 
 def _static_data(blocks: int) -> Iterator[Case]:

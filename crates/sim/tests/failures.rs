@@ -1,0 +1,118 @@
+//! Programs and erases that fail, in whole runs: how many, what they cost, and how it ends.
+//!
+//! That no acknowledged data is lost is held by the oracle: the drives of `ftl_oracle` and
+//! `ftl_steps` are drawn with failures too.
+
+use opennandlab_sim::device::DeviceConfig;
+use opennandlab_sim::testing::{metrics, number};
+use serde_json::{json, Value};
+
+/// Two dies of 512 blocks of 32 pages.
+fn device(failures: &Value) -> Value {
+    json!({
+        "nand": {"cell_type": "TLC", "channels": 2, "dies_per_channel": 1, "planes_per_die": 1,
+                 "blocks_per_plane": 512, "pages_per_block": 32, "max_pe_cycles": 3000,
+                 "failures": failures},
+        "ftl": {"over_provisioning_pct": 0.5, "gc_reserve_blocks": 2},
+        "ecc": {"algorithm": "none"},
+    })
+}
+
+fn writes(drive_writes: u32) -> Value {
+    json!({"pattern": "random", "read_pct": 0, "block_size_bytes": 4096, "queue_depth": 1,
+           "timed": false, "total": {"drive_writes": drive_writes}})
+}
+
+/// Binomial counts, within 4.5 standard deviations.
+fn expect(found: f64, tries: f64, probability: f64) {
+    let mean = tries * probability;
+    let limit = 4.5 * (mean * (1.0 - probability)).sqrt();
+    assert!((found - mean).abs() < limit, "{found} failed, {mean} +- {limit} expected");
+    assert!(mean > 50.0, "{mean} are too few to tell");
+}
+
+#[test]
+fn as_many_erases_fail_as_their_probability_says() {
+    for (erase, growth) in [(4e-3, 1.0), (2e-3, 1.0)] {
+        let failures = json!({"erase": erase, "growth": growth});
+        let done = metrics(&device(&failures), &writes(40));
+        let failed = number(&done, "/failures/erase");
+        let erased = number(&done, "/gc_cycles");
+        expect(failed, erased + failed, erase);
+        assert_eq!(number(&done, "/retired_blocks").to_bits(), failed.to_bits());
+        assert_eq!(number(&done, "/failures/program").to_bits(), 0_f64.to_bits());
+    }
+}
+
+#[test]
+fn as_many_programs_fail_as_their_probability_says() {
+    let done = metrics(&device(&json!({"program": 1.5e-4})), &writes(40));
+    let failed = number(&done, "/failures/program");
+    let programs = ["host", "gc", "pad"].map(|it| number(&done, &format!("/programs/{it}")));
+    expect(failed, programs.iter().sum(), 1.5e-4);
+    // Each program that fails is one that holds nothing.
+    assert_eq!(number(&done, "/programs/pad").to_bits(), failed.to_bits());
+    // The last ones may wait to be emptied.
+    let retired = number(&done, "/retired_blocks");
+    assert!(retired <= failed && retired > failed - 6.0, "{retired} retired, {failed} failed");
+}
+
+#[test]
+fn wear_makes_operations_fail_more_often() {
+    let rate = |growth: f64| {
+        let mut file = device(&json!({"erase": 2e-4, "growth": growth}));
+        file["nand"]["max_pe_cycles"] = json!(60);
+        let done = metrics(&file, &writes(30));
+        number(&done, "/failures/erase")
+    };
+    let (even, growing) = (rate(1.0), rate(100.0));
+    assert!(growing > 3.0 * even.max(5.0), "{growing} against {even} without growth");
+}
+
+#[test]
+fn health_follows_the_spare_blocks_down_to_the_end() {
+    let file = device(&json!({"erase": 4e-3}));
+    let fresh = metrics(&file, &writes(1));
+    assert_eq!(number(&fresh, "/health/critical_warning").to_bits(), 0_f64.to_bits());
+    assert!(number(&fresh, "/health/available_spare_pct") > 95.0);
+    let used = metrics(&file, &writes(40));
+    let spare = number(&used, "/health/available_spare_pct");
+    let share = 1.0 - number(&used, "/retired_blocks") / 340.0;
+    assert!((spare / 100.0 - share).abs() < 0.1, "{spare} % of the spare blocks, {share} left");
+    let end = metrics(&file, &writes(400));
+    assert_eq!(number(&end, "/health/available_spare_pct").to_bits(), 0_f64.to_bits());
+    // Without a code, reads fail too: that is bit 4.
+    assert_eq!(number(&end, "/health/critical_warning") as u32 & !4, 9);
+    assert!(number(&end, "/host_pages/rejected") > 0.0, "the drive is read-only");
+    let written = number(&end, "/host_bytes_written");
+    let units = number(&end, "/health/data_units_written");
+    assert!((units - written / 512_000.0).abs() <= 1.0, "{units} units, {written} bytes");
+}
+
+#[test]
+fn failures_in_simulated_time_pass_every_check() {
+    let mut file = device(&json!({"program": 2e-4, "erase": 2e-3}));
+    file["nand"]["blocks_per_plane"] = json!(96);
+    let mut workload = writes(6);
+    workload["timed"] = json!(true);
+    workload["queue_depth"] = json!(8);
+    let whole = metrics(&file, &workload);
+    assert!(number(&whole, "/failures/program") > 0.0 && number(&whole, "/failures/erase") > 0.0);
+    file["ftl"]["write_frontiers"] = json!("host_gc");
+    file["ftl"]["collection"] = json!("steps");
+    file["controller"] = json!({"scheduler": "priority"});
+    let steps = metrics(&file, &workload);
+    assert!(number(&steps, "/failures/program") > 0.0 && number(&steps, "/failures/erase") > 0.0);
+}
+
+#[test]
+fn failures_that_eat_the_spare_blocks_at_once_are_refused() {
+    for (failures, words) in [
+        (json!({"program": 0.9}), "in one use of 32 programs"),
+        (json!({"erase": 1.0}), "0 to below 1"),
+        (json!({"growth": 0.5}), "1 or more"),
+    ] {
+        let error = DeviceConfig::resolve(&device(&failures).to_string()).expect_err("refused");
+        assert!(error.to_string().contains(words), "{error}");
+    }
+}
