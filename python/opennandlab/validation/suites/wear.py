@@ -158,8 +158,8 @@ def _failures(blocks: int) -> Iterator[Case]:
             quantity=f"metrics.failures.{kind} / ({' + '.join(done)})",
             measure=partial(_share_failed, kind, done),
             expected=probability,
-            # 4.5 standard deviations of a binomial count of 500 (150 with 1024 blocks).
-            tolerance=0.20 if blocks > 1024 else 0.37,
+            # Four standard deviations of a binomial count of 700, two with 1024 blocks.
+            tolerance=0.15,
             kind=Kind.FORMULA,
             formula=f"nand.failures.{kind} = {probability:g}",
         )
