@@ -19,7 +19,7 @@ from opennandlab.observation import parse_window
 from opennandlab.reports import breakdown as report
 from opennandlab.reports import html
 from opennandlab.reports.figure.model import Stack
-from opennandlab.summary import PARTS, breakdown_tables
+from opennandlab.summary import PARTS, breakdown_tables, collection_table
 
 MIXED: dict[str, Any] = {**SHORT, "name": "mixed", "read_pct": 50}
 SUSPENDS = {
@@ -52,6 +52,22 @@ def test_the_parts_of_each_band_sum_to_its_latency(watched: onl.Result) -> None:
         assert means == sorted(means)
 
 
+def test_commands_that_met_a_collection_are_slower_and_told_apart(watched: onl.Result) -> None:
+    apart = watched.metrics["latency_by_collection"]
+    for op in ("read", "write"):
+        met, not_met = apart["met"][op], apart["not_met"][op]
+        assert met["count"] + not_met["count"] == watched.metrics["latency_us"][op]["count"]
+        assert met["mean"] > not_met["mean"]
+    head, rows = collection_table(watched.content)
+    assert [row[0] for row in rows] == [
+        "read, met",
+        "write, met",
+        "read, not met",
+        "write, not met",
+    ]
+    assert all(len(row) == len(head) for row in rows)
+
+
 def test_watching_changes_no_figure_but_adds_the_breakdown(watched: onl.Result) -> None:
     for device, watched_here in ((SUSPENDS, watched), (SMALL, None)):
         seen = watched_here or onl.benchmark(device, MIXED, breakdown=True, timeline=WINDOW_S)
@@ -63,6 +79,7 @@ def test_watching_changes_no_figure_but_adds_the_breakdown(watched: onl.Result) 
         document = json.loads(json.dumps(seen.document))
         assert document.pop("observed") == {"breakdown": True}
         del document["metrics"]["breakdown"]
+        del document["metrics"]["latency_by_collection"]
         for section in ("metrics", "series", "checks", "state"):
             assert document[section] == plain.document[section], section
 

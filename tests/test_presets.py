@@ -109,7 +109,7 @@ def test_qlc_writes_past_its_cache() -> None:
     name = "sequential-write-128KiB-q32-filled-mb-per-s"
     # The workload takes the part that is cache for good.
     way = [{"kind": "sequential_fill"}, {"kind": "workload", "drive_writes": 0.05}]
-    iops = simulated("qlc_pslc", name, 8, 2000, precondition=way)
+    iops = simulated("qlc_pslc", name, 8, 20_000, precondition=way)
     assert iops * 0.131072 == pytest.approx(100.0, rel=0.20)
 
 
@@ -134,7 +134,7 @@ def test_emmc_writes_take_half_as_long_again_on_the_dirty_device() -> None:
 def test_enterprise_random_writes_in_steady_state() -> None:
     way = [
         {"kind": "sequential_fill"},
-        {"kind": "workload", "drive_writes": 1.0},
+        {"kind": "workload", "drive_writes": 2.0},
         {"kind": "workload", "drive_writes": 0.02, "timed": True},
     ]
     for size, published in ((4, 36_000), (8, 20_000)):

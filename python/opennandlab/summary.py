@@ -144,6 +144,24 @@ def latency_table(document: ResultDocument) -> tuple[list[str], list[list[str]]]
     return ["latency, µs", *(label for _, label in LATENCY_COLUMNS)], rows
 
 
+def collection_table(document: ResultDocument) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of latencies apart for commands that met a collection, in µs.
+
+    No rows when the run was not watched, or when no command met one.
+    """
+    apart = document.metrics and document.metrics.latency_by_collection
+    head = ["collection, µs", *(label for _, label in LATENCY_COLUMNS)]
+    if not apart or apart.met is None:
+        return head, []
+    rows = []
+    for words, latencies in (("met", apart.met), ("not met", apart.not_met)):
+        found = latencies.by_operation() if latencies else {}
+        for op, row in found.items():
+            figures = (number(getattr(row, key)) for key, _ in LATENCY_COLUMNS)
+            rows.append([f"{op}, {words}", *figures])
+    return head, rows
+
+
 def tenant_table(document: ResultDocument) -> tuple[list[str], list[list[str]]]:
     """Return head and rows of the table of tenants; no rows when one host has the drive alone."""
     head = ["tenant", "weight", "priority", "IOPS", "MB/s", "mean, µs", "p99, µs", "p99.9, µs"]

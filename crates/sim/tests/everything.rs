@@ -81,6 +81,9 @@ fn devices() -> Vec<(&'static str, Value)> {
     superblocks["ftl"]["over_provisioning_pct"] = json!(0.9);
     superblocks["ftl"]["map_unit_bytes"] = json!(2048);
     superblocks["nand"]["program"] = json!({"kind": "one_shot", "t_wordline_us": 1500});
+    // Programs and erases that fail, in steps and with a cache.
+    let mut failing = one_shot.clone();
+    failing["nand"]["failures"] = json!({"program": 1e-4, "erase": 1e-3, "growth": 10});
     // Holes, and collections in one piece.
     let mut holes = in_order.clone();
     holes["ftl"]["allocation"] = json!("superblock");
@@ -99,6 +102,7 @@ fn devices() -> Vec<(&'static str, Value)> {
         ("planes apart", apart),
         ("planes in order", ordered),
         ("superblocks", superblocks),
+        ("failing", failing),
         ("holes in order", holes),
     ]
 }

@@ -329,6 +329,7 @@ def show_result(result: "Result") -> None:
     from opennandlab.summary import (
         activity_table,
         breakdown_tables,
+        collection_table,
         footnotes,
         latency_table,
         metric_rows,
@@ -372,6 +373,10 @@ def show_result(result: "Result") -> None:
         console.print()
         console.print(plain_table(part.head, part.rows))
         console.print(part.answer, markup=False, soft_wrap=True)
+    head, lines = collection_table(document)
+    if lines:
+        console.print()
+        console.print(plain_table(head, lines))
     console.print(f"\ndigest {result.digest}", markup=False)
 
 

@@ -279,6 +279,19 @@ class Latencies(Record, frozen=True, kw_only=True):
         return {name: found for name, found in named if found is not None}
 
 
+class ByCollection(Record, frozen=True, kw_only=True):
+    """Latencies of commands that waited for a collection or an erase, and of the others.
+
+    Args:
+        met: Of those that waited behind moved pages or an erase, or for an erased block; `null`
+            when none did.
+        not_met: Of the others; `null` when there are none.
+    """
+
+    met: Latencies | None
+    not_met: Latencies | None
+
+
 class PageTypeErrors(Record, frozen=True, kw_only=True):
     """Errors of the pages of one type; rates are means over the reads.
 
@@ -458,6 +471,8 @@ class Metrics(Record, frozen=True, kw_only=True):
         host_bytes_written: Bytes that the host wrote.
         host_pages: What became of the host's pages.
         iops: Commands per second.
+        latency_by_collection: Latencies apart for commands that met a collection; only with
+            `breakdown`.
         latency_us: Latencies; `null` for untimed runs.
         lifetime_days: Time until the blocks are worn out at this rate; `null` without a limit.
         nand_bytes_written: Bytes programmed.
@@ -499,6 +514,7 @@ class Metrics(Record, frozen=True, kw_only=True):
     host_bytes_written: int
     host_pages: HostPages
     iops: Iops
+    latency_by_collection: ByCollection | None = None
     latency_us: Latencies | None
     lifetime_days: float | None
     nand_bytes_written: int

@@ -93,6 +93,11 @@ impl Parts {
         self.0[part as usize] += span.0;
     }
 
+    /// Whether some of it was spent behind a collection, an erase, or for want of an erased block.
+    pub fn met_collection(&self) -> bool {
+        [Part::Gc, Part::Erase, Part::Room].iter().any(|&part| self.0[part as usize] > 0)
+    }
+
     /// All of them together.
     pub fn total(&self) -> Ns {
         Ns(self.0.iter().sum())

@@ -1,6 +1,8 @@
 //! The accounts of a timed stage: what its commands got and spent their time on, and whether all of
 //! it adds up.
 
+use serde_json::{json, Value};
+
 use super::window::Completion;
 use crate::controller::breakdown::{Breakdown, Part, Parts};
 use crate::host::latency::LatencyBook;
@@ -25,6 +27,8 @@ pub(crate) struct TimedTally {
 #[derive(Default)]
 struct Watch {
     breakdown: Breakdown,
+    /// Latencies of commands that did not wait for a collection or an erase, and of those that did.
+    apart: [LatencyBook; 2],
     /// Of the commands under way, by slot: their parts, and until when these are accounted for.
     under_way: Vec<(Parts, Ns)>,
 }
@@ -129,7 +133,9 @@ impl Ledger {
             latencies.record(command.op, latency);
         }
         if let Some(watch) = &mut self.watch {
-            watch.breakdown.record(command.op, latency, &watch.under_way[index as usize].0);
+            let parts = &watch.under_way[index as usize].0;
+            watch.breakdown.record(command.op, latency, parts);
+            watch.apart[usize::from(parts.met_collection())].record(command.op, latency);
         }
         let kind = command.op.index();
         let bytes = u64::from(command.sector_count) * SECTOR_BYTES;
@@ -172,5 +178,13 @@ impl Ledger {
     /// Where the time went, when the commands are watched.
     pub(crate) fn breakdown(&self) -> Option<&Breakdown> {
         self.watch.as_ref().map(|watch| &watch.breakdown)
+    }
+
+    /// Latencies apart for commands that met a collection, when the commands are watched.
+    pub(crate) fn latency_by_collection(&self) -> Option<Value> {
+        let watch = self.watch.as_ref()?;
+        let book = |book: &LatencyBook| (book.all().count() > 0).then(|| book.to_json());
+        let [not_met, met] = watch.apart.each_ref().map(book);
+        Some(json!({ "met": met, "not_met": not_met }))
     }
 }

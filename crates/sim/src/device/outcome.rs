@@ -305,6 +305,9 @@ impl Measured<'_> {
         if let Some(breakdown) = self.timed.and_then(|stage| stage.ledger.breakdown()) {
             section.insert("breakdown".into(), breakdown.to_json());
         }
+        if let Some(apart) = self.timed.and_then(|stage| stage.ledger.latency_by_collection()) {
+            section.insert("latency_by_collection".into(), apart);
+        }
         section
     }
 
