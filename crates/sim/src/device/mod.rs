@@ -12,6 +12,7 @@ mod config;
 mod crew;
 mod drive;
 mod feed;
+mod fill;
 mod health;
 mod host_counters;
 mod image;

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use super::backend::Backend;
 use super::collector::{Collector, Stalled};
 use super::drive::CommandSink;
+use super::fill::FillTimer;
 use crate::controller::{Detail, FlashOp, OpKind, NO_COMMAND};
 use crate::engine::Engine;
 use crate::ftl::{FlashSink, MoveRun, MoveWay};
@@ -58,6 +59,8 @@ pub(super) struct TimedSink<'a> {
     pub(super) collector: Option<&'a mut Collector>,
     /// What was read ahead, where drives do that.
     pub(super) ahead: Option<&'a mut ReadAhead>,
+    /// Told of program units that the host begins, where they are padded after a while.
+    pub(super) fill: Option<&'a mut FillTimer>,
     /// The epoch of a page that leaves the cache after it stalled.
     pub(super) epoch: Option<u32>,
     pub(super) programmed_pages: u64,
@@ -101,6 +104,9 @@ impl TimedSink<'_> {
         }
         let die = geometry.die_of_block(geometry.block_of(op.first()));
         if is_host {
+            if let Some(fill) = &mut self.fill {
+                fill.touched.push(self.media.geometry().die_of_block(block));
+            }
             if let Some(collector) = &mut self.collector {
                 let pool = self.media.geometry().die_of_block(block);
                 collector.touched.push(pool.0);

@@ -17,6 +17,7 @@ use super::account::Ledger;
 use super::backend::Backend;
 use super::collector::Collector;
 use super::drive::{Drive, Front};
+use super::fill::FillTimer;
 use super::observation::Observation;
 use super::sink::{CacheSlots, FailingRead, TimedSink};
 use crate::controller::breakdown::{Breakdown, Part};
@@ -29,7 +30,7 @@ use crate::host::read_ahead::{ReadAhead, FETCH};
 use crate::host::tenants::TenantBook;
 use crate::host::throttle::Throttle;
 use crate::op::{HostCommand, HostOp, Source};
-use crate::units::{Lpn, Ns};
+use crate::units::{DieId, Lpn, Ns};
 use crate::workload::Host;
 
 /// Host events from here on: the arrival of the next command of tenant `code - ARRIVAL`, or the end
@@ -37,6 +38,8 @@ use crate::workload::Host;
 const ARRIVAL: u32 = HOST_EVENT;
 /// Host events from here on: die `code - IDLE` has been idle for a while.
 pub(super) const IDLE: u32 = HOST_EVENT + 1024;
+/// Host events from here on: a program unit of pool `code - FILL` has waited for a while.
+const FILL: u32 = IDLE + (1 << 20);
 /// Host events from here on: the command of slot `code - SLOT` goes on.
 const SLOT: u32 = HOST_EVENT + (1 << 21);
 
@@ -48,6 +51,7 @@ pub(crate) struct TimedStage {
     pub(super) cache: CacheSlots,
     pub(super) collector: Option<Box<Collector>>,
     ahead: Option<Box<ReadAhead>>,
+    fill: Option<Box<FillTimer>>,
     /// Reads of superblocks that will not be corrected.
     failing: Vec<FailingRead>,
     pub(crate) ledger: Ledger,
@@ -96,6 +100,7 @@ impl TimedStage {
             cache: CacheSlots { capacity: drive.buffer_capacity(), ..CacheSlots::default() },
             collector: Collector::new(&config.ftl, drive.geometry.die_count).map(Box::new),
             ahead: drive.read_ahead().map(Box::new),
+            fill: FillTimer::new(drive),
             failing: Vec::new(),
             ledger: Ledger::new(book, TenantBook::of(hosts), observation.breakdown),
             arrivals: 0,
@@ -162,6 +167,10 @@ impl TimedStage {
         let Some(code) = self.engine.take() else { return Step::Idle };
         if code >= SLOT {
             return self.leg_over(drive, code - SLOT);
+        }
+        if code >= FILL {
+            self.fill_timer(drive, DieId(code - FILL));
+            return Step::Internal;
         }
         if code >= IDLE {
             self.idle_timer(drive, code - IDLE);
@@ -291,6 +300,7 @@ impl TimedStage {
             cache: &mut self.cache,
             collector: self.collector.as_deref_mut(),
             ahead: self.ahead.as_deref_mut(),
+            fill: self.fill.as_deref_mut(),
             slot,
             waits: 0,
             is_flush: false,
@@ -302,7 +312,29 @@ impl TimedStage {
         let programmed = sink.programmed_pages;
         self.backend.release(&mut self.engine);
         self.path.note_programmed(self.engine.now(), programmed * page_bytes);
+        if self.fill.is_some() {
+            self.start_fill_timers(drive);
+        }
         outcome
+    }
+
+    /// Starts the timers of program units that the host has begun.
+    #[cold]
+    fn start_fill_timers(&mut self, drive: &Drive) {
+        let now = self.engine.now();
+        let Some(fill) = &mut self.fill else { return };
+        let (begun, timeout) = fill.begun(|die| drive.ftl.unit_under_way(&drive.media, die), now);
+        for die in begun {
+            self.engine.schedule(timeout, FILL + die.0);
+        }
+    }
+
+    /// The timer of a program unit of a pool is over.
+    fn fill_timer(&mut self, drive: &mut Drive, die: DieId) {
+        let (now, unit) = (self.engine.now(), drive.ftl.unit_under_way(&drive.media, die));
+        if self.fill.as_ref().is_some_and(|fill| fill.is_due(die, unit, now)) {
+            self.with_sink(drive, NO_COMMAND, |front, sink| front.ftl.pad_die(sink, die));
+        }
     }
 
     /// An operation is over: whoever waited for it goes on.

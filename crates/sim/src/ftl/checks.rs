@@ -43,6 +43,9 @@ impl FtlConfig {
             );
             return Err(ConfigError::new("gc_trigger_free_pct", message));
         }
+        if let Some(us) = self.fill_timeout_us.filter(|us| !(*us > 0.0 && *us <= 1e9)) {
+            return Err(out_of_range("fill_timeout_us", us, "above 0, at most 1e9"));
+        }
         if self.gc_reserve_blocks == Some(0) {
             return Err(ConfigError::new(
                 "gc_reserve_blocks",

@@ -127,6 +127,11 @@ pub struct FtlConfig {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_bytes")]
     #[schemars(schema_with = "size_schema")]
     pub map_unit_bytes: Option<u64>,
+    /// Time that a program unit waits for the rest of its data in the controller's memory before it
+    /// is padded, in microseconds of simulated time; above 0, at most 1e9. A drive with
+    /// `host.power_loss_protected` does not pad. Null: it waits for ever.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fill_timeout_us: Option<f64>,
     /// Which die a logical page goes to: an order of the letters C (channel), D (die of the
     /// channel) and P (plane), the first varying fastest, or `dynamic`; or `superblock`, where an
     /// open block spans the dies of a group.
@@ -167,6 +172,7 @@ impl Default for FtlConfig {
             wear_leveling: WearConfig::default(),
             write_buffer_pages: 0,
             map_unit_bytes: None,
+            fill_timeout_us: None,
             allocation: Allocation::default(),
             collection: CollectionConfig::default(),
             idle_collection: None,

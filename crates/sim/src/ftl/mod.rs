@@ -319,6 +319,16 @@ impl Ftl {
         self.pools.iter_mut().for_each(|pool| pool.pad(&mut self.books, sink));
     }
 
+    /// Completes those of one die.
+    pub fn pad_die<S: FlashSink>(&mut self, sink: &mut S, die: DieId) {
+        self.pools[die.0 as usize].pad(&mut self.books, sink);
+    }
+
+    /// The program unit that the host has begun in a die and not completed, by its first page.
+    pub fn unit_under_way(&self, media: &Media, die: DieId) -> Option<Ppn> {
+        self.pool(die).log.unit_under_way(media)
+    }
+
     /// Completes those of the die that holds a page.
     pub fn pad_behind<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn) {
         if let Some(ppn) = self.find(lpn) {

@@ -11,7 +11,7 @@ use super::frontier::HOST_FRONTIER;
 use super::log::Log;
 use super::pool::Pool;
 use super::sink::FlashSink;
-use crate::nand::CellMode;
+use crate::nand::{CellMode, Media};
 use crate::op::Source;
 use crate::units::Ppn;
 
@@ -25,6 +25,22 @@ impl Pool {
 }
 
 impl Log {
+    /// The first program unit that the host has begun and not completed, by its first page.
+    pub(super) fn unit_under_way(&self, media: &Media) -> Option<Ppn> {
+        (HOST_FRONTIER..=self.placement.last_host_stream()).find_map(|stream| {
+            let frontier = self.frontiers[stream];
+            let block = frontier.block(&self.geometry)?;
+            let is_slc = media.mode(block) == CellMode::Slc;
+            let first = self.geometry.first_page(block).0;
+            let next = frontier.next - first;
+            if next == 0 || !self.units.stages(is_slc) {
+                return None;
+            }
+            let (unit, limit) = self.units.span(next - 1, is_slc, self.geometry.pages_per_block);
+            (next < limit).then_some(Ppn(first + unit))
+        })
+    }
+
     /// Pads an open block to the end of the program unit under way, or to the page of parity before
     /// that. Whether there is more of this unit behind it.
     fn pad_stretch<S: FlashSink>(
