@@ -36,8 +36,6 @@ pub(super) struct Stalled {
 pub(super) struct Room {
     pub(super) spare_blocks: u32,
     pub(super) blocks_to_fold: u32,
-    /// Pages that the host may write before a write has to wait.
-    pub(super) pages_until_stall: u32,
     pub(super) under_way: Option<UnderWay>,
 }
 
@@ -47,8 +45,6 @@ pub(super) struct UnderWay {
     pub(super) victim: BlockId,
     /// Pages that it has still to move.
     pub(super) live_pages: u32,
-    /// Pages that a block takes.
-    pub(super) block_pages: u32,
 }
 
 /// The pace of a collection, from when the host began to press it.
@@ -68,16 +64,18 @@ impl Pace {
     /// lost ground is to win some back.
     const SHARE: f64 = 7.0 / 8.0;
 
-    fn new(it: UnderWay, room: u32, start: u64) -> Self {
-        let won = it.block_pages.saturating_sub(it.live_pages).min(room);
+    /// `block_pages` are those that a block takes, `room` those that the host may write before a
+    /// write has to wait.
+    fn new(it: UnderWay, (block_pages, room): (u32, u32), start: u64) -> Self {
+        let won = block_pages.saturating_sub(it.live_pages).min(room);
         let allowance = (f64::from(won) * Self::SHARE) as u32;
         Self { victim: it.victim, live_pages: it.live_pages, start, allowance }
     }
 
     /// The pace of the next victim: what the host took too much counts against it.
-    fn follow(self, it: UnderWay, room: u32, written: u64) -> Self {
+    fn follow(self, it: UnderWay, won: (u32, u32), written: u64) -> Self {
         let over = (written - self.start).saturating_sub(self.allowance.into());
-        Self::new(it, room, written - over)
+        Self::new(it, won, written - over)
     }
 
     /// Whether a smaller share of the pages has moved than the host has taken of its allowance.
@@ -136,10 +134,17 @@ impl Collector {
     }
 
     /// How much a die's collection presses with so many spare blocks; `None`: not at all.
-    pub(super) fn urgency(&mut self, die: u32, room: Room) -> Option<Urgency> {
+    /// `won` gives the pages that a block takes, and those that the host may write before a write
+    /// has to wait: they are asked once for each victim.
+    pub(super) fn urgency(
+        &mut self,
+        die: u32,
+        room: Room,
+        won: impl Fn(BlockId) -> (u32, u32),
+    ) -> Option<Urgency> {
         let state = &mut self.dies[die as usize];
         let goal = self.ahead.map_or(0, |(_, goal)| goal);
-        let Room { spare_blocks, blocks_to_fold, pages_until_stall, under_way } = room;
+        let Room { spare_blocks, blocks_to_fold, under_way } = room;
         let presses = spare_blocks < self.hard_spare_blocks;
         if !presses || !state.stalled.is_empty() {
             // Room was won, or the host waits and so gives back what it took too much.
@@ -152,8 +157,8 @@ impl Collector {
             let Some(it) = under_way else { return Some(Urgency::Background) };
             let pace = match state.pace {
                 Some(pace) if pace.victim == it.victim => pace,
-                Some(last) => last.follow(it, pages_until_stall, state.written),
-                None => Pace::new(it, pages_until_stall, state.written),
+                Some(last) => last.follow(it, won(it.victim), state.written),
+                None => Pace::new(it, won(it.victim), state.written),
             };
             state.pace = Some(pace);
             let is_behind = pace.is_behind(it.live_pages, state.written);

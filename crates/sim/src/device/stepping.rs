@@ -114,7 +114,8 @@ impl TimedStage {
         loop {
             let Some(collector) = &mut self.collector else { return };
             let room = Self::room(drive, id);
-            let Some(urgency) = collector.urgency(die, room) else { return };
+            let won = |victim| (drive.pages_to_win(victim), drive.ftl.pages_until_stall(id));
+            let Some(urgency) = collector.urgency(die, room, won) else { return };
             let (step_pages, is_resting) = (collector.step_pages, collector.is_resting(die));
             self.backend.set_urgency(id, urgency);
             if self.backend.collection_waits(id) {
@@ -146,12 +147,8 @@ impl TimedStage {
         Room {
             spare_blocks: drive.ftl.spare_blocks_of(die),
             blocks_to_fold: drive.ftl.blocks_to_fold(die),
-            pages_until_stall: drive.ftl.pages_until_stall(die),
-            under_way: victim.map(|victim| UnderWay {
-                victim,
-                live_pages: drive.ftl.pages_to_collect(die),
-                block_pages: drive.pages_to_win(victim),
-            }),
+            under_way: victim
+                .map(|victim| UnderWay { victim, live_pages: drive.ftl.pages_to_collect(die) }),
         }
     }
 

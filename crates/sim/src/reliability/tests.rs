@@ -2,6 +2,7 @@
 
 use super::arrhenius::acceleration;
 use super::gray::GrayCode;
+use super::read_disturb::PUBLISHED_SLOPES;
 use super::state_presets::CellPreset;
 use super::*;
 use crate::config::parse;
@@ -146,17 +147,9 @@ fn the_states_of_tlc_stay_within_ten_percent_of_the_published_model() {
 
 #[test]
 fn reads_add_to_mlc_what_is_published_of_it_and_nearly_in_proportion() {
-    // Cai et al., DSN 2015: errors per read of a block; 256 pages assumed.
+    // 256 pages of a block: assumed.
     let model = StateModel::preset(CellPreset::Mlc);
-    for (pe_cycles, slope) in [
-        (2e3, 1.00e-9),
-        (3e3, 1.63e-9),
-        (4e3, 2.37e-9),
-        (5e3, 3.74e-9),
-        (8e3, 7.50e-9),
-        (10e3, 9.10e-9),
-        (15e3, 1.90e-8),
-    ] {
+    for (pe_cycles, slope) in PUBLISHED_SLOPES {
         let rest = model.rber(&Stress { pe_cycles, ..Stress::default() });
         for reads in [100.0, 200.0, 500.0, 1000.0] {
             let read = model.rber(&Stress { pe_cycles, reads, ..Stress::default() });
