@@ -34,9 +34,9 @@ def predicted_waf(
     if is_mixed or not _is_whole_pages(workload, page_bytes):
         return None
     kind, pattern = _kind(workload.get("pattern", "random"))
-    # With parity of rows every N-th program is parity.
+    # Parity of rows and the drive's own records are programmed beside the data.
     superblocks = effective.get("superblocks")
-    programs = 1.0 / (1.0 - float(effective["parity_share"])) if superblocks else 1.0
+    programs = superblocks["pages"] / superblocks["data_pages"] if superblocks else 1.0
     if kind == "sequential":
         return float(f"{programs:.6g}")
     policy, parameters = _kind(device["ftl"]["gc_policy"])
@@ -45,6 +45,9 @@ def predicted_waf(
     whole = workload.get("active_range_pct", 100) == 100
     buffered = device["ftl"].get("write_buffer_pages", 0) or _has_write_back(device)
     known = policy in POLICIES and kind in {"random", "hot_cold"}
+    frontiers = _kind(device["ftl"].get("write_frontiers", "single"))[0]
+    # The oracle of such a drive takes the first addresses for hot.
+    known = known and not (pattern.get("shuffle") and frontiers == "hot_cold")
     if not (known and aligned and whole and not buffered and 0.0 < spare < 1.0):
         return None
     changing = 100.0 - float(workload.get("read_pct", 0))
@@ -52,7 +55,7 @@ def predicted_waf(
         return None
     traffic = Traffic(
         pattern=kind,
-        frontiers=_kind(device["ftl"].get("write_frontiers", "single"))[0],
+        frontiers=frontiers,
         trim_share=float(workload.get("trim_pct", 0)) / changing,
         trim_target=workload.get("trim_target", "any"),
         **({key: pattern[key] for key in ("fraction", "share")} if kind == "hot_cold" else {}),

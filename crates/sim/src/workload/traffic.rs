@@ -247,6 +247,17 @@ impl Traffic<'_> {
             );
             return Err(refuse("block_size_bytes", largest, &accepted));
         }
+        if matches!(self.pattern, PatternConfig::LogZones(_)) {
+            for (path, share) in [("read_pct", self.read_pct), ("trim_pct", self.trim_pct)] {
+                if share > 0.0 {
+                    return Err(refuse(
+                        path,
+                        share,
+                        "0 with pattern log_zones, which trims itself",
+                    ));
+                }
+            }
+        }
         self.pattern
             .check(extent, &self.block_size_bytes.sector_counts())
             .map_err(|error| error.under("pattern"))

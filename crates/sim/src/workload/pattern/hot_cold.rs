@@ -3,12 +3,13 @@
 //!
 //! The model of the hot/cold closed forms (Desnoyers, ACM TOS 2014): with `fraction` 0.2 and
 //! `share` 0.8 the first 20 % of the starts get exactly 80 % of the requests in expectation. The
-//! hot class lies at the low addresses; its size is `fraction` of the starts, rounded to the
-//! nearest, at least one on each side.
+//! hot class lies at the low addresses, or is spread over the range; its size is `fraction` of the
+//! starts, rounded to the nearest, at least one on each side.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::permutation::{Permutation, ShuffleKeys};
 use super::Parameters;
 use crate::config::ConfigError;
 use crate::rng::Rng;
@@ -25,11 +26,14 @@ pub struct HotColdConfig {
     /// Part of the requests that go there; 0 to 1; default 0.8.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub share: f64,
+    /// Whether hot starts are spread over the range; if false they are the first. Default false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shuffle: bool,
 }
 
 impl Default for HotColdConfig {
     fn default() -> Self {
-        Self { fraction: 0.2, share: 0.8 }
+        Self { fraction: 0.2, share: 0.8, shuffle: false }
     }
 }
 
@@ -52,8 +56,10 @@ impl Parameters for HotColdConfig {
         Ok(())
     }
 
-    fn compile(&self, _: u64) -> HotCold {
-        HotCold { fraction: self.fraction, share: self.share }
+    fn compile(&self, seed: u64) -> HotCold {
+        let mut rng = Rng::stream(seed, "workload.shuffle");
+        let keys = self.shuffle.then(|| ShuffleKeys::draw(&mut rng));
+        HotCold { fraction: self.fraction, share: self.share, keys }
     }
 }
 
@@ -62,6 +68,7 @@ impl Parameters for HotColdConfig {
 pub struct HotCold {
     fraction: f64,
     share: f64,
+    keys: Option<ShuffleKeys>,
 }
 
 /// The starts of one request size: `[0, hot)` and `[hot, hot + cold)`.
@@ -69,6 +76,7 @@ pub struct HotCold {
 pub struct Classes {
     hot_count: u64,
     cold_count: u64,
+    places: Option<Permutation>,
     align_sectors: u64,
 }
 
@@ -79,7 +87,8 @@ impl Addresses for HotCold {
         let count = extent.starts(request_sectors);
         let hot_count = ((count as f64 * self.fraction).round() as u64).clamp(1, count - 1);
         let cold_count = count - hot_count;
-        Classes { hot_count, cold_count, align_sectors: extent.align_sectors }
+        let places = self.keys.map(|keys| Permutation::over(count, keys));
+        Classes { hot_count, cold_count, places, align_sectors: extent.align_sectors }
     }
 
     #[inline]
@@ -93,7 +102,8 @@ impl Addresses for HotCold {
         let is_hot = rng.unit() < self.share;
         let count = if is_hot { span.hot_count } else { span.cold_count };
         let first = if is_hot { 0 } else { span.hot_count };
-        (first + rng.below(count)) * span.align_sectors
+        let place = first + rng.below(count);
+        span.places.map_or(place, |places| places.apply(place)) * span.align_sectors
     }
 }
 
@@ -103,7 +113,7 @@ mod tests {
 
     #[test]
     fn shares_and_places_follow_the_definition() {
-        let config = HotColdConfig { fraction: 0.1, share: 0.9 };
+        let config = HotColdConfig { fraction: 0.1, share: 0.9, shuffle: false };
         let mut addresses = config.compile(0);
         let span = addresses.span(Extent { sector_count: 800, align_sectors: 8 }, 8);
         let mut rng = Rng::stream(1, "test");
@@ -124,9 +134,22 @@ mod tests {
     }
 
     #[test]
+    fn hot_places_that_are_spread_are_as_many() {
+        let config = HotColdConfig { fraction: 0.25, share: 1.0, shuffle: true };
+        let mut addresses = config.compile(3);
+        let span = addresses.span(Extent { sector_count: 8000, align_sectors: 8 }, 8);
+        let mut rng = Rng::stream(1, "test");
+        let drawn = (0..10_000).map(|_| addresses.next(&span, &mut rng));
+        let places: std::collections::BTreeSet<u64> = drawn.collect();
+        assert_eq!(places.len(), 250);
+        let low = places.iter().filter(|&&sector| sector < 4000).count();
+        assert!((95..=155).contains(&low), "{low} of 250 in the lower half");
+    }
+
+    #[test]
     fn both_classes_keep_a_place() {
         for fraction in [1e-9, 1.0 - 1e-9] {
-            let addresses = HotColdConfig { fraction, share: 0.5 }.compile(0);
+            let addresses = HotColdConfig { fraction, share: 0.5, shuffle: false }.compile(0);
             let span = addresses.span(Extent { sector_count: 16, align_sectors: 8 }, 8);
             assert_eq!((span.hot_count, span.cold_count), (1, 1));
         }

@@ -14,6 +14,7 @@ use super::Generator;
 use crate::config::ConfigError;
 
 pub mod hot_cold;
+pub mod log_zones;
 pub mod permutation;
 pub mod random;
 pub mod sequential;
@@ -21,7 +22,7 @@ pub mod zipf;
 pub mod zoned;
 
 /// The declared parameters of a pattern.
-pub trait Parameters {
+pub(crate) trait Parameters {
     /// What they compile to.
     type Addresses: Addresses + 'static;
 
@@ -33,6 +34,11 @@ pub trait Parameters {
 
     /// The pattern of the run with this `seed`.
     fn compile(&self, seed: u64) -> Self::Addresses;
+
+    /// The commands of the run with this `seed`.
+    fn generator(&self, parts: SyntheticParts, seed: u64) -> Box<dyn Generator> {
+        Box::new(Synthetic::new(self.compile(seed), parts))
+    }
 }
 
 macro_rules! patterns {
@@ -58,7 +64,7 @@ macro_rules! patterns {
             /// Compiles the checked pattern; `seed` fixes what a pattern shuffles.
             pub(crate) fn generator(&self, parts: SyntheticParts, seed: u64) -> Box<dyn Generator> {
                 match self {
-                    $(Self::$row(p) => Box::new(Synthetic::new(p.compile(seed), parts)),)+
+                    $(Self::$row(parameters) => parameters.generator(parts, seed),)+
                 }
             }
         }
@@ -76,4 +82,6 @@ patterns! {
     Zipf = zipf::ZipfConfig,
     /// Several zones, each with its fraction of the range and its share of the requests.
     Zoned = zoned::ZonedConfig,
+    /// Zones that are trimmed and then written from end to end, in random order.
+    LogZones = log_zones::LogZonesConfig,
 }
