@@ -92,6 +92,9 @@ impl HostCommand {
     }
 }
 
+/// Pages of one run of flash operations, at most.
+pub(crate) const RUN_MAX: u32 = 65_535;
+
 /// Why the flash does something. The columns of every counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -113,11 +116,13 @@ pub enum Source {
     Pad = 6,
     /// Read to rebuild an uncorrectable page from its stripe.
     Rebuild = 7,
+    /// The drive's own records: journal of the map, addresses of a block.
+    Map = 8,
 }
 
 /// Number of [`Source`] values.
-pub const SOURCE_COUNT: usize = 8;
+pub const SOURCE_COUNT: usize = 9;
 
 /// The names of the sources, in the order of [`Source`].
 pub const SOURCE_NAMES: [&str; SOURCE_COUNT] =
-    ["host", "gc", "wear", "merge", "fold", "parity", "pad", "rebuild"];
+    ["host", "gc", "wear", "merge", "fold", "parity", "pad", "rebuild", "map"];

@@ -14,6 +14,14 @@
 //! row 1     die 2    die 3    die 0    die 1 P      so the last member of a row, which holds its
 //! row 2     die 3    die 0    die 1    die 2 P      parity, is another one each time
 //! ```
+//! Some units of a row may hold the drive's own records instead of data (`m` below, the share is
+//! 1/8): they are spread evenly over the rows, and over the places of data.
+//!
+//! ```text
+//! row 0     d  d  d  P        the running sum of the share grows by 3/8 each row; where it passes
+//! row 1     d  d  d  P        a whole number, a unit of the row is of that kind; never the first
+//! row 2     m  d  d  P        of the superblock
+//! ```
 //! A member whose block is bad leaves a hole at its place, or gets another block of its die: the
 //! [`Members`] of a superblock are a table. What is called a block here is that of the FTL: a block
 //! in all planes of its die, where there are several.
@@ -24,6 +32,9 @@ use crate::units::{BlockId, Ppn};
 
 /// In place of the block of a member that is bad.
 pub const HOLE: u32 = u32::MAX;
+
+/// One, in parts of which metadata is counted.
+const METADATA_UNIT: f64 = 4_294_967_296.0;
 
 /// How superblocks are laid over the dies; see the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +49,8 @@ pub struct Superblocks {
     member_slots: [u32; 2],
     /// Whether the last member of a row holds its parity.
     has_parity: bool,
+    /// Units of a row that hold the drive's own records, in parts of 2^32.
+    metadata_per_row: u64,
     /// Whether a bad block is replaced by another of its die.
     remaps: bool,
 }
@@ -58,14 +71,18 @@ pub struct Place {
 impl Superblocks {
     /// Superblocks over groups of `dies` dies of this flash, whose members are programmed in units
     /// of `unit_slots` and take `member_slots`; each at full density, and at one bit per cell.
+    /// `metadata_share` of the slots that are not parity hold the drive's own records.
     pub fn new(
         flash: Geometry,
         dies: u32,
         unit_slots: [u32; 2],
         member_slots: [u32; 2],
         [has_parity, remaps]: [bool; 2],
+        metadata_share: f64,
     ) -> Self {
-        Self { flash, dies, unit_slots, member_slots, has_parity, remaps }
+        let data_dies = dies - u32::from(has_parity);
+        let metadata_per_row = (metadata_share * f64::from(data_dies) * METADATA_UNIT) as u64;
+        Self { flash, dies, unit_slots, member_slots, has_parity, metadata_per_row, remaps }
     }
 
     /// The flash.
@@ -88,15 +105,56 @@ impl Superblocks {
         self.remaps
     }
 
-    /// Dies that data of a row lies on.
+    /// Dies that data and metadata of a row lie on.
     pub fn data_dies(&self) -> u32 {
         self.dies - u32::from(self.has_parity)
+    }
+
+    /// Whether some units hold the drive's own records.
+    pub fn has_metadata(&self) -> bool {
+        self.metadata_per_row > 0
+    }
+
+    /// Units of a row that hold the drive's own records.
+    #[inline]
+    fn metadata_units(&self, row: u32) -> u32 {
+        let before = |row: u32| (u128::from(row) * u128::from(self.metadata_per_row)) >> 32;
+        (before(row + 1) - before(row)) as u32
+    }
+
+    /// Whether a place of a row, of which the last is its parity if it has one, holds the drive's
+    /// own records.
+    pub fn is_metadata(&self, row: u32, place: u32) -> bool {
+        let places = self.data_dies();
+        let units = self.metadata_units(row);
+        units > 0 && place < places && (place + places - (row + 1) % places) % places < units
+    }
+
+    /// Slots of a superblock without holes that hold the drive's own records.
+    pub fn metadata_slots(&self, is_slc: bool) -> u32 {
+        if !self.has_metadata() {
+            return 0;
+        }
+        let (unit, slots) = (self.unit_slots[usize::from(is_slc)], self.member_slots(is_slc));
+        let rows = slots.div_ceil(unit);
+        let wide = |row: u32| unit.min(slots - row * unit);
+        (0..rows).map(|row| self.metadata_units(row) * wide(row)).sum()
+    }
+
+    /// Slots of a superblock without holes that take data.
+    pub fn data_slots_of(&self, is_slc: bool) -> u32 {
+        self.data_dies() * self.member_slots(is_slc) - self.metadata_slots(is_slc)
     }
 
     /// Slots of the block of a member.
     #[inline]
     pub fn member_slots(&self, is_slc: bool) -> u32 {
         self.member_slots[usize::from(is_slc)]
+    }
+
+    /// Slots of a row at full density.
+    pub fn row_slots(&self) -> u32 {
+        self.dies * self.unit_slots[0]
     }
 
     /// Slots of a superblock.
@@ -208,13 +266,14 @@ impl Superblocks {
         let of_group = |group: &[u32]| {
             let good = |bad: u32| u64::from(blocks.saturating_sub(bad));
             let least = good(group.iter().copied().max().unwrap_or(0));
-            let slots = if self.remaps {
-                least * u64::from(self.data_dies())
-            } else {
-                let all: u64 = group.iter().map(|&bad| good(bad)).sum();
-                all.saturating_sub(parity * u64::from(blocks))
-            };
-            slots * u64::from(self.member_slots[0])
+            let member_slots = u64::from(self.member_slots[0]);
+            if self.remaps {
+                return least * u64::from(self.data_slots_of(false));
+            }
+            let all: u64 = group.iter().map(|&bad| good(bad)).sum();
+            let own = u64::from(blocks) * u64::from(self.metadata_slots(false));
+            let slots = all.saturating_sub(parity * u64::from(blocks)) * member_slots;
+            slots.saturating_sub(own)
         };
         bad_per_die.chunks(self.dies as usize).map(of_group).collect()
     }
@@ -354,8 +413,14 @@ mod tests {
             for has_parity in [false, true] {
                 let modes = [slots, slots / 3];
                 let units = [unit, 1];
-                let shape =
-                    Superblocks::new(flash(dies, slots), dies, units, modes, [has_parity, false]);
+                let shape = Superblocks::new(
+                    flash(dies, slots),
+                    dies,
+                    units,
+                    modes,
+                    [has_parity, false],
+                    0.0,
+                );
                 for is_slc in [false, true] {
                     let mut next = vec![0; dies as usize];
                     for slot in 0..shape.slots(is_slc) {
@@ -381,8 +446,36 @@ mod tests {
     }
 
     #[test]
+    fn metadata_takes_its_share_of_each_stretch_and_of_each_place() {
+        for (dies, share, has_parity) in [(4, 0.125, true), (16, 0.04, false), (3, 0.5, true)] {
+            let parts = [has_parity, false];
+            let shape =
+                Superblocks::new(flash(dies, 4800), dies, [6, 2], [4800, 1600], parts, share);
+            let places = shape.data_dies();
+            let mut by_place = vec![0; dies as usize];
+            let mut units = 0;
+            for row in 0..800 {
+                for place in 0..dies {
+                    let is_metadata = shape.is_metadata(row, place);
+                    assert!(!(is_metadata && Some(place) == shape.parity_place(&[1; 16], row)));
+                    by_place[place as usize] += u32::from(is_metadata);
+                    units += u32::from(is_metadata);
+                }
+                let due = f64::from(row + 1) * share * f64::from(places);
+                assert!((f64::from(units) - due).abs() <= 1.0, "row {row}: {units} of {due}");
+            }
+            assert_eq!(shape.metadata_slots(false), 6 * units);
+            assert_eq!(shape.data_slots_of(false), places * 4800 - 6 * units);
+            let mean = f64::from(units) / f64::from(places);
+            for &count in &by_place[..places as usize] {
+                assert!((f64::from(count) / mean - 1.0).abs() < 0.35, "{by_place:?}");
+            }
+        }
+    }
+
+    #[test]
     fn parity_goes_round_the_dies_and_closes_its_row() {
-        let shape = Superblocks::new(flash(4, 8), 4, [2, 1], [8, 4], [true, false]);
+        let shape = Superblocks::new(flash(4, 8), 4, [2, 1], [8, 4], [true, false], 0.0);
         let row = |row: u32| (0..4).map(|place| shape.member_at(row, place)).collect::<Vec<_>>();
         assert_eq!([row(0), row(1), row(3)], [[1, 2, 3, 0], [2, 3, 0, 1], [0, 1, 2, 3]]);
         assert_eq!(shape.parity_place(&[9, 9, 9, 9], 0), Some(3));
@@ -395,8 +488,9 @@ mod tests {
     fn bad_blocks_leave_holes_or_are_replaced() {
         let mut rng = Rng::stream(3, "bad");
         for has_parity in [false, true] {
-            let shape =
-                |remaps| Superblocks::new(flash(6, 4), 3, [1, 1], [4, 4], [has_parity, remaps]);
+            let shape = |remaps| {
+                Superblocks::new(flash(6, 4), 3, [1, 1], [4, 4], [has_parity, remaps], 0.0)
+            };
             let bad: Vec<bool> = (0..60).map(|_| rng.below(5) == 0).collect();
             let per_die: Vec<u32> =
                 bad.chunks(10).map(|die| die.iter().filter(|&&bad| bad).count() as u32).collect();

@@ -37,7 +37,7 @@ fn draw(rng: &mut Rng) -> Value {
     let group = one_of(&[json!("all"), json!(2)]);
     let bad_block = one_of(&[json!("shrink"), json!("remap")]);
     file["ftl"]["allocation"] =
-        json!({"kind": "superblock", "dies": group, "bad_block": bad_block});
+        json!({"kind": "superblock", "dies": group, "bad_block": &bad_block});
     file["ftl"]["parity"] = one_of(&[json!("none"), json!({"kind": "die_stripe"})]);
     file["ftl"]["map_unit_bytes"] = one_of(&[4096, 2048].map(Value::from));
     file["ftl"]["over_provisioning_pct"] = json!(0.1 + 0.9 * rng.unit());
@@ -46,6 +46,9 @@ fn draw(rng: &mut Rng) -> Value {
         one_of(&["greedy", "fifo", "random", "cost_benefit"].map(Value::from));
     file["ftl"]["gc_reserve_blocks"] = one_of(&[dies, 2 * dies].map(Value::from));
     file["ftl"]["write_frontiers"] = one_of(&["single", "host_gc"].map(Value::from));
+    if bad_block == "remap" {
+        file["ftl"]["metadata_share"] = one_of(&[0.0, 0.05, 0.3].map(Value::from));
+    }
     if file["ftl"]["write_frontiers"] == "host_gc" {
         file["ftl"]["slc_cache"] = one_of(&[
             json!("none"),
@@ -68,7 +71,7 @@ fn drawn(cases: u64) -> Vec<(u64, DeviceConfig)> {
 
 #[test]
 fn superblocks_of_every_make_agree_with_a_plain_map() {
-    let (mut uneven, mut retired, mut parities) = (0, 0, 0);
+    let (mut uneven, mut retired, mut parities, mut records) = (0, 0, 0, 0);
     for (case, config) in drawn(400) {
         let media = config.fresh_media(case);
         uneven += u32::from(media.is_uneven());
@@ -92,6 +95,7 @@ fn superblocks_of_every_make_agree_with_a_plain_map() {
         );
         retired += counters.retired_blocks;
         parities += counters.programs[5];
+        records += counters.programs[8];
         // Down as numbers and back.
         let media = flash.media().clone();
         let setup = config.pool_setup(case);
@@ -100,6 +104,7 @@ fn superblocks_of_every_make_agree_with_a_plain_map() {
         assert_eq!(json!(again.snapshot()), json!(ftl.snapshot()), "case {case}");
     }
     assert!(uneven > 50 && retired > 50 && parities > 1000, "{uneven} {retired} {parities}");
+    assert!(records > 1000, "{records}");
 }
 
 #[test]
@@ -343,10 +348,11 @@ fn superblocks_that_cannot_be_are_refused_with_the_arithmetic() {
             "1 superblocks of 16 and 4 blocks",
         ),
         (
-            json!({"planes_per_die": 1, "pages_per_block": 8192}),
-            json!({"allocation": "superblock"}),
+            json!({"planes_per_die": 1, "pages_per_block": 65_535, "page_size_bytes": 16384,
+                   "dies_per_channel": 4, "blocks_per_plane": 64}),
+            json!({"allocation": "superblock", "map_unit_bytes": 1024}),
             "ftl.allocation.dies",
-            "16 dies x 8192",
+            "at most 16777216 (here up to 16 dies)",
         ),
         (
             json!({"planes_per_die": 1, "factory_bad_block_ratio": 0.01}),

@@ -116,7 +116,7 @@ class Programs(Record, frozen=True, kw_only=True):
         fold: Moved out of the SLC cache.
         gc: Moved by garbage collection.
         host: Written by the host.
-        map: Of the mapping table; 0, since the table is in memory.
+        map: The drive's own records (`ftl.metadata_share`).
         pad: Without data, to complete a unit.
         parity: Parity over dies.
         refresh: Moved to renew charge; 0, since nothing is refreshed.

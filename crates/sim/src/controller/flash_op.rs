@@ -168,7 +168,7 @@ impl FlashOp {
     /// Why.
     #[inline]
     pub fn source(self) -> Source {
-        match self.what.get() >> SOURCE & 7 {
+        match self.what.get() >> SOURCE & 15 {
             0 => Source::Host,
             1 => Source::Gc,
             2 => Source::Wear,
@@ -176,7 +176,8 @@ impl FlashOp {
             4 => Source::Fold,
             5 => Source::Parity,
             6 => Source::Pad,
-            _ => Source::Rebuild,
+            7 => Source::Rebuild,
+            _ => Source::Map,
         }
     }
 
@@ -208,6 +209,7 @@ mod tests {
             Source::Parity,
             Source::Pad,
             Source::Rebuild,
+            Source::Map,
         ];
         for source in sources {
             for kind in [OpKind::Read, OpKind::Program, OpKind::Erase, OpKind::Copyback] {

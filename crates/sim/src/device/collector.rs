@@ -117,12 +117,13 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// The collector of a device whose collections go in steps.
-    pub(super) fn new(config: &FtlConfig, die_count: u32) -> Option<Self> {
+    /// The collector of a device whose collections go in steps. A step moves a row of a superblock
+    /// at least: with less, most of its dies wait for the others.
+    pub(super) fn new(config: &FtlConfig, die_count: u32, row_slots: u32) -> Option<Self> {
         let CollectionConfig::Steps(steps) = &config.collection else { return None };
         let ahead = config.idle_collection.as_ref();
         Some(Self {
-            step_pages: steps.step_pages,
+            step_pages: steps.step_pages.max(row_slots),
             soft_spare_blocks: steps.soft_spare_blocks,
             hard_spare_blocks: steps.hard_spare_blocks,
             ahead: ahead.map(|idle| (Ns::from_us(idle.after_us), idle.spare_blocks_goal)),

@@ -10,8 +10,9 @@ use crate::nand::{CellMode, Media, ProgramMode};
 use crate::superblock::Superblocks;
 use crate::units::BlockId;
 
-/// Slots of a superblock, at most: live pages of a block are counted in 16 bits.
-const SLOTS_MAX: u64 = 65_535;
+/// Slots of a superblock, at most: 64 GiB of 4 KiB units. Greedy keeps a ring for each count of
+/// live slots.
+const SLOTS_MAX: u64 = 1 << 24;
 
 impl DeviceConfig {
     /// How superblocks are laid over the dies, where there are some.
@@ -138,6 +139,7 @@ impl DeviceConfig {
             [passes * row, row],
             [flash.pages_per_block, slc_slots],
             [has_parity, remaps],
+            self.ftl.metadata_share,
         )))
     }
 }
@@ -165,8 +167,7 @@ impl Drive {
         let pages = self.geometry.pages_per_block;
         self.media.superblocks().map_or(pages, |members| {
             let shape = members.shape();
-            let data = pages / shape.dies() * shape.data_dies();
-            data.saturating_sub(members.hole_slots(block, false))
+            shape.data_slots_of(false).saturating_sub(members.hole_slots(block, false))
         })
     }
 }

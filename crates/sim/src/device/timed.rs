@@ -93,12 +93,15 @@ impl TimedStage {
     ) -> Self {
         let config = &drive.config;
         let book = (latencies == Latencies::Kept).then(Box::<LatencyBook>::default);
+        let superblocks = drive.media.superblocks();
+        let row_slots = superblocks.map_or(0, |members| members.shape().row_slots());
         Self {
             engine: Engine::default(),
             backend: Backend::new(drive, observation),
             path: HostPath::new(&config.host, Ns::from_us(config.controller.ecc_decode_us), hosts),
             cache: CacheSlots { capacity: drive.buffer_capacity(), ..CacheSlots::default() },
-            collector: Collector::new(&config.ftl, drive.geometry.die_count).map(Box::new),
+            collector: Collector::new(&config.ftl, drive.geometry.die_count, row_slots)
+                .map(Box::new),
             ahead: drive.read_ahead().map(Box::new),
             fill: FillTimer::new(drive),
             failing: Vec::new(),

@@ -55,7 +55,7 @@ impl Ftl {
         }
         // Holes of a superblock count as live.
         let holes = self.pool_of(block).log.hole_pages(block);
-        let counted = u32::from(self.books.map.live_count(block)) - u32::from(holes);
+        let counted = self.books.map.live_count(block) - holes;
         if bits != counted {
             return Err(format!("block {} has {bits} live bits, {counted} counted", block.0));
         }

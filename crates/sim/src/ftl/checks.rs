@@ -43,6 +43,9 @@ impl FtlConfig {
             );
             return Err(ConfigError::new("gc_trigger_free_pct", message));
         }
+        if !(0.0..=0.5).contains(&self.metadata_share) {
+            return Err(out_of_range("metadata_share", self.metadata_share, "0 to 0.5"));
+        }
         if let Some(us) = self.fill_timeout_us.filter(|us| !(*us > 0.0 && *us <= 1e9)) {
             return Err(out_of_range("fill_timeout_us", us, "above 0, at most 1e9"));
         }
@@ -110,6 +113,13 @@ impl FtlConfig {
                      the others; accepted: {stripe: N}, or ftl.allocation superblock",
                 ));
             }
+            if self.metadata_share > 0.0 {
+                return Err(ConfigError::new(
+                    "metadata_share",
+                    "records of the drive are spread over the rows of superblocks; accepted: 0, or \
+                     ftl.allocation superblock",
+                ));
+            }
             return Ok(());
         };
         let refused = if superblock.dies == GroupDies::Count(0) {
@@ -145,6 +155,14 @@ impl FtlConfig {
     pub(crate) fn check_uneven(&self) -> Result<(), ConfigError> {
         let shrinks =
             self.allocation.superblock().is_some_and(|it| it.bad_block == BadBlock::Shrink);
+        if shrinks && self.metadata_share > 0.0 {
+            return Err(ConfigError::new(
+                "allocation.bad_block",
+                "shrink with ftl.metadata_share, while nand.factory_bad_block_ratio is above 0: \
+                 a row with holes has no fixed share of records; accepted: remap, or \
+                 metadata_share 0",
+            ));
+        }
         let key = match (&self.write_frontiers, &self.wear_leveling) {
             (WriteFrontiers::HotCold(_), _) => "write_frontiers hot_cold",
             (_, WearConfig::Static(_)) => "wear_leveling static",

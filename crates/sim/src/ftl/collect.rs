@@ -21,17 +21,17 @@ use super::pool::Pool;
 use super::sink::FlashSink;
 use super::wear::WearGauge;
 use crate::nand::{CellMode, Media};
-use crate::op::Source;
+use crate::op::{Source, RUN_MAX};
 use crate::units::{BlockId, Lpn};
 
 impl Pool {
     /// Live pages that the collection under way has still to move; 0 without one.
     pub(crate) fn pages_to_collect(&self, books: &Books) -> u32 {
-        self.collection.map_or(0, |it| u32::from(self.live_pages(books, it.victim)))
+        self.collection.map_or(0, |it| self.live_pages(books, it.victim))
     }
 
     /// Live pages of a block; the holes of a superblock are none.
-    pub(super) fn live_pages(&self, books: &Books, block: BlockId) -> u16 {
+    pub(super) fn live_pages(&self, books: &Books, block: BlockId) -> u32 {
         books.map.live_count(block) - self.log.hole_pages(block)
     }
 
@@ -96,7 +96,7 @@ impl Pool {
             let has_spare = self.has_spare();
             if !self.is_last_use(media, BlockId(victim)) {
                 let data_pages = self.log.layout.data_pages(self.log.die, CellMode::Native);
-                let is_full = books.map.live_count(BlockId(victim)) == data_pages as u16;
+                let is_full = books.map.live_count(BlockId(victim)) == data_pages;
                 if is_full && has_spare {
                     // Nothing to win, and no need to.
                     set_aside.push(victim);
@@ -157,11 +157,11 @@ impl Pool {
     fn move_pages<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S, limit: u32) -> u32 {
         let collection = self.collection.as_mut().expect("the caller has found it");
         let Collection { victim, source, is_whole, .. } = *collection;
-        let mut batch = limit;
+        let mut batch = limit.min(RUN_MAX);
         if !is_whole {
             let stream = self.log.placement.stream(Lpn(0), source);
             self.log.make_ready(books, sink, stream, source);
-            batch = limit.min(self.log.frontiers[stream].free_pages());
+            batch = batch.min(self.log.frontiers[stream].free_pages());
         }
         let oob = sink.media().oob_of_block(victim);
         let mut moving = std::mem::take(&mut self.moving);

@@ -150,6 +150,12 @@ pub struct FtlConfig {
     /// Host writes to blocks of one bit per cell first.
     #[serde(deserialize_with = "name_or_mapping")]
     pub slc_cache: SlcCacheConfig,
+    /// Share of the program units of a superblock, parity apart, that hold the drive's own records:
+    /// journal of the map, addresses of the block. They are programmed in turn with data, count as
+    /// `programs.map` and in the WAF, and need `allocation: superblock`; 0 to 0.5.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0.0, max = 0.5))]
+    pub metadata_share: f64,
     /// Parity pages: `stripe` pages of a block protect each other, or with kind `die_stripe` the
     /// members of each row of a superblock.
     #[serde(with = "none_or")]
@@ -159,6 +165,12 @@ pub struct FtlConfig {
     #[serde(with = "none_or")]
     #[schemars(with = "NoneOr<Compression>")]
     pub compression: Option<Compression>,
+}
+
+// A signature that serde asks for.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
 }
 
 impl Default for FtlConfig {
@@ -173,6 +185,7 @@ impl Default for FtlConfig {
             write_buffer_pages: 0,
             map_unit_bytes: None,
             fill_timeout_us: None,
+            metadata_share: 0.0,
             allocation: Allocation::default(),
             collection: CollectionConfig::default(),
             idle_collection: None,

@@ -3,8 +3,9 @@
 //! ```text
 //! stripe 4, die 0    d d d P d d d P d d d P …         the last page is parity in any case; a last
 //! stripe 4, die 1    d d P d d d P d d d P d … P       stripe without data joins the one before
-//! superblock         d d d P|d d d P|d d h P|d h d P   the last member of a row is parity; members
-//!                                                      whose block is bad are holes
+//! superblock         d d d P|d d m P|d d h P|d h d P   the last member of a row is parity; members
+//!                                                      whose block is bad are holes, and some hold
+//!                                                      the drive's own records
 //! ```
 //! Parity follows the pages that it protects, since a block is programmed in order. Its place is
 //! shifted from die to die, so that dies that are written alike do not all program parity at once.
@@ -34,6 +35,8 @@ pub struct Layout {
 pub(crate) enum Part {
     Data,
     Parity,
+    /// The drive's own records.
+    Metadata,
     /// They lie in a bad block.
     Hole,
 }
@@ -51,8 +54,8 @@ impl Layout {
 
     /// Whether all pages of a block take data in either mode, where no block is bad.
     pub(crate) fn is_plain(&self, geometry: &Geometry) -> bool {
-        let has_parity = self.superblocks.is_some_and(|it| it.has_parity());
-        !has_parity && Self { superblocks: None, ..*self } == Self::plain(geometry)
+        let is_shaped = self.superblocks.is_some_and(|it| it.has_parity() || it.has_metadata());
+        !is_shaped && Self { superblocks: None, ..*self } == Self::plain(geometry)
     }
 
     /// Pages of a block in this mode, parity included.
@@ -65,7 +68,7 @@ impl Layout {
     pub fn data_pages(&self, die: DieId, mode: CellMode) -> u32 {
         let pages = self.pages(mode);
         if let Some(superblocks) = &self.superblocks {
-            return pages / superblocks.dies() * superblocks.data_dies();
+            return superblocks.data_slots_of(mode == CellMode::Slc);
         }
         if self.stripe == 0 {
             return pages;
@@ -147,6 +150,8 @@ fn part_of(
             Part::Hole
         } else if superblocks.parity_place(members, at.row) == Some(at.place) {
             Part::Parity
+        } else if superblocks.is_metadata(at.row, at.place) {
+            Part::Metadata
         } else {
             Part::Data
         }
@@ -159,15 +164,20 @@ fn part_of(
     (part, limit)
 }
 
+/// Map units of a block of a die, at most, and with compression, where the place of a unit is a
+/// product of two such numbers.
+const UNITS_MAX: u64 = 1 << 20;
+const COMPRESSED_MAX: u64 = 65_535;
+
 /// Whether a block of so many pages can be numbered; if not, why.
-fn check_numbers(geometry: &Geometry, pages_per_block: u64) -> Result<(), String> {
+fn check_numbers(geometry: &Geometry, pages_per_block: u64, limit: u64) -> Result<(), String> {
     let page_bits = pages_per_block.next_power_of_two().trailing_zeros();
-    if pages_per_block <= 65_535 && geometry.block_count() <= u32::MAX >> page_bits {
+    if pages_per_block <= limit && geometry.block_count() <= u32::MAX >> page_bits {
         return Ok(());
     }
     Err(format!(
         "a block of {} pages would hold {pages_per_block} map units, in {} blocks; accepted: at \
-         most 65535 in a block, and numbers of 32 bits",
+         most {limit} in a block, and numbers of 32 bits",
         geometry.flash_pages_per_block(),
         geometry.block_count()
     ))
@@ -181,7 +191,8 @@ impl super::FtlConfig {
     /// [`ConfigError`] relative to `ftl`, when blocks or page numbers become too large.
     pub fn shape(&self, geometry: Geometry) -> Result<Geometry, ConfigError> {
         let units_per_page = self.units_per_page(&geometry)?;
-        check_numbers(&geometry, u64::from(geometry.pages_per_block) * u64::from(units_per_page))
+        let units = u64::from(geometry.pages_per_block) * u64::from(units_per_page);
+        check_numbers(&geometry, units, UNITS_MAX)
             .map_err(|message| ConfigError::new("map_unit_bytes", message))?;
         if units_per_page > 1 {
             self.check_units()?;
@@ -194,7 +205,8 @@ impl super::FtlConfig {
         // 1e-12 keeps exact quotients from falling short of themselves.
         let slots = f64::from(geometry.pages_per_block) / ratio * (1.0 + 1e-12);
         let pages_per_block = slots.min(f64::from(u32::MAX)) as u32;
-        check_numbers(&geometry, pages_per_block.into()).map_err(|message| {
+        let limit = if ratio < 1.0 { COMPRESSED_MAX } else { UNITS_MAX };
+        check_numbers(&geometry, pages_per_block.into(), limit).map_err(|message| {
             ConfigError::new("compression.ratio", format!("with {ratio}, {message}"))
         })?;
         let page_bits = pages_per_block.next_power_of_two().trailing_zeros();

@@ -34,7 +34,7 @@ pub(crate) struct Log {
     /// Whether superblocks differ in size.
     pub(super) is_uneven: bool,
     /// By block: pages that count as live and are holes; empty where superblocks are even.
-    hole_pages: Vec<u16>,
+    hole_pages: Vec<u32>,
     pub(crate) die: DieId,
     first_block: u32,
     /// What each block of the die is used for.
@@ -44,7 +44,7 @@ pub(crate) struct Log {
     pub(crate) placement: Placement,
     policy: Box<dyn GcPolicy>,
     /// Deaths that leave more live pages than this are nothing to the policy.
-    heard_limit: u16,
+    heard_limit: u32,
     /// Which programs and erases fail.
     pub(super) failures: Option<Failures>,
     /// Blocks that failed, in that order.
@@ -86,7 +86,7 @@ impl Log {
         }
         let policy = config.gc_policy.build(BuildContext {
             block_count: geometry.blocks_per_die,
-            pages_per_block: setup.layout.data_pages(die, CellMode::Native) as u16,
+            pages_per_block: setup.layout.data_pages(die, CellMode::Native),
             rng: Rng::stream(setup.seed, &format!("gc.{}", die.0)),
         });
         let state_of = |block| {
@@ -163,7 +163,7 @@ impl Log {
 
     /// Pages of this die died; `live_count` are left in their block.
     #[inline]
-    pub(crate) fn note_dead(&mut self, block: BlockId, live_count: u16, died: u16, now: u64) {
+    pub(crate) fn note_dead(&mut self, block: BlockId, live_count: u32, died: u32, now: u64) {
         if live_count <= self.heard_limit {
             self.policy.invalidated(block.0 - self.first_block, live_count, died, now);
         }
@@ -215,9 +215,10 @@ impl Log {
                     self.frontiers[stream] = Frontier { next, limit: limit.min(cut) };
                     return;
                 }
-                Part::Parity => {
-                    books.counters.programs[Source::Parity as usize] += u64::from(limit - next);
-                    (next..limit).for_each(|ppn| sink.program_filler(Ppn(ppn), Source::Parity));
+                Part::Parity | Part::Metadata => {
+                    let source = if part == Part::Parity { Source::Parity } else { Source::Map };
+                    books.counters.programs[source as usize] += u64::from(limit - next);
+                    (next..limit).for_each(|ppn| sink.program_filler(Ppn(ppn), source));
                 }
                 Part::Hole => {}
             }
@@ -249,7 +250,7 @@ impl Log {
     pub(crate) fn choose(&mut self, books: &Books) -> Option<u32> {
         let view = BlockView {
             live_counts: books.map.live_counts(self.first_block, self.states.len() as u32),
-            pages_per_block: self.layout.pages(CellMode::Native) as u16,
+            pages_per_block: self.layout.pages(CellMode::Native),
             now: books.now,
         };
         let victim = self.policy.choose(&view);
@@ -343,7 +344,7 @@ impl Log {
                 Part::Hole if mode == CellMode::Native => {
                     map.clear_run(Ppn(first + at), limit - at);
                 }
-                Part::Parity | Part::Hole => {
+                Part::Parity | Part::Metadata | Part::Hole => {
                     map.kill_run(Ppn(first + at), limit - at);
                 }
             }
@@ -369,14 +370,14 @@ impl Log {
 
     /// Pages of a block that count as live and are holes.
     #[inline]
-    pub(super) fn hole_pages(&self, block: BlockId) -> u16 {
+    pub(super) fn hole_pages(&self, block: BlockId) -> u32 {
         self.hole_pages.get((block.0 - self.first_block) as usize).copied().unwrap_or(0)
     }
 
     /// The holes of a native superblock count as live from now on.
     pub(super) fn note_holes(&mut self, block: BlockId, media: &Media) {
         let place = (block.0 - self.first_block) as usize;
-        self.hole_pages[place] = media.hole_pages(block) as u16;
+        self.hole_pages[place] = media.hole_pages(block);
     }
 
     /// A block is empty: its holes count no more.

@@ -20,7 +20,7 @@ pub(crate) struct Map {
     logical_pages: u32,
     l2p: Array<u32>,
     live: Array<u64>,
-    live_counts: Array<u16>,
+    live_counts: Array<u32>,
     mapped_count: u32,
     /// What the arrays begin with: 0 in the map of the whole drive.
     base: Base,
@@ -238,12 +238,12 @@ impl Map {
 
     /// Live pages of a block.
     #[inline]
-    pub(crate) fn live_count(&self, block: BlockId) -> u16 {
+    pub(crate) fn live_count(&self, block: BlockId) -> u32 {
         self.live_counts[self.block_place(block)]
     }
 
     /// Live pages of consecutive blocks.
-    pub(crate) fn live_counts(&self, first: u32, block_count: u32) -> &[u16] {
+    pub(crate) fn live_counts(&self, first: u32, block_count: u32) -> &[u32] {
         let first = self.block_place(BlockId(first));
         &self.live_counts[first..first + block_count as usize]
     }
@@ -339,7 +339,7 @@ impl Map {
 
     /// Marks a page dead; returns its block and the live pages left there.
     #[inline]
-    pub(crate) fn kill(&mut self, ppn: Ppn) -> (BlockId, u16) {
+    pub(crate) fn kill(&mut self, ppn: Ppn) -> (BlockId, u32) {
         let block = self.geometry.block_of(ppn);
         let (word, place) = (self.word_of(ppn), self.block_place(block));
         self.live[word] &= !(1 << (ppn.0 & 63));
@@ -349,7 +349,7 @@ impl Map {
     }
 
     /// Marks consecutive pages of one block dead; returns the block and the live pages left there.
-    pub(crate) fn kill_run(&mut self, first: Ppn, page_count: u32) -> (BlockId, u16) {
+    pub(crate) fn kill_run(&mut self, first: Ppn, page_count: u32) -> (BlockId, u32) {
         let block = self.geometry.block_of(first);
         let mut bit = first.0;
         let limit = first.0 + page_count;
@@ -362,18 +362,18 @@ impl Map {
         }
         let place = self.block_place(block);
         let count = &mut self.live_counts[place];
-        *count -= page_count as u16;
+        *count -= page_count;
         (block, *count)
     }
 
     /// Clears the live bits of consecutive pages of one block, which go on counting as live.
     pub(crate) fn clear_run(&mut self, first: Ppn, page_count: u32) {
         let (block, _) = self.kill_run(first, page_count);
-        self.add_live(block, page_count as u16);
+        self.add_live(block, page_count);
     }
 
     /// Pages of a block without live bits count as live.
-    pub(crate) fn add_live(&mut self, block: BlockId, page_count: u16) {
+    pub(crate) fn add_live(&mut self, block: BlockId, page_count: u32) {
         let place = self.block_place(block);
         self.live_counts[place] += page_count;
     }
@@ -388,7 +388,7 @@ impl Map {
     pub(crate) fn fill(&mut self, block: BlockId) {
         let pages = self.geometry.pages_per_block;
         let place = self.block_place(block);
-        self.live_counts[place] = pages as u16;
+        self.live_counts[place] = pages;
         for word in 0..self.words_per_block() {
             let count = (pages - 64 * word as u32).min(64);
             *self.word_mut(block, word).0 |= (u64::MAX >> (64 - count)) << self.shift(block);
@@ -414,12 +414,12 @@ impl Map {
         }
         let place = self.block_place(block);
         let words = self.words_per_block();
-        if self.geometry.page_bits >= 6 && count >= self.live_counts[place].into() {
+        if self.geometry.page_bits >= 6 && count >= self.live_counts[place] {
             let first_word = self.word_of(self.geometry.first_page(block));
             let live = &mut self.live[first_word..first_word + words];
             moving.count = gather(live, oob, 0, &mut moving.lpns, &mut moving.page_indices);
             live.fill(0);
-            self.live_counts[place] -= moving.count as u16;
+            self.live_counts[place] -= moving.count as u32;
             self.prefetch_entries(moving.lpns());
             return WORD as u32 * words as u32;
         }
@@ -446,7 +446,7 @@ impl Map {
             }
         }
         moving.count = taken;
-        self.live_counts[place] -= taken as u16;
+        self.live_counts[place] -= taken as u32;
         self.prefetch_entries(moving.lpns());
         next
     }
@@ -502,7 +502,7 @@ impl Map {
             for block in (0..self.geometry.block_count()).map(BlockId) {
                 let words = 0..self.words_per_block();
                 let bits = words.map(|word| self.live_word(block, word).count_ones());
-                let bits = bits.sum::<u32>() as u16;
+                let bits = bits.sum::<u32>();
                 let place = self.block_place(block);
                 self.live_counts[place] = bits;
             }
@@ -570,7 +570,7 @@ mod tests {
             map.take_live(BlockId(4), half, u32::MAX, &owners, &mut moving);
             assert!(moving.page_indices().iter().copied().eq(half..pages_per_block));
             let last = Ppn(geometry.first_page(BlockId(5)).0 + pages_per_block - 1);
-            assert_eq!(map.kill(last), (BlockId(5), pages_per_block as u16 - 1));
+            assert_eq!(map.kill(last), (BlockId(5), pages_per_block - 1));
             for block in 0..9 {
                 let expected = match block {
                     4 => 0,
@@ -578,7 +578,7 @@ mod tests {
                     _ => pages_per_block,
                 };
                 assert_eq!(live(&map, block), expected, "{pages_per_block} pages, block {block}");
-                assert_eq!(u32::from(map.live_count(BlockId(block))), expected);
+                assert_eq!(map.live_count(BlockId(block)), expected);
             }
         }
     }

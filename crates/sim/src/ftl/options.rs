@@ -41,7 +41,7 @@ pub struct WholeCollection {}
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SteppedCollection {
-    /// Pages that a step moves; 1 to 65535.
+    /// Pages that a step moves; 1 to 65535. Of a superblock, a row of program units at least.
     pub step_pages: u32,
     /// Spare blocks of a die from which on nothing is collected but in idle time; below, steps run
     /// where nothing else waits.

@@ -28,7 +28,7 @@ use super::setup::PoolSetup;
 use super::sink::{FlashSink, NoRoom};
 use super::wear::WearGauge;
 use crate::nand::{CellMode, Media};
-use crate::op::Source;
+use crate::op::{Source, RUN_MAX};
 use crate::striping::DieRun;
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
@@ -251,7 +251,8 @@ impl Pool {
             }
             let frontier = &mut self.log.frontiers[stream];
             let target = Ppn(frontier.next);
-            let part = run.part(done, (run.count - done).min(frontier.free_pages()));
+            let room = frontier.free_pages().min(RUN_MAX);
+            let part = run.part(done, (run.count - done).min(room));
             frontier.next += part.count;
             self.dead.clear();
             books.map.bind_run(part.lpn(0), part.count, target, &mut self.dead);
@@ -259,7 +260,7 @@ impl Pool {
                 // The clock of the host write that let the last of them die.
                 books.now = clock(part.lpn(written as u32 - 1)) + 1;
                 let (block, live_count) = books.map.kill_run(first, page_count);
-                self.log.note_dead(block, live_count, page_count as u16, books.now);
+                self.log.note_dead(block, live_count, page_count, books.now);
             }
             books.counters.programs[Source::Host as usize] += u64::from(part.count);
             sink.program_die_run(target, part);
@@ -540,7 +541,7 @@ impl Pool {
             return has_room;
         }
         let free_pages: u32 = self.log.frontiers[..2].iter().map(|it| it.free_pages()).sum();
-        let opens_two = u32::from(books.map.live_count(BlockId(victim))) >= free_pages + 2;
+        let opens_two = books.map.live_count(BlockId(victim)) >= free_pages + 2;
         let has_room =
             !self.log.placement.splits(Source::Gc) || self.log.erased.len() > u32::from(opens_two);
         if !has_room {

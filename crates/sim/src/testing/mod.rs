@@ -96,6 +96,16 @@ impl CheckedFlash {
         self.layout.stripe_of(die, mode, index).is_some_and(|stripe| index + 1 == stripe.end)
     }
 
+    /// Whether a page holds the drive's own records.
+    fn is_metadata(&self, ppn: Ppn) -> bool {
+        let block = self.geometry.block_of(ppn);
+        let is_slc = self.media.mode(block) == CellMode::Slc;
+        self.media.superblocks().is_some_and(|members| {
+            let at = members.shape().locate(self.geometry.page_index(ppn), is_slc);
+            !self.is_parity(ppn) && members.shape().is_metadata(at.row, at.place)
+        })
+    }
+
     /// Checks that a page may be programmed, and counts it as programmed.
     fn take_page(&mut self, ppn: Ppn) {
         let block = self.geometry.block_of(ppn);
@@ -141,6 +151,7 @@ impl CheckedFlash {
     fn store(&mut self, ppn: Ppn, lpn: Lpn, version: u64) {
         self.take_page(ppn);
         assert!(!self.is_parity(ppn), "data in the parity page {ppn:?}");
+        assert!(!self.is_metadata(ppn), "data in a page of records {ppn:?}");
         self.contents[self.geometry.page_slot(ppn)] = version;
         self.newest.insert(lpn, ppn);
         self.media.program(ppn, lpn);
@@ -251,6 +262,7 @@ impl FlashSink for CheckedFlash {
     fn program_filler(&mut self, ppn: Ppn, source: Source) {
         self.take_page(ppn);
         assert!(source != Source::Parity || self.is_parity(ppn), "parity in a data page {ppn:?}");
+        assert_eq!(source == Source::Map, self.is_metadata(ppn), "the records of {ppn:?}");
         self.media.program(ppn, Lpn(UNMAPPED));
     }
 

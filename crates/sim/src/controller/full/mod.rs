@@ -407,7 +407,7 @@ impl Full {
     /// Whether a program belongs behind those of its block, whoever asks for it: pages of a block
     /// are programmed in order, so they wait in one queue.
     fn follows(&self, op: FlashOp) -> bool {
-        matches!(op.source(), Source::Parity | Source::Pad)
+        matches!(op.source(), Source::Parity | Source::Pad | Source::Map)
             || self.blocks[self.geometry.block_of(op.first()).0 as usize].pending > 0
     }
 

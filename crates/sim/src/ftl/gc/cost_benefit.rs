@@ -74,21 +74,21 @@ pub struct CostBenefit {
 }
 
 impl GcPolicy for CostBenefit {
-    fn closed(&mut self, block: u32, _live_count: u16, now: u64) {
+    fn closed(&mut self, block: u32, _live_count: u32, now: u64) {
         self.since[block as usize] = now;
     }
 
-    fn invalidated(&mut self, block: u32, _live_count: u16, _died: u16, now: u64) {
+    fn invalidated(&mut self, block: u32, _live_count: u32, _died: u32, now: u64) {
         let since = &mut self.since[block as usize];
         if self.age == Age::SinceInvalidation && *since != NEVER {
             *since = now;
         }
     }
 
-    fn heard_limit(&self) -> u16 {
+    fn heard_limit(&self) -> u32 {
         match self.age {
             Age::SinceClose => 0,
-            Age::SinceInvalidation => u16::MAX,
+            Age::SinceInvalidation => u32::MAX,
         }
     }
 
@@ -113,7 +113,7 @@ impl GcPolicy for CostBenefit {
         best
     }
 
-    fn remove(&mut self, block: u32, _live_count: u16) {
+    fn remove(&mut self, block: u32, _live_count: u32) {
         let since = std::mem::replace(&mut self.since[block as usize], NEVER);
         assert!(since != NEVER, "block {block} is not a candidate and cannot be removed");
     }

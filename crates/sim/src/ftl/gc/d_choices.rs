@@ -53,13 +53,13 @@ impl DChoices {
 }
 
 impl GcPolicy for DChoices {
-    fn closed(&mut self, block: u32, _live_count: u16, _now: u64) {
+    fn closed(&mut self, block: u32, _live_count: u32, _now: u64) {
         self.candidates.insert(block);
     }
 
-    fn invalidated(&mut self, _block: u32, _live_count: u16, _died: u16, _now: u64) {}
+    fn invalidated(&mut self, _block: u32, _live_count: u32, _died: u32, _now: u64) {}
 
-    fn heard_limit(&self) -> u16 {
+    fn heard_limit(&self) -> u32 {
         0
     }
 
@@ -77,7 +77,7 @@ impl GcPolicy for DChoices {
         Some(victim)
     }
 
-    fn remove(&mut self, block: u32, _live_count: u16) {
+    fn remove(&mut self, block: u32, _live_count: u32) {
         self.candidates.remove(block);
     }
 

@@ -31,13 +31,13 @@ pub struct Fifo {
 }
 
 impl GcPolicy for Fifo {
-    fn closed(&mut self, block: u32, _live_count: u16, _now: u64) {
+    fn closed(&mut self, block: u32, _live_count: u32, _now: u64) {
         self.order.push_back(block);
     }
 
-    fn invalidated(&mut self, _block: u32, _live_count: u16, _died: u16, _now: u64) {}
+    fn invalidated(&mut self, _block: u32, _live_count: u32, _died: u32, _now: u64) {}
 
-    fn heard_limit(&self) -> u16 {
+    fn heard_limit(&self) -> u32 {
         0
     }
 
@@ -45,7 +45,7 @@ impl GcPolicy for Fifo {
         self.order.pop_front()
     }
 
-    fn remove(&mut self, block: u32, _live_count: u16) {
+    fn remove(&mut self, block: u32, _live_count: u32) {
         self.order.remove(block);
     }
 

@@ -63,8 +63,7 @@ pub struct Greedy {
 }
 
 impl Greedy {
-    fn new(block_count: u32, pages_per_block: u16) -> Self {
-        let pages_per_block = u32::from(pages_per_block);
+    fn new(block_count: u32, pages_per_block: u32) -> Self {
         let mut nodes = vec![Node { next: ABSENT, previous: ABSENT }; block_count as usize];
         let anchors = block_count..=block_count + pages_per_block;
         nodes.extend(anchors.map(|anchor| Node { next: anchor, previous: anchor }));
@@ -145,7 +144,7 @@ impl Greedy {
         self.listed_limit = limit.map_or(self.pages_per_block, |limit| limit as u32);
         self.lowest = self.pages_per_block;
         for block in 0..self.block_count {
-            let live_count = u32::from(view.live_counts[block as usize]);
+            let live_count = view.live_counts[block as usize];
             if self.nodes[block as usize].next == UNLISTED && live_count <= self.listed_limit {
                 self.push_back(block, live_count);
             }
@@ -171,13 +170,12 @@ impl Greedy {
 }
 
 impl GcPolicy for Greedy {
-    fn closed(&mut self, block: u32, live_count: u16, _now: u64) {
-        self.insert(block, u32::from(live_count));
+    fn closed(&mut self, block: u32, live_count: u32, _now: u64) {
+        self.insert(block, live_count);
     }
 
     #[inline]
-    fn invalidated(&mut self, block: u32, live_count: u16, died: u16, _now: u64) {
-        let (live_count, died) = (u32::from(live_count), u32::from(died));
+    fn invalidated(&mut self, block: u32, live_count: u32, died: u32, _now: u64) {
         if live_count > self.listed_limit {
             return;
         }
@@ -191,8 +189,8 @@ impl GcPolicy for Greedy {
         }
     }
 
-    fn heard_limit(&self) -> u16 {
-        self.listed_limit as u16
+    fn heard_limit(&self) -> u32 {
+        self.listed_limit
     }
 
     fn choose(&mut self, view: &BlockView) -> Option<u32> {
@@ -202,14 +200,14 @@ impl GcPolicy for Greedy {
             self.lower_limit();
         }
         let victim = self.emptiest_listed()?;
-        self.remove(victim, self.lowest as u16);
+        self.remove(victim, self.lowest);
         Some(victim)
     }
 
-    fn remove(&mut self, block: u32, live_count: u16) {
+    fn remove(&mut self, block: u32, live_count: u32) {
         assert!(self.nodes[block as usize].next != ABSENT, "block {block} is not a candidate");
         if self.is_listed(block) {
-            self.unlink(block, u32::from(live_count));
+            self.unlink(block, live_count);
         }
         self.nodes[block as usize].next = ABSENT;
     }
@@ -284,7 +282,7 @@ mod tests {
         // Random lives and deaths against a plain search, with limits going up and down.
         let mut rng = crate::rng::Rng::stream(7, "greedy");
         let mut policy = Greedy::new(64, 256);
-        let mut live_counts = [256_u16; 64];
+        let mut live_counts = [256_u32; 64];
         let mut candidates = std::collections::BTreeSet::new();
         for round in 0..200_000_u64 {
             // Phases with many deaths per choice drive the counts down, others let them rise.
@@ -294,7 +292,7 @@ mod tests {
                 policy.closed(block, live_counts[block as usize], round);
                 candidates.insert(block);
             } else if rng.below(100) < deaths && live_counts[block as usize] > 0 {
-                let died = 1 + rng.below(u64::from(live_counts[block as usize]).min(3)) as u16;
+                let died = 1 + rng.below(u64::from(live_counts[block as usize]).min(3)) as u32;
                 live_counts[block as usize] -= died;
                 policy.invalidated(block, live_counts[block as usize], died, round);
             } else {
@@ -304,7 +302,7 @@ mod tests {
                 let victim = policy.choose(&view).expect("there are candidates");
                 assert_eq!(Some(live_counts[victim as usize]), fewest, "round {round}");
                 candidates.remove(&victim);
-                live_counts[victim as usize] = 200 + rng.below(57) as u16;
+                live_counts[victim as usize] = 200 + rng.below(57) as u32;
             }
         }
     }

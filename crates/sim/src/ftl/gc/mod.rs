@@ -30,9 +30,9 @@ use crate::rng::Rng;
 /// What a policy may look at when it chooses.
 pub struct BlockView<'a> {
     /// Live pages by block of the pool.
-    pub live_counts: &'a [u16],
+    pub live_counts: &'a [u32],
     /// Pages of a block.
-    pub pages_per_block: u16,
+    pub pages_per_block: u32,
     /// Host page writes so far: the clock of ages.
     pub now: u64,
 }
@@ -42,7 +42,7 @@ pub struct BuildContext {
     /// Blocks of the pool, bad ones included.
     pub block_count: u32,
     /// Pages of a block.
-    pub pages_per_block: u16,
+    pub pages_per_block: u32,
     /// The policy's own stream of randomness.
     pub rng: Rng,
 }
@@ -53,23 +53,23 @@ pub struct BuildContext {
 /// and not yet returned by `choose` or taken back by `remove`.
 pub trait GcPolicy: Send {
     /// A block was written to its end and may be collected from now on.
-    fn closed(&mut self, block: u32, live_count: u16, now: u64);
+    fn closed(&mut self, block: u32, live_count: u32, now: u64);
 
     /// `died` pages of a block died; `live_count` are left. The block may be open: then it is no
     /// candidate yet.
-    fn invalidated(&mut self, block: u32, live_count: u16, died: u16, now: u64);
+    fn invalidated(&mut self, block: u32, live_count: u32, died: u32, now: u64);
 
     /// Deaths that leave more live pages than this need not be told; asked after
     /// [`GcPolicy::choose`] and [`GcPolicy::restore`], until when it must hold.
-    fn heard_limit(&self) -> u16 {
-        u16::MAX
+    fn heard_limit(&self) -> u32 {
+        u32::MAX
     }
 
     /// The next victim, which is not a candidate any more; `None` without candidates.
     fn choose(&mut self, view: &BlockView) -> Option<u32>;
 
     /// Takes a candidate out, because wear leveling collects it.
-    fn remove(&mut self, block: u32, live_count: u16);
+    fn remove(&mut self, block: u32, live_count: u32);
 
     /// Random choices follow from this stream from now on; policies without any ignore it.
     fn reseed(&mut self, _rng: Rng) {}
@@ -288,7 +288,7 @@ mod tests {
     fn every_policy_returns_each_candidate_once() {
         for config in every_policy() {
             let mut policy = build(&config);
-            let live_counts: Vec<u16> = (0..16).map(|block| block % 8).collect();
+            let live_counts: Vec<u32> = (0..16).map(|block| block % 8).collect();
             for block in 0..16 {
                 policy.closed(block, 8, u64::from(block));
                 for live in (live_counts[block as usize]..8).rev() {
@@ -311,7 +311,7 @@ mod tests {
     fn every_policy_restores_what_it_saved() {
         for config in every_policy() {
             let mut policy = build(&config);
-            let live_counts: Vec<u16> = (0..16).map(|block| (block * 5) % 8).collect();
+            let live_counts: Vec<u32> = (0..16).map(|block| (block * 5) % 8).collect();
             for block in 0..16 {
                 policy.closed(block, 8, u64::from(block) + 3);
                 for live in (live_counts[block as usize]..8).rev() {

@@ -52,14 +52,14 @@ impl WindowedGreedy {
 }
 
 impl GcPolicy for WindowedGreedy {
-    fn closed(&mut self, block: u32, _live_count: u16, _now: u64) {
+    fn closed(&mut self, block: u32, _live_count: u32, _now: u64) {
         self.order.push_back(block);
         self.refill();
     }
 
-    fn invalidated(&mut self, _block: u32, _live_count: u16, _died: u16, _now: u64) {}
+    fn invalidated(&mut self, _block: u32, _live_count: u32, _died: u32, _now: u64) {}
 
-    fn heard_limit(&self) -> u16 {
+    fn heard_limit(&self) -> u32 {
         0
     }
 
@@ -71,7 +71,7 @@ impl GcPolicy for WindowedGreedy {
         Some(victim)
     }
 
-    fn remove(&mut self, block: u32, _live_count: u16) {
+    fn remove(&mut self, block: u32, _live_count: u32) {
         match self.window.iter().position(|&member| member == block) {
             Some(position) => {
                 self.window.swap_remove(position);
