@@ -73,6 +73,10 @@ fn devices() -> Vec<(&'static str, Value)> {
     apart["nand"]["blocks_per_plane"] = json!(32);
     let mut ordered = in_order.clone();
     ordered["nand"]["independent_planes"] = json!(true);
+    // A write buffer that programs every version.
+    ordered["host"].as_object_mut().expect("a mapping").remove("write_cache");
+    ordered["ftl"]["write_buffer_pages"] = json!(64);
+    ordered["ftl"]["write_buffer_absorbs"] = json!(false);
     // Superblocks over two dies each, with parity; one-shot programs, units and a cache in them.
     let mut superblocks = all.clone();
     superblocks["ftl"]["allocation"] =

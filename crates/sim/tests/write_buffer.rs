@@ -7,15 +7,23 @@ use serde_json::{json, Value};
 const READ_US: f64 = 50.0;
 
 /// Metrics of a workload on a filled drive with pages of 16 KiB.
-fn run(buffer_pages: u32, mut workload: Value) -> Value {
-    let file = json!({
+fn run(buffer_pages: u32, workload: Value) -> Value {
+    run_with(&json!({"write_buffer_pages": buffer_pages}), workload)
+}
+
+/// The same with these keys of the FTL.
+fn run_with(keys: &Value, mut workload: Value) -> Value {
+    let mut file = json!({
         "nand": {"cell_type": "TLC", "channels": 2, "dies_per_channel": 1, "planes_per_die": 1,
                  "blocks_per_plane": 64, "pages_per_block": 64, "page_size_bytes": 16384,
                  "timing": {"t_read_us": READ_US, "t_program_us": 600, "t_erase_us": 3000,
                             "bus_mt_s": 2000}},
-        "ftl": {"over_provisioning_pct": 0.28, "write_buffer_pages": buffer_pages},
+        "ftl": {"over_provisioning_pct": 0.28},
         "host": {"command_overhead_us": 5},
     });
+    for (key, value) in keys.as_object().expect("keys") {
+        file["ftl"][key] = value.clone();
+    }
     workload["precondition"] = json!([{"kind": "sequential_fill", "fills": 1}]);
     metrics(&file, &workload)
 }
@@ -43,6 +51,26 @@ fn parts_that_complete_each_other_cost_no_read() {
     let found = run(16, writes);
     assert!(number(&found, "/reads/merge") < 0.5, "{}", found["reads"]);
     assert!((number(&found, "/programs/host") - 1000.0).abs() < 0.5, "8 wait before and after");
+}
+
+#[test]
+fn a_buffer_that_does_not_absorb_programs_every_version() {
+    // Writes to two pages: all are rewrites of one of the 8 that wait.
+    let hot = json!({"pattern": "random", "block_size_bytes": 16384, "active_range_pct": 0.065,
+                     "queue_depth": 1, "total": {"ios": 4000}});
+    for is_timed in [true, false] {
+        let mut workload = hot.clone();
+        workload["timed"] = json!(is_timed);
+        let absorbs = |absorbs: bool| {
+            let keys = json!({"write_buffer_pages": 16, "write_buffer_absorbs": absorbs});
+            run_with(&keys, workload.clone())
+        };
+        let (kept, sent) = (absorbs(true), absorbs(false));
+        assert!(number(&kept, "/host_pages/absorbed") > 3990.0, "{}", kept["host_pages"]);
+        assert!(number(&sent, "/host_pages/absorbed") < 0.5, "{}", sent["host_pages"]);
+        let programs = number(&sent, "/programs/host");
+        assert!((3992.0..=4008.0).contains(&programs), "{programs}");
+    }
 }
 
 #[test]

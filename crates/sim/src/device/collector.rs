@@ -12,7 +12,10 @@
 //! In pace: a victim with v live of b pages gives b - v back, so while the host takes these, its v
 //! pages must move. A collection that is behind goes before the writes of the host, and one that is
 //! not lets them pass. A host without a block of its own goes on in the open block of moved pages.
-//! So writes wait for parts of a victim at most, whatever the amplification.
+//! So writes wait for parts of a victim at most, whatever the amplification. The dies of a
+//! superblock take up a row of the host while a step reads, so its steps are as many rows as must
+//! move for each of the host, and with two spare blocks or more below which it presses, writes wait
+//! for it: with all room gone they would wait for the whole of a victim.
 
 use std::collections::VecDeque;
 
@@ -57,19 +60,28 @@ struct Pace {
     start: u64,
     /// Pages of the host by which all are to have moved.
     allowance: u32,
+    /// Pages that the victim gives back.
+    won: u32,
 }
 
 impl Pace {
     /// Of the pages that a victim gives back: the erase takes its time too, and a die that has
     /// lost ground is to win some back.
     const SHARE: f64 = 7.0 / 8.0;
+    /// Beyond it, longer steps only delay the host.
+    const MOVES_MAX: u32 = 8;
 
     /// `block_pages` are those that a block takes, `room` those that the host may write before a
     /// write has to wait.
     fn new(it: UnderWay, (block_pages, room): (u32, u32), start: u64) -> Self {
-        let won = block_pages.saturating_sub(it.live_pages).min(room);
-        let allowance = (f64::from(won) * Self::SHARE) as u32;
-        Self { victim: it.victim, live_pages: it.live_pages, start, allowance }
+        let won = block_pages.saturating_sub(it.live_pages);
+        let allowance = (f64::from(won.min(room)) * Self::SHARE) as u32;
+        Self { victim: it.victim, live_pages: it.live_pages, start, allowance, won }
+    }
+
+    /// Pages that move for each that the victim gives back, rounded up.
+    fn moves_per_write(&self) -> u32 {
+        self.live_pages.div_ceil(self.won.max(1)).clamp(1, Self::MOVES_MAX)
     }
 
     /// The pace of the next victim: what the host took too much counts against it.
@@ -80,9 +92,18 @@ impl Pace {
 
     /// Whether a smaller share of the pages has moved than the host has taken of its allowance.
     fn is_behind(&self, live_pages: u32, written: u64) -> bool {
+        live_pages == 0 || self.lags(live_pages, written, self.allowance)
+    }
+
+    /// Whether the host has taken more than the victim gives back for what has moved.
+    fn is_overtaken(&self, live_pages: u32, written: u64) -> bool {
+        self.lags(live_pages, written, self.won)
+    }
+
+    fn lags(&self, live_pages: u32, written: u64, allowance: u32) -> bool {
         let moved = u64::from(self.live_pages.saturating_sub(live_pages));
-        let taken = written - self.start;
-        live_pages == 0 || moved * u64::from(self.allowance) < taken * u64::from(self.live_pages)
+        let taken = written.saturating_sub(self.start);
+        moved * u64::from(allowance) < taken * u64::from(self.live_pages)
     }
 }
 
@@ -98,11 +119,21 @@ struct DieState {
     written: u64,
     /// While the host presses.
     pace: Option<Pace>,
+    /// Pages that move for each that a victim gives back, of the last that had a pace.
+    moves_per_write: u32,
+    /// Writes wait although there is room, until the collection has caught up.
+    is_held: bool,
+    /// It has caught up just now.
+    is_released: bool,
 }
 
 /// See the module.
 pub(super) struct Collector {
-    pub(super) step_pages: u32,
+    step_pages: u32,
+    /// Pages of a row of a superblock; 0 without superblocks.
+    row_slots: u32,
+    /// Whether writes wait for a collection that is behind.
+    holds: bool,
     soft_spare_blocks: u32,
     hard_spare_blocks: u32,
     /// Idle time after which a die collects ahead, and up to how many spare blocks.
@@ -117,13 +148,15 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// The collector of a device whose collections go in steps. A step moves a row of a superblock
-    /// at least: with less, most of its dies wait for the others.
+    /// The collector of a device whose collections go in steps; `row_slots` is that of its
+    /// superblocks, or 0.
     pub(super) fn new(config: &FtlConfig, die_count: u32, row_slots: u32) -> Option<Self> {
         let CollectionConfig::Steps(steps) = &config.collection else { return None };
         let ahead = config.idle_collection.as_ref();
         Some(Self {
-            step_pages: steps.step_pages.max(row_slots),
+            step_pages: steps.step_pages,
+            row_slots,
+            holds: row_slots > 0 && steps.hard_spare_blocks > 1,
             soft_spare_blocks: steps.soft_spare_blocks,
             hard_spare_blocks: steps.hard_spare_blocks,
             ahead: ahead.map(|idle| (Ns::from_us(idle.after_us), idle.spare_blocks_goal)),
@@ -147,11 +180,14 @@ impl Collector {
         let goal = self.ahead.map_or(0, |(_, goal)| goal);
         let Room { spare_blocks, blocks_to_fold, under_way } = room;
         let presses = spare_blocks < self.hard_spare_blocks;
-        if !presses || !state.stalled.is_empty() {
+        let was_held = std::mem::take(&mut state.is_held);
+        state.is_released = was_held;
+        let waits_for_room = !state.stalled.is_empty() && !was_held;
+        if !presses || waits_for_room {
             // Room was won, or the host waits and so gives back what it took too much.
             state.pace = None;
         }
-        if !state.stalled.is_empty() {
+        if waits_for_room {
             return Some(Urgency::Urgent);
         }
         if presses {
@@ -162,7 +198,11 @@ impl Collector {
                 None => Pace::new(it, won(it.victim), state.written),
             };
             state.pace = Some(pace);
+            state.moves_per_write = pace.moves_per_write();
             let is_behind = pace.is_behind(it.live_pages, state.written);
+            let ahead = state.written.saturating_sub(u64::from(self.row_slots));
+            state.is_held = self.holds && pace.is_overtaken(it.live_pages, ahead);
+            state.is_released &= !state.is_held;
             return Some(if is_behind { Urgency::Urgent } else { Urgency::Background });
         }
         if spare_blocks < self.soft_spare_blocks
@@ -175,10 +215,29 @@ impl Collector {
         }
     }
 
+    /// Pages that the next step of a die moves. Of a superblock it is a row at least: with less,
+    /// most of its dies wait for the others. In pace it is as many rows as must move for each of
+    /// the host: while the pages of a step are read, the dies take up a row of the host.
+    pub(super) fn step_pages(&self, die: u32) -> u32 {
+        let rows = self.dies[die as usize].moves_per_write.max(1);
+        self.step_pages.max(rows.saturating_mul(self.row_slots))
+    }
+
     /// The host writes pages to a die.
     #[inline]
     pub(super) fn note_written(&mut self, die: DieId, pages: u32) {
         self.dies[die.0 as usize].written += u64::from(pages);
+    }
+
+    /// Whether writes of a die wait until its collection has caught up.
+    #[inline]
+    pub(super) fn holds_back(&self, die: DieId) -> bool {
+        self.dies[die.0 as usize].is_held
+    }
+
+    /// Whether writes of a die were held back until now.
+    pub(super) fn take_released(&mut self, die: u32) -> bool {
+        std::mem::take(&mut self.dies[die as usize].is_released)
     }
 
     /// Whether a die works ahead of need.

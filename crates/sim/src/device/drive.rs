@@ -66,7 +66,7 @@ impl Drive {
         Self {
             geometry: config.geometry(),
             errors: config.read_errors(seed).expect("resolve has checked the code"),
-            buffer: config.host.build_write_cache(config.ftl.write_buffer_pages),
+            buffer: build_buffer(&config),
             clean: config.host.build_clean_caches(),
             host: HostCounters::default(),
             is_worn_out: false,
@@ -132,7 +132,7 @@ impl Drive {
 
     /// Write buffer and caches as they are when nothing is in them.
     pub(crate) fn forget_memory(&mut self) {
-        self.buffer = self.config.host.build_write_cache(self.config.ftl.write_buffer_pages);
+        self.buffer = build_buffer(&self.config);
         self.clean = self.config.host.build_clean_caches();
     }
 
@@ -207,6 +207,12 @@ impl Drive {
     pub(crate) fn buffer_capacity(&self) -> usize {
         self.buffer.as_ref().map_or(0, |buffer| buffer.page_count() as usize)
     }
+}
+
+/// The cache in which writes wait, if there is one.
+fn build_buffer(config: &DeviceConfig) -> Option<WriteCache> {
+    let ftl = &config.ftl;
+    config.host.build_write_cache(ftl.write_buffer_pages, ftl.write_buffer_absorbs)
 }
 
 /// The sum of counters.

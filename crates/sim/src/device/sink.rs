@@ -221,6 +221,11 @@ impl FlashSink for TimedSink<'_> {
     }
 
     #[inline]
+    fn holds_back(&self, die: DieId) -> bool {
+        self.collector.as_ref().is_some_and(|collector| collector.holds_back(die))
+    }
+
+    #[inline]
     fn load(&self, die: DieId) -> u32 {
         self.backend.load(die)
     }

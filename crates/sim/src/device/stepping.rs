@@ -116,7 +116,11 @@ impl TimedStage {
             let room = Self::room(drive, id);
             let won = |victim| (drive.pages_to_win(victim), drive.ftl.pages_until_stall(id));
             let Some(urgency) = collector.urgency(die, room, won) else { return };
-            let (step_pages, is_resting) = (collector.step_pages, collector.is_resting(die));
+            if collector.take_released(die) {
+                self.admit_stalled(drive, die);
+                continue;
+            }
+            let (step_pages, is_resting) = (collector.step_pages(die), collector.is_resting(die));
             self.backend.set_urgency(id, urgency);
             if self.backend.collection_waits(id) {
                 return;

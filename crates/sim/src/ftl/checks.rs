@@ -60,6 +60,11 @@ impl FtlConfig {
                 format!("{} is out of range; accepted: 0 to {}", self.write_buffer_pages, 1 << 24);
             return Err(ConfigError::new("write_buffer_pages", message));
         }
+        if !self.write_buffer_absorbs && self.write_buffer_pages == 0 {
+            let message =
+                "false needs a write buffer; accepted: true, or write_buffer_pages above 0";
+            return Err(ConfigError::new("write_buffer_absorbs", message));
+        }
         if let WriteFrontiers::HotCold(HotColdFrontiers { fraction }) = self.write_frontiers {
             if !(fraction > 0.0 && fraction < 1.0) {
                 let message = format!("{fraction} is out of range; accepted: between 0 and 1");

@@ -121,6 +121,10 @@ pub struct FtlConfig {
     pub wear_leveling: WearConfig,
     /// Pages of the volatile write buffer; 0 writes through.
     pub write_buffer_pages: u32,
+    /// Whether a write to a whole page that waits in the write buffer takes the place of what
+    /// waits; false: both are programmed, as in drives whose buffer only evens out the rate.
+    #[serde(skip_serializing_if = "is_true")]
+    pub write_buffer_absorbs: bool,
     /// What the map maps, in bytes: a power of two from 512 to a page. A flash page is programmed
     /// when its units are together, and is sensed once for those that a command asks for. Null: a
     /// page.
@@ -167,6 +171,11 @@ pub struct FtlConfig {
     pub compression: Option<Compression>,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_true(flag: &bool) -> bool {
+    *flag
+}
+
 // A signature that serde asks for.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(share: &f64) -> bool {
@@ -183,6 +192,7 @@ impl Default for FtlConfig {
             write_frontiers: WriteFrontiers::default(),
             wear_leveling: WearConfig::default(),
             write_buffer_pages: 0,
+            write_buffer_absorbs: true,
             map_unit_bytes: None,
             fill_timeout_us: None,
             metadata_share: 0.0,

@@ -192,7 +192,11 @@ impl Ftl {
             Route::Ordered => self.geometry.die_of(lpn).0,
             Route::Dynamic { turn } => return self.write_balanced(sink, lpn, turn),
         };
-        let written = self.pools[die as usize].write(&mut self.books, sink, lpn);
+        let written = if sink.holds_back(DieId(die)) {
+            Err(NoRoom::Stalled)
+        } else {
+            self.pools[die as usize].write(&mut self.books, sink, lpn)
+        };
         if written.is_err() {
             self.stalled_die = DieId(die);
         }

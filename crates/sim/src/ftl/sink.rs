@@ -83,6 +83,13 @@ pub trait FlashSink {
         false
     }
 
+    /// Whether writes of the host to a die wait although there is room, since its collection is
+    /// behind: they are refused as [`NoRoom::Stalled`].
+    #[inline]
+    fn holds_back(&self, _die: DieId) -> bool {
+        false
+    }
+
     /// Work that waits for a die, in any unit; the allocation that is `dynamic` prefers the least.
     #[inline]
     fn load(&self, _die: DieId) -> u32 {

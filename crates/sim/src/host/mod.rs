@@ -254,16 +254,18 @@ impl HostConfig {
         cache.enabled || self.power_loss_protected
     }
 
-    /// The cache in which writes wait, if there is one; `write_buffer_pages` is the FTL's key.
-    pub fn build_write_cache(&self, write_buffer_pages: u32) -> Option<WriteCache> {
+    /// The cache in which writes wait, if there is one. Of the FTL's keys: the pages of the write
+    /// buffer, and whether it absorbs rewrites.
+    pub fn build_write_cache(&self, buffer_pages: u32, absorbs: bool) -> Option<WriteCache> {
         match &self.write_cache {
             Some(cache) if self.is_on(cache) && cache.mode == WriteMode::WriteBack => {
                 Some(WriteCache::new(cache.pages, cache.policy))
             }
-            Some(_) => None,
-            None => {
-                (write_buffer_pages > 0).then(|| WriteCache::new(write_buffer_pages, Policy::Fifo))
+            None if buffer_pages > 0 => {
+                let buffer = WriteCache::new(buffer_pages, Policy::Fifo);
+                Some(if absorbs { buffer } else { buffer.in_order() })
             }
+            Some(_) | None => None,
         }
     }
 

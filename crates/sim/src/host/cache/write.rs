@@ -2,9 +2,9 @@
 //!
 //! When more than half of the cache is waiting, one page is flushed, chosen by the replacement
 //! policy (`fifo`: the page that waits longest); its slot is free again when its program is done,
-//! so the other half covers programs in flight. A rewrite of a waiting page costs no program. Which
-//! page is flushed when depends only on the commands, never on time: the untimed and the timed
-//! executor leave the same mapping.
+//! so the other half covers programs in flight. A rewrite of a waiting page costs no program,
+//! except [in order](WriteCache::in_order). Which page is flushed when depends only on the
+//! commands, never on time: the untimed and the timed executor leave the same mapping.
 //!
 //! A page may wait of which only some sectors are here ([`Part`]): no read completes it unless it
 //! leaves before the host has written the rest.
@@ -77,7 +77,7 @@ fn bit(sector: u32) -> u64 {
 /// What became of a page offered to the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// The page was waiting already: no new program.
+    /// The page was waiting already, and takes the new data: no program.
     Absorbed,
     /// The page waits.
     Kept,
@@ -108,6 +108,8 @@ pub enum Found {
 /// See the module.
 pub struct WriteCache {
     page_count: u32,
+    /// Whether a rewrite takes the place of what waits; otherwise both are programmed.
+    absorbs: bool,
     /// `None`: a cache of one page keeps none waiting.
     waiting: Option<Box<dyn Replacement>>,
     /// The pages among them of which only some sectors are here.
@@ -120,9 +122,17 @@ impl WriteCache {
         let waiting_limit = page_count as usize / 2;
         Self {
             page_count,
+            absorbs: true,
             waiting: (waiting_limit > 0).then(|| policy.build(waiting_limit)),
             partial: BTreeMap::new(),
         }
+    }
+
+    /// The same cache, of which every version of a whole page leaves for the flash: a rewrite sends
+    /// off what waits.
+    #[must_use]
+    pub fn in_order(self) -> Self {
+        Self { absorbs: false, ..self }
     }
 
     /// Pages that wait or are in flight, at most.
@@ -175,6 +185,9 @@ impl WriteCache {
         };
         if waiting.contains(lpn) {
             waiting.touch(lpn);
+            if !self.absorbs && part.is_whole() && !self.partial.contains_key(&lpn.0) {
+                return Offer::Flush(Leaving { lpn, is_partial: false });
+            }
             if let Some(sectors) = self.partial.get_mut(&lpn.0) {
                 sectors.add(part);
                 if sectors.are_whole(part.page_sectors) {
@@ -266,6 +279,21 @@ mod tests {
             (Some(leaving(2)), Some(leaving(4)))
         );
         assert!(cache.take_oldest().is_none() && cache.is_empty());
+    }
+
+    #[test]
+    fn without_absorbing_every_whole_version_leaves() {
+        let mut cache = WriteCache::new(4, Policy::Fifo).in_order();
+        let half = Part { first: 0, limit: 4, page_sectors: 8 };
+        assert_eq!(cache.offer(Lpn(1), WHOLE), Offer::Kept);
+        assert_eq!(cache.offer(Lpn(1), WHOLE), flush(1));
+        assert_eq!(
+            (cache.offer(Lpn(1), half), cache.offer(Lpn(2), half)),
+            (Offer::Absorbed, Offer::Kept)
+        );
+        // What waits in part is filled up first.
+        assert_eq!((cache.offer(Lpn(2), WHOLE), cache.len()), (Offer::Absorbed, 2));
+        assert_eq!(cache.offer(Lpn(2), WHOLE), flush(2));
     }
 
     #[test]
