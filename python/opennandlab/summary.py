@@ -103,8 +103,8 @@ def metric_rows(document: ResultDocument) -> list[tuple[str, str, str]]:
 
 
 def _host_rows(metrics: Metrics) -> list[tuple[str, str, str]]:
-    """Return the lines that only drives with caches and workloads with tenants have."""
-    pages, fairness = metrics.host_pages, metrics.fairness
+    """Return the lines that only drives with caches or energies and some workloads have."""
+    pages, fairness, power = metrics.host_pages, metrics.fairness, metrics.power
     rows = [
         ("Read cache hits", number(pages.read_cache_hits), "pages"),
         ("Read ahead", number(pages.read_ahead), "pages"),
@@ -112,6 +112,8 @@ def _host_rows(metrics: Metrics) -> list[tuple[str, str, str]]:
         ("Flush commands", number(pages.flush_commands), ""),
         ("Fairness", number(fairness and fairness.jain_index), "Jain's index, 1 = by weight"),
         ("Largest / smallest share", number(fairness and fairness.max_min_ratio), "by weight"),
+        ("Mean power", number(power and power.mean_w), "W"),
+        ("IOPS per watt", number(power and power.iops_per_w), "commands/J"),
     ]
     return [row for row in rows if row[1] != NOTHING]
 

@@ -62,6 +62,17 @@ pub fn check_time_us(key: &str, us: f64) -> Result<(), ConfigError> {
     Err(ConfigError::new(key, format!("{us} us is out of range; accepted: 0 to 1e7")))
 }
 
+/// Checks an energy or a power of a device file: 0 to 1e6, in the unit of its key.
+///
+/// # Errors
+/// [`ConfigError`] at `key` for any other.
+pub fn check_amount(key: &str, value: f64) -> Result<(), ConfigError> {
+    if (0.0..=1e6).contains(&value) {
+        return Ok(());
+    }
+    Err(ConfigError::new(key, format!("{value} is out of range; accepted: 0 to 1e6")))
+}
+
 /// Serde helper for registry keys: a bare name `greedy` means the mapping `{kind: greedy}`.
 ///
 /// # Errors

@@ -6,6 +6,7 @@ of the preconditioning is in them. One that was not measured is `null`, never ze
 
 from __future__ import annotations
 
+from opennandlab.documents.power import Power
 from opennandlab.documents.record import Record
 
 
@@ -477,6 +478,7 @@ class Metrics(Record, frozen=True, kw_only=True):
         lifetime_days: Time until the blocks are worn out at this rate; `null` without a limit.
         nand_bytes_written: Bytes programmed.
         outstanding_mean: Mean number of commands in the drive.
+        power: What the drive drew; only of timed runs with `nand.energy` or `controller.power`.
         programs: Map units programmed.
         raw_errors: Bit errors before correction.
         reads: Map units read.
@@ -519,6 +521,7 @@ class Metrics(Record, frozen=True, kw_only=True):
     lifetime_days: float | None
     nand_bytes_written: int
     outstanding_mean: float | None
+    power: Power | None = None
     programs: Programs
     raw_errors: RawErrors | None = None
     reads: Reads

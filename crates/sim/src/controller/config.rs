@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::power::PowerConfig;
 use crate::config::{check_time_us, name_or_mapping, ConfigError};
 use crate::reads::config::{RetryConfig, SoftReadConfig};
 
@@ -103,6 +104,9 @@ pub struct ControllerConfig {
     pub soft_read: Option<SoftReadConfig>,
     /// Time to decode a page after its transfer, in microseconds; adds to latency, occupies no die.
     pub ecc_decode_us: f64,
+    /// Power of everything but the flash, for `metrics.power`; left out: not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power: Option<PowerConfig>,
 }
 
 impl ControllerConfig {
@@ -153,6 +157,9 @@ impl ControllerConfig {
         }
         if let Some(soft) = &self.soft_read {
             soft.check().map_err(|error| error.under("soft_read"))?;
+        }
+        if let Some(power) = &self.power {
+            power.check().map_err(|error| error.under("power"))?;
         }
         Ok(())
     }

@@ -56,6 +56,8 @@ pub struct Detail {
     pub soft_reads: u16,
     /// Decodings that failed before: one for each retry step and each soft decision.
     pub attempts: u16,
+    /// Pages of the flash that a run of collected reads lies on, where work is counted.
+    pub pages: u16,
 }
 
 impl FlashOp {

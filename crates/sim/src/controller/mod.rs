@@ -14,13 +14,19 @@
 //! | `full/` | planes, cache commands, suspension, priorities, program units, variation |
 //! | `breakdown` | what a command's time was spent on |
 //! | `timeline` | spans of activity for trace viewers |
+//! | `work` | what dies have done, for their energy |
+//! | `power` | what everything but the flash draws |
 
 pub mod breakdown;
 pub mod config;
 mod flash_op;
 pub mod full;
 pub mod plain;
+pub mod power;
 pub mod timeline;
+mod work;
 
 pub use config::ControllerConfig;
 pub use flash_op::{Detail, FlashOp, OpKind, NO_COMMAND};
+pub use power::PowerConfig;
+pub use work::Work;

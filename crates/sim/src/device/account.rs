@@ -37,6 +37,8 @@ struct Watch {
 pub(crate) struct Ledger {
     pub(crate) tally: TimedTally,
     pub(super) outstanding: u64,
+    /// Time without a command.
+    idle: Ns,
     /// Integral of outstanding commands over time, in command nanoseconds.
     area: u128,
     area_until: Ns,
@@ -59,6 +61,7 @@ impl Ledger {
         Self {
             tally: TimedTally::default(),
             outstanding: 0,
+            idle: Ns(0),
             area: 0,
             area_until: Ns(0),
             latencies,
@@ -78,6 +81,9 @@ impl Ledger {
     #[inline]
     pub(super) fn note_issued(&mut self, now: Ns) {
         self.note_area(now);
+        if self.outstanding == 0 {
+            self.idle = self.idle + (now - self.tally.last_completion);
+        }
         self.outstanding += 1;
         self.tally.issued += 1;
     }
@@ -167,6 +173,11 @@ impl Ledger {
         } else {
             (sum - area).abs() / area
         }
+    }
+
+    /// Time until the last completion in which commands were outstanding.
+    pub(crate) fn busy(&self) -> Ns {
+        self.tally.last_completion - self.idle
     }
 
     /// Commands outstanding on average until the last completion.

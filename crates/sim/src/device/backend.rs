@@ -11,7 +11,7 @@ use crate::controller::breakdown::Parts;
 use crate::controller::full::{Full, Setup, Urgency};
 use crate::controller::plain::Plain;
 use crate::controller::timeline::Timeline;
-use crate::controller::FlashOp;
+use crate::controller::{FlashOp, Work};
 use crate::engine::Engine;
 use crate::units::{BlockId, DieId, Ns};
 
@@ -188,6 +188,20 @@ impl Backend {
             "copybacks": tally.copybacks,
             "retry_steps": tally.retry_steps,
         }))
+    }
+
+    /// Whether it counts what the dies do.
+    #[inline]
+    pub(crate) fn counts_work(&self) -> bool {
+        matches!(self, Self::Full(full) if full.work().is_some())
+    }
+
+    /// What the dies have done, where that is counted.
+    pub(crate) fn work(&self) -> Option<&Work> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Full(full) => full.work(),
+        }
     }
 
     /// Operations against the rules of the flash.

@@ -59,8 +59,9 @@ impl TimedSink<'_> {
         let Some(members) = self.media.shared_superblocks() else { return };
         let (shape, flash) = (members.shape(), members.shape().flash());
         let is_slc = self.media.mode(block) == CellMode::Slc;
-        // By member: the first page, how many, rows that are sensed, the last of them.
-        let mut runs = vec![(0, 0, 0, u32::MAX); shape.dies() as usize];
+        // By member: the first page, how many, rows that are sensed, the last of them; the same of
+        // pages of the flash.
+        let mut runs = vec![(0, 0, [0, 0], [u32::MAX; 2]); shape.dies() as usize];
         for &slot in slots {
             let at = shape.locate(slot, is_slc);
             let (first, count, senses, last) = &mut runs[at.member as usize];
@@ -68,17 +69,20 @@ impl TimedSink<'_> {
                 *first = at.index;
             }
             *count += 1;
-            let row = flash.row_of(at.index);
-            *senses += u32::from(row != *last);
-            *last = row;
+            let places = [flash.row_of(at.index), flash.physical_index(at.index)];
+            for (sum, (place, last)) in senses.iter_mut().zip(places.iter().zip(last)) {
+                *sum += u32::from(place != last);
+                *last = *place;
+            }
         }
-        for (&own, &(first, count, senses, _)) in members.of(block).iter().zip(&runs) {
+        for (&own, &(first, count, [senses, pages], _)) in members.of(block).iter().zip(&runs) {
             if count > 0 && self.is_lost(flash.die_of_block(BlockId(own))) {
                 let run = FlashOp::new(OpKind::Read, source, Ppn(first), count);
-                self.read_row(&members, block, own, run.sensed_in(senses));
+                self.read_row(&members, block, own, (run.sensed_in(senses), pages));
             } else if count > 0 {
                 let page = Ppn(flash.first_page(BlockId(own)).0 + first);
                 let op = FlashOp::new(OpKind::Read, source, page, count).sensed_in(senses);
+                self.pages = pages as u16;
                 self.send(op, std::mem::take(&mut extra), block, flash);
             }
         }
@@ -128,14 +132,22 @@ impl TimedSink<'_> {
             && others.all(|&own| !self.is_lost(flash.die_of_block(BlockId(own))))
     }
 
-    /// Reads pages of a member that is lost from all others; `run` names their indices in it.
-    fn read_row(&mut self, members: &Members, block: BlockId, lost: u32, run: FlashOp) {
+    /// Reads pages of a member that is lost from all others; `run` names their indices in it, and
+    /// how many pages of the flash they are.
+    fn read_row(
+        &mut self,
+        members: &Members,
+        block: BlockId,
+        lost: u32,
+        (run, pages): (FlashOp, u32),
+    ) {
         let has_row = self.has_row(members, block, lost);
         self.errors.note_lost(run.count(), run.source(), has_row);
         let flash = members.shape().flash();
         let others = members.of(block).iter().filter(|&&own| own != lost && own != HOLE);
         for &own in others.filter(|_| has_row) {
             let page = Ppn(flash.first_page(BlockId(own)).0 + run.first().0);
+            self.pages = pages as u16;
             self.send(run.run_of(page, run.count()), Extra::default(), block, flash);
         }
     }

@@ -21,6 +21,7 @@ mod members;
 mod meter;
 mod observation;
 mod outcome;
+mod power;
 mod reconfigure;
 mod run;
 mod runner;

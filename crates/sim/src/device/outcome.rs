@@ -8,6 +8,7 @@ use serde_json::{json, Map, Value};
 
 use super::drive::Drive;
 use super::health;
+use super::power::Consumed;
 use super::run::{Baseline, Run};
 use super::series::{Series, Wear};
 use super::timed::TimedStage;
@@ -132,6 +133,7 @@ impl Measured<'_> {
         section.extend(self.error_metrics());
         section.extend(self.timed_metrics());
         section.extend(self.tenant_metrics());
+        section.extend(self.power_metrics());
         metrics
     }
 
@@ -170,6 +172,12 @@ impl Measured<'_> {
         let (now, then) = (&self.drive.host, &self.start.host);
         let flush = HostOp::Flush.index();
         [now.commands[flush] - then.commands[flush], now.fua_writes - then.fua_writes]
+    }
+
+    /// What the drive drew, of timed runs of devices that say what it takes.
+    fn power_metrics(&self) -> Option<(String, Value)> {
+        let consumed = Consumed::of(self.drive, self.timed?, self.start)?;
+        Some(("power".into(), consumed.to_json()))
     }
 
     /// What each host got, when several share the drive.

@@ -17,7 +17,7 @@ use crate::geometry::Geometry;
 use crate::host::cache::Fence;
 use crate::host::read_ahead::{Found, ReadAhead};
 use crate::nand::{CellMode, Media};
-use crate::op::Source;
+use crate::op::{Source, RUN_MAX};
 use crate::reads::{Extra, Lost, ReadErrors};
 use crate::striping::DieRun;
 use crate::units::{BlockId, DieId, Lpn, Ppn};
@@ -66,6 +66,8 @@ pub(super) struct TimedSink<'a> {
     pub(super) programmed_pages: u64,
     /// Reads of commands that will not be corrected, of superblocks.
     pub(super) failing: &'a mut Vec<FailingRead>,
+    /// Pages of the flash that the next run of collected reads lies on, where work is counted.
+    pub(super) pages: u16,
 }
 
 impl TimedSink<'_> {
@@ -123,6 +125,7 @@ impl TimedSink<'_> {
                     retries: extra.retries.min(u32::from(u16::MAX)) as u16,
                     soft_reads: extra.soft_reads.min(u32::from(u16::MAX)) as u16,
                     attempts: extra.attempts.min(u32::from(u16::MAX)) as u16,
+                    pages: std::mem::take(&mut self.pages),
                 };
                 let is_slc = self.media.mode(block) == CellMode::Slc;
                 full.enqueue(self.engine, die, op.in_slc(is_slc), detail);
@@ -132,6 +135,15 @@ impl TimedSink<'_> {
 }
 
 impl TimedSink<'_> {
+    /// Pages of the flash that these pages of a block lie on, where work is counted.
+    fn flash_pages(&self, geometry: &Geometry, page_indices: &[u32]) -> u16 {
+        if !self.backend.counts_work() {
+            return 0;
+        }
+        let page = |&index: &u32| geometry.physical_index(index);
+        page_indices.chunk_by(|one, next| page(one) == page(next)).count() as u16
+    }
+
     /// Reads the rest of the stripe of a page that the code could not correct: the pages at the
     /// same place of the dies that follow.
     #[cold]
@@ -177,6 +189,7 @@ impl FlashSink for TimedSink<'_> {
         let extra = self.errors.record_block(&read);
         if page_count > 0 {
             let first = self.media.geometry().first_page(block);
+            self.pages = page_count.min(RUN_MAX) as u16;
             self.push(FlashOp::new(OpKind::Read, source, first, page_count), extra);
         }
     }
@@ -252,6 +265,7 @@ impl FlashSink for TimedSink<'_> {
         if let Some(&first) = page_indices.first() {
             let first = Ppn(geometry.first_page(block).0 + first);
             let op = FlashOp::new(OpKind::Read, source, first, count);
+            self.pages = self.flash_pages(&geometry, page_indices);
             self.push(op.sensed_in(sense_count), extra);
         }
     }

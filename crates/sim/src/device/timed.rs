@@ -22,7 +22,7 @@ use super::observation::Observation;
 use super::sink::{CacheSlots, FailingRead, TimedSink};
 use crate::controller::breakdown::{Breakdown, Part};
 use crate::controller::plain::HOST_EVENT;
-use crate::controller::{FlashOp, OpKind, NO_COMMAND};
+use crate::controller::{FlashOp, OpKind, Work, NO_COMMAND};
 use crate::engine::Engine;
 use crate::host::latency::LatencyBook;
 use crate::host::path::{HostPath, Leg};
@@ -310,6 +310,7 @@ impl TimedStage {
             epoch: None,
             programmed_pages: 0,
             failing: &mut self.failing,
+            pages: 0,
         };
         let outcome = work(&mut front, &mut sink);
         let programmed = sink.programmed_pages;
@@ -487,6 +488,11 @@ impl TimedStage {
     /// Whether operations are still queued: collections that no command waits for.
     pub(crate) fn pending_ops(&self) -> u64 {
         self.backend.pending()
+    }
+
+    /// What the dies have done, where the back end counts that.
+    pub(crate) fn work(&self) -> Option<&Work> {
+        self.backend.work()
     }
 
     /// Operations against the rules of the flash, and commands whose parts do not sum to their

@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::energy::EnergyConfig;
 use super::failures::FailuresConfig;
 use super::faults::Fault;
 use super::mechanisms::{check_time, CacheCommands, ProgramMode, Variation, WearTiming};
@@ -241,6 +242,9 @@ pub struct NandConfig {
     /// How much blocks and layers differ in error rate; left out: they do not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_spread: Option<SpreadConfig>,
+    /// Energy of operations and of idle dies, for `metrics.power`; left out: not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyConfig>,
 }
 
 impl Default for NandConfig {
@@ -271,6 +275,7 @@ impl Default for NandConfig {
             stress: None,
             faults: Vec::new(),
             error_spread: None,
+            energy: None,
         }
     }
 }
@@ -391,6 +396,9 @@ impl NandConfig {
         }
         if let Some(spread) = &self.error_spread {
             spread.check().map_err(|error| error.under("error_spread"))?;
+        }
+        if let Some(energy) = &self.energy {
+            energy.check().map_err(|error| error.under("energy"))?;
         }
         self.check_mechanisms()
     }

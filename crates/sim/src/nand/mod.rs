@@ -13,6 +13,7 @@
 //! FTL decides.
 
 mod config;
+mod energy;
 mod erases;
 mod failures;
 mod faults;
@@ -20,6 +21,7 @@ mod mechanisms;
 mod program_unit;
 
 pub use config::{CellType, NandConfig, PageTimes, Timing, TimingConfig, WearOut};
+pub use energy::EnergyConfig;
 pub use erases::EraseHistogram;
 pub use failures::{Failures, FailuresConfig};
 pub use faults::{DieLost, Fault};

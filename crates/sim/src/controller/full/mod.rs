@@ -28,6 +28,7 @@ mod planes;
 mod start;
 mod suspend;
 mod times;
+mod working;
 
 use std::collections::VecDeque;
 
@@ -40,7 +41,7 @@ use times::PhaseTimes;
 use super::breakdown::Parts;
 use super::config::{ControllerConfig, SchedulerConfig, SuspendConfig};
 use super::timeline::Timeline;
-use super::{Detail, FlashOp, OpKind};
+use super::{Detail, FlashOp, OpKind, Work};
 use crate::engine::Engine;
 use crate::geometry::Geometry;
 use crate::nand::{Fault, NandConfig, ProgramUnits};
@@ -167,6 +168,8 @@ pub struct Full {
     /// Spans of activity, when asked for.
     pub timeline: Option<Box<Timeline>>,
     tally: FullTally,
+    /// What the dies have done, where energy is asked for.
+    work: Option<Box<Work>>,
 }
 
 impl Full {
@@ -232,6 +235,7 @@ impl Full {
             is_observed: false,
             timeline: None,
             tally: FullTally::default(),
+            work: nand.energy.as_ref().map(|_| Box::default()),
         }
     }
 
@@ -255,6 +259,11 @@ impl Full {
     /// What happened so far.
     pub fn tally(&self) -> FullTally {
         self.tally
+    }
+
+    /// What the dies have done, where the device has energies.
+    pub fn work(&self) -> Option<&Work> {
+        self.work.as_deref()
     }
 
     /// Number of page types.

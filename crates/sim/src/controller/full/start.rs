@@ -5,6 +5,7 @@
 
 use super::bus::Use;
 use super::die::{Class, Queued, Rereads, Transaction, Turn};
+use super::working::pages_of_sense;
 use super::{is_host, Full, Order};
 use crate::controller::{Detail, FlashOp, OpKind};
 use crate::engine::Engine;
@@ -184,6 +185,9 @@ impl Full {
         }
         self.tally.multi_plane_ops += u64::from(self.is_multi_plane(&transaction));
         self.tally.retry_steps += u64::from(transaction.rereads.retries);
+        if self.work.is_some() {
+            self.note_read(&transaction, head.op, head.detail);
+        }
         match plane {
             None => self.start_array_command(engine, index, transaction),
             Some(plane) => self.start_plane_command(engine, [index, plane], transaction),
@@ -216,7 +220,11 @@ impl Full {
             .sensed_in(op.sense_count() - 1)
             .of_type(op.page_type().wrapping_add(1));
         // What the first read needed beside is over.
-        rest.detail = Detail { erase_count: head.detail.erase_count, ..Detail::default() };
+        rest.detail = Detail {
+            erase_count: head.detail.erase_count,
+            pages: head.detail.pages - pages_of_sense(op, head.detail),
+            ..Detail::default()
+        };
         die.waiting -= transaction.slots;
         self.pending -= u64::from(transaction.slots);
     }
@@ -260,6 +268,9 @@ impl Full {
         let physical =
             self.geometry.physical_index(at - 1) - self.geometry.physical_index(unit_first);
         self.tally.multi_plane_ops += u64::from(physical > 0 && self.geometry.plane_count > 1);
+        if let Some(work) = &mut self.work {
+            work.crossings += u64::from(transaction.slots) * crossings;
+        }
         self.dies[index as usize].input = Some(transaction);
         self.ask_channel(engine, index, Use::In, time);
     }
@@ -276,6 +287,10 @@ impl Full {
         let head = die.queues[class as usize].front_mut().expect("the queue has a head");
         let op = head.op;
         let taken = op.count().min(most);
+        if let Some(work) = &mut self.work {
+            let slot = &mut work.programmed[usize::from(op.is_slc())][op.source() as usize];
+            *slot += u64::from(taken);
+        }
         if taken == op.count() {
             let queued = self.pop(index, class);
             transaction.ops.push(queued);
@@ -324,6 +339,9 @@ impl Full {
             transaction.programmed_limit = first + taken;
             self.tally.copybacks += u64::from(taken);
             self.tally.multi_plane_ops += u64::from(taken > 1);
+        }
+        if self.work.is_some() {
+            self.note_inside(&transaction);
         }
         self.start_array_command(engine, index, transaction);
     }
