@@ -154,6 +154,49 @@ def test_scaling_of_the_tutorial_die(cli: Cli) -> None:
         assert shown in text
 
 
+def test_power_of_units_follows_from_the_energies_of_their_device(cli: Cli, tmp_path: Path) -> None:
+    device = tmp_path / "device.yaml"
+    device.write_text(
+        "nand:\n"
+        "  channels: 2\n"
+        "  dies_per_channel: 4\n"
+        "  page_size_bytes: 4096\n"
+        "  pages_per_block: 64\n"
+        "  energy: {read_uj: 5, program_uj: 15, erase_uj: 160, transfer_nj_per_kib: 125,"
+        " idle_mw: 10}\n"
+        "controller:\n"
+        "  power: {idle_w: 0.3, active_w: 0.6, host_nj_per_kib: 300}\n",
+        encoding="utf-8",
+    )
+    rates = ("--rates", "1:512,300,250,220,204.8", "--rates", "2:1024,600,500,440,409.6")
+    shown = cli("theory", "scaling", *rates, "--config", str(device), "--json")
+    one, two = json.loads(shown.stdout)["rows"]
+    # 125 000 and 50 000 pages a second; eight dies and an active controller draw 0.68 W.
+    link_w = 0.3 * 4e-6
+    assert one["unit_watts"]["100/0"] == pytest.approx(125_000 * (5.5e-6 + link_w) + 0.68)
+    assert one["unit_watts"]["0/100"] == pytest.approx(50_000 * (15e-6 + 3e-6 + link_w) + 0.68)
+    mean = sum(one["unit_watts"].values()) / 5
+    assert one["rms_per_watt"] == pytest.approx(one["rms"] / mean)
+    assert two["unit_watts"] == pytest.approx(one["unit_watts"])
+    assert two["rms_per_watt"] == pytest.approx(one["rms_per_watt"])
+    # Dies of the tutorial: as many as are asked for draw while they wait.
+    watts = []
+    for dies in ("1", "8"):
+        text = cli("theory", "scaling", "--dies", dies, "--units", "1", "-c", str(device), "--json")
+        [row] = json.loads(text.stdout)["rows"]
+        page_uj = 5.5 + 4 * 0.3
+        dynamic = row["rates"]["100/0"] * 1e6 / 4096 * page_uj * 1e-6
+        watts.append(row["unit_watts"]["100/0"] - dynamic)
+    assert watts == pytest.approx([0.61, 0.68])
+    for options, said in (
+        (("--config", str(device), "--watts", "3"), "both give the power"),
+        (("--config", "config"), "without nand.energy"),
+    ):
+        refused = cli("theory", "scaling", *options)
+        assert refused.returncode == 2
+        assert said in refused.stderr
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -20,6 +20,7 @@ fn devices() -> Vec<(&'static str, Value)> {
         "variation": {"die_stddev": 0.03, "block_stddev": 0.05},
         "wear_timing": {"program_slope": -0.2, "erase_slope": 1.0},
         "factory_bad_block_ratio": 0.01,
+        "energy": {"read_uj": 1, "program_uj": 1, "erase_uj": 1},
     });
     let controller = json!({
         "scheduler": "priority", "suspend": {"program": true, "erase": true},
@@ -138,10 +139,23 @@ fn run(name: &str, device: &Value, ios: u64, seed: u64) -> Value {
     outcome
 }
 
+/// A microjoule for each page, whatever joins, fails or is padded: but for the program units that
+/// are under way on each of four dies, at most three open blocks of 3 x 2 pages, at either end.
+fn programs_have_the_energy_of_their_pages(name: &str, metrics: &Value) {
+    let pages = metrics["nand_bytes_written"].as_f64().expect("bytes") / 4096.0;
+    let joules = &metrics["power"]["joules"];
+    let measured = joules["programs"].as_f64().expect("joules") * 1e6;
+    assert!((measured - pages).abs() <= 2.0 * 4.0 * 18.0, "{name}: {measured} of {pages} pages");
+    assert!(joules["array_reads"].as_f64() > Some(0.0), "{name}: {joules}");
+    assert!(joules["erases"].as_f64() > Some(0.0), "{name}: {joules}");
+}
+
 #[test]
 fn every_mechanism_at_once_passes_every_check() {
     for (name, device) in devices() {
-        let activity = run(name, &device, 20_000, 1)["metrics"]["activity"].clone();
+        let metrics = run(name, &device, 20_000, 1)["metrics"].take();
+        programs_have_the_energy_of_their_pages(name, &metrics);
+        let activity = &metrics["activity"];
         if !name.ends_with("order") {
             assert!(activity["suspensions"].as_u64() > Some(0), "{name}: {activity}");
         }

@@ -1,9 +1,15 @@
 """What `theory scaling` computes and prints: a document first, then its tables."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._bandwidth import mix_name, numbers_table
+
+if TYPE_CHECKING:
+    from opennandlab.config import DeviceConfig
+    from opennandlab.theory.power import DriveEnergy
 
 # Read share of the rates against block size: the tutorial's 75/25.
 BLOCK_SIZE_MIX = 0.75
@@ -57,24 +63,60 @@ def tutorial_rates(
     return rates, page_mb_s, caps[MIXES.index(BLOCK_SIZE_MIX)]
 
 
+def device_energy(device: DeviceConfig, dies: int | None) -> DriveEnergy:
+    """Return what a unit draws by the energies of a device: of all its dies, or of so many."""
+    from opennandlab.theory.power import DriveEnergy
+
+    nand, controller = device["nand"], device["controller"]
+    energy, power = nand.get("energy"), controller.get("power", {})
+    if energy is None:
+        raise ValueError(
+            "--config names a device without nand.energy; accepted: one that has it, or --watts"
+        )
+    count = nand["channels"] * nand["dies_per_channel"] if dies is None else dies
+    active_w = power.get("active_w", power.get("idle_w", 0.0))
+    return DriveEnergy(
+        nand["page_size_bytes"],
+        nand["pages_per_block"],
+        read_uj=energy["read_uj"],
+        program_uj=energy["program_uj"],
+        erase_uj=energy["erase_uj"],
+        transfer_nj_per_kib=energy["transfer_nj_per_kib"],
+        idle_w=count * energy["idle_mw"] * 1e-3 + active_w,
+        host_nj_per_kib=power.get("host_nj_per_kib", 0.0),
+    )
+
+
+def unit_watts(energy: DriveEnergy, rates: list[float], units: int) -> list[float]:
+    """Return the mean power of one of several units, by mix, at their rates together in MB/s."""
+    from opennandlab.theory.bandwidth import MIXES
+
+    return [energy.watts(rate / units, share) for share, rate in zip(MIXES, rates, strict=True)]
+
+
 def scaling_document(
     measured: dict[int, list[float]],
     watts: float | None,
     page_bytes: int,
     limits: tuple[float, float] | None = None,
+    energy: DriveEnergy | None = None,
 ) -> dict[str, Any]:
     """Return the scaling of rates as a document; the fewest units are the base.
 
     `limits` is what whole pages give at 75/25 before a link, and the cap of the link, which counts
-    useful bytes; by default the base's own rate, and none.
+    useful bytes; by default the base's own rate, and none. `energy` is what a unit draws, where its
+    mean power is not given as `watts`.
     """
     from opennandlab.theory import scaling
     from opennandlab.theory.bandwidth import MIXES
 
     base_units, base = next(iter(measured.items()))
+    mixes = [mix_name(share) for share in MIXES]
     rows = []
     for units, rates in measured.items():
         normalised = scaling.normalised_rms(rates, base)
+        by_mix = [] if energy is None else unit_watts(energy, rates, units)
+        mean = sum(by_mix) / len(by_mix) if by_mix else watts
         rows.append(
             {
                 "units": units,
@@ -82,9 +124,8 @@ def scaling_document(
                 "rms": scaling.rms(rates),
                 "normalised_rms": normalised,
                 "scaling_efficiency": normalised * base_units / units,
-                "rms_per_watt": None
-                if watts is None
-                else scaling.rms_per_watt(rates, watts * units),
+                "rms_per_watt": None if mean is None else scaling.rms_per_watt(rates, mean * units),
+                **({"unit_watts": dict(zip(mixes, by_mix, strict=True))} if by_mix else {}),
                 "mixed_efficiency": {
                     mix_name(r): scaling.mixed_efficiency(rate, r, rates[0], rates[-1])
                     for r, rate in zip(MIXES[1:-1], rates[1:-1], strict=True)
@@ -97,7 +138,7 @@ def scaling_document(
         for size in scaling.BLOCK_SIZES
     }
     return {
-        "mixes": [mix_name(share) for share in MIXES],
+        "mixes": mixes,
         "watts": watts,
         "page_bytes": page_bytes,
         "rows": rows,
@@ -112,7 +153,8 @@ def show_scaling(document: dict[str, Any]) -> None:
     """Print the tables of a scaling document."""
     console = terminal.stdout()
     rates = numbers_table("units", [*document["mixes"], "RMS"])
-    power = ["RMS / W"] if document["watts"] is not None else []
+    has_power = document["rows"][0]["rms_per_watt"] is not None
+    power = ["RMS / W"] if has_power else []
     inner = list(document["rows"][0]["mixed_efficiency"])
     scale = numbers_table(
         "units", ["normalised", "efficiency", *power, *(f"mixed at {mix}" for mix in inner)]

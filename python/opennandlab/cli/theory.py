@@ -316,6 +316,16 @@ def scaling(
     watts: Annotated[
         float | None, typer.Option(help="Mean power of one unit; gives RMS per watt.")
     ] = None,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="PRESET|FILE",
+            help="A unit's device: its power follows from the rates, in MB/s, and from nand.energy "
+            "and controller.power, instead of --watts.",
+        ),
+    ] = None,
     page_bytes: Annotated[
         int, typer.Option(min=1, help="Page, for rates against block size.")
     ] = 4000,
@@ -326,6 +336,13 @@ def scaling(
     with terminal.guard(as_json=as_json), _usage():
         from opennandlab.cli import _scaling as tables
 
+        energy = None
+        if config is not None:
+            from opennandlab.config import load_device
+
+            if watts is not None:
+                raise ValueError("--watts and --config both give the power; accepted: one of them")
+            energy = tables.device_energy(load_device(config), None if rates else dies)
         limits = None
         if rates:
             measured = tables.parse_rates(rates)
@@ -333,7 +350,7 @@ def scaling(
             chosen = LINK_ALIASES.get(link.value, link.value)
             measured, page_mb_s, cap = tables.tutorial_rates(cell.value, dies, units, chosen)
             limits = (page_mb_s, cap)
-        document = tables.scaling_document(measured, watts, page_bytes, limits)
+        document = tables.scaling_document(measured, watts, page_bytes, limits, energy)
         if as_json:
             terminal.emit_json(document)
         elif not quiet:

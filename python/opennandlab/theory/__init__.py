@@ -4,6 +4,7 @@
     wear, endurance, reliability                erase counts, life, bit errors
     queueing, closed_loop, bandwidth            time: Poisson reads, fixed queue depth, saturation
     scaling                                     five mixes in one figure, units added, block sizes
+    power                                       watts and joules of reads, writes and collections
 
 Each function checks its arguments and names its source; none knows the simulator. Numbers are
 floats of Python and numpy, the same on every machine to about twelve digits.
@@ -45,6 +46,7 @@ from opennandlab.theory.hot_cold import (
     two_pools,
 )
 from opennandlab.theory.mean_field import d_choices_hot_cold
+from opennandlab.theory.power import DriveEnergy
 from opennandlab.theory.queueing import DeterministicQueue, independent_dies, little_error
 from opennandlab.theory.reliability import (
     PageCode,
@@ -103,6 +105,7 @@ __all__ = [
     "DeterministicQueue",
     "DieCountRow",
     "DriveClass",
+    "DriveEnergy",
     "FlashChannel",
     "PageCode",
     "PoolSplit",

@@ -27,7 +27,7 @@ DIRTY, STEADY = "dirty", "steady"
 READ, WRITE = "read", "write"
 RANDOM, SEQUENTIAL = "random", "sequential"
 
-IOPS, MB_S, MEAN_US, P999_US = "IOPS", "MB/s", "mean us", "p99.9 us"
+IOPS, MB_S, MEAN_US, P999_US, WATTS = "IOPS", "MB/s", "mean us", "p99.9 us", "mean W"
 CACHE_GB, CACHE_MB_S, BEYOND_MB_S = "GB cached", "MB/s into the cache", "MB/s beyond the cache"
 """The last three are read from one sequential write over the whole of an empty drive."""
 
@@ -143,6 +143,18 @@ GEN4 = Drive(
             "1 MiB", SEQUENTIAL, WRITE, 4, FRESH, MB_S, 1900.0, "[55], the whole drive",
         ),
         Cell(
+            "128 KiB", SEQUENTIAL, READ, 32, FILLED, WATTS, 6.2, "[67], the 2 TB model",
+            fitted="controller.power.host_nj_per_kib", tolerance=0.10,
+        ),
+        Cell(
+            "128 KiB", SEQUENTIAL, WRITE, 32, FRESH, WATTS, 8.49, "[68], the most of its first "
+            "power state; 8.9 [69]", relation=Relation.AT_MOST, tolerance=0.05,
+        ),
+        Cell(
+            "4 KiB", RANDOM, READ, 256, FILLED, WATTS, 8.49, "[68]", relation=Relation.AT_MOST,
+            tolerance=0.05,
+        ),
+        Cell(
             "4 KiB", RANDOM, WRITE, 32, STEADY, IOPS, 1054.0, "none published",
             relation=Relation.AT_LEAST,
         ),
@@ -168,6 +180,18 @@ ENTERPRISE = Drive(
             fitted="nand.timing.bus_mt_s", tolerance=0.15,
         ),
         Cell("8 KiB", RANDOM, WRITE, 32, STEADY, IOPS, 20_000.0, "[36]", tolerance=0.15),
+        Cell(
+            "128 KiB", SEQUENTIAL, WRITE, 32, FILLED, WATTS, 6.0, "[36], typical",
+            fitted="nand.energy.program_uj", tolerance=0.10,
+        ),
+        Cell(
+            "4 KiB", RANDOM, WRITE, 32, STEADY, WATTS, 6.0, "[36], up to",
+            relation=Relation.AT_MOST, tolerance=0.05,
+        ),
+        Cell(
+            "128 KiB", SEQUENTIAL, READ, 32, FILLED, WATTS, 6.0, "[36], up to",
+            relation=Relation.AT_MOST, tolerance=0.05,
+        ),
         Cell(
             "4 KiB", SEQUENTIAL, READ, 1, FILLED, MEAN_US, 50.0, "[36], typical",
             lacks=PATH, tolerance=0.40,
@@ -222,6 +246,18 @@ QLC = Drive(
         ),
         Cell(
             "128 KiB", SEQUENTIAL, WRITE, 32, FILLED, MB_S, 100.0, "[29]", tolerance=0.20,
+        ),
+        Cell(
+            "128 KiB", SEQUENTIAL, WRITE, 32, FRESH, WATTS, 4.0, "[70], the most of its first "
+            "power state", relation=Relation.AT_MOST, tolerance=0.05,
+        ),
+        Cell(
+            "128 KiB", SEQUENTIAL, WRITE, 32, FILLED, WATTS, 4.0, "[70]",
+            relation=Relation.AT_MOST, tolerance=0.05,
+        ),
+        Cell(
+            "4 KiB", RANDOM, READ, 256, FILLED, WATTS, 4.0, "[70]", relation=Relation.AT_MOST,
+            tolerance=0.05,
         ),
         Cell(
             "4 KiB", RANDOM, WRITE, 32, STEADY, IOPS, 258.0, "none published",

@@ -41,6 +41,7 @@ from opennandlab.validation.drives import (
     RANDOM,
     READ,
     STEADY,
+    WATTS,
     Cell,
 )
 
@@ -208,6 +209,7 @@ def _measure(cell: Cell, shrink: int) -> Measure:
         MB_S: f"metrics.throughput_mb_s.{cell.operation}",
         MEAN_US: f"metrics.latency_us.{cell.operation}.mean",
         P999_US: f"metrics.latency_us.{cell.operation}.p999",
+        WATTS: "metrics.power.mean_w",
     }
     plain = read(paths[cell.unit])
     return lambda documents: _rounded(plain(documents))
