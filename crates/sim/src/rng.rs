@@ -48,6 +48,12 @@ impl Rng {
     pub fn exponential(&mut self) -> f64 {
         -libm::log1p(-self.unit())
     }
+
+    /// A standard normal float: Box and Muller, Annals of Mathematical Statistics 29, 1958.
+    pub fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(2.0 * self.exponential());
+        radius * libm::cos(std::f64::consts::TAU * self.unit())
+    }
 }
 
 #[cfg(test)]

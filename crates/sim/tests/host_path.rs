@@ -134,3 +134,59 @@ fn a_hot_drive_slows_down() {
     // above idle, of 1000 MB/s.
     assert!(cool > 2000.0 && hot > 200.0 && hot < 620.0, "{cool} {hot}");
 }
+
+/// Metrics of reads one at a time, whose time is `rest` beside the firmware's.
+fn reads_one_by_one(host: &Value, ios: u32) -> Value {
+    run(host, &json!({"read_pct": 100, "queue_depth": 1, "total": {"ios": ios}}))
+}
+
+#[test]
+fn firmware_times_that_vary_are_lognormal_around_the_same_mean() {
+    // Standard normal quantiles of the percentiles that metrics give.
+    const QUANTILES: [(&str, f64, f64); 4] = [
+        ("p50", 0.5, 0.0),
+        ("p90", 0.9, 1.281_552),
+        ("p99", 0.99, 2.326_348),
+        ("p999", 0.999, 3.090_232),
+    ];
+    let ios = 60_000;
+    for (sigma, keys, firmware) in [
+        (0.3_f64, json!({"command_overhead_us": 40}), 40.0),
+        (0.5, json!({"command_cost_us": 30}), 30.0),
+        // One factor for both, so the sum varies as one.
+        (0.2, json!({"command_overhead_us": 10, "command_cost_us": {"read": 20}}), 30.0),
+    ] {
+        let mut varied = keys.clone();
+        varied["jitter"] = json!({"kind": "lognormal", "sigma": sigma});
+        let [constant, varied] = [&keys, &varied].map(|host| reads_one_by_one(host, ios));
+        let of = |metrics: &Value, key: &str| {
+            metrics["latency_us"]["read"][key].as_f64().expect("a latency")
+        };
+        let mean = of(&constant, "mean");
+        let rest = mean - firmware;
+        let stddev = firmware * (sigma * sigma).exp_m1().sqrt();
+        let error = stddev / f64::from(ios).sqrt();
+        let found = of(&varied, "mean");
+        assert!((found - mean).abs() < 4.5 * error, "sigma {sigma}: {found} against {mean}");
+        for (key, share, z) in QUANTILES {
+            let expected = firmware * (sigma * z - sigma * sigma / 2.0).exp();
+            // Standard error of a sample quantile, sqrt(p (1 - p) / n) / density; bins of the
+            // histogram are up to 1.6 % wide.
+            let density = (-z * z / 2.0).exp() / (std::f64::consts::TAU.sqrt() * sigma * expected);
+            let error = (share * (1.0 - share) / f64::from(ios)).sqrt() / density;
+            let found = of(&varied, key) - rest;
+            let limit = 4.5 * error + 0.016 * (expected + rest);
+            assert!((found - expected).abs() < limit, "sigma {sigma}, {key}: {found}, {expected}");
+        }
+    }
+}
+
+#[test]
+fn cores_are_as_busy_with_times_that_vary() {
+    let reads = json!({"read_pct": 100, "queue_depth": 32, "total": {"ios": 40_000}});
+    let host = json!({"command_cost_us": 10, "jitter": {"kind": "lognormal", "sigma": 0.4}});
+    let iops = run(&host, &reads)["iops"]["read"].as_f64().expect("a rate");
+    // A core that is never idle: n commands take n times the mean, within its standard error.
+    let error = (0.4_f64.powi(2).exp_m1() / 40_000.0).sqrt();
+    assert!((iops / 100_000.0 - 1.0).abs() < 4.5 * error + 1e-3, "{iops}");
+}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from opennandlab.documents.record import plain
 from opennandlab.documents.result import ResultDocument
-from opennandlab.reports import output
+from opennandlab.reports import output, variation
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Report, Section, Table, page_of
 from opennandlab.result import Result
@@ -160,6 +160,7 @@ def _tail(document: ResultDocument) -> Plot | None:
         return None
     ticks = tuple((x, text) for _, x, text in PERCENTILES)
     note = "A percentile is shown only where ten or more samples lie beyond it. " + _loop(document)
+    note += variation.note(document.device)
     return Plot(
         "latency-by-percentile",
         "Latency by percentile",

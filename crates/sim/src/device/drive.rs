@@ -37,6 +37,8 @@ pub struct Drive {
     pub(crate) config: DeviceConfig,
     /// The seed that it was made with.
     pub(crate) seed: u64,
+    /// The seed of what is drawn at random from now on: its own, or that of the last cell.
+    pub(crate) draw_seed: u64,
     pub(crate) geometry: Geometry,
     pub(crate) media: Media,
     pub(crate) ftl: Ftl,
@@ -73,6 +75,7 @@ impl Drive {
             threads: 1,
             throttle: None,
             seed,
+            draw_seed: seed,
             config,
             media,
             ftl,
@@ -81,6 +84,7 @@ impl Drive {
 
     /// Lets everything that is drawn at random follow from this seed from now on.
     pub(crate) fn reseed(&mut self, seed: u64) {
+        self.draw_seed = seed;
         self.ftl.reseed(seed);
         self.errors.reseed(seed);
     }

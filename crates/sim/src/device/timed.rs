@@ -98,7 +98,12 @@ impl TimedStage {
         Self {
             engine: Engine::default(),
             backend: Backend::new(drive, observation),
-            path: HostPath::new(&config.host, Ns::from_us(config.controller.ecc_decode_us), hosts),
+            path: HostPath::new(
+                &config.host,
+                Ns::from_us(config.controller.ecc_decode_us),
+                hosts,
+                drive.draw_seed,
+            ),
             cache: CacheSlots { capacity: drive.buffer_capacity(), ..CacheSlots::default() },
             collector: Collector::new(&config.ftl, drive.geometry.die_count, row_slots)
                 .map(Box::new),

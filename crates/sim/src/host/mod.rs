@@ -9,6 +9,7 @@
 pub mod arbitration;
 pub mod cache;
 pub mod interface;
+pub mod jitter;
 pub mod latency;
 pub mod link;
 pub mod path;
@@ -28,6 +29,7 @@ use arbitration::{Arbiter, ArbitrationConfig};
 use cache::{
     CleanCaches, Policy, ReadCache, ReadCacheConfig, WriteCache, WriteCacheConfig, WriteMode,
 };
+use jitter::{Jitter, JitterConfig};
 use link::{Link, LinkConfig};
 use processor::{CommandCost, Processor};
 use protocol::ProtocolConfig;
@@ -65,6 +67,11 @@ pub struct HostConfig {
     /// Cores of the controller, 1 to 1024; default 1. Needs `command_cost_us`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cores: Option<u32>,
+    /// How the time of commands (`command_overhead_us` and `command_cost_us`) varies:
+    /// `{kind: lognormal, sigma: 0.3}`, a factor of mean 1 for each command; left out: it does
+    /// not. Only in simulated time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<JitterConfig>,
     /// Time that the controller loses when commands change between reading and writing, in
     /// microseconds: a number for each change, or
     /// `{commands, fixed, per_unit, per_sqrt_unit, unit_bytes}`; default none. An empirical
@@ -144,6 +151,10 @@ impl HostConfig {
             return Err(ConfigError::new("command_overhead_us", message));
         }
         self.check_cores()?;
+        if let Some(jitter) = &self.jitter {
+            let cost = self.command_cost_us.unwrap_or_default();
+            jitter.check(self.command_overhead_us > 0.0 || !cost.is_free())?;
+        }
         if let Some(turnaround) = &self.turnaround_us {
             turnaround.check("turnaround_us")?;
         }
@@ -225,6 +236,11 @@ impl HostConfig {
             return None;
         }
         Some(Processor::new(&cost, self.cores.unwrap_or(1), self.turnaround_us.as_ref()))
+    }
+
+    /// The factors on the time of commands, unless it is constant.
+    pub fn build_jitter(&self, seed: u64) -> Option<Jitter> {
+        Some(Jitter::new(self.jitter.as_ref()?, seed))
     }
 
     /// The throttles, if there are any.
@@ -333,6 +349,13 @@ mod tests {
             (r#"{"protocol": {"kind": "ufs", "queues": 2}}"#, "protocol", "queues"),
             (r#"{"protocol": "scsi"}"#, "protocol", "scsi"),
             (r#"{"cores": 2}"#, "cores", "command_cost_us"),
+            (r#"{"jitter": {"kind": "lognormal", "sigma": 0.3}}"#, "jitter", "command_overhead_us"),
+            (
+                r#"{"jitter": {"kind": "lognormal", "sigma": 2.5}, "command_cost_us": 1}"#,
+                "jitter.sigma",
+                "above 0, at most 2",
+            ),
+            (r#"{"jitter": {"kind": "lognormal"}, "command_cost_us": 1}"#, "jitter", "sigma"),
             (r#"{"cores": 0, "command_cost_us": 1}"#, "cores", "1 to 1024"),
             (r#"{"command_cost_us": {"read": -1}}"#, "command_cost_us.read", "0 to 1e6"),
             (r#"{"read_cache": {"pages": 0}}"#, "read_cache.pages", "1 to"),

@@ -8,6 +8,7 @@
 //! how long the next leg takes, and whoever asks comes back then. What the device does not have
 //! takes no time.
 
+use super::jitter::{scaled, Jitter};
 use super::link::{Direction, Link};
 use super::processor::Processor;
 use super::tenants::Outside;
@@ -58,6 +59,7 @@ pub struct HostPath {
     processor: Option<Processor>,
     throttle: Option<Throttle>,
     overhead: Ns,
+    jitter: Option<Jitter>,
     decode: Ns,
     slots: Vec<Slot>,
     free_slots: Vec<u32>,
@@ -66,13 +68,15 @@ pub struct HostPath {
 }
 
 impl HostPath {
-    /// The path of a device that `hosts` share, with nothing under way; decoding takes `decode`.
-    pub fn new(config: &HostConfig, decode: Ns, hosts: &[&Host]) -> Self {
+    /// The path of a device that `hosts` share, with nothing under way; decoding takes `decode`,
+    /// and times that vary are drawn from `seed`.
+    pub fn new(config: &HostConfig, decode: Ns, hosts: &[&Host], seed: u64) -> Self {
         Self {
             link: config.build_link(),
             processor: config.build_processor(),
             throttle: config.build_throttle(),
             overhead: Ns::from_us(config.command_overhead_us),
+            jitter: config.build_jitter(seed),
             decode,
             slots: Vec::new(),
             free_slots: Vec::new(),
@@ -127,11 +131,14 @@ impl HostPath {
         while slot.leg < Leg::LinkIn {
             let (leg, span) = match slot.leg {
                 Leg::Submitted => {
+                    let factor = self.jitter.as_mut().map(Jitter::factor);
                     let done = match &mut self.processor {
-                        Some(processor) => processor.reserve(now, command.op, bytes_of(command)),
+                        Some(processor) => {
+                            processor.reserve(now, command.op, bytes_of(command), factor)
+                        }
                         None => now,
                     };
-                    (Leg::Processor, done - now + self.overhead)
+                    (Leg::Processor, done - now + scaled(self.overhead, factor))
                 }
                 Leg::Processor => {
                     let wait = match &mut self.throttle {
@@ -242,7 +249,7 @@ mod tests {
 
     fn path(json: &str) -> HostPath {
         let config: HostConfig = crate::config::parse(json).expect("a host section");
-        HostPath::new(&config, Ns(5000), &[&Host { weight: 1, ..Host::default() }])
+        HostPath::new(&config, Ns(5000), &[&Host { weight: 1, ..Host::default() }], 42)
     }
 
     #[test]

@@ -13,6 +13,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::jitter::scaled;
 use super::turnaround::{Turnaround, TurnaroundConfig};
 use crate::config::ConfigError;
 use crate::op::HostOp;
@@ -199,14 +200,15 @@ impl Processor {
         }
     }
 
-    /// Gives a command that moves `bytes` to the core that is free first; returns when it is done.
-    /// Callers come in order of time.
+    /// Gives a command that moves `bytes` to the core that is free first, its time multiplied by
+    /// `factor`; returns when it is done. Callers come in order of time.
     #[inline]
-    pub fn reserve(&mut self, now: Ns, op: HostOp, bytes: u64) -> Ns {
+    pub fn reserve(&mut self, now: Ns, op: HostOp, bytes: u64, factor: Option<f64>) -> Ns {
         let mut cost = self.costs[op.index()];
         if let Some(&time) = self.us_per_byte.get(op.index()) {
             cost = cost + Ns::from_us(time * bytes as f64);
         }
+        let cost = scaled(cost, factor);
         let mut first = 0;
         for core in 1..self.free_at.len() {
             if self.free_at[core] < self.free_at[first] {
@@ -241,16 +243,16 @@ mod tests {
     fn cores_serve_in_order_and_side_by_side() {
         let cost: CommandCost = serde_json::from_str(r#"{"read": 2, "write": 3}"#).expect("a cost");
         let mut one = Processor::new(&cost, 1, None);
-        assert_eq!(one.reserve(Ns(0), HostOp::Read, 4096), Ns(2000));
-        assert_eq!(one.reserve(Ns(500), HostOp::Write, 4096), Ns(5000));
-        assert_eq!(one.reserve(Ns(9000), HostOp::Read, 4096), Ns(11_000));
-        assert_eq!(one.reserve(Ns(9000), HostOp::Flush, 4096), Ns(11_000));
+        assert_eq!(one.reserve(Ns(0), HostOp::Read, 4096, None), Ns(2000));
+        assert_eq!(one.reserve(Ns(500), HostOp::Write, 4096, None), Ns(5000));
+        assert_eq!(one.reserve(Ns(9000), HostOp::Read, 4096, None), Ns(11_000));
+        assert_eq!(one.reserve(Ns(9000), HostOp::Flush, 4096, None), Ns(11_000));
         assert_eq!(one.busy(), Ns(7000));
         let mut two = Processor::new(&cost, 2, None);
-        assert_eq!(two.reserve(Ns(0), HostOp::Write, 4096), Ns(3000));
-        assert_eq!(two.reserve(Ns(0), HostOp::Read, 4096), Ns(2000));
+        assert_eq!(two.reserve(Ns(0), HostOp::Write, 4096, None), Ns(3000));
+        assert_eq!(two.reserve(Ns(0), HostOp::Read, 4096, None), Ns(2000));
         assert_eq!(two.free_at(), Ns(2000));
-        assert_eq!(two.reserve(Ns(0), HostOp::Read, 4096), Ns(4000));
+        assert_eq!(two.reserve(Ns(0), HostOp::Read, 4096, None), Ns(4000));
     }
 
     #[test]
@@ -259,9 +261,9 @@ mod tests {
             serde_json::from_str(r#"{"read": 2, "per_kib": {"read": 0.5, "write": 1}}"#)
                 .expect("a cost");
         let mut one = Processor::new(&cost, 1, None);
-        assert_eq!(one.reserve(Ns(0), HostOp::Read, 4096), Ns(4000));
-        assert_eq!(one.reserve(Ns(0), HostOp::Write, 512), Ns(4500));
-        assert_eq!(one.reserve(Ns(0), HostOp::Trim, 1 << 20), Ns(4500));
+        assert_eq!(one.reserve(Ns(0), HostOp::Read, 4096, None), Ns(4000));
+        assert_eq!(one.reserve(Ns(0), HostOp::Write, 512, None), Ns(4500));
+        assert_eq!(one.reserve(Ns(0), HostOp::Trim, 1 << 20, None), Ns(4500));
         let both: PerKib = serde_json::from_str("0.5").expect("a cost");
         assert_eq!(both, PerKib { read: 0.5, write: 0.5 });
         assert!(serde_json::from_str::<PerKib>(r#""slow""#).is_err());
@@ -272,10 +274,10 @@ mod tests {
         let cost: CommandCost = serde_json::from_str("1").expect("a cost");
         let turnaround: TurnaroundConfig = serde_json::from_str("10").expect("a turnaround");
         let mut two = Processor::new(&cost, 2, Some(&turnaround));
-        assert_eq!(two.reserve(Ns(0), HostOp::Read, 4096), Ns(1000));
-        assert_eq!(two.reserve(Ns(0), HostOp::Write, 4096), Ns(11_000));
+        assert_eq!(two.reserve(Ns(0), HostOp::Read, 4096, None), Ns(1000));
+        assert_eq!(two.reserve(Ns(0), HostOp::Write, 4096, None), Ns(11_000));
         // The other core is idle, but the drive is turning.
-        assert_eq!(two.reserve(Ns(0), HostOp::Write, 4096), Ns(11_000));
+        assert_eq!(two.reserve(Ns(0), HostOp::Write, 4096, None), Ns(11_000));
         assert_eq!(two.busy(), Ns(3000));
     }
 

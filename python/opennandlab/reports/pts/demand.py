@@ -211,8 +211,9 @@ def _histograms(measured: Measured) -> Iterator[Item]:
     """Yield the histograms of the points, then those of the writes before them."""
     before = tuple(one for one in measured.histograms if one.id.startswith("prewrite"))
     points = tuple(one for one in measured.histograms if one not in before)
-    yield from response.items(points)
-    yield from response.items(before, "-prewrite")
+    device = measured.header.target.device.config
+    yield from response.items(points, device)
+    yield from response.items(before, device, "-prewrite")
 
 
 def _convergence(

@@ -42,7 +42,7 @@ def sections(measured: Measured) -> Iterator[Section]:
     yield Section("convergence", "Convergence", tuple(plot for plot in plots if plot))
     yield from steady.sections(measured)
     if measured.histograms:
-        shown = tuple(response.items(measured.histograms))
+        shown = tuple(response.items(measured.histograms, measured.header.target.device.config))
         yield Section("histogram", "Response time histogram, after the steady state", shown)
 
 

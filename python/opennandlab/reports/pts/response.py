@@ -6,12 +6,13 @@ there were.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from opennandlab.documents import pts
-from opennandlab.reports import words
+from opennandlab.reports import variation, words
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
 from opennandlab.reports.model import Cell, Item, Table
 from opennandlab.reports.pts import tables
@@ -31,10 +32,18 @@ LEVELS = (
 MARKED = ("99 %", "99.9 %", "99.99 %", "99.999 %")
 
 
-def items(spreads: Sequence[pts.Histogram], suffix: str = "") -> Iterator[Item]:
-    """Yield what is shown of histograms: each as bars, then all by percentile and as a table."""
+def items(
+    spreads: Sequence[pts.Histogram], device: Mapping[str, Any] | None, suffix: str = ""
+) -> Iterator[Item]:
+    """Yield what is shown of histograms: each as bars, then all by percentile and as a table.
+
+    Args:
+        spreads: The histograms.
+        device: The resolved device, None for a drive that is not simulated.
+        suffix: Of the ids of what is shown of all.
+    """
     for spread in spreads:
-        yield histogram(spread)
+        yield histogram(spread, variation.note(device))
     if spreads:
         yield by_percentile(spreads, suffix)
         yield levels(spreads, suffix)
@@ -46,8 +55,8 @@ def samples_of(spread: pts.Histogram) -> Histogram:
     return Histogram.of_bins(bins, float(spread.sum_ns), spread.max_ns)
 
 
-def histogram(spread: pts.Histogram) -> Plot:
-    """Return how many requests took how long, with the confidence levels marked."""
+def histogram(spread: pts.Histogram, remark: str = "") -> Plot:
+    """Return how many requests took how long, with the confidence levels and a remark."""
     found = samples_of(spread)
     edges, counts, early = _bins(found)
     unit, size = _unit(found)
@@ -63,6 +72,7 @@ def histogram(spread: pts.Histogram) -> Plot:
     note = f"{count} requests; bins 6 % wide, both axes logarithmic."
     if early:
         note += f" The first bin holds {words.number(early)} that were faster still."
+    note += remark
     return Plot(
         f"histogram-{spread.id}",
         f"Response time histogram: {spread.title}",

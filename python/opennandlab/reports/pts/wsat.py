@@ -38,7 +38,7 @@ def sections(measured: Measured) -> Iterator[Section]:
     yield from steady.sections(measured)
     yield Section("samples", "Samples", (_samples(measured, cells),))
     if measured.histograms:
-        shown = tuple(response.items(measured.histograms))
+        shown = tuple(response.items(measured.histograms, measured.header.target.device.config))
         yield Section("histogram", "Response time histogram, after the end", shown)
 
 

@@ -137,7 +137,7 @@ impl PhaseTimes {
 fn variation(nand: &NandConfig, geometry: &Geometry, seed: u64) -> Vec<f32> {
     let Some(variation) = &nand.variation else { return Vec::new() };
     let mut rng = Rng::stream(seed, "nand.variation");
-    let mut deviation = |stddev: f64| (1.0 + stddev * normal(&mut rng).clamp(-3.0, 3.0)).max(0.1);
+    let mut deviation = |stddev: f64| (1.0 + stddev * rng.normal().clamp(-3.0, 3.0)).max(0.1);
     let mut factors = Vec::with_capacity(geometry.block_count() as usize);
     for _ in 0..geometry.die_count {
         let die = deviation(variation.die_stddev);
@@ -146,12 +146,6 @@ fn variation(nand: &NandConfig, geometry: &Geometry, seed: u64) -> Vec<f32> {
         }
     }
     factors
-}
-
-/// A standard normal number: Box and Muller, 1958.
-fn normal(rng: &mut Rng) -> f64 {
-    let radius = libm::sqrt(2.0 * rng.exponential());
-    radius * libm::cos(std::f64::consts::TAU * rng.unit())
 }
 
 #[cfg(test)]

@@ -1,0 +1,64 @@
+"""Whether anything in a simulated drive makes its operations differ in time by themselves.
+
+A drive whose times are all constants answers in a few discrete latencies and sums of them, by what
+commands wait for. A histogram of it shows spikes, where that of a real drive is smooth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+CONSTANT_TIMES = (
+    "The device has no source of variation (page types, nand.variation, wear, suspension, read "
+    "retry, host.jitter, collection in steps or while idle): all times are constants, so latencies "
+    "take few values."
+)
+
+
+def note(device: Mapping[str, Any] | None) -> str:
+    """Return a sentence for beside a histogram of latencies, empty where none is due.
+
+    Args:
+        device: A resolved device; None for a drive that is not simulated.
+
+    Returns:
+        The sentence, with a space before it.
+    """
+    return "" if device is None or varies(device) else f" {CONSTANT_TIMES}"
+
+
+def varies(device: Mapping[str, Any]) -> bool:
+    """Tell whether a resolved device has a source of variation in its times.
+
+    >>> varies({"host": {"jitter": {"kind": "lognormal", "sigma": 0.3}}})
+    True
+    >>> varies({"nand": {"timing": {"t_read_us": 60.0, "t_program_us": [400.0, 400.0]}}})
+    False
+    """
+    nand, ftl = device.get("nand", {}), device.get("ftl", {})
+    controller, host = device.get("controller", {}), device.get("host", {})
+    timing = nand.get("timing", {})
+    by_page_type = any(_differs(timing.get(key)) for key in ("t_read_us", "t_program_us"))
+    in_steps = (ftl.get("collection") or {}).get("kind") == "steps"
+    while_idle = ftl.get("idle_collection", "none") != "none"
+    return (
+        by_page_type
+        or in_steps
+        or while_idle
+        or any(
+            section.get(key) is not None
+            for section, key in (
+                (nand, "variation"),
+                (nand, "wear_timing"),
+                (controller, "suspend"),
+                (controller, "read_retry"),
+                (controller, "soft_read"),
+                (host, "jitter"),
+            )
+        )
+    )
+
+
+def _differs(times: object) -> bool:
+    return isinstance(times, list) and len(set(times)) > 1
