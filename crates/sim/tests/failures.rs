@@ -58,6 +58,44 @@ fn as_many_programs_fail_as_their_probability_says() {
 }
 
 #[test]
+fn infants_are_gone_after_their_cycles() {
+    let blocks = 1024.0;
+    for (ratio, cycles) in [(0.08, 10), (0.12, 4)] {
+        let infant = json!({"infant": {"ratio": ratio, "cycles": cycles}});
+        let done = metrics(&device(&infant), &writes(60));
+        let [erase, program] =
+            ["erase", "program"].map(|it| number(&done, &format!("/failures/{it}")));
+        // Every block has been erased more often than its defect could wait.
+        let least = number(&metrics(&device(&json!({})), &writes(60)), "/wear/min");
+        assert!(least > f64::from(cycles), "{least} erases of the least worn block");
+        expect(erase + program, blocks, ratio);
+        // Half of them each way.
+        let limit = 4.5 * (0.25 * (erase + program)).sqrt();
+        assert!((erase - program).abs() / 2.0 < limit, "{erase} erases, {program} programs");
+        let retired = number(&done, "/retired_blocks");
+        assert!(retired <= erase + program && retired > erase + program - 6.0, "{retired}");
+        // None is left to fail.
+        let later = metrics(&device(&infant), &writes(90));
+        let failed = number(&later, "/failures/erase") + number(&later, "/failures/program");
+        assert_eq!(failed.to_bits(), (erase + program).to_bits());
+    }
+}
+
+#[test]
+fn infants_fail_in_simulated_time_as_without() {
+    let mut file = device(&json!({"infant": {"ratio": 0.08, "cycles": 4}}));
+    file["nand"]["blocks_per_plane"] = json!(96);
+    let mut workload = writes(12);
+    let untimed = metrics(&file, &workload);
+    workload["timed"] = json!(true);
+    let timed = metrics(&file, &workload);
+    for key in ["/failures/erase", "/failures/program", "/retired_blocks", "/waf"] {
+        assert_eq!(number(&timed, key).to_bits(), number(&untimed, key).to_bits(), "{key}");
+    }
+    assert!(number(&timed, "/retired_blocks") > 5.0);
+}
+
+#[test]
 fn wear_makes_operations_fail_more_often() {
     let rate = |growth: f64| {
         let mut file = device(&json!({"erase": 2e-4, "growth": growth}));
@@ -111,6 +149,10 @@ fn failures_that_eat_the_spare_blocks_at_once_are_refused() {
         (json!({"program": 0.9}), "in one use of 32 programs"),
         (json!({"erase": 1.0}), "0 to below 1"),
         (json!({"growth": 0.5}), "1 or more"),
+        (json!({"infant": {"ratio": 0.5, "cycles": 10}}), "can spare"),
+        (json!({"infant": {"ratio": 0.0, "cycles": 10}}), "above 0, below 1"),
+        (json!({"infant": {"ratio": 0.01, "cycles": 0}}), "1 to 1e6"),
+        (json!({"infant": {"ratio": 0.01}}), "cycles"),
     ] {
         let error = DeviceConfig::resolve(&device(&failures).to_string()).expect_err("refused");
         assert!(error.to_string().contains(words), "{error}");

@@ -149,7 +149,8 @@ impl DeviceConfig {
     /// Erased blocks of a pool without which a collection may not begin: one more where the block
     /// that it fills may fail.
     fn reserve_min(&self) -> u32 {
-        let may_fail = self.nand.failures.as_ref().is_some_and(|it| it.program > 0.0);
+        let may_fail =
+            self.nand.failures.as_ref().is_some_and(|it| it.program > 0.0 || it.infant.is_some());
         self.ftl.reserve_min() + u32::from(may_fail)
     }
 
@@ -267,6 +268,16 @@ impl DeviceConfig {
                 die.0
             );
             return Err(ConfigError::new("nand.failures", message));
+        }
+        let Some(infant) = failures.infant else { return Ok(()) };
+        let failing = infant.ratio * f64::from(good);
+        if failing >= f64::from(spare) {
+            let message = format!(
+                "{}: {failing:.1} of the {good} good blocks of die {}, which can spare {spare}; \
+                 accepted: less than {spare}",
+                infant.ratio, die.0
+            );
+            return Err(ConfigError::new("nand.failures.infant.ratio", message));
         }
         Ok(())
     }

@@ -134,5 +134,9 @@ fn draw_options(rng: &mut Rng, device: &mut Value) {
             "program": probability(&mut own), "erase": probability(&mut own),
             "growth": 1 + own.below(20),
         });
+        if own.below(3) == 0 {
+            let (ratio, cycles) = (0.001 + 0.05 * own.unit(), 1 + own.below(8));
+            device["nand"]["failures"]["infant"] = json!({"ratio": ratio, "cycles": cycles});
+        }
     }
 }
