@@ -12,13 +12,12 @@
 //! In pace: a victim with v live of b pages gives b - v back, so while the host takes these, its v
 //! pages must move. A collection that is behind goes before the writes of the host, and one that is
 //! not lets them pass. A host without a block of its own goes on in the open block of moved pages.
-//! So writes wait for parts of a victim at most, whatever the amplification. The dies of a
-//! superblock take up a row of the host while a step reads, so its steps are as many rows as must
-//! move for each of the host, and with two spare blocks or more below which it presses, writes wait
-//! for it: with all room gone they would wait for the whole of a victim.
+//! So writes wait for parts of a victim at most, whatever the amplification. Superblocks have a
+//! pace of their own, see [`Balance`].
 
 use std::collections::VecDeque;
 
+use super::balance::{Balance, Free, UnderWay};
 use crate::controller::full::Urgency;
 use crate::ftl::{CollectionConfig, FtlConfig};
 use crate::units::{BlockId, DieId, Lpn, Ns};
@@ -42,14 +41,6 @@ pub(super) struct Room {
     pub(super) under_way: Option<UnderWay>,
 }
 
-/// How far a collection is.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct UnderWay {
-    pub(super) victim: BlockId,
-    /// Pages that it has still to move.
-    pub(super) live_pages: u32,
-}
-
 /// The pace of a collection, from when the host began to press it.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
@@ -60,28 +51,19 @@ struct Pace {
     start: u64,
     /// Pages of the host by which all are to have moved.
     allowance: u32,
-    /// Pages that the victim gives back.
-    won: u32,
 }
 
 impl Pace {
     /// Of the pages that a victim gives back: the erase takes its time too, and a die that has
     /// lost ground is to win some back.
     const SHARE: f64 = 7.0 / 8.0;
-    /// Beyond it, longer steps only delay the host.
-    const MOVES_MAX: u32 = 8;
 
     /// `block_pages` are those that a block takes, `room` those that the host may write before a
     /// write has to wait.
     fn new(it: UnderWay, (block_pages, room): (u32, u32), start: u64) -> Self {
-        let won = block_pages.saturating_sub(it.live_pages);
-        let allowance = (f64::from(won.min(room)) * Self::SHARE) as u32;
-        Self { victim: it.victim, live_pages: it.live_pages, start, allowance, won }
-    }
-
-    /// Pages that move for each that the victim gives back, rounded up.
-    fn moves_per_write(&self) -> u32 {
-        self.live_pages.div_ceil(self.won.max(1)).clamp(1, Self::MOVES_MAX)
+        let won = block_pages.saturating_sub(it.live_pages).min(room);
+        let allowance = (f64::from(won) * Self::SHARE) as u32;
+        Self { victim: it.victim, live_pages: it.live_pages, start, allowance }
     }
 
     /// The pace of the next victim: what the host took too much counts against it.
@@ -92,18 +74,9 @@ impl Pace {
 
     /// Whether a smaller share of the pages has moved than the host has taken of its allowance.
     fn is_behind(&self, live_pages: u32, written: u64) -> bool {
-        live_pages == 0 || self.lags(live_pages, written, self.allowance)
-    }
-
-    /// Whether the host has taken more than the victim gives back for what has moved.
-    fn is_overtaken(&self, live_pages: u32, written: u64) -> bool {
-        self.lags(live_pages, written, self.won)
-    }
-
-    fn lags(&self, live_pages: u32, written: u64, allowance: u32) -> bool {
         let moved = u64::from(self.live_pages.saturating_sub(live_pages));
-        let taken = written.saturating_sub(self.start);
-        moved * u64::from(allowance) < taken * u64::from(self.live_pages)
+        let taken = written - self.start;
+        live_pages == 0 || moved * u64::from(self.allowance) < taken * u64::from(self.live_pages)
     }
 }
 
@@ -119,8 +92,8 @@ struct DieState {
     written: u64,
     /// While the host presses.
     pace: Option<Pace>,
-    /// Pages that move for each that a victim gives back, of the last that had a pace.
-    moves_per_write: u32,
+    /// Of a superblock drive.
+    balance: Balance,
     /// Writes wait although there is room, until the collection has caught up.
     is_held: bool,
     /// It has caught up just now.
@@ -132,8 +105,6 @@ pub(super) struct Collector {
     step_pages: u32,
     /// Pages of a row of a superblock; 0 without superblocks.
     row_slots: u32,
-    /// Whether writes wait for a collection that is behind.
-    holds: bool,
     soft_spare_blocks: u32,
     hard_spare_blocks: u32,
     /// Idle time after which a die collects ahead, and up to how many spare blocks.
@@ -156,7 +127,6 @@ impl Collector {
         Some(Self {
             step_pages: steps.step_pages,
             row_slots,
-            holds: row_slots > 0 && steps.hard_spare_blocks > 1,
             soft_spare_blocks: steps.soft_spare_blocks,
             hard_spare_blocks: steps.hard_spare_blocks,
             ahead: ahead.map(|idle| (Ns::from_us(idle.after_us), idle.spare_blocks_goal)),
@@ -169,12 +139,13 @@ impl Collector {
 
     /// How much a die's collection presses with so many spare blocks; `None`: not at all.
     /// `won` gives the pages that a block takes, and those that the host may write before a write
-    /// has to wait: they are asked once for each victim.
+    /// has to wait: they are asked once for each victim. `free` is asked of superblocks.
     pub(super) fn urgency(
         &mut self,
         die: u32,
         room: Room,
         won: impl Fn(BlockId) -> (u32, u32),
+        free: impl Fn() -> Free,
     ) -> Option<Urgency> {
         let state = &mut self.dies[die as usize];
         let goal = self.ahead.map_or(0, |(_, goal)| goal);
@@ -190,6 +161,13 @@ impl Collector {
         if waits_for_room {
             return Some(Urgency::Urgent);
         }
+        if presses && self.row_slots > 0 {
+            state.balance.note(free(), under_way);
+            state.is_held = under_way.is_some() && state.balance.host_waits();
+            state.is_released &= !state.is_held;
+            let is_low = state.balance.is_low();
+            return Some(if is_low { Urgency::Urgent } else { Urgency::Background });
+        }
         if presses {
             let Some(it) = under_way else { return Some(Urgency::Background) };
             let pace = match state.pace {
@@ -198,11 +176,7 @@ impl Collector {
                 None => Pace::new(it, won(it.victim), state.written),
             };
             state.pace = Some(pace);
-            state.moves_per_write = pace.moves_per_write();
             let is_behind = pace.is_behind(it.live_pages, state.written);
-            let ahead = state.written.saturating_sub(u64::from(self.row_slots));
-            state.is_held = self.holds && pace.is_overtaken(it.live_pages, ahead);
-            state.is_released &= !state.is_held;
             return Some(if is_behind { Urgency::Urgent } else { Urgency::Background });
         }
         if spare_blocks < self.soft_spare_blocks
@@ -216,17 +190,9 @@ impl Collector {
     }
 
     /// Pages that the next step of a die moves. Of a superblock it is a row at least: with less,
-    /// most of its dies wait for the others. In pace it is as many rows as must move for each of
-    /// the host: while the pages of a step are read, the dies take up a row of the host.
+    /// most of its dies wait for the others.
     pub(super) fn step_pages(&self, die: u32) -> u32 {
-        let rows = self.dies[die as usize].moves_per_write.max(1);
-        self.step_pages.max(rows.saturating_mul(self.row_slots))
-    }
-
-    /// The host writes pages to a die.
-    #[inline]
-    pub(super) fn note_written(&mut self, die: DieId, pages: u32) {
-        self.dies[die.0 as usize].written += u64::from(pages);
+        self.step_pages.max(self.row_slots * self.dies[die as usize].balance.rows())
     }
 
     /// Whether writes of a die wait until its collection has caught up.
@@ -238,6 +204,12 @@ impl Collector {
     /// Whether writes of a die were held back until now.
     pub(super) fn take_released(&mut self, die: u32) -> bool {
         std::mem::take(&mut self.dies[die as usize].is_released)
+    }
+
+    /// The host writes pages to a die.
+    #[inline]
+    pub(super) fn note_written(&mut self, die: DieId, pages: u32) {
+        self.dies[die.0 as usize].written += u64::from(pages);
     }
 
     /// Whether a die works ahead of need.

@@ -3,6 +3,7 @@
 
 mod account;
 mod backend;
+mod balance;
 mod capacity;
 mod cell;
 mod checkpoint;

@@ -4,7 +4,8 @@
 //! rested for a while. The FTL is told when the erase of a victim is over; writes that waited for
 //! the block go on then, in order.
 
-use super::collector::{Room, UnderWay};
+use super::balance::{Free, UnderWay};
+use super::collector::Room;
 use super::drive::Drive;
 use super::timed::{TimedStage, IDLE};
 use crate::controller::full::Urgency;
@@ -115,11 +116,16 @@ impl TimedStage {
             let Some(collector) = &mut self.collector else { return };
             let room = Self::room(drive, id);
             let won = |victim| (drive.pages_to_win(victim), drive.ftl.pages_until_stall(id));
-            let Some(urgency) = collector.urgency(die, room, won) else { return };
+            let free = || Free {
+                pages: drive.ftl.pages_beyond_reserve(id),
+                block_pages: drive.ftl.block_pages(id),
+            };
+            let urgency = collector.urgency(die, room, won, free);
             if collector.take_released(die) {
                 self.admit_stalled(drive, die);
                 continue;
             }
+            let Some(urgency) = urgency else { return };
             let (step_pages, is_resting) = (collector.step_pages(die), collector.is_resting(die));
             self.backend.set_urgency(id, urgency);
             if self.backend.collection_waits(id) {

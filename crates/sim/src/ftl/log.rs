@@ -161,6 +161,18 @@ impl Log {
         ppn
     }
 
+    /// Pages of data that open blocks of full density still take, to within a stretch.
+    pub(crate) fn open_pages(&self) -> u32 {
+        let all = self.geometry.pages_per_block;
+        let data = u64::from(self.layout.data_pages(self.die, CellMode::Native));
+        let left = |frontier: &Frontier| {
+            let block = frontier.block(&self.geometry)?;
+            let end = self.geometry.first_page(block).0 + all;
+            Some((u64::from(end - frontier.next) * data / u64::from(all)) as u32)
+        };
+        self.frontiers.iter().filter_map(left).sum()
+    }
+
     /// Pages of this die died; `live_count` are left in their block.
     #[inline]
     pub(crate) fn note_dead(&mut self, block: BlockId, live_count: u32, died: u32, now: u64) {

@@ -396,6 +396,16 @@ impl Ftl {
         self.pool(die).pages_until_stall()
     }
 
+    /// Pages free in the open and the erased blocks of a die, less those of the reserve.
+    pub fn pages_beyond_reserve(&self, die: DieId) -> i64 {
+        self.pool(die).pages_beyond_reserve()
+    }
+
+    /// Pages that a block of a die takes.
+    pub fn block_pages(&self, die: DieId) -> u32 {
+        self.pool(die).block_pages()
+    }
+
     /// Blocks of the cache of a die that wait to be folded in pauses.
     pub fn blocks_to_fold(&self, die: DieId) -> u32 {
         self.pool(die).blocks_to_fold()

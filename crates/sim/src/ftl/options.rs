@@ -48,7 +48,7 @@ pub struct SteppedCollection {
     pub soft_spare_blocks: u32,
     /// Spare blocks of a die below which steps keep pace with the writes of the host: a victim is
     /// emptied while the host writes what it gives back. At most `soft_spare_blocks`. With none
-    /// left, writes wait; of superblocks they wait for this pace too, from 2 on.
+    /// left, writes wait; of superblocks they wait for this pace too.
     pub hard_spare_blocks: u32,
 }
 

@@ -310,8 +310,20 @@ impl Pool {
     pub(crate) fn pages_until_stall(&self) -> u32 {
         let open = self.log.frontiers[HOST_FRONTIER].free_pages();
         let moved = if self.lends() { self.log.frontiers[MOVED_FRONTIER].free_pages() } else { 0 };
-        let per_block = self.log.layout.data_pages(self.log.die, CellMode::Native);
-        open + moved + self.spare_blocks() * per_block
+        open + moved + self.spare_blocks() * self.block_pages()
+    }
+
+    /// Pages that a block takes.
+    pub(crate) fn block_pages(&self) -> u32 {
+        self.log.layout.data_pages(self.log.die, CellMode::Native)
+    }
+
+    /// Pages free in open and erased blocks, less those of the reserve and of blocks that are
+    /// held.
+    pub(crate) fn pages_beyond_reserve(&self) -> i64 {
+        let held = self.reserve + self.held_blocks();
+        let blocks = i64::from(self.log.erased.len()) - i64::from(held);
+        i64::from(self.log.open_pages()) + blocks * i64::from(self.block_pages())
     }
 
     /// Whether the host may go on in the open block of moved pages: the reserve is whole, so that

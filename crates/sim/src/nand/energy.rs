@@ -6,7 +6,7 @@
 //! ```
 //! The dies draw `idle_mw` all the time, and operations draw their energy on top. So nothing
 //! depends on when a die works, both back ends agree, and a sum by hand is exact. Data sheets give
-//! the current of an operation with the standby current in it: 10 to 50 uA of 25 to 50 mA, which is
+//! the current of an operation with the standby current in it: 10 to 50 uA of 10 to 20 mA, which is
 //! counted twice here unless it is taken off.
 //!
 //! Left out: that an operation in several planes shares its charge pumps, energy by page type and
