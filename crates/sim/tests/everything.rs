@@ -25,10 +25,12 @@ fn devices() -> Vec<(&'static str, Value)> {
     let controller = json!({
         "scheduler": "priority", "suspend": {"program": true, "erase": true},
         "read_retry": {"step_count_max": 5, "rber_factor": 0.6}, "ecc_decode_us": 5,
+        "victim_us_per_block": 0.2,
     });
     let host = json!({
         "link": "pcie3x4", "protocol": {"kind": "nvme", "queues": 4}, "queue_depth_max": 64,
         "command_cost_us": {"read": 0.5, "write": 0.7, "trim": 0.4, "flush": 1.0}, "cores": 2,
+        "jitter": {"kind": "lognormal", "sigma": 0.3},
         "write_cache": {"pages": 64, "policy": "two_q"},
         "read_cache": {"pages": 64, "policy": "clock"},
     });

@@ -48,6 +48,7 @@ SECTIONS = ("name", "nand", "controller", "ftl", "ecc", "host")
 # Suffix of a key -> unit shown; `_pct` keys hold ratios, as the benchmark page writes them.
 UNITS = {
     "_us": "µs",
+    "_us_per_block": "µs",
     ".t_read_us": "µs, by page type",
     "command_cost_us.flush": "µs",
     "command_cost_us.read": "µs",

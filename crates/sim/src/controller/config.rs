@@ -104,6 +104,12 @@ pub struct ControllerConfig {
     pub soft_read: Option<SoftReadConfig>,
     /// Time to decode a page after its transfer, in microseconds; adds to latency, occupies no die.
     pub ecc_decode_us: f64,
+    /// Time for each block that the controller looks at when it chooses a victim, in microseconds,
+    /// 0 to 1e6: all full blocks of a die with `greedy` and `cost_benefit`, `d` with `d_choices`,
+    /// `window_blocks` with `windowed_greedy`, one with `fifo` and `random`. The first operation of
+    /// the collection starts that much later. Left out: no time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub victim_us_per_block: Option<f64>,
     /// Power of everything but the flash, for `metrics.power`; left out: not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power: Option<PowerConfig>,
@@ -121,6 +127,10 @@ impl ControllerConfig {
     /// Ranges and relations of the keys.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         check_time_us("ecc_decode_us", self.ecc_decode_us)?;
+        if let Some(us) = self.victim_us_per_block.filter(|us| !(0.0..=1e6).contains(us)) {
+            let message = format!("{us} is out of range; accepted: 0 to 1e6");
+            return Err(ConfigError::new("victim_us_per_block", message));
+        }
         if let SchedulerConfig::Priority(priority) = &self.scheduler {
             check_time_us("scheduler.write_starvation_us", priority.write_starvation_us)?;
             check_time_us("scheduler.gc_starvation_us", priority.gc_starvation_us)?;
@@ -208,5 +218,6 @@ impl ControllerConfig {
             || self.suspend.is_some()
             || self.read_retry.is_some()
             || self.soft_read.is_some()
+            || self.victim_us_per_block.is_some_and(|us| us > 0.0)
     }
 }

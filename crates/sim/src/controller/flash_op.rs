@@ -58,6 +58,9 @@ pub struct Detail {
     pub attempts: u16,
     /// Pages of the flash that a run of collected reads lies on, where work is counted.
     pub pages: u16,
+    /// Time for choosing the victim of the collection that it begins, which the die waits for, in
+    /// nanoseconds.
+    pub choice_ns: u32,
 }
 
 impl FlashOp {

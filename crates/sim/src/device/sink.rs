@@ -126,6 +126,7 @@ impl TimedSink<'_> {
                     soft_reads: extra.soft_reads.min(u32::from(u16::MAX)) as u16,
                     attempts: extra.attempts.min(u32::from(u16::MAX)) as u16,
                     pages: std::mem::take(&mut self.pages),
+                    choice_ns: 0,
                 };
                 let is_slc = self.media.mode(block) == CellMode::Slc;
                 full.enqueue(self.engine, die, op.in_slc(is_slc), detail);
@@ -241,6 +242,13 @@ impl FlashSink for TimedSink<'_> {
     #[inline]
     fn load(&self, die: DieId) -> u32 {
         self.backend.load(die)
+    }
+
+    #[inline]
+    fn chose(&mut self, die: DieId, blocks: impl FnOnce() -> u32) {
+        if let Backend::Full(full) = &mut self.backend {
+            full.note_choice(die, blocks);
+        }
     }
 
     fn tells_pages(&self) -> bool {

@@ -54,6 +54,7 @@ impl Pool {
         if self.collection.is_some() {
             return false;
         }
+        self.log.choices = 0;
         let lagging =
             if std::mem::take(&mut self.level_due) { self.lagging(books, media) } else { None };
         if let Some(block) = lagging {
@@ -126,6 +127,10 @@ impl Pool {
         let Some(collection) = self.collection else { return StepOutcome::Stuck };
         if collection.erase_count.is_some() {
             return StepOutcome::Stuck;
+        }
+        let choices = std::mem::take(&mut self.log.choices);
+        if choices > 0 {
+            sink.chose(self.log.die, || choices * self.log.looked_at());
         }
         let victim = collection.victim;
         let mut moved = 0;

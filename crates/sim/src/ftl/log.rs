@@ -43,6 +43,8 @@ pub(crate) struct Log {
     pub(crate) erased: ErasedBlocks,
     pub(crate) placement: Placement,
     policy: Box<dyn GcPolicy>,
+    /// Victims chosen since the last step of a collection.
+    pub(super) choices: u32,
     /// Deaths that leave more live pages than this are nothing to the policy.
     heard_limit: u32,
     /// Which programs and erases fail.
@@ -111,6 +113,7 @@ impl Log {
             placement: Placement::new(&config.write_frontiers, setup.logical_pages),
             heard_limit: policy.heard_limit(),
             policy,
+            choices: 0,
             failures: setup.failures,
             failed: Vec::new(),
             slc,
@@ -266,8 +269,15 @@ impl Log {
             now: books.now,
         };
         let victim = self.policy.choose(&view);
+        self.choices += 1;
         self.heard_limit = self.policy.heard_limit();
         victim.map(|block| block + self.first_block)
+    }
+
+    /// Blocks that a controller looks at for a victim, which is no candidate any more.
+    pub(super) fn looked_at(&self) -> u32 {
+        let closed = self.states.iter().filter(|&&state| state == BlockState::Closed).count();
+        self.policy.looks_at(closed as u32 + 1)
     }
 
     /// Takes the closed block with the lowest erase count out of the candidates, if that is below

@@ -96,6 +96,10 @@ pub trait FlashSink {
         0
     }
 
+    /// A victim was chosen among so many blocks of a pool; its collection begins next.
+    #[inline]
+    fn chose(&mut self, _die: DieId, _blocks: impl FnOnce() -> u32) {}
+
     /// Whether it matters which pages of a block are read.
     fn tells_pages(&self) -> bool {
         false

@@ -71,6 +71,8 @@ pub(super) struct Transaction {
     pub(super) ops: Vec<Queued>,
     pub(super) is_sensed: bool,
     pub(super) suspend_count: u32,
+    /// Time for choosing a victim before the array begins.
+    pub(super) choice: Ns,
     pub(super) spent: Spent,
 }
 
@@ -114,6 +116,7 @@ impl Default for Transaction {
             ops: Vec::new(),
             is_sensed: false,
             suspend_count: 0,
+            choice: Ns(0),
             spent: Spent::default(),
         }
     }
@@ -262,6 +265,8 @@ pub(super) struct Die {
     /// Reads under way in them.
     pub(super) planes_busy: u32,
     pub(super) urgency: Urgency,
+    /// Time for choosing a victim that the next operation of a collection waits for.
+    pub(super) choice: Ns,
     /// Whose the last turn was.
     pub(super) last_turn: Class,
     occupant_since: Ns,

@@ -168,6 +168,8 @@ pub struct Full {
     /// Spans of activity, when asked for.
     pub timeline: Option<Box<Timeline>>,
     tally: FullTally,
+    /// Microseconds for each block that is looked at for a victim.
+    victim_us: f64,
     /// What the dies have done, where energy is asked for.
     work: Option<Box<Work>>,
 }
@@ -235,6 +237,7 @@ impl Full {
             is_observed: false,
             timeline: None,
             tally: FullTally::default(),
+            victim_us: controller.victim_us_per_block.unwrap_or(0.0),
             work: nand.energy.as_ref().map(|_| Box::default()),
         }
     }
@@ -310,6 +313,19 @@ impl Full {
         }
     }
 
+    /// A victim of a pool was chosen among so many blocks: the next operation of a collection waits
+    /// for that, on each of its dies.
+    #[inline]
+    pub fn note_choice(&mut self, pool: DieId, blocks: impl FnOnce() -> u32) {
+        if self.victim_us > 0.0 {
+            let time = Ns::from_us(self.victim_us * f64::from(blocks()));
+            let first = (pool.0 * self.dies_per_pool) as usize;
+            for die in &mut self.dies[first..first + self.dies_per_pool as usize] {
+                die.choice = die.choice + time;
+            }
+        }
+    }
+
     /// Whether these blocks have been erased so often: an erase of all is over.
     pub fn are_erased(&self, mut blocks: impl Iterator<Item = BlockId>, erases: u32) -> bool {
         blocks.all(|block| self.blocks[block.0 as usize].erases >= erases)
@@ -344,7 +360,7 @@ impl Full {
 
     /// Puts an operation at the end of its queue; it may start with [`Full::release`] only.
     #[inline]
-    pub fn enqueue(&mut self, engine: &mut Engine, die: DieId, op: FlashOp, detail: Detail) {
+    pub fn enqueue(&mut self, engine: &mut Engine, die: DieId, op: FlashOp, mut detail: Detail) {
         self.pending += u64::from(op.count());
         let now = engine.now();
         let class = self.class_of(op);
@@ -355,6 +371,10 @@ impl Full {
         }
         let plane = self.plane_for(die.0, op);
         let state = &mut self.dies[die.0 as usize];
+        if state.choice > Ns(0) && op.source() == Source::Gc && op.kind() != OpKind::Program {
+            detail.choice_ns = u32::try_from(state.choice.0).unwrap_or(u32::MAX);
+            state.choice = Ns(0);
+        }
         let busy = self.is_observed.then(|| {
             state.settle(now);
             Box::new(state.busy)

@@ -45,6 +45,7 @@ impl Full {
                     + self.times.program(block, is_slc, page_type, transaction.cycles)
             }
         };
+        let time = time + transaction.choice;
         transaction.spent.array_time = time;
         let started = transaction.spent.started;
         self.run_array(engine, index, transaction, time);
@@ -72,7 +73,7 @@ impl Full {
     ) {
         transaction.spent.array_from = engine.now();
         let die = &mut self.dies[index as usize];
-        die.working = die.working + time;
+        die.working = die.working + (time - transaction.choice);
         die.array_until = engine.now() + time;
         die.array = Array::Busy(transaction);
         engine.schedule(time, event(ARRAY, index));

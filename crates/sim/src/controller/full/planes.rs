@@ -79,11 +79,11 @@ impl Full {
     pub(super) fn sense_plane(&mut self, engine: &mut Engine, index: u32, plane: u32) {
         let state = &mut self.dies[index as usize].planes[plane as usize];
         let Some(mut transaction) = state.array.take() else { return };
-        let time = self.read_time(&mut transaction);
+        let time = self.read_time(&mut transaction) + transaction.choice;
         transaction.spent.array_time = time;
         transaction.spent.array_from = engine.now();
         let die = &mut self.dies[index as usize];
-        die.plane_working = die.plane_working + time;
+        die.plane_working = die.plane_working + (time - transaction.choice);
         let state = &mut die.planes[plane as usize];
         state.until = engine.now() + time;
         state.array = Some(transaction);

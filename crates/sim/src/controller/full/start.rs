@@ -101,6 +101,7 @@ impl Full {
         transaction.settled = 0;
         transaction.is_sensed = false;
         transaction.suspend_count = 0;
+        transaction.choice = Ns(detail.choice_ns.into());
         transaction.spent.started = now;
         transaction.spent.retry_time = Ns(0);
         transaction.spent.bus_wait = Ns(0);
@@ -126,6 +127,8 @@ impl Full {
         let (class, place) = (head.class, head.place);
         if head.op.count() == 1 && !self.is_programmed(head.op, head.detail) {
             let queued = self.take(index, class, place);
+            let die = &mut self.dies[index as usize];
+            die.choice = die.choice + Ns(head.detail.choice_ns.into());
             self.tally.memory_reads += 1;
             self.tell_unserved(index, &queued, now);
             return;

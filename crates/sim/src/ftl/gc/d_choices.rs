@@ -77,6 +77,10 @@ impl GcPolicy for DChoices {
         Some(victim)
     }
 
+    fn looks_at(&self, candidates: u32) -> u32 {
+        candidates.min(self.draws)
+    }
+
     fn remove(&mut self, block: u32, _live_count: u32) {
         self.candidates.remove(block);
     }

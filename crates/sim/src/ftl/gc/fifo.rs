@@ -45,6 +45,10 @@ impl GcPolicy for Fifo {
         self.order.pop_front()
     }
 
+    fn looks_at(&self, candidates: u32) -> u32 {
+        candidates.min(1)
+    }
+
     fn remove(&mut self, block: u32, _live_count: u32) {
         self.order.remove(block);
     }

@@ -68,6 +68,12 @@ pub trait GcPolicy: Send {
     /// The next victim, which is not a candidate any more; `None` without candidates.
     fn choose(&mut self, view: &BlockView) -> Option<u32>;
 
+    /// Of so many candidates, how many a controller looks at that chooses so: all, where it keeps
+    /// no order of its own. What it costs is up to the sink.
+    fn looks_at(&self, candidates: u32) -> u32 {
+        candidates
+    }
+
     /// Takes a candidate out, because wear leveling collects it.
     fn remove(&mut self, block: u32, live_count: u32);
 

@@ -71,6 +71,10 @@ impl GcPolicy for WindowedGreedy {
         Some(victim)
     }
 
+    fn looks_at(&self, candidates: u32) -> u32 {
+        candidates.min(self.window_limit as u32)
+    }
+
     fn remove(&mut self, block: u32, _live_count: u32) {
         match self.window.iter().position(|&member| member == block) {
             Some(position) => {
