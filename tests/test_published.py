@@ -30,6 +30,8 @@ CAPACITIES = {
     "nvme_gen4_tlc": (1024, 1e12),
     "qlc_pslc": (1024, 1e12),
     "mlc_enterprise_plp": (512, 400e9),
+    "micron_7450_max_800gb": (1130.25, 800e9),
+    "solidigm_p5520_1920gb": (262 * 8.4375, 1.92e12),
 }
 
 

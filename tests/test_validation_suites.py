@@ -81,10 +81,10 @@ def test_cases_are_complete(effort: Effort) -> None:
         assert case.formula
         assert case.seeds
         # Drives that somebody measured are compared with, not claimed to be met.
-        is_product = case.suite == "presets"
+        is_product = case.suite in {"presets", "measured"}
         is_published = case.kind is Kind.PUBLISHED or is_product
         # A product's cell that lacks a mechanism is held where it is.
-        widest = 4.0 if is_product else 0.8 if is_published else 0.15
+        widest = 25.0 if is_product else 0.8 if is_published else 0.15
         assert 0.0 <= case.tolerance <= widest
         seeds = 3 if effort is Effort.FULL and not is_published else 1
         assert len(case.seeds) == seeds or case.kind is Kind.EXACT

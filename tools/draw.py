@@ -3,7 +3,7 @@
 Usage: `python tools/draw.py [NAME...]`, where a name is that of a file without its ending; without
 names all are drawn, which takes some minutes: those of the standard tests run the tests. A recipe
 is a command of the package, the commands of a page, simulations with a plot of their results
-(`mechanisms.py`), or figures of the report of a standard test.
+(`mechanisms.py`, `measured_drives.py`), or figures of the report of a standard test.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import measured_drives
 import mechanisms
 from opennandlab.ecc import Decoder, curve
 from opennandlab.ecc.channels import Channel
@@ -30,7 +31,6 @@ from opennandlab.run import benchmark
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-SEED = 42
 TARGET = "--target sim:tlc_standard"
 # What `--plot` of a command draws.
 COMMANDS = {
@@ -80,6 +80,8 @@ def recipes() -> dict[str, Draw]:
     found: dict[str, Draw] = {}
     for drawing in mechanisms.drawings():
         found[f"resources/mechanisms/{drawing.name}"] = partial(simulated, drawing)
+    for drawing in measured_drives.drawings():
+        found[f"resources/{drawing.name}"] = partial(simulated, drawing)
     found["images/ecc-recovery"] = partial(simulated, mechanisms.recovery())
     for name, command in COMMANDS.items():
         found[name] = partial(commanded, command)
@@ -95,7 +97,7 @@ def recipes() -> dict[str, Draw]:
 def simulated(drawing: mechanisms.Drawing, path: Path) -> None:
     """Run the simulations of a drawing and draw them."""
     results = {
-        name: benchmark(run.device, run.workload, seed=SEED).document
+        name: benchmark(run.device, run.workload, seed=drawing.seed).document
         for name, run in drawing.runs.items()
     }
     write_atomically(path, static.svg([drawing.draw(results)]).encode())

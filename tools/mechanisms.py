@@ -51,11 +51,13 @@ class Drawing:
         name: Of the file, without its ending.
         runs: Simulations by a name of the drawing's own.
         draw: Makes the plot of their results.
+        seed: Of all simulations.
     """
 
     name: str
     runs: Mapping[str, Run]
     draw: Callable[[Mapping[str, Document]], Plot]
+    seed: int = 42
 
 
 def plot(title: str, x: Axis, y: Axis, series: Sequence[Series]) -> Plot:

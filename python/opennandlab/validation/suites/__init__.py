@@ -14,6 +14,7 @@ from opennandlab.validation.suites import (
     bandwidth,
     cost_benefit,
     ecc,
+    measured,
     power,
     presets,
     published,
@@ -41,5 +42,6 @@ SUITES: dict[str, Callable[[Effort], list[Case]]] = {
     "ecc": ecc.cases,
     "published": published.cases,
     "presets": presets.cases,
+    "measured": measured.cases,
 }
 """Suites in the order of the report."""

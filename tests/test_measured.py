@@ -1,0 +1,78 @@
+"""Drives that others measured: the data, what was fitted to it, and a figure on a small drive.
+
+The whole comparison is the suite `measured` of `validate`.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import opennandlab as onl
+from opennandlab.validation import Effort, Kind
+from opennandlab.validation.measured import FILLS, LOADS, MICRON, SKEW, SOLIDIGM, TITLES
+from opennandlab.validation.suites import measured
+
+CASES = {case.name: case for case in measured.cases(Effort.FULL)}
+# The times of a program unit and the shares of the space stay.
+TINY = {MICRON: 44, SOLIDIGM: 72}
+
+
+def test_every_published_figure_is_a_case() -> None:
+    assert all(case.kind is Kind.PUBLISHED for case in CASES.values())
+    for drive, short in measured.SHORT.items():
+        expected = [CASES[f"{short}-{it.name}-mb-s"].expected_value for it in SKEW]
+        assert expected == [it.mb_s[drive] for it in SKEW]
+        for load in LOADS[drive]:
+            for key, microseconds in load.reads.items():
+                case = CASES[f"{short}-load-{load.k_writes}-read-{key}"]
+                assert case.expected_value == microseconds
+
+
+def test_what_is_fitted_and_what_is_missing_is_said_of_cases_that_exist() -> None:
+    missing = {name: lacks for lacks, names in measured.MISSES.items() for name in names}
+    for name in (*measured.FITTED, *measured.CHOSEN, *missing):
+        assert name in CASES
+    for name, lacks in missing.items():
+        assert lacks in CASES[name].formula
+        assert name not in measured.FITTED
+
+
+@pytest.mark.parametrize("drive", TITLES)
+def test_at_most_five_keys_are_fitted_and_each_says_so(drive: str) -> None:
+    short, device = measured.SHORT[drive], onl.load_device(drive)
+    fitted = {key for name, key in measured.FITTED.items() if name.startswith(short)}
+    assert len(fitted) <= 5
+    for key in fitted - {"host.command_cost_us"}:
+        assert "itted" in device.origin(key), key
+    assert "itted" in device.origin("host.command_cost_us.read")
+
+
+@pytest.mark.parametrize("drive", TITLES)
+def test_a_drive_with_shorter_blocks_keeps_its_shape(drive: str) -> None:
+    whole = onl.load_device(drive)
+    for shrink in (measured.SHRINK[drive], TINY[drive]):
+        part = onl.load_device(measured.device(drive, shrink))
+        for key in ("channels", "dies_per_channel", "planes_per_die", "blocks_per_plane", "timing"):
+            assert whole[f"nand.{key}"] == part[f"nand.{key}"]
+        shares = [it.effective["spare_factor"] for it in (whole, part)]
+        assert shares[0] == pytest.approx(shares[1], rel=0.01)
+
+
+def test_writes_to_a_part_of_the_drive_cost_what_was_measured() -> None:
+    fill = FILLS[3]
+    run = measured.fill_run(MICRON, fill, TINY[MICRON])
+    document = onl.benchmark(run.device, run.workload, seed=1).document
+    assert document["metrics"]["waf"] == pytest.approx(fill.waf, rel=0.05)
+    rate = document["metrics"]["throughput_mb_s"]["write"]
+    assert rate == pytest.approx(fill.mb_s, rel=0.15)
+
+
+def test_reads_beside_writes_take_what_was_measured() -> None:
+    load = LOADS[SOLIDIGM][4]
+    run = measured.load_run(SOLIDIGM, load, TINY[SOLIDIGM])
+    workload = {**run.workload, "total": {"ios": 500_000}}
+    document = onl.benchmark(run.device, workload, seed=1).document
+    # Short blocks: the collection is urgent more often than in the case of the suite.
+    for key in ("p50", "p99"):
+        microseconds = measured.probe("read", key)([document])
+        assert microseconds == pytest.approx(load.reads[key], rel=0.4), key

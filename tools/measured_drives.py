@@ -1,0 +1,107 @@
+"""What others measured on two drives, and what their presets give: drawings of the docs.
+
+Lines are measured, marked points are simulated. The runs are those of the suite `measured`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mechanisms import Drawing, Results, plot
+from opennandlab.reports.figure.model import Axis, Plot, Series
+from opennandlab.validation.case import lookup
+from opennandlab.validation.measured import FILLS, LOADS, MICRON, SKEW, SOLIDIGM, TITLES, ZONES
+from opennandlab.validation.suites import measured as suite
+
+# Loads below saturation of the P5520.
+LOAD_MAX = 100
+# That of the suite, so that its table and the drawings show the same.
+SEED = 1
+
+
+def drawings() -> list[Drawing]:
+    """Return the drawings in the order of the page."""
+    return [_skew(), _fills(), _zones(), _loads()]
+
+
+def _pair(
+    name: str, x: Sequence[float], ys: tuple[list[float], list[float]], place: int
+) -> list[Series]:
+    measured, simulated = ys
+    legend = "" if place else "simulated"
+    return [
+        Series(f"{name}, measured", x, measured, "line", colour=place),
+        Series(f"{name}, simulated", x, simulated, "points", colour=place, legend=legend),
+    ]
+
+
+def _skew() -> Drawing:
+    runs = {f"{drive} {it.name}": suite.skew_run(drive, it) for drive in TITLES for it in SKEW}
+
+    def draw(results: Results) -> Plot:
+        places = [float(place) for place in range(len(SKEW))]
+        lines: list[Series] = []
+        for place, (drive, title) in enumerate(TITLES.items()):
+            seen = [lookup(results[f"{drive} {it.name}"], suite.RATE) for it in SKEW]
+            lines += _pair(title, places, ([it.mb_s[drive] for it in SKEW], seen), place)
+        names = (it.name.replace("static-", "s ").replace("zipf-", "z ") for it in SKEW)
+        ticks = tuple(zip(places, (name.replace("uniform", "u") for name in names), strict=True))
+        return plot(
+            "Steady random writes of 4 KiB",
+            Axis("u: uniform; z: Zipf, exponent; s: static, share", ticks=ticks),
+            Axis("written, MB/s", zero=True), lines,
+        )  # fmt: skip
+
+    return Drawing("measured-skew", runs, draw, SEED)
+
+
+def _fills() -> Drawing:
+    runs = {str(it.gib): suite.fill_run(MICRON, it) for it in FILLS}
+
+    def draw(results: Results) -> Plot:
+        seen = [lookup(results[str(it.gib)], suite.WAF) for it in FILLS]
+        lines = _pair(TITLES[MICRON], [it.gib for it in FILLS], ([it.waf for it in FILLS], seen), 0)
+        return plot(
+            "Uniform writes to a part of the drive", Axis("in use, GiB"),
+            Axis("write amplification"), lines,
+        )  # fmt: skip
+
+    return Drawing("measured-fills", runs, draw, SEED)
+
+
+def _zones() -> Drawing:
+    listed = [(drive, it) for drive in TITLES for it in ZONES if it.open == 1]
+    runs = {f"{drive} {it.mib}": suite.zones_run(drive, it) for drive, it in listed}
+
+    def draw(results: Results) -> Plot:
+        lines: list[Series] = []
+        for place, (drive, title) in enumerate(TITLES.items()):
+            curve = sorted((it for it in ZONES if it.open == 1), key=lambda it: it.mib)
+            seen = [lookup(results[f"{drive} {it.mib}"], suite.RATE) for it in curve]
+            rates = ([it.mb_s[drive] for it in curve], seen)
+            lines += _pair(title, [it.mib / 1024 for it in curve], rates, place)
+        sizes = Axis(
+            "zone, GiB", "log", tuple((gib, f"{gib:g}") for gib in (1.0, 2.0, 4.0, 8.0, 16.0))
+        )
+        return plot("Zones, one open", sizes, Axis("written, MB/s", zero=True), lines)
+
+    return Drawing("measured-zones", runs, draw, SEED)
+
+
+def _loads() -> Drawing:
+    loads = [it for it in LOADS[SOLIDIGM] if it.k_writes <= LOAD_MAX]
+    runs = {str(it.k_writes): suite.load_run(SOLIDIGM, it) for it in loads}
+
+    def draw(results: Results) -> Plot:
+        x = [it.k_achieved for it in loads]
+        lines: list[Series] = []
+        for place, (key, name) in enumerate(suite.PERCENTILES.items()):
+            measure: Callable[..., float] = suite.probe("read", key)
+            seen = [measure([results[str(it.k_writes)]]) for it in loads]
+            lines += _pair(f"{name} of reads", x, ([it.reads[key] for it in loads], seen), place)
+        return plot(
+            f"{TITLES[SOLIDIGM]}: reads beside writes", Axis("writes per second, thousands"),
+            Axis("latency, µs", zero=True), lines,
+        )  # fmt: skip
+
+    return Drawing("measured-loads", runs, draw, SEED)
