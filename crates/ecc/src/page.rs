@@ -116,6 +116,26 @@ impl PageCode {
         self.total(|data_bits| self.code.corrected_bits_mean(data_bits, rber))
     }
 
+    /// Mean number of errors of the worst codeword of a page, of those pages that are decoded; none
+    /// for codes that do not go by the number of errors.
+    ///
+    /// With `F(e)` the probability that no codeword has more than `e` errors, and `t` those that
+    /// are corrected: the sum over `e < t` of `1 - F(e) / F(t)`; `t` where none is decoded.
+    pub fn worst_errors_mean(&self, rber: f64) -> Option<f64> {
+        let errors_max = self.code.errors_max()?;
+        let log_share = |errors: u32| {
+            self.total(|bits| {
+                let more = self.code.more_errors_than(errors, bits, rber).unwrap_or(0.0);
+                libm::log1p(-more.min(1.0))
+            })
+        };
+        let decoded = log_share(errors_max);
+        if decoded == f64::NEG_INFINITY {
+            return Some(f64::from(errors_max));
+        }
+        Some((0..errors_max).map(|errors| -libm::expm1(log_share(errors) - decoded)).sum())
+    }
+
     /// Uncorrectable data errors per data bit read, as JESD218 defines the uncorrectable bit error
     /// rate.
     ///
@@ -163,6 +183,38 @@ mod tests {
         // A page smaller than a codeword is one short codeword.
         let page = bch_page(14, 72, 512);
         assert_eq!((page.codewords_per_page(), page.last_data_bits()), (1, 4096));
+    }
+
+    #[test]
+    fn the_worst_codeword_has_the_mean_errors_of_the_largest_of_binomials() {
+        // Three codewords of 31 bits, the last shortened to 10 + 20, of a code that corrects 5:
+        // every triple of counts, weighted.
+        let page = bch_page(5, 5, 4);
+        assert_eq!((page.codewords_per_page(), page.last_data_bits()), (3, 10));
+        for rber in [1e-3_f64, 0.02, 0.2] {
+            let share = |bits: u32, errors: u32| {
+                let choose = |n: u32, k: u32| {
+                    (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product::<f64>()
+                };
+                choose(bits, errors)
+                    * libm::pow(rber, errors.into())
+                    * libm::pow(1.0 - rber, (bits - errors).into())
+            };
+            let (mut sum, mut whole) = (0.0, 0.0);
+            for (a, b, c) in
+                (0..=5).flat_map(|a| (0..=5).flat_map(move |b| (0..=5).map(move |c| (a, b, c))))
+            {
+                let weight = share(31, a) * share(31, b) * share(30, c);
+                sum += weight * f64::from(a.max(b).max(c));
+                whole += weight;
+            }
+            let found = page.worst_errors_mean(rber).expect("counts errors");
+            assert!((found / (sum / whole) - 1.0).abs() < 1e-9, "{rber}: {found}");
+        }
+        assert_eq!(page.worst_errors_mean(0.0), Some(0.0));
+        assert_eq!(page.worst_errors_mean(1.0), Some(5.0));
+        let uncoded = PageCode::new(Box::new(Uncoded), 512).unwrap();
+        assert_eq!(uncoded.worst_errors_mean(1e-3), None);
     }
 
     #[test]

@@ -53,6 +53,8 @@ fn devices() -> Vec<(&'static str, Value)> {
     passes["ftl"]["slc_cache"] = json!("none");
     passes["ftl"]["compression"] = json!({"data": "file", "ratio": 0.55});
     passes["ftl"]["parity"] = json!("none");
+    passes["controller"]["ecc_decode_us"] = json!(0);
+    passes["controller"]["ecc_decode"] = json!({"base_us": 1, "per_error_us": 0.7});
     passes["host"]["write_cache"] = json!({"pages": 64, "policy": "lru", "mode": "write_through"});
     let mut copyback = all.clone();
     copyback["ftl"]["parity"] = json!("none");

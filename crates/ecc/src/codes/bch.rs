@@ -84,6 +84,15 @@ impl Bch {
         made.or_else(|_| BetaBinomial::new(code_bits, rber, widest)).ok()
     }
 
+    /// Probability that a codeword has more than `count` errors.
+    fn tail(&self, count: u32, data_bits: u32, rber: f64) -> f64 {
+        let code_bits = data_bits + self.parity_bits;
+        match self.spread_errors(code_bits, rber) {
+            Some(errors) => errors.tail(count),
+            None => binomial_tail(code_bits, count, rber),
+        }
+    }
+
     /// The degree `m` of the field.
     pub fn field_degree(&self) -> u32 {
         self.field_degree
@@ -115,11 +124,15 @@ impl Code for Bch {
     }
 
     fn failure_probability(&self, data_bits: u32, rber: f64) -> f64 {
-        let code_bits = data_bits + self.parity_bits;
-        match self.spread_errors(code_bits, rber) {
-            Some(errors) => errors.tail(self.correctable_bits),
-            None => binomial_tail(code_bits, self.correctable_bits, rber),
-        }
+        self.tail(self.correctable_bits, data_bits, rber)
+    }
+
+    fn errors_max(&self) -> Option<u32> {
+        Some(self.correctable_bits)
+    }
+
+    fn more_errors_than(&self, count: u32, data_bits: u32, rber: f64) -> Option<f64> {
+        Some(self.tail(count, data_bits, rber))
     }
 
     fn corrected_bits_mean(&self, data_bits: u32, rber: f64) -> f64 {

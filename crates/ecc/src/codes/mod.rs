@@ -115,6 +115,17 @@ pub trait Code: Send + Sync + std::fmt::Debug {
         false
     }
 
+    /// Errors that are corrected in any codeword; none where no such number exists.
+    fn errors_max(&self) -> Option<u32> {
+        None
+    }
+
+    /// Probability that a codeword with `data_bits` data bits has more than so many errors; none
+    /// where [`Code::errors_max`] is.
+    fn more_errors_than(&self, _count: u32, _data_bits: u32, _rber: f64) -> Option<f64> {
+        None
+    }
+
     /// Whether codewords are shortened to fill a page; if not, page and codeword must be multiples.
     fn is_shortened(&self) -> bool {
         true

@@ -64,16 +64,9 @@ pub(crate) fn names() -> Vec<String> {
 /// # Errors
 /// [`MatrixError::Name`] with the names there are.
 pub(crate) fn base_matrix(name: &str) -> Result<BaseMatrix, MatrixError> {
-    let names = names();
-    let Some(number) = names.iter().position(|known| known == name) else {
-        return Err(MatrixError::Name { name: name.to_owned(), accepted: names.join(", ") });
-    };
-    if number == 0 {
-        return Ok(Builder::new(57, 7, 16, 0).build(3));
-    }
-    let (size, shape) = ((number - 1) / SHAPES.len(), &SHAPES[(number - 1) % SHAPES.len()]);
-    let expansion = SIZES[size].1;
-    Ok(Builder::new(shape.info_blocks, shape.rows, expansion, number as u64).build(4))
+    let (info_blocks, rows, expansion, weight) = shape(name)?;
+    let number = names().iter().position(|known| known == name).unwrap_or_default();
+    Ok(Builder::new(info_blocks, rows, expansion, number as u64).build(weight))
 }
 
 /// Information bits and sent bits of a code, known from its shape alone.
@@ -81,17 +74,24 @@ pub(crate) fn base_matrix(name: &str) -> Result<BaseMatrix, MatrixError> {
 /// # Errors
 /// [`MatrixError::Name`] with the names there are.
 pub(crate) fn lengths(name: &str) -> Result<(usize, usize), MatrixError> {
+    let (blocks, rows, expansion, _) = shape(name)?;
+    Ok((blocks * expansion, (blocks + rows) * expansion))
+}
+
+/// Information blocks of a code, block rows, size of a block, and ones in a column of information.
+///
+/// # Errors
+/// [`MatrixError::Name`] with the names there are.
+pub(crate) fn shape(name: &str) -> Result<(usize, usize, usize, usize), MatrixError> {
     let names = names();
     let Some(number) = names.iter().position(|known| known == name) else {
         return Err(MatrixError::Name { name: name.to_owned(), accepted: names.join(", ") });
     };
-    let (blocks, rows, expansion) = if number == 0 {
-        (57, 7, 16)
-    } else {
-        let shape = &SHAPES[(number - 1) % SHAPES.len()];
-        (shape.info_blocks, shape.rows, SIZES[(number - 1) / SHAPES.len()].1)
-    };
-    Ok((blocks * expansion, (blocks + rows) * expansion))
+    if number == 0 {
+        return Ok((57, 7, 16, 3));
+    }
+    let (size, shape) = ((number - 1) / SHAPES.len(), &SHAPES[(number - 1) % SHAPES.len()]);
+    Ok((shape.info_blocks, shape.rows, SIZES[size].1, 4))
 }
 
 /// A matrix in the making, with the steps that its columns allow.

@@ -18,12 +18,14 @@ mod cycles;
 mod decode;
 mod encode;
 mod error;
+mod evolution;
 mod matrix;
 mod qc;
 mod simd;
 
 pub use decode::{quantise, Algorithm, Decoder, DecoderConfig, LLR_UNITS};
 pub use error::{DecoderError, MatrixError};
+pub use evolution::Evolution;
 pub use matrix::ParityMatrix;
 pub use qc::BaseMatrix;
 pub use simd::Path;

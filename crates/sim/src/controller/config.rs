@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::power::PowerConfig;
 use crate::config::{check_time_us, name_or_mapping, ConfigError};
 use crate::reads::config::{RetryConfig, SoftReadConfig};
+use crate::reads::decoding::EccDecodeConfig;
+use crate::reads::EccConfig;
 
 /// Which operation a die does next.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -102,8 +104,13 @@ pub struct ControllerConfig {
     /// Soft decisions after the retries, with `ecc.algorithm: ldpc`; left out: hard decisions only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soft_read: Option<SoftReadConfig>,
-    /// Time to decode a page after its transfer, in microseconds; adds to latency, occupies no die.
+    /// Time to decode a page after its transfer, in microseconds, 0 to 1e6; adds to latency,
+    /// occupies no die.
     pub ecc_decode_us: f64,
+    /// The same by what there is to correct: errors of a BCH code, iterations of an LDPC code.
+    /// Instead of `ecc_decode_us`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecc_decode: Option<EccDecodeConfig>,
     /// Time for each block that the controller looks at when it chooses a victim, in microseconds,
     /// 0 to 1e6: all full blocks of a die with `greedy` and `cost_benefit`, `d` with `d_choices`,
     /// `window_blocks` with `windowed_greedy`, one with `fifo` and `random`. The first operation of
@@ -124,9 +131,32 @@ impl ControllerConfig {
         self.read_retry.as_mut().map_or(Ok(()), |retry| retry.fill_defaults(has_levels))
     }
 
+    /// Fills what depends on the code: how decoding takes its time.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for keys that such a code has no use for.
+    pub(crate) fn fill_decode(&mut self, ecc: &EccConfig) -> Result<(), ConfigError> {
+        let Some(decode) = &mut self.ecc_decode else { return Ok(()) };
+        let soft = self.soft_read.as_ref().map_or(&[][..], |soft| &soft.reads);
+        decode.fill_defaults(ecc, soft).map_err(|error| error.under("ecc_decode"))
+    }
+
     /// Ranges and relations of the keys.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        check_time_us("ecc_decode_us", self.ecc_decode_us)?;
+        if !(0.0..=1e6).contains(&self.ecc_decode_us) {
+            let message = format!("{} us is out of range; accepted: 0 to 1e6", self.ecc_decode_us);
+            return Err(ConfigError::new("ecc_decode_us", message));
+        }
+        if let Some(decode) = &self.ecc_decode {
+            if self.ecc_decode_us > 0.0 {
+                let message = format!(
+                    "is given beside ecc_decode_us = {}; accepted: one of them",
+                    self.ecc_decode_us
+                );
+                return Err(ConfigError::new("ecc_decode", message));
+            }
+            decode.check().map_err(|error| error.under("ecc_decode"))?;
+        }
         if let Some(us) = self.victim_us_per_block.filter(|us| !(0.0..=1e6).contains(us)) {
             let message = format!("{us} is out of range; accepted: 0 to 1e6");
             return Err(ConfigError::new("victim_us_per_block", message));
@@ -207,6 +237,9 @@ impl ControllerConfig {
             let reads = "one and three comparisons on each side of the hard read, as is usual";
             rows.push(("controller.soft_read.reads", reads));
             rows.push(("controller.soft_read.setup_us", "assumed: a set-feature command"));
+        }
+        if self.ecc_decode.is_some() {
+            rows.extend(EccDecodeConfig::sources());
         }
         rows.push(("controller.ecc_decode_us", "none: decoding takes no time unless it is given"));
         rows

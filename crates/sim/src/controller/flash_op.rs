@@ -54,10 +54,11 @@ pub struct Detail {
     pub retries: u16,
     /// Further reads for soft decisions that it needs: a sense and a transfer each.
     pub soft_reads: u16,
-    /// Decodings that failed before: one for each retry step and each soft decision.
-    pub attempts: u16,
     /// Pages of the flash that a run of collected reads lies on, where work is counted.
     pub pages: u16,
+    /// Time of the decodings that failed before the last: one for each retry step and each soft
+    /// decision, in nanoseconds.
+    pub failed_ns: u32,
     /// Time for choosing the victim of the collection that it begins, which the die waits for, in
     /// nanoseconds.
     pub choice_ns: u32,

@@ -14,6 +14,7 @@ use crate::geometry::Geometry;
 use crate::host::HostConfig;
 use crate::nand::NandConfig;
 use crate::reads::bit_true::BitTrue;
+use crate::reads::decoding::DecodeTimer;
 use crate::reads::{Algorithm, EccConfig, Fidelity, Ladder, ReadErrors};
 use crate::reliability::{BesideSlc, RberConfig, RberModel, WearKeys, Weibull};
 use crate::superblock::Superblocks;
@@ -69,6 +70,9 @@ impl DeviceConfig {
         config.checked_layout()?;
         config.checked_code().map_err(|error| error.under("ecc"))?;
         config.check_soft_reads().map_err(|error| error.under("controller.soft_read"))?;
+        let (ecc, controller) = (&config.ecc, &mut config.controller);
+        let filled = controller.fill_decode(ecc);
+        filled.map_err(|error| error.under("controller"))?;
         config.check_superblocks()?;
         config.check_spare()?;
         Ok(config)
@@ -218,7 +222,12 @@ impl DeviceConfig {
             errors.set_stress(stress, &self.geometry());
         }
         let errors = errors.with(ladder, copybacks.into()).with_stripe(stripe);
-        let errors = errors.in_superblocks(self.superblocks().as_ref()).with_bit_true(bit_true);
+        let timer =
+            DecodeTimer::new(controller.ecc_decode_us, controller.ecc_decode.as_ref(), &self.ecc)?;
+        let errors = errors
+            .with_timer(timer)
+            .in_superblocks(self.superblocks().as_ref())
+            .with_bit_true(bit_true);
         let spread = self.nand.error_spread.as_ref().filter(|spread| spread.is_on());
         Ok(match spread {
             Some(spread) => errors.with_spread(spread, self.geometry().block_count(), seed),

@@ -54,6 +54,8 @@ pub(super) struct TimedSink<'a> {
     pub(super) slot: u32,
     /// Operations and cache slots that the command waits for.
     pub(super) waits: u32,
+    /// Time of the longest decoding that follows what the command waits for, in nanoseconds.
+    pub(super) decode_ns: u32,
     pub(super) is_flush: bool,
     /// Told of what the host asks of the dies, where collections are scheduled in steps.
     pub(super) collector: Option<&'a mut Collector>,
@@ -92,6 +94,9 @@ impl TimedSink<'_> {
         let is_own = is_host || source == Source::Pad;
         let waits = is_own && !self.is_flush && self.slot != NO_COMMAND;
         self.waits += u32::from(waits);
+        if waits {
+            self.decode_ns = self.decode_ns.max(extra.decode_ns);
+        }
         let mut op = if waits { op.of_command(self.slot) } else { op };
         if self.is_flush && source == Source::Host {
             self.is_flush = false;
@@ -124,8 +129,8 @@ impl TimedSink<'_> {
                     erase_count: self.media.erase_count(block),
                     retries: extra.retries.min(u32::from(u16::MAX)) as u16,
                     soft_reads: extra.soft_reads.min(u32::from(u16::MAX)) as u16,
-                    attempts: extra.attempts.min(u32::from(u16::MAX)) as u16,
                     pages: std::mem::take(&mut self.pages),
+                    failed_ns: extra.failed_ns,
                     choice_ns: 0,
                 };
                 let is_slc = self.media.mode(block) == CellMode::Slc;
@@ -328,7 +333,10 @@ impl CommandSink for TimedSink<'_> {
     fn takes_ahead(&mut self, lpn: Lpn) -> bool {
         let Some(ahead) = &mut self.ahead else { return false };
         let found = ahead.find(lpn, self.slot);
-        self.waits += u32::from(found == Found::OnTheWay);
+        if let Found::OnTheWay { decode_ns } = found {
+            self.waits += 1;
+            self.decode_ns = self.decode_ns.max(decode_ns);
+        }
         found != Found::Nothing
     }
 

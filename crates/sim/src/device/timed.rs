@@ -98,12 +98,7 @@ impl TimedStage {
         Self {
             engine: Engine::default(),
             backend: Backend::new(drive, observation),
-            path: HostPath::new(
-                &config.host,
-                Ns::from_us(config.controller.ecc_decode_us),
-                hosts,
-                drive.draw_seed,
-            ),
+            path: HostPath::new(&config.host, hosts, drive.draw_seed),
             cache: CacheSlots { capacity: drive.buffer_capacity(), ..CacheSlots::default() },
             collector: Collector::new(&config.ftl, drive.geometry.die_count, row_slots)
                 .map(Box::new),
@@ -234,7 +229,7 @@ impl TimedStage {
         if let Some(ahead) = &mut self.ahead {
             ahead.begin(&command);
         }
-        let (refused_sectors, waits) = self.with_sink(drive, index, |front, sink| {
+        let (refused_sectors, waits, decode_ns) = self.with_sink(drive, index, |front, sink| {
             let before = front.host.sectors[HostOp::Write.index()];
             let refused = front.apply(sink, &command).err().map(|_| {
                 let written = front.host.sectors[HostOp::Write.index()] - before;
@@ -244,7 +239,7 @@ impl TimedStage {
                     0
                 }
             });
-            (refused, sink.waits)
+            (refused, sink.waits, sink.decode_ns)
         });
         let slot = self.path.slot(index);
         if let Some(sectors) = refused_sectors {
@@ -252,7 +247,9 @@ impl TimedStage {
             slot.refused_sectors = sectors;
         }
         slot.waits = waits;
-        slot.has_read = command.op == HostOp::Read && waits > 0;
+        if command.op == HostOp::Read {
+            slot.decode = Ns(decode_ns.into());
+        }
         if self.ahead.is_some() && command.op == HostOp::Read {
             self.read_ahead(drive);
         }
@@ -271,9 +268,9 @@ impl TimedStage {
             let Some(ahead) = sink.ahead.take() else { return };
             for page in ahead.wanted() {
                 sink.slot = ahead.fetch();
-                sink.waits = 0;
+                (sink.waits, sink.decode_ns) = (0, 0);
                 front.read_page_ahead(sink, Lpn(page));
-                ahead.fetched(sink.slot, sink.waits);
+                ahead.fetched(sink.slot, sink.waits, sink.decode_ns);
             }
         });
     }
@@ -311,6 +308,7 @@ impl TimedStage {
             fill: self.fill.as_deref_mut(),
             slot,
             waits: 0,
+            decode_ns: 0,
             is_flush: false,
             epoch: None,
             programmed_pages: 0,
@@ -373,11 +371,15 @@ impl TimedStage {
     #[cold]
     fn follow_failed(&mut self, drive: &mut Drive, done: FlashOp) {
         let index = done.command();
-        let waits = self.with_sink(drive, index, |_, sink| {
+        let (waits, decode_ns) = self.with_sink(drive, index, |_, sink| {
             sink.follow_failed(done);
-            sink.waits
+            (sink.waits, sink.decode_ns)
         });
-        self.path.slot(index).waits += waits;
+        let slot = self.path.slot(index);
+        slot.waits += waits;
+        if slot.command.op == HostOp::Read {
+            slot.decode = slot.decode.max(Ns(decode_ns.into()));
+        }
         if let Some(collector) = &mut self.collector {
             collector.touched.clear();
         }

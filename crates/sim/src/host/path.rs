@@ -48,8 +48,8 @@ pub struct Slot {
     pub waits: u32,
     /// Sectors of a write that found no room.
     pub refused_sectors: u32,
-    /// Whether it read flash pages.
-    pub has_read: bool,
+    /// Time to decode the flash pages that it read, the longest of them.
+    pub decode: Ns,
     leg: Leg,
 }
 
@@ -60,7 +60,6 @@ pub struct HostPath {
     throttle: Option<Throttle>,
     overhead: Ns,
     jitter: Option<Jitter>,
-    decode: Ns,
     slots: Vec<Slot>,
     free_slots: Vec<u32>,
     depth_max: u32,
@@ -68,16 +67,15 @@ pub struct HostPath {
 }
 
 impl HostPath {
-    /// The path of a device that `hosts` share, with nothing under way; decoding takes `decode`,
-    /// and times that vary are drawn from `seed`.
-    pub fn new(config: &HostConfig, decode: Ns, hosts: &[&Host], seed: u64) -> Self {
+    /// The path of a device that `hosts` share, with nothing under way; times that vary are drawn
+    /// from `seed`.
+    pub fn new(config: &HostConfig, hosts: &[&Host], seed: u64) -> Self {
         Self {
             link: config.build_link(),
             processor: config.build_processor(),
             throttle: config.build_throttle(),
             overhead: Ns::from_us(config.command_overhead_us),
             jitter: config.build_jitter(seed),
-            decode,
             slots: Vec::new(),
             free_slots: Vec::new(),
             depth_max: config.depth_max(),
@@ -111,7 +109,7 @@ impl HostPath {
             submitted,
             waits: 0,
             refused_sectors: 0,
-            has_read: false,
+            decode: Ns(0),
             leg: Leg::Submitted,
         };
         if let Some(index) = self.free_slots.pop() {
@@ -173,9 +171,9 @@ impl HostPath {
     #[inline]
     pub fn go_out(&mut self, index: u32, now: Ns) -> Option<Ns> {
         let slot = &mut self.slots[index as usize];
-        if slot.leg < Leg::Decoder && slot.has_read && self.decode > Ns(0) {
+        if slot.leg < Leg::Decoder && slot.decode > Ns(0) {
             slot.leg = Leg::Decoder;
-            return Some(self.decode);
+            return Some(slot.decode);
         }
         let link = self.link.as_mut()?;
         if slot.leg == Leg::LinkOut || slot.command.op != HostOp::Read {
@@ -249,7 +247,7 @@ mod tests {
 
     fn path(json: &str) -> HostPath {
         let config: HostConfig = crate::config::parse(json).expect("a host section");
-        HostPath::new(&config, Ns(5000), &[&Host { weight: 1, ..Host::default() }], 42)
+        HostPath::new(&config, &[&Host { weight: 1, ..Host::default() }], 42)
     }
 
     #[test]
@@ -258,7 +256,7 @@ mod tests {
         for (op, out) in [(HostOp::Read, Some(Ns(5000))), (HostOp::Write, None)] {
             let index = path.offer(&HostCommand::new(op, 0, 8), Ns(7)).expect("a slot is free");
             assert_eq!(path.go_in(index, Ns(7)), None);
-            path.slot(index).has_read = op == HostOp::Read;
+            path.slot(index).decode = if op == HostOp::Read { Ns(5000) } else { Ns(0) };
             path.serve(index);
             assert_eq!(path.go_out(index, Ns(9)), out);
             assert_eq!(path.go_out(index, Ns(9)), None);

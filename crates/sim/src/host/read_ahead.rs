@@ -41,8 +41,12 @@ pub enum Found {
     Nothing,
     /// The page, in memory.
     Here,
-    /// A flash read that is under way, for which the command now waits.
-    OnTheWay,
+    /// A flash read that is under way, for which the command now waits, and the time of its
+    /// decoding.
+    OnTheWay {
+        /// In nanoseconds.
+        decode_ns: u32,
+    },
 }
 
 #[derive(Clone, Debug, Default)]
@@ -61,6 +65,7 @@ struct Fetch {
     stream: usize,
     page: u32,
     waits: u32,
+    decode_ns: u32,
     /// Slots of commands that wait for it.
     waiters: Vec<u32>,
 }
@@ -140,8 +145,9 @@ impl ReadAhead {
             None | Some(Page::Absent) => Found::Nothing,
             Some(Page::Here) => Found::Here,
             Some(&Page::Fetched(fetch)) => {
-                self.fetches[fetch as usize].waiters.push(slot);
-                Found::OnTheWay
+                let fetch = &mut self.fetches[fetch as usize];
+                fetch.waiters.push(slot);
+                Found::OnTheWay { decode_ns: fetch.decode_ns }
             }
         }
     }
@@ -185,10 +191,12 @@ impl ReadAhead {
         FETCH | index
     }
 
-    /// How many operations the last fetch waits for; with none, there is nothing to be had.
-    pub fn fetched(&mut self, mark: u32, operations: u32) {
+    /// How many operations the last fetch waits for, and the time to decode what they read, in
+    /// nanoseconds; without operations there is nothing to be had.
+    pub fn fetched(&mut self, mark: u32, operations: u32, decode_ns: u32) {
         let index = mark & !FETCH;
-        self.fetches[index as usize].waits = operations;
+        let fetch = &mut self.fetches[index as usize];
+        (fetch.waits, fetch.decode_ns) = (operations, decode_ns);
         if operations == 0 {
             self.free.push(index);
             if let Some(page) = self.streams[self.current].pages.back_mut() {
@@ -234,7 +242,7 @@ mod tests {
         let wanted = ahead.wanted();
         for _ in wanted.clone() {
             let mark = ahead.fetch();
-            ahead.fetched(mark, 1);
+            ahead.fetched(mark, 1, 7);
         }
         (found, wanted.collect())
     }
@@ -244,7 +252,7 @@ mod tests {
         let mut ahead = ReadAhead::new(16_384, 4096, 1, 100);
         assert_eq!(read(&mut ahead, 0), (Found::Nothing, vec![]));
         assert_eq!(read(&mut ahead, 1), (Found::Nothing, vec![2, 3, 4, 5]));
-        assert_eq!(read(&mut ahead, 2), (Found::OnTheWay, vec![6]));
+        assert_eq!(read(&mut ahead, 2), (Found::OnTheWay { decode_ns: 7 }, vec![6]));
         let mut waiters = Vec::new();
         // Fetches are numbered in their order: the first two are pages 2 and 3.
         ahead.done(FETCH, &mut waiters);
@@ -258,7 +266,7 @@ mod tests {
         // Nothing lies beyond the end.
         assert_eq!(read(&mut ahead, 97), (Found::Nothing, vec![]));
         assert_eq!(read(&mut ahead, 98).1, [99]);
-        assert_eq!(read(&mut ahead, 99), (Found::OnTheWay, vec![]));
+        assert_eq!(read(&mut ahead, 99), (Found::OnTheWay { decode_ns: 7 }, vec![]));
     }
 
     #[test]
@@ -284,7 +292,7 @@ mod tests {
         let mut ahead = ReadAhead::new(32_768, 4096, 4, 102);
         read(&mut ahead, 0);
         assert_eq!(read(&mut ahead, 1).1, (2..8).collect::<Vec<_>>());
-        assert_eq!(read(&mut ahead, 2), (Found::OnTheWay, vec![]));
+        assert_eq!(read(&mut ahead, 2), (Found::OnTheWay { decode_ns: 7 }, vec![]));
         assert_eq!(read(&mut ahead, 3).1, (8..12).collect::<Vec<_>>());
         read(&mut ahead, 92);
         assert_eq!(read(&mut ahead, 93).1, (94..102).collect::<Vec<_>>());
@@ -328,10 +336,15 @@ mod tests {
                 let place = next as usize;
                 let is_new = here == Found::Nothing || seen[place] == version[place];
                 assert!(is_new, "page {next} is stale");
-                found[here as usize] += 1;
+                let place = match here {
+                    Found::Nothing => 0,
+                    Found::Here => 1,
+                    Found::OnTheWay { .. } => 2,
+                };
+                found[place] += 1;
                 for page in ahead.wanted() {
                     let mark = ahead.fetch();
-                    ahead.fetched(mark, 1);
+                    ahead.fetched(mark, 1, 7);
                     seen[page as usize] = version[page as usize];
                     flying.push(mark);
                 }

@@ -16,6 +16,7 @@ use opennandlab_ecc::PageCode;
 use super::bit_true::{BitTrue, Fate, Page};
 use super::block_read::{BlockRead, PageTypes, Stressed};
 use super::chance::Chance;
+use super::decoding::DecodeTimer;
 use super::disturb::BlockReads;
 use super::fate::Fates;
 use super::figures::ErrorFigures;
@@ -122,6 +123,13 @@ impl ReadErrors {
         let spread = Spread::new(config, block_count, &mut self.types, seed);
         self.kinds.set_spread(spread.factors());
         self.spread = Some(Box::new(spread));
+        self
+    }
+
+    /// Lets decoding take its time.
+    #[must_use]
+    pub fn with_timer(mut self, timer: DecodeTimer) -> Self {
+        self.kinds.set_timer(timer);
         self
     }
 
@@ -255,17 +263,15 @@ impl ReadErrors {
     #[cold]
     pub fn rebuild_costs(&mut self, die: DieId, lost: Lost) -> Vec<Extra> {
         let outcome = self.kinds.outcome(lost.outcome);
+        let kinds = &self.kinds;
         // A rank for each page. Where the stripe gave the page back, none of the others is lost.
         let least = if lost.is_rebuilt { outcome.failure } else { 0.0 };
-        let fates = &self.kinds.fates;
         let rng = &mut self.chances[die.0 as usize].stripe;
-        (1..fates.stripe)
+        (1..kinds.fates.stripe)
             .map(|_| {
                 let rank = least + rng.unit() * (1.0 - least);
-                if rank >= outcome.first_failure() {
-                    return Extra::default();
-                }
-                fates.ladder.cost(outcome.climb(rank))
+                let is_first = rank >= outcome.first_failure();
+                kinds.cost(lost.outcome, if is_first { Some(0) } else { outcome.climb(rank) })
             })
             .collect()
     }
@@ -336,7 +342,7 @@ impl ReadErrors {
         if self.chances[die.0 as usize].has_failed(hazard) {
             return self.fail(kind, die, source);
         }
-        ReadResult::default()
+        ReadResult { extra: Extra { decode_ns: slot.decode_ns, ..Extra::default() }, lost: None }
     }
 
     #[cold]
@@ -360,10 +366,14 @@ impl ReadErrors {
             self.kinds.know(kind);
             return self.draw(kind, die, page_count, source);
         }
-        let failure = self.kinds.slot(kind).first_failure;
+        let slot = self.kinds.slot(kind);
+        let failure = slot.first_failure;
         let rng = &mut self.chances[die.0 as usize].rng;
         let failed = (0..page_count).filter(|_| rng.unit() < failure).count();
         let mut result = ReadResult::default();
+        if failed < page_count as usize {
+            result.extra.decode_ns = slot.decode_ns;
+        }
         (0..failed).for_each(|_| result += self.recover(kind, die, source));
         result
     }
@@ -373,10 +383,8 @@ impl ReadErrors {
         let Self { kinds, tally, chances, .. } = self;
         let (index, rng) = (kinds.outcome_index(kind), &mut chances[die.0 as usize].rng);
         if kinds.fates.ladder.rungs().len() == 1 {
-            return ReadResult {
-                extra: Extra::default(),
-                lost: lose(kinds, tally, index, source, rng),
-            };
+            let lost = lose(kinds, tally, index, source, rng);
+            return ReadResult { extra: kinds.cost(index, None), lost };
         }
         // One number stands for how bad the page is, so that rungs only ever help.
         let outcome = kinds.outcome(index);
@@ -389,7 +397,7 @@ impl ReadErrors {
             }
             None => lose(kinds, tally, index, source, rng),
         };
-        ReadResult { extra: kinds.fates.ladder.cost(rung), lost }
+        ReadResult { extra: kinds.cost(index, rung), lost }
     }
 
     /// Decodes a page.
@@ -432,7 +440,7 @@ impl ReadErrors {
         let outcome = kinds.outcome(page.outcome);
         let fate = decoder.read(page, outcome.worst_rate, &outcome.rungs);
         let lost = count_fate(kinds, tally, page, fate);
-        ReadResult { extra: kinds.fates.ladder.cost(fate.rung), lost }
+        ReadResult { extra: kinds.cost(page.outcome, fate.rung), lost }
     }
 
     /// Counts a page that is to be decoded.

@@ -13,8 +13,10 @@
 //! ```
 //! An outcome is a pure function of its kind: the tables here only remember.
 
+use super::decoding::{DecodeTime, DecodeTimer};
 use super::disturb;
 use super::fate::{Fates, Outcome};
+use super::recovery::Extra;
 use crate::reliability::Stress;
 
 /// What a read looks at.
@@ -26,6 +28,8 @@ pub(super) struct Slot {
     pub(super) hazard: f64,
     /// Where the outcome is.
     outcome: u32,
+    /// Time to decode a page on the first read, in nanoseconds.
+    pub(super) decode_ns: u32,
 }
 
 /// Stands for a probability that was not computed yet; beyond the fast path like any large one.
@@ -47,6 +51,9 @@ pub(super) struct Kinds {
     /// By kind, grown as blocks wear.
     slots: Vec<Slot>,
     outcomes: Vec<Outcome>,
+    /// Times to decode pages on each rung, by outcome.
+    decoding: Vec<Box<[DecodeTime]>>,
+    timer: DecodeTimer,
     /// Raw bit error rate by erase count, for means over blocks; not a number until it is asked.
     rates: Vec<f64>,
 }
@@ -65,6 +72,8 @@ impl Kinds {
             unspread: Vec::new(),
             slots,
             outcomes,
+            decoding: Vec::new(),
+            timer: DecodeTimer::default(),
             rates,
         }
     }
@@ -77,19 +86,29 @@ impl Kinds {
     /// Pages err by these factors, of mean 1, more or less than their stress says.
     pub(super) fn set_spread(&mut self, factors: &[f64]) {
         self.factors = factors.to_vec();
-        self.unspread.clear();
-        self.slots.clear();
-        self.outcomes.clear();
+        self.forget();
     }
 
     /// Reads are made under another stress from now on: kinds mean something else.
     pub(super) fn set_stress(&mut self, stress: Stress, counts_reads: bool) {
         self.fates.stress = stress;
         self.classes = if counts_reads { disturb::CLASS_COUNT } else { 1 };
+        self.forget();
+        self.rates.clear();
+    }
+
+    /// Decoding takes its time from now on.
+    pub(super) fn set_timer(&mut self, timer: DecodeTimer) {
+        self.timer = timer;
+        self.forget();
+    }
+
+    /// Forgets all outcomes.
+    fn forget(&mut self) {
         self.unspread.clear();
         self.slots.clear();
         self.outcomes.clear();
-        self.rates.clear();
+        self.decoding.clear();
     }
 
     /// Page types that are told apart; 1 where they are not.
@@ -147,7 +166,8 @@ impl Kinds {
     pub(super) fn grow(&mut self, kind: usize) {
         let row = self.copies * self.types * self.factors.len() * self.classes;
         let limit = (kind / row + 1) * row;
-        self.slots.resize(limit, Slot { first_failure: UNKNOWN, hazard: 0.0, outcome: 0 });
+        self.slots
+            .resize(limit, Slot { first_failure: UNKNOWN, hazard: 0.0, outcome: 0, decode_ns: 0 });
     }
 
     /// Whether the outcome of a kind was computed.
@@ -165,6 +185,19 @@ impl Kinds {
     /// The outcome of this number.
     pub(super) fn outcome(&self, index: u32) -> &Outcome {
         &self.outcomes[index as usize]
+    }
+
+    /// What a page costs that a rung corrects, or none.
+    pub(super) fn cost(&self, index: u32, rung: Option<usize>) -> Extra {
+        let times = &self.decoding[index as usize];
+        let last = rung.unwrap_or(times.len() - 1);
+        let failed = times[..last].iter().map(|time| time.failed_ns);
+        let decode = &times[last];
+        Extra {
+            failed_ns: failed.fold(0, u32::saturating_add),
+            decode_ns: if rung.is_some() { decode.done_ns } else { decode.failed_ns },
+            ..self.fates.ladder.cost(rung)
+        }
     }
 
     /// The number of the outcome of a kind that is known.
@@ -203,8 +236,13 @@ impl Kinds {
         let first_failure = outcome.first_failure();
         let index = self.outcomes.len() as u32;
         let hazard = -libm::log1p(-first_failure);
-        self.slots[kind] = Slot { first_failure, hazard, outcome: index };
+        let (timer, code) = (&mut self.timer, &self.fates.code);
+        let times: Box<[DecodeTime]> =
+            outcome.rungs.iter().map(|rung| timer.time(code, rung)).collect();
+        let decode_ns = times[0].done_ns;
+        self.slots[kind] = Slot { first_failure, hazard, outcome: index, decode_ns };
         self.outcomes.push(outcome);
+        self.decoding.push(times);
         index
     }
 

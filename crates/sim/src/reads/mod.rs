@@ -11,6 +11,7 @@
 //! | `config` | the keys of read retry and soft reads |
 //! | `code` | the `ecc` section of a device file |
 //! | `recovery` | the ladder of retries and soft decisions |
+//! | `decoding` | how long decoding takes on each rung |
 //! | `fate` | what a read gives under a stress |
 //! | `disturb` | reads of each block since its erase |
 //! | `bit_true` | reads that encode, flip bits and decode |
@@ -26,6 +27,7 @@ mod block_read;
 mod chance;
 pub mod code;
 pub mod config;
+pub mod decoding;
 pub mod disturb;
 pub mod errors;
 pub mod fate;

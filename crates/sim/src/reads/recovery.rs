@@ -40,6 +40,10 @@ pub struct Extra {
     pub soft_reads: u32,
     /// Decodings beyond the first.
     pub attempts: u32,
+    /// Time of the decodings that failed before the last, in nanoseconds.
+    pub failed_ns: u32,
+    /// Time of the last decoding; of several pages, the longest.
+    pub decode_ns: u32,
 }
 
 impl std::ops::AddAssign for Extra {
@@ -47,6 +51,8 @@ impl std::ops::AddAssign for Extra {
         self.retries += other.retries;
         self.soft_reads += other.soft_reads;
         self.attempts += other.attempts;
+        self.failed_ns = self.failed_ns.saturating_add(other.failed_ns);
+        self.decode_ns = self.decode_ns.max(other.decode_ns);
     }
 }
 
@@ -133,7 +139,7 @@ impl Ladder {
         rates.into()
     }
 
-    /// What it costs to come to a rung; none: to the end.
+    /// What it costs to come to a rung, without decoding; none: to the end.
     pub fn cost(&self, rung: Option<usize>) -> Extra {
         let last = rung.unwrap_or(self.rungs.len() - 1);
         let mut extra = Extra::default();

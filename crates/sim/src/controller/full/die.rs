@@ -81,8 +81,8 @@ pub(super) struct Transaction {
 pub(super) struct Rereads {
     pub(super) retries: u32,
     pub(super) soft_reads: u32,
-    /// Decodings that failed.
-    pub(super) attempts: u32,
+    /// Time of decodings that failed, in nanoseconds; of pages sensed together, the longest.
+    pub(super) failed_ns: u32,
     /// Transfers after the first of each page.
     pub(super) crossings: u32,
 }

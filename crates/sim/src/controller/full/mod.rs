@@ -199,7 +199,6 @@ impl Full {
         let retry_setup =
             controller.read_retry.as_ref().map_or(Ns(0), |retry| Ns::from_us(retry.setup_us));
         let mut times = PhaseTimes::new(nand, &geometry, retry_setup, seed);
-        times.decode = Ns::from_us(controller.ecc_decode_us);
         if let Some(soft) = &controller.soft_read {
             times.soft_setup = Ns::from_us(soft.setup_us);
         }

@@ -58,7 +58,7 @@ impl Full {
         let sense = self.times.sense(BlockId(read.block), read.is_slc, read.page_type);
         let soft = (sense + self.times.soft_setup).0 * u64::from(read.rereads.soft_reads);
         // The die keeps its levels until the decoder has answered.
-        let decode = self.times.decode.0 * u64::from(read.rereads.attempts);
+        let decode = u64::from(read.rereads.failed_ns);
         let retries = self.times.retry(sense).0 * u64::from(read.rereads.retries);
         read.spent.retry_time = Ns(retries + soft + decode);
         sense + read.spent.retry_time

@@ -94,9 +94,8 @@ impl Full {
         transaction.page_type = op.page_type();
         transaction.cycles = detail.erase_count;
         let (retries, soft_reads) = (u32::from(detail.retries), u32::from(detail.soft_reads));
-        let attempts = u32::from(detail.attempts);
-        transaction.rereads =
-            Rereads { retries, soft_reads, attempts, crossings: retries + soft_reads };
+        let (failed_ns, crossings) = (detail.failed_ns, retries + soft_reads);
+        transaction.rereads = Rereads { retries, soft_reads, failed_ns, crossings };
         transaction.slots = 1;
         transaction.settled = 0;
         transaction.is_sensed = false;
@@ -178,8 +177,7 @@ impl Full {
                     transaction.rereads.retries.max(u32::from(detail.retries));
                 transaction.rereads.soft_reads =
                     transaction.rereads.soft_reads.max(u32::from(detail.soft_reads));
-                transaction.rereads.attempts =
-                    transaction.rereads.attempts.max(u32::from(detail.attempts));
+                transaction.rereads.failed_ns = transaction.rereads.failed_ns.max(detail.failed_ns);
                 // Planes are sensed together, but each transfers what it needs.
                 transaction.rereads.crossings +=
                     u32::from(detail.retries) + u32::from(detail.soft_reads);

@@ -28,8 +28,6 @@ pub struct PhaseTimes {
     retry_setup: Ns,
     /// What sets the voltages of a further read for soft decisions.
     pub(super) soft_setup: Ns,
-    /// What the decoder takes to give up.
-    pub(super) decode: Ns,
     /// Factors of variation; empty without it.
     block_factors: Vec<f32>,
     program_slope: f64,
@@ -53,7 +51,6 @@ impl PhaseTimes {
             slot: Ns::from_us(bytes / nand.bus_mt_s()),
             retry_setup,
             soft_setup: Ns(0),
-            decode: Ns(0),
             is_scaled: !block_factors.is_empty() || nand.wear_timing.is_some(),
             block_factors,
             program_slope: wear.program_slope,
