@@ -326,3 +326,25 @@ def test_spread_blocks_fail_more_often_at_the_same_mean_rate() -> None:
     calm, spread = uber({}), uber({"block_cv": 0.3, "layers": 16, "layer_swing": 0.5})
     assert spread[0] == pytest.approx(calm[0], rel=0.02)
     assert spread[1] > calm[1]
+
+
+def test_data_under_power_is_no_older_than_its_refresh() -> None:
+    # A year of 8760 h holds 12 times 730 h.
+    device = {**LIFE, "ftl": {**LIFE["ftl"], "refresh": {"after_days": 730 / 24}}}
+    plain = drive_life_test(device, "client", tbw_tb=2e-4)
+    test = drive_life_test(device, "client", tbw_tb=2e-4, powered=True)
+    assert (plain.retention_h, plain.refreshes) == (8760, None)
+    assert test.retention_h == pytest.approx(730)
+    drive = onl.load_device(device)
+    share = drive.effective["logical_bytes"] / (128 * 48 * 4096)
+    # To within a block for each time, and the open block.
+    assert test.refreshes == pytest.approx(12 * share, rel=0.02)
+    assert test.pe_cycles == pytest.approx(plain.pe_cycles + test.refreshes, abs=0.01)
+    assert test.rber < plain.rber
+    analytic = reliability.life_test(device, waf=2.0, tbw_tb=1e-3, powered=True)
+    assert analytic.refreshes == pytest.approx(12 * share)
+    assert analytic.retention_h == pytest.approx(730)
+    stored = reliability.life_test(device, waf=2.0, tbw_tb=1e-3)
+    assert analytic.pe_cycles - stored.pe_cycles == pytest.approx(12 * share)
+    with pytest.raises(onl.ConfigError, match="after_days"):
+        drive_life_test(LIFE, powered=True)

@@ -15,7 +15,7 @@ import pytest
 
 import opennandlab as onl
 from conftest import COMMAND
-from opennandlab import _core, memory, run
+from opennandlab import _core, images, memory, run
 from opennandlab.history import History
 
 
@@ -304,7 +304,7 @@ def test_an_image_is_a_file_that_fits_the_memory(
     for path in (pipe, "/dev/zero", tmp_path):
         with pytest.raises(onl.ImageError, match=r"not a file|directory"):
             onl.benchmark(None, short, state=f"image:{path}")
-    monkeypatch.setattr(run, "available_bytes", lambda: image.stat().st_size - 1)
+    monkeypatch.setattr(images, "available_bytes", lambda: image.stat().st_size - 1)
     with pytest.raises(onl.ImageError, match="larger than the memory"):
         onl.Simulation.load(image)
 

@@ -49,6 +49,7 @@ PYTHON_ROOMS = [
     "config",
     "cautions",
     "memory",
+    "images",
     "observation",
     "prediction",
     "history",

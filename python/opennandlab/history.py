@@ -37,6 +37,11 @@ class History:
         self.names += [str(job["name"])] if isinstance(job, WorkloadConfig) else []
         self.is_filled = self.is_filled or fills(job.to_dict())
 
+    def add_idle(self) -> None:
+        """Note a time without commands."""
+        self.jobs += 1
+        self.names.append("idle")
+
 
 @dataclass(frozen=True)
 class Past:

@@ -6,8 +6,6 @@ Everything is checked before anything is run. How a run is sliced (`slices`) can
 from __future__ import annotations
 
 import json
-import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,17 +36,15 @@ from opennandlab.errors import (
 )
 from opennandlab.files import write_atomically
 from opennandlab.history import History, Past
-from opennandlab.memory import available_beside, available_bytes, check_memory
+from opennandlab.images import read_image
+from opennandlab.memory import available_beside, check_memory
 from opennandlab.observation import Observation, Timeline, window_of
 from opennandlab.prediction import fills, predicted_waf
 from opennandlab.result import Interrupted, Result, assemble
 from opennandlab.slices import Clock, Exclusive, Watcher, iter_run
-from opennandlab.summary import size
 
 SEED = 42
 UNWATCHED = Observation()
-# A pipe into which nobody writes is not waited for; on Windows there is text, and bytes.
-OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Simulation:
@@ -149,9 +145,26 @@ class Simulation:
         with self._exclusive:
             self._core.begin_precondition(loaded.core, self._history.job_seed(self.seed))
             self._history.add(loaded)
-            for state in iter_run(self._core):
-                if progress is not None:
-                    progress(state)
+            self._follow(progress)
+
+    def idle(self, seconds: float, *, progress: Watcher | None = None) -> None:
+        """Let simulated time pass, at most 1e9 s: dies collect, fold and refresh as they do then.
+
+        Raises:
+            BusyError: while a run is under way.
+            ConfigError: for a time out of range.
+        """
+        if not 0.0 <= seconds <= 1e9:
+            raise ConfigError("idle", f"`{seconds}` is out of range; accepted: 0 to 1e9 seconds")
+        with self._exclusive:
+            self._core.begin_idle(round(seconds * 1e9))
+            self._history.add_idle()
+            self._follow(progress)
+
+    def _follow(self, progress: Watcher | None) -> None:
+        for state in iter_run(self._core):
+            if progress is not None:
+                progress(state)
 
     def set_stress(self, **stress: float) -> None:
         """Age the data: pages are read under another stress from now on.
@@ -536,29 +549,6 @@ def parse_state(state: str | None) -> Path | None:
     if kind == "image" and colon and path:
         return Path(path)
     raise ConfigError("state", f"`{state}` is not a valid state; accepted: fresh, image:FILE")
-
-
-def read_image(path: str | Path) -> bytes:
-    """Read a device image.
-
-    Raises:
-        ImageError: when it is not a file, does not fit the memory, or cannot be read.
-    """
-    try:
-        handle = os.open(path, OPEN_FLAGS)
-        with os.fdopen(handle, "rb") as stream:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode):
-                raise ImageError(f"{path}: not a file; accepted: a device image in a file")
-            available = available_bytes()
-            if available is not None and status.st_size > available:
-                raise ImageError(
-                    f"{path}: {size(status.st_size)}, larger than the memory available here "
-                    f"({size(available)})"
-                )
-            return stream.read(status.st_size)
-    except OSError as error:
-        raise ImageError(f"{path}: {error.strerror or error}") from error
 
 
 def _image_core(image: bytes, seed: int, path: str | Path) -> _core.Drive:

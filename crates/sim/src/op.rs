@@ -118,11 +118,13 @@ pub enum Source {
     Rebuild = 7,
     /// The drive's own records: journal of the map, addresses of a block.
     Map = 8,
+    /// Moved before its data errs too much, or read to see whether it does.
+    Refresh = 9,
 }
 
 /// Number of [`Source`] values.
-pub const SOURCE_COUNT: usize = 9;
+pub const SOURCE_COUNT: usize = 10;
 
 /// The names of the sources, in the order of [`Source`].
 pub const SOURCE_NAMES: [&str; SOURCE_COUNT] =
-    ["host", "gc", "wear", "merge", "fold", "parity", "pad", "rebuild", "map"];
+    ["host", "gc", "wear", "merge", "fold", "parity", "pad", "rebuild", "map", "refresh"];

@@ -61,6 +61,11 @@ impl Ns {
         Self((us * 1e3).round() as u64)
     }
 
+    /// Nearest whole nanosecond of so many days.
+    pub fn from_days(days: f64) -> Self {
+        Self((days * 86_400e9).round() as u64)
+    }
+
     /// The span in seconds, for reports.
     pub fn as_seconds(self) -> f64 {
         self.0 as f64 * 1e-9

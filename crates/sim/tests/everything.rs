@@ -41,6 +41,7 @@ fn devices() -> Vec<(&'static str, Value)> {
         "collection": steps, "idle_collection": {"after_us": 200, "spare_blocks_goal": 5},
         "allocation": "dynamic", "slc_cache": {"kind": "dynamic", "min_erased_blocks": 3},
         "parity": {"stripe": 8}, "wear_leveling": {"kind": "static", "threshold": 5},
+        "refresh": {"after_days": 1e-6, "at_rber": 1e-5},
     });
     let all = json!({"nand": nand, "controller": controller, "host": host, "ftl": ftl});
     let mut one_shot = all.clone();
@@ -66,7 +67,8 @@ fn devices() -> Vec<(&'static str, Value)> {
     let mut in_order = all.clone();
     in_order["controller"] = json!({"scheduler": "in_order", "ecc_decode_us": 2});
     in_order["ftl"] = json!({"over_provisioning_pct": 0.4, "gc_reserve_blocks": 8,
-                             "allocation": "CPD", "parity": {"stripe": 5}});
+                             "allocation": "CPD", "parity": {"stripe": 5},
+                             "refresh": {"after_days": 1e-6}});
     // Planes that read by themselves, in blocks that span them and in blocks that do not.
     let mut planes = all.clone();
     planes["nand"]["independent_planes"] = json!(true);
@@ -159,6 +161,7 @@ fn every_mechanism_at_once_passes_every_check() {
     for (name, device) in devices() {
         let metrics = run(name, &device, 20_000, 1)["metrics"].take();
         programs_have_the_energy_of_their_pages(name, &metrics);
+        assert!(metrics["refresh"]["by_age"].as_u64() > Some(0), "{name}: {}", metrics["refresh"]);
         let activity = &metrics["activity"];
         if !name.ends_with("order") {
             assert!(activity["suspensions"].as_u64() > Some(0), "{name}: {activity}");

@@ -13,7 +13,7 @@ use opennandlab_sim::nand::Media;
 use opennandlab_sim::op::Source;
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::testing::{erases_max, CheckedFlash, Oracle};
-use opennandlab_sim::units::{BlockId, Lpn};
+use opennandlab_sim::units::{BlockId, DieId, Lpn, Ns};
 use serde_json::{json, Value};
 
 const CASES: u64 = 400;
@@ -27,6 +27,8 @@ struct Met {
     folds: u64,
     parities: u64,
     retired_caches: u64,
+    refreshed: u64,
+    asked: u64,
 }
 
 /// Runs one case, and adds what it has met.
@@ -46,7 +48,22 @@ fn run_case(case: u64, options: bool, met: &mut Met) {
     for lpn in 0..pages {
         is_worn_out |= oracle.write(&mut ftl, &mut flash, Lpn(lpn as u32)).is_err();
     }
-    for _ in 0..COMMANDS {
+    let mut own = Rng::stream(case, "refresh");
+    if config.ftl.refresh.is_some() {
+        ftl.start_clock(Ns(0));
+    }
+    for command in 0..COMMANDS {
+        // Ten days in all; a drive without refresh has no use for a clock.
+        let now = Ns(u64::from(command) * 216_000_000_000);
+        flash.set_clock(config.ftl.refresh.as_ref().map(|_| now));
+        if own.below(20) == 0 {
+            let die = DieId(own.below(u64::from(setup.geometry.die_count)) as u32);
+            ftl.refresh_at_once(&mut flash, die, now);
+        }
+        if own.below(50) == 0 {
+            let block = own.below(u64::from(setup.geometry.block_count())) as u32;
+            ftl.ask_refresh(flash.media(), BlockId(block), now);
+        }
         let lpn = Lpn(rng.below(range) as u32);
         match rng.below(20) {
             0 => oracle.trim(&mut ftl, lpn),
@@ -70,6 +87,8 @@ fn run_case(case: u64, options: bool, met: &mut Met) {
     let counters = ftl.counters();
     met.worn_out += u64::from(is_worn_out);
     met.copies += counters.copyback_pages;
+    met.refreshed += counters.programs[Source::Refresh as usize];
+    met.asked += counters.refreshed_by_rate;
     met.folds += counters.programs[Source::Fold as usize];
     met.parities += counters.programs[Source::Parity as usize];
     met.retired_caches += u64::from(setup.worn_limit > 100) * counters.retired_blocks;
@@ -119,10 +138,12 @@ fn random_commands_agree_with_a_plain_map() {
 #[test]
 fn drives_of_every_make_agree_with_a_plain_map() {
     if let Some(met) = run_cases(true) {
-        let counts = [met.copies, met.folds, met.parities, met.retired_caches];
+        let Met { copies, folds, parities, retired_caches, refreshed, asked, .. } = met;
+        let counts = [copies, folds, parities, retired_caches, refreshed, asked];
+        let least = [100_000, 100_000, 20_000, 20, 100_000, 1000];
         assert!(
-            counts.iter().zip([100_000, 100_000, 20_000, 20]).all(|(&count, least)| count > least),
-            "copies, folds, parities, retired caches: {counts:?}"
+            counts.iter().zip(least).all(|(&count, least)| count > least),
+            "copies, folds, parities, retired caches, refreshed, asked: {counts:?}"
         );
     }
 }

@@ -13,7 +13,7 @@ use opennandlab_sim::ftl::{FlashSink, Ftl, FtlSnapshot, NoRoom, StepOutcome};
 use opennandlab_sim::op::Source;
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::testing::{erases_max, CheckedFlash, Oracle};
-use opennandlab_sim::units::{BlockId, DieId, Lpn};
+use opennandlab_sim::units::{BlockId, DieId, Lpn, Ns};
 
 const CASES: u64 = 200;
 const COMMANDS: u32 = 3000;
@@ -28,6 +28,11 @@ struct Bench {
     dies: u64,
     stalls: u64,
     is_worn_out: bool,
+    /// Of refreshes, so that the rest goes as without.
+    own: Rng,
+    refreshes: bool,
+    blocks: u64,
+    now: Ns,
 }
 
 impl Bench {
@@ -40,6 +45,9 @@ impl Bench {
     /// Something that a scheduler could do now.
     fn act(&mut self) {
         let die = DieId(self.rng.below(self.dies) as u32);
+        if self.refreshes && self.own.below(4) == 0 {
+            self.refresh(die);
+        }
         match self.rng.below(5) {
             4 => {
                 let was = self.ftl.collection_of(die).is_some();
@@ -83,6 +91,21 @@ impl Bench {
         }
     }
 
+    /// A minute later, a block of a die may be due, or err too much.
+    fn refresh(&mut self, die: DieId) {
+        self.now = self.now + Ns(60_000_000_000);
+        self.flash.set_clock(Some(self.now));
+        if self.own.below(8) == 0 {
+            let block = BlockId(self.own.below(self.blocks) as u32);
+            self.ftl.ask_refresh(self.flash.media(), block, self.now);
+        }
+        let was = self.ftl.collection_of(die).is_some();
+        let due = self.ftl.refresh_due(self.flash.media(), die, self.now).is_some();
+        let begun = self.ftl.begin_refresh(self.flash.media(), die, self.now);
+        assert!(!begun || (due && !was), "a refresh of {die:?} for no reason");
+        assert_eq!(self.ftl.collection_of(die).is_some(), begun || was);
+    }
+
     fn write(&mut self, lpn: Lpn) {
         for patience in 0..2_000_000 {
             match self.oracle.write(&mut self.ftl, &mut self.flash, lpn) {
@@ -108,8 +131,8 @@ impl Bench {
     }
 }
 
-/// Runs one case; returns the stalls, and whether the drive wore out.
-fn run_case(case: u64, options: bool) -> (u64, bool) {
+/// Runs one case; returns the stalls, whether the drive wore out, and the pages refreshed.
+fn run_case(case: u64, options: bool) -> (u64, bool, u64) {
     let mut rng = Rng::stream(case, "case");
     let config = draw_device(&mut rng, options, true);
     let setup = config.pool_setup(case);
@@ -119,7 +142,21 @@ fn run_case(case: u64, options: bool) -> (u64, bool) {
     flash.collect_in_steps(true);
     let dies = u64::from(setup.geometry.die_count);
     let (oracle, erases) = (Oracle::default(), Vec::new());
-    let mut bench = Bench { ftl, flash, oracle, erases, rng, dies, stalls: 0, is_worn_out: false };
+    let mut bench = Bench {
+        ftl,
+        flash,
+        oracle,
+        erases,
+        rng,
+        dies,
+        stalls: 0,
+        is_worn_out: false,
+        own: Rng::stream(case, "refresh"),
+        refreshes: config.ftl.refresh.is_some(),
+        blocks: u64::from(setup.geometry.block_count()),
+        now: Ns(0),
+    };
+    bench.ftl.start_clock(Ns(0));
     let pages = u64::from(bench.ftl.logical_pages());
     (0..pages).for_each(|lpn| bench.write(Lpn(lpn as u32)));
     // A lazy scheduler lets writes run into walls; a busy one collects ahead of them.
@@ -149,7 +186,7 @@ fn run_case(case: u64, options: bool) -> (u64, bool) {
     }
     bench.oracle.check(&bench.ftl, &bench.flash);
     let counters = bench.ftl.counters();
-    for source in [Source::Gc, Source::Wear, Source::Fold] {
+    for source in [Source::Gc, Source::Wear, Source::Fold, Source::Refresh] {
         assert_eq!(counters.reads[source as usize], counters.programs[source as usize]);
     }
     for block in (0..setup.geometry.block_count()).map(BlockId) {
@@ -161,7 +198,7 @@ fn run_case(case: u64, options: bool) -> (u64, bool) {
         !bench.is_worn_out || setup.worn_limit < 100 || setup.failures.is_some(),
         "no room in a drive that is not worn"
     );
-    (bench.stalls, bench.is_worn_out)
+    (bench.stalls, bench.is_worn_out, bench.ftl.counters().programs[Source::Refresh as usize])
 }
 
 /// A snapshot in the middle of collections gives the drive back.
@@ -179,15 +216,19 @@ fn check_snapshot(config: &DeviceConfig, seed: u64, bench: &Bench) {
 /// Runs all cases, or the one that is asked for; all must meet stalls and ends of life.
 fn run_cases(options: bool) {
     let only: Option<u64> = std::env::var("CASE").ok().and_then(|case| case.parse().ok());
-    let (mut stalls, mut worn_out) = (0, 0);
+    let (mut stalls, mut worn_out, mut refreshed) = (0, 0, 0);
     for case in only.map_or(0..CASES, |case| case..case + 1) {
         let outcome = std::panic::catch_unwind(|| run_case(case, options));
-        let (case_stalls, is_worn_out) =
+        let (case_stalls, is_worn_out, pages) =
             outcome.unwrap_or_else(|_| panic!("case {case}: repeat it with CASE={case}"));
         stalls += case_stalls;
         worn_out += u64::from(is_worn_out);
+        refreshed += pages;
     }
-    assert!(only.is_some() || (stalls > 100 && worn_out > 5), "{stalls} stalls, {worn_out} worn");
+    assert!(
+        only.is_some() || (stalls > 100 && worn_out > 5 && refreshed > 50_000),
+        "{stalls} stalls, {worn_out} worn, {refreshed} refreshed"
+    );
 }
 
 #[test]

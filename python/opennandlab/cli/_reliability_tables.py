@@ -129,7 +129,7 @@ def print_drive_life(test: "DriveLifeTest") -> None:
         ),
         (
             "retention",
-            f"{number(test.retention_h)} h at {number(test.retention_c)} °C",
+            f"{number(test.retention_h)} h at {number(test.retention_c)} °C{_power(test)}",
             f"as {number(test.bake_h)} h at {number(test.bake_c)} °C",
         ),
         ("RBER", f"{test.rber:.3e}", pages or "one rate for all pages"),
@@ -164,6 +164,13 @@ def print_drive_life(test: "DriveLifeTest") -> None:
     console.print(f"{verdict}: UBER {test.uber:.3e}, accepted {test.uber_max:.0e}")
 
 
+def _power(test: "LifeTest | DriveLifeTest") -> str:
+    """Return how often the data of a drive under power was refreshed, for its line."""
+    from opennandlab.summary import number
+
+    return "" if test.refreshes is None else f", {number(test.refreshes)} P/E of refresh"
+
+
 def print_life(test: "LifeTest") -> None:
     from opennandlab.summary import number
 
@@ -174,7 +181,7 @@ def print_life(test: "LifeTest") -> None:
         ("wear", f"{number(test.pe_cycles)} P/E", f"rated {number(test.pe_cycles_rated)}"),
         (
             "retention",
-            f"{number(test.retention_h)} h at {number(test.retention_c)} °C",
+            f"{number(test.retention_h)} h at {number(test.retention_c)} °C{_power(test)}",
             f"as {number(test.bake_h)} h at {number(test.bake_c)} °C",
         ),
         ("RBER", f"{test.rber:.3e}", pages or f"model {test.model}"),

@@ -372,6 +372,13 @@ def life(
         float,
         typer.Option(help="Page programs to simulate, about; the drive is scaled down to them."),
     ] = 1e8,
+    powered: Annotated[
+        bool,
+        typer.Option(
+            "--powered",
+            help="Keep the drive under power instead: no data is older than its ftl.refresh.",
+        ),
+    ] = False,
     analytic: Annotated[
         bool,
         typer.Option("--analytic", help="Ask the models for means instead of simulating a drive."),
@@ -429,6 +436,7 @@ def life(
 
         device = load_device(config, parse_overrides(sets or []))
         shared: dict[str, Any] = {"tbw_tb": tbw, "model": model, "reads": reads, "passes": passes}
+        shared["powered"] = powered
         if analytic and workload is not None:
             raise ConfigError("workload", "writes nothing with --analytic; accepted: --waf")
         if analytic:

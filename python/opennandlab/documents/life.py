@@ -27,8 +27,9 @@ class LifeTest(Record, frozen=True, kw_only=True):
         waf_source: Where the WAF comes from.
         pe_cycles: Mean program/erase cycles at the end.
         pe_cycles_rated: What the flash is rated for.
-        retention_h: Hours without power.
+        retention_h: Hours without power; under power, the age of the data.
         retention_c: Temperature of these hours, degrees Celsius.
+        refreshes: P/E cycles that refresh took of these; only of a drive under power.
         bake_c: Temperature of a bake, degrees Celsius.
         bake_h: Hours there of equal effect, at 1.1 eV.
         rber: Raw bit error rate when read back: mean over page types.
@@ -58,6 +59,7 @@ class LifeTest(Record, frozen=True, kw_only=True):
     pe_cycles_rated: float
     retention_h: float
     retention_c: float
+    refreshes: float | None = None
     bake_c: float
     bake_h: float
     rber: float
@@ -99,8 +101,9 @@ class DriveLifeTest(Record, frozen=True, kw_only=True):
         pe_cycles_max: Erases of the block with the most.
         pe_cycles_rated: What the flash is rated for.
         worn_out: Whether the drive stopped taking writes before TBW.
-        retention_h: Hours without power.
+        retention_h: Hours without power; under power, the age of the data.
         retention_c: Temperature of these hours, degrees Celsius.
+        refreshes: Mean erases that refresh took of these; only of a drive under power.
         bake_c: Temperature of a bake, degrees Celsius.
         bake_h: Hours there of equal effect, at 1.1 eV.
         rber: Raw bit error rate of the first reads, mean.
@@ -140,6 +143,7 @@ class DriveLifeTest(Record, frozen=True, kw_only=True):
     worn_out: bool
     retention_h: float
     retention_c: float
+    refreshes: float | None = None
     bake_c: float
     bake_h: float
     rber: float

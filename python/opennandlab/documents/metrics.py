@@ -102,11 +102,13 @@ class Erases(Record, frozen=True, kw_only=True):
     Args:
         fold: To empty the SLC cache.
         gc: By garbage collection.
+        refresh: To refresh its data; only with `ftl.refresh`.
         wear: By wear leveling.
     """
 
     fold: int
     gc: int
+    refresh: int | None = None
     wear: int
 
 
@@ -120,7 +122,7 @@ class Programs(Record, frozen=True, kw_only=True):
         map: The drive's own records (`ftl.metadata_share`).
         pad: Without data, to complete a unit.
         parity: Parity over dies.
-        refresh: Moved to renew charge; 0, since nothing is refreshed.
+        refresh: Moved to renew charge (`ftl.refresh`).
         wear: Moved by wear leveling.
     """
 
@@ -145,7 +147,7 @@ class Reads(Record, frozen=True, kw_only=True):
         merge: To complete a page of which the host writes a part.
         parity: To compute parity.
         rebuild: To rebuild a page from its stripe.
-        refresh: To renew charge; 0, since nothing is refreshed.
+        refresh: To renew charge (`ftl.refresh`).
         wear: To move them for wear leveling.
     """
 
@@ -370,6 +372,20 @@ class EmmcHealth(Record, frozen=True, kw_only=True):
     pre_eol_info: int
 
 
+class Refreshed(Record, frozen=True, kw_only=True):
+    """Blocks whose data was moved to renew its charge; only with `ftl.refresh`.
+
+    Args:
+        blocks: All of them.
+        by_age: For the age of their data (`after_days`).
+        by_rber: For the errors of their reads (`at_rber`).
+    """
+
+    blocks: int
+    by_age: int
+    by_rber: int
+
+
 class Health(Record, frozen=True, kw_only=True):
     """What the drive would report of itself, since the run began; only with `nand.failures`.
 
@@ -483,6 +499,7 @@ class Metrics(Record, frozen=True, kw_only=True):
         raw_errors: Bit errors before correction.
         reads: Map units read.
         recovery: Page reads by what corrected them.
+        refresh: Blocks that were refreshed; only with `ftl.refresh`.
         retired_blocks: Blocks taken out of use.
         tbw_tb: Bytes that a host can write until the blocks are worn out, in 10^12.
         tenants: Figures of each tenant; only with tenants.
@@ -526,6 +543,7 @@ class Metrics(Record, frozen=True, kw_only=True):
     raw_errors: RawErrors | None = None
     reads: Reads
     recovery: Recovery
+    refresh: Refreshed | None = None
     retired_blocks: int
     tbw_tb: float | None
     tenants: list[Tenant] | None = None

@@ -76,6 +76,7 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     reads: float = 0.0,
     passes: float = 1.0,
     programs: float = PROGRAMS,
+    powered: bool = False,
     seed: int = 42,
     progress: Callable[[Progress], None] | None = None,
 ) -> DriveLifeTest:
@@ -92,6 +93,9 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
         reads: Reads per page of the block before the final one.
         passes: How often the whole drive is read back.
         programs: Page programs to simulate, about; the drive is scaled down to them.
+        powered: The drive has power while the data is kept: that time is simulated, and at its end
+            no data is older than `ftl.refresh.after_days`. Without power, which JESD218 asks for,
+            nothing is refreshed.
         seed: Of the drive and its addresses.
         progress: Called about 50 times a second.
 
@@ -125,15 +129,24 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     cycles = float(whole["nand.max_pe_cycles"])
     if writes is not None:
         cycles = max(1.0, writes)
+    kept_h = asked.retention_h
+    if powered:
+        asked = asked.under_power(whole)
     small = _scaled(whole, programs / cycles)
     drive = Simulation(small, seed)
     work = _writing(small, workload)
     written = _write(drive, work, writes, progress)
+    if powered:
+        drive.idle(3600.0 * kept_h, progress=progress)
     drive.set_stress(
         retention_h=asked.retention_h, temperature_c=asked.retention_c, reads=float(reads)
     )
     found = drive.run(_reading(small, passes), progress=progress)
-    return _outcome(found, written, whole, small, asked, seed)
+    outcome = _outcome(found, written, whole, small, asked, seed)
+    if powered:
+        refreshes = outcome.pe_cycles - written.pe_cycles
+        return structs.replace(outcome, refreshes=refreshes)
+    return outcome
 
 
 @dataclass

@@ -6,9 +6,11 @@ anything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opennandlab import _core
+from opennandlab.config import DeviceConfig
+from opennandlab.errors import ConfigError
 
 # Activation energy of retention, eV, JESD218. Recalled, unverified.
 ACTIVATION_ENERGY_EV = 1.1
@@ -47,6 +49,22 @@ class DriveClass:
             Hours.
         """
         return self.retention_h / arrhenius(ea_ev, self.retention_c, temperature_c)
+
+    def under_power(self, device: DeviceConfig) -> DriveClass:
+        """Return the class for a drive that keeps its data under power: no older than its refresh.
+
+        Args:
+            device: With `ftl.refresh.after_days`.
+
+        Raises:
+            ConfigError: without it.
+        """
+        refresh = device.to_dict()["ftl"].get("refresh")
+        days = refresh.get("after_days") if isinstance(refresh, dict) else None
+        if days is None:
+            message = "nothing renews the data of this drive; accepted: with ftl.refresh.after_days"
+            raise ConfigError("powered", message)
+        return replace(self, retention_h=min(self.retention_h, 24.0 * float(days)))
 
 
 # JESD218, recalled, unverified: one year at 30 C, three months at 40 C.

@@ -53,6 +53,7 @@ def life_test(  # noqa: PLR0913 - what a test plan states
     layer_swing: float = 0.0,
     retry: bool = False,
     passes: float = 1.0,
+    powered: bool = False,
     seed: int = 42,
 ) -> LifeTest:
     """Run a life test after JESD218 on a device.
@@ -69,6 +70,9 @@ def life_test(  # noqa: PLR0913 - what a test plan states
         layer_swing: How much more than the mean the outermost layers err, 0 to 2.
         retry: Read at the best levels, as a drive ends up doing; needs a model with states.
         passes: How often the whole drive is read back.
+        powered: The drive has power while the data is kept, and refreshes it: at the end no data
+            is older than `ftl.refresh.after_days`, and each time that it was all moved has worn the
+            flash by its share. Without power, which JESD218 asks for, nothing is refreshed.
         seed: Of the drawn outcome.
 
     Returns:
@@ -97,6 +101,12 @@ def life_test(  # noqa: PLR0913 - what a test plan states
     rated = float(drive["nand.max_pe_cycles"])
     written = rated * raw_bytes / factor if tbw_tb is None else tbw_tb * 1e12
     cycles = rated if tbw_tb is None else written * factor / raw_bytes
+    refreshes = None
+    if powered:
+        kept, asked = asked.retention_h, asked.under_power(drive)
+        times = math.floor(kept / asked.retention_h) if asked.retention_h < kept else 0
+        refreshes = times * float(drive.effective["logical_bytes"]) / raw_bytes
+        cycles += refreshes
     chosen = load_model(drive if model is None else model)
     stress = (cycles, asked.retention_h, asked.retention_c, reads)
     rates, names = _rates(chosen, stress, retry=retry)
@@ -116,6 +126,7 @@ def life_test(  # noqa: PLR0913 - what a test plan states
         pe_cycles_rated=rated,
         retention_h=asked.retention_h,
         retention_c=asked.retention_c,
+        refreshes=refreshes,
         bake_c=BAKE_C,
         bake_h=asked.bake_h(BAKE_C),
         rber=float(rates.mean()),

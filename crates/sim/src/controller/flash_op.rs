@@ -183,7 +183,8 @@ impl FlashOp {
             5 => Source::Parity,
             6 => Source::Pad,
             7 => Source::Rebuild,
-            _ => Source::Map,
+            8 => Source::Map,
+            _ => Source::Refresh,
         }
     }
 
@@ -216,6 +217,7 @@ mod tests {
             Source::Pad,
             Source::Rebuild,
             Source::Map,
+            Source::Refresh,
         ];
         for source in sources {
             for kind in [OpKind::Read, OpKind::Program, OpKind::Erase, OpKind::Copyback] {

@@ -180,7 +180,8 @@ impl CellRun {
     fn failures(&self, drive: &Drive) -> Vec<String> {
         let mut failures: Vec<String> = self.meter().window.failure().into_iter().collect();
         let (now, then) = (drive.ftl.counters(), &self.start.1);
-        let moved = [Source::Gc, Source::Wear, Source::Fold].map(|source| source as usize);
+        let moved =
+            [Source::Gc, Source::Wear, Source::Fold, Source::Refresh].map(|source| source as usize);
         if moved.iter().any(|&source| {
             now.programs[source] - then.programs[source] != now.reads[source] - then.reads[source]
         }) {

@@ -10,8 +10,9 @@
 //! ```
 //! An image (`image`) is the drive after a power cut; this is the drive as it stands, between two
 //! cells: media and FTL tables, and also what is volatile and yet decides what comes: the pages in
-//! the write buffer and in the caches, in their order, the throttles, the seed of the drive. Not
-//! stored: counters, of which only differences are used. The map is rebuilt and audited.
+//! the write buffer and in the caches, in their order, the throttles, the seed of the drive, its
+//! clock and what is refreshed when. Not stored: counters, of which only differences are used. The
+//! map is rebuilt and audited.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +21,9 @@ use super::drive::Drive;
 use super::image::{open, seal, ImageError, Magic};
 use crate::ftl::{Ftl, FtlSnapshot};
 use crate::nand::{BlockTables, Media};
+use crate::units::Ns;
 
-const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 2 };
+const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 3 };
 
 #[derive(Serialize, Deserialize)]
 struct State {
@@ -34,6 +36,9 @@ struct State {
     memory: [Vec<u64>; 4],
     throttle: Option<(f64, f64, bool, u64)>,
     is_worn_out: bool,
+    /// Simulated time so far, and what is refreshed when.
+    clock: u64,
+    refresh: Vec<Vec<u64>>,
 }
 
 /// The drive, which is at rest.
@@ -47,6 +52,8 @@ pub(super) fn save(drive: &Drive) -> Vec<u8> {
         memory: drive.save_memory(),
         throttle: drive.throttle.as_ref().map(crate::host::throttle::Throttle::save),
         is_worn_out: drive.is_worn_out,
+        clock: drive.clock.0,
+        refresh: drive.ftl.refresh_times(),
     };
     // One by one and last: a copy of a terabyte's out-of-band areas would take a gigabyte.
     seal(&MAGIC, &state, drive.media.oob.iter().flat_map(|lpn| lpn.to_le_bytes()))
@@ -69,6 +76,9 @@ fn assemble(state: State, oob: &[u8]) -> Result<Drive, String> {
     }
     let mut ftl = Ftl::restore(&config.ftl, &setup, &media, &state.ftl)?;
     ftl.set_begun_in_vain(&state.begun_in_vain);
+    if !ftl.set_refresh_times(&state.refresh) {
+        return Err("what is to be refreshed lies on another drive".into());
+    }
     let mut drive = Drive::assemble(config, media, ftl, state.seed);
     drive.restore_memory(&state.memory)?;
     drive.throttle = drive.config.host.build_throttle().filter(|_| state.throttle.is_some());
@@ -76,5 +86,6 @@ fn assemble(state: State, oob: &[u8]) -> Result<Drive, String> {
         throttle.restore(saved);
     }
     drive.is_worn_out = state.is_worn_out;
+    drive.clock = Ns(state.clock);
     Ok(drive)
 }

@@ -33,12 +33,23 @@ pub(super) struct Stalled {
     pub(super) epoch: Option<u32>,
 }
 
+/// How much a refresh of a die presses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pressing {
+    /// It waits for idle time.
+    Waits,
+    /// It has waited for long enough.
+    Hurries,
+}
+
 /// How much room a die has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     pub(super) spare_blocks: u32,
     pub(super) blocks_to_fold: u32,
     pub(super) under_way: Option<UnderWay>,
+    /// A block that is to be refreshed, or is.
+    pub(super) refresh: Option<Pressing>,
 }
 
 /// The pace of a collection, from when the host began to press it.
@@ -149,7 +160,7 @@ impl Collector {
     ) -> Option<Urgency> {
         let state = &mut self.dies[die as usize];
         let goal = self.ahead.map_or(0, |(_, goal)| goal);
-        let Room { spare_blocks, blocks_to_fold, under_way } = room;
+        let Room { spare_blocks, blocks_to_fold, under_way, refresh } = room;
         let presses = spare_blocks < self.hard_spare_blocks;
         let was_held = std::mem::take(&mut state.is_held);
         state.is_released = was_held;
@@ -179,14 +190,26 @@ impl Collector {
             let is_behind = pace.is_behind(it.live_pages, state.written);
             return Some(if is_behind { Urgency::Urgent } else { Urgency::Background });
         }
+        if refresh == Some(Pressing::Hurries) {
+            return Some(Urgency::Urgent);
+        }
         if spare_blocks < self.soft_spare_blocks
             || under_way.is_some()
+            || refresh.is_some()
             || state.is_resting && (spare_blocks < goal || blocks_to_fold > 0)
         {
             Some(Urgency::Background)
         } else {
             None
         }
+    }
+
+    /// Whether a block that is due is refreshed before one is collected: not while writes wait, nor
+    /// below the hard limit unless it is in a hurry.
+    pub(super) fn lets_refresh(&self, die: u32, room: Room) -> bool {
+        let has_room = room.spare_blocks >= self.hard_spare_blocks;
+        let may = room.refresh.is_some_and(|it| has_room || it == Pressing::Hurries);
+        may && self.dies[die as usize].stalled.is_empty()
     }
 
     /// Pages that the next step of a die moves. Of a superblock it is a row at least: with less,

@@ -228,6 +228,8 @@ impl DeviceConfig {
             .with_timer(timer)
             .in_superblocks(self.superblocks().as_ref())
             .with_bit_true(bit_true);
+        let rate_max = self.ftl.refresh.as_ref().and_then(|refresh| refresh.at_rber);
+        let errors = errors.with_watch(rate_max, self.geometry().block_count());
         let spread = self.nand.error_spread.as_ref().filter(|spread| spread.is_on());
         Ok(match spread {
             Some(spread) => errors.with_spread(spread, self.geometry().block_count(), seed),

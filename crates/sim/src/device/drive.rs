@@ -16,7 +16,7 @@ use crate::host::throttle::Throttle;
 use crate::nand::Media;
 use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::ReadErrors;
-use crate::units::{DieId, Lpn, SECTOR_BYTES};
+use crate::units::{DieId, Lpn, Ns, SECTOR_BYTES};
 
 /// What a sink learns beside flash operations, for commands that wait.
 pub trait CommandSink: FlashSink {
@@ -52,6 +52,8 @@ pub struct Drive {
     pub(crate) threads: usize,
     /// The throttles as the last cell left them; `None` before the first.
     pub(crate) throttle: Option<Throttle>,
+    /// Simulated time of all timed stages, cells and idle times so far.
+    pub(crate) clock: Ns,
 }
 
 impl Drive {
@@ -74,6 +76,7 @@ impl Drive {
             is_worn_out: false,
             threads: 1,
             throttle: None,
+            clock: Ns(0),
             seed,
             draw_seed: seed,
             config,

@@ -24,6 +24,8 @@ mod observation;
 mod outcome;
 mod power;
 mod reconfigure;
+mod refresher;
+mod refreshing;
 mod run;
 mod runner;
 mod series;

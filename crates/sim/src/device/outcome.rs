@@ -105,9 +105,9 @@ impl Measured<'_> {
             "host_bytes_read": read_bytes,
             "host_bytes_trimmed": trimmed_bytes,
             "host_pages": self.host_pages(),
-            "programs": counts(&self.programs(), &["refresh"], &["merge", "rebuild"]),
-            "reads": counts(&self.reads(), &["refresh"], &["pad"]),
-            "erases": counts(&erases, &[], &["host", "merge", "parity", "pad", "rebuild", "map"]),
+            "programs": counts(&self.programs(), &["merge", "rebuild"]),
+            "reads": counts(&self.reads(), &["pad"]),
+            "erases": counts(&erases, &self.sources_without_erases()),
             "gc_cycles": erases[1],
             "gc_pages_moved": self.programs()[1],
             "copyback_pages": counters.copyback_pages - start.copyback_pages,
@@ -119,6 +119,14 @@ impl Measured<'_> {
             "lifetime_days": self.lifetime_days(&wear),
         });
         let section = metrics.as_object_mut().expect("an object was built");
+        if self.drive.config.ftl.refresh.is_some() {
+            let by_age = counters.refreshed_by_age - start.refreshed_by_age;
+            let by_rber = counters.refreshed_by_rate - start.refreshed_by_rate;
+            section.insert(
+                "refresh".into(),
+                json!({"blocks": by_age + by_rber, "by_age": by_age, "by_rber": by_rber}),
+            );
+        }
         if self.drive.config.nand.failures.is_some() {
             let failed = |now: u64, before: u64| json!(now - before);
             section.insert(
@@ -135,6 +143,15 @@ impl Measured<'_> {
         section.extend(self.tenant_metrics());
         section.extend(self.power_metrics());
         metrics
+    }
+
+    /// Sources for which this drive never erases.
+    fn sources_without_erases(&self) -> Vec<&'static str> {
+        let mut hidden = vec!["host", "merge", "parity", "pad", "rebuild", "map"];
+        if self.drive.config.ftl.refresh.is_none() {
+            hidden.push("refresh");
+        }
+        hidden
     }
 
     fn host_pages(&self) -> Value {
@@ -362,7 +379,8 @@ impl Measured<'_> {
         // An interrupted run must answer at once; the audit looks at every page.
         let audit = if is_complete { self.drive.ftl.audit(&self.drive.media) } else { Ok(()) };
         let audited = if is_complete { "passed" } else { "not run: the result is partial" };
-        let moved = [1, 2, 4].iter().all(|&source| self.programs()[source] == self.reads()[source]);
+        let moved =
+            [1, 2, 4, 9].iter().all(|&source| self.programs()[source] == self.reads()[source]);
         let (violations, unaccounted) = self.timed.map_or((0, 0), TimedStage::violations);
         let littles_law_holds =
             !is_complete || error.is_none_or(|error| error <= LITTLES_LAW_TOLERANCE);
@@ -478,14 +496,13 @@ fn difference<const N: usize>(now: &[u64; N], then: &[u64; N]) -> [u64; N] {
     std::array::from_fn(|index| now[index] - then[index])
 }
 
-/// Counts by source name, with the given names left out, and sources that do not exist yet as zero.
-fn counts(values: &[u64; SOURCE_COUNT], absent: &[&str], hidden: &[&str]) -> Value {
+/// Counts by source name, with the given names left out.
+fn counts(values: &[u64; SOURCE_COUNT], hidden: &[&str]) -> Value {
     let mut section = Map::new();
     for (name, value) in SOURCE_NAMES.iter().zip(values) {
         if !hidden.contains(name) {
             section.insert((*name).to_owned(), json!(value));
         }
     }
-    section.extend(absent.iter().map(|name| ((*name).to_owned(), json!(0))));
     Value::Object(section)
 }

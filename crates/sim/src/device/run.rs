@@ -19,7 +19,7 @@ use super::steady::SteadyWatch;
 use super::timed::{Latencies, TimedStage};
 use crate::ftl::FtlCounters;
 use crate::reads::ReadTally;
-use crate::units::SECTOR_BYTES;
+use crate::units::{Ns, SECTOR_BYTES};
 use crate::workload::{Job, Stage};
 
 /// How far a run is.
@@ -182,6 +182,7 @@ impl Run {
             self.stages.clear();
         }
         let (meter, mut timed) = runner.into_parts();
+        drive.clock = drive.clock + timed.as_ref().map_or(Ns(0), |stage| stage.at_rest_since());
         let Meter::Stage(meter) = meter else { return };
         let is_steady = meter.is_steady();
         if let Some(series) = meter.into_series(drive, timed.as_deref_mut()) {

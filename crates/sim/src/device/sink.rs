@@ -20,7 +20,7 @@ use crate::nand::{CellMode, Media};
 use crate::op::{Source, RUN_MAX};
 use crate::reads::{Extra, Lost, ReadErrors};
 use crate::striping::DieRun;
-use crate::units::{BlockId, DieId, Lpn, Ppn};
+use crate::units::{BlockId, DieId, Lpn, Ns, Ppn};
 
 /// Pages of the write cache on their way to the flash, and who waits for a slot there.
 #[derive(Default)]
@@ -68,6 +68,8 @@ pub(super) struct TimedSink<'a> {
     pub(super) programmed_pages: u64,
     /// Reads of commands that will not be corrected, of superblocks.
     pub(super) failing: &'a mut Vec<FailingRead>,
+    /// The drive's clock when the stage began, where something hangs on it.
+    pub(super) clock_start: Option<Ns>,
     /// Pages of the flash that the next run of collected reads lies on, where work is counted.
     pub(super) pages: u16,
 }
@@ -254,6 +256,11 @@ impl FlashSink for TimedSink<'_> {
         if let Backend::Full(full) = &mut self.backend {
             full.note_choice(die, blocks);
         }
+    }
+
+    #[inline]
+    fn clock(&self) -> Option<Ns> {
+        self.clock_start.map(|start| start + self.engine.now())
     }
 
     fn tells_pages(&self) -> bool {

@@ -61,15 +61,20 @@ impl TimedStage {
     /// The block of an operation that is over, and whether that has erased it: a superblock is
     /// when all its members are.
     fn block_done(&self, drive: &Drive, done: FlashOp) -> (BlockId, bool) {
-        let is_erase = done.kind() == OpKind::Erase;
-        let Some(members) = drive.media.superblocks() else {
-            return (drive.geometry.block_of(done.first()), is_erase);
-        };
-        let own = members.shape().flash().block_of(done.first());
-        let (block, _) = members.superblock_of(own).expect("operations go to superblocks");
+        let (block, is_erase) = (Self::block_of(drive, done), done.kind() == OpKind::Erase);
+        let Some(members) = drive.media.superblocks() else { return (block, is_erase) };
         let all = members.of(block).iter().filter(|&&own| own != HOLE).map(|&own| BlockId(own));
         let is_erased = is_erase && self.backend.are_erased(all, drive.media.erase_count(block));
         (block, is_erased)
+    }
+
+    /// The block of the FTL that an operation goes to.
+    pub(super) fn block_of(drive: &Drive, done: FlashOp) -> BlockId {
+        let Some(members) = drive.media.superblocks() else {
+            return drive.geometry.block_of(done.first());
+        };
+        let own = members.shape().flash().block_of(done.first());
+        members.superblock_of(own).expect("operations go to superblocks").0
     }
 
     /// A block of a die was erased: writes that waited for it go on.
@@ -103,18 +108,15 @@ impl TimedStage {
     }
 
     /// Queues the next step of a die's collection, if one is due and none is queued.
-    fn collect(&mut self, drive: &mut Drive, die: u32) {
+    pub(super) fn collect(&mut self, drive: &mut Drive, die: u32) {
         let id = DieId(die);
-        // When the host is done and nothing waits, nothing is collected any more.
-        let is_over = self.ledger.outstanding == 0
-            && self.arrivals == 0
-            && self.collector.as_ref().is_none_or(|collector| !collector.has_waiting());
-        if is_over {
+        if self.is_over() {
             return;
         }
         loop {
+            let refresh = self.refresh_pressing(drive, id);
             let Some(collector) = &mut self.collector else { return };
-            let room = Self::room(drive, id);
+            let room = Room { refresh, ..Self::room(drive, id) };
             let won = |victim| (drive.pages_to_win(victim), drive.ftl.pages_until_stall(id));
             let free = || Free {
                 pages: drive.ftl.pages_beyond_reserve(id),
@@ -131,7 +133,9 @@ impl TimedStage {
             if self.backend.collection_waits(id) {
                 return;
             }
+            let refreshes = collector.lets_refresh(die, room);
             let begun = room.under_way.is_some()
+                || refreshes && self.begin_refresh(drive, id)
                 || is_resting && room.blocks_to_fold > 0 && drive.ftl.begin_fold(&drive.media, id)
                 || drive.ftl.begin_fold_of_guest(&drive.media, id)
                 || drive.ftl.begin_collection(&drive.media, id)
@@ -152,6 +156,13 @@ impl TimedStage {
         }
     }
 
+    /// Whether the host is done and nothing waits: then nothing is collected any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.ledger.outstanding == 0
+            && self.arrivals == 0
+            && self.collector.as_ref().is_none_or(|collector| !collector.has_waiting())
+    }
+
     fn room(drive: &Drive, die: DieId) -> Room {
         let victim = drive.ftl.collection_of(die);
         Room {
@@ -159,6 +170,7 @@ impl TimedStage {
             blocks_to_fold: drive.ftl.blocks_to_fold(die),
             under_way: victim
                 .map(|victim| UnderWay { victim, live_pages: drive.ftl.pages_to_collect(die) }),
+            refresh: None,
         }
     }
 

@@ -19,6 +19,7 @@ use super::collector::Collector;
 use super::drive::{Drive, Front};
 use super::fill::FillTimer;
 use super::observation::Observation;
+use super::refresher::Refresher;
 use super::sink::{CacheSlots, FailingRead, TimedSink};
 use crate::controller::breakdown::{Breakdown, Part};
 use crate::controller::plain::HOST_EVENT;
@@ -36,6 +37,8 @@ use crate::workload::Host;
 /// Host events from here on: the arrival of the next command of tenant `code - ARRIVAL`, or the end
 /// of its pause.
 const ARRIVAL: u32 = HOST_EVENT;
+/// Host event: a block may be due for refresh. Tenants are fewer.
+pub(super) const REFRESH: u32 = ARRIVAL + 512;
 /// Host events from here on: die `code - IDLE` has been idle for a while.
 pub(super) const IDLE: u32 = HOST_EVENT + 1024;
 /// Host events from here on: a program unit of pool `code - FILL` has waited for a while.
@@ -52,6 +55,7 @@ pub(crate) struct TimedStage {
     pub(super) collector: Option<Box<Collector>>,
     ahead: Option<Box<ReadAhead>>,
     fill: Option<Box<FillTimer>>,
+    pub(super) refresher: Option<Box<Refresher>>,
     /// Reads of superblocks that will not be corrected.
     failing: Vec<FailingRead>,
     pub(crate) ledger: Ledger,
@@ -86,16 +90,18 @@ pub(super) enum Step {
 impl TimedStage {
     /// An idle drive at time zero, shared by `hosts`.
     pub(super) fn new(
-        drive: &Drive,
+        drive: &mut Drive,
         observation: &Observation,
         hosts: &[&Host],
         latencies: Latencies,
     ) -> Self {
+        let refresher = Refresher::new(drive);
+        let drive = &*drive;
         let config = &drive.config;
         let book = (latencies == Latencies::Kept).then(Box::<LatencyBook>::default);
         let superblocks = drive.media.superblocks();
         let row_slots = superblocks.map_or(0, |members| members.shape().row_slots());
-        Self {
+        let mut stage = Self {
             engine: Engine::default(),
             backend: Backend::new(drive, observation),
             path: HostPath::new(&config.host, hosts, drive.draw_seed),
@@ -104,11 +110,14 @@ impl TimedStage {
                 .map(Box::new),
             ahead: drive.read_ahead().map(Box::new),
             fill: FillTimer::new(drive),
+            refresher,
             failing: Vec::new(),
             ledger: Ledger::new(book, TenantBook::of(hosts), observation.breakdown),
             arrivals: 0,
             is_worn_out: false,
-        }
+        };
+        stage.start_refresh(drive);
+        stage
     }
 
     /// A stage that goes on with what the drive keeps from one cell to the next.
@@ -122,6 +131,7 @@ impl TimedStage {
 
     /// Leaves to the drive what it keeps from one cell to the next, which begins at `now`.
     pub(super) fn give_back(&mut self, drive: &mut Drive, now: Ns) {
+        drive.clock = drive.clock + now;
         drive.throttle =
             self.path.throttle().take().map(|throttle| Throttle::at_start(throttle, now));
     }
@@ -135,9 +145,11 @@ impl TimedStage {
     /// When the last command or flash operation was over; timers of idle dies may come later. To
     /// be asked when nothing is left to happen.
     pub(super) fn at_rest_since(&self) -> Ns {
-        match &self.collector {
-            Some(collector) => self.ledger.tally.last_completion.max(collector.last_done),
-            None => self.engine.now(),
+        let last_completion = self.ledger.tally.last_completion;
+        match (&self.collector, &self.refresher) {
+            (Some(collector), _) => last_completion.max(collector.last_done),
+            (None, Some(refresher)) => last_completion.max(refresher.last_done),
+            (None, None) => self.engine.now(),
         }
     }
 
@@ -177,6 +189,10 @@ impl TimedStage {
         }
         if code >= IDLE {
             self.idle_timer(drive, code - IDLE);
+            return Step::Internal;
+        }
+        if code == REFRESH {
+            self.refresh_timer(drive);
             return Step::Internal;
         }
         if code >= ARRIVAL {
@@ -257,6 +273,9 @@ impl TimedStage {
             // A write that found no room may be refused at once.
             self.note_touched(drive);
         }
+        if self.refresher.is_some() {
+            self.refresh_what_errs(drive);
+        }
         if waits == 0 {
             self.serve_soon(index);
         }
@@ -313,6 +332,7 @@ impl TimedStage {
             epoch: None,
             programmed_pages: 0,
             failing: &mut self.failing,
+            clock_start: self.refresher.as_ref().map(|refresher| refresher.clock(Ns(0))),
             pages: 0,
         };
         let outcome = work(&mut front, &mut sink);
@@ -349,6 +369,9 @@ impl TimedStage {
     fn operation_done(&mut self, drive: &mut Drive, done: FlashOp) -> Step {
         if self.collector.is_some() {
             self.note_done(drive, done);
+        }
+        if self.refresher.is_some() {
+            self.refresh_after(drive, done);
         }
         if done.frees_buffer() {
             return self.cache_slot_free(drive, done.command());

@@ -91,6 +91,7 @@ impl FtlConfig {
                  keeps planes; accepted: none with ftl.write_frontiers hot_cold",
             ));
         }
+        self.check_refresh()?;
         self.check_slc_cache()?;
         self.check_superblock()?;
         if let Some(Parity::Stripe(StripeParity { stripe })) = self.parity {
@@ -211,6 +212,24 @@ impl FtlConfig {
                      ftl.collection steps",
                 ));
             }
+        }
+        Ok(())
+    }
+
+    fn check_refresh(&self) -> Result<(), ConfigError> {
+        let Some(refresh) = &self.refresh else { return Ok(()) };
+        if let Some(days) = refresh.after_days.filter(|days| !(*days > 0.0 && *days <= 36_500.0)) {
+            return Err(out_of_range("refresh.after_days", days, "above 0, at most 36500"));
+        }
+        if let Some(rate) = refresh.at_rber.filter(|rate| !(*rate > 0.0 && *rate < 0.5)) {
+            return Err(out_of_range("refresh.at_rber", rate, "above 0, below 0.5"));
+        }
+        if refresh.after_days.is_none() && refresh.at_rber.is_none() {
+            return Err(ConfigError::new(
+                "refresh",
+                "neither after_days nor at_rber: nothing becomes due; accepted: none, or at least \
+                 one of them",
+            ));
         }
         Ok(())
     }

@@ -16,13 +16,22 @@
 use super::books::Books;
 use super::collection::{Collection, StepOutcome};
 use super::copyback::place_inside;
-use super::frontier::{BlockState, HOST_FRONTIER};
+use super::frontier::{BlockState, HOST_FRONTIER, MOVED_FRONTIER};
 use super::pool::Pool;
 use super::sink::FlashSink;
 use super::wear::WearGauge;
 use crate::nand::{CellMode, Media};
 use crate::op::{Source, RUN_MAX};
 use crate::units::{BlockId, Lpn};
+
+/// How a collection is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// At once: all pages are read before the first is placed.
+    Whole,
+    /// In steps.
+    InSteps,
+}
 
 impl Pool {
     /// Live pages that the collection under way has still to move; 0 without one.
@@ -35,7 +44,7 @@ impl Pool {
         books.map.live_count(block) - self.log.hole_pages(block)
     }
 
-    fn start(&mut self, victim: BlockId, source: Source, retires: bool, is_whole: bool) {
+    pub(super) fn start(&mut self, victim: BlockId, source: Source, retires: bool, how: Beginning) {
         let has_failed = self.log.state(victim) == BlockState::Failed;
         self.log.set_state(victim, BlockState::Victim);
         self.collection = Some(Collection {
@@ -44,7 +53,7 @@ impl Pool {
             next_page: 0,
             retires,
             has_failed,
-            is_whole,
+            is_whole: how == Beginning::Whole,
             erase_count: None,
         });
     }
@@ -59,7 +68,7 @@ impl Pool {
             if std::mem::take(&mut self.level_due) { self.lagging(books, media) } else { None };
         if let Some(block) = lagging {
             self.begun_in_vain += 1;
-            self.start(block, Source::Wear, false, false);
+            self.start(block, Source::Wear, false, Beginning::InSteps);
             return true;
         }
         let mut set_aside = Vec::new();
@@ -69,7 +78,7 @@ impl Pool {
         }
         if let Some((victim, retires)) = found {
             self.begun_in_vain += 1;
-            self.start(BlockId(victim), Source::Gc, retires, false);
+            self.start(BlockId(victim), Source::Gc, retires, Beginning::InSteps);
         }
         found.is_some()
     }
@@ -140,6 +149,10 @@ impl Pool {
         if self.live_pages(books, victim) > 0 {
             return StepOutcome::Moved(moved);
         }
+        if collection.source == Source::Refresh {
+            // Blocks that it filled age from now on, not from when the next is needed.
+            (0..=MOVED_FRONTIER).for_each(|stream| self.log.close_full(books, sink, stream));
+        }
         self.log.forget_holes(&mut books.map, victim);
         if collection.retires {
             self.collection = None;
@@ -174,7 +187,8 @@ impl Pool {
             books.map.take_live(victim, collection.next_page, batch, oob, &mut moving);
         let moved = moving.len();
         books.count_moves(source, u64::from(moved));
-        if let Some(limit) = self.copyback_limit {
+        // Refreshed data is to be corrected on its way.
+        if let Some(limit) = self.copyback_limit.filter(|_| source != Source::Refresh) {
             place_inside(&mut self.log, books, sink, (victim, &moving), (source, limit));
         } else {
             // Planes that are read together are one operation, and page types err at their own
@@ -227,7 +241,7 @@ impl Pool {
                 self.log.erased.push(victim.0, collection.erase_count.unwrap_or(0));
             }
         }
-        if !collection.is_whole {
+        if !collection.is_whole && source != Source::Refresh {
             self.level_due = self.gauge.is_some() && source == Source::Gc;
         }
         Some(collection)
@@ -243,7 +257,7 @@ impl Pool {
         retires: bool,
     ) {
         sink.expect_block(victim);
-        self.start(victim, source, retires, true);
+        self.start(victim, source, retires, Beginning::Whole);
         self.step(books, sink, u32::MAX);
         self.finish();
     }
@@ -306,12 +320,19 @@ impl Pool {
         if self.collection.is_some() {
             return false;
         }
-        let Some(cache) = &mut self.log.slc else { return false };
+        let Some(cache) = &self.log.slc else { return false };
         let next = cache.next_to_fold(&books.map, has_room);
-        let Some((place, victim)) = next else { return false };
+        next.is_some_and(|(_, victim)| self.begin_fold_of(media, victim))
+    }
+
+    /// Begins to fold a block of the cache; false if it does not wait for that.
+    pub(super) fn begin_fold_of(&mut self, media: &Media, victim: BlockId) -> bool {
+        let Some(cache) = &mut self.log.slc else { return false };
+        let place = cache.cached.iter().position(|&block| block == victim.0);
+        let Some(place) = place else { return false };
         cache.cached.remove(place);
         let retires = cache.has_member(victim) && media.erase_count(victim) >= cache.worn_limit;
-        self.start(victim, Source::Fold, retires, false);
+        self.start(victim, Source::Fold, retires, Beginning::InSteps);
         true
     }
 

@@ -14,7 +14,7 @@ use super::allocation::Allocation;
 use super::gc::GcConfig;
 use super::options::none_or::{self, NoneOr};
 use super::options::{
-    CollectionConfig, Compression, Copyback, IdleCollection, Parity, SlcCacheConfig,
+    CollectionConfig, Compression, Copyback, IdleCollection, Parity, Refresh, SlcCacheConfig,
 };
 use crate::config::{name_or_mapping, optional_bytes, size_schema};
 
@@ -147,6 +147,12 @@ pub struct FtlConfig {
     #[serde(with = "none_or")]
     #[schemars(with = "NoneOr<IdleCollection>")]
     pub idle_collection: Option<IdleCollection>,
+    /// Moving data that is old (`after_days`), or that errs too much when it is read (`at_rber`),
+    /// and erasing its block: in idle time first, and beside the host where a die has none for a
+    /// second.
+    #[serde(with = "none_or", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "NoneOr<Refresh>")]
+    pub refresh: Option<Refresh>,
     /// Moving collected pages inside the die, where source and target lie in one plane.
     #[serde(with = "none_or")]
     #[schemars(with = "NoneOr<Copyback>")]
@@ -199,6 +205,7 @@ impl Default for FtlConfig {
             allocation: Allocation::default(),
             collection: CollectionConfig::default(),
             idle_collection: None,
+            refresh: None,
             copyback: None,
             slc_cache: SlcCacheConfig::default(),
             parity: None,

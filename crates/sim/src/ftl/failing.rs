@@ -142,7 +142,7 @@ impl Pool {
     ) {
         let Collection { victim, has_failed, .. } = collection;
         let is_worn = sink.media().erase_count(victim) >= self.worn_limit;
-        if collection.source == Source::Gc && !has_failed && !is_worn {
+        if matches!(collection.source, Source::Gc | Source::Refresh) && !has_failed && !is_worn {
             books.counters.failed_erases += 1;
             sink.fail_erase(victim);
         }

@@ -15,6 +15,7 @@ use super::frontier::{BlockState, Frontier, Placement, FRONTIER_COUNT};
 use super::gc::{BlockView, BuildContext, GcPolicy};
 use super::layout::{Layout, Part};
 use super::map::{Map, Moving};
+use super::refresh_queue::RefreshQueue;
 use super::setup::PoolSetup;
 use super::sink::{FlashSink, MoveRun, MoveWay};
 use super::slc::SlcCache;
@@ -22,7 +23,7 @@ use crate::geometry::Geometry;
 use crate::nand::{CellMode, Failures, Media, ProgramUnits};
 use crate::op::Source;
 use crate::rng::Rng;
-use crate::units::{BlockId, DieId, Lpn, Ppn};
+use crate::units::{BlockId, DieId, Lpn, Ns, Ppn};
 
 /// See the module.
 pub(crate) struct Log {
@@ -53,6 +54,8 @@ pub(crate) struct Log {
     pub(super) failed: Vec<u32>,
     /// Blocks of one bit per cell.
     pub(crate) slc: Option<SlcCache>,
+    /// Blocks that will be refreshed, if any ever are.
+    pub(super) refresh: Option<Box<RefreshQueue>>,
     /// Plane in which the next block of moved pages is best opened.
     pub(crate) wanted_plane: Option<u32>,
 }
@@ -117,6 +120,10 @@ impl Log {
             failures: setup.failures,
             failed: Vec::new(),
             slc,
+            refresh: config
+                .refresh
+                .as_ref()
+                .map(|refresh| Box::new(RefreshQueue::new(refresh, &geometry, first_block))),
             wanted_plane: None,
         }
     }
@@ -204,7 +211,7 @@ impl Log {
         if frontier.limit < self.geometry.first_page(block).0 + self.geometry.pages_per_block {
             return self.close_failed(books, sink, block, Ppn(frontier.limit));
         }
-        self.close(books, block);
+        self.close(books, block, sink.clock());
     }
 
     /// As `close_full`, where not all pages take data.
@@ -244,15 +251,29 @@ impl Log {
             self.set_state(block, BlockState::Cached);
             let cache = self.slc.as_mut().expect("only a cache opens such blocks");
             cache.cached.push_back(block.0);
+            self.note_closed(block, sink.clock());
         } else {
-            self.close(books, block);
+            self.close(books, block, sink.clock());
         }
     }
 
     /// A block was written to its end: it is a candidate from now on.
-    fn close(&mut self, books: &Books, block: BlockId) {
+    fn close(&mut self, books: &Books, block: BlockId, clock: Option<Ns>) {
         self.set_state(block, BlockState::Closed);
+        self.note_closed(block, clock);
         self.offer(books, block.0);
+    }
+
+    /// The data of a block is complete, and ages from now on.
+    pub(super) fn note_closed(&mut self, block: BlockId, clock: Option<Ns>) {
+        if let Some(queue) = &mut self.refresh {
+            queue.note_closed(block.0, clock);
+        }
+    }
+
+    /// Takes a closed block out of the candidates.
+    pub(super) fn take(&mut self, books: &Books, block: BlockId) {
+        self.policy.remove(block.0 - self.first_block, books.map.live_count(block));
     }
 
     /// A closed block is a candidate, or is one again.

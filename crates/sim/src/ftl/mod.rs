@@ -35,6 +35,8 @@ mod map;
 mod options;
 mod padding;
 mod pool;
+mod refresh;
+mod refresh_queue;
 mod setup;
 mod sink;
 mod slc;
@@ -50,8 +52,8 @@ pub use dies::{Dealt, DieFtl, DieList, ERASES_OF_RUN};
 pub use layout::Layout;
 pub use options::{
     CollectionConfig, Compression, Copyback, DataKind, DieParity, DynamicSlcCache, FoldWhen,
-    HybridSlcCache, IdleCollection, Parity, SlcCacheConfig, StaticSlcCache, SteppedCollection,
-    StripeParity, WhenFull,
+    HybridSlcCache, IdleCollection, Parity, Refresh, SlcCacheConfig, StaticSlcCache,
+    SteppedCollection, StripeParity, WhenFull,
 };
 pub use pool::{ENTRY_AHEAD, PAGE_AHEAD};
 pub use setup::{PoolSetup, SlcBlocks};

@@ -5,6 +5,7 @@
 //! | `allocation` | `CDP` | which die a logical page goes to |
 //! | `collection` | `whole` | whether a collection is one piece, or steps that the host can pass |
 //! | `idle_collection` | `none` | collecting ahead of need while nothing is asked |
+//! | `refresh` | `none` | moving data that is old, or that errs too much |
 //! | `copyback` | `none` | moving pages inside the die |
 //! | `slc_cache` | `none` | host writes to blocks of one bit per cell first |
 //! | `parity` | `none` | pages that protect their block, or the same rows of other dies |
@@ -66,6 +67,24 @@ pub struct IdleCollection {
     pub after_us: f64,
     /// Spare blocks of a die at which idle collection stops.
     pub spare_blocks_goal: u32,
+}
+
+/// Moving data that is old, or that errs too much, and erasing its block. At least one key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Refresh {
+    /// Days of simulated time after which the data of a block is moved, from when the last page of
+    /// the block was written; above 0, at most 36500, fractions of a day too. The clock runs in
+    /// timed stages, cells and idle times and goes on from each to the next. Untimed stages have no
+    /// clock, and nothing becomes due there; blocks that they closed count as closed evenly over
+    /// this time before the clock runs again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_days: Option<f64>,
+    /// Raw bit error rate above which a block is refreshed, once until it is erased: that of the
+    /// first read of a page of it by the host, as the error model has it for the stress of the
+    /// block; above 0, below 0.5. It acts in timed stages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_rber: Option<f64>,
 }
 
 /// Moving pages inside the die.

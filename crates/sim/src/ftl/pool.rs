@@ -467,7 +467,7 @@ impl Pool {
 
     /// Makes sure, at once, that a block more than the reserve is erased, and opens it for a stream
     /// if one is given.
-    fn make_spare<S: FlashSink>(
+    pub(super) fn make_spare<S: FlashSink>(
         &mut self,
         books: &mut Books,
         sink: &mut S,
@@ -543,22 +543,22 @@ impl Pool {
     /// Whether the live pages of a victim are sure to find room; if not, it is a candidate again.
     /// Only a pool at its end of life lacks it.
     fn has_room_for(&mut self, books: &Books, media: &Media, victim: u32) -> bool {
-        if self.log.is_uneven {
-            let live = u64::from(self.live_pages(books, BlockId(victim)));
-            let stream = self.log.placement.stream(Lpn(0), Source::Gc);
-            let has_room = self.log.erased.pages() + self.log.pages_left(media, stream) >= live;
-            if !has_room {
-                self.log.offer(books, victim);
-            }
-            return has_room;
-        }
-        let free_pages: u32 = self.log.frontiers[..2].iter().map(|it| it.free_pages()).sum();
-        let opens_two = books.map.live_count(BlockId(victim)) >= free_pages + 2;
-        let has_room =
-            !self.log.placement.splits(Source::Gc) || self.log.erased.len() > u32::from(opens_two);
+        let has_room = self.finds_room(books, media, BlockId(victim));
         if !has_room {
             self.log.offer(books, victim);
         }
         has_room
+    }
+
+    /// The same of any block.
+    pub(super) fn finds_room(&self, books: &Books, media: &Media, victim: BlockId) -> bool {
+        if self.log.is_uneven {
+            let live = u64::from(self.live_pages(books, victim));
+            let stream = self.log.placement.stream(Lpn(0), Source::Gc);
+            return self.log.erased.pages() + self.log.pages_left(media, stream) >= live;
+        }
+        let free_pages: u32 = self.log.frontiers[..2].iter().map(|it| it.free_pages()).sum();
+        let opens_two = books.map.live_count(victim) >= free_pages + 2;
+        !self.log.placement.splits(Source::Gc) || self.log.erased.len() > u32::from(opens_two)
     }
 }

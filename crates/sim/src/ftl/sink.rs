@@ -9,7 +9,7 @@ use crate::geometry::UNMAPPED;
 use crate::nand::{CellMode, Media};
 use crate::op::{Source, SOURCE_COUNT};
 use crate::striping::DieRun;
-use crate::units::{BlockId, DieId, Lpn, Ppn};
+use crate::units::{BlockId, DieId, Lpn, Ns, Ppn};
 
 /// Which way moved pages take to their new place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +76,12 @@ pub trait FlashSink {
     /// An erased block will be written so densely from now on.
     fn set_mode(&mut self, block: BlockId, mode: CellMode);
 
+    /// The time of the drive, where there is a clock.
+    #[inline]
+    fn clock(&self) -> Option<Ns> {
+        None
+    }
+
     /// Whether the owner of the sink schedules collections itself, in steps: then a write without
     /// room is refused as [`NoRoom::Stalled`] instead of collecting on the spot.
     #[inline]
@@ -138,6 +144,10 @@ pub struct FtlCounters {
     pub failed_erases: u64,
     /// Pages moved inside their die; they are counted among reads and programs too.
     pub copyback_pages: u64,
+    /// Blocks that were refreshed for the age of their data.
+    pub refreshed_by_age: u64,
+    /// Blocks that were refreshed for the errors of their reads.
+    pub refreshed_by_rate: u64,
 }
 
 impl std::ops::AddAssign for FtlCounters {
@@ -152,5 +162,7 @@ impl std::ops::AddAssign for FtlCounters {
         self.failed_programs += other.failed_programs;
         self.failed_erases += other.failed_erases;
         self.copyback_pages += other.copyback_pages;
+        self.refreshed_by_age += other.refreshed_by_age;
+        self.refreshed_by_rate += other.refreshed_by_rate;
     }
 }

@@ -338,6 +338,12 @@ fn restore_pool(
     }
     let failed = log.blocks().filter(|&block| log.state(BlockId(block)) == BlockState::Failed);
     log.failed = failed.collect();
+    // An image knows no times.
+    for block in log.blocks().map(BlockId) {
+        if matches!(log.state(block), BlockState::Closed | BlockState::Cached) {
+            log.note_closed(block, None);
+        }
+    }
     pool.level_due = snapshot.level_due;
     pool.retire_due = snapshot.retire_due;
     if !log.restore_candidates(&snapshot.candidates) {

@@ -24,6 +24,7 @@ use super::kinds::Kinds;
 use super::recovery::{Extra, Ladder};
 use super::spread::Spread;
 use super::tally::ReadTally;
+use super::watch::Watch;
 use crate::geometry::Geometry;
 use crate::nand::{EraseHistogram, Media};
 use crate::op::Source;
@@ -32,7 +33,7 @@ use crate::reliability::spread::SpreadConfig;
 use crate::reliability::{RberModel, Stress};
 use crate::rng::Rng;
 use crate::superblock::Superblocks;
-use crate::units::{DieId, Ppn};
+use crate::units::{BlockId, DieId, Ppn};
 
 /// Failure probability above which reads are drawn one by one.
 const DRAW_EACH_ABOVE: f64 = 0.01;
@@ -74,6 +75,8 @@ pub struct ReadErrors {
     types: PageTypes,
     /// Blocks and layers that differ.
     spread: Option<Box<Spread>>,
+    /// Looks for blocks that err too much.
+    watch: Option<Box<Watch>>,
 }
 
 impl ReadErrors {
@@ -89,6 +92,7 @@ impl ReadErrors {
             block_reads: None,
             bit_true: None,
             spread: None,
+            watch: None,
         }
     }
 
@@ -138,6 +142,30 @@ impl ReadErrors {
     pub fn with_bit_true(mut self, bit_true: Option<BitTrue>) -> Self {
         self.bit_true = bit_true.map(Box::new);
         self
+    }
+
+    /// Looks for blocks whose first reads err more than this.
+    #[must_use]
+    pub fn with_watch(mut self, rate_max: Option<f64>, block_count: u32) -> Self {
+        self.watch = rate_max.map(|rate_max| Box::new(Watch::new(rate_max, block_count)));
+        self
+    }
+
+    /// Blocks that were found to err too much since this was asked last: each once until it is
+    /// erased.
+    #[inline]
+    pub fn take_found(&mut self) -> Vec<BlockId> {
+        self.watch.as_mut().map_or_else(Vec::new, |watch| std::mem::take(&mut watch.found))
+    }
+
+    /// Looks at the first read of a page.
+    #[cold]
+    fn look(&mut self, kind: usize, stressed: Stressed) {
+        let Self { kinds, watch: Some(watch), .. } = self else { return };
+        watch.look(stressed.block, stressed.erases, || {
+            let outcome = kinds.know(kind);
+            kinds.outcome(outcome).rber()
+        });
     }
 
     /// Changes the stress under which reads are made from now on. Counts of earlier reads are
@@ -195,7 +223,12 @@ impl ReadErrors {
             return self.decode_page(media, ppn);
         }
         let stressed = Stressed::of(media, media.block_of(ppn));
-        self.record_typed(stressed, self.types.of(media, ppn), 1, source)
+        let sort = self.types.of(media, ppn);
+        let kind = self.count_in(stressed, sort, 1);
+        if self.watch.is_some() {
+            self.look(kind, stressed);
+        }
+        self.draw(kind, stressed.die, 1, source)
     }
 
     /// As [`ReadErrors::record_page`] where nobody asks what it cost, so that pages can be decoded
@@ -449,6 +482,9 @@ impl ReadErrors {
         let (erases, lpn) = (media.erase_count(block), media.lpn_at(ppn));
         let stressed = Stressed::of(media, block);
         let kind = self.count_in(stressed, self.types.of(media, ppn), 1);
+        if self.watch.is_some() {
+            self.look(kind, stressed);
+        }
         // Three odd constants keep the three apart; the generator mixes them.
         let data = u64::from(lpn).wrapping_mul(0x9e37_79b9_7f4a_7c15)
             ^ u64::from(ppn.0).wrapping_mul(0xc2b2_ae3d_27d4_eb4f)

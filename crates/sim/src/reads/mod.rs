@@ -36,6 +36,7 @@ mod kinds;
 pub mod recovery;
 mod spread;
 pub mod tally;
+mod watch;
 
 pub use block_read::{BlockRead, PageTypes};
 pub use code::{Algorithm, EccConfig, FerRow, Fidelity, ReliabilityClass};

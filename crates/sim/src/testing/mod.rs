@@ -19,7 +19,7 @@ use crate::nand::{CellMode, Media};
 use crate::op::Source;
 use crate::striping::DieRun;
 use crate::superblock::HOLE;
-use crate::units::{BlockId, DieId, Lpn, Ppn};
+use crate::units::{BlockId, DieId, Lpn, Ns, Ppn};
 
 /// Flash that asserts the rules of NAND and remembers contents.
 pub struct CheckedFlash {
@@ -44,6 +44,8 @@ pub struct CheckedFlash {
     erasing: Vec<bool>,
     /// Rows of pages that collections sensed.
     senses: u64,
+    /// The time, if a clock runs.
+    clock: Option<Ns>,
 }
 
 impl CheckedFlash {
@@ -64,6 +66,7 @@ impl CheckedFlash {
             in_steps: false,
             erasing: vec![false; geometry.block_count() as usize],
             senses: 0,
+            clock: None,
             media,
         }
     }
@@ -77,6 +80,11 @@ impl CheckedFlash {
     /// Rows of pages that collections have sensed.
     pub fn senses(&self) -> u64 {
         self.senses
+    }
+
+    /// Sets the clock, or takes it away.
+    pub fn set_clock(&mut self, clock: Option<Ns>) {
+        self.clock = clock;
     }
 
     /// Says how much work waits for a die.
@@ -221,6 +229,10 @@ impl FlashSink for CheckedFlash {
         self.in_steps
     }
 
+    fn clock(&self) -> Option<Ns> {
+        self.clock
+    }
+
     fn read_pages(&mut self, block: BlockId, page_indices: &[u32], source: Source) {
         let geometry = self.geometry;
         let is_same = |&one: &u32, &next: &u32| geometry.row_of(one) == geometry.row_of(next);
@@ -248,6 +260,8 @@ impl FlashSink for CheckedFlash {
                 assert_eq!(planes[0], planes[1], "a copy from {old:?} to {ppn:?}, another plane");
             }
             assert_ne!(source, Source::Host, "the host moves no pages");
+            let is_corrected = source != Source::Refresh || way == MoveWay::Bus;
+            assert!(is_corrected, "refreshed data of {victim:?} keeps its errors");
             let version = self.contents[self.geometry.page_slot(old)];
             self.store(ppn, Lpn(lpn), version);
         }

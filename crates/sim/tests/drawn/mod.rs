@@ -16,6 +16,7 @@ pub fn draw_device(rng: &mut Rng, options: bool, in_steps: bool) -> DeviceConfig
         if options {
             draw_options(rng, &mut device);
         }
+        draw_refresh(rng, &mut device);
         if let Ok(config) = DeviceConfig::resolve(&device.to_string()) {
             return config;
         }
@@ -52,6 +53,16 @@ fn draw_plain(rng: &mut Rng, in_steps: bool) -> Value {
             "gc_reserve_blocks": 1 + rng.below(8),
         },
     })
+}
+
+/// Refresh in half of the drives, by age in days that a test counts through; from a copy, so that
+/// what is drawn after it stays what it was.
+fn draw_refresh(rng: &mut Rng, device: &mut Value) {
+    let mut own = rng.clone();
+    if own.below(2) == 0 {
+        let after_days = 0.05 + own.unit();
+        device["ftl"]["refresh"] = json!({"after_days": after_days, "at_rber": 1e-3});
+    }
 }
 
 /// Superblocks over the dies: what they do not go with is left out.

@@ -1,0 +1,157 @@
+//! Refresh: the data of a block is moved before it errs too much, and the block is erased.
+//!
+//! ```text
+//! closed ── after_days ─────────────► due ┐
+//! read ──── error rate > at_rber ───► due ┴─► a collection of this block, source `refresh`
+//! ```
+//! A block is not refreshed when nothing of it is live, when it holds the page that is written
+//! next, or when it is at the end of its life and the pool has none to put in its place. A block of
+//! a single-bit cache is folded instead. Data that passes on is corrected: it never goes by
+//! copyback.
+
+use super::books::Books;
+use super::collect::Beginning;
+use super::frontier::BlockState;
+use super::pool::Pool;
+use super::refresh_queue::Due;
+use super::sink::FlashSink;
+use super::Ftl;
+use crate::nand::Media;
+use crate::op::Source;
+use crate::units::{BlockId, DieId, Ns};
+
+impl Pool {
+    /// Whether a block waits to be collected some time.
+    fn holds(&self, block: BlockId) -> bool {
+        matches!(self.log.state(block), BlockState::Closed | BlockState::Cached)
+    }
+
+    /// Whether a block that is due will be refreshed.
+    fn is_worth_it(&self, books: &Books, media: &Media, block: BlockId) -> bool {
+        let is_full = self.log.state(block) == BlockState::Closed;
+        let may_retire = self.good_blocks > self.good_blocks_needed();
+        self.live_pages(books, block) > 0
+            && (!is_full || may_retire || !self.is_last_use(media, block))
+    }
+
+    /// The block that has been due for longest.
+    fn due(&mut self, books: &Books, media: &Media, now: Ns) -> Option<Due> {
+        let mut queue = self.log.refresh.take()?;
+        let is_open = |block| self.log.state(block) == BlockState::Open;
+        let is_ready = |block| self.holds(block) && self.is_worth_it(books, media, block);
+        let due = queue.oldest(media, now, is_open, is_ready);
+        self.log.refresh = Some(queue);
+        due
+    }
+
+    /// Takes the block that is due out of the candidates and begins to collect it; false when a
+    /// collection is under way, none is due, or its pages have nowhere to go.
+    fn begin_refresh(&mut self, books: &mut Books, media: &Media, now: Ns, how: Beginning) -> bool {
+        if self.collection.is_some() {
+            return false;
+        }
+        let Some(Due { block, is_by_rate, .. }) = self.due(books, media, now) else {
+            return false;
+        };
+        if self.log.state(block) == BlockState::Cached {
+            let has_room = self.log.erased.len() > self.reserve + u32::from(self.retire_due);
+            if (self.is_member(block) && !has_room) || !self.begin_fold_of(media, block) {
+                return false;
+            }
+        } else {
+            let retires = self.is_last_use(media, block);
+            // Superblocks of several sizes may take one block more than they give back.
+            let least = self.reserve + u32::from(retires || self.log.is_uneven);
+            if self.log.erased.len() < least || !self.finds_room(books, media, block) {
+                return false;
+            }
+            self.log.take(books, block);
+            self.start(block, Source::Refresh, retires, how);
+        }
+        let counters = &mut books.counters;
+        *(if is_by_rate {
+            &mut counters.refreshed_by_rate
+        } else {
+            &mut counters.refreshed_by_age
+        }) += 1;
+        true
+    }
+
+    /// Refreshes the block that is due, at once; false as [`Pool::begin_refresh`].
+    fn refresh_at_once<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S, now: Ns) -> bool {
+        if self.collection.is_some() {
+            self.finish_at_once(books, sink);
+        }
+        if self.due(books, sink.media(), now).is_none() {
+            return false;
+        }
+        // Where a victim may fill two blocks, one more than the reserve is erased before.
+        let may_take_two = self.log.placement.splits(Source::Refresh) || self.log.is_uneven;
+        if may_take_two && !self.has_spare() && self.make_spare(books, sink, None).is_err() {
+            return false;
+        }
+        let begun = self.begin_refresh(books, sink.media(), now, Beginning::Whole);
+        if begun {
+            self.finish_at_once(books, sink);
+        }
+        begun
+    }
+}
+
+impl Ftl {
+    /// A clock runs from now on, and data ages by it.
+    pub fn start_clock(&mut self, now: Ns) {
+        for pool in &mut self.pools {
+            if let Some(mut queue) = pool.log.refresh.take() {
+                queue.start_clock(now, |block| pool.holds(block));
+                pool.log.refresh = Some(queue);
+            }
+        }
+    }
+
+    /// Since when a block of a die has been due for refresh.
+    pub fn refresh_due(&mut self, media: &Media, die: DieId, now: Ns) -> Option<Ns> {
+        Some(self.pools[die.0 as usize].due(&self.books, media, now)?.since)
+    }
+
+    /// When the next block of a die may become due by its age, if there is a limit.
+    pub fn next_refresh(&self, die: DieId, now: Ns) -> Option<Ns> {
+        self.pool(die).log.refresh.as_ref()?.next_after(now)
+    }
+
+    /// Reads of a block err too much: it is to be refreshed.
+    pub fn ask_refresh(&mut self, media: &Media, block: BlockId, now: Ns) {
+        let die = self.geometry.die_of_block(block).0 as usize;
+        if let Some(queue) = &mut self.pools[die].log.refresh {
+            queue.ask(block, media.erase_count(block), now);
+        }
+    }
+
+    /// Begins to refresh the block of a die that has been due for longest, which then goes like a
+    /// collection; false when one is under way, none is due, or its pages have nowhere to go.
+    pub fn begin_refresh(&mut self, media: &Media, die: DieId, now: Ns) -> bool {
+        let pool = &mut self.pools[die.0 as usize];
+        pool.begin_refresh(&mut self.books, media, now, Beginning::InSteps)
+    }
+
+    /// The same from beginning to end.
+    pub fn refresh_at_once<S: FlashSink>(&mut self, sink: &mut S, die: DieId, now: Ns) -> bool {
+        self.pools[die.0 as usize].refresh_at_once(&mut self.books, sink, now)
+    }
+
+    /// What is to be refreshed and when, by die: what a snapshot lacks of a drive that goes on
+    /// exactly as it was.
+    pub fn refresh_times(&self) -> Vec<Vec<u64>> {
+        let save = |pool: &Pool| pool.log.refresh.as_ref().map(|queue| queue.save());
+        self.pools.iter().map(|pool| save(pool).unwrap_or_default()).collect()
+    }
+
+    /// Restores what [`Ftl::refresh_times`] gave; false if that is of another drive.
+    pub fn set_refresh_times(&mut self, times: &[Vec<u64>]) -> bool {
+        let fits = |(pool, times): (&mut Pool, &Vec<u64>)| match &mut pool.log.refresh {
+            Some(queue) => queue.restore(times),
+            None => times.is_empty(),
+        };
+        self.pools.iter_mut().zip(times).all(fits)
+    }
+}

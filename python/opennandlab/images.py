@@ -1,0 +1,37 @@
+"""Device images on disk: read whole, or refused before memory runs out."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from opennandlab.errors import ImageError
+from opennandlab.memory import available_bytes
+from opennandlab.summary import size
+
+# A pipe into which nobody writes is not waited for; on Windows there is text, and bytes.
+OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def read_image(path: str | Path) -> bytes:
+    """Read a device image.
+
+    Raises:
+        ImageError: when it is not a file, does not fit the memory, or cannot be read.
+    """
+    try:
+        handle = os.open(path, OPEN_FLAGS)
+        with os.fdopen(handle, "rb") as stream:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
+                raise ImageError(f"{path}: not a file; accepted: a device image in a file")
+            available = available_bytes()
+            if available is not None and status.st_size > available:
+                raise ImageError(
+                    f"{path}: {size(status.st_size)}, larger than the memory available here "
+                    f"({size(available)})"
+                )
+            return stream.read(status.st_size)
+    except OSError as error:
+        raise ImageError(f"{path}: {error.strerror or error}") from error
