@@ -24,7 +24,8 @@ fn devices() -> Vec<(&'static str, Value)> {
     });
     let controller = json!({
         "scheduler": "priority", "suspend": {"program": true, "erase": true},
-        "read_retry": {"step_count_max": 5, "rber_factor": 0.6}, "ecc_decode_us": 5,
+        "read_retry": {"step_count_max": 5, "rber_factor": 0.6, "remember": true},
+        "ecc_decode": {"base_us": 5, "per_error_us": 0.7},
         "victim_us_per_block": 0.2,
     });
     let host = json!({
@@ -54,8 +55,6 @@ fn devices() -> Vec<(&'static str, Value)> {
     passes["ftl"]["slc_cache"] = json!("none");
     passes["ftl"]["compression"] = json!({"data": "file", "ratio": 0.55});
     passes["ftl"]["parity"] = json!("none");
-    passes["controller"]["ecc_decode_us"] = json!(0);
-    passes["controller"]["ecc_decode"] = json!({"base_us": 1, "per_error_us": 0.7});
     passes["host"]["write_cache"] = json!({"pages": 64, "policy": "lru", "mode": "write_through"});
     let mut copyback = all.clone();
     copyback["ftl"]["parity"] = json!("none");

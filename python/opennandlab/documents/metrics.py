@@ -334,15 +334,21 @@ class Recovery(Record, frozen=True, kw_only=True):
     """Page reads by what corrected them.
 
     Args:
-        first_read: The first hard read.
+        default_levels: The default levels, after a remembered step that failed; only with
+            `controller.read_retry.remember`.
+        first_read: The first hard read, by whichever levels.
         rebuilt: The parity over dies.
+        remembered: How many of all began with a remembered step; only with
+            `controller.read_retry.remember`.
         retry: Each step of read retry, in order.
         soft: Soft decoding, by the number of reads it took.
         uncorrectable: Nothing.
     """
 
+    default_levels: int | None = None
     first_read: int
     rebuilt: int
+    remembered: int | None = None
     retry: list[int]
     soft: dict[str, int]
     uncorrectable: int

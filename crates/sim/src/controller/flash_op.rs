@@ -56,6 +56,8 @@ pub struct Detail {
     pub soft_reads: u16,
     /// Pages of the flash that a run of collected reads lies on, where work is counted.
     pub pages: u16,
+    /// Whether the levels of a remembered step are set before the first sense.
+    pub begins_at_step: bool,
     /// Time of the decodings that failed before the last: one for each retry step and each soft
     /// decision, in nanoseconds.
     pub failed_ns: u32,

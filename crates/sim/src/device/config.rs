@@ -70,6 +70,7 @@ impl DeviceConfig {
         config.checked_layout()?;
         config.checked_code().map_err(|error| error.under("ecc"))?;
         config.check_soft_reads().map_err(|error| error.under("controller.soft_read"))?;
+        config.check_remembered().map_err(|error| error.under("controller.read_retry"))?;
         let (ecc, controller) = (&config.ecc, &mut config.controller);
         let filled = controller.fill_decode(ecc);
         filled.map_err(|error| error.under("controller"))?;
@@ -155,6 +156,17 @@ impl DeviceConfig {
         has_units || self.controller.needs_full() || self.nand.needs_full() || self.ftl.needs_full()
     }
 
+    /// Whether reads can begin with a step that is remembered.
+    fn check_remembered(&self) -> Result<(), ConfigError> {
+        let remembers = self.controller.read_retry.as_ref().is_some_and(|retry| retry.remember);
+        if remembers && self.ecc.fidelity == Fidelity::BitTrue {
+            let message = "true with ecc.fidelity bit_true, where pages are decoded later than \
+                           they are read; accepted: false, or ecc.fidelity table";
+            return Err(ConfigError::new("remember", message));
+        }
+        Ok(())
+    }
+
     /// Whether the code can be decoded from the reads that the controller makes.
     fn check_soft_reads(&self) -> Result<(), ConfigError> {
         let Some(soft) = &self.controller.soft_read else { return Ok(()) };
@@ -224,10 +236,11 @@ impl DeviceConfig {
         let errors = errors.with(ladder, copybacks.into()).with_stripe(stripe);
         let timer =
             DecodeTimer::new(controller.ecc_decode_us, controller.ecc_decode.as_ref(), &self.ecc)?;
-        let errors = errors
-            .with_timer(timer)
-            .in_superblocks(self.superblocks().as_ref())
-            .with_bit_true(bit_true);
+        let mut errors = errors.with_timer(timer);
+        if retry.is_some_and(|retry| retry.remember) {
+            errors = errors.with_remembered_steps(self.geometry().block_count());
+        }
+        let errors = errors.in_superblocks(self.superblocks().as_ref()).with_bit_true(bit_true);
         let rate_max = self.ftl.refresh.as_ref().and_then(|refresh| refresh.at_rber);
         let errors = errors.with_watch(rate_max, self.geometry().block_count());
         let spread = self.nand.error_spread.as_ref().filter(|spread| spread.is_on());

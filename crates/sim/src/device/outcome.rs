@@ -278,13 +278,19 @@ impl Measured<'_> {
         }
         let others =
             figures.recovered.iter().sum::<u64>() + figures.rebuilt + figures.uncorrectable;
-        json!({
+        let mut found = json!({
             "first_read": figures.reads.saturating_sub(others),
             "retry": retry,
             "soft": soft,
             "rebuilt": figures.rebuilt,
             "uncorrectable": figures.uncorrectable,
-        })
+        });
+        let retry = self.drive.config.controller.read_retry.as_ref();
+        if retry.is_some_and(|retry| retry.remember) {
+            found["remembered"] = json!(figures.remembered);
+            found["default_levels"] = json!(figures.recovered[0]);
+        }
+        found
     }
 
     fn timed_metrics(&self) -> Map<String, Value> {

@@ -132,6 +132,7 @@ impl TimedSink<'_> {
                     retries: extra.retries.min(u32::from(u16::MAX)) as u16,
                     soft_reads: extra.soft_reads.min(u32::from(u16::MAX)) as u16,
                     pages: std::mem::take(&mut self.pages),
+                    begins_at_step: extra.begins_at_step,
                     failed_ns: extra.failed_ns,
                     choice_ns: 0,
                 };

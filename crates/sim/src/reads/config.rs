@@ -27,11 +27,21 @@ pub struct RetryConfig {
     /// Time to set the voltages of a step, on top of another tR, in microseconds. Default 2
     /// (assumed).
     pub setup_us: f64,
+    /// Whether reads of a block begin with the step on which its last retried read was corrected,
+    /// until it is erased; then they take `setup_us` from the first sense on. Default false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub remember: bool,
 }
 
 impl Default for RetryConfig {
     fn default() -> Self {
-        Self { step_count_max: 5, rber_factor: None, horizon_h: None, setup_us: 2.0 }
+        Self {
+            step_count_max: 5,
+            rber_factor: None,
+            horizon_h: None,
+            setup_us: 2.0,
+            remember: false,
+        }
     }
 }
 

@@ -13,7 +13,7 @@
 
 use opennandlab_ecc::PageCode;
 
-use super::bit_true::{BitTrue, Fate, Page};
+use super::bit_true::{BitTrue, Page};
 use super::block_read::{BlockRead, PageTypes, Stressed};
 use super::chance::Chance;
 use super::decoding::DecodeTimer;
@@ -21,7 +21,9 @@ use super::disturb::BlockReads;
 use super::fate::Fates;
 use super::figures::ErrorFigures;
 use super::kinds::Kinds;
+use super::lost::{count_fate, lose, Lost, ReadResult};
 use super::recovery::{Extra, Ladder};
+use super::remembered::Remembered;
 use super::spread::Spread;
 use super::tally::ReadTally;
 use super::watch::Watch;
@@ -31,37 +33,11 @@ use crate::op::Source;
 use crate::reliability::conditions::StressConfig;
 use crate::reliability::spread::SpreadConfig;
 use crate::reliability::{RberModel, Stress};
-use crate::rng::Rng;
 use crate::superblock::Superblocks;
 use crate::units::{BlockId, DieId, Ppn};
 
 /// Failure probability above which reads are drawn one by one.
 const DRAW_EACH_ABOVE: f64 = 0.01;
-
-/// A page that no read corrects, in a drive with parity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lost {
-    /// The outcome of its stress.
-    outcome: u32,
-    /// Whether its stripe gave it back.
-    is_rebuilt: bool,
-}
-
-/// What became of reads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReadResult {
-    /// What they cost beyond their first sense and transfer.
-    pub extra: Extra,
-    /// The page that is to be rebuilt from its stripe: the last of them that was lost.
-    pub lost: Option<Lost>,
-}
-
-impl std::ops::AddAssign for ReadResult {
-    fn add_assign(&mut self, other: Self) {
-        self.extra += other.extra;
-        self.lost = other.lost.or(self.lost);
-    }
-}
 
 /// Reads of the drive and their errors.
 pub struct ReadErrors {
@@ -71,6 +47,8 @@ pub struct ReadErrors {
     chances: Vec<Chance>,
     /// Reads of blocks, where they are counted.
     block_reads: Option<Box<BlockReads>>,
+    /// The steps that blocks were last read with, where drives remember them.
+    remembered: Option<Box<Remembered>>,
     bit_true: Option<Box<BitTrue>>,
     types: PageTypes,
     /// Blocks and layers that differ.
@@ -90,6 +68,7 @@ impl ReadErrors {
             tally: ReadTally::default(),
             chances: Chance::of_dies(seed, geometry.die_count),
             block_reads: None,
+            remembered: None,
             bit_true: None,
             spread: None,
             watch: None,
@@ -134,6 +113,14 @@ impl ReadErrors {
     #[must_use]
     pub fn with_timer(mut self, timer: DecodeTimer) -> Self {
         self.kinds.set_timer(timer);
+        self
+    }
+
+    /// Lets reads of a block begin with the step on which its last retried read was corrected.
+    #[must_use]
+    pub fn with_remembered_steps(mut self, block_count: u32) -> Self {
+        self.kinds.set_starts();
+        self.remembered = Some(Box::new(Remembered::new(block_count)));
         self
     }
 
@@ -228,7 +215,7 @@ impl ReadErrors {
         if self.watch.is_some() {
             self.look(kind, stressed);
         }
-        self.draw(kind, stressed.die, 1, source)
+        self.draw(kind, stressed, 1, source)
     }
 
     /// As [`ReadErrors::record_page`] where nobody asks what it cost, so that pages can be decoded
@@ -304,7 +291,8 @@ impl ReadErrors {
             .map(|_| {
                 let rank = least + rng.unit() * (1.0 - least);
                 let is_first = rank >= outcome.first_failure();
-                kinds.cost(lost.outcome, if is_first { Some(0) } else { outcome.climb(rank) })
+                let rung = if is_first { Some(outcome.start) } else { outcome.climb(rank) };
+                kinds.cost(lost.outcome, rung)
             })
             .collect()
     }
@@ -317,8 +305,36 @@ impl ReadErrors {
         page_count: u32,
         source: Source,
     ) -> ReadResult {
+        if self.remembered.is_some() && page_count > 1 {
+            return self.record_in_turn(stressed, sort, page_count, source);
+        }
         let kind = self.count_in(stressed, sort, page_count);
-        self.draw(kind, stressed.die, page_count, source)
+        self.draw(kind, stressed, page_count, source)
+    }
+
+    /// The same where a page may change how the next one is read: one by one, until reads hardly
+    /// ever fail.
+    #[cold]
+    fn record_in_turn(
+        &mut self,
+        stressed: Stressed,
+        sort: usize,
+        page_count: u32,
+        source: Source,
+    ) -> ReadResult {
+        let mut result = ReadResult::default();
+        let mut left = page_count;
+        while left > 0 {
+            let kind = self.count_in(stressed, sort, 1);
+            result += self.draw(kind, stressed, 1, source);
+            left -= 1;
+            if left > 0 && self.kinds.slot(kind).first_failure <= DRAW_EACH_ABOVE {
+                let kind = self.count_in(stressed, sort, left);
+                result += self.draw(kind, stressed, left, source);
+                left = 0;
+            }
+        }
+        result
     }
 
     /// Counts reads of pages of one sort of a block; returns their kind.
@@ -335,7 +351,12 @@ impl ReadErrors {
                 (page_type, spread.class(block.0 as usize, group))
             }
         };
-        let kind = self.kinds.kind(erases, copies, page_type, spread, class);
+        let mut kind = self.kinds.kind(erases, copies, page_type, spread, class);
+        if let Some(remembered) = &self.remembered {
+            let step = remembered.step(block, erases);
+            self.tally.remembered += if step > 0 { u64::from(page_count) } else { 0 };
+            kind += step;
+        }
         self.count(kind, page_count);
         kind
     }
@@ -361,28 +382,36 @@ impl ReadErrors {
     ) -> Extra {
         let kind = self.kinds.kind(erase_count, copybacks as usize, 0, 0, 0);
         self.count(kind, page_count);
-        self.draw(kind, DieId(0), page_count, source).extra
+        let block = BlockId(0);
+        let stressed = Stressed { block, die: DieId(0), erases: erase_count, copies: 0 };
+        self.draw(kind, stressed, page_count, source).extra
     }
 
     /// Draws the fate of reads of one kind.
     #[inline]
-    fn draw(&mut self, kind: usize, die: DieId, page_count: u32, source: Source) -> ReadResult {
+    fn draw(
+        &mut self,
+        kind: usize,
+        stressed: Stressed,
+        page_count: u32,
+        source: Source,
+    ) -> ReadResult {
         let slot = self.kinds.slot(kind);
         if slot.first_failure > DRAW_EACH_ABOVE {
-            return self.draw_each(kind, die, page_count, source);
+            return self.draw_each(kind, stressed, page_count, source);
         }
         let hazard = f64::from(page_count) * slot.hazard;
-        if self.chances[die.0 as usize].has_failed(hazard) {
-            return self.fail(kind, die, source);
+        if self.chances[stressed.die.0 as usize].has_failed(hazard) {
+            return self.fail(kind, stressed, source);
         }
-        ReadResult { extra: Extra { decode_ns: slot.decode_ns, ..Extra::default() }, lost: None }
+        ReadResult { extra: self.kinds.first_cost(kind), lost: None }
     }
 
     #[cold]
-    fn fail(&mut self, kind: usize, die: DieId, source: Source) -> ReadResult {
+    fn fail(&mut self, kind: usize, stressed: Stressed, source: Source) -> ReadResult {
         let mut result = ReadResult::default();
-        while self.chances[die.0 as usize].next_failure() {
-            result += self.recover(kind, die, source);
+        while self.chances[stressed.die.0 as usize].next_failure() {
+            result += self.recover(kind, stressed, source);
         }
         result
     }
@@ -391,30 +420,29 @@ impl ReadErrors {
     fn draw_each(
         &mut self,
         kind: usize,
-        die: DieId,
+        stressed: Stressed,
         page_count: u32,
         source: Source,
     ) -> ReadResult {
         if !self.kinds.is_known(kind) {
             self.kinds.know(kind);
-            return self.draw(kind, die, page_count, source);
+            return self.draw(kind, stressed, page_count, source);
         }
-        let slot = self.kinds.slot(kind);
-        let failure = slot.first_failure;
-        let rng = &mut self.chances[die.0 as usize].rng;
+        let failure = self.kinds.slot(kind).first_failure;
+        let rng = &mut self.chances[stressed.die.0 as usize].rng;
         let failed = (0..page_count).filter(|_| rng.unit() < failure).count();
         let mut result = ReadResult::default();
         if failed < page_count as usize {
-            result.extra.decode_ns = slot.decode_ns;
+            result.extra = self.kinds.first_cost(kind);
         }
-        (0..failed).for_each(|_| result += self.recover(kind, die, source));
+        (0..failed).for_each(|_| result += self.recover(kind, stressed, source));
         result
     }
 
     /// The first read of a page did not correct it: what the ladder costs, successful or not.
-    fn recover(&mut self, kind: usize, die: DieId, source: Source) -> ReadResult {
+    fn recover(&mut self, kind: usize, stressed: Stressed, source: Source) -> ReadResult {
         let Self { kinds, tally, chances, .. } = self;
-        let (index, rng) = (kinds.outcome_index(kind), &mut chances[die.0 as usize].rng);
+        let (index, rng) = (kinds.outcome_index(kind), &mut chances[stressed.die.0 as usize].rng);
         if kinds.fates.ladder.rungs().len() == 1 {
             let lost = lose(kinds, tally, index, source, rng);
             return ReadResult { extra: kinds.cost(index, None), lost };
@@ -426,6 +454,12 @@ impl ReadErrors {
         let lost = match rung {
             Some(rung) => {
                 tally.recovered[rung] += 1;
+                if let Some(remembered) = &mut self.remembered {
+                    // Soft decisions have no levels of their own.
+                    if rung < kinds.fates.ladder.starts() {
+                        remembered.note(stressed.block, stressed.erases, rung);
+                    }
+                }
                 None
             }
             None => lose(kinds, tally, index, source, rng),
@@ -492,46 +526,6 @@ impl ReadErrors {
         let noise = self.chances[stressed.die.0 as usize].noise_seed();
         Page { data, noise, outcome: self.kinds.know(kind) }
     }
-}
-
-/// Counts what became of a page that was decoded.
-fn count_fate(kinds: &Kinds, tally: &mut ReadTally, page: Page, fate: Fate) -> Option<Lost> {
-    tally.decoded_pages += 1;
-    match fate.rung {
-        Some(0) => None,
-        Some(rung) => {
-            tally.recovered[rung] += 1;
-            None
-        }
-        None => {
-            // From the noise of the page: when it is decoded must not matter.
-            let mut rng = Rng::stream(page.noise, "stripe");
-            let lost = lose(kinds, tally, page.outcome, Source::Host, &mut rng);
-            if !lost.is_some_and(|lost| lost.is_rebuilt) {
-                tally.lost_codewords += u64::from(fate.lost);
-            }
-            lost
-        }
-    }
-}
-
-/// No read corrects a page: its stripe gives it back, unless another page of it is lost too.
-fn lose(
-    kinds: &Kinds,
-    tally: &mut ReadTally,
-    outcome: u32,
-    source: Source,
-    rng: &mut Rng,
-) -> Option<Lost> {
-    let fates = &kinds.fates;
-    let failure = kinds.outcome(outcome).failure;
-    let is_rebuilt = fates.stripe > 0 && rng.unit() < libm::pow(1.0 - failure, fates.others());
-    if is_rebuilt {
-        tally.rebuilt += 1;
-    } else {
-        tally.uncorrectable[source as usize] += 1;
-    }
-    (fates.stripe > 0).then_some(Lost { outcome, is_rebuilt })
 }
 
 #[cfg(test)]

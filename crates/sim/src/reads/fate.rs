@@ -26,8 +26,10 @@ pub struct RungFate {
 /// What a read of a page gives under one stress.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Every way to read the page, the first read first.
+    /// Every way to read the page, the default levels first.
     pub rungs: Box<[RungFate]>,
+    /// The one with which reads begin.
+    pub start: usize,
     /// Raw bit error rate of the worst rung.
     pub worst_rate: f64,
     /// Probability that the page is uncorrectable, after the whole ladder.
@@ -45,17 +47,22 @@ pub struct Outcome {
 impl Outcome {
     /// Raw bit error rate of the first read.
     pub fn rber(&self) -> f64 {
-        self.rungs[0].rate
+        self.rungs[self.start].rate
     }
 
     /// Probability that the first read does not correct the page.
     pub fn first_failure(&self) -> f64 {
-        self.rungs[0].failure
+        self.rungs[self.start].failure
     }
 
     /// The rung that corrects a page of this rank whose first read does not; none: it is lost.
     pub fn climb(&self, rank: f64) -> Option<usize> {
-        self.rungs.iter().skip(1).position(|rung| rung.failure <= rank).map(|rung| rung + 1)
+        self.tried().skip(1).find(|&rung| self.rungs[rung].failure <= rank)
+    }
+
+    /// The rungs in the order in which they are tried.
+    pub fn tried(&self) -> impl Iterator<Item = usize> {
+        Ladder::tried(self.start, self.rungs.len(), None)
     }
 }
 
@@ -97,6 +104,12 @@ impl Fates {
         self.outcome_at(&scaled)
     }
 
+    /// The same for reads that begin with another step.
+    pub(super) fn beginning_at(&self, outcome: &Outcome, start: usize) -> Outcome {
+        let corrected_bits = self.code.corrected_bits_mean(outcome.rungs[start].rate);
+        Outcome { start, corrected_bits, ..outcome.clone() }
+    }
+
     /// What reads give at the error rates of each rung.
     fn outcome_at(&self, rates: &[f64]) -> Outcome {
         let worst_rate = rates.iter().copied().fold(0.0, f64::max);
@@ -126,6 +139,7 @@ impl Fates {
             uber: self.code.uber_after(best.rate, best.reads) * survives,
             is_extrapolated: self.code.is_extrapolated(best.rate, best.reads),
             rungs,
+            start: 0,
         }
     }
 

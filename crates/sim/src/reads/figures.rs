@@ -29,6 +29,8 @@ pub struct ErrorFigures {
     pub extrapolated_reads: u64,
     /// Reads that were corrected on each rung after the first.
     pub recovered: Vec<u64>,
+    /// Reads that began with a remembered step.
+    pub remembered: u64,
     /// Pages rebuilt from their stripe.
     pub rebuilt: u64,
     /// Data bits that were decoded bit by bit.
@@ -46,9 +48,10 @@ pub struct ErrorFigures {
 pub struct TypeFigures {
     /// Page reads.
     pub reads: u64,
-    /// Mean raw bit error rate on each rung of the ladder, the first read first.
+    /// Mean raw bit error rate on each rung of the ladder, the default levels first.
     pub rates: Vec<f64>,
-    /// Mean probability that a read is not corrected by any rung up to each.
+    /// Mean probability that a read is not corrected by so many rungs and one, in the order in
+    /// which they are tried.
     pub beyond: Vec<f64>,
     /// Data errors per bit read.
     pub uber: f64,
@@ -78,6 +81,7 @@ impl ErrorFigures {
         figures.divide();
         let page_bits = u64::from(kinds.fates.code.page_bits());
         figures.recovered = now.recovered_since(earlier);
+        figures.remembered = now.remembered - earlier.remembered;
         figures.rebuilt = now.rebuilt - earlier.rebuilt;
         figures.decoded_bits = (now.decoded_pages - earlier.decoded_pages) * page_bits;
         figures.lost_codewords = now.lost_codewords - earlier.lost_codewords;
@@ -148,9 +152,9 @@ impl TypeFigures {
         self.reads += reads;
         self.uber += reads as f64 * outcome.uber;
         let mut least = 1.0_f64;
-        for (place, rung) in outcome.rungs.iter().enumerate() {
-            self.rates[place] += reads as f64 * rung.rate;
-            least = least.min(rung.failure);
+        for (place, rung) in outcome.tried().enumerate() {
+            self.rates[place] += reads as f64 * outcome.rungs[place].rate;
+            least = least.min(outcome.rungs[rung].failure);
             self.beyond[place] += reads as f64 * least;
         }
     }

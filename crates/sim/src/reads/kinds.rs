@@ -3,11 +3,12 @@
 //! A read's fate depends on the stress that its page is under: the erase count of its block, the
 //! copybacks behind its data, its page type where the model tells page types apart, the class of
 //! its spread where blocks or layers differ, the class of reads of its block where those are
-//! counted, and what the device file says of the rest.
+//! counted, the retry step that reads of its block begin with where it is remembered, and what the
+//! device file says of the rest.
 //!
 //! ```text
 //!   kind = (((erase count × (copybacks + 1) + copies) × page types + type) × spreads + spread)
-//!          × classes + class
+//!          × classes + class [× steps + the step that reads begin with]
 //!   slots[kind]     24 bytes: all that a read looks at
 //!   outcomes[..]    the rest, computed when a kind is first met
 //! ```
@@ -16,7 +17,7 @@
 use super::decoding::{DecodeTime, DecodeTimer};
 use super::disturb;
 use super::fate::{Fates, Outcome};
-use super::recovery::Extra;
+use super::recovery::{Extra, Ladder};
 use crate::reliability::Stress;
 
 /// What a read looks at.
@@ -44,6 +45,8 @@ pub(super) struct Kinds {
     types: usize,
     /// Classes of reads per block; 1 where they are not counted.
     classes: usize,
+    /// Retry steps that reads may begin with; 1 where none is remembered.
+    starts: usize,
     /// Factor of the error rate of each class of spread; one of 1 where there is none.
     factors: Vec<f64>,
     /// Error rates of each rung, by kind without the class of spread; only where there is one.
@@ -68,6 +71,7 @@ impl Kinds {
             copies: 1,
             types,
             classes: 1,
+            starts: 1,
             factors: vec![1.0],
             unspread: Vec::new(),
             slots,
@@ -86,6 +90,12 @@ impl Kinds {
     /// Pages err by these factors, of mean 1, more or less than their stress says.
     pub(super) fn set_spread(&mut self, factors: &[f64]) {
         self.factors = factors.to_vec();
+        self.forget();
+    }
+
+    /// Reads may begin with each step of the ladder.
+    pub(super) fn set_starts(&mut self) {
+        self.starts = self.fates.ladder.starts();
         self.forget();
     }
 
@@ -123,7 +133,7 @@ impl Kinds {
         self.copies > 1
     }
 
-    /// The kind of a read.
+    /// The kind of a read that begins with the default levels; other steps follow.
     #[inline]
     pub(super) fn kind(
         &self,
@@ -134,10 +144,11 @@ impl Kinds {
         class: usize,
     ) -> usize {
         let kind = erases as usize * self.copies + copies;
-        if self.types == 1 && self.classes == 1 && self.factors.len() == 1 {
+        if self.types == 1 && self.classes == 1 && self.factors.len() == 1 && self.starts == 1 {
             return kind;
         }
-        ((kind * self.types + page_type) * self.factors.len() + spread) * self.classes + class
+        let kind = (kind * self.types + page_type) * self.factors.len() + spread;
+        (kind * self.classes + class) * self.starts
     }
 
     /// Page types times classes of spread.
@@ -147,7 +158,7 @@ impl Kinds {
 
     /// The page type of a kind and its class of spread, as one number below [`Kinds::mixes`].
     pub(super) fn mix_of(&self, kind: usize) -> usize {
-        kind / self.classes % self.mixes()
+        kind / self.starts / self.classes % self.mixes()
     }
 
     /// The page type of a kind.
@@ -164,7 +175,7 @@ impl Kinds {
     /// Makes slots up to a kind, by whole erase counts.
     #[cold]
     pub(super) fn grow(&mut self, kind: usize) {
-        let row = self.copies * self.types * self.factors.len() * self.classes;
+        let row = self.copies * self.types * self.factors.len() * self.classes * self.starts;
         let limit = (kind / row + 1) * row;
         self.slots
             .resize(limit, Slot { first_failure: UNKNOWN, hazard: 0.0, outcome: 0, decode_ns: 0 });
@@ -187,17 +198,23 @@ impl Kinds {
         &self.outcomes[index as usize]
     }
 
+    /// What a page of a kind costs that the first read corrects.
+    #[inline]
+    pub(super) fn first_cost(&self, kind: usize) -> Extra {
+        let begins_at_step = self.starts > 1 && !kind.is_multiple_of(self.starts);
+        Extra { begins_at_step, decode_ns: self.slots[kind].decode_ns, ..Extra::default() }
+    }
+
     /// What a page costs that a rung corrects, or none.
     pub(super) fn cost(&self, index: u32, rung: Option<usize>) -> Extra {
-        let times = &self.decoding[index as usize];
-        let last = rung.unwrap_or(times.len() - 1);
-        let failed = times[..last].iter().map(|time| time.failed_ns);
-        let decode = &times[last];
-        Extra {
-            failed_ns: failed.fold(0, u32::saturating_add),
-            decode_ns: if rung.is_some() { decode.done_ns } else { decode.failed_ns },
-            ..self.fates.ladder.cost(rung)
+        let (times, start) = (&self.decoding[index as usize], self.outcomes[index as usize].start);
+        let mut extra = self.fates.ladder.cost(start, rung);
+        for tried in Ladder::tried(start, times.len(), rung) {
+            extra.failed_ns = extra.failed_ns.saturating_add(extra.decode_ns);
+            let is_last = Some(tried) == rung;
+            extra.decode_ns = if is_last { times[tried].done_ns } else { times[tried].failed_ns };
         }
+        extra
     }
 
     /// The number of the outcome of a kind that is known.
@@ -211,7 +228,14 @@ impl Kinds {
         if self.is_known(kind) {
             return self.slots[kind].outcome;
         }
-        let (class, rest) = (kind % self.classes, kind / self.classes);
+        let (start, rest) = (kind % self.starts, kind / self.starts);
+        if start > 0 {
+            let default = self.know(kind - start);
+            let outcome = self.fates.beginning_at(&self.outcomes[default as usize], start);
+            let times = self.decoding[default as usize].clone();
+            return self.learn(kind, outcome, times);
+        }
+        let (class, rest) = (rest % self.classes, rest / self.classes);
         let (spread, rest) = (rest % self.factors.len(), rest / self.factors.len());
         let (page_type, rest) = (rest % self.types, rest / self.types);
         let stress = Stress {
@@ -225,7 +249,8 @@ impl Kinds {
         let outcome = if self.factors.len() == 1 {
             self.fates.outcome(&stress, lives)
         } else {
-            let place = kind / self.classes / self.factors.len() * self.classes + class;
+            let place = kind / self.starts / self.classes / self.factors.len();
+            let place = place * self.classes + class;
             if place >= self.unspread.len() {
                 self.unspread.resize(place + 1, None);
             }
@@ -233,13 +258,18 @@ impl Kinds {
             let rates = self.unspread[place].get_or_insert_with(|| fates.rates(&stress));
             self.fates.outcome_scaled(rates, lives * self.factors[spread])
         };
-        let first_failure = outcome.first_failure();
-        let index = self.outcomes.len() as u32;
-        let hazard = -libm::log1p(-first_failure);
         let (timer, code) = (&mut self.timer, &self.fates.code);
         let times: Box<[DecodeTime]> =
             outcome.rungs.iter().map(|rung| timer.time(code, rung)).collect();
-        let decode_ns = times[0].done_ns;
+        self.learn(kind, outcome, times)
+    }
+
+    /// Keeps what reads of a kind give; returns its number.
+    fn learn(&mut self, kind: usize, outcome: Outcome, times: Box<[DecodeTime]>) -> u32 {
+        let first_failure = outcome.first_failure();
+        let index = self.outcomes.len() as u32;
+        let hazard = -libm::log1p(-first_failure);
+        let decode_ns = times[outcome.start].done_ns;
         self.slots[kind] = Slot { first_failure, hazard, outcome: index, decode_ns };
         self.outcomes.push(outcome);
         self.decoding.push(times);

@@ -15,9 +15,11 @@
 //! | `fate` | what a read gives under a stress |
 //! | `disturb` | reads of each block since its erase |
 //! | `bit_true` | reads that encode, flip bits and decode |
+//! | `remembered` | the retry step that reads of a block begin with |
 //! | `spread` | blocks and layers that err more or less than the mean |
 //! | `kinds` | what tells reads apart, and the outcomes that were computed |
 //! | `chance` | the random streams of a die |
+//! | `lost` | what became of reads, and pages that no read corrects |
 //! | `tally` | counts of reads and of what became of them |
 //! | `figures` | means over the reads between two tallies |
 //! | `errors` | reads counted and drawn: what the executors call |
@@ -33,14 +35,17 @@ pub mod errors;
 pub mod fate;
 pub mod figures;
 mod kinds;
+mod lost;
 pub mod recovery;
+mod remembered;
 mod spread;
 pub mod tally;
 mod watch;
 
 pub use block_read::{BlockRead, PageTypes};
 pub use code::{Algorithm, EccConfig, FerRow, Fidelity, ReliabilityClass};
-pub use errors::{Lost, ReadErrors, ReadResult};
+pub use errors::ReadErrors;
 pub use figures::{ErrorFigures, TypeFigures};
+pub use lost::{Lost, ReadResult};
 pub use recovery::{Extra, Ladder};
 pub use tally::ReadTally;

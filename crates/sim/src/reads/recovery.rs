@@ -36,6 +36,8 @@ pub struct Rung {
 pub struct Extra {
     /// Read-retry steps: a sense and a transfer each.
     pub retries: u32,
+    /// Whether the first read is made with the levels of a step that is remembered.
+    pub begins_at_step: bool,
     /// Further reads of soft decisions: a sense and a transfer each.
     pub soft_reads: u32,
     /// Decodings beyond the first.
@@ -49,6 +51,7 @@ pub struct Extra {
 impl std::ops::AddAssign for Extra {
     fn add_assign(&mut self, other: Self) {
         self.retries += other.retries;
+        self.begins_at_step |= other.begins_at_step;
         self.soft_reads += other.soft_reads;
         self.attempts += other.attempts;
         self.failed_ns = self.failed_ns.saturating_add(other.failed_ns);
@@ -139,21 +142,43 @@ impl Ladder {
         rates.into()
     }
 
-    /// What it costs to come to a rung, without decoding; none: to the end.
-    pub fn cost(&self, rung: Option<usize>) -> Extra {
-        let last = rung.unwrap_or(self.rungs.len() - 1);
-        let mut extra = Extra::default();
-        for rung in &self.rungs[1..=last] {
+    /// What it costs to come to a rung when reads begin with a step, without decoding; none: to the
+    /// end.
+    pub fn cost(&self, start: usize, rung: Option<usize>) -> Extra {
+        let mut extra = Extra { begins_at_step: start > 0, ..Extra::default() };
+        for rung in Self::tried(start, self.rungs.len(), rung).skip(1) {
             extra.attempts += 1;
-            if rung.reads == 1 {
+            if self.rungs[rung].reads == 1 {
                 extra.retries += 1;
             } else {
-                extra.soft_reads += rung.reads - 1;
+                extra.soft_reads += self.rungs[rung].reads - 1;
             }
         }
         extra
     }
+
+    /// The rungs of a ladder in the order in which they are tried, from a step on, up to one of
+    /// them; none: all of them.
+    pub(super) fn tried(
+        start: usize,
+        count: usize,
+        last: Option<usize>,
+    ) -> impl Iterator<Item = usize> {
+        let rungs = std::iter::once(start).chain((0..count).filter(move |&rung| rung != start));
+        let mut is_over = false;
+        rungs.take_while(move |&rung| {
+            let was_over = is_over;
+            is_over |= Some(rung) == last;
+            !was_over
+        })
+    }
+
+    /// Steps that reads may begin with, the default levels among them.
+    pub fn starts(&self) -> usize {
+        self.rungs.iter().filter(|rung| rung.reads == 1).count()
+    }
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,7 +207,7 @@ mod tests {
         for (index, rung) in ladder.rungs().iter().enumerate() {
             if index > 0 {
                 left -= tally.recovered[index];
-                let cost = ladder.cost(Some(index));
+                let cost = ladder.cost(0, Some(index));
                 let count = tally.recovered[index] as u32;
                 (0..count).for_each(|_| expected_extra += cost);
             }
@@ -192,7 +217,7 @@ mod tests {
             let gap = (share - least).abs();
             assert!(gap <= 4.5 * deviation + 1e-12, "rung {index}: {share} is not {least}");
         }
-        let lost = ladder.cost(None);
+        let lost = ladder.cost(0, None);
         (0..tally.uncorrectable[0]).for_each(|_| expected_extra += lost);
         assert_eq!(left, tally.uncorrectable[0]);
         assert_eq!(extra, expected_extra);
@@ -228,10 +253,18 @@ mod tests {
             RetryConfig { step_count_max: 2, rber_factor: Some(0.7), ..RetryConfig::default() };
         let soft = SoftReadConfig { reads: vec![3, 7], setup_us: 0.0 };
         let ladder = Ladder::new(Some(&retry), Some(&soft));
-        let costs = (0..5).map(|rung| ladder.cost(Some(rung)));
+        let costs = (0..5).map(|rung| ladder.cost(0, Some(rung)));
         let costs: Vec<_> =
             costs.map(|cost| (cost.retries, cost.soft_reads, cost.attempts)).collect();
         assert_eq!(costs, [(0, 0, 0), (1, 0, 1), (2, 0, 2), (2, 2, 3), (2, 8, 4)]);
-        assert_eq!(ladder.cost(None), ladder.cost(Some(4)));
+        assert_eq!(ladder.cost(0, None), ladder.cost(0, Some(4)));
+        // From step 2: it, the default levels, step 1, then soft decisions.
+        let order: Vec<_> = Ladder::tried(2, 5, None).collect();
+        assert_eq!(order, [2, 0, 1, 3, 4]);
+        let costs = [2, 0, 1, 3].map(|rung| ladder.cost(2, Some(rung)));
+        let costs = costs.map(|cost| (cost.retries, cost.soft_reads, cost.attempts));
+        assert_eq!(costs, [(0, 0, 0), (1, 0, 1), (2, 0, 2), (2, 2, 3)]);
+        assert!(ladder.cost(2, None).begins_at_step && !ladder.cost(0, None).begins_at_step);
+        assert_eq!((ladder.starts(), Ladder::default().starts()), (3, 1));
     }
 }

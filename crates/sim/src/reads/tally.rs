@@ -7,8 +7,10 @@ use crate::op::SOURCE_COUNT;
 pub struct ReadTally {
     /// Page reads by kind of stress.
     pub reads_at: Vec<u64>,
-    /// Page reads that were corrected on each rung of the ladder; the first read is not counted.
+    /// Page reads that were corrected on each rung of the ladder, if not by the first read.
     pub recovered: Vec<u64>,
+    /// Page reads that began with a remembered step.
+    pub remembered: u64,
     /// Pages that were rebuilt from their stripe.
     pub rebuilt: u64,
     /// Uncorrectable page reads by source.

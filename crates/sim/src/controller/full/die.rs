@@ -79,6 +79,7 @@ pub(super) struct Transaction {
 /// What a read needs beyond its first sense.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rereads {
+    pub(super) begins_at_step: bool,
     pub(super) retries: u32,
     pub(super) soft_reads: u32,
     /// Time of decodings that failed, in nanoseconds; of pages sensed together, the longest.

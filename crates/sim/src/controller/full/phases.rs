@@ -60,7 +60,8 @@ impl Full {
         // The die keeps its levels until the decoder has answered.
         let decode = u64::from(read.rereads.failed_ns);
         let retries = self.times.retry(sense).0 * u64::from(read.rereads.retries);
-        read.spent.retry_time = Ns(retries + soft + decode);
+        let begin = if read.rereads.begins_at_step { self.times.retry(Ns(0)).0 } else { 0 };
+        read.spent.retry_time = Ns(begin + retries + soft + decode);
         sense + read.spent.retry_time
     }
 

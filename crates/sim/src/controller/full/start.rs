@@ -95,7 +95,8 @@ impl Full {
         transaction.cycles = detail.erase_count;
         let (retries, soft_reads) = (u32::from(detail.retries), u32::from(detail.soft_reads));
         let (failed_ns, crossings) = (detail.failed_ns, retries + soft_reads);
-        transaction.rereads = Rereads { retries, soft_reads, failed_ns, crossings };
+        let begins_at_step = detail.begins_at_step;
+        transaction.rereads = Rereads { begins_at_step, retries, soft_reads, failed_ns, crossings };
         transaction.slots = 1;
         transaction.settled = 0;
         transaction.is_sensed = false;
@@ -173,6 +174,7 @@ impl Full {
                 }
                 let queued = self.take(index, class, place);
                 transaction.slots += 1;
+                transaction.rereads.begins_at_step |= detail.begins_at_step;
                 transaction.rereads.retries =
                     transaction.rereads.retries.max(u32::from(detail.retries));
                 transaction.rereads.soft_reads =
