@@ -26,7 +26,7 @@ fn devices() -> Vec<(&'static str, Value)> {
         "scheduler": "priority", "suspend": {"program": true, "erase": true},
         "read_retry": {"step_count_max": 5, "rber_factor": 0.6, "remember": true},
         "ecc_decode": {"base_us": 5, "per_error_us": 0.7},
-        "victim_us_per_block": 0.2,
+        "victim_us_per_block": 0.2, "patrol": {"period_days": 1e-5},
     });
     let host = json!({
         "link": "pcie3x4", "protocol": {"kind": "nvme", "queues": 4}, "queue_depth_max": 64,
@@ -64,7 +64,7 @@ fn devices() -> Vec<(&'static str, Value)> {
     copyback["host"]["protocol"] = json!("sata_ncq");
     copyback["host"]["queue_depth_max"] = json!(32);
     let mut in_order = all.clone();
-    in_order["controller"] = json!({"scheduler": "in_order", "ecc_decode_us": 2});
+    in_order["controller"] = json!({"scheduler": "in_order", "patrol": {"period_days": 1e-5}});
     in_order["ftl"] = json!({"over_provisioning_pct": 0.4, "gc_reserve_blocks": 8,
                              "allocation": "CPD", "parity": {"stripe": 5},
                              "refresh": {"after_days": 1e-6}});

@@ -243,6 +243,73 @@ fn nothing_becomes_due_without_a_clock() {
 }
 
 #[test]
+fn patrol_reads_every_page_once_in_its_period_evenly() {
+    let patrol = json!({"ftl": {"refresh": "none"},
+                        "controller": {"patrol": {"period_days": AFTER_DAYS}}});
+    let units = json!({"nand": {"page_size_bytes": 16384}, "ftl": {"map_unit_bytes": 4096}});
+    let more = makes().into_iter().chain([("units of a page", units)]);
+    for (name, mut options) in more {
+        merge(&mut options, &patrol);
+        let device = device(&options);
+        let mut load = load(100, 20.0, 12.0 * AFTER_S);
+        load["block_size_bytes"] = json!(4096);
+        let metrics = metrics(&device, &load);
+        let (pools, of_pool, pages) = closed_blocks(&device);
+        let seconds = number(&metrics, "/duration_s");
+        let reads = number(&metrics, "/patrol/reads");
+        let expected = pools * of_pool * pages * seconds / AFTER_S;
+        // One page of the flash at a time.
+        assert!((reads - expected).abs() <= 4.0, "{name}: {reads}, expected {expected}");
+        assert_eq!(metrics["reads"]["refresh"], metrics["patrol"]["reads"], "{name}");
+        assert_eq!(metrics["programs"]["refresh"], 0, "{name}");
+    }
+}
+
+#[test]
+fn patrol_finds_what_the_host_does_not_read() {
+    // Every block is read once per page in a period, and 4 reads of each page are too many (class 1
+    // stands for 4.4). The host reads one page in one block.
+    let options = json!({
+        "nand": {"channels": 1, "stress": {"count_reads": true}},
+        "controller": {"patrol": {"period_days": AFTER_DAYS}},
+        "reliability": {"kind": "read_disturb", "factor": 1e-7, "exponent": 1e-9,
+                        "pages_per_block": PAGES},
+        "ecc": {"algorithm": "none"},
+        "ftl": {"refresh": {"after_days": null, "at_rber": 4.2 * 1e-7 * f64::from(PAGES)}},
+    });
+    let device = device(&options);
+    let mut load = load(100, 0.5, 40.0 * AFTER_S);
+    load["active_range_pct"] = json!(1);
+    load["precondition"] = json!([{"kind": "sequential_fill", "fills": 3}]);
+    let metrics = metrics(&device, &load);
+    let periods = number(&metrics, "/duration_s") / AFTER_S;
+    let (_, of_pool, _) = closed_blocks(&device);
+    let blocks = number(&metrics, "/refresh/by_rber");
+    // Found in the fifth period, between the first and the last page of a block.
+    let range = of_pool * (periods / 5.0).floor()..=(of_pool + 1.0) * periods / 4.0;
+    assert!(range.contains(&blocks), "{blocks} blocks, expected {range:?}");
+}
+
+#[test]
+fn patrol_goes_on_where_it_was() {
+    let options = json!({"ftl": {"refresh": "none"},
+                         "controller": {"patrol": {"period_days": AFTER_DAYS}}});
+    let (mut one, mut many) = (filled(&options), filled(&options));
+    let (pools, of_pool, pages) = closed_blocks(&device(&options));
+    let at_once = idle(&mut one, AFTER_S);
+    // Pauses shorter than the time between two reads.
+    let in_parts: u64 = (0..10_000).map(|_| idle(&mut many, 1e-4 * AFTER_S)).sum();
+    let expected = (pools * of_pool * pages) as u64;
+    assert!(
+        at_once.abs_diff(expected) <= 1 && in_parts.abs_diff(expected) <= 1,
+        "{at_once}, {in_parts}, {expected}"
+    );
+    let mut again = Simulation::from_checkpoint(&one.checkpoint()).expect("a checkpoint");
+    assert_eq!(idle(&mut one, 0.4 * AFTER_S), idle(&mut again, 0.4 * AFTER_S));
+    assert!(one.checkpoint() == again.checkpoint());
+}
+
+#[test]
 fn contradictions_are_refused_with_the_reason() {
     for (refresh, path, words) in [
         (json!({}), "ftl.refresh", "at least one of them"),
@@ -254,4 +321,7 @@ fn contradictions_are_refused_with_the_reason() {
         let error = DeviceConfig::resolve(&json).expect_err(&json);
         assert!(error.path == path && error.message.contains(words), "{error}");
     }
+    let json = json!({"controller": {"patrol": {"period_days": -1}}}).to_string();
+    let error = DeviceConfig::resolve(&json).expect_err(&json);
+    assert!(error.path == "controller.patrol.period_days" && error.message.contains("above 0"));
 }

@@ -147,7 +147,7 @@ class Reads(Record, frozen=True, kw_only=True):
         merge: To complete a page of which the host writes a part.
         parity: To compute parity.
         rebuild: To rebuild a page from its stripe.
-        refresh: To renew charge (`ftl.refresh`).
+        refresh: To renew charge (`ftl.refresh`), and on patrol (`controller.patrol`).
         wear: To move them for wear leveling.
     """
 
@@ -378,6 +378,16 @@ class EmmcHealth(Record, frozen=True, kw_only=True):
     pre_eol_info: int
 
 
+class Patrol(Record, frozen=True, kw_only=True):
+    """Reading to find what errs too much; only with `controller.patrol`.
+
+    Args:
+        reads: Map units read, which are counted in `reads.refresh` too.
+    """
+
+    reads: int
+
+
 class Refreshed(Record, frozen=True, kw_only=True):
     """Blocks whose data was moved to renew its charge; only with `ftl.refresh`.
 
@@ -500,6 +510,7 @@ class Metrics(Record, frozen=True, kw_only=True):
         lifetime_days: Time until the blocks are worn out at this rate; `null` without a limit.
         nand_bytes_written: Bytes programmed.
         outstanding_mean: Mean number of commands in the drive.
+        patrol: Reads of the patrol; only with `controller.patrol`.
         power: What the drive drew; only of timed runs with `nand.energy` or `controller.power`.
         programs: Map units programmed.
         raw_errors: Bit errors before correction.
@@ -544,6 +555,7 @@ class Metrics(Record, frozen=True, kw_only=True):
     lifetime_days: float | None
     nand_bytes_written: int
     outstanding_mean: float | None
+    patrol: Patrol | None = None
     power: Power | None = None
     programs: Programs
     raw_errors: RawErrors | None = None

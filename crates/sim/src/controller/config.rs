@@ -88,6 +88,15 @@ impl Default for SuspendConfig {
     }
 }
 
+/// Reading what nobody asks for, to find what errs too much.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PatrolConfig {
+    /// Days of simulated time in which every page of closed blocks is read once, evenly; above 0,
+    /// at most 36500, fractions of a day too.
+    pub period_days: f64,
+}
+
 /// The flash controller of a drive.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -117,6 +126,11 @@ pub struct ControllerConfig {
     /// the collection starts that much later. Left out: no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub victim_us_per_block: Option<f64>,
+    /// Patrol reads: every page of closed blocks once in `period_days`, in timed stages, cells and
+    /// idle times. They wait like moved pages, and count as `reads.refresh` and for
+    /// `ftl.refresh.at_rber`. Left out: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patrol: Option<PatrolConfig>,
     /// Power of everything but the flash, for `metrics.power`; left out: not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power: Option<PowerConfig>,
@@ -160,6 +174,13 @@ impl ControllerConfig {
         if let Some(us) = self.victim_us_per_block.filter(|us| !(0.0..=1e6).contains(us)) {
             let message = format!("{us} is out of range; accepted: 0 to 1e6");
             return Err(ConfigError::new("victim_us_per_block", message));
+        }
+        if let Some(patrol) = &self.patrol {
+            let days = patrol.period_days;
+            if !(days > 0.0 && days <= 36_500.0) {
+                let message = format!("{days} is out of range; accepted: above 0, at most 36500");
+                return Err(ConfigError::new("patrol.period_days", message));
+            }
         }
         if let SchedulerConfig::Priority(priority) = &self.scheduler {
             check_time_us("scheduler.write_starvation_us", priority.write_starvation_us)?;

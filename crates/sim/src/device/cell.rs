@@ -25,7 +25,7 @@ use super::runner::Runner;
 use super::timed::TimedStage;
 use super::window::Window;
 use crate::ftl::FtlCounters;
-use crate::op::{Source, SOURCE_COUNT, SOURCE_NAMES};
+use crate::op::{SOURCE_COUNT, SOURCE_NAMES};
 use crate::units::{Ns, SECTOR_BYTES};
 use crate::workload::cell::Cell;
 use crate::workload::{Admission, Host, Load};
@@ -180,11 +180,7 @@ impl CellRun {
     fn failures(&self, drive: &Drive) -> Vec<String> {
         let mut failures: Vec<String> = self.meter().window.failure().into_iter().collect();
         let (now, then) = (drive.ftl.counters(), &self.start.1);
-        let moved =
-            [Source::Gc, Source::Wear, Source::Fold, Source::Refresh].map(|source| source as usize);
-        if moved.iter().any(|&source| {
-            now.programs[source] - then.programs[source] != now.reads[source] - then.reads[source]
-        }) {
+        if !now.moves_agree(then) {
             failures.push("pages read and programmed by collections differ".to_owned());
         }
         let Some(stage) = self.runner.stage().filter(|_| self.is_done) else { return failures };

@@ -39,6 +39,7 @@ struct State {
     /// Simulated time so far, and what is refreshed when.
     clock: u64,
     refresh: Vec<Vec<u64>>,
+    patrol: Option<[u64; 4]>,
 }
 
 /// The drive, which is at rest.
@@ -54,6 +55,7 @@ pub(super) fn save(drive: &Drive) -> Vec<u8> {
         is_worn_out: drive.is_worn_out,
         clock: drive.clock.0,
         refresh: drive.ftl.refresh_times(),
+        patrol: drive.patrol.as_ref().map(|patrol| patrol.save()),
     };
     // One by one and last: a copy of a terabyte's out-of-band areas would take a gigabyte.
     seal(&MAGIC, &state, drive.media.oob.iter().flat_map(|lpn| lpn.to_le_bytes()))
@@ -87,5 +89,8 @@ fn assemble(state: State, oob: &[u8]) -> Result<Drive, String> {
     }
     drive.is_worn_out = state.is_worn_out;
     drive.clock = Ns(state.clock);
+    if let (Some(patrol), Some(saved)) = (&mut drive.patrol, state.patrol) {
+        patrol.restore(saved);
+    }
     Ok(drive)
 }

@@ -8,6 +8,7 @@
 
 use super::config::DeviceConfig;
 use super::host_counters::HostCounters;
+use super::patrol::Patrol;
 use crate::ftl::{FlashSink, Ftl, NoRoom};
 use crate::geometry::Geometry;
 use crate::host::cache::{CleanCaches, Copied, Found, Leaving, Offer, Part, WriteCache};
@@ -54,6 +55,7 @@ pub struct Drive {
     pub(crate) throttle: Option<Throttle>,
     /// Simulated time of all timed stages, cells and idle times so far.
     pub(crate) clock: Ns,
+    pub(crate) patrol: Option<Box<Patrol>>,
 }
 
 impl Drive {
@@ -77,6 +79,11 @@ impl Drive {
             threads: 1,
             throttle: None,
             clock: Ns(0),
+            patrol: config
+                .controller
+                .patrol
+                .as_ref()
+                .map(|patrol| Box::new(Patrol::new(patrol.period_days))),
             seed,
             draw_seed: seed,
             config,

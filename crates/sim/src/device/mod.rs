@@ -22,6 +22,7 @@ mod members;
 mod meter;
 mod observation;
 mod outcome;
+mod patrol;
 mod power;
 mod reconfigure;
 mod refresher;

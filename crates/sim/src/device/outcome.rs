@@ -127,6 +127,10 @@ impl Measured<'_> {
                 json!({"blocks": by_age + by_rber, "by_age": by_age, "by_rber": by_rber}),
             );
         }
+        if self.drive.patrol.is_some() {
+            let reads = counters.patrol_reads - start.patrol_reads;
+            section.insert("patrol".into(), json!({"reads": reads}));
+        }
         if self.drive.config.nand.failures.is_some() {
             let failed = |now: u64, before: u64| json!(now - before);
             section.insert(
@@ -385,8 +389,7 @@ impl Measured<'_> {
         // An interrupted run must answer at once; the audit looks at every page.
         let audit = if is_complete { self.drive.ftl.audit(&self.drive.media) } else { Ok(()) };
         let audited = if is_complete { "passed" } else { "not run: the result is partial" };
-        let moved =
-            [1, 2, 4, 9].iter().all(|&source| self.programs()[source] == self.reads()[source]);
+        let moved = self.drive.ftl.counters().moves_agree(&self.start.ftl);
         let (violations, unaccounted) = self.timed.map_or((0, 0), TimedStage::violations);
         let littles_law_holds =
             !is_complete || error.is_none_or(|error| error <= LITTLES_LAW_TOLERANCE);

@@ -35,15 +35,23 @@ pub(super) struct Refresher {
     /// When a flash operation was over last, in the time of the stage.
     pub(super) last_done: Ns,
     pub(super) dies: Vec<DieState>,
+    /// A patrol read is not over.
+    pub(super) is_patrolling: bool,
 }
 
 impl Refresher {
     /// Lets the clock of a drive run, if something hangs on it.
     pub(super) fn new(drive: &mut Drive) -> Option<Box<Self>> {
-        drive.config.ftl.refresh.as_ref()?;
+        if drive.config.ftl.refresh.is_none() && drive.patrol.is_none() {
+            return None;
+        }
         drive.ftl.start_clock(drive.clock);
+        if let Some(patrol) = &mut drive.patrol {
+            patrol.count(drive.ftl.pages_to_patrol(&drive.media), drive.clock);
+        }
         let dies = vec![DieState::default(); drive.geometry.die_count as usize];
-        let mut refresher = Self { start: drive.clock, last_done: Ns(0), dies };
+        let mut refresher =
+            Self { start: drive.clock, last_done: Ns(0), dies, is_patrolling: false };
         refresher.take_found(drive, Ns(0));
         Some(Box::new(refresher))
     }

@@ -1,14 +1,15 @@
 //! The timed executor with refresh: who calls the `Refresher`, and when.
 //!
 //! After a command that was started, after an operation that a die finished, and when a block
-//! becomes due by its age.
+//! becomes due by its age. Patrol reads, which find what errs too much, are taken here too.
 
 use super::collector::Pressing;
 use super::drive::Drive;
 use super::refresher::PATIENCE;
-use super::timed::{TimedStage, REFRESH};
-use crate::controller::{FlashOp, NO_COMMAND};
-use crate::units::{DieId, Ns};
+use super::timed::{TimedStage, PATROL, REFRESH};
+use crate::controller::{FlashOp, OpKind, NO_COMMAND};
+use crate::op::Source;
+use crate::units::{BlockId, DieId, Ns};
 
 impl TimedStage {
     /// Schedules when the first block may become due.
@@ -29,6 +30,50 @@ impl TimedStage {
         }
         (0..drive.geometry.die_count).for_each(|die| self.refresh(drive, DieId(die)));
         self.start_refresh(drive);
+    }
+
+    /// Schedules the next patrol read.
+    pub(super) fn start_patrol(&mut self, drive: &Drive) {
+        let (Some(refresher), Some(patrol)) = (&self.refresher, &drive.patrol) else { return };
+        let clock = refresher.clock(self.now());
+        self.engine.schedule(Ns(patrol.next().0.saturating_sub(clock.0)), PATROL);
+    }
+
+    /// A patrol read is due.
+    pub(super) fn patrol_timer(&mut self, drive: &mut Drive) {
+        if self.is_over() {
+            return;
+        }
+        let (now, pending) = (self.now(), self.pending_ops());
+        let Some(refresher) = &self.refresher else { return };
+        let (clock, is_busy) = (refresher.clock(now), refresher.is_patrolling);
+        let Some(mut patrol) = drive.patrol.take() else { return };
+        let mut read = |stage: &mut Self, place| {
+            stage.with_sink(drive, NO_COMMAND, |front, sink| front.ftl.patrol(sink, place))
+        };
+        let mut behind = None;
+        if is_busy {
+            // Reads never pile up: this one is left for the next turn.
+            patrol.advance();
+            behind = Some(patrol.place);
+        } else if patrol.has_pages() {
+            behind = read(self, patrol.place);
+            patrol.advance();
+            if behind.is_none() {
+                behind = read(self, (BlockId(0), 0));
+                patrol.count(drive.ftl.pages_to_patrol(&drive.media), clock);
+            }
+        } else {
+            patrol.count(drive.ftl.pages_to_patrol(&drive.media), clock);
+        }
+        patrol.place = behind.unwrap_or((BlockId(0), 0));
+        drive.patrol = Some(patrol);
+        let is_reading = self.pending_ops() > pending;
+        if let Some(refresher) = &mut self.refresher {
+            refresher.is_patrolling |= is_reading;
+        }
+        self.start_patrol(drive);
+        self.refresh_what_errs(drive);
     }
 
     /// How much a refresh of a die presses, if there is one that may begin or go on.
@@ -90,6 +135,8 @@ impl TimedStage {
     pub(super) fn refresh_after(&mut self, drive: &mut Drive, done: FlashOp) {
         if let Some(refresher) = &mut self.refresher {
             refresher.last_done = self.engine.now();
+            let is_read = done.source() == Source::Refresh && done.kind() == OpKind::Read;
+            refresher.is_patrolling &= !is_read;
         }
         if self.collector.is_none() {
             let block = Self::block_of(drive, done);

@@ -39,6 +39,8 @@ use crate::workload::Host;
 const ARRIVAL: u32 = HOST_EVENT;
 /// Host event: a block may be due for refresh. Tenants are fewer.
 pub(super) const REFRESH: u32 = ARRIVAL + 512;
+/// Host event: a patrol read is due.
+pub(super) const PATROL: u32 = REFRESH + 1;
 /// Host events from here on: die `code - IDLE` has been idle for a while.
 pub(super) const IDLE: u32 = HOST_EVENT + 1024;
 /// Host events from here on: a program unit of pool `code - FILL` has waited for a while.
@@ -117,6 +119,7 @@ impl TimedStage {
             is_worn_out: false,
         };
         stage.start_refresh(drive);
+        stage.start_patrol(drive);
         stage
     }
 
@@ -193,6 +196,10 @@ impl TimedStage {
         }
         if code == REFRESH {
             self.refresh_timer(drive);
+            return Step::Internal;
+        }
+        if code == PATROL {
+            self.patrol_timer(drive);
             return Step::Internal;
         }
         if code >= ARRIVAL {

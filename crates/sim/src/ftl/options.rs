@@ -81,8 +81,8 @@ pub struct Refresh {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_days: Option<f64>,
     /// Raw bit error rate above which a block is refreshed, once until it is erased: that of the
-    /// first read of a page of it by the host, as the error model has it for the stress of the
-    /// block; above 0, below 0.5. It acts in timed stages.
+    /// first read of a page of it by the host or on patrol, as the error model has it for the
+    /// stress of the block; above 0, below 0.5. It acts in timed stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_rber: Option<f64>,
 }

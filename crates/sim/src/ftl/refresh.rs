@@ -12,6 +12,7 @@
 use super::books::Books;
 use super::collect::Beginning;
 use super::frontier::BlockState;
+use super::layout::Part;
 use super::pool::Pool;
 use super::refresh_queue::Due;
 use super::sink::FlashSink;
@@ -137,6 +138,51 @@ impl Ftl {
     /// The same from beginning to end.
     pub fn refresh_at_once<S: FlashSink>(&mut self, sink: &mut S, die: DieId, now: Ns) -> bool {
         self.pools[die.0 as usize].refresh_at_once(&mut self.books, sink, now)
+    }
+
+    /// Pages of the flash in closed blocks, but for holes.
+    pub fn pages_to_patrol(&self, media: &Media) -> u64 {
+        let pages = |block| {
+            let pool = self.pool_of(block);
+            if !pool.holds(block) {
+                return 0;
+            }
+            let written = pool.log.layout.pages(media.mode(block));
+            let holes = pool.log.hole_pages(block) / self.geometry.units_per_page;
+            u64::from(self.geometry.physical_index(written - 1) + 1 - holes)
+        };
+        (0..self.geometry.block_count()).map(|block| pages(BlockId(block))).sum()
+    }
+
+    /// Reads the first page of the flash of a closed block from a place on, blocks in order;
+    /// returns the place behind it. `None`: there is none behind this place.
+    pub fn patrol<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        (block, mut page): (BlockId, u32),
+    ) -> Option<(BlockId, u32)> {
+        for block in (block.0..self.geometry.block_count()).map(BlockId) {
+            let (pool, mode) = (self.pool_of(block), sink.media().mode(block));
+            let written = if pool.holds(block) { pool.log.layout.pages(mode) } else { 0 };
+            while page < written {
+                let (layout, members) = (&pool.log.layout, sink.media().members_of(block));
+                let (part, limit) = layout.part(pool.log.die, mode, members, page);
+                if part == Part::Hole {
+                    page = limit;
+                    continue;
+                }
+                let own = self.geometry.physical_index(page);
+                let is_own = |&index: &u32| self.geometry.physical_index(index) == own;
+                let indices: Vec<u32> = (page..written).take_while(is_own).collect();
+                sink.read_pages(block, &indices, Source::Refresh);
+                let count = indices.len() as u64;
+                self.books.counters.reads[Source::Refresh as usize] += count;
+                self.books.counters.patrol_reads += count;
+                return Some((block, page + indices.len() as u32));
+            }
+            page = 0;
+        }
+        None
     }
 
     /// What is to be refreshed and when, by die: what a snapshot lacks of a drive that goes on

@@ -148,6 +148,21 @@ pub struct FtlCounters {
     pub refreshed_by_age: u64,
     /// Blocks that were refreshed for the errors of their reads.
     pub refreshed_by_rate: u64,
+    /// Pages that were read on patrol; they are counted among the reads for refresh too.
+    pub patrol_reads: u64,
+}
+
+impl FtlCounters {
+    /// Whether collections have programmed as many pages as they have read since `then`.
+    pub fn moves_agree(&self, then: &Self) -> bool {
+        let patrol = self.patrol_reads - then.patrol_reads;
+        [Source::Gc, Source::Wear, Source::Fold, Source::Refresh].iter().all(|&source| {
+            let others = if source == Source::Refresh { patrol } else { 0 };
+            let source = source as usize;
+            self.programs[source] - then.programs[source] + others
+                == self.reads[source] - then.reads[source]
+        })
+    }
 }
 
 impl std::ops::AddAssign for FtlCounters {
@@ -164,5 +179,6 @@ impl std::ops::AddAssign for FtlCounters {
         self.copyback_pages += other.copyback_pages;
         self.refreshed_by_age += other.refreshed_by_age;
         self.refreshed_by_rate += other.refreshed_by_rate;
+        self.patrol_reads += other.patrol_reads;
     }
 }

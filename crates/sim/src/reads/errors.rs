@@ -309,6 +309,9 @@ impl ReadErrors {
             return self.record_in_turn(stressed, sort, page_count, source);
         }
         let kind = self.count_in(stressed, sort, page_count);
+        if source == Source::Refresh && self.watch.is_some() {
+            self.look(kind, stressed);
+        }
         self.draw(kind, stressed, page_count, source)
     }
 
@@ -326,6 +329,9 @@ impl ReadErrors {
         let mut left = page_count;
         while left > 0 {
             let kind = self.count_in(stressed, sort, 1);
+            if source == Source::Refresh && self.watch.is_some() {
+                self.look(kind, stressed);
+            }
             result += self.draw(kind, stressed, 1, source);
             left -= 1;
             if left > 0 && self.kinds.slot(kind).first_failure <= DRAW_EACH_ABOVE {
