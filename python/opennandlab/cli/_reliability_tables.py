@@ -106,6 +106,10 @@ def print_drive_life(test: "DriveLifeTest") -> None:
     found |= {f"retry {index}": count for index, count in enumerate(steps.retry, 1)}
     found |= {f"soft {reads}": count for reads, count in steps.soft.items()}
     found |= {"rebuilt": steps.rebuilt, "lost": steps.uncorrectable}
+    begun = f"{number(steps.remembered)} of all began with a kept step" if steps.remembered else ""
+    notes = {"first read": begun}
+    if steps.default_levels:
+        found |= {"default levels": steps.default_levels}
     pages = ", ".join(f"{name} {row.rber:.2e}" for name, row in test.page_types.items())
     low, high = number(test.uber_low), number(test.uber_high)
     margin = test.margin
@@ -133,7 +137,11 @@ def print_drive_life(test: "DriveLifeTest") -> None:
             f"as {number(test.bake_h)} h at {number(test.bake_c)} °C",
         ),
         ("RBER", f"{test.rber:.3e}", pages or "one rate for all pages"),
-        *((f"  {name}", f"{number(count)} pages", "") for name, count in found.items() if count),
+        *(
+            (f"  {name}", f"{number(count)} pages", notes.get(name, ""))
+            for name, count in found.items()
+            if count
+        ),
         (
             "lost",
             f"{number(test.uncorrectable)} in {test.bits_read:.3g} bits",

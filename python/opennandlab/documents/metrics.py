@@ -300,7 +300,7 @@ class PageTypeErrors(Record, frozen=True, kw_only=True):
 
     Args:
         beyond_step: Share of the reads that the read retries up to each step do not correct.
-        rber: Raw bit error rate of the first read.
+        rber: Raw bit error rate with the default levels.
         rber_by_step: Raw bit error rate at each step of read retry.
         reads: Pages read.
         uber: Data errors per bit read.
@@ -319,7 +319,7 @@ class RawErrors(Record, frozen=True, kw_only=True):
     Args:
         page_types: By type of page: `lower`, `middle`, `upper`, `top`; `slc` for blocks of one bit
             per cell.
-        rber: Raw bit error rate over all reads; `null` without reads.
+        rber: Raw bit error rate over all reads, with the default levels; `null` without reads.
         reads_per_page_max: Most reads of a page since its block was written, where they count.
         uncorrectable_expected: Uncorrectable reads to be expected.
     """

@@ -23,7 +23,7 @@ pub struct ErrorFigures {
     pub uber: f64,
     /// Uncorrectable pages drawn.
     pub uncorrectable: u64,
-    /// Mean raw bit error rate of the reads.
+    /// Mean raw bit error rate of the reads, with the default levels.
     pub rber: f64,
     /// Reads whose failure probability goes beyond what was measured of the code.
     pub extrapolated_reads: u64,
@@ -132,7 +132,7 @@ impl ErrorFigures {
         self.corrected_bits += reads as f64 * outcome.corrected_bits;
         self.uncorrectable_mean += reads as f64 * outcome.loss;
         self.uber += reads as f64 * outcome.uber;
-        self.rber += reads as f64 * outcome.rber();
+        self.rber += reads as f64 * outcome.rungs[0].rate;
         self.extrapolated_reads += if outcome.is_extrapolated { reads } else { 0 };
     }
 
