@@ -129,11 +129,12 @@ def check_trace(document: dict[str, Any], from_us: float, to_us: float) -> None:
     assert len(spans) > 20
     assert {event["ph"] for event in events} <= {"X", "M", "C"}
     levels = [event for event in events if event["ph"] == "C"]
-    assert {level["name"] for level in levels} == {"queue_depth"}
+    assert {level["name"] for level in levels} == {"queue_depth", "erased_blocks"}
     for level in levels:
         assert {"name", "ph", "ts", "pid", "args"} <= set(level)
         assert from_us <= level["ts"] < to_us
-        assert 0 <= level["args"]["queue_depth"] <= SHORT["queue_depth"]
+        assert 0 <= level["args"].get("queue_depth", 0) <= SHORT["queue_depth"]
+        assert level["args"].get("erased_blocks", 1) > 0
     lanes: dict[tuple[int, int], list[tuple[float, float]]] = {}
     for span in spans:
         assert {"name", "ph", "ts", "dur", "pid", "tid"} <= set(span)
@@ -141,7 +142,12 @@ def check_trace(document: dict[str, Any], from_us: float, to_us: float) -> None:
         lanes.setdefault((span["pid"], span["tid"]), []).append((span["ts"], span["dur"]))
     named = {(event["pid"], event["tid"]) for event in events if event["name"] == "thread_name"}
     assert set(lanes) == named
-    # A die, or a channel, does one thing at a time.
+    assert {"dies", "channels", "host commands"} <= {
+        event["args"]["name"]
+        for event in events
+        if event["name"] == "process_name" and event["pid"] in {pid for pid, _ in named}
+    }
+    # A die, a channel and a slot do one thing at a time.
     for lane, times in lanes.items():
         times.sort()
         for (start, length), (after, _) in itertools.pairwise(times):

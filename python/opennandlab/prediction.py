@@ -60,10 +60,9 @@ def predicted_waf(
         trim_target=workload.get("trim_target", "any"),
         **({key: pattern[key] for key in ("fraction", "share")} if kind == "hot_cold" else {}),
     )
-    units_per_page = int(device["nand"]["page_size_bytes"]) // page_bytes
-    pages_per_block = int(device["nand"]["pages_per_block"]) * units_per_page
-    if superblocks:
-        pages_per_block = int(superblocks["data_pages"])
+    pages_per_block = int(
+        superblocks["data_pages"] if superblocks else effective["pages_per_block"]
+    )
     try:
         value = predict_waf(policy, parameters, pages_per_block, spare, traffic)
     except ValueError:  # outside the range of the formula, such as more trims than writes

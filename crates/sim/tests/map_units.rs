@@ -171,7 +171,7 @@ fn greedy_collection_is_that_of_a_block_of_as_many_units() {
 fn units_that_do_not_fit_are_refused_with_the_arithmetic() {
     for (ftl, path, words) in [
         (json!({"map_unit_bytes": 256}), "ftl.map_unit_bytes", "from 512 to the 4096"),
-        (json!({"map_unit_bytes": 8192}), "ftl.map_unit_bytes", "from 512 to the 4096"),
+        (json!({"map_unit_bytes": 8192}), "ftl.map_unit_bytes", "from 512 to 4096"),
         (json!({"map_unit_bytes": 3000}), "ftl.map_unit_bytes", "power of two"),
         (json!({"map_unit_bytes": 512, "parity": {"stripe": 4}}), "ftl.map_unit_bytes", "parity"),
         (json!({"map_unit_bytes": 512, "copyback": {}}), "ftl.map_unit_bytes", "copyback"),

@@ -1,18 +1,24 @@
 //! Spans of activity in a window of simulated time, for trace viewers.
 //!
 //! The document follows the Trace Event Format that Chrome's and Perfetto's viewers open: complete
-//! events (`ph: X`) with microseconds, one process per kind of lane (dies, channels, host), one
-//! thread per lane; a counter (`ph: C`) for the queue depth. Source: "Trace Event
-//! Format", Chromium project.
+//! events (`ph: X`) with microseconds, one process per kind of lane, one thread per lane; counters
+//! (`ph: C`) for levels. Source: "Trace Event Format", Chromium project.
+//!
+//! ```text
+//! 1 dies         senses, programs, erases      4 levels         queue depth, erased blocks
+//! 2 channels     transfers                     5 planes         senses of planes by themselves
+//! 3 collections  first move to erase           6 host commands  slot by slot, issue to completion
+//! ```
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{json, Value};
 
+use crate::op::Source;
 use crate::units::Ns;
 
 /// Where something happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lane {
     /// The array of a die.
     Die(u32),
@@ -27,8 +33,10 @@ pub enum Lane {
     },
     /// A channel.
     Channel(u32),
-    /// A collection of a die, from its first step to its erase.
+    /// What a die does for a collection, from its first step to its erase.
     Collection(u32),
+    /// A command of the host, by its slot in the drive.
+    Command(u32),
 }
 
 /// Spans kept at most: about 200 bytes each in the file.
@@ -53,13 +61,25 @@ pub struct Timeline {
     to: Ns,
     spans: Vec<Span>,
     levels: Vec<Level>,
+    /// The last of each level: where the window begins, and so far.
+    latest: BTreeMap<&'static str, [u64; 2]>,
+    /// What has begun and not ended, and since when.
+    begun: BTreeMap<Lane, (&'static str, Ns)>,
     dropped: u64,
 }
 
 impl Timeline {
     /// Records what happens between two points of the stage's time.
     pub fn new(from: Ns, to: Ns) -> Self {
-        Self { from, to, spans: Vec::new(), levels: Vec::new(), dropped: 0 }
+        Self {
+            from,
+            to,
+            spans: Vec::new(),
+            levels: Vec::new(),
+            latest: BTreeMap::new(),
+            begun: BTreeMap::new(),
+            dropped: 0,
+        }
     }
 
     /// Something went on from `from` to `to`.
@@ -75,9 +95,33 @@ impl Timeline {
         self.spans.push(Span { lane, name, from, to });
     }
 
-    /// A level changed.
+    /// A die does something for a collection.
+    pub fn collects(&mut self, die: u32, source: Source, now: Ns) {
+        if let Some(name) = collection_of(source) {
+            self.begin(Lane::Collection(die), name, now);
+        }
+    }
+
+    /// Something begins, unless it has begun.
+    pub fn begin(&mut self, lane: Lane, name: &'static str, now: Ns) {
+        self.begun.entry(lane).or_insert((name, now));
+    }
+
+    /// What has begun ends.
+    pub fn end(&mut self, lane: Lane, now: Ns) {
+        if let Some((name, from)) = self.begun.remove(&lane) {
+            self.span(lane, name, from, now);
+        }
+    }
+
+    /// A level is this from now on.
     pub fn level(&mut self, name: &'static str, at: Ns, value: u64) {
-        if at < self.from || at >= self.to {
+        if at <= self.from {
+            self.latest.insert(name, [value; 2]);
+            return;
+        }
+        let [_, last] = self.latest.entry(name).or_insert([value; 2]);
+        if at >= self.to || std::mem::replace(last, value) == value {
             return;
         }
         if self.spans.len() + self.levels.len() >= SPAN_COUNT_MAX {
@@ -95,18 +139,29 @@ impl Timeline {
             json!({"ph": "M", "name": "process_name", "pid": 2, "args": {"name": "channels"}}),
             json!({"ph": "M", "name": "process_name", "pid": 3, "args": {"name": "collections"}}),
             json!({"ph": "M", "name": "process_name", "pid": 4, "args": {"name": "levels"}}),
+            json!({"ph": "M", "name": "process_name", "pid": 6, "args": {"name": "host commands"}}),
         ];
         if self.spans.iter().any(|span| matches!(span.lane, Lane::Plane { .. })) {
             let args = json!({"name": "planes"});
             events.push(json!({"ph": "M", "name": "process_name", "pid": 5, "args": args}));
         }
         let mut named = BTreeSet::new();
-        for span in &self.spans {
+        // Those that the window ends.
+        let cut = |(&lane, &(name, from)): (&Lane, &(&'static str, Ns))| Span {
+            lane,
+            name,
+            from: from.max(self.from),
+            to: self.to,
+        };
+        let open: Vec<Span> =
+            self.begun.iter().filter(|(_, &(_, from))| from < self.to).map(cut).collect();
+        for span in self.spans.iter().chain(&open) {
             let (process, thread, kind) = match span.lane {
                 Lane::Die(index) => (1, index, "die"),
                 Lane::Channel(index) => (2, index, "channel"),
                 Lane::Collection(index) => (3, index, "die"),
                 Lane::Plane { die, plane, planes } => (5, die * planes + plane, "plane"),
+                Lane::Command(index) => (6, index, "slot"),
             };
             if named.insert((process, thread)) {
                 let name = match span.lane {
@@ -120,7 +175,10 @@ impl Timeline {
             events.push(json!({"ph": "X", "name": span.name, "pid": process, "tid": thread,
                                "ts": us(span.from), "dur": us(span.to - span.from)}));
         }
-        for level in &self.levels {
+        let at_first =
+            self.latest.iter().map(|(&name, &[value, _])| Level { name, at: self.from, value });
+        let at_first: Vec<Level> = at_first.collect();
+        for level in at_first.iter().chain(&self.levels) {
             events.push(json!({"ph": "C", "name": level.name, "pid": 4, "ts": us(level.at),
                                "args": {level.name: level.value}}));
         }
@@ -133,21 +191,60 @@ impl Timeline {
     }
 }
 
+/// What a collection is called that makes operations of a source; none makes the others.
+fn collection_of(source: Source) -> Option<&'static str> {
+    match source {
+        Source::Gc => Some("collection"),
+        Source::Wear => Some("wear leveling"),
+        Source::Refresh => Some("refresh"),
+        Source::Fold => Some("folding"),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn collections_last_to_their_erase_or_to_the_end_of_the_window() {
+        let mut timeline = Timeline::new(Ns(1000), Ns(9000));
+        timeline.collects(2, Source::Host, Ns(1500));
+        timeline.collects(2, Source::Gc, Ns(2000));
+        timeline.collects(2, Source::Gc, Ns(3000));
+        timeline.end(Lane::Collection(2), Ns(5000));
+        timeline.collects(0, Source::Fold, Ns(6000));
+        let json = timeline.to_json();
+        let events = json["traceEvents"].as_array().expect("events");
+        let spans = events.iter().filter(|event| event["ph"] == "X" && event["pid"] == 3);
+        let spans: Vec<_> = spans
+            .map(|event| (&event["tid"], &event["name"], &event["ts"], &event["dur"]))
+            .collect();
+        assert_eq!(
+            spans,
+            [
+                (&json!(2), &json!("collection"), &json!(2.0), &json!(3.0)),
+                (&json!(0), &json!("folding"), &json!(6.0), &json!(3.0)),
+            ]
+        );
+    }
 
     #[test]
     fn spans_are_cut_to_the_window() {
         let mut timeline = Timeline::new(Ns(1000), Ns(2000));
         timeline.span(Lane::Die(3), "read", Ns(500), Ns(1500));
         timeline.span(Lane::Die(3), "erase", Ns(2000), Ns(2500));
-        timeline.level("queue_depth", Ns(1200), 7);
+        for (at, value) in [(400, 3), (1200, 7), (1300, 7), (1500, 6), (2100, 5)] {
+            timeline.level("queue_depth", Ns(at), value);
+        }
         let json = timeline.to_json();
         let events = json["traceEvents"].as_array().expect("events");
         let spans: Vec<_> = events.iter().filter(|event| event["ph"] == "X").collect();
         assert_eq!(spans.len(), 1);
         assert_eq!((&spans[0]["ts"], &spans[0]["dur"]), (&json!(1.0), &json!(0.5)));
-        assert!(events.iter().any(|event| event["ph"] == "C"));
+        let levels = events.iter().filter(|event| event["ph"] == "C");
+        let levels: Vec<_> = levels.map(|at| (&at["ts"], &at["args"]["queue_depth"])).collect();
+        let expected = [(json!(1.0), json!(3)), (json!(1.2), json!(7)), (json!(1.5), json!(6))];
+        assert_eq!(levels, expected.iter().map(|(at, value)| (at, value)).collect::<Vec<_>>());
     }
 }

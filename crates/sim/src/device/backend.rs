@@ -28,12 +28,12 @@ impl Backend {
     pub(crate) fn new(drive: &Drive, observation: &Observation) -> Self {
         let config = &drive.config;
         if !config.needs_full() && *observation == Observation::default() {
-            return Self::Plain(Plain::new(drive.geometry, drive.config.nand.timing()));
+            return Self::Plain(Plain::new(drive.geometry, config.flash().timing()));
         }
         let setup = Setup {
             geometry: config.flash_geometry(),
             dies_per_pool: drive.media.superblocks().map_or(1, |it| it.shape().dies()),
-            nand: &config.nand,
+            nand: &config.flash(),
             controller: &config.controller,
             splits_collection: config.ftl.collects_in_steps(),
             seed: drive.seed,
@@ -156,13 +156,12 @@ impl Backend {
         }
     }
 
-    /// A level for the timeline, when one is recorded.
+    /// The timeline, when one is recorded.
     #[inline]
-    pub(crate) fn level(&mut self, name: &'static str, at: Ns, value: u64) {
-        if let Self::Full(full) = self {
-            if let Some(timeline) = &mut full.timeline {
-                timeline.level(name, at, value);
-            }
+    pub(crate) fn recorder(&mut self) -> Option<&mut Timeline> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Full(full) => full.timeline.as_deref_mut(),
         }
     }
 

@@ -371,10 +371,12 @@ impl DeviceConfig {
         let idle_blocks = f64::from(self.reserve_blocks() + cache_blocks);
         let idle_pages = idle_blocks * self.data_pages_per_block();
         let block_pages = f64::from(geometry.pages_per_block);
-        let page_bytes = self.nand.page_size_bytes;
+        let nand = self.flash();
+        let page_bytes = nand.page_size_bytes;
         let code = self.ecc.page_code(page_bytes).expect("resolve has checked the code");
-        let timing = self.nand.timing();
+        let timing = nand.timing();
         let flash = self.flash_geometry();
+        let pages_per_unit = self.ftl.pages_per_unit(self.nand.page_size_bytes);
         let (dies, superblocks) = (self.blocks_per_superblock(), self.superblocks());
         let parity_share = match &superblocks {
             Some(it) => f64::from(it.dies() - it.data_dies()) / f64::from(it.dies()),
@@ -391,7 +393,7 @@ impl DeviceConfig {
             "die_count": flash.die_count,
             "blocks_per_die": flash.blocks_per_die,
             "pages_per_block": flash.pages_per_block,
-            "planes_per_row": flash.plane_count,
+            "planes_per_row": flash.plane_count * pages_per_unit,
             "physical_pages_per_block": flash.physical_pages_per_block,
             "parity_share": parity_share,
             "slc_cache_blocks": cache_blocks * dies,

@@ -2,6 +2,8 @@
 //!
 //! What follows for capacity and spare area is in `capacity`.
 
+use std::borrow::Cow;
+
 use opennandlab_ecc::PageCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,7 @@ use crate::reads::decoding::DecodeTimer;
 use crate::reads::{Algorithm, EccConfig, Fidelity, Ladder, ReadErrors};
 use crate::reliability::{BesideSlc, RberConfig, RberModel, WearKeys, Weibull};
 use crate::superblock::Superblocks;
+use crate::units::SECTOR_BYTES;
 
 /// A device file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -107,9 +110,37 @@ impl DeviceConfig {
         superblocks.map_or_else(|| self.checked_flash(), |it| Ok(it.geometry()))
     }
 
+    /// The flash as the map units see it: a unit of several pages is a page of as many planes.
+    pub fn flash(&self) -> Cow<'_, NandConfig> {
+        match self.ftl.pages_per_unit(self.nand.page_size_bytes) {
+            1 => Cow::Borrowed(&self.nand),
+            pages => Cow::Owned(self.nand.joined(pages)),
+        }
+    }
+
+    /// Whether the planes of a die take a map unit of several pages.
+    fn check_large_units(&self) -> Result<(), ConfigError> {
+        let (nand, page_bytes) = (&self.nand, self.nand.page_size_bytes);
+        let pages = self.ftl.pages_per_unit(page_bytes);
+        let planes = if nand.multi_plane { nand.planes_per_die } else { 1 };
+        if planes.is_multiple_of(pages) {
+            return Ok(());
+        }
+        let joined = if nand.multi_plane { "that nand.multi_plane joins" } else { "at a time" };
+        let largest = page_bytes << planes.trailing_zeros();
+        let message = format!(
+            "{} bytes are {pages} pages of {page_bytes}, one in each of as many planes, and a die \
+             writes {planes} {joined}, which {pages} does not divide; accepted: a power of two \
+             from {SECTOR_BYTES} to {largest}",
+            u64::from(pages) * page_bytes
+        );
+        Err(ConfigError::new("ftl.map_unit_bytes", message))
+    }
+
     /// The shape of the flash, in map units.
     pub(super) fn checked_flash(&self) -> Result<Geometry, ConfigError> {
-        let geometry = self.nand.geometry().map_err(|error| error.under("nand"))?;
+        self.check_large_units()?;
+        let geometry = self.flash().geometry().map_err(|error| error.under("nand"))?;
         self.ftl.shape(geometry).map_err(|error| error.under("ftl"))
     }
 
@@ -152,8 +183,12 @@ impl DeviceConfig {
 
     /// Whether the device has a mechanism that only the full back end carries out.
     pub fn needs_full(&self) -> bool {
-        let has_units = self.geometry().units_per_page > 1;
-        has_units || self.controller.needs_full() || self.nand.needs_full() || self.ftl.needs_full()
+        self.manages_as_drives_do() || self.controller.needs_full() || self.nand.needs_full()
+    }
+
+    /// Whether units and blocks are managed in a way that only the full back end carries out.
+    fn manages_as_drives_do(&self) -> bool {
+        self.geometry().units_per_page > 1 || self.ftl.needs_full()
     }
 
     /// Whether reads can begin with a step that is remembered.
@@ -200,10 +235,23 @@ impl DeviceConfig {
         ignored.into_iter().map(say).collect()
     }
 
+    /// That planes do nothing together in a drive that is otherwise managed as real ones are.
+    pub(crate) fn plane_warning(&self) -> Option<String> {
+        let nand = &self.nand;
+        let is_apart = nand.planes_per_die > 1 && !nand.multi_plane && !nand.independent_planes;
+        (is_apart && self.manages_as_drives_do()).then(|| {
+            format!(
+                "the {} planes of a die take turns, a page at a time; drives with such mechanisms \
+                 join them: nand.multi_plane (programs, erases), nand.independent_planes (reads)",
+                nand.planes_per_die
+            )
+        })
+    }
+
     fn checked_code(&self) -> Result<PageCode, ConfigError> {
         // A map unit is what a read decodes.
         let geometry = self.geometry();
-        let oob_bytes = self.nand.oob_size_bytes.unwrap_or_default();
+        let oob_bytes = self.flash().oob_size_bytes.unwrap_or_default();
         let code = self.ecc.page_code(geometry.page_bytes)?;
         self.ecc.check_parity(&code, geometry.units_per_page, oob_bytes)?;
         if self.ecc.fidelity == Fidelity::BitTrue {

@@ -447,6 +447,7 @@ impl Measured<'_> {
             ));
         }
         warnings.extend(self.drive.config.stress_warnings());
+        warnings.extend(self.drive.config.plane_warning());
         let has_write_back = self.drive.buffer_capacity() > 0;
         let kinds = ["flush commands", "writes with force unit access"];
         for (kind, count) in kinds.into_iter().zip(self.durable_commands()) {

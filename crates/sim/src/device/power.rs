@@ -32,7 +32,8 @@ pub(super) struct Consumed {
 impl Consumed {
     /// What a stage that began at `start` drew; `None` of devices that do not say what they take.
     pub(super) fn of(drive: &Drive, stage: &TimedStage, start: &Baseline) -> Option<Self> {
-        let (energy, power) = (&drive.config.nand.energy, &drive.config.controller.power);
+        let flash = drive.config.flash();
+        let (energy, power) = (&flash.energy, &drive.config.controller.power);
         if energy.is_none() && power.is_none() {
             return None;
         }
@@ -68,7 +69,7 @@ impl Consumed {
         let programs = by_mode(&work.programmed, programs);
         let erases = work.erased.map(|blocks| blocks as f64 * energy.erase_uj * 1e-6);
         self.arrays = vec![("array_reads", reads), ("programs", programs), ("erases", erases)];
-        let kib = drive.config.nand.page_size_bytes as f64 / 1024.0 * pages_per_slot;
+        let kib = drive.config.flash().page_size_bytes as f64 / 1024.0 * pages_per_slot;
         let transfers = work.crossings as f64 * kib * energy.transfer_nj_per_kib * 1e-9;
         let idle = f64::from(flash.die_count) * energy.idle_mw * 1e-3 * self.seconds;
         self.others.extend([("transfers", transfers), ("idle_dies", idle)]);

@@ -36,7 +36,7 @@ impl DeviceConfig {
 
     /// Factory bad blocks of each die of the flash.
     pub(super) fn bad_blocks_per_die(&self) -> Vec<u32> {
-        self.nand.bad_blocks_per_die(&self.flash_geometry())
+        self.flash().bad_blocks_per_die(&self.flash_geometry())
     }
 
     /// Superblocks of each pool that bad blocks leave none of: all blocks that are bad, where there

@@ -23,6 +23,7 @@ use super::refresher::Refresher;
 use super::sink::{CacheSlots, FailingRead, TimedSink};
 use crate::controller::breakdown::{Breakdown, Part};
 use crate::controller::plain::HOST_EVENT;
+use crate::controller::timeline::Lane;
 use crate::controller::{FlashOp, OpKind, Work, NO_COMMAND};
 use crate::engine::Engine;
 use crate::host::latency::LatencyBook;
@@ -171,6 +172,7 @@ impl TimedStage {
         self.ledger.note_issued(now);
         self.note_depth();
         if let Some(index) = self.path.offer(command, now) {
+            self.note_inside(index);
             self.ledger.note_slot(index, now, now);
             self.go_in(drive, index);
         }
@@ -346,6 +348,9 @@ impl TimedStage {
         let programmed = sink.programmed_pages;
         self.backend.release(&mut self.engine);
         self.path.note_programmed(self.engine.now(), programmed * page_bytes);
+        if let Some(timeline) = self.backend.recorder() {
+            timeline.level("erased_blocks", self.engine.now(), drive.ftl.erased_blocks());
+        }
         if self.fill.is_some() {
             self.start_fill_timers(drive);
         }
@@ -506,9 +511,13 @@ impl TimedStage {
         }
         let now = self.engine.now();
         let (command, submitted) = self.path.release(index);
+        if let Some(timeline) = self.backend.recorder() {
+            timeline.end(Lane::Command(index), now);
+        }
         self.ledger.note_complete(index, &command, now - submitted, now);
         self.note_depth();
         if let Some(next) = self.path.admit_waiting() {
+            self.note_inside(next);
             let submitted = self.path.slot(next).submitted;
             self.ledger.note_slot(next, submitted, now);
             self.go_in(drive, next);
@@ -519,7 +528,18 @@ impl TimedStage {
     /// The number of outstanding commands changed.
     #[inline]
     fn note_depth(&mut self) {
-        self.backend.level("queue_depth", self.engine.now(), self.ledger.outstanding);
+        if let Some(timeline) = self.backend.recorder() {
+            timeline.level("queue_depth", self.engine.now(), self.ledger.outstanding);
+        }
+    }
+
+    /// A command was let into the drive.
+    #[inline]
+    fn note_inside(&mut self, index: u32) {
+        if let Some(timeline) = self.backend.recorder() {
+            let name = ["read", "write", "trim", "flush"][self.path.slot(index).command.op.index()];
+            timeline.begin(Lane::Command(index), name, self.engine.now());
+        }
     }
 
     /// Whether operations are still queued: collections that no command waits for.

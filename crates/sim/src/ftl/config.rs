@@ -125,9 +125,11 @@ pub struct FtlConfig {
     /// waits; false: both are programmed, as in drives whose buffer only evens out the rate.
     #[serde(skip_serializing_if = "is_true")]
     pub write_buffer_absorbs: bool,
-    /// What the map maps, in bytes: a power of two from 512 to a page. A flash page is programmed
-    /// when its units are together, and is sensed once for those that a command asks for. Null: a
-    /// page.
+    /// What the map maps, in bytes: a power of two from 512. Units smaller than a page are
+    /// programmed when those of a page are together, and a page is sensed once for those that a
+    /// command asks for. A unit of several pages takes one in each of as many planes, which
+    /// `nand.multi_plane` joins and whose number it divides; it is sensed and transferred as a
+    /// whole. Null: a page.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_bytes")]
     #[schemars(schema_with = "size_schema")]
     pub map_unit_bytes: Option<u64>,

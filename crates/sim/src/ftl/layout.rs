@@ -213,6 +213,12 @@ impl super::FtlConfig {
         Ok(Geometry { pages_per_block, page_bits, ..geometry })
     }
 
+    /// Pages of a map unit that is larger than a page of so many bytes, else 1.
+    pub fn pages_per_unit(&self, page_bytes: u64) -> u32 {
+        let is_larger = |&unit: &u64| unit.is_power_of_two() && unit > page_bytes;
+        self.map_unit_bytes.filter(is_larger).map_or(1, |unit| (unit / page_bytes) as u32)
+    }
+
     /// Map units of a flash page.
     fn units_per_page(&self, geometry: &Geometry) -> Result<u32, ConfigError> {
         let page_bytes = geometry.page_bytes;

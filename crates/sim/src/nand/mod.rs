@@ -17,6 +17,7 @@ mod energy;
 mod erases;
 mod failures;
 mod faults;
+mod joined;
 mod mechanisms;
 mod program_unit;
 

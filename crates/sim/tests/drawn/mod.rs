@@ -105,6 +105,9 @@ fn draw_options(rng: &mut Rng, device: &mut Value) {
     }
     if rng.below(3) == 0 {
         device["ftl"]["map_unit_bytes"] = json!(4096 >> rng.below(4));
+    } else if planes == 2 && rng.clone().below(2) == 0 {
+        // From a copy, as above; refused, and drawn again, where planes are not joined.
+        device["ftl"]["map_unit_bytes"] = json!(8192);
     }
     if rng.below(3) == 0 {
         device["nand"]["program"] = json!({"kind": "one_shot", "t_wordline_us": 2000});

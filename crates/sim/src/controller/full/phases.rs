@@ -168,6 +168,9 @@ impl Full {
                 if let Some(timeline) = &mut self.timeline {
                     let (name, from) = (transaction.name(), transaction.spent.array_from);
                     timeline.span(Lane::Die(index), name, from, now);
+                    if transaction.kind == OpKind::Erase {
+                        timeline.end(Lane::Collection(index), now);
+                    }
                 }
                 if transaction.kind == OpKind::Read {
                     transaction.is_sensed = true;

@@ -106,6 +106,9 @@ impl Full {
         transaction.spent.retry_time = Ns(0);
         transaction.spent.bus_wait = Ns(0);
         transaction.spent.bus_time = Ns(0);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.collects(index, op.source(), now);
+        }
         if self.is_observed {
             transaction.spent.busy_at_start = self.dies[index as usize].busy;
         }
