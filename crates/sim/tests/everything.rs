@@ -5,9 +5,12 @@
 //! bits and out-of-band areas. `cargo test -- --ignored` runs 1 M commands on each of 20 seeds.
 
 use opennandlab_sim::device::{DeviceConfig, Observation, Simulation};
+use opennandlab_sim::rng::Rng;
 use opennandlab_sim::units::Ns;
 use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
+
+mod drawn;
 
 /// Devices that together switch on every mechanism; contradictory ones are on different devices.
 fn devices() -> Vec<(&'static str, Value)> {
@@ -127,6 +130,57 @@ fn commands(ios: u64) -> Value {
     })
 }
 
+/// A device of which everything is drawn: geometry, map, blocks, caches, schedulers, host.
+fn draw_everything(rng: &mut Rng) -> Value {
+    loop {
+        let in_steps = rng.below(2) == 0;
+        let mut device = drawn::draw_device(rng, true, in_steps).to_json();
+        if rng.below(4) > 0 {
+            device["nand"]["max_pe_cycles"] = json!(1_000_000);
+        }
+        if in_steps {
+            device["ftl"]["collection"] = json!({"kind": "steps", "step_pages": 1 + rng.below(20),
+                "soft_spare_blocks": 2 + rng.below(3), "hard_spare_blocks": 1 + rng.below(2)});
+        }
+        let mut maybe = |section: &str, key: &str, value: Value| {
+            if rng.below(3) == 0 {
+                device[section][key] = value;
+            }
+        };
+        maybe("ftl", "idle_collection", json!({"after_us": 200, "spare_blocks_goal": 3}));
+        maybe("ftl", "write_buffer_pages", json!(64));
+        maybe("ftl", "write_buffer_absorbs", json!(false));
+        maybe("ftl", "fill_timeout_us", json!(500));
+        maybe("ftl", "refresh", json!({"after_days": 2e-5}));
+        maybe("nand", "cache_commands", json!({"read": true, "program": true}));
+        maybe("nand", "variation", json!({"die_stddev": 0.03, "block_stddev": 0.05}));
+        maybe("nand", "wear_timing", json!({"program_slope": -0.2, "erase_slope": 1.0}));
+        maybe("nand", "energy", json!({"read_uj": 1, "program_uj": 1, "erase_uj": 1}));
+        maybe("nand", "stress", json!({"count_reads": true}));
+        maybe("nand", "error_spread", json!({"block_cv": 0.3}));
+        maybe("controller", "scheduler", json!("priority"));
+        maybe("controller", "suspend", json!({"program": true, "erase": true}));
+        let remember = json!({"step_count_max": 5, "rber_factor": 0.6, "remember": true});
+        maybe("controller", "read_retry", remember);
+        maybe("controller", "ecc_decode_us", json!(5));
+        maybe("controller", "victim_us_per_block", json!(0.2));
+        maybe("controller", "patrol", json!({"period_days": 1e-4}));
+        maybe("host", "link", json!("pcie3x4"));
+        maybe("host", "protocol", json!({"kind": "nvme", "queues": 4}));
+        maybe("host", "jitter", json!({"kind": "lognormal", "sigma": 0.3}));
+        maybe("host", "command_cost_us", json!({"read": 0.5, "write": 0.7, "flush": 1.0}));
+        maybe("host", "write_cache", json!({"pages": 64, "policy": "two_q"}));
+        maybe("host", "read_cache", json!({"pages": 64, "policy": "clock"}));
+        maybe("host", "read_ahead_bytes", json!(65536));
+        maybe("host", "power_loss_protected", json!(true));
+        // The largest command must fit.
+        let fits = |it: &DeviceConfig| it.effective()["logical_bytes"].as_u64() >= Some(1 << 18);
+        if DeviceConfig::resolve(&device.to_string()).is_ok_and(|it| fits(&it)) {
+            return device;
+        }
+    }
+}
+
 fn run(name: &str, device: &Value, ios: u64, seed: u64) -> Value {
     let resolved = DeviceConfig::resolve(&device.to_string())
         .unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -139,8 +193,10 @@ fn run(name: &str, device: &Value, ios: u64, seed: u64) -> Value {
     simulation.begin(workload.job(space, seed));
     while !simulation.advance(1 << 40).finished {}
     let outcome = simulation.outcome();
-    assert_eq!(outcome["checks"]["passed"], true, "{name}, seed {seed}: {}", outcome["checks"]);
-    assert_eq!(outcome["metrics"]["uncorrectable_reads"], 0, "{name}, seed {seed}");
+    // A drive that wears out before the measured part has nothing to check.
+    if !outcome["metrics"].is_null() {
+        assert_eq!(outcome["checks"]["passed"], true, "{name}, seed {seed}: {}", outcome["checks"]);
+    }
     outcome
 }
 
@@ -159,6 +215,7 @@ fn programs_have_the_energy_of_their_pages(name: &str, metrics: &Value) {
 fn every_mechanism_at_once_passes_every_check() {
     for (name, device) in devices() {
         let metrics = run(name, &device, 20_000, 1)["metrics"].take();
+        assert_eq!(metrics["uncorrectable_reads"], 0, "{name}");
         programs_have_the_energy_of_their_pages(name, &metrics);
         assert!(metrics["refresh"]["by_age"].as_u64() > Some(0), "{name}: {}", metrics["refresh"]);
         let activity = &metrics["activity"];
@@ -184,6 +241,24 @@ fn watching_changes_nothing_and_slices_change_nothing() {
             (simulation.outcome(), simulation.image())
         };
         assert!(outcome(1 << 40) == outcome(97), "{name}");
+    }
+}
+
+#[test]
+fn devices_drawn_at_random_pass_every_check() {
+    let mut rng = Rng::stream(7, "everything");
+    for seed in 0..150 {
+        let device = draw_everything(&mut rng);
+        run(&device.to_string(), &device, 3000, seed);
+    }
+}
+
+#[test]
+#[ignore = "twenty million commands; some minutes"]
+fn a_million_commands_on_devices_drawn_at_random() {
+    for seed in 0..20 {
+        let device = draw_everything(&mut Rng::stream(seed, "everything"));
+        run(&device.to_string(), &device, 1_000_000, seed);
     }
 }
 

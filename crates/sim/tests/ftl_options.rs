@@ -162,3 +162,16 @@ fn dynamic_allocation_takes_turns_when_loads_are_equal() {
     let free = number(&measure(&turns, "random", 10.0, &steady)["waf"]);
     assert!((free / fixed - 1.0).abs() < 0.05, "{free} dynamic, {fixed} striped");
 }
+
+#[test]
+fn copies_inside_the_die_are_refused_where_wordlines_are_programmed_together() {
+    for program in [
+        json!({"kind": "one_shot", "t_wordline_us": 900}),
+        json!({"kind": "multi_pass", "passes_us": [600, 1200]}),
+    ] {
+        let file = json!({"nand": {"program": program}, "ftl": {"copyback": {}}});
+        let error = DeviceConfig::resolve(&file.to_string()).expect_err("cannot be");
+        assert_eq!(error.path, "ftl.copyback");
+        assert!(error.message.contains("accepted: none, or nand.program page"), "{error}");
+    }
+}

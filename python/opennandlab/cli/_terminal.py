@@ -266,7 +266,8 @@ def _until_finished(
 def _verdict(result: "Result", code: int, problem: str | None) -> int:
     """Say what went wrong; return the exit code."""
     if code == FAILED:
-        note("error: self-checks failed: " + "; ".join(result.failed_checks()), style="bold red")
+        what = "self-checks failed" if result.content.metrics else "nothing was measured"
+        note(f"error: {what}: " + "; ".join(result.failed_checks()), style="bold red")
     if code == INTERRUPTED:
         note("interrupted: the result is partial", style="bold red")
     if problem:

@@ -14,7 +14,7 @@ use crate::controller::ControllerConfig;
 use crate::ftl::{FtlConfig, Layout};
 use crate::geometry::Geometry;
 use crate::host::HostConfig;
-use crate::nand::NandConfig;
+use crate::nand::{NandConfig, ProgramMode};
 use crate::reads::bit_true::BitTrue;
 use crate::reads::decoding::DecodeTimer;
 use crate::reads::{Algorithm, EccConfig, Fidelity, Ladder, ReadErrors};
@@ -72,6 +72,7 @@ impl DeviceConfig {
         config.checked_geometry()?;
         config.checked_layout()?;
         config.checked_code().map_err(|error| error.under("ecc"))?;
+        config.check_copyback()?;
         config.check_soft_reads().map_err(|error| error.under("controller.soft_read"))?;
         config.check_remembered().map_err(|error| error.under("controller.read_retry"))?;
         let (ecc, controller) = (&config.ecc, &mut config.controller);
@@ -200,6 +201,16 @@ impl DeviceConfig {
             return Err(ConfigError::new("remember", message));
         }
         Ok(())
+    }
+
+    /// A copy inside the die programs a page by itself.
+    fn check_copyback(&self) -> Result<(), ConfigError> {
+        if self.ftl.copyback.is_none() || matches!(self.nand.program, ProgramMode::Page(_)) {
+            return Ok(());
+        }
+        let message = "a copy inside the die programs one page, and nand.program takes the pages \
+                       of a wordline together; accepted: none, or nand.program page";
+        Err(ConfigError::new("ftl.copyback", message))
     }
 
     /// Whether the code can be decoded from the reads that the controller makes.

@@ -80,7 +80,7 @@ impl TimedStage {
     /// A block of a die was erased: writes that waited for it go on.
     fn admit_stalled(&mut self, drive: &mut Drive, die: u32) {
         while let Some(stalled) = self.collector.as_ref().and_then(|it| it.front(die)) {
-            let written = self.with_sink(drive, NO_COMMAND, |front, sink| {
+            let (written, waits) = self.with_sink(drive, NO_COMMAND, |front, sink| {
                 sink.slot = stalled.slot;
                 if stalled.epoch.is_some() {
                     sink.is_flush = true;
@@ -91,8 +91,13 @@ impl TimedStage {
                 if written.is_err() && stalled.epoch.is_some() {
                     sink.cache.in_flight += 1;
                 }
-                written
+                (written, sink.waits)
             });
+            if stalled.epoch.is_none() {
+                // It has waited for its page so far; a block that fails meanwhile is padded too.
+                let slot = self.path.slot(stalled.slot);
+                slot.waits = slot.waits + waits - u32::from(written.is_ok());
+            }
             if let Some(collector) = &mut self.collector {
                 collector.touched.clear();
             }
