@@ -29,6 +29,7 @@ struct Met {
     retired_caches: u64,
     refreshed: u64,
     asked: u64,
+    partial_programs: u64,
 }
 
 /// Runs one case, and adds what it has met.
@@ -89,6 +90,7 @@ fn run_case(case: u64, options: bool, met: &mut Met) {
     met.copies += counters.copyback_pages;
     met.refreshed += counters.programs[Source::Refresh as usize];
     met.asked += counters.refreshed_by_rate;
+    met.partial_programs += counters.partial_programs;
     met.folds += counters.programs[Source::Fold as usize];
     met.parities += counters.programs[Source::Parity as usize];
     met.retired_caches += u64::from(setup.worn_limit > 100) * counters.retired_blocks;
@@ -139,11 +141,12 @@ fn random_commands_agree_with_a_plain_map() {
 fn drives_of_every_make_agree_with_a_plain_map() {
     if let Some(met) = run_cases(true) {
         let Met { copies, folds, parities, retired_caches, refreshed, asked, .. } = met;
-        let counts = [copies, folds, parities, retired_caches, refreshed, asked];
-        let least = [100_000, 100_000, 20_000, 20, 100_000, 1000];
+        let parts = met.partial_programs;
+        let counts = [copies, folds, parities, retired_caches, refreshed, asked, parts];
+        let least = [100_000, 100_000, 20_000, 20, 100_000, 1000, 500];
         assert!(
             counts.iter().zip(least).all(|(&count, least)| count > least),
-            "copies, folds, parities, retired caches, refreshed, asked: {counts:?}"
+            "copies, folds, parities, retired caches, refreshed, asked, parts: {counts:?}"
         );
     }
 }

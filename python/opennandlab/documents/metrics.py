@@ -510,6 +510,8 @@ class Metrics(Record, frozen=True, kw_only=True):
         lifetime_days: Time until the blocks are worn out at this rate; `null` without a limit.
         nand_bytes_written: Bytes programmed.
         outstanding_mean: Mean number of commands in the drive.
+        partial_programs: Programs of a part of a page, that left room for another; only with
+            `nand.partial_programs`.
         patrol: Reads of the patrol; only with `controller.patrol`.
         power: What the drive drew; only of timed runs with `nand.energy` or `controller.power`.
         programs: Map units programmed.
@@ -555,6 +557,7 @@ class Metrics(Record, frozen=True, kw_only=True):
     lifetime_days: float | None
     nand_bytes_written: int
     outstanding_mean: float | None
+    partial_programs: int | None = None
     patrol: Patrol | None = None
     power: Power | None = None
     programs: Programs

@@ -36,6 +36,7 @@ const KIND: u32 = 40;
 const SOURCE: u32 = 48;
 const IS_SLC: u64 = 1 << 56;
 const FREES_BUFFER: u64 = 1 << 57;
+const PROGRAMS_PART: u64 = 1 << 58;
 
 /// One entry of a die's queue: an operation, or a run of them that follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +117,14 @@ impl FlashOp {
     #[must_use]
     pub fn freeing_buffer(self) -> Self {
         self.with(FREES_BUFFER, FREES_BUFFER)
+    }
+
+    /// The same as the program of what waits in front of its page, which is not written itself: a
+    /// part of a page that is not full.
+    #[inline]
+    #[must_use]
+    pub fn programming_part(self) -> Self {
+        self.with(PROGRAMS_PART, PROGRAMS_PART)
     }
 
     /// The same from another page, for so many pages.
@@ -201,6 +210,12 @@ impl FlashOp {
     pub fn frees_buffer(self) -> bool {
         self.what.get() & FREES_BUFFER != 0
     }
+
+    /// Whether it programs what waits in front of its page, and writes no page itself.
+    #[inline]
+    pub fn programs_part(self) -> bool {
+        self.what.get() & PROGRAMS_PART != 0
+    }
 }
 
 #[cfg(test)]
@@ -234,7 +249,9 @@ mod tests {
                 assert_eq!((op.kind(), op.source(), op.first()), (kind, source, Ppn(5)));
                 assert_eq!((op.count(), op.sense_count(), op.command()), (1, 3, 7));
                 assert!(op.page_type() == 255 && op.is_slc() && op.frees_buffer());
-                assert!(!op.in_slc(false).is_slc());
+                assert!(!op.in_slc(false).is_slc() && !op.programs_part());
+                let part = op.programming_part();
+                assert!(part.programs_part() && (part.kind(), part.count()) == (kind, 1));
             }
         }
         assert_eq!(std::mem::size_of::<Option<FlashOp>>(), 16);

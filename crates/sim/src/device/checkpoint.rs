@@ -23,7 +23,7 @@ use crate::ftl::{Ftl, FtlSnapshot};
 use crate::nand::{BlockTables, Media};
 use crate::units::Ns;
 
-const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 3 };
+const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 4 };
 
 #[derive(Serialize, Deserialize)]
 struct State {
@@ -32,6 +32,8 @@ struct State {
     blocks: BlockTables,
     ftl: FtlSnapshot,
     begun_in_vain: Vec<u32>,
+    /// Pages that are programmed in parts, of each open block.
+    partial_pages: Vec<[[u32; 3]; 3]>,
     /// Write buffer, pages written through, pages read, pages of the write buffer in part.
     memory: [Vec<u64>; 4],
     throttle: Option<(f64, f64, bool, u64)>,
@@ -50,6 +52,7 @@ pub(super) fn save(drive: &Drive) -> Vec<u8> {
         blocks: drive.media.tables(),
         ftl: drive.ftl.snapshot(),
         begun_in_vain: drive.ftl.begun_in_vain(),
+        partial_pages: drive.ftl.partial_pages(),
         memory: drive.save_memory(),
         throttle: drive.throttle.as_ref().map(crate::host::throttle::Throttle::save),
         is_worn_out: drive.is_worn_out,
@@ -78,6 +81,7 @@ fn assemble(state: State, oob: &[u8]) -> Result<Drive, String> {
     }
     let mut ftl = Ftl::restore(&config.ftl, &setup, &media, &state.ftl)?;
     ftl.set_begun_in_vain(&state.begun_in_vain);
+    ftl.set_partial_pages(&state.partial_pages);
     if !ftl.set_refresh_times(&state.refresh) {
         return Err("what is to be refreshed lies on another drive".into());
     }

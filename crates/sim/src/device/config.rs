@@ -14,7 +14,7 @@ use crate::controller::ControllerConfig;
 use crate::ftl::{FtlConfig, Layout};
 use crate::geometry::Geometry;
 use crate::host::HostConfig;
-use crate::nand::{NandConfig, ProgramMode};
+use crate::nand::{CellType, NandConfig, ProgramMode};
 use crate::reads::bit_true::BitTrue;
 use crate::reads::decoding::DecodeTimer;
 use crate::reads::{Algorithm, EccConfig, Fidelity, Ladder, ReadErrors};
@@ -70,6 +70,7 @@ impl DeviceConfig {
         let filled = config.controller.fill_defaults(has_levels);
         filled.map_err(|error| error.under("controller"))?;
         config.checked_geometry()?;
+        config.check_partial_programs()?;
         config.checked_layout()?;
         config.checked_code().map_err(|error| error.under("ecc"))?;
         config.check_copyback()?;
@@ -190,6 +191,47 @@ impl DeviceConfig {
     /// Whether units and blocks are managed in a way that only the full back end carries out.
     fn manages_as_drives_do(&self) -> bool {
         self.geometry().units_per_page > 1 || self.ftl.needs_full()
+    }
+
+    /// Whether the pages of the flash can be programmed in parts.
+    fn check_partial_programs(&self) -> Result<(), ConfigError> {
+        let Some(programs) = self.nand.partial_programs else { return Ok(()) };
+        let units = self.flash_geometry().units_per_page;
+        let refusal = if self.nand.cell_type != CellType::Slc {
+            let cells = format!("{:?}", self.nand.cell_type).to_uppercase();
+            Some(format!(
+                "{programs} with nand.cell_type {cells}, whose pages are programmed once; \
+                 accepted: left out, or nand.cell_type SLC"
+            ))
+        } else if units == 1 {
+            Some(format!(
+                "{programs} where map units are whole pages; accepted: left out, or \
+                 ftl.map_unit_bytes below the {} of nand.page_size_bytes",
+                self.nand.page_size_bytes
+            ))
+        } else if !(2..=units).contains(&programs) {
+            Some(format!(
+                "{programs} with {units} map units in a page; accepted: left out, or 2 to {units}"
+            ))
+        } else if self.nand.multi_plane {
+            Some(format!(
+                "{programs} with nand.multi_plane true, which joins pages; accepted: left out, or \
+                 nand.multi_plane false"
+            ))
+        } else if self.ftl.compression.as_ref().is_some_and(|it| it.ratio() < 1.0) {
+            Some(format!(
+                "{programs} with ftl.compression, whose data does not end with a page; accepted: \
+                 left out, or ftl.compression none"
+            ))
+        } else if self.ftl.allocation.superblock().is_some() {
+            Some(format!(
+                "{programs} with superblocks, which is not modelled; accepted: left out, or \
+                 another ftl.allocation"
+            ))
+        } else {
+            None
+        };
+        refusal.map_or(Ok(()), |text| Err(ConfigError::new("nand.partial_programs", text)))
     }
 
     /// Whether reads can begin with a step that is remembered.

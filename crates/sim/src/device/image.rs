@@ -10,7 +10,8 @@
 //! ```
 //! Stored are the media (out-of-band areas, erase counts, bad blocks, cell modes, copyback depths)
 //! and the order of things in the FTL; the map is rebuilt from them and audited. Not stored: the
-//! write buffer (volatile), random streams (they belong to the run), counters.
+//! write buffer (volatile), random streams (they belong to the run), counters. Nor how often an
+//! open page was programmed in part: the next program of it counts as its last.
 
 use serde::{Deserialize, Serialize};
 

@@ -127,6 +127,10 @@ impl Measured<'_> {
                 json!({"blocks": by_age + by_rber, "by_age": by_age, "by_rber": by_rber}),
             );
         }
+        if self.drive.config.nand.partial_programs.is_some() {
+            let programs = counters.partial_programs - start.partial_programs;
+            section.insert("partial_programs".into(), json!(programs));
+        }
         if self.drive.patrol.is_some() {
             let reads = counters.patrol_reads - start.patrol_reads;
             section.insert("patrol".into(), json!({"reads": reads}));

@@ -210,6 +210,12 @@ impl FlashSink for TimedSink<'_> {
         self.push(FlashOp::new(OpKind::Program, source, ppn, 1), Extra::default());
     }
 
+    #[cold]
+    fn program_part(&mut self, next: Ppn) {
+        let op = FlashOp::new(OpKind::Program, Source::Pad, next, 1).programming_part();
+        self.push(op, Extra::default());
+    }
+
     fn program_die_run(&mut self, first: Ppn, run: DieRun) {
         self.programmed_pages += u64::from(run.count);
         self.media.program_die_run(first, run);

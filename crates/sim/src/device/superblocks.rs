@@ -148,8 +148,9 @@ impl Drive {
     /// What a block of the flash holds.
     pub(crate) fn written_state(&self, block: BlockId) -> Written {
         let of = |block, pages| {
+            let part = self.ftl.programmed_part(&self.media, block);
             let is_slc = self.media.mode(block) == CellMode::Slc;
-            Written { erases: self.media.erase_count(block), pages, is_slc }
+            Written { erases: self.media.erase_count(block), pages, part, is_slc }
         };
         let Some(members) = self.media.superblocks() else {
             return of(block, self.ftl.written_pages(block));

@@ -63,6 +63,30 @@ impl Frontier {
     }
 }
 
+/// How far an open page is that was programmed in part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PartialPage {
+    /// Behind the last unit on the flash.
+    pub(super) until: u32,
+    pub(super) programs: u32,
+    /// Of its block: a page that was erased since is none of these.
+    pub(super) erase_count: u32,
+}
+
+impl PartialPage {
+    pub(super) const NONE: Self = Self { until: UNMAPPED, programs: 0, erase_count: 0 };
+
+    /// As plain numbers.
+    pub(super) fn save(self) -> [u32; 3] {
+        [self.until, self.programs, self.erase_count]
+    }
+
+    /// From what [`PartialPage::save`] gave.
+    pub(super) fn restore([until, programs, erase_count]: [u32; 3]) -> Self {
+        Self { until, programs, erase_count }
+    }
+}
+
 /// Index of an open block of a pool: up to two by stream, and the one of wear leveling.
 pub(crate) const FRONTIER_COUNT: usize = 3;
 /// The open block of host writes.

@@ -11,7 +11,7 @@
 use super::books::Books;
 use super::config::{FtlConfig, WearConfig};
 use super::erased::{ErasedBlocks, OpenOrder};
-use super::frontier::{BlockState, Frontier, Placement, FRONTIER_COUNT};
+use super::frontier::{BlockState, Frontier, PartialPage, Placement, FRONTIER_COUNT};
 use super::gc::{BlockView, BuildContext, GcPolicy};
 use super::layout::{Layout, Part};
 use super::map::{Map, Moving};
@@ -41,6 +41,8 @@ pub(crate) struct Log {
     /// What each block of the die is used for.
     states: Vec<BlockState>,
     pub(crate) frontiers: [Frontier; FRONTIER_COUNT],
+    /// By stream: the page that was programmed in part last.
+    pub(super) parts: [PartialPage; FRONTIER_COUNT],
     pub(crate) erased: ErasedBlocks,
     pub(crate) placement: Placement,
     policy: Box<dyn GcPolicy>,
@@ -112,6 +114,7 @@ impl Log {
             first_block,
             states: blocks.clone().map(state_of).collect(),
             frontiers: [Frontier::NONE; FRONTIER_COUNT],
+            parts: [PartialPage::NONE; FRONTIER_COUNT],
             erased,
             placement: Placement::new(&config.write_frontiers, setup.logical_pages),
             heard_limit: policy.heard_limit(),

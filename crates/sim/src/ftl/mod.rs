@@ -320,7 +320,8 @@ impl Ftl {
         self.stalled_die
     }
 
-    /// Completes the program units under way that the host writes to, on every die.
+    /// Completes the program units under way that the host writes to, on every die, or programs
+    /// what there is of them.
     pub fn pad<S: FlashSink>(&mut self, sink: &mut S) {
         self.pools.iter_mut().for_each(|pool| pool.pad(&mut self.books, sink));
     }
@@ -373,6 +374,12 @@ impl Ftl {
     /// Pages of a block that hold something.
     pub fn written_pages(&self, block: BlockId) -> u32 {
         self.pool_of(block).log.written_limit(block) - self.geometry.first_page(block).0
+    }
+
+    /// Pages of the program unit under way in a block that are on the flash, where pages are
+    /// programmed in parts.
+    pub fn programmed_part(&self, media: &Media, block: BlockId) -> u32 {
+        self.pool_of(block).log.programmed_part(media, block)
     }
 
     fn pool_of(&self, block: BlockId) -> &Pool {

@@ -2,18 +2,33 @@
 //!
 //! ```text
 //! program unit  [h h h .]  flush ─►  [h h h p]   one program; the page `p` holds nothing
+//! in parts      [h . . .]  flush ─►  [h│. . .] ─ write, flush ─► [h│h p p]   NOP 2
 //! ```
 //! A flush pads the open blocks of the host on every die, a write with force unit access those of
-//! the dies that it went to. Padding is dead from the start: a collection passes it over.
+//! the dies that it went to. Padding is dead from the start: a collection passes it over. Where
+//! pages take several programs (`nand.partial_programs`), only the last of them pads.
 
 use super::books::Books;
-use super::frontier::HOST_FRONTIER;
+use super::frontier::{Frontier, PartialPage, FRONTIER_COUNT, HOST_FRONTIER};
 use super::log::Log;
 use super::pool::Pool;
 use super::sink::FlashSink;
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
-use crate::units::Ppn;
+use crate::units::{BlockId, Ppn};
+
+/// The program unit that a stream writes to.
+#[derive(Clone, Copy)]
+struct OpenUnit {
+    block: BlockId,
+    /// The next page, the first one of the unit and the one behind its last.
+    next: u32,
+    first: u32,
+    limit: u32,
+    /// Behind the last page that is on the flash, and the programs that it took.
+    until: u32,
+    programs: u32,
+}
 
 impl Pool {
     /// Completes the program units under way in the open blocks of the host.
@@ -25,20 +40,82 @@ impl Pool {
 }
 
 impl Log {
-    /// The first program unit that the host has begun and not completed, by its first page.
+    /// The program unit of the page that a stream wrote last, if its block stages units.
+    fn open_unit(&self, media: &Media, stream: usize) -> Option<OpenUnit> {
+        let frontier = self.frontiers[stream];
+        let block = frontier.block(&self.geometry)?;
+        let is_slc = media.mode(block) == CellMode::Slc;
+        let start = self.geometry.first_page(block).0;
+        let next = frontier.next - start;
+        if next == 0 || !self.units.stages(is_slc) {
+            return None;
+        }
+        let (first, limit) = self.units.span(next - 1, is_slc, self.geometry.pages_per_block);
+        let (first, limit) = (start + first, start + limit);
+        let part = self.parts[stream];
+        let is_begun = (first + 1..=frontier.next).contains(&part.until)
+            && media.erase_count(block) == part.erase_count;
+        let (until, programs) = if is_begun { (part.until, part.programs) } else { (first, 0) };
+        Some(OpenUnit { block, next: frontier.next, first, limit, until, programs })
+    }
+
+    /// What the host has begun of a program unit and is not on the flash yet, by its first page.
     pub(super) fn unit_under_way(&self, media: &Media) -> Option<Ppn> {
         (HOST_FRONTIER..=self.placement.last_host_stream()).find_map(|stream| {
-            let frontier = self.frontiers[stream];
-            let block = frontier.block(&self.geometry)?;
-            let is_slc = media.mode(block) == CellMode::Slc;
-            let first = self.geometry.first_page(block).0;
-            let next = frontier.next - first;
-            if next == 0 || !self.units.stages(is_slc) {
-                return None;
-            }
-            let (unit, limit) = self.units.span(next - 1, is_slc, self.geometry.pages_per_block);
-            (next < limit).then_some(Ppn(first + unit))
+            let unit = self.open_unit(media, stream)?;
+            (unit.next < unit.limit && unit.next > unit.until).then_some(Ppn(unit.until))
         })
+    }
+
+    /// Pages of the unit under way in a block that programs of parts have put on the flash.
+    pub(super) fn programmed_part(&self, media: &Media, block: BlockId) -> u32 {
+        if !self.units.programs_parts() {
+            return 0;
+        }
+        let units = (0..FRONTIER_COUNT).filter_map(|stream| self.open_unit(media, stream));
+        let own = units.filter(|unit| unit.block == block && unit.next < unit.limit);
+        own.map(|unit| unit.until - unit.first).sum()
+    }
+
+    /// Open pages count as programmed as often as they may but once: what is known of them when
+    /// nobody has counted.
+    pub(super) fn take_parts_as_programmed(&mut self, media: &Media) {
+        if !self.units.programs_parts() {
+            return;
+        }
+        for stream in 0..FRONTIER_COUNT {
+            if let Some(unit) = self.open_unit(media, stream).filter(|it| it.next < it.limit) {
+                let programs = self.units.programs_per_page() - 1;
+                self.note_part(media, stream, unit, programs);
+            }
+        }
+    }
+
+    fn note_part(&mut self, media: &Media, stream: usize, unit: OpenUnit, programs: u32) {
+        let erase_count = media.erase_count(unit.block);
+        self.parts[stream] = PartialPage { until: unit.next, programs, erase_count };
+    }
+
+    /// Programs what a stream has of its unit under way, if its page takes another program after
+    /// that. Whether there is nothing left to do.
+    fn program_part<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        stream: usize,
+        unit: OpenUnit,
+    ) -> bool {
+        if !self.units.programs_parts() || unit.next == unit.limit {
+            return false;
+        }
+        let (is_new, programs) = (unit.next > unit.until, unit.programs + 1);
+        if is_new && programs < self.units.programs_per_page() {
+            sink.program_part(Ppn(unit.next));
+            books.counters.partial_programs += 1;
+            self.note_part(sink.media(), stream, unit, programs);
+            return true;
+        }
+        !is_new
     }
 
     /// Pads an open block to the end of the program unit under way, or to the page of parity before
@@ -49,29 +126,25 @@ impl Log {
         sink: &mut S,
         stream: usize,
     ) -> bool {
-        let frontier = self.frontiers[stream];
-        let Some(block) = frontier.block(&self.geometry) else { return false };
-        let is_slc = sink.media().mode(block) == CellMode::Slc;
-        let first = self.geometry.first_page(block).0;
-        let next = frontier.next - first;
-        if next == 0 || !self.units.stages(is_slc) {
+        // The unit of the page that was written last.
+        let Some(unit) = self.open_unit(sink.media(), stream) else { return false };
+        if self.program_part(books, sink, stream, unit) {
             return false;
         }
-        // The unit of the page that was written last.
-        let (_, limit) = self.units.span(next - 1, is_slc, self.geometry.pages_per_block);
-        let count = limit.min(frontier.limit - first) - next;
-        for ppn in (frontier.next..).take(count as usize).map(Ppn) {
+        let Frontier { next, limit } = self.frontiers[stream];
+        let count = unit.limit.min(limit) - next;
+        for ppn in (next..).take(count as usize).map(Ppn) {
             sink.program_filler(ppn, Source::Pad);
         }
         if count > 0 {
-            books.map.kill_run(Ppn(frontier.next), count);
+            books.map.kill_run(Ppn(next), count);
             books.counters.programs[Source::Pad as usize] += u64::from(count);
             self.frontiers[stream].next += count;
         }
-        let is_cut = next + count < limit;
+        let is_cut = next + count < unit.limit;
         if is_cut {
             self.close_full(books, sink, stream);
         }
-        is_cut && self.frontiers[stream].block(&self.geometry) == Some(block)
+        is_cut && self.frontiers[stream].block(&self.geometry) == Some(unit.block)
     }
 }

@@ -415,6 +415,7 @@ impl Pool {
             // A victim gives back a part of a block, and the host need not wait for a whole one.
             self.begun_in_vain = 0;
             self.log.frontiers.swap(HOST_FRONTIER, MOVED_FRONTIER);
+            self.log.parts.swap(HOST_FRONTIER, MOVED_FRONTIER);
             Ok(())
         } else if self.collection.is_some() {
             Err(NoRoom::Stalled)

@@ -111,6 +111,10 @@ pub trait FlashSink {
         false
     }
 
+    /// The pages in front of this one that wait for the rest of their program unit are programmed
+    /// now; the rest of it follows later.
+    fn program_part(&mut self, _next: Ppn) {}
+
     /// A page that holds no logical page is programmed: parity.
     fn program_filler(&mut self, ppn: Ppn, source: Source) {
         self.program(ppn, Lpn(UNMAPPED), source);
@@ -150,6 +154,8 @@ pub struct FtlCounters {
     pub refreshed_by_rate: u64,
     /// Pages that were read on patrol; they are counted among the reads for refresh too.
     pub patrol_reads: u64,
+    /// Programs of a part of a page, that left room for another.
+    pub partial_programs: u64,
 }
 
 impl FtlCounters {
@@ -180,5 +186,6 @@ impl std::ops::AddAssign for FtlCounters {
         self.refreshed_by_age += other.refreshed_by_age;
         self.refreshed_by_rate += other.refreshed_by_rate;
         self.patrol_reads += other.patrol_reads;
+        self.partial_programs += other.partial_programs;
     }
 }

@@ -12,7 +12,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::collection::Collection;
-use super::frontier::{BlockState, Frontier, FRONTIER_COUNT};
+use super::frontier::{BlockState, Frontier, PartialPage, FRONTIER_COUNT};
 use super::log::Log;
 use super::map::Map;
 use super::pool::Pool;
@@ -228,6 +228,18 @@ impl Ftl {
         }
     }
 
+    /// By pool and open block, the page that was programmed in part last: a snapshot lacks it.
+    pub fn partial_pages(&self) -> Vec<[[u32; 3]; FRONTIER_COUNT]> {
+        self.pools.iter().map(|pool| pool.log.parts.map(PartialPage::save)).collect()
+    }
+
+    /// Restores what [`Ftl::partial_pages`] gave.
+    pub fn set_partial_pages(&mut self, pages: &[[[u32; 3]; FRONTIER_COUNT]]) {
+        for (pool, pages) in self.pools.iter_mut().zip(pages) {
+            pool.log.parts = pages.map(PartialPage::restore);
+        }
+    }
+
     /// New firmware for media without data, which leaves the blocks that are cache for good as
     /// they are.
     #[must_use]
@@ -344,6 +356,8 @@ fn restore_pool(
             log.note_closed(block, None);
         }
     }
+    // An image knows no programs of parts either.
+    log.take_parts_as_programmed(media);
     pool.level_due = snapshot.level_due;
     pool.retire_due = snapshot.retire_due;
     if !log.restore_candidates(&snapshot.candidates) {

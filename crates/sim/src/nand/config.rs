@@ -219,6 +219,12 @@ pub struct NandConfig {
     /// `page` (the default), `one_shot` or `multi_pass`.
     #[serde(deserialize_with = "name_or_mapping")]
     pub program: ProgramMode,
+    /// NOP of the data sheets: programs that a page of SLC flash takes between two erases, 2 to the
+    /// map units of a page. What a flush, a write with force unit access or `ftl.fill_timeout_us`
+    /// puts on the flash is then programmed without padding, and later units go to the same page.
+    /// Left out: a page is programmed once. Needs `ftl.map_unit_bytes` below the page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partial_programs: Option<u32>,
     /// Cache read and cache program; left out: neither.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_commands: Option<CacheCommands>,
@@ -268,6 +274,7 @@ impl Default for NandConfig {
             timing: TimingConfig::default(),
             slc_timing: None,
             program: ProgramMode::default(),
+            partial_programs: None,
             cache_commands: None,
             variation: None,
             failures: None,

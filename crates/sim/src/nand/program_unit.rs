@@ -8,7 +8,9 @@
 //! ```text
 //! slot ─ physical page = slot * physical pages / slots ─ unit = physical page / unit pages
 //! ```
-//! In a superblock the slots of a unit lie side by side on one of its members.
+//! A page of SLC flash may take several programs (`nand.partial_programs`): then what is at hand is
+//! programmed as it is, and the rest of the page goes on later. In a superblock the slots of a unit
+//! lie side by side on one of its members.
 
 use super::config::NandConfig;
 use super::mechanisms::ProgramMode;
@@ -23,6 +25,8 @@ pub struct ProgramUnits {
     unit_pages: [u32; 2],
     /// Whether a slot alone never completes its unit.
     is_staged: bool,
+    /// Programs of a page between two erases, at most.
+    programs_per_page: u32,
     superblocks: Option<Superblocks>,
 }
 
@@ -38,7 +42,8 @@ impl ProgramUnits {
             if wordline_pages > 1 { wordline_pages * geometry.plane_count } else { row_pages };
         let unit_pages = [native, row_pages];
         let is_staged = native > 1 || geometry.shares_pages();
-        Self { geometry, unit_pages, is_staged, superblocks: None }
+        let programs_per_page = nand.partial_programs.unwrap_or(1);
+        Self { geometry, unit_pages, is_staged, programs_per_page, superblocks: None }
     }
 
     /// The same, for slots of superblocks of this flash.
@@ -51,6 +56,18 @@ impl ProgramUnits {
     #[inline]
     pub fn stages(&self, is_slc: bool) -> bool {
         self.is_staged && (!is_slc || self.geometry.shares_pages())
+    }
+
+    /// Programs that a page takes between two erases.
+    #[inline]
+    pub fn programs_per_page(&self) -> u32 {
+        self.programs_per_page
+    }
+
+    /// Whether pages are programmed in parts.
+    #[inline]
+    pub fn programs_parts(&self) -> bool {
+        self.programs_per_page > 1
     }
 
     #[inline]

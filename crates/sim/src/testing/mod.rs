@@ -27,6 +27,11 @@ pub struct CheckedFlash {
     media: Media,
     /// Next page to program, by block of the flash.
     next_page: Vec<u32>,
+    /// By block: pages that programs of parts have put on the flash, and how many of these programs
+    /// the page of the last of them took.
+    parts: Vec<(u32, u32)>,
+    /// Programs that a page takes.
+    programs_per_page: u32,
     /// Version stored in each page.
     contents: Vec<u64>,
     /// Where the newest copy of each logical page is.
@@ -57,6 +62,8 @@ impl CheckedFlash {
         Self {
             geometry,
             next_page: vec![0; blocks as usize],
+            parts: vec![(0, 0); blocks as usize],
+            programs_per_page: 1,
             contents: vec![0; geometry.page_count()],
             newest: BTreeMap::new(),
             version: 0,
@@ -74,7 +81,9 @@ impl CheckedFlash {
     /// Fresh flash of a device, with its rules for parity, cell modes and copies inside a die.
     pub fn of_device(config: &DeviceConfig, media: Media) -> Self {
         let copyback_limit = config.ftl.copyback.as_ref().map_or(0, |copyback| copyback.limit);
-        Self { layout: config.layout(), copyback_limit, ..Self::new(config.geometry(), media) }
+        let programs_per_page = config.nand.partial_programs.unwrap_or(1);
+        let new = Self::new(config.geometry(), media);
+        Self { layout: config.layout(), copyback_limit, programs_per_page, ..new }
     }
 
     /// Rows of pages that collections have sensed.
@@ -216,6 +225,7 @@ impl FlashSink for CheckedFlash {
         for own in self.blocks_of(block) {
             assert_eq!(self.next_page[own], pages, "erased half full");
             self.next_page[own] = 0;
+            self.parts[own] = (0, 0);
         }
         self.erasing[block.0 as usize] = self.in_steps;
         self.media.erase(block)
@@ -278,6 +288,19 @@ impl FlashSink for CheckedFlash {
         assert!(source != Source::Parity || self.is_parity(ppn), "parity in a data page {ppn:?}");
         assert_eq!(source == Source::Map, self.is_metadata(ppn), "the records of {ppn:?}");
         self.media.program(ppn, Lpn(UNMAPPED));
+    }
+
+    fn program_part(&mut self, next: Ppn) {
+        let (own, index) = self.place(next);
+        assert_eq!(index, self.next_page[own], "a part of {next:?} that is not written");
+        let page = |index: u32| self.geometry.physical_index(index);
+        assert!(index > 0 && page(index - 1) == page(index), "no part of a page before {next:?}");
+        let (until, programs) = self.parts[own];
+        assert!(until < index, "nothing was written since the last part before {next:?}");
+        let is_same = until > 0 && page(until - 1) == page(index);
+        let programs = if is_same { programs + 1 } else { 1 };
+        assert!(programs < self.programs_per_page, "no program is left for the rest of {next:?}");
+        self.parts[own] = (index, programs);
     }
 
     fn set_mode(&mut self, block: BlockId, mode: CellMode) {

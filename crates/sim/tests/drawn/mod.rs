@@ -17,6 +17,7 @@ pub fn draw_device(rng: &mut Rng, options: bool, in_steps: bool) -> DeviceConfig
             draw_options(rng, &mut device);
         }
         draw_refresh(rng, &mut device);
+        draw_parts(rng, &mut device);
         if let Ok(config) = DeviceConfig::resolve(&device.to_string()) {
             return config;
         }
@@ -62,6 +63,25 @@ fn draw_refresh(rng: &mut Rng, device: &mut Value) {
     if own.below(2) == 0 {
         let after_days = 0.05 + own.unit();
         device["ftl"]["refresh"] = json!({"after_days": after_days, "at_rber": 1e-3});
+    }
+}
+
+/// Pages of SLC flash that are programmed in parts, in half of the drives with small map units,
+/// without what that does not go with; from a copy, as above.
+fn draw_parts(rng: &mut Rng, device: &mut Value) {
+    let mut own = rng.clone();
+    let units = 4096 / device["ftl"]["map_unit_bytes"].as_u64().unwrap_or(4096);
+    if units <= 1 || own.below(2) == 0 {
+        return;
+    }
+    device["nand"]["cell_type"] = json!("SLC");
+    device["nand"]["multi_plane"] = json!(false);
+    device["nand"]["program"] = json!("page");
+    device["nand"]["partial_programs"] = json!(2 + own.below(units - 1));
+    device["ftl"]["slc_cache"] = json!("none");
+    device["ftl"]["compression"] = json!("none");
+    if device["ftl"]["allocation"].is_object() {
+        device["ftl"]["allocation"] = json!("dynamic");
     }
 }
 

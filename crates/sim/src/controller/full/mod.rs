@@ -79,6 +79,8 @@ pub struct FullTally {
 struct Progress {
     erases: u32,
     programmed: u32,
+    /// Pages whose program has begun; kept where pages are programmed in parts.
+    sent: u32,
     /// Programs queued or under way.
     pending: u32,
     /// The class of its programs: parity and padding follow the pages that they complete.
@@ -117,6 +119,8 @@ pub struct Written {
     pub erases: u32,
     /// Pages that are written, those of a program unit under way included.
     pub pages: u32,
+    /// Of the program unit under way, those that are on the flash: where it is programmed in parts.
+    pub part: u32,
     /// Whether it holds one bit per cell.
     pub is_slc: bool,
 }
@@ -188,13 +192,9 @@ impl Full {
         };
         let units = ProgramUnits::new(geometry, nand);
         let progress = |block| {
-            let Written { erases, pages, is_slc } = written(BlockId(block));
-            Progress {
-                erases,
-                programmed: units.programmed(pages, is_slc),
-                pending: 0,
-                class: Class::HostWrite,
-            }
+            let Written { erases, pages, part, is_slc } = written(BlockId(block));
+            let programmed = units.programmed(pages, is_slc) + part;
+            Progress { erases, programmed, sent: programmed, pending: 0, class: Class::HostWrite }
         };
         let retry_setup =
             controller.read_retry.as_ref().map_or(Ns(0), |retry| Ns::from_us(retry.setup_us));

@@ -35,6 +35,7 @@ impl Full {
         }
         match head.op.kind() {
             OpKind::Read => self.start_read(engine, index, head),
+            OpKind::Program if head.op.programs_part() => self.program_part(engine, index, head),
             OpKind::Program => self.start_program(engine, index, head),
             OpKind::Erase | OpKind::Copyback => self.start_inside(engine, index, head),
         }
@@ -49,12 +50,15 @@ impl Full {
         match op.kind() {
             OpKind::Read => {}
             OpKind::Program | OpKind::Copyback => {
-                progress.programmed = self.geometry.page_index(first) + op.count();
+                let own = if op.programs_part() { 0 } else { op.count() };
+                progress.programmed = self.geometry.page_index(first) + own;
+                progress.sent = progress.programmed;
                 progress.pending -= op.count();
             }
             OpKind::Erase => {
                 progress.erases += 1;
                 progress.programmed = 0;
+                progress.sent = 0;
             }
         }
         self.tell_unserved(index, &queued, engine.now());
@@ -266,9 +270,42 @@ impl Full {
             self.spare.push(transaction);
             return;
         }
+        // What earlier programs have put on the page stays there.
+        let unit_first = if self.units.programs_parts() {
+            let progress = &mut self.blocks[transaction.block as usize];
+            std::mem::replace(&mut progress.sent, at).max(unit_first)
+        } else {
+            unit_first
+        };
+        self.send_program(engine, index, transaction, unit_first, at);
+    }
+
+    /// Programs what waits in memory for the rest of its page, and leaves room for that.
+    #[cold]
+    fn program_part(&mut self, engine: &mut Engine, index: u32, head: Head) {
+        let now = engine.now();
+        let at = self.geometry.page_index(head.op.first());
+        let mut transaction = self.transaction(index, head, now);
+        let queued = self.pop(index, head.class);
+        let progress = &mut self.blocks[transaction.block as usize];
+        let first = std::mem::replace(&mut progress.sent, at);
+        transaction.settled = queued.op.count();
+        transaction.ops.push(queued);
+        self.send_program(engine, index, transaction, first, at);
+    }
+
+    /// Sends the data of the pages of a block from one index to another to its die.
+    fn send_program(
+        &mut self,
+        engine: &mut Engine,
+        index: u32,
+        mut transaction: Box<Transaction>,
+        unit_first: u32,
+        at: u32,
+    ) {
         transaction.slots = at - unit_first;
         transaction.programmed_limit = at;
-        let crossings = self.times.transfer_count(is_slc);
+        let crossings = self.times.transfer_count(transaction.is_slc);
         let time =
             Ns(self.times.slot.0 * u64::from(transaction.slots) * crossings + self.times.command.0);
         let physical =
@@ -322,6 +359,7 @@ impl Full {
         in_turn
             && queue.front().is_some_and(|queued| {
                 queued.op.kind() == OpKind::Program
+                    && !queued.op.programs_part()
                     && queued.op.is_slc() == is_slc
                     && self.geometry.block_of(queued.op.first()).0 == block
                     && self.geometry.page_index(queued.op.first()) == at
@@ -334,6 +372,7 @@ impl Full {
         let class = head.class;
         let mut transaction = self.transaction(index, head, now);
         if head.op.kind() == OpKind::Erase {
+            self.blocks[transaction.block as usize].sent = 0;
             let queued = self.pop(index, class);
             transaction.ops.push(queued);
         } else {
