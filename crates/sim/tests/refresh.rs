@@ -313,7 +313,7 @@ fn patrol_goes_on_where_it_was() {
 fn contradictions_are_refused_with_the_reason() {
     for (refresh, path, words) in [
         (json!({}), "ftl.refresh", "at least one of them"),
-        (json!({"after_days": 0}), "ftl.refresh.after_days", "above 0"),
+        (json!({"after_days": 0}), "ftl.refresh.after_days", "1e-6 to 36500"),
         (json!({"at_rber": 0.5}), "ftl.refresh.at_rber", "below 0.5"),
         (json!("weekly"), "ftl.refresh", "weekly"),
     ] {
@@ -323,5 +323,7 @@ fn contradictions_are_refused_with_the_reason() {
     }
     let json = json!({"controller": {"patrol": {"period_days": -1}}}).to_string();
     let error = DeviceConfig::resolve(&json).expect_err(&json);
-    assert!(error.path == "controller.patrol.period_days" && error.message.contains("above 0"));
+    assert!(
+        error.path == "controller.patrol.period_days" && error.message.contains("1e-6 to 36500")
+    );
 }

@@ -92,8 +92,8 @@ impl Default for SuspendConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatrolConfig {
-    /// Days of simulated time in which every page of closed blocks is read once, evenly; above 0,
-    /// at most 36500, fractions of a day too.
+    /// Days of simulated time in which every page of closed blocks is read once, evenly; 1e-6 to
+    /// 36500, fractions of a day too.
     pub period_days: f64,
 }
 
@@ -177,8 +177,8 @@ impl ControllerConfig {
         }
         if let Some(patrol) = &self.patrol {
             let days = patrol.period_days;
-            if !(days > 0.0 && days <= 36_500.0) {
-                let message = format!("{days} is out of range; accepted: above 0, at most 36500");
+            if !(1e-6..=36_500.0).contains(&days) {
+                let message = format!("{days} is out of range; accepted: 1e-6 to 36500");
                 return Err(ConfigError::new("patrol.period_days", message));
             }
         }

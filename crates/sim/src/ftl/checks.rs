@@ -218,8 +218,8 @@ impl FtlConfig {
 
     fn check_refresh(&self) -> Result<(), ConfigError> {
         let Some(refresh) = &self.refresh else { return Ok(()) };
-        if let Some(days) = refresh.after_days.filter(|days| !(*days > 0.0 && *days <= 36_500.0)) {
-            return Err(out_of_range("refresh.after_days", days, "above 0, at most 36500"));
+        if let Some(days) = refresh.after_days.filter(|days| !(1e-6..=36_500.0).contains(days)) {
+            return Err(out_of_range("refresh.after_days", days, "1e-6 to 36500"));
         }
         if let Some(rate) = refresh.at_rber.filter(|rate| !(*rate > 0.0 && *rate < 0.5)) {
             return Err(out_of_range("refresh.at_rber", rate, "above 0, below 0.5"));

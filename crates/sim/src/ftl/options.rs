@@ -74,7 +74,7 @@ pub struct IdleCollection {
 #[serde(deny_unknown_fields)]
 pub struct Refresh {
     /// Days of simulated time after which the data of a block is moved, from when the last page of
-    /// the block was written; above 0, at most 36500, fractions of a day too. The clock runs in
+    /// the block was written; 1e-6 to 36500, fractions of a day too. The clock runs in
     /// timed stages, cells and idle times and goes on from each to the next. Untimed stages have no
     /// clock, and nothing becomes due there; blocks that they closed count as closed evenly over
     /// this time before the clock runs again.
