@@ -28,6 +28,9 @@ ANY = "..."
 PROMPT = "$ "
 PRINTED = "# > "
 
+# Lines that only a slow machine prints: how far a run, a test, a suite or a code is.
+PROGRESS = re.compile(r"M I/O per s$|frames per s\)$|/\d+ cases  .* left| · at most .* left · ")
+
 
 @dataclass(frozen=True)
 class Block:
@@ -144,7 +147,8 @@ def _run_command(step: Step, folder: Path) -> Outcome:
         text=True,
         check=False,
     )
-    return Outcome(step, (done.stdout + done.stderr).splitlines(), done.returncode)
+    notes = [line for line in done.stderr.splitlines() if not PROGRESS.search(line)]
+    return Outcome(step, done.stdout.splitlines() + notes, done.returncode)
 
 
 def _run_python(block: Block, session: dict[str, Any], folder: Path) -> Iterator[Outcome]:
