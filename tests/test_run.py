@@ -390,13 +390,15 @@ def test_a_drive_that_was_pickled_goes_on_as_itself(small: Any, short: Any, tmp_
     assert sent(loaded).run(work).digest == loaded.run(work).digest
 
 
-def test_a_drive_that_counts_reads_cannot_be_pickled(small: Any, short: Any) -> None:
-    small["nand"]["stress"] = {"count_reads": True}
+def test_a_pickled_drive_goes_on_with_its_reads(small: Any, short: Any) -> None:
+    small["nand"] |= {"stress": {"count_reads": True}, "rber_floor": 1e-3, "rber_ceil": 2e-3}
     drive = onl.Simulation(small)
-    assert pickle.loads(pickle.dumps(drive)).device == drive.device  # noqa: S301 (made here)
-    drive.run({**short, "total": {"ios": 10}})
-    with pytest.raises(pickle.PicklingError, match="count_reads"):
-        pickle.dumps(drive)
+    reads = {**short, "read_pct": 80, "total": {"ios": 3000}}
+    drive.run(reads)
+    copy = pickle.loads(pickle.dumps(drive))  # noqa: S301 (made here)
+    expected = drive.run(reads)
+    assert expected.metrics["uncorrectable_reads"] > 0
+    assert copy.run(reads).digest == expected.digest
 
 
 @pytest.mark.parametrize("target", ["any", "mapped"])

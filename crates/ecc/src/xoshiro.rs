@@ -17,6 +17,16 @@ impl Xoshiro256PlusPlus {
         Self { state: std::array::from_fn(|_| split_mix(&mut chain)) }
     }
 
+    /// What follows depends on this alone.
+    pub fn state(&self) -> [u64; 4] {
+        self.state
+    }
+
+    /// The generator that had this state.
+    pub fn from_state(state: [u64; 4]) -> Self {
+        Self { state }
+    }
+
     /// 64 uniform random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {

@@ -25,6 +25,16 @@ impl Rng {
         Self(Xoshiro256PlusPlus::from_seed(seed))
     }
 
+    /// What follows depends on this alone.
+    pub fn state(&self) -> [u64; 4] {
+        self.0.state()
+    }
+
+    /// The stream that had this state.
+    pub fn from_state(state: [u64; 4]) -> Self {
+        Self(Xoshiro256PlusPlus::from_state(state))
+    }
+
     /// 64 uniform random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {

@@ -4,6 +4,7 @@
 
 use opennandlab_sim::device::{DeviceConfig, Simulation};
 use opennandlab_sim::units::Ns;
+use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
 
 /// Four dies of 64 blocks of 32 pages, with some options.
@@ -119,6 +120,11 @@ fn options() -> Vec<Value> {
                 "active_w": 9, "idle_w": 1, "active_mb_s": 50, "throttle_ratio": 0.5}}}}),
         json!({"controller": {"read_retry": {}}, "nand": {"rber_floor": 2e-3, "rber_ceil": 4e-3},
             "host": {"command_cost_us": 3, "link": "sata3"}}),
+        json!({"nand": {"stress": {"count_reads": true}, "rber_floor": 1e-4},
+            "ftl": {"refresh": {"at_rber": 2e-4}}, "reliability": "kim"}),
+        json!({"nand": {"stress": {"retention_h": 9000}, "oob_size_bytes": 1024},
+            "ecc": {"algorithm": "bch", "bch_m": 16, "bch_t": 60}, "reliability": "states",
+            "controller": {"read_retry": {"step_count_max": 5, "remember": true}}}),
         json!({"nand": {"variation": {"die_stddev": 0.02, "block_stddev": 0.05}}}),
     ]);
     all
@@ -154,6 +160,27 @@ fn cells_go_on_from_a_checkpoint_as_if_nothing_had_been() {
         let (here, there) = (go_on(&mut live), go_on(&mut restored));
         assert_same(&options, &here, &there);
         assert!(live.checkpoint() == restored.checkpoint(), "{options}: the drives differ");
+    }
+}
+
+/// Jobs draw on where the drive was, without a seed of their own for its chances.
+#[test]
+fn jobs_go_on_from_a_checkpoint_as_if_nothing_had_been() {
+    for options in options() {
+        let mut live = drive(&options);
+        let job = |drive: &mut Simulation, seed: u64| {
+            let workload = json!({"name": "go on", "pattern": "random", "read_pct": 70,
+                                  "queue_depth": 8, "total": {"ios": 4000},
+                                  "precondition": [{"kind": "sequential_fill"}]});
+            let workload = WorkloadConfig::resolve(&workload.to_string(), drive.space());
+            let job = workload.expect("a workload").job(drive.space(), seed);
+            drive.begin(job);
+            while !drive.advance(1 << 40).finished {}
+            drive.outcome()["metrics"].take()
+        };
+        job(&mut live, 3);
+        let mut restored = Simulation::from_checkpoint(&live.checkpoint()).expect("a state");
+        assert_eq!(job(&mut live, 4), job(&mut restored, 4), "{options}");
     }
 }
 

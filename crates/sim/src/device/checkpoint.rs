@@ -10,9 +10,9 @@
 //! ```
 //! An image (`image`) is the drive after a power cut; this is the drive as it stands, between two
 //! cells: media and FTL tables, and also what is volatile and yet decides what comes: the pages in
-//! the write buffer and in the caches, in their order, the throttles, the seed of the drive, its
-//! clock and what is refreshed when. Not stored: counters, of which only differences are used. The
-//! map is rebuilt and audited.
+//! the write buffer and in the caches, in their order, the throttles, the seeds of the drive, its
+//! clock and what is refreshed when, and what its reads remember, random streams included. Not
+//! stored: counters, of which only differences are used. The map is rebuilt and audited.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,9 +21,10 @@ use super::drive::Drive;
 use super::image::{open, seal, ImageError, Magic};
 use crate::ftl::{Ftl, FtlSnapshot};
 use crate::nand::{BlockTables, Media};
+use crate::reads::ReadMemory;
 use crate::units::Ns;
 
-const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 4 };
+const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 5 };
 
 #[derive(Serialize, Deserialize)]
 struct State {
@@ -42,6 +43,9 @@ struct State {
     clock: u64,
     refresh: Vec<Vec<u64>>,
     patrol: Option<[u64; 4]>,
+    reads: ReadMemory,
+    /// The seed of what is drawn from now on.
+    draw_seed: u64,
 }
 
 /// The drive, which is at rest.
@@ -59,6 +63,8 @@ pub(super) fn save(drive: &Drive) -> Vec<u8> {
         clock: drive.clock.0,
         refresh: drive.ftl.refresh_times(),
         patrol: drive.patrol.as_ref().map(|patrol| patrol.save()),
+        reads: drive.errors.save(),
+        draw_seed: drive.draw_seed,
     };
     // One by one and last: a copy of a terabyte's out-of-band areas would take a gigabyte.
     seal(&MAGIC, &state, drive.media.oob.iter().flat_map(|lpn| lpn.to_le_bytes()))
@@ -91,6 +97,10 @@ fn assemble(state: State, oob: &[u8]) -> Result<Drive, String> {
     if let (Some(throttle), Some(saved)) = (&mut drive.throttle, state.throttle) {
         throttle.restore(saved);
     }
+    if !drive.errors.restore(&state.reads) {
+        return Err("what its reads remember is of another drive".into());
+    }
+    drive.draw_seed = state.draw_seed;
     drive.is_worn_out = state.is_worn_out;
     drive.clock = Ns(state.clock);
     if let (Some(patrol), Some(saved)) = (&mut drive.patrol, state.patrol) {

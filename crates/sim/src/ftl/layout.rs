@@ -228,7 +228,8 @@ impl super::FtlConfig {
         }
         let message = format!(
             "{unit_bytes} bytes; accepted: a power of two from {SECTOR_BYTES} to the {page_bytes} \
-             of nand.page_size_bytes"
+             of nand.page_size_bytes, or twice, four times … that where nand.multi_plane joins as \
+             many planes"
         );
         Err(ConfigError::new("map_unit_bytes", message))
     }

@@ -33,6 +33,17 @@ impl Chance {
         Self { rng, stripe: stream("stripe"), noise: stream("noise"), hazard_left }
     }
 
+    /// Its streams and the hazard left, for a checkpoint.
+    pub(super) fn save(&self) -> ([[u64; 4]; 3], f64) {
+        ([self.rng.state(), self.stripe.state(), self.noise.state()], self.hazard_left)
+    }
+
+    /// The chance that [`Chance::save`] gave.
+    pub(super) fn restored(([rng, stripe, noise], hazard_left): ([[u64; 4]; 3], f64)) -> Self {
+        let [rng, stripe, noise] = [rng, stripe, noise].map(Rng::from_state);
+        Self { rng, stripe, noise, hazard_left }
+    }
+
     /// Reads of this hazard together were made; returns whether at least one failed.
     #[inline]
     pub(super) fn has_failed(&mut self, hazard: f64) -> bool {

@@ -13,7 +13,8 @@ use crate::config::{check_time_us, ConfigError};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RetryConfig {
-    /// Steps after the first read, at most; then the page is uncorrectable. Default 5 (assumed).
+    /// Steps after the first read, at most, 1 to 64; then the page is uncorrectable. Default 5
+    /// (assumed).
     pub step_count_max: u8,
     /// Factor by which each step lowers the raw bit error rate. Left out: with `reliability:
     /// states` steps are level offsets that follow from the states; with other models 0.6

@@ -8,7 +8,7 @@
 //! be kept per class; class 0 stands for no reads. A counter is compared with the end of its class,
 //! once per read: no logarithm. Whether a block was erased meanwhile is seen by its erase count.
 //!
-//! Counters belong to the run: they begin at 0 with a drive and with the image of one.
+//! Counters belong to the run: a checkpoint has them, an image does not, where they begin at 0.
 
 use crate::units::BlockId;
 
@@ -59,6 +59,24 @@ impl BlockReads {
             most: 0,
             pages_per_block,
         }
+    }
+
+    /// Erase count, reads and class of each block, and the most reads of one, for a checkpoint.
+    pub(super) fn save(&self) -> (Vec<[u32; 3]>, u32) {
+        (self.blocks.iter().map(|it| [it.erases, it.reads, it.class]).collect(), self.most)
+    }
+
+    /// Takes what [`BlockReads::save`] gave; false where it is not of this drive.
+    pub(super) fn restore(&mut self, (blocks, most): &(Vec<[u32; 3]>, u32)) -> bool {
+        let is_class = |&[_, _, class]: &[u32; 3]| (class as usize) < CLASS_COUNT;
+        if blocks.len() != self.blocks.len() || !blocks.iter().all(is_class) {
+            return false;
+        }
+        for (count, &[erases, reads, class]) in self.blocks.iter_mut().zip(blocks) {
+            *count = Count { erases, reads, class };
+        }
+        self.most = *most;
+        true
     }
 
     /// Some pages of a block are read: the class that it was in before.

@@ -44,17 +44,17 @@ pub struct ReadErrors {
     kinds: Kinds,
     tally: ReadTally,
     /// By die.
-    chances: Vec<Chance>,
+    pub(super) chances: Vec<Chance>,
     /// Reads of blocks, where they are counted.
-    block_reads: Option<Box<BlockReads>>,
+    pub(super) block_reads: Option<Box<BlockReads>>,
     /// The steps that blocks were last read with, where drives remember them.
-    remembered: Option<Box<Remembered>>,
+    pub(super) remembered: Option<Box<Remembered>>,
     bit_true: Option<Box<BitTrue>>,
     types: PageTypes,
     /// Blocks and layers that differ.
     spread: Option<Box<Spread>>,
     /// Looks for blocks that err too much.
-    watch: Option<Box<Watch>>,
+    pub(super) watch: Option<Box<Watch>>,
 }
 
 impl ReadErrors {

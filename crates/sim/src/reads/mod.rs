@@ -22,6 +22,7 @@
 //! | `lost` | what became of reads, and pages that no read corrects |
 //! | `tally` | counts of reads and of what became of them |
 //! | `figures` | means over the reads between two tallies |
+//! | `memory` | what is kept in a checkpoint |
 //! | `errors` | reads counted and drawn: what the executors call |
 
 pub mod bit_true;
@@ -36,6 +37,7 @@ pub mod fate;
 pub mod figures;
 mod kinds;
 mod lost;
+mod memory;
 pub mod recovery;
 mod remembered;
 mod spread;
@@ -47,5 +49,6 @@ pub use code::{Algorithm, EccConfig, FerRow, Fidelity, ReliabilityClass};
 pub use errors::ReadErrors;
 pub use figures::{ErrorFigures, TypeFigures};
 pub use lost::{Lost, ReadResult};
+pub use memory::ReadMemory;
 pub use recovery::{Extra, Ladder};
 pub use tally::ReadTally;

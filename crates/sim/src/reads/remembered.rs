@@ -14,7 +14,7 @@
 //! Shim et al., "Exploiting process similarity of 3D flash memory for high performance SSDs",
 //! MICRO 2019.
 //!
-//! Steps belong to the run, like counted reads.
+//! Steps belong to the run, like counted reads: a checkpoint has them, an image does not.
 
 use crate::units::BlockId;
 
@@ -30,6 +30,22 @@ impl Remembered {
     /// Of blocks that nothing is known of.
     pub(super) fn new(block_count: u32) -> Self {
         Self { blocks: vec![0; block_count as usize] }
+    }
+
+    /// All entries, for a checkpoint.
+    pub(super) fn save(&self) -> Vec<u32> {
+        self.blocks.clone()
+    }
+
+    /// Takes what [`Remembered::save`] gave; false where it is not of this drive, whose ladder has
+    /// so many steps.
+    pub(super) fn restore(&mut self, blocks: &[u32], steps: usize) -> bool {
+        let is_step = |entry: &u32| ((entry & ((1 << STEP_BITS) - 1)) as usize) < steps;
+        let fits = blocks.len() == self.blocks.len() && blocks.iter().all(is_step);
+        if fits {
+            self.blocks.copy_from_slice(blocks);
+        }
+        fits
     }
 
     /// The step that reads of a block begin with.

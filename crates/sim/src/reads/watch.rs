@@ -7,7 +7,7 @@ pub(super) struct Watch {
     /// Raw bit error rate of a first read.
     rate_max: f64,
     /// By block: its erase count and one when it was found last; 0 for never.
-    found_at: Vec<u32>,
+    pub(super) found_at: Vec<u32>,
     pub(super) found: Vec<BlockId>,
 }
 

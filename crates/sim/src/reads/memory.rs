@@ -1,0 +1,61 @@
+//! What the reads of a drive remember between two cells, for a checkpoint.
+//!
+//! Outcomes of stress are computed again, and counts of reads are of interest only as differences.
+
+use serde::{Deserialize, Serialize};
+
+use super::chance::Chance;
+use super::errors::ReadErrors;
+
+/// See the module. What a drive does not have is empty.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReadMemory {
+    /// Random streams of each die, and the hazard left.
+    chances: Vec<([[u64; 4]; 3], f64)>,
+    /// Retry steps that reads of a block begin with.
+    remembered: Vec<u32>,
+    /// Reads of each block since its erase.
+    block_reads: (Vec<[u32; 3]>, u32),
+    /// When blocks were found to err too much.
+    found_at: Vec<u32>,
+}
+
+impl ReadErrors {
+    /// What reads remember.
+    pub fn save(&self) -> ReadMemory {
+        ReadMemory {
+            chances: self.chances.iter().map(Chance::save).collect(),
+            remembered: self.remembered.as_ref().map_or_else(Vec::new, |it| it.save()),
+            block_reads: self.block_reads.as_ref().map_or_else(Default::default, |it| it.save()),
+            found_at: self.watch.as_ref().map_or_else(Vec::new, |it| it.found_at.clone()),
+        }
+    }
+
+    /// Takes what [`ReadErrors::save`] gave; false where it is not of this drive.
+    pub fn restore(&mut self, memory: &ReadMemory) -> bool {
+        let ReadMemory { chances, remembered, block_reads, found_at } = memory;
+        let are_numbers = chances.iter().all(|(_, hazard)| hazard.is_finite());
+        if chances.len() != self.chances.len() || !are_numbers {
+            return false;
+        }
+        self.chances = chances.iter().copied().map(Chance::restored).collect();
+        let steps = self.fates().ladder().rungs().len();
+        let is_remembered = match &mut self.remembered {
+            Some(own) => own.restore(remembered, steps),
+            None => remembered.is_empty(),
+        };
+        let is_counted = match &mut self.block_reads {
+            Some(own) => own.restore(block_reads),
+            None => block_reads.0.is_empty(),
+        };
+        let is_watched = match &mut self.watch {
+            Some(own) if own.found_at.len() == found_at.len() => {
+                own.found_at.clone_from(found_at);
+                true
+            }
+            Some(_) => false,
+            None => found_at.is_empty(),
+        };
+        is_remembered && is_counted && is_watched
+    }
+}
