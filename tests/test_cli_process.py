@@ -100,7 +100,7 @@ def test_what_is_wrong_with_the_options_comes_first(cli: Cli) -> None:
     assert json.loads(shown.stdout)["error"]["exit_code"] == 2
 
 
-def interrupted(folder: Path, number: signal.Signals) -> tuple[int, str, str]:
+def interrupted(folder: Path, number: signal.Signals, *options: str) -> tuple[int, str, str]:
     """Send a signal to an endless run as soon as it says that it is alive."""
     script = (
         "import sys; from opennandlab.cli import _progress, main; "
@@ -108,7 +108,7 @@ def interrupted(folder: Path, number: signal.Signals) -> tuple[int, str, str]:
     )
     command = [sys.executable, "-c", script, "benchmark", "-w", "endless.yaml", "-c", "small.yaml"]
     with subprocess.Popen(
-        [*command, *IMMORTAL, "--output", "results.json"],
+        [*command, *IMMORTAL, *options, "--output", "results.json"],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -132,6 +132,13 @@ def test_a_stopped_run_keeps_the_part_that_is_done(folder: Path, number: signal.
     assert "the result is partial" in stderr
     assert "partial" in stdout
     assert onl.load(folder / "results.json").partial
+
+
+def test_a_stopped_run_keeps_its_timeline(folder: Path) -> None:
+    timed = ("--set", "workload.timed=true", "--timeline", "0s:0.001s", "t.json")
+    code, _, stderr = interrupted(folder, signal.SIGINT, *timed)
+    assert code == 130
+    assert (folder / "t.json").exists() != ("no timeline in t.json" in stderr)
 
 
 def test_a_run_that_is_over_cannot_be_interrupted(folder: Path) -> None:

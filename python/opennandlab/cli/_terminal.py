@@ -238,7 +238,7 @@ def run_and_report(
         show_result(result)
     if not quiet:
         show_notes(result, None if problem else outputs.result)
-    if outputs.timeline is not None and code != INTERRUPTED:
+    if outputs.timeline is not None:
         problem = problem or _write_timeline(result, outputs.timeline, quiet=quiet)
     raise typer.Exit(_verdict(result, code, problem))
 
@@ -298,6 +298,7 @@ def _write_timeline(result: "Result", path: Path, *, quiet: bool) -> str | None:
 
     timeline = result.timeline
     if timeline is None:
+        note(f"warning: no timeline in {path}: nothing was measured", style="yellow")
         return None
     try:
         timeline.save(path)
