@@ -3,6 +3,7 @@
 //! Outcomes are compared as JSON, drives as checkpoints: byte by byte.
 
 use opennandlab_sim::device::{DeviceConfig, Simulation};
+use opennandlab_sim::testing::merge;
 use opennandlab_sim::units::Ns;
 use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
@@ -17,17 +18,6 @@ fn device(options: &Value) -> DeviceConfig {
     merge(&mut document, options);
     DeviceConfig::resolve(&document.to_string())
         .unwrap_or_else(|error| panic!("{options}: {error}"))
-}
-
-fn merge(into: &mut Value, from: &Value) {
-    match (into, from) {
-        (Value::Object(into), Value::Object(from)) => {
-            for (key, value) in from {
-                merge(into.entry(key.clone()).or_insert(Value::Null), value);
-            }
-        }
-        (into, from) => *into = from.clone(),
-    }
 }
 
 fn drive(options: &Value) -> Simulation {

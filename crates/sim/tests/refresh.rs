@@ -5,7 +5,7 @@
 //! is never moved.
 
 use opennandlab_sim::device::{DeviceConfig, Observation, Simulation};
-use opennandlab_sim::testing::{metrics, number, run};
+use opennandlab_sim::testing::{merge, metrics, number, run};
 use opennandlab_sim::units::Ns;
 use serde_json::{json, Value};
 
@@ -13,17 +13,6 @@ const PAGES: u32 = 32;
 /// 8.64 s.
 const AFTER_DAYS: f64 = 1e-4;
 const AFTER_S: f64 = AFTER_DAYS * 86_400.0;
-
-fn merge(into: &mut Value, from: &Value) {
-    match (into, from) {
-        (Value::Object(into), Value::Object(from)) => {
-            for (key, value) in from {
-                merge(into.entry(key.clone()).or_insert(Value::Null), value);
-            }
-        }
-        (into, from) => *into = from.clone(),
-    }
-}
 
 /// Two dies of 40 blocks of 32 pages, with options.
 fn device(options: &Value) -> Value {

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from opennandlab.config import PRESETS
+from opennandlab.files import read_yaml
 from opennandlab.theory.waf import spare_factor_effective
 
 PAGE_BYTES = 4096
@@ -19,6 +21,22 @@ PAGE_BYTES = 4096
 BENCH_TIMING = {"t_read_us": 50, "t_program_us": 600, "t_erase_us": 3500, "bus_mt_s": 409.6}
 # Blocks must outlive the validation of wear; no formula here knows about blocks taken out of use.
 ENDURANCE = 1_000_000
+
+
+def unworn(preset: str) -> dict[str, Any]:
+    """Return a preset whose blocks do not wear out, as they would in what would be years.
+
+    Args:
+        preset: its name.
+
+    Example:
+        >>> unworn("emmc_16gb")["nand"]["max_pe_cycles"]
+        1000000
+    """
+    drive: dict[str, Any] = read_yaml(PRESETS / f"{preset}.yaml")
+    drive["nand"]["max_pe_cycles"] = ENDURANCE
+    drive["ftl"].setdefault("gc_policy", "greedy")
+    return drive
 
 
 @dataclass(frozen=True)

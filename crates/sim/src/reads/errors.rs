@@ -308,11 +308,23 @@ impl ReadErrors {
         if self.remembered.is_some() && page_count > 1 {
             return self.record_in_turn(stressed, sort, page_count, source);
         }
+        self.record_at_once(stressed, sort, page_count, source).1
+    }
+
+    /// Counts and draws reads of one kind, which is returned with what became of them.
+    #[inline]
+    fn record_at_once(
+        &mut self,
+        stressed: Stressed,
+        sort: usize,
+        page_count: u32,
+        source: Source,
+    ) -> (usize, ReadResult) {
         let kind = self.count_in(stressed, sort, page_count);
         if source == Source::Refresh && self.watch.is_some() {
             self.look(kind, stressed);
         }
-        self.draw(kind, stressed, page_count, source)
+        (kind, self.draw(kind, stressed, page_count, source))
     }
 
     /// The same where a page may change how the next one is read: one by one, until reads hardly
@@ -325,19 +337,14 @@ impl ReadErrors {
         page_count: u32,
         source: Source,
     ) -> ReadResult {
-        let mut result = ReadResult::default();
-        let mut left = page_count;
+        let (mut result, mut left) = (ReadResult::default(), page_count);
         while left > 0 {
-            let kind = self.count_in(stressed, sort, 1);
-            if source == Source::Refresh && self.watch.is_some() {
-                self.look(kind, stressed);
-            }
-            result += self.draw(kind, stressed, 1, source);
+            let (kind, read) = self.record_at_once(stressed, sort, 1, source);
+            result += read;
             left -= 1;
             if left > 0 && self.kinds.slot(kind).first_failure <= DRAW_EACH_ABOVE {
-                let kind = self.count_in(stressed, sort, left);
-                result += self.draw(kind, stressed, left, source);
-                left = 0;
+                result += self.record_at_once(stressed, sort, left, source).1;
+                break;
             }
         }
         result

@@ -8,7 +8,7 @@
 
 mod run;
 
-pub use run::{metrics, number, run};
+pub use run::{merge, metrics, number, run};
 
 use std::collections::BTreeMap;
 

@@ -37,3 +37,15 @@ pub fn metrics(device: &Value, workload: &Value) -> Value {
 pub fn number(metrics: &Value, path: &str) -> f64 {
     metrics.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}: {metrics}"))
 }
+
+/// Puts the keys of a document into another, section by section.
+pub fn merge(into: &mut Value, from: &Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                merge(into.entry(key.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (into, from) => *into = from.clone(),
+    }
+}

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from opennandlab.config import PRESETS
-from opennandlab.files import read_yaml
 from opennandlab.validation.case import (
     Case,
     Document,
@@ -29,6 +27,7 @@ from opennandlab.validation.case import (
     quick,
     read,
 )
+from opennandlab.validation.devices import unworn
 from opennandlab.validation.measured import (
     CAPACITY_BYTES,
     FILLS,
@@ -188,10 +187,8 @@ def device(preset: str, shrink: int | None = None) -> dict[str, Any]:
         >>> device("micron_7450_max_800gb")["nand"]["pages_per_block"]
         264
     """
-    drive: dict[str, Any] = read_yaml(PRESETS / f"{preset}.yaml")
+    drive = unworn(preset)
     drive["nand"]["pages_per_block"] //= shrink or SHRINK[preset]
-    drive["nand"]["max_pe_cycles"] = 1_000_000
-    drive["ftl"].setdefault("gc_policy", "greedy")
     return drive
 
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from opennandlab.config import PRESETS
-from opennandlab.files import read_yaml
 from opennandlab.validation.case import (
     Case,
     Document,
@@ -26,6 +24,7 @@ from opennandlab.validation.case import (
     quick,
     read,
 )
+from opennandlab.validation.devices import unworn
 from opennandlab.validation.drives import (
     BEYOND_MB_S,
     CACHE_GB,
@@ -99,11 +98,9 @@ def device(preset: str, shrink: int | None = None) -> dict[str, Any]:
         >>> device("nvme_gen4_tlc")["nand"]["blocks_per_plane"]
         170
     """
-    drive: dict[str, Any] = read_yaml(PRESETS / f"{preset}.yaml")
+    drive = unworn(preset)
     divisor = shrink or DRIVES[preset].shrink
     drive["nand"]["blocks_per_plane"] //= divisor
-    drive["nand"]["max_pe_cycles"] = 1_000_000
-    drive["ftl"].setdefault("gc_policy", "greedy")
     cache = drive["ftl"].get("slc_cache")
     if isinstance(cache, dict):
         for key in CACHE_SIZES:
