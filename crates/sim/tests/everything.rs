@@ -97,6 +97,9 @@ fn devices() -> Vec<(&'static str, Value)> {
     // Programs and erases that fail, in steps and with a cache.
     let mut failing = one_shot.clone();
     failing["nand"]["failures"] = json!({"program": 1e-4, "erase": 1e-3, "growth": 10});
+    // The same of superblocks, whose members are replaced.
+    let mut members = superblocks.clone();
+    members["nand"]["failures"] = json!({"program": 2e-5, "erase": 1e-3, "growth": 10});
     // Holes, and collections in one piece.
     let mut holes = in_order.clone();
     holes["ftl"]["allocation"] = json!("superblock");
@@ -116,6 +119,7 @@ fn devices() -> Vec<(&'static str, Value)> {
         ("planes in order", ordered),
         ("superblocks", superblocks),
         ("failing", failing),
+        ("failing members", members),
         ("holes in order", holes),
     ]
 }

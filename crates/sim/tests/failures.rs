@@ -158,3 +158,67 @@ fn failures_that_eat_the_spare_blocks_at_once_are_refused() {
         assert!(error.to_string().contains(words), "{error}");
     }
 }
+
+/// The device of `device` as superblocks over four dies.
+fn superblocks(failures: &Value) -> Value {
+    let mut file = device(failures);
+    file["nand"]["dies_per_channel"] = json!(2);
+    file["nand"]["blocks_per_plane"] = json!(256);
+    file["ftl"]["allocation"] = json!({"kind": "superblock", "bad_block": "remap"});
+    file["ftl"]["gc_reserve_blocks"] = json!(8);
+    file
+}
+
+/// Probability that a Poisson variable is at most so large.
+fn poisson_at_most(mean: f64, limit: u32) -> f64 {
+    let mut term = (-mean).exp();
+    let mut sum = term;
+    for count in 1..=limit {
+        term *= mean / f64::from(count);
+        sum += term;
+    }
+    sum
+}
+
+/// A failed member is replaced from the spare blocks of its die; when there are none a superblock
+/// is given up and leaves one on each other die. So as many superblocks are lost as blocks on the
+/// die that has lost most: the largest of four Poisson variables, within probabilities of 1e-6.
+#[test]
+fn superblocks_are_lost_as_fast_as_the_worst_die_loses_blocks() {
+    for (failures, key, ends) in [
+        (json!({"erase": 1.2e-3}), "erase", 4.0),
+        (json!({"program": 4e-5}), "program", 4.0 * 32.0),
+    ] {
+        let probability = failures[key].as_f64().expect("a number");
+        let done = metrics(&superblocks(&failures), &writes(60));
+        let failed = number(&done, &format!("/failures/{key}"));
+        let mean = number(&done, "/gc_cycles") * ends * probability;
+        assert!(
+            (failed - mean).abs() < 4.5 * mean.sqrt() && mean > 50.0,
+            "{failed} of {mean}: {done}"
+        );
+        let lost = number(&done, "/retired_blocks") as u32;
+        let at_most = |limit: u32| poisson_at_most(mean / 4.0, limit).powi(4);
+        let shares = [at_most(lost.saturating_sub(1)), 1.0 - at_most(lost)];
+        assert!(shares.iter().all(|&share| share < 1.0 - 1e-6), "{lost} lost, {failed} failed");
+        assert!(f64::from(lost) < 0.5 * failed, "{lost} lost, {failed} failed");
+    }
+}
+
+#[test]
+fn failing_members_in_simulated_time_pass_every_check() {
+    let mut file = superblocks(&json!({"program": 1e-4, "erase": 2e-3}));
+    file["nand"]["blocks_per_plane"] = json!(96);
+    let mut workload = writes(6);
+    workload["timed"] = json!(true);
+    workload["queue_depth"] = json!(8);
+    let whole = metrics(&file, &workload);
+    assert!(number(&whole, "/failures/program") > 0.0 && number(&whole, "/failures/erase") > 0.0);
+    file["ftl"]["parity"] = json!({"kind": "die_stripe"});
+    file["ftl"]["over_provisioning_pct"] = json!(0.3);
+    file["ftl"]["write_frontiers"] = json!("host_gc");
+    file["ftl"]["collection"] = json!("steps");
+    file["controller"] = json!({"scheduler": "priority"});
+    let steps = metrics(&file, &workload);
+    assert!(number(&steps, "/failures/program") > 0.0 && number(&steps, "/failures/erase") > 0.0);
+}

@@ -49,7 +49,7 @@ pub struct FlashOp {
 /// What the full back end asks of an operation beside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detail {
-    /// Erase count of the block when the operation was decided.
+    /// Erases of the block that were ordered before the operation; the back end sets it.
     pub erase_count: u32,
     /// Read-retry steps that this read needs.
     pub retries: u16,

@@ -116,11 +116,11 @@ impl Backend {
         }
     }
 
-    /// Whether these blocks of the flash have been erased so often: an erase of all is over.
-    pub(crate) fn are_erased(&self, blocks: impl Iterator<Item = BlockId>, erases: u32) -> bool {
+    /// Whether all erases of these blocks of the flash are over.
+    pub(crate) fn are_erased(&self, blocks: impl Iterator<Item = BlockId>) -> bool {
         match self {
             Self::Plain(_) => true,
-            Self::Full(full) => full.are_erased(blocks, erases),
+            Self::Full(full) => full.are_erased(blocks),
         }
     }
 

@@ -251,9 +251,10 @@ impl DeviceConfig {
         needed: u32,
     ) -> Result<(), ConfigError> {
         let Some(failures) = &self.nand.failures else { return Ok(()) };
-        if self.superblocks().is_some() {
-            let message = "failing blocks of superblocks are not modelled; accepted: left out, or \
-                           another ftl.allocation";
+        if self.superblocks().is_some_and(|it| !it.remaps()) {
+            let message =
+                "with superblocks whose bad blocks leave holes, which do not lose more of \
+                           them later; accepted: left out, or bad_block remap in ftl.allocation";
             return Err(ConfigError::new("nand.failures", message));
         }
         let programs = setup.units.programs_per_block();

@@ -8,10 +8,11 @@
 //!     20      4  CRC-32 of the body, little endian
 //!     24      …  body (postcard): device config as JSON text, media, FTL tables
 //! ```
-//! Stored are the media (out-of-band areas, erase counts, bad blocks, cell modes, copyback depths)
-//! and the order of things in the FTL; the map is rebuilt from them and audited. Not stored: the
-//! write buffer (volatile), random streams (they belong to the run), counters. Nor how often an
-//! open page was programmed in part: the next program of it counts as its last.
+//! Stored are the media (out-of-band areas, erase counts, bad blocks, what superblocks are made of,
+//! cell modes, copyback depths) and the order of things in the FTL; the map is rebuilt from them and
+//! audited. Not stored: the write buffer (volatile), random streams (they belong to the run),
+//! counters. Nor how often an open page was programmed in part: the next program of it counts as its
+//! last.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,7 @@ use super::drive::Drive;
 use crate::ftl::{Ftl, FtlSnapshot};
 use crate::nand::{BlockTables, Media};
 
-const MAGIC: Magic = Magic { word: *b"ONLIMAGE", version: 2 };
+const MAGIC: Magic = Magic { word: *b"ONLIMAGE", version: 3 };
 const HEADER_BYTES: usize = 24;
 
 /// Why bytes are no usable device image.

@@ -107,8 +107,12 @@ impl<R: Reader> FlashSink for Instant<'_, R> {
         self.media.erase(block)
     }
 
-    fn retire(&mut self, block: BlockId) {
-        self.media.retire(block);
+    fn retire(&mut self, block: BlockId, failed: &[u32]) {
+        self.media.retire(block, failed);
+    }
+
+    fn replace_member(&mut self, block: BlockId, member: u32, _fails_erase: bool) {
+        self.media.replace_member(block, member);
     }
 
     fn set_mode(&mut self, block: BlockId, mode: CellMode) {

@@ -88,6 +88,19 @@ impl TimedSink<'_> {
         }
     }
 
+    /// Puts a spare block in the place of a member that has failed; if it was at its erase, that
+    /// has taken its time.
+    #[cold]
+    pub(super) fn replace_in_row(&mut self, block: BlockId, member: u32, fails_erase: bool) {
+        let Some((failed, _)) = self.media.replace_member(block, member) else { return };
+        let Some(members) = self.media.shared_superblocks() else { return };
+        let flash = members.shape().flash();
+        if fails_erase {
+            let op = FlashOp::new(OpKind::Erase, Source::Gc, flash.first_page(failed), 1);
+            self.send(op, Extra::default(), block, flash);
+        }
+    }
+
     /// Whether a die of the flash is lost now.
     pub(super) fn is_lost(&self, die: DieId) -> bool {
         self.backend.may_lose_dies() && self.backend.is_lost(die, self.engine.now())

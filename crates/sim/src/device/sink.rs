@@ -128,13 +128,12 @@ impl TimedSink<'_> {
             Backend::Plain(plain) => plain.enqueue(self.engine, die, op),
             Backend::Full(full) => {
                 let detail = Detail {
-                    erase_count: self.media.erase_count(block),
                     retries: extra.retries.min(u32::from(u16::MAX)) as u16,
                     soft_reads: extra.soft_reads.min(u32::from(u16::MAX)) as u16,
                     pages: std::mem::take(&mut self.pages),
                     begins_at_step: extra.begins_at_step,
                     failed_ns: extra.failed_ns,
-                    choice_ns: 0,
+                    ..Detail::default()
                 };
                 let is_slc = self.media.mode(block) == CellMode::Slc;
                 full.enqueue(self.engine, die, op.in_slc(is_slc), detail);
@@ -235,8 +234,12 @@ impl FlashSink for TimedSink<'_> {
         self.push(FlashOp::new(OpKind::Erase, Source::Gc, first, 1), Extra::default());
     }
 
-    fn retire(&mut self, block: BlockId) {
-        self.media.retire(block);
+    fn retire(&mut self, block: BlockId, failed: &[u32]) {
+        self.media.retire(block, failed);
+    }
+
+    fn replace_member(&mut self, block: BlockId, member: u32, fails_erase: bool) {
+        self.replace_in_row(block, member, fails_erase);
     }
 
     fn set_mode(&mut self, block: BlockId, mode: CellMode) {

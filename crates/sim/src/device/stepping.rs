@@ -64,7 +64,7 @@ impl TimedStage {
         let (block, is_erase) = (Self::block_of(drive, done), done.kind() == OpKind::Erase);
         let Some(members) = drive.media.superblocks() else { return (block, is_erase) };
         let all = members.of(block).iter().filter(|&&own| own != HOLE).map(|&own| BlockId(own));
-        let is_erased = is_erase && self.backend.are_erased(all, drive.media.erase_count(block));
+        let is_erased = is_erase && self.backend.are_erased(all);
         (block, is_erased)
     }
 
@@ -74,7 +74,7 @@ impl TimedStage {
             return drive.geometry.block_of(done.first());
         };
         let own = members.shape().flash().block_of(done.first());
-        members.superblock_of(own).expect("operations go to superblocks").0
+        members.last_superblock_of(own).expect("operations go to superblocks")
     }
 
     /// A block of a die was erased: writes that waited for it go on.

@@ -93,7 +93,10 @@ impl Pool {
         if self.begun_in_vain > 1000 + 64 * self.log.states().len() as u32 {
             return None;
         }
-        if let Some(failed) = self.failed_to_retire(self.good_blocks_needed()) {
+        if let Some(failed) = self.failed_to_erase(media) {
+            return Some((failed, false));
+        }
+        if let Some(failed) = self.failed_to_retire(media, self.good_blocks_needed()) {
             let is_free = self.has_spare() || books.map.live_count(BlockId(failed)) == 0;
             self.retire_due = !is_free;
             if is_free {
@@ -157,9 +160,10 @@ impl Pool {
         if collection.retires {
             self.collection = None;
             self.note_retired(books, sink, collection);
-            self.take_out_of_use(books, sink, victim);
+            self.take_out_of_use(books, sink, collection);
             return StepOutcome::Retired(victim);
         }
+        self.replace_failed(books, sink, collection);
         let erase_count = sink.erase(victim, collection.source);
         books.counters.erases[collection.source as usize] += 1;
         let is_outside = collection.source == Source::Fold && self.is_member(victim);
@@ -204,8 +208,14 @@ impl Pool {
         moved
     }
 
-    /// A worn block without live pages is not used any more.
-    fn take_out_of_use<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S, worn: BlockId) {
+    /// A block without live pages is not used any more.
+    fn take_out_of_use<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        collection: Collection,
+    ) {
+        let worn = collection.victim;
         match &mut self.log.slc {
             // It was cache for good: the native blocks lose nothing.
             Some(cache) if cache.has_member(worn) => {
@@ -220,7 +230,8 @@ impl Pool {
         }
         self.log.set_state(worn, BlockState::Bad);
         books.counters.retired_blocks += 1;
-        sink.retire(worn);
+        let failed = self.members_to_retire(sink.media(), worn, collection.has_failed);
+        sink.retire(worn, &failed);
     }
 
     /// The erase of the victim is over: it joins the erased blocks. `None` when no erase is under

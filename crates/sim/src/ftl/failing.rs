@@ -6,6 +6,10 @@
 //!         is `Failed`: no candidate, still read
 //! then    its live pages move when a block is to spare, as those of a worn block: it is retired
 //! ```
+//! Of a superblock a member fails: it ends at the program of the member that fails first. While the
+//! die of that member has a spare block, this takes its place before the next erase, and the
+//! superblock goes on; else it is retired, and the other members are spare blocks from then on.
+//!
 //! A collection counts on a whole block, so the reserve is a block larger where programs may fail.
 //! One that has to open the last erased block takes it as sound for this use.
 
@@ -21,18 +25,40 @@ use super::pool::Pool;
 use super::sink::FlashSink;
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
+use crate::superblock::{Members, HOLE};
 use crate::units::{BlockId, Ppn};
 
+/// Blocks of the flash that a block is made of, each with its place: members of a superblock, or
+/// the block itself.
+fn blocks_of(media: &Media, block: BlockId) -> impl Iterator<Item = (u32, BlockId)> + '_ {
+    let itself = media.superblocks().is_none().then_some(block.0);
+    let all = (0..).zip(media.members_of(block).iter().copied().chain(itself));
+    all.filter(|&(_, own)| own != HOLE).map(|(member, own)| (member, BlockId(own)))
+}
+
 impl Log {
-    /// The page of a block, in its native mode, from which on its next use fails.
-    fn failing_page(&self, media: &Media, block: BlockId) -> Option<u32> {
+    /// The page of a block, in its native mode, from which on its next use fails, and the member of
+    /// a superblock that this is due to.
+    fn failing_program(&self, media: &Media, block: BlockId) -> Option<(u32, u32)> {
+        let failures = self.failures?;
         let programs = self.units.programs_per_block();
         let erase_count = media.erase_count(block);
-        let index = self.failures?.failing_program(block, erase_count, programs)?;
-        // A block holds at least one unit: a frontier is never empty.
-        let page = index.max(1) * (self.geometry.pages_per_block / programs);
-        let first = self.units.span(page, false, self.geometry.pages_per_block).0;
-        (first > 0).then_some(first)
+        let shape = media.superblocks().map(Members::shape);
+        let pages = shape.map_or(self.geometry.pages_per_block, |it| it.member_slots(false));
+        let failing = blocks_of(media, block).filter_map(|(member, own)| {
+            let index = failures.failing_program(own, erase_count, programs)?;
+            // A block holds at least one unit: a frontier is never empty.
+            let page = index.max(1) * (pages / programs);
+            let slot = shape.map_or(page, |it| it.slot(member, page, false));
+            let first = self.units.span(slot, false, self.geometry.pages_per_block).0;
+            (first > 0).then_some((first, member))
+        });
+        failing.min()
+    }
+
+    /// The page of a block, in its native mode, from which on its next use fails.
+    fn failing_page(&self, media: &Media, block: BlockId) -> Option<u32> {
+        self.failing_program(media, block).map(|(page, _)| page)
     }
 
     /// Cuts the first stretch of data of an opened block where it will fail; `erased` blocks are
@@ -107,30 +133,109 @@ impl Log {
             books.counters.programs[Source::Pad as usize] += 1;
         }
         books.counters.failed_programs += 1;
+        sink.fail_program(block);
         self.set_state(block, BlockState::Failed);
         self.failed.push(block.0);
     }
 
+    /// Whether blocks that fail go on with another member in place of the one that has failed.
+    pub(super) fn replaces_members(&self) -> bool {
+        self.failures.is_some() && self.layout.superblocks().is_some()
+    }
+
+    /// Members of a superblock of full density whose next erase fails; 0 of a block that is none.
+    fn failing_erases(&self, media: &Media, block: BlockId) -> Vec<u32> {
+        let Some(failures) = self.failures else { return Vec::new() };
+        let erase_count = media.erase_count(block);
+        let failing = blocks_of(media, block)
+            .filter(|&(_, own)| failures.fails_erase(own, erase_count))
+            .map(|(member, _)| member);
+        failing.collect()
+    }
+
     /// Whether the next erase of a block of full density fails.
     pub(super) fn fails_erase(&self, media: &Media, block: BlockId) -> bool {
-        let fails = |it: crate::nand::Failures| it.fails_erase(block, media.erase_count(block));
-        self.failures.is_some_and(fails)
+        !self.failing_erases(media, block).is_empty()
+    }
+
+    /// Members of a superblock that must not be used again: those whose next erase fails, and, where
+    /// it has failed, the one that this was due to.
+    pub(super) fn failed_members(
+        &self,
+        media: &Media,
+        block: BlockId,
+        has_failed: bool,
+    ) -> Vec<u32> {
+        let mut failed = self.failing_erases(media, block);
+        if has_failed {
+            let at_program = self.failing_program(media, block).map(|(_, member)| member);
+            failed.extend(at_program.filter(|it| !failed.contains(it)));
+        }
+        failed
     }
 }
 
 impl Pool {
     /// Whether a block of full density is not to be erased again.
     pub(super) fn is_last_use(&self, media: &Media, block: BlockId) -> bool {
-        media.erase_count(block) >= self.worn_limit || self.log.fails_erase(media, block)
+        if media.erase_count(block) >= self.worn_limit {
+            return true;
+        }
+        if self.log.failures.is_none() {
+            return false;
+        }
+        let has_failed = self.log.state(block) == BlockState::Failed;
+        let failed = self.log.failed_members(media, block, has_failed);
+        let is_replaced = |&member: &u32| {
+            media.superblocks().is_some_and(|it| it.spare_for(block, member).is_some())
+        };
+        !failed.iter().all(is_replaced)
     }
 
-    /// A block that failed and that the pool can do without, beside so many others.
-    pub(super) fn failed_to_retire(&mut self, needed: u32) -> Option<u32> {
-        if self.good_blocks > needed {
-            self.log.failed.pop()
-        } else {
-            None
+    /// A block that failed and is to be retired: the pool can do without it, beside so many others.
+    pub(super) fn failed_to_retire(&mut self, media: &Media, needed: u32) -> Option<u32> {
+        let &block = self.log.failed.last()?;
+        let is_due = self.good_blocks > needed && self.is_last_use(media, BlockId(block));
+        is_due.then(|| self.log.failed.pop()).flatten()
+    }
+
+    /// A superblock of which a member has failed that will be replaced: a victim like others.
+    pub(super) fn failed_to_erase(&mut self, media: &Media) -> Option<u32> {
+        let &block = self.log.failed.last()?;
+        (!self.is_last_use(media, BlockId(block))).then(|| self.log.failed.pop()).flatten()
+    }
+
+    /// Replaces the members of a victim that have failed, before it is erased.
+    pub(super) fn replace_failed<S: FlashSink>(
+        &self,
+        books: &mut Books,
+        sink: &mut S,
+        collection: Collection,
+    ) {
+        let Collection { victim, source, has_failed, .. } = collection;
+        if self.log.failures.is_none() || !matches!(source, Source::Gc | Source::Refresh) {
+            return;
         }
+        let failing = self.log.failing_erases(sink.media(), victim);
+        for member in self.log.failed_members(sink.media(), victim, has_failed) {
+            let fails_erase = failing.contains(&member);
+            books.counters.failed_erases += u64::from(fails_erase);
+            sink.replace_member(victim, member, fails_erase);
+        }
+    }
+
+    /// Members of a superblock that is retired that must not be used again: all, when it is worn.
+    pub(super) fn members_to_retire(
+        &self,
+        media: &Media,
+        block: BlockId,
+        has_failed: bool,
+    ) -> Vec<u32> {
+        let is_worn = media.erase_count(block) >= self.worn_limit || self.is_member(block);
+        if is_worn {
+            return (0..media.members_of(block).len() as u32).collect();
+        }
+        self.log.failed_members(media, block, has_failed)
     }
 
     /// Emits the erase that fails, for a block that is neither worn nor failed before.

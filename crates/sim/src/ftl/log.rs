@@ -285,6 +285,15 @@ impl Log {
         self.policy.closed(block - self.first_block, live_count, books.now);
     }
 
+    /// A victim that is not collected after all waits as before.
+    pub(super) fn put_back(&mut self, books: &Books, block: u32) {
+        if self.state(BlockId(block)) == BlockState::Failed {
+            self.failed.push(block);
+        } else {
+            self.offer(books, block);
+        }
+    }
+
     /// The policy's victim, which is not a candidate any more.
     pub(crate) fn choose(&mut self, books: &Books) -> Option<u32> {
         let view = BlockView {

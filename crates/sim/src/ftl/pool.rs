@@ -21,7 +21,7 @@
 use super::books::Books;
 use super::collection::Collection;
 use super::config::{FtlConfig, WearConfig};
-use super::frontier::{BlockState, HOST_FRONTIER, MOVED_FRONTIER};
+use super::frontier::{HOST_FRONTIER, MOVED_FRONTIER};
 use super::log::Log;
 use super::map::{DeadRun, Moving};
 use super::setup::PoolSetup;
@@ -478,11 +478,7 @@ impl Pool {
         let outcome = self.make_spare_beside(books, sink, stream, &mut worn);
         // The pool could not do without these: they stay as they are.
         for block in worn {
-            if self.log.state(BlockId(block)) == BlockState::Failed {
-                self.log.failed.push(block);
-            } else {
-                self.log.offer(books, block);
-            }
+            self.log.put_back(books, block);
         }
         outcome
     }
@@ -499,7 +495,7 @@ impl Pool {
         // no room.
         let mut tries_left = 1000 + 64 * self.log.states().len() as u64;
         let needed = self.good_blocks_needed();
-        while let Some(failed) = self.failed_to_retire(needed + worn.len() as u32) {
+        while let Some(failed) = self.failed_to_retire(sink.media(), needed + worn.len() as u32) {
             worn.push(failed);
         }
         loop {
@@ -509,9 +505,11 @@ impl Pool {
             }
             let spare = self.has_spare();
             // Collecting a block with pages of both kinds opens two blocks and gives back one.
-            // So may one of a superblock with more pages than the next.
-            let is_short = (self.log.placement.splits(Source::Gc) || self.log.is_uneven)
-                && self.log.erased.len() < self.reserve;
+            // So may one of a superblock with more pages than the next, or one that fails.
+            let may_open_two = self.log.placement.splits(Source::Gc)
+                || self.log.is_uneven
+                || self.log.replaces_members();
+            let is_short = may_open_two && self.log.erased.len() < self.reserve;
             let is_full = stream.is_none_or(|stream| self.log.frontiers[stream].is_full());
             if spare && !worn.is_empty() {
                 let block = worn.pop().expect("it is not empty");
@@ -520,7 +518,9 @@ impl Pool {
                 let Some(stream) = stream else { return Ok(()) };
                 self.log.open(books, sink, stream, Source::Host);
             } else if is_full || is_short || !worn.is_empty() {
-                let victim = if tries_left > 0 { self.log.choose(books) } else { None };
+                let failed = self.failed_to_erase(sink.media());
+                let chosen = || (tries_left > 0).then(|| self.log.choose(books)).flatten();
+                let victim = failed.or_else(chosen);
                 let Some(victim) = victim.filter(|&it| self.has_room_for(books, sink.media(), it))
                 else {
                     return if is_full { Err(NoRoom::WornOut) } else { Ok(()) };
@@ -546,7 +546,7 @@ impl Pool {
     fn has_room_for(&mut self, books: &Books, media: &Media, victim: u32) -> bool {
         let has_room = self.finds_room(books, media, BlockId(victim));
         if !has_room {
-            self.log.offer(books, victim);
+            self.log.put_back(books, victim);
         }
         has_room
     }

@@ -69,10 +69,16 @@ pub trait FlashSink {
     fn move_run(&mut self, run: &MoveRun<'_>);
     /// A block is erased; returns its erase count.
     fn erase(&mut self, block: BlockId, source: Source) -> u32;
-    /// A worn block is taken out of use.
-    fn retire(&mut self, block: BlockId);
+    /// A block is taken out of use: worn, or failed. Of a superblock `failed` are the members that
+    /// must not be used again.
+    fn retire(&mut self, block: BlockId, failed: &[u32]);
+    /// A program of a block has failed; no other follows before it is erased or taken out of use.
+    fn fail_program(&mut self, _block: BlockId) {}
     /// The erase of a block fails; it is taken out of use next.
     fn fail_erase(&mut self, _block: BlockId) {}
+    /// A member of a superblock has failed, at its erase or before: a spare block of its die takes
+    /// its place. The superblock is erased next.
+    fn replace_member(&mut self, block: BlockId, member: u32, fails_erase: bool);
     /// An erased block will be written so densely from now on.
     fn set_mode(&mut self, block: BlockId, mode: CellMode);
 

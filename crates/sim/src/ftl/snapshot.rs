@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use super::collection::Collection;
 use super::frontier::{BlockState, Frontier, PartialPage, FRONTIER_COUNT};
 use super::log::Log;
-use super::map::Map;
 use super::pool::Pool;
 use super::slc::SlcCache;
 use super::{Ftl, FtlConfig, PoolSetup, Route};
@@ -40,8 +39,9 @@ struct PoolSnapshot {
     frontiers: [(u32, u32); FRONTIER_COUNT],
     erased: Vec<u32>,
     candidates: Vec<u64>,
-    /// A collection under way: victim, source, next page, whether it retires the block.
-    collection: Option<(u32, Source, u32, bool)>,
+    /// A collection under way: victim, source, next page, whether it retires the block, whether the
+    /// block has failed.
+    collection: Option<(u32, Source, u32, [bool; 2])>,
     level_due: bool,
     retire_due: bool,
     slc: Option<CacheSnapshot>,
@@ -74,9 +74,8 @@ impl PoolSnapshot {
                 .erased
                 .list_with(erasing.filter(|_| !to_cache).map(|(victim, count, _)| (victim, count))),
             candidates: pool.log.save_candidates(),
-            collection: moving.map(|Collection { victim, source, next_page, retires, .. }| {
-                (victim.0, source, next_page, retires)
-            }),
+            collection: moving
+                .map(|it| (it.victim.0, it.source, it.next_page, [it.retires, it.has_failed])),
             level_due: pool.level_due
                 || (pool.gauge.is_some()
                     && erasing.is_some_and(|(_, _, source)| source == Source::Gc)),
@@ -137,7 +136,7 @@ impl Ftl {
         ftl.restore_blocks(&snapshot.states, media)?;
         ftl.restore_holes(media);
         for (pool, stored) in ftl.pools.iter_mut().zip(&snapshot.pools) {
-            restore_pool(pool, &ftl.books.map, stored, media)?;
+            restore_pool(pool, stored, media)?;
         }
         if let Route::Dynamic { turn } = &mut ftl.route {
             *turn = snapshot.turn % ftl.geometry.die_count;
@@ -264,9 +263,16 @@ impl Ftl {
             if media.is_bad(block) {
                 continue;
             }
-            if self.pool_of(block).log.state(block) == BlockState::Failed {
-                media.retire(block);
-                continue;
+            let pool = self.pool_of(block);
+            if pool.log.state(block) == BlockState::Failed {
+                let failed = pool.members_to_retire(media, block, true);
+                if pool.is_last_use(media, block) {
+                    media.retire(block, &failed);
+                    continue;
+                }
+                for member in failed {
+                    media.replace_member(block, member);
+                }
             }
             if self.written_pages(block) > 0 {
                 media.erase(block);
@@ -286,12 +292,7 @@ impl Ftl {
     }
 }
 
-fn restore_pool(
-    pool: &mut Pool,
-    map: &Map,
-    snapshot: &PoolSnapshot,
-    media: &Media,
-) -> Result<(), String> {
+fn restore_pool(pool: &mut Pool, snapshot: &PoolSnapshot, media: &Media) -> Result<(), String> {
     let log = &mut pool.log;
     let (geometry, blocks) = (log.geometry, log.blocks());
     let pages = geometry.pages_per_block;
@@ -334,7 +335,7 @@ fn restore_pool(
             log.die.0
         ));
     }
-    if let Some((victim, source, next_page, retires)) = snapshot.collection {
+    if let Some((victim, source, next_page, [retires, has_failed])) = snapshot.collection {
         if !is_in(log, victim, BlockState::Victim) {
             return Err(format!("block {victim} is under collection and is not a victim"));
         }
@@ -343,7 +344,7 @@ fn restore_pool(
             source,
             next_page,
             retires,
-            has_failed: retires && log.cut_page(map, media, BlockId(victim)).is_some(),
+            has_failed,
             is_whole: false,
             erase_count: None,
         });

@@ -59,6 +59,8 @@ pub struct BlockTables {
     pub erase_counts: Vec<u32>,
     /// Which must not be used; behind them, with superblocks, the same of the blocks of the flash.
     pub bad: Vec<bool>,
+    /// With superblocks, which blocks of the flash they are made of: see [`Members::table`].
+    pub members: Vec<u32>,
     /// How densely each is written.
     pub modes: Vec<CellMode>,
     /// See [`Media::copyback_depth`].
@@ -103,28 +105,29 @@ fn draw_bad(geometry: &Geometry, bad_per_die: &[u32], seed: u64) -> Vec<bool> {
 impl Media {
     /// Fresh flash with `bad_per_die` factory bad blocks in each die, at places drawn from `seed`.
     pub fn new(geometry: Geometry, bad_per_die: &[u32], seed: u64) -> Self {
-        Self::fresh(geometry, None, draw_bad(&geometry, bad_per_die, seed))
+        Self::fresh(geometry, draw_bad(&geometry, bad_per_die, seed))
     }
 
     /// The same of superblocks, with so many bad blocks of the flash in each die.
     pub fn of_superblocks(shape: Superblocks, bad_per_die: &[u32], seed: u64) -> Self {
         let of_flash = draw_bad(shape.flash(), bad_per_die, seed);
         let geometry = shape.geometry();
-        let members = Members::new(shape, of_flash.clone());
+        let members = Members::new(shape, of_flash);
         let blocks = (0..geometry.block_count()).map(BlockId);
-        let bad = blocks.map(|block| members.is_bad(block)).chain(of_flash).collect();
-        Self::fresh(geometry, Some(shape), bad)
+        let bad = blocks.map(|block| members.is_bad(block)).collect();
+        Self { members: Some(Arc::new(members)), ..Self::fresh(geometry, bad) }
     }
 
-    fn fresh(geometry: Geometry, superblocks: Option<Superblocks>, bad: Vec<bool>) -> Self {
+    fn fresh(geometry: Geometry, bad: Vec<bool>) -> Self {
         let blocks = geometry.block_count() as usize;
         let tables = BlockTables {
             erase_counts: vec![0; blocks],
             modes: vec![CellMode::Native; blocks],
             copyback_depths: vec![0; blocks],
+            members: Vec::new(),
             bad,
         };
-        Self::restore(geometry, superblocks, tables).expect("the tables are of this geometry")
+        Self::restore(geometry, None, tables).expect("the tables are of this geometry")
     }
 
     /// Flash with these blocks and no data; `None` when the tables are of another geometry.
@@ -133,11 +136,11 @@ impl Media {
         superblocks: Option<Superblocks>,
         tables: BlockTables,
     ) -> Option<Self> {
-        let BlockTables { erase_counts, mut bad, modes, copyback_depths } = tables;
+        let BlockTables { erase_counts, mut bad, members: table, modes, copyback_depths } = tables;
         let blocks = geometry.block_count() as usize;
         let members = match superblocks {
-            Some(shape) if bad.len() == blocks + shape.flash().block_count() as usize => {
-                Some(Arc::new(Members::new(shape, bad.split_off(blocks))))
+            Some(shape) if bad.len() >= blocks => {
+                Some(Arc::new(Members::restore(shape, bad.split_off(blocks), table)?))
             }
             Some(_) => return None,
             None => None,
@@ -175,6 +178,7 @@ impl Media {
                 .chain(self.members.iter().flat_map(|it| it.bad()))
                 .copied()
                 .collect(),
+            members: self.members.iter().flat_map(|it| it.table()).copied().collect(),
             modes: self.modes.to_vec(),
             copyback_depths: self.copyback_depths.to_vec(),
         }
@@ -410,12 +414,22 @@ impl Media {
         self.bad[self.place(block)]
     }
 
-    /// Takes a worn block out of use for good.
-    pub fn retire(&mut self, block: BlockId) {
+    /// Takes a block out of use for good. Of a superblock these members have failed, and the others
+    /// are spare from now on.
+    pub fn retire(&mut self, block: BlockId, failed: &[u32]) {
         let place = self.place(block);
         let count = self.erase_counts[place];
         if !std::mem::replace(&mut self.bad[place], true) {
             self.wear_of(block).remove(count);
         }
+        if let Some(members) = &mut self.members {
+            Arc::make_mut(members).dissolve(block, failed);
+        }
+    }
+
+    /// A member of a superblock has failed: a spare block of its die takes its place, which counts
+    /// as worn as the others. Returns the two, or `None` when there is no spare block.
+    pub fn replace_member(&mut self, block: BlockId, member: u32) -> Option<(BlockId, BlockId)> {
+        Arc::make_mut(self.members.as_mut()?).replace(block, member)
     }
 }

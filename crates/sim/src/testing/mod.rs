@@ -47,6 +47,8 @@ pub struct CheckedFlash {
     in_steps: bool,
     /// Blocks whose erase was emitted and is not over yet; in steps only.
     erasing: Vec<bool>,
+    /// Blocks of which a program or an erase has failed: they are written no more.
+    failed: Vec<bool>,
     /// Rows of pages that collections sensed.
     senses: u64,
     /// The time, if a clock runs.
@@ -72,6 +74,7 @@ impl CheckedFlash {
             loads: vec![0; geometry.die_count as usize],
             in_steps: false,
             erasing: vec![false; geometry.block_count() as usize],
+            failed: vec![false; geometry.block_count() as usize],
             senses: 0,
             clock: None,
             media,
@@ -128,6 +131,7 @@ impl CheckedFlash {
         let block = self.geometry.block_of(ppn);
         assert!(!self.media.is_bad(block), "page {ppn:?} lies in a bad block");
         assert!(!self.erasing[block.0 as usize], "page {ppn:?} lies in a block being erased");
+        assert!(!self.failed[block.0 as usize], "page {ppn:?} lies in a block that has failed");
         let (own, index) = self.place(ppn);
         let next = &mut self.next_page[own];
         assert_eq!(index, *next, "pages of block {block:?} are programmed out of order, or twice");
@@ -222,8 +226,9 @@ impl FlashSink for CheckedFlash {
     fn erase(&mut self, block: BlockId, _source: Source) -> u32 {
         assert!(!self.media.is_bad(block), "block {block:?} is bad");
         let pages = self.pages_of(block);
+        let has_failed = std::mem::take(&mut self.failed[block.0 as usize]);
         for own in self.blocks_of(block) {
-            assert_eq!(self.next_page[own], pages, "erased half full");
+            assert!(has_failed || self.next_page[own] == pages, "erased half full");
             self.next_page[own] = 0;
             self.parts[own] = (0, 0);
         }
@@ -231,8 +236,19 @@ impl FlashSink for CheckedFlash {
         self.media.erase(block)
     }
 
-    fn retire(&mut self, block: BlockId) {
-        self.media.retire(block);
+    fn retire(&mut self, block: BlockId, failed: &[u32]) {
+        self.media.retire(block, failed);
+    }
+
+    fn fail_program(&mut self, block: BlockId) {
+        self.failed[block.0 as usize] = true;
+    }
+
+    fn replace_member(&mut self, block: BlockId, member: u32, fails_erase: bool) {
+        assert!(fails_erase || self.failed[block.0 as usize], "member {member} has not failed");
+        self.failed[block.0 as usize] = true;
+        let (failed, spare) = self.media.replace_member(block, member).expect("a spare block");
+        assert_ne!(failed, spare);
     }
 
     fn collects_in_steps(&self) -> bool {

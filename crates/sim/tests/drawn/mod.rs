@@ -160,7 +160,8 @@ fn draw_options(rng: &mut Rng, device: &mut Value) {
     }
     if rng.below(4) == 0 {
         draw_superblocks(rng, device);
-    } else if rng.clone().below(3) == 0 {
+    }
+    if rng.clone().below(3) == 0 {
         // From a copy, as above.
         let probability = |rng: &mut Rng| 0.02 * rng.unit() * rng.unit();
         let mut own = rng.clone();

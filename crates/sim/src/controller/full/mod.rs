@@ -78,6 +78,8 @@ pub struct FullTally {
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     erases: u32,
+    /// Those and the erases that wait or are under way.
+    erases_ordered: u32,
     programmed: u32,
     /// Pages whose program has begun; kept where pages are programmed in parts.
     sent: u32,
@@ -194,7 +196,14 @@ impl Full {
         let progress = |block| {
             let Written { erases, pages, part, is_slc } = written(BlockId(block));
             let programmed = units.programmed(pages, is_slc) + part;
-            Progress { erases, programmed, sent: programmed, pending: 0, class: Class::HostWrite }
+            Progress {
+                erases,
+                erases_ordered: erases,
+                programmed,
+                sent: programmed,
+                pending: 0,
+                class: Class::HostWrite,
+            }
         };
         let retry_setup =
             controller.read_retry.as_ref().map_or(Ns(0), |retry| Ns::from_us(retry.setup_us));
@@ -325,9 +334,10 @@ impl Full {
         }
     }
 
-    /// Whether these blocks have been erased so often: an erase of all is over.
-    pub fn are_erased(&self, mut blocks: impl Iterator<Item = BlockId>, erases: u32) -> bool {
-        blocks.all(|block| self.blocks[block.0 as usize].erases >= erases)
+    /// Whether all erases of these blocks are over.
+    pub fn are_erased(&self, mut blocks: impl Iterator<Item = BlockId>) -> bool {
+        let is_erased = |it: Progress| it.erases == it.erases_ordered;
+        blocks.all(|block| is_erased(self.blocks[block.0 as usize]))
     }
 
     /// Busy share of all dies and of all channels of the time until `now`.
@@ -363,10 +373,15 @@ impl Full {
         self.pending += u64::from(op.count());
         let now = engine.now();
         let class = self.class_of(op);
-        if matches!(op.kind(), OpKind::Program | OpKind::Copyback) {
-            let progress = &mut self.blocks[self.geometry.block_of(op.first()).0 as usize];
-            progress.pending += op.count();
-            progress.class = class;
+        let progress = &mut self.blocks[self.geometry.block_of(op.first()).0 as usize];
+        detail.erase_count = progress.erases_ordered;
+        match op.kind() {
+            OpKind::Program | OpKind::Copyback => {
+                progress.pending += op.count();
+                progress.class = class;
+            }
+            OpKind::Erase => progress.erases_ordered += 1,
+            OpKind::Read => {}
         }
         let plane = self.plane_for(die.0, op);
         let state = &mut self.dies[die.0 as usize];

@@ -28,7 +28,6 @@
 
 use crate::geometry::Geometry;
 use crate::striping::Axis;
-use crate::units::{BlockId, Ppn};
 
 /// In place of the block of a member that is bad.
 pub const HOLE: u32 = u32::MAX;
@@ -279,129 +278,9 @@ impl Superblocks {
     }
 }
 
-/// Which blocks of the flash the superblocks of a drive are made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Members {
-    shape: Superblocks,
-    /// By superblock, then by die of its group: a block of the flash, or [`HOLE`].
-    blocks: Vec<u32>,
-    /// The superblock of each block of the flash, or [`HOLE`].
-    superblocks: Vec<u32>,
-    /// Blocks of the flash that are bad.
-    bad: Vec<bool>,
-    has_holes: bool,
-}
-
-impl Members {
-    /// The superblocks of flash on which these blocks are bad.
-    ///
-    /// # Panics
-    /// When the list is of other flash.
-    pub fn new(shape: Superblocks, bad: Vec<bool>) -> Self {
-        let (flash, dies) = (shape.flash, shape.dies);
-        assert_eq!(bad.len(), flash.block_count() as usize, "blocks of the flash");
-        let groups = flash.die_count / dies;
-        let count = (groups * flash.blocks_per_die * dies) as usize;
-        let mut members = Self {
-            shape,
-            blocks: vec![HOLE; count],
-            superblocks: vec![HOLE; bad.len()],
-            bad,
-            has_holes: false,
-        };
-        for die in 0..flash.die_count {
-            let own = die * flash.blocks_per_die..(die + 1) * flash.blocks_per_die;
-            let good = own.clone().filter(|&block| !members.bad[block as usize]);
-            // With spare blocks the n-th superblock takes the n-th good block of each die.
-            let placed: Vec<(u32, u32)> = if shape.remaps {
-                (0..).zip(good).collect()
-            } else {
-                good.map(|block| (block - own.start, block)).collect()
-            };
-            for (place, block) in placed {
-                let superblock = die / dies * flash.blocks_per_die + place;
-                members.blocks[(superblock * dies + die % dies) as usize] = block;
-                members.superblocks[block as usize] = superblock;
-            }
-        }
-        for superblock in 0..groups * flash.blocks_per_die {
-            let own = (superblock * dies) as usize..((superblock + 1) * dies) as usize;
-            let holes = members.blocks[own.clone()].iter().filter(|&&block| block == HOLE).count();
-            let least = if shape.remaps { dies } else { 1 + u32::from(shape.has_parity) };
-            if (dies - holes as u32) < least {
-                for block in &mut members.blocks[own] {
-                    if *block != HOLE {
-                        members.superblocks[*block as usize] = HOLE;
-                    }
-                    *block = HOLE;
-                }
-            } else {
-                members.has_holes |= holes > 0;
-            }
-        }
-        members
-    }
-
-    /// How they are laid over the dies.
-    #[inline]
-    pub fn shape(&self) -> &Superblocks {
-        &self.shape
-    }
-
-    /// The bad blocks of the flash.
-    pub fn bad(&self) -> &[bool] {
-        &self.bad
-    }
-
-    /// Whether superblocks differ in size.
-    #[inline]
-    pub fn has_holes(&self) -> bool {
-        self.has_holes
-    }
-
-    /// The blocks of a superblock, by die of its group.
-    #[inline]
-    pub fn of(&self, superblock: BlockId) -> &[u32] {
-        let first = (superblock.0 * self.shape.dies) as usize;
-        &self.blocks[first..first + self.shape.dies as usize]
-    }
-
-    /// Whether a superblock has too few good blocks to be one.
-    pub fn is_bad(&self, superblock: BlockId) -> bool {
-        self.of(superblock).iter().all(|&block| block == HOLE)
-    }
-
-    /// Slots of the holes of a superblock.
-    pub fn hole_slots(&self, superblock: BlockId, is_slc: bool) -> u32 {
-        let holes = self.of(superblock).iter().filter(|&&block| block == HOLE).count() as u32;
-        holes * self.shape.member_slots(is_slc)
-    }
-
-    /// The page of the flash at a slot of a superblock.
-    ///
-    /// # Panics
-    /// When it is a hole.
-    #[inline]
-    pub fn page(&self, superblock: BlockId, slot: u32, is_slc: bool) -> Ppn {
-        let at = self.shape.locate(slot, is_slc);
-        let block = self.of(superblock)[at.member as usize];
-        assert!(block != HOLE, "slot {slot} of superblock {} is a hole", superblock.0);
-        Ppn(self.shape.flash.first_page(BlockId(block)).0 + at.index)
-    }
-
-    /// The superblock of a block of the flash, and the die of the group that it lies in; `None` for
-    /// a block that none uses.
-    pub fn superblock_of(&self, block: BlockId) -> Option<(BlockId, u32)> {
-        let superblock = self.superblocks[block.0 as usize];
-        let die = self.shape.flash.die_of_block(block).0;
-        (superblock != HOLE).then_some((BlockId(superblock), die % self.shape.dies))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
 
     fn flash(dies: u32, slots: u32) -> Geometry {
         Geometry::new([2, dies], [10, slots], 4096)
@@ -482,49 +361,5 @@ mod tests {
         // Die 0 is a hole: in row 0 the one before it closes the row.
         assert_eq!(shape.parity_place(&[HOLE, 9, 9, 9], 0), Some(2));
         assert_eq!(shape.parity_place(&[HOLE, 9, 9, 9], 1), Some(3));
-    }
-
-    #[test]
-    fn bad_blocks_leave_holes_or_are_replaced() {
-        let mut rng = Rng::stream(3, "bad");
-        for has_parity in [false, true] {
-            let shape = |remaps| {
-                Superblocks::new(flash(6, 4), 3, [1, 1], [4, 4], [has_parity, remaps], 0.0)
-            };
-            let bad: Vec<bool> = (0..60).map(|_| rng.below(5) == 0).collect();
-            let per_die: Vec<u32> =
-                bad.chunks(10).map(|die| die.iter().filter(|&&bad| bad).count() as u32).collect();
-            for remaps in [false, true] {
-                let members = Members::new(shape(remaps), bad.clone());
-                let least = shape(remaps).data_slots(&per_die);
-                for group in 0..2 {
-                    let own = group * 10..(group + 1) * 10;
-                    let good = own.clone().filter(|&block| !members.is_bad(BlockId(block)));
-                    let data = good.clone().map(|block| {
-                        let slots = 4 * members.shape().data_dies();
-                        u64::from(slots - members.hole_slots(BlockId(block), false))
-                    });
-                    let lost = own.filter(|&block| members.is_bad(BlockId(block))).count() as u64;
-                    let (data, least) = (data.sum::<u64>(), least[group as usize]);
-                    // What the arithmetic leaves out are superblocks without a good block.
-                    assert!(data >= least && data <= least + 4 * lost, "{data}, {least}");
-                    if remaps {
-                        assert_eq!(data, least);
-                        assert!(good.clone().all(|it| members.hole_slots(BlockId(it), false) == 0));
-                    }
-                    for block in good {
-                        for (die, &member) in (0..).zip(members.of(BlockId(block))) {
-                            if member == HOLE {
-                                continue;
-                            }
-                            assert!(!bad[member as usize]);
-                            assert_eq!(member / 10, group * 3 + die);
-                            let found = members.superblock_of(BlockId(member));
-                            assert_eq!(found, Some((BlockId(block), die)));
-                        }
-                    }
-                }
-            }
-        }
     }
 }
