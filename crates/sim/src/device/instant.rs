@@ -6,7 +6,7 @@
 //! On a large drive this doubles the rate.
 
 use super::drive::{CommandSink, Drive};
-use crate::ftl::{FlashSink, MoveRun, MoveWay, NoRoom, ENTRY_AHEAD, PAGE_AHEAD};
+use crate::ftl::{CollectionConfig, FlashSink, MoveRun, MoveWay, NoRoom, ENTRY_AHEAD, PAGE_AHEAD};
 use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::{BlockRead, PageTypes, ReadErrors};
@@ -265,6 +265,18 @@ impl Drive {
         front.count_singles(HostOp::Read, singles.reads);
         front.count_singles(HostOp::Write, singles.writes);
         outcome
+    }
+
+    /// Leaves superblocks whose collections go in steps as these would have left them, had what was
+    /// written so far taken time: without a victim under way there is a block to spare. Else the
+    /// host would stop at first until a whole victim has moved.
+    pub(crate) fn catch_up(&mut self) {
+        let in_steps = matches!(self.config.ftl.collection, CollectionConfig::Steps(_));
+        if !in_steps || self.media.superblocks().is_none() {
+            return;
+        }
+        let (front, media, errors) = self.split();
+        front.ftl.catch_up(&mut Instant { media, reader: errors });
     }
 }
 

@@ -98,6 +98,7 @@ impl TimedStage {
         hosts: &[&Host],
         latencies: Latencies,
     ) -> Self {
+        drive.catch_up();
         let refresher = Refresher::new(drive);
         let drive = &*drive;
         let config = &drive.config;

@@ -468,6 +468,17 @@ impl Ftl {
         assert!(finished == Some(block), "no erase of block {} is under way", block.0);
     }
 
+    /// Collects at once, in pools that have no erased block beyond the reserve and no collection
+    /// under way, until they have one.
+    pub fn catch_up<S: FlashSink>(&mut self, sink: &mut S) {
+        for pool in &mut self.pools {
+            if pool.collection.is_none() {
+                // One that is worn out stays as it is.
+                let _ = pool.make_spare(&mut self.books, sink, None);
+            }
+        }
+    }
+
     /// Finishes collections whose erase was emitted and whose end nobody will report: due when a
     /// stage in which collections went in steps is over, and its flash idle.
     pub fn settle(&mut self) {
