@@ -1,5 +1,9 @@
 //! A channel: one transfer at a time, dies served in order of asking.
 //!
+//! Where host reads go before other work on their die they do so here too, every other time, and so
+//! does the data of a die that a host read waits for: it waits for one transfer of a collection and
+//! not for those of all dies, and none of these waits more than twice as long.
+//!
 //! Commands to planes that read by themselves go before data that waits, also right behind the data
 //! of their plane. Otherwise such planes fall into step: each would wait, before its next sense,
 //! until the data of others is out.
@@ -28,6 +32,8 @@ pub(super) enum Use {
 pub(super) struct Request {
     pub(super) die: u32,
     pub(super) to: Use,
+    /// Whether it goes before others.
+    pub(super) is_first: bool,
     pub(super) time: Ns,
     pub(super) asked: Ns,
     pub(super) started: Ns,
@@ -38,6 +44,10 @@ pub(super) struct Request {
 pub(super) struct Channel {
     pub(super) current: Option<Request>,
     waiting: VecDeque<Request>,
+    /// Those that go before others.
+    first: VecDeque<Request>,
+    /// The last of them has gone before one that waits.
+    has_overtaken: bool,
     pub(super) busy: Ns,
 }
 
@@ -45,12 +55,14 @@ impl Channel {
     /// Asks for the channel; true if the use starts now.
     #[inline]
     pub(super) fn ask(&mut self, mut request: Request) -> bool {
-        let is_plane_command = |of: &Request| matches!(of.to, Use::PlaneCommand(_));
-        if self.current.is_some() || !self.waiting.is_empty() && !is_plane_command(&request) {
+        let is_waited_for = !self.waiting.is_empty() || !self.first.is_empty();
+        if self.current.is_some() || is_waited_for && !is_plane_command(&request) {
             if is_plane_command(&request) {
-                let before = self.waiting.iter().take_while(|other| is_plane_command(other));
+                let before = self.waiting.iter().take_while(|&other| is_plane_command(other));
                 let place = before.count();
                 self.waiting.insert(place, request);
+            } else if request.is_first {
+                self.first.push_back(request);
             } else {
                 self.waiting.push_back(request);
             }
@@ -59,6 +71,14 @@ impl Channel {
         request.started = request.asked;
         self.current = Some(request);
         true
+    }
+
+    /// A host read waits for a die: data on its way into it or out of it goes before others.
+    pub(super) fn promote(&mut self, die: u32) {
+        let is_data = |to| matches!(to, Use::In | Use::Out);
+        let is_it = |request: &Request| request.die == die && is_data(request.to);
+        let found = self.waiting.iter().position(is_it);
+        self.first.extend(found.and_then(|place| self.waiting.remove(place)));
     }
 
     /// The use under way is over; the next one is still to start.
@@ -75,7 +95,72 @@ impl Channel {
         if self.current.is_some() {
             return None;
         }
-        self.current = self.waiting.pop_front().map(|next| Request { started: now, ..next });
+        let is_command = self.waiting.front().is_some_and(is_plane_command);
+        let others_wait = !self.waiting.is_empty();
+        let is_others_turn = is_command || self.has_overtaken && others_wait;
+        let first = if is_others_turn { None } else { self.first.pop_front() };
+        self.has_overtaken = first.is_some() && others_wait || is_command && self.has_overtaken;
+        let next = first.or_else(|| self.waiting.pop_front());
+        self.current = next.map(|next| Request { started: now, ..next });
         self.current
+    }
+}
+
+fn is_plane_command(request: &Request) -> bool {
+    matches!(request.to, Use::PlaneCommand(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(die: u32, to: Use, is_first: bool) -> Request {
+        Request { die, to, is_first, time: Ns(10), asked: Ns(0), started: Ns(0) }
+    }
+
+    /// The dies in the order in which they get the channel.
+    fn order(channel: &mut Channel) -> Vec<u32> {
+        let mut dies = Vec::new();
+        while let Some(current) = channel.current {
+            dies.push(current.die);
+            channel.release();
+            channel.start_next(Ns(0));
+        }
+        dies
+    }
+
+    #[test]
+    fn host_reads_go_first_every_other_time() {
+        let mut channel = Channel::default();
+        for die in 0..4 {
+            channel.ask(request(die, Use::In, false));
+        }
+        for die in 10..13 {
+            channel.ask(request(die, Use::Out, true));
+        }
+        channel.ask(request(20, Use::PlaneCommand(0), false));
+        // Die 0 has it; the command goes before all, the reads before every other transfer.
+        assert_eq!(order(&mut channel), [0, 20, 10, 1, 11, 2, 12, 3]);
+        assert_eq!(channel.busy, Ns(80));
+    }
+
+    #[test]
+    fn data_of_a_die_that_a_read_waits_for_goes_first() {
+        let mut channel = Channel::default();
+        for die in 0..4 {
+            channel.ask(request(die, Use::In, false));
+        }
+        channel.promote(3);
+        channel.promote(9);
+        assert_eq!(order(&mut channel), [0, 3, 1, 2]);
+    }
+
+    #[test]
+    fn without_reads_that_go_first_dies_are_served_in_order() {
+        let mut channel = Channel::default();
+        for die in [3, 1, 2, 0] {
+            channel.ask(request(die, Use::Out, false));
+        }
+        assert_eq!(order(&mut channel), [3, 1, 2, 0]);
     }
 }

@@ -402,6 +402,11 @@ impl Full {
         if matches!(self.mechanisms.order, Order::WholeDrive) {
             self.arrivals.push_back(die.0);
         }
+        let state = &self.dies[die.0 as usize];
+        let has_data = state.input.is_some() || state.output.is_some();
+        if class == Class::HostRead && has_data && self.puts_reads_first() {
+            self.channels[state.channel as usize].promote(die.0);
+        }
         if class == Class::HostRead
             && self.mechanisms.suspend.is_some()
             && self.is_programmed(op, detail)
@@ -413,6 +418,11 @@ impl Full {
         } else if self.held.last() != Some(&die.0) {
             self.held.push(die.0);
         }
+    }
+
+    /// Whether host reads go before other work.
+    fn puts_reads_first(&self) -> bool {
+        matches!(self.mechanisms.order, Order::Priority { .. })
     }
 
     /// Starts what a command queued: planes join only operations that are there together.

@@ -1,12 +1,13 @@
 //! The phases of a transaction: command cycles, array, transfers, the end.
 
 use super::bus::{Request, Use};
-use super::die::{self, Array, Queued, Transaction};
-use super::{event, Full, ARRAY, BUS};
+use super::die::{self, Array, Class, Queued, Transaction};
+use super::{event, is_host, Full, ARRAY, BUS};
 use crate::controller::breakdown::Parts;
 use crate::controller::timeline::Lane;
 use crate::controller::{OpKind, NO_COMMAND};
 use crate::engine::Engine;
+use crate::op::Source;
 use crate::units::{BlockId, Ns};
 
 impl Full {
@@ -21,10 +22,11 @@ impl Full {
             self.start_array(engine, index, transaction);
         } else {
             // Until the command is over the transaction holds the array.
+            let source = transaction.source;
             let die = &mut self.dies[index as usize];
             die.array = Array::Busy(transaction);
             die.array_until = Ns(u64::MAX);
-            self.ask_channel(engine, index, Use::Command, self.times.command);
+            self.ask_channel(engine, index, (Use::Command, source), self.times.command);
         }
     }
 
@@ -80,10 +82,20 @@ impl Full {
         engine.schedule(time, event(ARRAY, index));
     }
 
-    pub(super) fn ask_channel(&mut self, engine: &mut Engine, index: u32, to: Use, time: Ns) {
+    pub(super) fn ask_channel(
+        &mut self,
+        engine: &mut Engine,
+        index: u32,
+        (to, source): (Use, Source),
+        time: Ns,
+    ) {
         let now = engine.now();
-        let channel = self.dies[index as usize].channel;
-        let request = Request { die: index, to, time, asked: now, started: now };
+        let die = &self.dies[index as usize];
+        let channel = die.channel;
+        let is_of_read = to != Use::In && is_host(source);
+        let is_waited_for = is_of_read || !die.queues[Class::HostRead as usize].is_empty();
+        let is_first = is_waited_for && self.puts_reads_first();
+        let request = Request { die: index, to, is_first, time, asked: now, started: now };
         if self.channels[channel as usize].ask(request) {
             engine.schedule(time, event(BUS, channel));
         }
@@ -192,9 +204,9 @@ impl Full {
         }
         match std::mem::take(&mut die.array) {
             Array::Busy(transaction) if transaction.is_sensed => {
-                let time = self.times.out(&transaction);
+                let (time, source) = (self.times.out(&transaction), transaction.source);
                 die.output = Some(transaction);
-                self.ask_channel(engine, index, Use::Out, time);
+                self.ask_channel(engine, index, (Use::Out, source), time);
             }
             other => die.array = other,
         }

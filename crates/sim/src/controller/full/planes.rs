@@ -63,6 +63,7 @@ impl Full {
         [index, plane]: [u32; 2],
         transaction: Box<Transaction>,
     ) {
+        let source = transaction.source;
         let die = &mut self.dies[index as usize];
         die.planes_busy += 1;
         let state = &mut die.planes[plane as usize];
@@ -71,7 +72,8 @@ impl Full {
         if self.times.command == Ns(0) {
             self.sense_plane(engine, index, plane);
         } else {
-            self.ask_channel(engine, index, Use::PlaneCommand(plane as u8), self.times.command);
+            let to = Use::PlaneCommand(plane as u8);
+            self.ask_channel(engine, index, (to, source), self.times.command);
         }
     }
 
@@ -117,9 +119,10 @@ impl Full {
         if state.output.is_some() || !state.array.as_ref().is_some_and(|read| read.is_sensed) {
             return;
         }
-        state.output = state.array.take();
-        let time = state.output.as_ref().map_or(Ns(0), |read| self.times.out(read));
-        self.ask_channel(engine, index, Use::PlaneOut(plane as u8), time);
+        let Some(read) = state.array.take() else { return };
+        let (time, source) = (self.times.out(&read), read.source);
+        state.output = Some(read);
+        self.ask_channel(engine, index, (Use::PlaneOut(plane as u8), source), time);
     }
 
     /// The data of a plane is out.

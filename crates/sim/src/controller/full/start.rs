@@ -314,8 +314,9 @@ impl Full {
         if let Some(work) = &mut self.work {
             work.crossings += u64::from(transaction.slots) * crossings;
         }
+        let source = transaction.source;
         self.dies[index as usize].input = Some(transaction);
-        self.ask_channel(engine, index, Use::In, time);
+        self.ask_channel(engine, index, (Use::In, source), time);
     }
 
     /// Takes up to `most` pages from the program at the head of a queue.
