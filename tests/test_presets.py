@@ -45,6 +45,19 @@ def test_product_presets_do_what_drives_do(name: str) -> None:
     assert device["ftl.collection.kind"] == "steps"
     assert device["ftl.write_frontiers.kind"] == "host_gc"
     assert device["controller.scheduler.kind"] == "priority"
+    if name == "client_sata_2013":
+        # Its planes take turns.
+        assert device["ftl.allocation"] == "dynamic"
+    else:
+        assert device["ftl.allocation.kind"] == "superblock"
+    for key in (
+        "nand.variation.block_stddev",
+        "nand.failures.erase",
+        "nand.energy.program_uj",
+        "ftl.refresh.after_days",
+        "controller.patrol.period_days",
+    ):
+        assert device[key] > 0, key
 
 
 @pytest.mark.parametrize("name", REFITTED)
@@ -109,7 +122,7 @@ def test_qlc_writes_past_its_cache() -> None:
     name = "sequential-write-128KiB-q32-filled-mb-per-s"
     # The workload takes the part that is cache for good.
     way = [{"kind": "sequential_fill"}, {"kind": "workload", "drive_writes": 0.05}]
-    iops = simulated("qlc_pslc", name, 8, 20_000, precondition=way)
+    iops = simulated("qlc_pslc", name, 8, 100_000, precondition=way)
     assert iops * 0.131072 == pytest.approx(100.0, rel=0.20)
 
 

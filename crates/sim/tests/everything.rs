@@ -94,12 +94,7 @@ fn devices() -> Vec<(&'static str, Value)> {
     superblocks["ftl"]["over_provisioning_pct"] = json!(0.9);
     superblocks["ftl"]["map_unit_bytes"] = json!(2048);
     superblocks["nand"]["program"] = json!({"kind": "one_shot", "t_wordline_us": 1500});
-    // Programs and erases that fail, in steps and with a cache.
-    let mut failing = one_shot.clone();
-    failing["nand"]["failures"] = json!({"program": 1e-4, "erase": 1e-3, "growth": 10});
-    // The same of superblocks, whose members are replaced.
-    let mut members = superblocks.clone();
-    members["nand"]["failures"] = json!({"program": 2e-5, "erase": 1e-3, "growth": 10});
+    let failing = with_failures(&one_shot, 1e-4);
     // Holes, and collections in one piece.
     let mut holes = in_order.clone();
     holes["ftl"]["allocation"] = json!("superblock");
@@ -117,11 +112,18 @@ fn devices() -> Vec<(&'static str, Value)> {
         ("planes", planes),
         ("planes apart", apart),
         ("planes in order", ordered),
+        ("failing members", with_failures(&superblocks, 2e-5)),
         ("superblocks", superblocks),
         ("failing", failing),
-        ("failing members", members),
         ("holes in order", holes),
     ]
+}
+
+/// A device whose programs and erases fail, in steps and with a cache.
+fn with_failures(device: &Value, program: f64) -> Value {
+    let mut failing = device.clone();
+    failing["nand"]["failures"] = json!({"program": program, "erase": 1e-3, "growth": 10});
+    failing
 }
 
 fn commands(ios: u64) -> Value {

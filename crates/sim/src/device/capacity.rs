@@ -252,9 +252,8 @@ impl DeviceConfig {
     ) -> Result<(), ConfigError> {
         let Some(failures) = &self.nand.failures else { return Ok(()) };
         if self.superblocks().is_some_and(|it| !it.remaps()) {
-            let message =
-                "with superblocks whose bad blocks leave holes, which do not lose more of \
-                           them later; accepted: left out, or bad_block remap in ftl.allocation";
+            let message = "with ftl.allocation bad_block shrink, where no member can be replaced; \
+                           accepted: left out, or bad_block remap";
             return Err(ConfigError::new("nand.failures", message));
         }
         let programs = setup.units.programs_per_block();

@@ -8,11 +8,11 @@
 //!     20      4  CRC-32 of the body, little endian
 //!     24      …  body (postcard): device config as JSON text, media, FTL tables
 //! ```
-//! Stored are the media (out-of-band areas, erase counts, bad blocks, what superblocks are made of,
-//! cell modes, copyback depths) and the order of things in the FTL; the map is rebuilt from them and
-//! audited. Not stored: the write buffer (volatile), random streams (they belong to the run),
-//! counters. Nor how often an open page was programmed in part: the next program of it counts as its
-//! last.
+//! Stored are the media (out-of-band areas, erase counts, bad blocks, what superblocks are made
+//! of, cell modes, copyback depths) and the order of things in the FTL; the map is rebuilt from
+//! them and audited. Not stored: the write buffer (volatile), random streams (they belong to the
+//! run), counters. Nor how often an open page was programmed in part: the next program of it counts
+//! as its last.
 
 use serde::{Deserialize, Serialize};
 

@@ -158,8 +158,8 @@ impl Log {
         !self.failing_erases(media, block).is_empty()
     }
 
-    /// Members of a superblock that must not be used again: those whose next erase fails, and, where
-    /// it has failed, the one that this was due to.
+    /// Members of a superblock that must not be used again: those whose next erase fails, and,
+    /// where it has failed, the one that this was due to.
     pub(super) fn failed_members(
         &self,
         media: &Media,

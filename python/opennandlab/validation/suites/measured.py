@@ -89,7 +89,7 @@ FITTED: Mapping[str, str] = {
     "p5520-uniform-mb-s": "nand.program.t_wordline_us",
     "p5520-uniform-after-sequential-waf": "nand.blocks_per_plane",
     "p5520-zones-edge": "nand.pages_per_block",
-    "p5520-load-100-read-p50": "controller.suspend.suspend_us",
+    "p5520-load-10-read-p99": "nand.timing.bus_mt_s",
     "p5520-read-iops": "host.command_cost_us",
 }
 """Cases by name, and the key that each fixed."""
