@@ -97,6 +97,15 @@ impl Layout {
         }
     }
 
+    /// Where the program unit of a page of a superblock ends that lies in a bad block of the flash;
+    /// `None`: it does not.
+    pub(crate) fn hole_limit(&self, mode: CellMode, members: &[u32], page: u32) -> Option<u32> {
+        let superblocks = self.superblocks.as_ref()?;
+        let is_slc = mode == CellMode::Slc;
+        let member = superblocks.locate(page, is_slc).member;
+        (members[member as usize] == HOLE).then(|| superblocks.unit(page, is_slc).1)
+    }
+
     /// Where data that begins at a page has to stop: at the parity page of its stripe, or at the
     /// end of the block.
     fn data_limit(&self, die: DieId, mode: CellMode, start: u32) -> u32 {

@@ -12,7 +12,6 @@
 use super::books::Books;
 use super::collect::Beginning;
 use super::frontier::BlockState;
-use super::layout::Part;
 use super::pool::Pool;
 use super::refresh_queue::Due;
 use super::sink::FlashSink;
@@ -165,9 +164,8 @@ impl Ftl {
             let (pool, mode) = (self.pool_of(block), sink.media().mode(block));
             let written = if pool.holds(block) { pool.log.layout.pages(mode) } else { 0 };
             while page < written {
-                let (layout, members) = (&pool.log.layout, sink.media().members_of(block));
-                let (part, limit) = layout.part(pool.log.die, mode, members, page);
-                if part == Part::Hole {
+                let members = sink.media().members_of(block);
+                if let Some(limit) = pool.log.layout.hole_limit(mode, members, page) {
                     page = limit;
                     continue;
                 }
