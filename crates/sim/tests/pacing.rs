@@ -83,3 +83,31 @@ fn no_write_waits_for_a_whole_superblock() {
     let victim = 256.0 * (1.0 - 1.0 / amplification) * (T_READ_US + T_PROGRAM_US);
     assert!(of("p9999") < 0.5 * victim, "{} us, a victim takes {victim} us", of("p9999"));
 }
+
+/// Untimed writes leave no room behind; the first timed ones do not wait for that.
+#[test]
+fn superblocks_have_room_when_a_timed_stage_begins() {
+    let mut workload = writes(32);
+    workload["total"] = json!({"ios": 4000});
+    workload["precondition"] =
+        json!([{"kind": "sequential_fill"}, {"kind": "workload", "drive_writes": 4}]);
+    let first = metrics(&superblocks(), &workload);
+    let longest = number(&first, "/latency_us/write/max");
+    // Half of the live pages of a victim, of 256 rows.
+    let victim = 0.5 * 128.0 * (T_READ_US + T_PROGRAM_US);
+    assert!(longest < victim, "{longest} us, half a victim takes {victim} us");
+}
+
+/// Where blocks of the cache hold all the room there is, collections would win none, whatever they
+/// moved: these blocks are folded.
+#[test]
+fn a_full_cache_is_folded_when_a_timed_stage_begins() {
+    let mut file = superblocks();
+    file["ftl"]["slc_cache"] =
+        json!({"kind": "hybrid", "static_bytes": 0, "dynamic_bytes_max": 600_000_000});
+    let mut workload = writes(1);
+    workload["total"] = json!({"ios": 10});
+    workload["precondition"] = json!([{"kind": "sequential_fill"}]);
+    let done = metrics(&file, &workload);
+    assert!(number(&done, "/wear/max") < 20.0, "{}", done["wear"]);
+}

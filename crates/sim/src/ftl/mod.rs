@@ -468,14 +468,11 @@ impl Ftl {
         assert!(finished == Some(block), "no erase of block {} is under way", block.0);
     }
 
-    /// Collects at once, in pools that have no erased block beyond the reserve and no collection
-    /// under way, until they have one.
+    /// Folds and collects at once, in pools that have no erased block beyond the reserve and no
+    /// collection under way, until they have one.
     pub fn catch_up<S: FlashSink>(&mut self, sink: &mut S) {
         for pool in &mut self.pools {
-            if pool.collection.is_none() {
-                // One that is worn out stays as it is.
-                let _ = pool.make_spare(&mut self.books, sink, None);
-            }
+            pool.catch_up(&mut self.books, sink);
         }
     }
 

@@ -466,6 +466,21 @@ impl Pool {
         }
     }
 
+    /// See [`super::Ftl::catch_up`].
+    pub(crate) fn catch_up<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
+        if self.collection.is_some() {
+            return;
+        }
+        // Blocks of the cache may hold all the room there is: then collections win none.
+        let has_guests =
+            |pool: &Self| pool.log.slc.as_ref().is_some_and(|cache| cache.guest_count > 0);
+        while !self.has_spare() && has_guests(self) && self.fold_at_once(books, sink) {}
+        if !self.has_spare() && !has_guests(self) {
+            // One that is worn out stays as it is.
+            let _ = self.make_spare(books, sink, None);
+        }
+    }
+
     /// Makes sure, at once, that a block more than the reserve is erased, and opens it for a stream
     /// if one is given.
     pub(super) fn make_spare<S: FlashSink>(
