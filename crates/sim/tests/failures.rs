@@ -4,7 +4,7 @@
 //! `ftl_steps` are drawn with failures too.
 
 use opennandlab_sim::device::DeviceConfig;
-use opennandlab_sim::testing::{metrics, number};
+use opennandlab_sim::testing::{merge, metrics, number};
 use serde_json::{json, Value};
 
 /// Two dies of 512 blocks of 32 pages.
@@ -127,20 +127,28 @@ fn health_follows_the_spare_blocks_down_to_the_end() {
     assert!((units - written / 512_000.0).abs() <= 1.0, "{units} units, {written} bytes");
 }
 
-#[test]
-fn failures_in_simulated_time_pass_every_check() {
-    let mut file = device(&json!({"program": 2e-4, "erase": 2e-3}));
+/// Timed writes to a device, with collections whole and, with these keys of the FTL beside, in
+/// steps: every check passes, and programs and erases fail in both.
+fn fails_in_simulated_time(mut file: Value, beside: &Value) {
     file["nand"]["blocks_per_plane"] = json!(96);
     let mut workload = writes(6);
     workload["timed"] = json!(true);
     workload["queue_depth"] = json!(8);
-    let whole = metrics(&file, &workload);
-    assert!(number(&whole, "/failures/program") > 0.0 && number(&whole, "/failures/erase") > 0.0);
-    file["ftl"]["write_frontiers"] = json!("host_gc");
-    file["ftl"]["collection"] = json!("steps");
-    file["controller"] = json!({"scheduler": "priority"});
-    let steps = metrics(&file, &workload);
-    assert!(number(&steps, "/failures/program") > 0.0 && number(&steps, "/failures/erase") > 0.0);
+    let fails = |file: &Value| {
+        let done = metrics(file, &workload);
+        number(&done, "/failures/program") > 0.0 && number(&done, "/failures/erase") > 0.0
+    };
+    assert!(fails(&file));
+    let steps = json!({"ftl": {"write_frontiers": "host_gc", "collection": "steps"},
+                       "controller": {"scheduler": "priority"}});
+    merge(&mut file, &steps);
+    merge(&mut file["ftl"], beside);
+    assert!(fails(&file));
+}
+
+#[test]
+fn failures_in_simulated_time_pass_every_check() {
+    fails_in_simulated_time(device(&json!({"program": 2e-4, "erase": 2e-3})), &json!({}));
 }
 
 #[test]
@@ -193,10 +201,7 @@ fn superblocks_are_lost_as_fast_as_the_worst_die_loses_blocks() {
         let done = metrics(&superblocks(&failures), &writes(60));
         let failed = number(&done, &format!("/failures/{key}"));
         let mean = number(&done, "/gc_cycles") * ends * probability;
-        assert!(
-            (failed - mean).abs() < 4.5 * mean.sqrt() && mean > 50.0,
-            "{failed} of {mean}: {done}"
-        );
+        assert!((failed - mean).abs() < 4.5 * mean.sqrt() && mean > 50.0, "{failed} of {mean}");
         let lost = number(&done, "/retired_blocks") as u32;
         let at_most = |limit: u32| poisson_at_most(mean / 4.0, limit).powi(4);
         let shares = [at_most(lost.saturating_sub(1)), 1.0 - at_most(lost)];
@@ -207,18 +212,7 @@ fn superblocks_are_lost_as_fast_as_the_worst_die_loses_blocks() {
 
 #[test]
 fn failing_members_in_simulated_time_pass_every_check() {
-    let mut file = superblocks(&json!({"program": 1e-4, "erase": 2e-3}));
-    file["nand"]["blocks_per_plane"] = json!(96);
-    let mut workload = writes(6);
-    workload["timed"] = json!(true);
-    workload["queue_depth"] = json!(8);
-    let whole = metrics(&file, &workload);
-    assert!(number(&whole, "/failures/program") > 0.0 && number(&whole, "/failures/erase") > 0.0);
-    file["ftl"]["parity"] = json!({"kind": "die_stripe"});
-    file["ftl"]["over_provisioning_pct"] = json!(0.3);
-    file["ftl"]["write_frontiers"] = json!("host_gc");
-    file["ftl"]["collection"] = json!("steps");
-    file["controller"] = json!({"scheduler": "priority"});
-    let steps = metrics(&file, &workload);
-    assert!(number(&steps, "/failures/program") > 0.0 && number(&steps, "/failures/erase") > 0.0);
+    let file = superblocks(&json!({"program": 1e-4, "erase": 2e-3}));
+    let parity = json!({"parity": {"kind": "die_stripe"}, "over_provisioning_pct": 0.3});
+    fails_in_simulated_time(file, &parity);
 }

@@ -80,9 +80,11 @@ impl Members {
     /// flash, names a bad block, or one twice.
     pub fn restore(shape: Superblocks, bad: Vec<bool>, blocks: Vec<u32>) -> Option<Self> {
         let (flash, dies) = (*shape.flash(), shape.dies());
-        let fits = bad.len() == flash.block_count() as usize && blocks.len() == bad.len();
+        if bad.len() != flash.block_count() as usize || blocks.len() != bad.len() {
+            return None;
+        }
         let mut superblocks = vec![HOLE; bad.len()];
-        for (place, &block) in (0..).zip(&blocks).filter(|(_, &block)| fits && block != HOLE) {
+        for (place, &block) in (0..).zip(&blocks).filter(|(_, &block)| block != HOLE) {
             let (superblock, member) = (place / dies, place % dies);
             let die = superblock / flash.blocks_per_die * dies + member;
             let is_sound = bad.get(block as usize) == Some(&false);
@@ -95,7 +97,7 @@ impl Members {
         }
         let is_cut = |own: &[u32]| own.contains(&HOLE) && own.iter().any(|&block| block != HOLE);
         let has_holes = blocks.chunks(dies as usize).any(is_cut);
-        fits.then_some(Self { shape, blocks, superblocks, bad, has_holes })
+        Some(Self { shape, blocks, superblocks, bad, has_holes })
     }
 
     /// By superblock, then by die of its group: a block of the flash, or [`HOLE`].
