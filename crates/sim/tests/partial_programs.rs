@@ -131,6 +131,65 @@ fn a_part_is_read_from_the_flash_and_what_came_after_it_from_memory() {
     close(number(&found, "/duration_s"), 40.0 * (COMMAND_US + 25.0 + UNIT_US) * 1e-6);
 }
 
+#[test]
+fn each_further_program_raises_the_errors_of_what_a_page_holds() {
+    let (rate, share) = (1e-5, 0.4);
+    // Over the units of a page, the programs behind them: 3, 2, 1, 0 with NOP 4 and one unit at a
+    // time; 1, 1, 0, 0 with two units at a time; 1, 0 and two of padding with NOP 2; none without
+    // flushes. The last unit of a page needs none, so parts are as many as the first three.
+    for (programs, each, behind) in [
+        (4, json!({"fua_pct": 100}), 1.5),
+        (4, json!({"fua_pct": 100, "block_size_bytes": 4096}), 0.5),
+        (2, json!({"fua_pct": 100}), 0.5),
+        (4, json!({}), 0.0),
+    ] {
+        for timed in [true, false] {
+            let mut file = device(Some(programs));
+            for (key, value) in
+                [("rber_floor", rate), ("rber_ceil", rate), ("program_disturb", share)]
+            {
+                file["nand"][key] = json!(value);
+            }
+            file["ecc"] = json!({"algorithm": "bch"});
+            let config = DeviceConfig::resolve(&file.to_string()).expect("a device");
+            let mut simulation = Simulation::new(config, 42);
+            let mut work = writes(2000, &each);
+            (work["pattern"], work["timed"]) = (json!("sequential"), json!(timed));
+            carry_out(&mut simulation, &work);
+            // As read now, by a checkpoint and by an image.
+            let mut others = [
+                Simulation::from_checkpoint(&simulation.checkpoint()).expect("its own"),
+                Simulation::from_image(&simulation.image(), 42).expect("its own"),
+            ];
+            let drives = others.iter_mut().chain([&mut simulation]);
+            for drive in drives {
+                let mut reads = writes(2000, &json!({"read_pct": 100}));
+                (reads["pattern"], reads["timed"]) = (json!("sequential"), json!(timed));
+                let found = carry_out(drive, &reads);
+                let found = number(&found, "/raw_errors/rber");
+                let expected = rate * (1.0 + share * behind);
+                assert!((found / expected - 1.0).abs() < 1e-9, "{programs} {each}: {found:e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn collected_data_is_disturbed_no_more() {
+    let (mut file, mut load) = busy(Some(4));
+    file["nand"]["rber_floor"] = json!(1e-5);
+    file["nand"]["rber_ceil"] = json!(1e-5);
+    file["ecc"] = json!({"algorithm": "bch"});
+    load["fua_pct"] = json!(100);
+    let mut found = Vec::new();
+    for share in [0.0, 1.0] {
+        file["nand"]["program_disturb"] = json!(share);
+        found.push(number(&metrics(&file, &load), "/raw_errors/rber"));
+    }
+    // Nothing but the rates differs: programs of the host are disturbed, those of collections not.
+    assert!(found[1] > 1.05 * found[0] && found[1] < 2.5 * found[0], "{found:?}");
+}
+
 /// A drive and a load with collections in steps, flushes, force unit access, reads and trims.
 fn busy(programs: Option<u32>) -> (Value, Value) {
     let mut file = device(programs);
@@ -227,6 +286,17 @@ fn what_pages_cannot_do_is_refused_with_the_values() {
         file[section][key] = value;
         let error = DeviceConfig::resolve(&file.to_string()).expect_err(path);
         assert_eq!(error.path, "nand.partial_programs", "{error}");
+        assert!(error.message.contains(words), "{error}");
+    }
+    for (programs, share, words) in [
+        (None, 0.5, "without nand.partial_programs"),
+        (Some(2), 100.5, "100.5 is out of range"),
+        (Some(2), -1.0, "0 to 100"),
+    ] {
+        let mut file = device(programs);
+        file["nand"]["program_disturb"] = json!(share);
+        let error = DeviceConfig::resolve(&file.to_string()).expect_err(words);
+        assert_eq!(error.path, "nand.program_disturb", "{error}");
         assert!(error.message.contains(words), "{error}");
     }
     let mut file = device(Some(UNITS));

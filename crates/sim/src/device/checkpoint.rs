@@ -24,7 +24,7 @@ use crate::nand::{BlockTables, Media};
 use crate::reads::ReadMemory;
 use crate::units::Ns;
 
-const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 6 };
+const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 7 };
 
 #[derive(Serialize, Deserialize)]
 struct State {

@@ -334,7 +334,12 @@ impl DeviceConfig {
         if let Some(stress) = &self.nand.stress {
             errors.set_stress(stress, &self.geometry());
         }
-        let errors = errors.with(ladder, copybacks.into()).with_stripe(stripe);
+        let mut errors = errors.with(ladder, copybacks.into()).with_stripe(stripe);
+        if let (Some(programs), Some(share)) =
+            (self.nand.partial_programs, self.nand.program_disturb)
+        {
+            errors = errors.with_disturb(programs, share);
+        }
         let timer =
             DecodeTimer::new(controller.ecc_decode_us, controller.ecc_decode.as_ref(), &self.ecc)?;
         let mut errors = errors.with_timer(timer);

@@ -84,6 +84,11 @@ impl<R: Reader> FlashSink for Instant<'_, R> {
         self.media.program(ppn, lpn);
     }
 
+    #[cold]
+    fn program_part(&mut self, first: Ppn, next: Ppn) {
+        self.media.note_part(first, next);
+    }
+
     #[inline]
     fn program_pages(&mut self, first: Ppn, lpns: &[u32]) {
         self.media.program_run(first, lpns);

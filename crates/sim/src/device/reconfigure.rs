@@ -51,7 +51,9 @@ impl Drive {
         let tables = self.media.tables();
         let blocks = tables.erase_counts.len();
         let (modes, copyback_depths) = (vec![CellMode::Native; blocks], vec![0; blocks]);
-        let tables = BlockTables { modes, copyback_depths, ..tables };
+        // Blocks of pages in parts take as many as before: they exclude data of another size.
+        let disturbs = vec![0; tables.disturbs.len()];
+        let tables = BlockTables { modes, copyback_depths, disturbs, ..tables };
         let superblocks = config.superblocks();
         let media =
             Media::restore(setup.geometry, superblocks, tables).expect("as many blocks as before");

@@ -210,7 +210,8 @@ impl FlashSink for TimedSink<'_> {
     }
 
     #[cold]
-    fn program_part(&mut self, next: Ppn) {
+    fn program_part(&mut self, first: Ppn, next: Ppn) {
+        self.media.note_part(first, next);
         let op = FlashOp::new(OpKind::Program, Source::Pad, next, 1).programming_part();
         self.push(op, Extra::default());
     }

@@ -30,6 +30,9 @@ impl DeviceConfig {
         let bad = self.bad_blocks_per_die();
         match self.superblocks() {
             Some(superblocks) => Media::of_superblocks(superblocks, &bad, seed),
+            None if self.nand.partial_programs.is_some() => {
+                Media::new(self.geometry(), &bad, seed).with_disturbs()
+            }
             None => Media::new(self.geometry(), &bad, seed),
         }
     }

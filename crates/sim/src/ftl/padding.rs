@@ -110,7 +110,7 @@ impl Log {
         }
         let (is_new, programs) = (unit.next > unit.until, unit.programs + 1);
         if is_new && programs < self.units.programs_per_page() {
-            sink.program_part(Ppn(unit.next));
+            sink.program_part(Ppn(unit.first), Ppn(unit.next));
             books.counters.partial_programs += 1;
             self.note_part(sink.media(), stream, unit, programs);
             return true;

@@ -117,9 +117,9 @@ pub trait FlashSink {
         false
     }
 
-    /// The pages in front of this one that wait for the rest of their program unit are programmed
-    /// now; the rest of it follows later.
-    fn program_part(&mut self, _next: Ppn) {}
+    /// The pages in front of `next` that wait for the rest of their program unit, which begins at
+    /// `first`, are programmed now; the rest of it follows later.
+    fn program_part(&mut self, first: Ppn, next: Ppn);
 
     /// A page that holds no logical page is programmed: parity.
     fn program_filler(&mut self, ppn: Ppn, source: Source) {

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::energy::EnergyConfig;
 use super::failures::FailuresConfig;
 use super::faults::Fault;
-use super::mechanisms::{check_time, CacheCommands, ProgramMode, Variation, WearTiming};
+use super::mechanisms::{
+    check_disturb, check_time, CacheCommands, ProgramMode, Variation, WearTiming,
+};
 use crate::config::{bytes_or_text, name_or_mapping, ConfigError};
 use crate::geometry::Geometry;
 use crate::reliability::conditions::StressConfig;
@@ -219,12 +221,16 @@ pub struct NandConfig {
     /// `page` (the default), `one_shot` or `multi_pass`.
     #[serde(deserialize_with = "name_or_mapping")]
     pub program: ProgramMode,
-    /// NOP of the data sheets: programs that a page of SLC flash takes between two erases, 2 to the
-    /// map units of a page. What a flush, a write with force unit access or `ftl.fill_timeout_us`
-    /// puts on the flash is then programmed without padding, and later units go to the same page.
-    /// Left out: a page is programmed once. Needs `ftl.map_unit_bytes` below the page.
+    /// NOP of the data sheets: programs that a page of SLC flash takes between two erases, 2 to its
+    /// map units. What a flush, a write with force unit access or `ftl.fill_timeout_us` puts on the
+    /// flash is then programmed without padding, and later units go to the same page. Needs
+    /// `ftl.map_unit_bytes` below the page. Left out: a page is programmed once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial_programs: Option<u32>,
+    /// Share by which a further program of a page raises the error rate of what it holds already, 0
+    /// to 100: with 0.5, two double it. Needs `nand.partial_programs`. Left out: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program_disturb: Option<f64>,
     /// Cache read and cache program; left out: neither.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_commands: Option<CacheCommands>,
@@ -275,6 +281,7 @@ impl Default for NandConfig {
             slc_timing: None,
             program: ProgramMode::default(),
             partial_programs: None,
+            program_disturb: None,
             cache_commands: None,
             variation: None,
             failures: None,
@@ -360,10 +367,8 @@ impl NandConfig {
         ];
         for (key, value, limit) in counts {
             if value == 0 || value > limit {
-                return Err(ConfigError::new(
-                    key,
-                    format!("{value} is out of range; accepted: 1 to {limit}"),
-                ));
+                let message = format!("{value} is out of range; accepted: 1 to {limit}");
+                return Err(ConfigError::new(key, message));
             }
         }
         if !self.page_size_bytes.is_power_of_two()
@@ -384,10 +389,8 @@ impl NandConfig {
         ];
         for (key, value, first, last) in rates {
             if !(first..=last).contains(&value) {
-                return Err(ConfigError::new(
-                    key,
-                    format!("{value} is out of range; accepted: {first} to {last}"),
-                ));
+                let message = format!("{value} is out of range; accepted: {first} to {last}");
+                return Err(ConfigError::new(key, message));
             }
         }
         check_timing(&self.timing).map_err(|error| error.under("timing"))?;
@@ -417,6 +420,7 @@ impl NandConfig {
             let message = "a wordline of SLC flash is one page; accepted: page";
             return Err(ConfigError::new("program", message));
         }
+        check_disturb(self.program_disturb, self.partial_programs)?;
         if let Some(failures) = &self.failures {
             failures.check(self.max_pe_cycles)?;
         }

@@ -134,6 +134,23 @@ impl WearTiming {
     }
 }
 
+/// Refuses shares of program disturb that are out of range, or that have no programs to disturb.
+pub(super) fn check_disturb(
+    share: Option<f64>,
+    programs_per_page: Option<u32>,
+) -> Result<(), ConfigError> {
+    let message = match share {
+        Some(share) if programs_per_page.is_none() => {
+            format!("{share} without nand.partial_programs; accepted: left out")
+        }
+        Some(share) if !(0.0..=100.0).contains(&share) => {
+            format!("{share} is out of range; accepted: 0 to 100")
+        }
+        _ => return Ok(()),
+    };
+    Err(ConfigError::new("program_disturb", message))
+}
+
 /// Refuses times of the flash that are not above 0 and at most ten seconds: far beyond any flash,
 /// and it keeps sums of times inside 64 bits.
 pub(super) fn check_time(key: &str, us: f64) -> Result<(), ConfigError> {

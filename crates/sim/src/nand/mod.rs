@@ -65,6 +65,8 @@ pub struct BlockTables {
     pub modes: Vec<CellMode>,
     /// See [`Media::copyback_depth`].
     pub copyback_depths: Vec<u8>,
+    /// By page slot, see [`Media::disturbs`]; empty where pages are programmed once.
+    pub disturbs: Vec<u8>,
 }
 
 /// What the flash remembers without power.
@@ -79,6 +81,8 @@ pub struct Media {
     /// Copies in a row, at most 255, that the most travelled page of the block has made inside its
     /// die.
     pub(crate) copyback_depths: Array<u8>,
+    /// Programs of its page behind each page slot; empty where pages are programmed once.
+    disturbs: Array<u8>,
     /// Erase counts of the good blocks, by die.
     wear: Vec<EraseHistogram>,
     /// The block that the arrays begin with: 0 in the flash of the whole drive.
@@ -124,10 +128,18 @@ impl Media {
             erase_counts: vec![0; blocks],
             modes: vec![CellMode::Native; blocks],
             copyback_depths: vec![0; blocks],
+            disturbs: Vec::new(),
             members: Vec::new(),
             bad,
         };
         Self::restore(geometry, None, tables).expect("the tables are of this geometry")
+    }
+
+    /// The same, whose pages take several programs between two erases.
+    #[must_use]
+    pub fn with_disturbs(mut self) -> Self {
+        self.disturbs = Array::new(self.oob.len(), 0);
+        self
     }
 
     /// Flash with these blocks and no data; `None` when the tables are of another geometry.
@@ -136,17 +148,18 @@ impl Media {
         superblocks: Option<Superblocks>,
         tables: BlockTables,
     ) -> Option<Self> {
-        let BlockTables { erase_counts, mut bad, members: table, modes, copyback_depths } = tables;
+        let BlockTables { erase_counts, mut bad, modes, copyback_depths, disturbs, .. } = tables;
         let blocks = geometry.block_count() as usize;
         let members = match superblocks {
             Some(shape) if bad.len() >= blocks => {
-                Some(Arc::new(Members::restore(shape, bad.split_off(blocks), table)?))
+                Some(Arc::new(Members::restore(shape, bad.split_off(blocks), tables.members)?))
             }
             Some(_) => return None,
             None => None,
         };
         let lens = [erase_counts.len(), bad.len(), modes.len(), copyback_depths.len()];
-        if lens != [geometry.block_count() as usize; 4] {
+        let has_slots = disturbs.is_empty() || disturbs.len() == geometry.page_count();
+        if lens != [geometry.block_count() as usize; 4] || !has_slots {
             return None;
         }
         let blocks_per_die = geometry.blocks_per_die as usize;
@@ -163,6 +176,7 @@ impl Media {
             bad: bad.into(),
             modes: modes.into(),
             copyback_depths: copyback_depths.into(),
+            disturbs: disturbs.into(),
             first_block: 0,
             members,
         })
@@ -181,6 +195,7 @@ impl Media {
             members: self.members.iter().flat_map(|it| it.table()).copied().collect(),
             modes: self.modes.to_vec(),
             copyback_depths: self.copyback_depths.to_vec(),
+            disturbs: self.disturbs.to_vec(),
         }
     }
 
@@ -207,6 +222,7 @@ impl Media {
             bad: std::mem::take(&mut self.bad),
             modes: std::mem::take(&mut self.modes),
             copyback_depths: std::mem::take(&mut self.copyback_depths),
+            disturbs: std::mem::take(&mut self.disturbs),
             wear: std::mem::take(&mut self.wear),
             first_block: self.first_block,
             members: self.members.clone(),
@@ -221,6 +237,8 @@ impl Media {
             blocks.iter().map(|blocks| blocks * geometry.pages_per_block as usize).collect();
         let first_blocks = (0..geometry.die_count).map(|die| die * geometry.blocks_per_die);
         let mut oob = self.oob.split(&pages).into_iter();
+        let disturbed = if self.disturbs.is_empty() { vec![0; pages.len()] } else { pages };
+        let mut disturbs = self.disturbs.split(&disturbed).into_iter();
         let mut erase_counts = self.erase_counts.split(&blocks).into_iter();
         let mut bad = self.bad.split(&blocks).into_iter();
         let mut modes = self.modes.split(&blocks).into_iter();
@@ -235,6 +253,7 @@ impl Media {
                     bad: bad.next()?,
                     modes: modes.next()?,
                     copyback_depths: copyback_depths.next()?,
+                    disturbs: disturbs.next()?,
                     wear: vec![wear.next()?],
                     first_block,
                     members: members.clone(),
@@ -248,12 +267,14 @@ impl Media {
         let (geometry, members) = (parts[0].geometry, parts[0].members.clone());
         let (mut oob, mut erase_counts, mut bad) = (Vec::new(), Vec::new(), Vec::new());
         let (mut modes, mut copyback_depths, mut wear) = (Vec::new(), Vec::new(), Vec::new());
+        let mut disturbs = Vec::new();
         for part in parts {
             oob.push(part.oob);
             erase_counts.push(part.erase_counts);
             bad.push(part.bad);
             modes.push(part.modes);
             copyback_depths.push(part.copyback_depths);
+            disturbs.push(part.disturbs);
             wear.extend(part.wear);
         }
         Self {
@@ -263,6 +284,7 @@ impl Media {
             bad: Array::join(bad),
             modes: Array::join(modes),
             copyback_depths: Array::join(copyback_depths),
+            disturbs: Array::join(disturbs),
             wear,
             first_block: 0,
             members,
@@ -364,6 +386,10 @@ impl Media {
     pub fn erase(&mut self, block: BlockId) -> u32 {
         let place = self.place(block);
         self.copyback_depths[place] = 0;
+        if !self.disturbs.is_empty() {
+            let slot = self.slot(self.geometry.first_page(block));
+            self.disturbs[slot..slot + self.geometry.pages_per_block as usize].fill(0);
+        }
         let count = self.erase_counts[place];
         self.erase_counts[place] = count + 1;
         self.wear_of(block).erased(count);
@@ -407,6 +433,20 @@ impl Media {
         let place = self.place(target);
         let known = &mut self.copyback_depths[place];
         *known = depth.max(*known);
+    }
+
+    /// Programs of its page that a page slot has behind it, or will have when the page is complete:
+    /// each disturbs the cells that hold data.
+    #[inline]
+    pub fn disturbs(&self, ppn: Ppn) -> u8 {
+        self.disturbs.get(self.slot(ppn)).copied().unwrap_or(0)
+    }
+
+    /// What a page holds so far, its slots from `first` to `next`, is on the flash and will be
+    /// disturbed by the next program of the page.
+    pub fn note_part(&mut self, first: Ppn, next: Ppn) {
+        let slots = self.slot(first)..self.slot(next);
+        self.disturbs[slots].iter_mut().for_each(|count| *count = count.saturating_add(1));
     }
 
     /// Whether the block must not be used: bad from the factory, or worn out.

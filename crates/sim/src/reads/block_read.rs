@@ -17,7 +17,7 @@ const TYPES_MAX: usize = 5;
 /// Groups of layers, at most.
 pub(super) const LAYER_GROUPS_MAX: usize = 8;
 
-/// Sorts of pages, at most: types in each group of layers.
+/// Sorts of pages, at most: types in each group of layers, and those by their further programs.
 pub(super) const SORTS_MAX: usize = TYPES_MAX * LAYER_GROUPS_MAX;
 
 /// A block and what wears on reads of it.
@@ -50,14 +50,16 @@ pub struct BlockRead {
     pub(super) source: Source,
 }
 
-/// Which sorts the pages of a block are of: their type, and beyond the last type those of further
-/// groups of layers.
+/// Which sorts the pages of a block are of: their type, beyond the last type those of further
+/// groups of layers, and beyond these the same again for each program that disturbed them.
 #[derive(Clone, Debug)]
 pub struct PageTypes {
     /// Types that are told apart; 1 where they are not.
     types: usize,
-    /// Sorts: types times groups of layers.
-    count: usize,
+    /// Types times groups of layers.
+    places: usize,
+    /// Programs of a page that are told apart; 1 where pages are programmed once.
+    programs: usize,
     /// Bits of a cell, or 1 where types are not told apart.
     bits: usize,
     /// By place in the block: rows go through the types in turn, lower page first, as the lists of
@@ -75,7 +77,17 @@ impl PageTypes {
         let type_of = |page| (geometry.row_of(page) as usize % bits) as u8;
         let at = (0..geometry.pages_per_block).map(type_of).collect();
         let at_slc = (0..geometry.pages_per_block).map(|_| slc.unwrap_or(0)).collect();
-        Self { types: count, count, bits, at, at_slc }
+        Self { types: count, places: count, programs: 1, bits, at, at_slc }
+    }
+
+    /// Tells pages apart by the programs of their page that came after theirs.
+    pub(super) fn tell_disturbs(&mut self, programs_per_page: u32) {
+        self.programs = (programs_per_page as usize).min(SORTS_MAX / self.types);
+    }
+
+    /// Groups of layers that can be told apart.
+    pub(super) fn layer_groups_max(&self) -> usize {
+        (SORTS_MAX / (self.types * self.programs)).min(LAYER_GROUPS_MAX)
     }
 
     /// Tells the pages of groups of layers apart, wordlines being shared evenly by the layers from
@@ -91,7 +103,7 @@ impl PageTypes {
         self.at = places.map(|(page, &page_type)| sort(page, 1, page_type)).collect();
         let places = self.at_slc.iter().enumerate();
         self.at_slc = places.map(|(page, &page_type)| sort(page, self.bits, page_type)).collect();
-        self.count = types * group_count;
+        self.places = types * group_count;
         self.at.iter().for_each(|&sort| weights[usize::from(sort) / types] += 1.0);
         weights
     }
@@ -105,10 +117,19 @@ impl PageTypes {
     /// Sorts that are told apart; 1 where pages are alike.
     #[inline]
     pub(super) fn sorts(&self) -> usize {
-        self.count
+        self.places * self.programs
     }
 
-    /// The type and the group of layers of a sort.
+    /// The sort of pages that nothing disturbed, and the programs that disturbed these.
+    #[inline]
+    pub(super) fn undisturbed(&self, sort: usize) -> (usize, usize) {
+        if self.programs == 1 {
+            return (sort, 0);
+        }
+        (sort % self.places, sort / self.places)
+    }
+
+    /// The type and the group of layers of a sort that nothing disturbed.
     #[inline]
     pub(super) fn parts(&self, sort: usize) -> (usize, usize) {
         (sort % self.types, sort / self.types)
@@ -127,7 +148,7 @@ impl PageTypes {
     /// Whether it matters which pages of a block are read.
     #[inline]
     pub fn tells_pages(&self) -> bool {
-        self.count > 1
+        self.sorts() > 1
     }
 
     /// The sort of a page.
@@ -137,10 +158,20 @@ impl PageTypes {
         if !self.tells_pages() {
             return 0;
         }
+        let index = geometry.page_index(ppn) as usize;
         if media.mode(geometry.block_of(ppn)) == CellMode::Slc {
-            return usize::from(self.at_slc[geometry.page_index(ppn) as usize]);
+            return usize::from(self.at_slc[index]);
         }
-        usize::from(self.at[geometry.page_index(ppn) as usize])
+        usize::from(self.at[index]) + self.beyond(media, ppn)
+    }
+
+    /// What the programs behind a page add to its sort.
+    #[inline]
+    fn beyond(&self, media: &Media, ppn: Ppn) -> usize {
+        if self.programs == 1 {
+            return 0;
+        }
+        self.places * usize::from(media.disturbs(ppn)).min(self.programs - 1)
     }
 
     /// A read of so many pages of a block, whichever they are. Not for drives that tell pages
@@ -171,8 +202,10 @@ impl PageTypes {
         if self.tells_pages() {
             let is_slc = media.mode(block) == CellMode::Slc;
             let at = if is_slc { &self.at_slc } else { &self.at };
+            let first = media.geometry().first_page(block).0;
             for &page in page_indices {
-                counts[usize::from(at[page as usize])] += 1;
+                let sort = usize::from(at[page as usize]) + self.beyond(media, Ppn(first + page));
+                counts[sort] += 1;
             }
         } else {
             counts[0] = page_indices.len() as u32;

@@ -16,7 +16,6 @@ use opennandlab_ecc::PageCode;
 use super::bit_true::{BitTrue, Page};
 use super::block_read::{BlockRead, PageTypes, Stressed};
 use super::chance::Chance;
-use super::decoding::DecodeTimer;
 use super::disturb::BlockReads;
 use super::fate::Fates;
 use super::figures::ErrorFigures;
@@ -31,9 +30,7 @@ use crate::geometry::Geometry;
 use crate::nand::{EraseHistogram, Media};
 use crate::op::Source;
 use crate::reliability::conditions::StressConfig;
-use crate::reliability::spread::SpreadConfig;
 use crate::reliability::{RberModel, Stress};
-use crate::superblock::Superblocks;
 use crate::units::{BlockId, DieId, Ppn};
 
 /// Failure probability above which reads are drawn one by one.
@@ -41,18 +38,18 @@ const DRAW_EACH_ABOVE: f64 = 0.01;
 
 /// Reads of the drive and their errors.
 pub struct ReadErrors {
-    kinds: Kinds,
-    tally: ReadTally,
+    pub(super) kinds: Kinds,
+    pub(super) tally: ReadTally,
     /// By die.
     pub(super) chances: Vec<Chance>,
     /// Reads of blocks, where they are counted.
     pub(super) block_reads: Option<Box<BlockReads>>,
     /// The steps that blocks were last read with, where drives remember them.
     pub(super) remembered: Option<Box<Remembered>>,
-    bit_true: Option<Box<BitTrue>>,
-    types: PageTypes,
+    pub(super) bit_true: Option<Box<BitTrue>>,
+    pub(super) types: PageTypes,
     /// Blocks and layers that differ.
-    spread: Option<Box<Spread>>,
+    pub(super) spread: Option<Box<Spread>>,
     /// Looks for blocks that err too much.
     pub(super) watch: Option<Box<Watch>>,
 }
@@ -73,69 +70,6 @@ impl ReadErrors {
             spread: None,
             watch: None,
         }
-    }
-
-    /// Adds a recovery ladder, and pages that carry the errors of copybacks.
-    #[must_use]
-    pub fn with(mut self, ladder: Ladder, copyback_limit: u32) -> Self {
-        self.tally.recovered = vec![0; ladder.rungs().len()];
-        self.kinds.fates.ladder = ladder;
-        self.kinds.set_copyback_limit(copyback_limit);
-        self
-    }
-
-    /// Adds parity over stripes of pages, from which a lost one is rebuilt; 0 for none.
-    #[must_use]
-    pub fn with_stripe(mut self, stripe: u32) -> Self {
-        self.kinds.fates.stripe = stripe;
-        self
-    }
-
-    /// Tells the pages of superblocks apart by their place in the blocks of the flash.
-    #[must_use]
-    pub fn in_superblocks(mut self, superblocks: Option<&Superblocks>) -> Self {
-        if let Some(superblocks) = superblocks {
-            self.types.lay_over_dies(superblocks);
-        }
-        self
-    }
-
-    /// Lets blocks and layers err more or less than the mean.
-    #[must_use]
-    pub fn with_spread(mut self, config: &SpreadConfig, block_count: u32, seed: u64) -> Self {
-        let spread = Spread::new(config, block_count, &mut self.types, seed);
-        self.kinds.set_spread(spread.factors());
-        self.spread = Some(Box::new(spread));
-        self
-    }
-
-    /// Lets decoding take its time.
-    #[must_use]
-    pub fn with_timer(mut self, timer: DecodeTimer) -> Self {
-        self.kinds.set_timer(timer);
-        self
-    }
-
-    /// Lets reads of a block begin with the step on which its last retried read was corrected.
-    #[must_use]
-    pub fn with_remembered_steps(mut self, block_count: u32) -> Self {
-        self.kinds.set_starts();
-        self.remembered = Some(Box::new(Remembered::new(block_count)));
-        self
-    }
-
-    /// Decodes host reads bit by bit.
-    #[must_use]
-    pub fn with_bit_true(mut self, bit_true: Option<BitTrue>) -> Self {
-        self.bit_true = bit_true.map(Box::new);
-        self
-    }
-
-    /// Looks for blocks whose first reads err more than this.
-    #[must_use]
-    pub fn with_watch(mut self, rate_max: Option<f64>, block_count: u32) -> Self {
-        self.watch = rate_max.map(|rate_max| Box::new(Watch::new(rate_max, block_count)));
-        self
     }
 
     /// Blocks that were found to err too much since this was asked last: each once until it is
@@ -354,7 +288,9 @@ impl ReadErrors {
     #[inline]
     fn count_in(&mut self, stressed: Stressed, sort: usize, page_count: u32) -> usize {
         let Stressed { block, erases, copies, .. } = stressed;
-        let copies = if self.kinds.counts_copies() { usize::from(copies) } else { 0 };
+        // A drive has one of the two at most.
+        let (sort, disturbs) = self.types.undisturbed(sort);
+        let life = (usize::from(copies) + disturbs).min(self.kinds.lives() - 1);
         let class =
             self.block_reads.as_mut().map_or(0, |reads| reads.note(block, erases, page_count));
         let (page_type, spread) = match &self.spread {
@@ -364,7 +300,7 @@ impl ReadErrors {
                 (page_type, spread.class(block.0 as usize, group))
             }
         };
-        let mut kind = self.kinds.kind(erases, copies, page_type, spread, class);
+        let mut kind = self.kinds.kind(erases, life, page_type, spread, class);
         if let Some(remembered) = &self.remembered {
             let step = remembered.step(block, erases);
             self.tally.remembered += if step > 0 { u64::from(page_count) } else { 0 };

@@ -1,13 +1,13 @@
 //! Kinds of stress: what tells reads apart, and what reads of each kind give.
 //!
 //! A read's fate depends on the stress that its page is under: the erase count of its block, the
-//! copybacks behind its data, its page type where the model tells page types apart, the class of
-//! its spread where blocks or layers differ, the class of reads of its block where those are
-//! counted, the retry step that reads of its block begin with where it is remembered, and what the
-//! device file says of the rest.
+//! copybacks behind its data or the programs that disturbed it, its page type where the model tells
+//! page types apart, the class of its spread where blocks or layers differ, the class of reads of
+//! its block where those are counted, the retry step that reads of its block begin with where it is
+//! remembered, and what the device file says of the rest.
 //!
 //! ```text
-//!   kind = (((erase count × (copybacks + 1) + copies) × page types + type) × spreads + spread)
+//!   kind = (((erase count × lives + life) × page types + type) × spreads + spread)
 //!          × classes + class [× steps + the step that reads begin with]
 //!   slots[kind]     24 bytes: all that a read looks at
 //!   outcomes[..]    the rest, computed when a kind is first met
@@ -39,8 +39,9 @@ const UNKNOWN: f64 = 2.0;
 /// See the module.
 pub(super) struct Kinds {
     pub(super) fates: Fates,
-    /// Copybacks that a page may have behind it, and one.
-    copies: usize,
+    /// Factor of the error rate by what a page has behind it since it was written: copybacks, or
+    /// further programs.
+    lives: Vec<f64>,
     /// Page types that the model tells apart; 1 where it does not.
     types: usize,
     /// Classes of reads per block; 1 where they are not counted.
@@ -68,7 +69,7 @@ impl Kinds {
         let (slots, outcomes, rates) = (Vec::new(), Vec::new(), Vec::new());
         Self {
             fates,
-            copies: 1,
+            lives: vec![1.0],
             types,
             classes: 1,
             starts: 1,
@@ -82,9 +83,16 @@ impl Kinds {
         }
     }
 
-    /// Pages may have this many copybacks behind them.
+    /// Pages may have this many copybacks behind them. One that was copied without correction
+    /// carries the errors of each of its lives.
     pub(super) fn set_copyback_limit(&mut self, limit: u32) {
-        self.copies = limit as usize + 1;
+        self.lives = (0..=limit).map(|copies| f64::from(copies + 1)).collect();
+    }
+
+    /// Pages take this many programs, and each raises the error rate of what they hold by this
+    /// share of that of undisturbed data.
+    pub(super) fn set_disturb(&mut self, programs_per_page: u32, share: f64) {
+        self.lives = (0..programs_per_page).map(|behind| 1.0 + share * f64::from(behind)).collect();
     }
 
     /// Pages err by these factors, of mean 1, more or less than their stress says.
@@ -127,10 +135,10 @@ impl Kinds {
         self.types
     }
 
-    /// Whether pages carry the errors of copybacks.
+    /// What pages may have behind them, and one.
     #[inline]
-    pub(super) fn counts_copies(&self) -> bool {
-        self.copies > 1
+    pub(super) fn lives(&self) -> usize {
+        self.lives.len()
     }
 
     /// The kind of a read that begins with the default levels; other steps follow.
@@ -138,12 +146,12 @@ impl Kinds {
     pub(super) fn kind(
         &self,
         erases: u32,
-        copies: usize,
+        life: usize,
         page_type: usize,
         spread: usize,
         class: usize,
     ) -> usize {
-        let kind = erases as usize * self.copies + copies;
+        let kind = erases as usize * self.lives.len() + life;
         if self.types == 1 && self.classes == 1 && self.factors.len() == 1 && self.starts == 1 {
             return kind;
         }
@@ -175,7 +183,7 @@ impl Kinds {
     /// Makes slots up to a kind, by whole erase counts.
     #[cold]
     pub(super) fn grow(&mut self, kind: usize) {
-        let row = self.copies * self.types * self.factors.len() * self.classes * self.starts;
+        let row = self.lives.len() * self.types * self.factors.len() * self.classes * self.starts;
         let limit = (kind / row + 1) * row;
         self.slots
             .resize(limit, Slot { first_failure: UNKNOWN, hazard: 0.0, outcome: 0, decode_ns: 0 });
@@ -239,15 +247,14 @@ impl Kinds {
         let (spread, rest) = (rest % self.factors.len(), rest / self.factors.len());
         let (page_type, rest) = (rest % self.types, rest / self.types);
         let stress = Stress {
-            pe_cycles: (rest / self.copies) as f64,
+            pe_cycles: (rest / self.lives.len()) as f64,
             reads: self.fates.stress.reads + disturb::reads_of(class),
             page_type: (self.types > 1).then_some(page_type as u8),
             ..self.fates.stress
         };
-        // A page that was copied without correction carries the errors of each of its lives.
-        let lives = (rest % self.copies + 1) as f64;
+        let factor = self.lives[rest % self.lives.len()];
         let outcome = if self.factors.len() == 1 {
-            self.fates.outcome(&stress, lives)
+            self.fates.outcome(&stress, factor)
         } else {
             let place = kind / self.starts / self.classes / self.factors.len();
             let place = place * self.classes + class;
@@ -256,7 +263,7 @@ impl Kinds {
             }
             let fates = &self.fates;
             let rates = self.unspread[place].get_or_insert_with(|| fates.rates(&stress));
-            self.fates.outcome_scaled(rates, lives * self.factors[spread])
+            self.fates.outcome_scaled(rates, factor * self.factors[spread])
         };
         let (timer, code) = (&mut self.timer, &self.fates.code);
         let times: Box<[DecodeTime]> =

@@ -24,9 +24,11 @@
 //! | `figures` | means over the reads between two tallies |
 //! | `memory` | what is kept in a checkpoint |
 //! | `errors` | reads counted and drawn: what the executors call |
+//! | `build` | the mechanisms that a drive adds to them |
 
 pub mod bit_true;
 mod block_read;
+mod build;
 mod chance;
 pub mod code;
 pub mod config;

@@ -9,7 +9,7 @@
 //! by their mean over all blocks and pages, so the mean error rate of the drive is that of its
 //! stress.
 
-use super::block_read::{PageTypes, LAYER_GROUPS_MAX};
+use super::block_read::PageTypes;
 use crate::reliability::spread::SpreadConfig;
 
 /// Logarithm of the factor from one class to the next.
@@ -37,7 +37,7 @@ impl Spread {
         types: &mut PageTypes,
         seed: u64,
     ) -> Self {
-        let (group_of, factors) = groups(&config.layer_factors());
+        let (group_of, factors) = groups(&config.layer_factors(), types.layer_groups_max());
         let weights = types.lay_in_layers(&group_of, factors.len());
         let steps = |factor: &f64| libm::round(libm::log(factor.max(LEAST)) / STEP) as i32;
         let blocks: Vec<i32> = config.block_factors(block_count, seed).iter().map(steps).collect();
@@ -72,8 +72,8 @@ impl Spread {
 }
 
 /// The group of each layer, and the mean factor of each group: layers of similar factors together.
-fn groups(layers: &[f64]) -> (Vec<u8>, Vec<f64>) {
-    let count = layers.len().min(LAYER_GROUPS_MAX);
+fn groups(layers: &[f64], limit: usize) -> (Vec<u8>, Vec<f64>) {
+    let count = layers.len().min(limit);
     let mut order: Vec<usize> = (0..layers.len()).collect();
     order.sort_by(|&one, &other| layers[one].total_cmp(&layers[other]));
     let mut group_of = vec![0; layers.len()];

@@ -306,7 +306,8 @@ impl FlashSink for CheckedFlash {
         self.media.program(ppn, Lpn(UNMAPPED));
     }
 
-    fn program_part(&mut self, next: Ppn) {
+    fn program_part(&mut self, first: Ppn, next: Ppn) {
+        self.media.note_part(first, next);
         let (own, index) = self.place(next);
         assert_eq!(index, self.next_page[own], "a part of {next:?} that is not written");
         let page = |index: u32| self.geometry.physical_index(index);

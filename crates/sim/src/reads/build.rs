@@ -1,0 +1,84 @@
+//! What a drive adds to the accounting of its reads: each mechanism is put on top of the bare one.
+
+use super::bit_true::BitTrue;
+use super::decoding::DecodeTimer;
+use super::errors::ReadErrors;
+use super::recovery::Ladder;
+use super::remembered::Remembered;
+use super::spread::Spread;
+use super::watch::Watch;
+use crate::reliability::spread::SpreadConfig;
+use crate::superblock::Superblocks;
+
+impl ReadErrors {
+    /// Adds a recovery ladder, and pages that carry the errors of copybacks.
+    #[must_use]
+    pub fn with(mut self, ladder: Ladder, copyback_limit: u32) -> Self {
+        self.tally.recovered = vec![0; ladder.rungs().len()];
+        self.kinds.fates.ladder = ladder;
+        self.kinds.set_copyback_limit(copyback_limit);
+        self
+    }
+
+    /// Adds parity over stripes of pages, from which a lost one is rebuilt; 0 for none.
+    #[must_use]
+    pub fn with_stripe(mut self, stripe: u32) -> Self {
+        self.kinds.fates.stripe = stripe;
+        self
+    }
+
+    /// Adds the errors of programs to what their page holds already.
+    #[must_use]
+    pub fn with_disturb(mut self, programs_per_page: u32, share: f64) -> Self {
+        self.types.tell_disturbs(programs_per_page);
+        self.kinds.set_disturb(programs_per_page, share);
+        self
+    }
+
+    /// Tells the pages of superblocks apart by their place in the blocks of the flash.
+    #[must_use]
+    pub fn in_superblocks(mut self, superblocks: Option<&Superblocks>) -> Self {
+        if let Some(superblocks) = superblocks {
+            self.types.lay_over_dies(superblocks);
+        }
+        self
+    }
+
+    /// Lets blocks and layers err more or less than the mean.
+    #[must_use]
+    pub fn with_spread(mut self, config: &SpreadConfig, block_count: u32, seed: u64) -> Self {
+        let spread = Spread::new(config, block_count, &mut self.types, seed);
+        self.kinds.set_spread(spread.factors());
+        self.spread = Some(Box::new(spread));
+        self
+    }
+
+    /// Lets decoding take its time.
+    #[must_use]
+    pub fn with_timer(mut self, timer: DecodeTimer) -> Self {
+        self.kinds.set_timer(timer);
+        self
+    }
+
+    /// Lets reads of a block begin with the step on which its last retried read was corrected.
+    #[must_use]
+    pub fn with_remembered_steps(mut self, block_count: u32) -> Self {
+        self.kinds.set_starts();
+        self.remembered = Some(Box::new(Remembered::new(block_count)));
+        self
+    }
+
+    /// Decodes host reads bit by bit.
+    #[must_use]
+    pub fn with_bit_true(mut self, bit_true: Option<BitTrue>) -> Self {
+        self.bit_true = bit_true.map(Box::new);
+        self
+    }
+
+    /// Looks for blocks whose first reads err more than this.
+    #[must_use]
+    pub fn with_watch(mut self, rate_max: Option<f64>, block_count: u32) -> Self {
+        self.watch = rate_max.map(|rate_max| Box::new(Watch::new(rate_max, block_count)));
+        self
+    }
+}
