@@ -55,6 +55,26 @@ def test_tables_replace_those_of_the_page(cli: Cli, folder: Path) -> None:
     assert second.count("fifo-mapped-q0.1 |") == first.count("fifo-mapped-q0.1 |")
 
 
+def test_tables_of_other_suites_stay(cli: Cli, folder: Path) -> None:
+    page = folder / "validation.md"
+    write = ("--quick", "--quiet", "--write", page.name)
+    assert cli("validate", "power", *write, "--case", "reads*").returncode == 0
+    of_power = page.read_text(encoding="utf-8")
+    assert "2 of 2 cases passed." in of_power
+    assert cli("validate", "trim", *write, "--case", "fifo-mapped*").returncode == 0
+    of_both = page.read_text(encoding="utf-8")
+    # In the order of the suites, and counted together.
+    assert of_both.index("### trim") < of_both.index("### power")
+    kept = of_power[of_power.index("### power") : of_power.index("2 of 2")]
+    assert kept in of_both
+    assert "3 of 3 cases passed." in of_both
+    assert cli("validate", "power", *write, "--case", "controller").returncode == 0
+    again = page.read_text(encoding="utf-8")
+    assert "| reads |" not in again
+    assert "2 of 2 cases passed." in again
+    assert again.count("cases passed.") == 1
+
+
 def test_what_cannot_be_validated_is_refused(cli: Cli) -> None:
     for arguments, words in (
         (("bogus",), "accepted: waf_uniform"),

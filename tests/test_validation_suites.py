@@ -109,6 +109,22 @@ def test_every_policy_is_validated() -> None:
     assert kinds == policies
 
 
+def test_what_a_drive_does_unasked_is_validated() -> None:
+    """Each mechanism has a row that switches it on, in every form of collection."""
+    cases = select_cases(["refresh", "decoding"])
+    runs = [run.device for case in cases for run in case.runs if "ecc_lab" not in run.device]
+    refreshed = [device["ftl"] for device in runs if "refresh" in device["ftl"]]
+    assert {ftl.get("collection", "whole") for ftl in refreshed} == {"whole", "steps"}
+    assert any(ftl.get("allocation") == "superblock" for ftl in refreshed)
+    limits = {key for ftl in refreshed for key in ftl["refresh"] if ftl["refresh"][key]}
+    assert limits == {"after_days", "at_rber"}
+    controllers = [device.get("controller", {}) for device in runs]
+    assert any("patrol" in controller for controller in controllers)
+    decoders = {key for controller in controllers for key in controller.get("ecc_decode", {})}
+    assert decoders == {"base_us", "per_error_us", "per_iteration_us"}
+    assert {"bch", "ldpc"} <= {device["ecc"]["algorithm"] for device in runs}
+
+
 @pytest.mark.parametrize("suite", ["waf_uniform", "trim"])
 @pytest.mark.parametrize("effort", list(Effort))
 def test_an_ideal_drive_passes(suite: str, effort: Effort) -> None:

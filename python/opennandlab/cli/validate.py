@@ -17,7 +17,8 @@ from opennandlab.cli._terminal import Json, Quiet
 if TYPE_CHECKING:
     from opennandlab.validation import Case, Parameters, Row
 
-# `--write` replaces what stands between these lines; a file without them is written whole.
+# `--write` replaces what stands between these lines, suite by suite; a file without them is written
+# whole.
 BEGIN = "<!-- validate: begin, written by `opennandlab validate --write` -->"
 END = "<!-- validate: end -->"
 
@@ -70,7 +71,11 @@ def validate(
     ] = False,
     write: Annotated[
         Path | None,
-        typer.Option("--write", metavar="FILE", help="Write the tables into this Markdown page."),
+        typer.Option(
+            "--write",
+            metavar="FILE",
+            help="Write the tables into this Markdown page; it keeps those of other suites.",
+        ),
     ] = None,
     threads: Annotated[
         int | None,
@@ -291,11 +296,11 @@ def _report(rows: list["Row"], *, complete: bool, as_json: bool, quiet: bool) ->
 
 def _write(rows: list["Row"], path: Path) -> None:
     from opennandlab.files import write_atomically
-    from opennandlab.validation import render
+    from opennandlab.validation import SUITES, render
 
-    tables = f"{BEGIN}\n\n{render(rows)}\n{END}"
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    known, end, after = rest.partition(END)
+    tables = f"{BEGIN}\n\n{render(rows, known if end else '', tuple(SUITES))}\n{END}"
     whole = before + tables + after if begin and end else f"# Validation\n\n{tables}\n"
     write_atomically(path, whole.encode())

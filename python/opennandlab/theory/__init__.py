@@ -5,11 +5,19 @@
     queueing, closed_loop, bandwidth            time: Poisson reads, fixed queue depth, saturation
     scaling                                     five mixes in one figure, units added, block sizes
     power                                       watts and joules of reads, writes and collections
+    background                                  refresh, patrol reads, iterations of a decoder
 
 Each function checks its arguments and names its source; none knows the simulator. Numbers are
 floats of Python and numpy, the same on every machine to about twelve digits.
 """
 
+from opennandlab.theory.background import (
+    LayeredMinSum,
+    patrol_reads_per_s,
+    patrol_wait_us,
+    refresh_pages_per_s,
+    refresh_share,
+)
 from opennandlab.theory.bandwidth import (
     LINK_MB_S,
     MIXES,
@@ -107,6 +115,7 @@ __all__ = [
     "DriveClass",
     "DriveEnergy",
     "FlashChannel",
+    "LayeredMinSum",
     "PageCode",
     "PoolSplit",
     "SharedChannel",
@@ -144,9 +153,13 @@ __all__ = [
     "op_ratio_from_spare_factor",
     "page_failure",
     "partition_count",
+    "patrol_reads_per_s",
+    "patrol_wait_us",
     "predict_waf",
     "random_victim",
     "rber_for_failure",
+    "refresh_pages_per_s",
+    "refresh_share",
     "rms",
     "rms_per_watt",
     "scaling_efficiency",

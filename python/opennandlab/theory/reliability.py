@@ -307,6 +307,37 @@ class PageCode:
             for bits, count in self._lengths
         )
 
+    def worst_errors_mean(self, rber: float) -> float:
+        """Return the mean number of errors of the worst codeword, of pages that can be read.
+
+        Args:
+            rber: probability that a bit is wrong, 0 to 1.
+
+        Returns:
+            `sum over e < t of 1 - F(e) / F(t)`, F(e) the probability that no codeword has more
+            than e errors; t where hardly any page can be read.
+
+        Raises:
+            ValueError: when the rate is out of range.
+
+        Example:
+            >>> round(PageCode(4096, 223, 32, 4).worst_errors_mean(1e-3), 3)
+            2.285
+        """
+        at_most = [
+            math.fsum(
+                count * math.log1p(-codeword_failure(bits, errors, rber))
+                for bits, count in self._lengths
+                if count
+            )
+            if all(codeword_failure(bits, errors, rber) < 1.0 for bits, _ in self._lengths)
+            else -math.inf
+            for errors in range(self.correctable + 1)
+        ]
+        if at_most[-1] == -math.inf:
+            return float(self.correctable)
+        return math.fsum(-math.expm1(log - at_most[-1]) for log in at_most[:-1])
+
 
 def rber_for_failure(codeword_bits: int, correctable: int, probability: float) -> float:
     """Return the raw bit error rate at which codewords fail with a given probability.

@@ -13,13 +13,16 @@ from opennandlab.validation.case import Relation, Row
 
 HEADER = "| case | claim | source | expected | measured, per seed | error | tolerance | command |"
 RULE = "|---|---|---|---|---|---|---|---|"
+FAILED = "**failed**"
 
 
-def render(rows: Iterable[Row]) -> str:
+def render(rows: Iterable[Row], page: str = "", order: Sequence[str] = ()) -> str:
     """Return all rows as Markdown, grouped by suite and title.
 
     Args:
         rows: in any order; groups appear in the order of their first rows.
+        page: what this function gave before; suites that have no rows now are kept from it.
+        order: names of suites; those that are not among them come last.
 
     Returns:
         The text, ending with a line break.
@@ -29,17 +32,34 @@ def render(rows: Iterable[Row]) -> str:
         0 of 0 cases passed.
     """
     listed = list(rows)
-    parts: list[str] = []
+    sections = _sections(page)
     for suite in dict.fromkeys(row.case.suite for row in listed):
         members = [row for row in listed if row.case.suite == suite]
-        parts.append(f"### {suite}\n")
+        parts = [f"### {suite}\n"]
         for title in dict.fromkeys(row.case.title for row in members):
             group = [row for row in members if row.case.title == title]
             parts.append(f"{title}.\n")
             parts.append("\n".join([HEADER, RULE, *map(line, group)]) + "\n")
-    passed = sum(row.passed for row in listed)
-    parts.append(f"{passed} of {len(listed)} cases passed.\n")
-    return "\n".join(parts)
+        sections[suite] = "\n".join(parts)
+    places = {suite: place for place, suite in enumerate(order)}
+    names = sorted(sections, key=lambda suite: places.get(suite, len(places)))
+    lines = [text for suite in names for text in sections[suite].splitlines()]
+    of_cases = [text for text in lines if text.startswith("| ") and text != HEADER]
+    passed = sum(f"{FAILED} |" not in text for text in of_cases)
+    total = f"{passed} of {len(of_cases)} cases passed.\n"
+    return "\n".join([*(sections[suite] for suite in names), total])
+
+
+def _sections(page: str) -> dict[str, str]:
+    """Return the part of each suite of a page, without the line that counts them all."""
+    found: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for text in page.splitlines():
+        if text.startswith("### "):
+            lines = found.setdefault(text.removeprefix("### "), [])
+        if not text.endswith("cases passed."):
+            lines.append(text)
+    return {suite: "\n".join(kept).rstrip() + "\n" for suite, kept in found.items()}
 
 
 def line(row: Row) -> str:
@@ -65,7 +85,7 @@ def line(row: Row) -> str:
         f"{case.source} ({case.kind.value})",
         bound + number(row.expected),
         row.problem or ", ".join(map(number, row.measured)),
-        share(row.error) + ("" if row.passed else " **failed**"),
+        share(row.error) + ("" if row.passed else f" {FAILED}"),
         share(case.tolerance).lstrip("+") if case.tolerance else "none",
         f"`{case.command}`",
     )

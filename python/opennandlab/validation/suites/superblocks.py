@@ -10,6 +10,7 @@ of the data pages; the rest is arithmetic of the geometry.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -99,6 +100,7 @@ def cases(effort: Effort) -> list[Case]:
         *_bandwidth_cases((2, 4, 8)),
         *_rebuild_cases(TOPOLOGIES),
         *_loss_cases(),
+        *_member_cases(),
     ]
 
 
@@ -298,3 +300,59 @@ def _loss_quotient(documents: Sequence[Document]) -> float:
     reads = lookup(documents[0], "metrics.reads.host")
     p = plain / reads
     return paired / reads / (p * (1.0 - (1.0 - p) ** 3))
+
+
+def _member_cases() -> Iterator[Case]:
+    """Blocks that fail come out of the spare ones of their die, until it has none."""
+    dies, pages = 4, 32
+    # Erases of a superblock, and programs between two of them.
+    for kind, probability, ends in (("erase", 4e-3, 1), ("program", 1.25e-4, pages)):
+        device = bench(2, 2, blocks_per_die=2048)
+        device["nand"] |= {"pages_per_block": pages, "failures": {kind: probability}}
+        device["ftl"] |= {
+            "allocation": {"kind": "superblock", "bad_block": "remap"},
+            "over_provisioning_pct": 0.8,
+            "gc_reserve_blocks": 2 * dies,
+        }
+        yield Case(
+            suite=SUITE,
+            name=f"members-{kind}",
+            title="A drive loses as many superblocks as the die with most failures loses blocks",
+            source="largest of Poisson variables",
+            runs=(Run(device, overwrites("random", 60.0, 0.0)),),
+            quantity="metrics.retired_blocks / sum over k of 1 - P(X <= k)^N",
+            measure=partial(_lost_quotient, dies, probability * ends),
+            expected=1.0,
+            # Four standard deviations of the largest of four.
+            tolerance=0.15,
+            kind=Kind.FORMULA,
+            formula=f"1, N = {dies}, X ~ Poisson(collections x {probability * ends:g})",
+        )
+
+
+def _lost_quotient(dies: int, failures: float, documents: Sequence[Document]) -> float:
+    """Return the superblocks lost over the mean of the largest number of a die."""
+    mean = lookup(documents[0], "metrics.gc_cycles") * failures
+    lost = lookup(documents[0], "metrics.retired_blocks")
+    return lost / largest_poisson(mean, dies)
+
+
+def largest_poisson(mean: float, count: int) -> float:
+    """Return the mean of the largest of some Poisson variables.
+
+    Args:
+        mean: of each.
+        count: how many.
+
+    Returns:
+        `sum over k of 1 - P(X <= k)^N`.
+
+    Example:
+        >>> round(largest_poisson(400.0, 1), 6), round(largest_poisson(400.0, 4))
+        (400.0, 421)
+    """
+    at_most, total = 0.0, 0.0
+    for number in range(int(mean + 40.0 * math.sqrt(mean) + 40.0)):
+        at_most += math.exp(number * math.log(mean) - mean - math.lgamma(number + 1))
+        total += 1.0 - min(at_most, 1.0) ** count
+    return total
