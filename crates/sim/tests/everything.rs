@@ -157,6 +157,7 @@ fn draw_everything(rng: &mut Rng) -> Value {
         maybe("ftl", "write_buffer_pages", json!(64));
         maybe("ftl", "write_buffer_absorbs", json!(false));
         maybe("ftl", "fill_timeout_us", json!(500));
+        maybe("ftl", "coalesce_bytes", json!(32768));
         maybe("ftl", "refresh", json!({"after_days": 2e-5}));
         maybe("nand", "cache_commands", json!({"read": true, "program": true}));
         maybe("nand", "variation", json!({"die_stddev": 0.03, "block_stddev": 0.05}));
@@ -179,6 +180,11 @@ fn draw_everything(rng: &mut Rng) -> Value {
         maybe("host", "read_cache", json!({"pages": 64, "policy": "clock"}));
         maybe("host", "read_ahead_bytes", json!(65536));
         maybe("host", "power_loss_protected", json!(true));
+        let pads = !device["ftl"]["fill_timeout_us"].is_null()
+            && device["host"]["power_loss_protected"].is_null();
+        if pads && rng.below(2) == 0 {
+            device["ftl"]["writes_complete"] = json!("programmed");
+        }
         // The largest command must fit.
         let fits = |it: &DeviceConfig| it.effective()["logical_bytes"].as_u64() >= Some(1 << 18);
         if DeviceConfig::resolve(&device.to_string()).is_ok_and(|it| fits(&it)) {

@@ -1,7 +1,9 @@
 //! Writes of a part of a page: the write buffer takes them at once, and the flash is read only for
 //! what the host has not written by the time a page leaves.
 
+use opennandlab_sim::device::{DeviceConfig, Simulation};
 use opennandlab_sim::testing::{metrics, number};
+use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
 
 const READ_US: f64 = 50.0;
@@ -92,4 +94,66 @@ fn a_read_beyond_what_is_buffered_asks_the_flash_too() {
     let (parts, pages) = (run(64, mixed(8192)), run(64, mixed(16384)));
     assert!(number(&parts, "/reads/host") > number(&pages, "/reads/host"));
     assert!(number(&parts, "/host_pages/buffer_read") > 100.0, "{}", parts["host_pages"]);
+}
+
+/// Mean latency of reads of whole pages of the flash, whose units four hosts wrote in turn, each in
+/// order of address in a quarter of the drive.
+fn reads_after_four_writers(coalesce_bytes: Option<u64>) -> f64 {
+    let mut file = json!({
+        "nand": {"cell_type": "TLC", "channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
+                 "blocks_per_plane": 64, "pages_per_block": 64, "page_size_bytes": 16384,
+                 "timing": {"t_read_us": READ_US, "t_program_us": 600, "t_erase_us": 3000,
+                            "bus_mt_s": 1638.4}},
+        "ftl": {"over_provisioning_pct": 1.0, "map_unit_bytes": 4096, "write_buffer_pages": 64},
+    });
+    file["ftl"]["coalesce_bytes"] = json!(coalesce_bytes);
+    let device = DeviceConfig::resolve(&file.to_string()).expect("a device");
+    let mut simulation = Simulation::new(device, 42);
+    let writer = |first: u32| {
+        json!({"name": format!("from {first} %"), "pattern": "sequential",
+               "block_size_bytes": 4096, "queue_depth": 1, "range_pct": [first, first + 25]})
+    };
+    let tenants = [0, 25, 50, 75].map(writer);
+    let quarter = simulation.space().logical_bytes / 4 / 4096;
+    let writes = json!({"total": {"ios": quarter}, "tenants": tenants});
+    let reads = json!({"pattern": "sequential", "read_pct": 100, "block_size_bytes": 16384,
+                       "queue_depth": 1, "total": {"ios": quarter / 32}});
+    let mut found = Value::Null;
+    for work in [writes, reads] {
+        let space = simulation.space();
+        let work = WorkloadConfig::resolve(&work.to_string(), space).expect("a workload");
+        simulation.begin(work.job(space, 42));
+        while !simulation.advance(1 << 40).finished {}
+        found = simulation.outcome();
+        assert_eq!(found["checks"]["passed"], true, "{}", found["checks"]);
+    }
+    number(&found["metrics"], "/latency_us/read/mean")
+}
+
+#[test]
+fn neighbours_that_leave_the_buffer_together_share_a_page_of_the_flash() {
+    // Four units of a page: one sense and four transfers, or four senses of which each but the
+    // last lies beside the transfer of the one before.
+    let transfer_us = 2.5;
+    let together_us = READ_US + 4.0 * transfer_us;
+    let apart = reads_after_four_writers(None);
+    let pairs = reads_after_four_writers(Some(8192));
+    let together = reads_after_four_writers(Some(16384));
+    assert!(apart > 3.9 * READ_US, "{apart}");
+    assert!(pairs > 1.9 * READ_US && pairs < 2.5 * READ_US, "{pairs}");
+    assert!((together / together_us - 1.0).abs() < 0.01, "{together} against {together_us}");
+}
+
+#[test]
+fn stretches_that_hold_no_two_units_are_refused() {
+    for (bytes, words) in [
+        (4096_u64, "4096 holds no two map units of 4096 bytes; accepted: left out"),
+        (12_288, "12288 is out of range; accepted: a power of two from 1024"),
+        (512, "512 is out of range"),
+    ] {
+        let file = json!({"ftl": {"coalesce_bytes": bytes, "write_buffer_pages": 64}});
+        let error = DeviceConfig::resolve(&file.to_string()).expect_err(words);
+        assert_eq!(error.path, "ftl.coalesce_bytes", "{error}");
+        assert!(error.message.contains(words), "{error}");
+    }
 }

@@ -13,6 +13,7 @@ use crate::controller::plain::Plain;
 use crate::controller::timeline::Timeline;
 use crate::controller::{FlashOp, Work};
 use crate::engine::Engine;
+use crate::ftl::WritesComplete;
 use crate::units::{BlockId, DieId, Ns};
 
 /// See the module.
@@ -36,6 +37,7 @@ impl Backend {
             nand: &config.flash(),
             controller: &config.controller,
             splits_collection: config.ftl.collects_in_steps(),
+            stages_writes: config.ftl.writes_complete == WritesComplete::Programmed,
             seed: drive.seed,
         };
         let mut full = Full::new(&setup, |block| drive.written_state(block));

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::config::{name_or_mapping, parse, ConfigError};
 use crate::controller::ControllerConfig;
-use crate::ftl::{FtlConfig, Layout};
+use crate::ftl::{FtlConfig, Layout, WritesComplete};
 use crate::geometry::Geometry;
 use crate::host::HostConfig;
 use crate::nand::{CellType, NandConfig, ProgramMode};
@@ -70,6 +70,7 @@ impl DeviceConfig {
         let filled = config.controller.fill_defaults(has_levels);
         filled.map_err(|error| error.under("controller"))?;
         config.checked_geometry()?;
+        config.check_writes()?;
         config.check_partial_programs()?;
         config.checked_layout()?;
         config.checked_code().map_err(|error| error.under("ecc"))?;
@@ -191,6 +192,26 @@ impl DeviceConfig {
     /// Whether units and blocks are managed in a way that only the full back end carries out.
     fn manages_as_drives_do(&self) -> bool {
         self.geometry().units_per_page > 1 || self.ftl.needs_full()
+    }
+
+    /// Whether writes that wait for their program ever get one, and stretches hold several.
+    fn check_writes(&self) -> Result<(), ConfigError> {
+        let unit = self.geometry().page_bytes;
+        if let Some(bytes) = self.ftl.coalesce_bytes.filter(|&bytes| bytes <= unit) {
+            let message = format!(
+                "{bytes} holds no two map units of {unit} bytes; accepted: left out, or a power \
+                 of two from {}",
+                2 * unit
+            );
+            return Err(ConfigError::new("ftl.coalesce_bytes", message));
+        }
+        let is_late = self.ftl.writes_complete == WritesComplete::Programmed;
+        if is_late && self.host.power_loss_protected {
+            let message = "programmed with host.power_loss_protected, whose memory needs no \
+                           padding; accepted: in_memory, or host.power_loss_protected false";
+            return Err(ConfigError::new("ftl.writes_complete", message));
+        }
+        Ok(())
     }
 
     /// Whether the pages of the flash can be programmed in parts.

@@ -11,7 +11,7 @@ use super::host_counters::HostCounters;
 use super::patrol::Patrol;
 use crate::ftl::{FlashSink, Ftl, NoRoom};
 use crate::geometry::Geometry;
-use crate::host::cache::{CleanCaches, Copied, Found, Leaving, Offer, Part, WriteCache};
+use crate::host::cache::{CleanCaches, Copied, Found, Part, WriteCache};
 use crate::host::read_ahead::ReadAhead;
 use crate::host::throttle::Throttle;
 use crate::nand::Media;
@@ -152,15 +152,17 @@ impl Drive {
 
     /// The parts that flash operations go to, and the rest.
     pub(crate) fn split(&mut self) -> (Front<'_>, &mut Media, &mut ReadErrors) {
+        let page_shift = self.geometry.page_bytes.trailing_zeros();
         let front = Front {
             ftl: &mut self.ftl,
             is_plain: self.buffer.is_none() && self.clean.is_none(),
             buffer: self.buffer.as_mut(),
             clean: self.clean.as_deref_mut(),
             pads: !self.config.host.power_loss_protected,
+            stretch: (self.config.ftl.coalesce_bytes.unwrap_or(0) >> page_shift).max(1) as u32,
             host: &mut self.host,
             // A page is a power of two sectors.
-            page_shift: (self.geometry.page_bytes / SECTOR_BYTES).trailing_zeros(),
+            page_shift: page_shift - SECTOR_BYTES.trailing_zeros(),
         };
         (front, &mut self.media, &mut self.errors)
     }
@@ -238,11 +240,13 @@ pub(crate) fn total(counts: &[u64]) -> u64 {
 pub(crate) struct Front<'a> {
     pub(crate) ftl: &'a mut Ftl,
     pub(crate) buffer: Option<&'a mut WriteCache>,
-    clean: Option<&'a mut CleanCaches>,
+    pub(super) clean: Option<&'a mut CleanCaches>,
     /// Whether there is neither write buffer nor cache.
     is_plain: bool,
     /// Whether what the flash must have is padded to whole program units.
-    pads: bool,
+    pub(super) pads: bool,
+    /// Pages of a stretch that leaves the write buffer together.
+    pub(super) stretch: u32,
     pub(crate) host: &'a mut HostCounters,
     /// Sectors of a page, as a power of two.
     page_shift: u32,
@@ -276,7 +280,7 @@ impl Front<'_> {
 
     /// The sectors of a page that a command names.
     #[inline]
-    fn part(&self, command: &HostCommand, page: u32) -> Part {
+    pub(super) fn part(&self, command: &HostCommand, page: u32) -> Part {
         let start = u64::from(page) << self.page_shift;
         let limit = command.sector + u64::from(command.sector_count) - start;
         let page_sectors = 1 << self.page_shift;
@@ -452,66 +456,12 @@ impl Front<'_> {
         self.write_cached_page(sink, command, lpn)
     }
 
-    /// Writes a page of a drive with a write buffer or a cache.
-    fn write_cached_page<S: CommandSink>(
+    #[inline]
+    pub(super) fn program_page<S: CommandSink>(
         &mut self,
         sink: &mut S,
-        command: &HostCommand,
         lpn: Lpn,
     ) -> Result<(), NoRoom> {
-        let mut part = self.part(command, lpn.0);
-        if let Some(clean) = self.clean.as_deref_mut() {
-            if clean.holds(lpn) {
-                part = Part::whole(part.page_sectors);
-            }
-            clean.note_write(lpn);
-        }
-        let mut is_whole = part.is_whole();
-        if let Some(buffer) = self.buffer.as_deref_mut() {
-            if !command.is_fua {
-                let (offer, waiting) = (buffer.offer(lpn, part), buffer.len());
-                match offer {
-                    Offer::Absorbed => self.host.absorbed_pages += 1,
-                    Offer::Kept => {}
-                    Offer::Flush(leaving) => self.write_out(sink, leaving)?,
-                }
-                sink.buffered(waiting);
-                return Ok(());
-            }
-            is_whole |= buffer.completes(lpn, part);
-            // The copy that waited is superseded: it never costs a program of its own.
-            self.host.absorbed_pages += u64::from(buffer.trim(lpn));
-        }
-        if !is_whole {
-            self.ftl.read(sink, lpn, Source::Merge);
-        }
-        self.program_page(sink, lpn)
-    }
-
-    /// Puts a page of the write buffer on the flash. No command waits for that.
-    fn write_out<S: CommandSink>(&mut self, sink: &mut S, leaving: Leaving) -> Result<(), NoRoom> {
-        sink.flush_next();
-        if leaving.is_partial {
-            self.ftl.read(sink, leaving.lpn, Source::Merge);
-        }
-        self.program_page(sink, leaving.lpn)
-    }
-
-    /// Puts every page of the write buffer on the flash.
-    fn flush<S: CommandSink>(&mut self, sink: &mut S) -> Result<(), NoRoom> {
-        while let Some(oldest) = self.buffer.as_deref_mut().and_then(WriteCache::take_oldest) {
-            self.host.flushed_pages += 1;
-            self.write_out(sink, oldest)?;
-        }
-        if self.pads {
-            self.ftl.pad(sink);
-        }
-        sink.fence();
-        Ok(())
-    }
-
-    #[inline]
-    fn program_page<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn) -> Result<(), NoRoom> {
         let outcome = self.ftl.write(sink, lpn);
         match outcome {
             Ok(()) => {}

@@ -4,6 +4,7 @@
 mod account;
 mod backend;
 mod balance;
+mod buffered;
 mod capacity;
 mod cell;
 mod checkpoint;

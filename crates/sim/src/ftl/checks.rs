@@ -8,6 +8,7 @@ use super::allocation::{BadBlock, GroupDies};
 use super::config::{FtlConfig, HotColdFrontiers, StaticWear, WearConfig, WriteFrontiers};
 use super::options::{
     CollectionConfig, Copyback, DataKind, FoldWhen, Parity, SlcCacheConfig, StripeParity,
+    WritesComplete,
 };
 use crate::config::ConfigError;
 
@@ -49,6 +50,11 @@ impl FtlConfig {
         if let Some(us) = self.fill_timeout_us.filter(|us| !(*us > 0.0 && *us <= 1e9)) {
             return Err(out_of_range("fill_timeout_us", us, "above 0, at most 1e9"));
         }
+        if self.writes_complete == WritesComplete::Programmed && self.fill_timeout_us.is_none() {
+            let message = "programmed without ftl.fill_timeout_us, where a write waits for ever \
+                           for the rest of its program unit; accepted: in_memory, or a timeout";
+            return Err(ConfigError::new("writes_complete", message));
+        }
         if self.gc_reserve_blocks == Some(0) {
             return Err(ConfigError::new(
                 "gc_reserve_blocks",
@@ -59,6 +65,12 @@ impl FtlConfig {
             let message =
                 format!("{} is out of range; accepted: 0 to {}", self.write_buffer_pages, 1 << 24);
             return Err(ConfigError::new("write_buffer_pages", message));
+        }
+        if let Some(bytes) = self.coalesce_bytes {
+            if !(1024..=1 << 24).contains(&bytes) || !bytes.is_power_of_two() {
+                let accepted = "a power of two from 1024 to 16777216";
+                return Err(out_of_range("coalesce_bytes", bytes, accepted));
+            }
         }
         if !self.write_buffer_absorbs && self.write_buffer_pages == 0 {
             let message =

@@ -15,6 +15,7 @@ use super::gc::GcConfig;
 use super::options::none_or::{self, NoneOr};
 use super::options::{
     CollectionConfig, Compression, Copyback, IdleCollection, Parity, Refresh, SlcCacheConfig,
+    WritesComplete,
 };
 use crate::config::{name_or_mapping, optional_bytes, size_schema};
 
@@ -125,6 +126,12 @@ pub struct FtlConfig {
     /// waits; false: both are programmed, as in drives whose buffer only evens out the rate.
     #[serde(skip_serializing_if = "is_true")]
     pub write_buffer_absorbs: bool,
+    /// What waits in the write buffer (or in `host.write_cache`) in one stretch of so many bytes,
+    /// aligned to its size, leaves it together and in order of address, so that a page of the flash
+    /// holds neighbours; a power of two above the map unit. Null: each leaves alone.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_bytes")]
+    #[schemars(schema_with = "size_schema")]
+    pub coalesce_bytes: Option<u64>,
     /// What the map maps, in bytes: a power of two from 512. Units smaller than a page are
     /// programmed when those of a page are together, and a page is sensed once for those that a
     /// command asks for. A unit of several pages takes one in each of as many planes, which
@@ -138,6 +145,12 @@ pub struct FtlConfig {
     /// `host.power_loss_protected` does not pad. Null: it waits for ever.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fill_timeout_us: Option<f64>,
+    /// When a write completes that no write buffer takes, or a page leaves the write buffer:
+    /// `in_memory`, with its data in the controller's memory, or when it is `programmed`, with the
+    /// rest of its program unit or with padding. `programmed` needs `ftl.fill_timeout_us`, and no
+    /// `host.power_loss_protected`. Default `in_memory`.
+    #[serde(skip_serializing_if = "WritesComplete::is_default")]
+    pub writes_complete: WritesComplete,
     /// Which die a logical page goes to: an order of the letters C (channel), D (die of the
     /// channel) and P (plane), the first varying fastest, or `dynamic`; or `superblock`, where an
     /// open block spans the dies of a group.
@@ -201,8 +214,10 @@ impl Default for FtlConfig {
             wear_leveling: WearConfig::default(),
             write_buffer_pages: 0,
             write_buffer_absorbs: true,
+            coalesce_bytes: None,
             map_unit_bytes: None,
             fill_timeout_us: None,
+            writes_complete: WritesComplete::default(),
             metadata_share: 0.0,
             allocation: Allocation::default(),
             collection: CollectionConfig::default(),

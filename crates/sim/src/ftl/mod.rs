@@ -53,7 +53,7 @@ pub use layout::Layout;
 pub use options::{
     CollectionConfig, Compression, Copyback, DataKind, DieParity, DynamicSlcCache, FoldWhen,
     HybridSlcCache, IdleCollection, Parity, Refresh, SlcCacheConfig, StaticSlcCache,
-    SteppedCollection, StripeParity, WhenFull,
+    SteppedCollection, StripeParity, WhenFull, WritesComplete,
 };
 pub use pool::{ENTRY_AHEAD, PAGE_AHEAD};
 pub use setup::{PoolSetup, SlcBlocks};

@@ -16,6 +16,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{bytes_or_text, size_schema};
 
+/// When writes complete that wait for the rest of their program unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WritesComplete {
+    /// When the memory of the controller has the data.
+    #[default]
+    InMemory,
+    /// When the flash has the data.
+    Programmed,
+}
+
+impl WritesComplete {
+    /// Whether it is what is left out of device files.
+    #[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Whether a collection is one piece.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]

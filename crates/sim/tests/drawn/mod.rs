@@ -78,6 +78,7 @@ fn draw_parts(rng: &mut Rng, device: &mut Value) {
     device["nand"]["multi_plane"] = json!(false);
     device["nand"]["program"] = json!("page");
     device["nand"]["partial_programs"] = json!(2 + own.below(units - 1));
+    device["nand"]["program_disturb"] = json!(0.5);
     device["ftl"]["slc_cache"] = json!("none");
     device["ftl"]["compression"] = json!("none");
     if device["ftl"]["allocation"].is_object() {

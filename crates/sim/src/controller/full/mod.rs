@@ -25,6 +25,7 @@ mod choose;
 mod die;
 mod phases;
 mod planes;
+mod staged;
 mod start;
 mod suspend;
 mod times;
@@ -36,6 +37,7 @@ pub use die::Urgency;
 
 use bus::Channel;
 use die::{Array, Class, Die, Queued, Transaction};
+use staged::Staged;
 use times::PhaseTimes;
 
 use super::breakdown::Parts;
@@ -110,6 +112,8 @@ pub struct Setup<'a> {
     pub controller: &'a ControllerConfig,
     /// Whether collection goes in steps, and so has a queue of its own.
     pub splits_collection: bool,
+    /// Whether writes complete when they are programmed, rather than in memory.
+    pub stages_writes: bool,
     /// The run's seed.
     pub seed: u64,
 }
@@ -164,6 +168,8 @@ pub struct Full {
     held: Vec<u32>,
     /// Dies in the order of arrival of their operations, under [`Order::WholeDrive`].
     arrivals: VecDeque<u32>,
+    /// Writes that wait for the rest of their program unit, where they do.
+    staged: Option<Staged>,
     pending: u64,
     done: Done,
     /// What the operation told last spent its time on, when observed.
@@ -183,7 +189,7 @@ pub struct Full {
 impl Full {
     /// All dies and channels idle; `written` tells what blocks hold.
     pub fn new(setup: &Setup, written: impl Fn(BlockId) -> Written) -> Self {
-        let &Setup { geometry, dies_per_pool, nand, controller, splits_collection, seed } = setup;
+        let &Setup { geometry, dies_per_pool, nand, controller, seed, .. } = setup;
         let order = match &controller.scheduler {
             SchedulerConfig::InOrder(_) => Order::WholeDrive,
             SchedulerConfig::OutOfOrder(_) => Order::PerDie,
@@ -229,7 +235,7 @@ impl Full {
                 suspend_min,
                 reads_in_cache: cache.read,
                 programs_in_cache: cache.program,
-                splits_collection,
+                splits_collection: setup.splits_collection,
             },
             dies: (0..geometry.die_count)
                 .map(|die| Die::on(die % geometry.channel_count, planes))
@@ -238,6 +244,7 @@ impl Full {
             blocks: (0..geometry.block_count()).map(progress).collect(),
             held: Vec::new(),
             arrivals: VecDeque::new(),
+            staged: setup.stages_writes.then(|| Staged::new(geometry.die_count)),
             pending: 0,
             done: Done::default(),
             parts: Parts::default(),

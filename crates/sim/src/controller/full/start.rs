@@ -61,6 +61,9 @@ impl Full {
                 progress.sent = 0;
             }
         }
+        for staged in self.take_staged(index, block.0) {
+            self.tell_unserved(index, &staged, engine.now());
+        }
         self.tell_unserved(index, &queued, engine.now());
     }
 
@@ -265,7 +268,7 @@ impl Full {
             // The unit is not complete: its slots wait in the controller's memory.
             self.blocks[transaction.block as usize].pending -= transaction.settled;
             let mut ops = std::mem::take(&mut transaction.ops);
-            ops.drain(..).for_each(|queued| self.tell_unserved(index, &queued, now));
+            ops.drain(..).for_each(|queued| self.stage(index, queued, now));
             transaction.ops = ops;
             self.spare.push(transaction);
             return;
@@ -303,6 +306,7 @@ impl Full {
         unit_first: u32,
         at: u32,
     ) {
+        self.unstage(index, &mut transaction);
         transaction.slots = at - unit_first;
         transaction.programmed_limit = at;
         let crossings = self.times.transfer_count(transaction.is_slc);

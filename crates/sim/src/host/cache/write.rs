@@ -209,6 +209,12 @@ impl WriteCache {
         Some(self.leaving(lpn))
     }
 
+    /// Takes out a page, if it waits.
+    pub fn take(&mut self, lpn: Lpn) -> Option<Leaving> {
+        let waits = self.waiting.as_mut()?.remove(lpn);
+        waits.then(|| self.leaving(lpn))
+    }
+
     fn leaving(&mut self, lpn: Lpn) -> Leaving {
         let is_partial = !self.partial.is_empty() && self.partial.remove(&lpn.0).is_some();
         Leaving { lpn, is_partial }
