@@ -36,6 +36,28 @@ def test_a_fresh_drive_is_warned_of(small: Any) -> None:
     assert "fresh drive" in warnings(small, RANDOM, state="fresh")
 
 
+def test_a_few_superblocks_of_writes_are_warned_of() -> None:
+    device = {
+        "nand": {
+            "channels": 4,
+            "dies_per_channel": 1,
+            "planes_per_die": 1,
+            "blocks_per_plane": 64,
+            "pages_per_block": 16,
+        },
+        "ftl": {"allocation": "superblock", "over_provisioning_pct": 0.3},
+    }
+    # A superblock is 64 units of 4 KiB.
+    few = {**RANDOM, "timed": True, "queue_depth": 4, "total": {"ios": 128}}
+    said = "the measured part wrote 2 superblocks"
+    assert said in warnings(device, few)
+    assert "superblocks" not in warnings(device, {**few, "total": {"ios": 64 * 8}})
+    assert "superblocks" not in warnings(device, {**few, "timed": False})
+    assert "superblocks" not in warnings(device, {**few, "pattern": "sequential"})
+    assert "superblocks" not in warnings(device, {**few, "read_pct": 100})
+    assert "superblocks" not in warnings(device, few, state="fresh")
+
+
 def test_too_few_samples_for_the_tail_are_warned_of(small: Any, short: Any) -> None:
     few = {**short, "total": {"ios": 2000}}
     result = onl.benchmark(small, few)
