@@ -240,6 +240,10 @@ def test_a_drive_that_wears_out_before_tbw_fails_and_another_model_can_be_asked(
     hopeless = drive_life_test(LIFE, "enterprise", tbw_tb=1.0)
     assert hopeless.worn_out
     assert not hopeless.passed
+    # What it took, not what was asked.
+    logical = 1e12 * hopeless.tbw_tb / hopeless.drive_writes
+    assert logical == pytest.approx(128 * 48 * 4096 / 1.15, rel=1e-3)
+    assert hopeless.tbw_tb < 1e-2
     half = drive_life_test(LIFE, "enterprise", tbw_tb=2e-4, model="slc")
     assert half.tbw_tb == pytest.approx(2e-4, rel=0.01)
     assert not half.worn_out
@@ -266,6 +270,9 @@ def test_the_command_simulates_unless_asked_for_the_models(cli) -> None:
     assert shown.returncode == 0, shown.stderr
     assert "simulated with seed 42" in shown.stdout
     assert "passed: UBER" in shown.stdout
+    shown = cli(*small, "--set", "ecc.bch_m=14", "--set", "ecc.bch_t=60", "--tbw", "1")
+    assert shown.returncode == 1
+    assert "not passed: worn out after" in shown.stdout
     found = json.loads(cli(*small, "--json", "--seed", "7").stdout)
     assert found["seed"] == 7
     assert found["pe_cycles"] == pytest.approx(30, abs=0.5)

@@ -169,7 +169,8 @@ def print_drive_life(test: "DriveLifeTest") -> None:
     for warning in test.warnings:
         console.print(f"warning: {warning}", markup=False)
     verdict = "passed" if test.passed else "not passed"
-    console.print(f"{verdict}: UBER {test.uber:.3e}, accepted {test.uber_max:.0e}")
+    reason = f"worn out after {number(test.tbw_tb)} TB; " if test.worn_out else ""
+    console.print(f"{verdict}: {reason}UBER {test.uber:.3e}, accepted {test.uber_max:.0e}")
 
 
 def _power(test: "LifeTest | DriveLifeTest") -> str:

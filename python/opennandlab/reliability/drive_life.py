@@ -153,16 +153,14 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
 class _Written:
     """What was written so far."""
 
-    drive_writes: float = 0.0
     host_bytes: float = 0.0
     nand_bytes: float = 0.0
     pe_cycles: float = 0.0
     is_worn_out: bool = False
 
-    def add(self, found: Result, drive_writes: float) -> None:
+    def add(self, found: Result) -> None:
         """Count a step."""
         metrics = _metrics(found)
-        self.drive_writes += drive_writes
         self.host_bytes += metrics.host_bytes_written
         self.nand_bytes += metrics.nand_bytes_written
         self.pe_cycles = metrics.wear.mean
@@ -300,11 +298,11 @@ def _write(
     written = _Written()
     logical = float(drive.device.effective["logical_bytes"])
     drive.precondition([{"kind": "sequential_fill"}], progress=progress)
-    written.drive_writes, written.host_bytes, written.nand_bytes = 1.0, logical, logical
+    written.host_bytes = written.nand_bytes = logical
 
     def step(amount: float) -> None:
         asked = work | {"total": {"drive_writes": amount}}
-        written.add(drive.run(asked, progress=progress), amount)
+        written.add(drive.run(asked, progress=progress))
 
     if drive_writes is not None:
         if drive_writes > 1.0:
@@ -364,7 +362,7 @@ def _outcome(  # noqa: PLR0913, PLR0917 - what a test plan states
         scale=scale,
         simulated_pages=int(small.effective["physical_pages"]),
         tbw_tb=written.host_bytes * scale / 1e12,
-        drive_writes=written.drive_writes,
+        drive_writes=written.host_bytes / float(small.effective["logical_bytes"]),
         waf=written.nand_bytes / written.host_bytes,
         pe_cycles=wear.mean,
         pe_cycles_min=wear.min,
