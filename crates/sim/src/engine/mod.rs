@@ -6,18 +6,18 @@
 //! in the order that they have.
 //!
 //! A drive has at most one pending event per die and a few more, most of them close to now. The
-//! nearest ones are kept in a short sorted array, which beats a heap while moving its entries is
-//! cheap; the rest waits in a heap.
+//! nearest ones are kept in a short sorted array, which beats any other order while moving its
+//! entries is cheap; the rest waits in a [`Calendar`].
 //!
 //! ```text
 //! near: latest … earliest ◄ pop here        every near event < every far event
-//! far:  binary heap
+//! far:  calendar
 //! ```
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod calendar;
 
 use crate::units::Ns;
+use calendar::{Calendar, Event};
 
 /// Largest event code.
 pub const CODE_MAX: u32 = (1 << 24) - 1;
@@ -31,10 +31,10 @@ const NEAR_MAX: usize = 48;
 /// See the module.
 pub struct Engine {
     /// Times and tags.
-    near: [(u64, u64); NEAR_MAX],
+    near: [Event; NEAR_MAX],
     near_count: usize,
-    far: BinaryHeap<Reverse<(u64, u64)>>,
-    /// The time of the first far event; the end of time without one.
+    far: Calendar,
+    /// No far event comes before; the end of time without one.
     far_at: u64,
     sequence: u64,
     now: Ns,
@@ -45,7 +45,7 @@ impl Default for Engine {
         Self {
             near: [(0, 0); NEAR_MAX],
             near_count: 0,
-            far: BinaryHeap::new(),
+            far: Calendar::default(),
             far_at: u64::MAX,
             sequence: 0,
             now: Ns(0),
@@ -75,7 +75,7 @@ impl Engine {
         self.sequence += 1;
         // Of equal times the new event is the last.
         if at >= self.far_at {
-            self.far.push(Reverse((at, tag)));
+            self.far.push((at, tag));
             return;
         }
         // Most events come soon, so few have to make room.
@@ -91,18 +91,14 @@ impl Engine {
         }
     }
 
-    /// The later half of the sorted array goes to the heap.
+    /// The later half of the sorted array goes to the calendar.
     #[cold]
     fn spill(&mut self) {
         let (later, sooner) = self.near.split_at(NEAR_MAX / 2);
-        self.far.extend(later.iter().copied().map(Reverse));
+        self.far.push_all(later);
+        self.far_at = later[later.len() - 1].0;
         self.near_count = sooner.len();
         self.near.copy_within(NEAR_MAX / 2.., 0);
-        self.note_far();
-    }
-
-    fn note_far(&mut self) {
-        self.far_at = self.far.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
     }
 
     /// The next event: moves the clock and returns the code.
@@ -121,29 +117,31 @@ impl Engine {
     #[cold]
     fn renumber(&mut self) {
         let mut events = self.near[..self.near_count].to_vec();
-        events.extend(std::mem::take(&mut self.far).into_iter().map(|Reverse(event)| event));
+        events.extend(self.far.take_all());
         events.sort_unstable();
         self.near_count = 0;
         self.sequence = events.len() as u64;
         assert!(self.sequence < SEQUENCE_LIMIT, "{} events wait", self.sequence);
-        let anew = (0..)
-            .zip(events)
-            .map(|(sequence, (at, tag))| Reverse((at, sequence << 24 | tag & u64::from(CODE_MAX))));
-        self.far = anew.collect();
-        self.note_far();
+        for (sequence, event) in (0..).zip(&mut events) {
+            event.1 = sequence << 24 | event.1 & u64::from(CODE_MAX);
+        }
+        self.far.push_all(&events);
+        self.far_at = events.first().map_or(u64::MAX, |event| event.0);
     }
 
     /// Brings the first far events near; false if there are none.
-    #[cold]
+    #[inline(never)]
     fn refill(&mut self) -> bool {
-        let mut place = self.far.len().min(NEAR_MAX / 2);
-        self.near_count = place;
-        while place > 0 {
-            let Some(Reverse(event)) = self.far.pop() else { break };
-            place -= 1;
-            self.near[place] = event;
-        }
-        self.note_far();
+        let (near, count) = (&mut self.near, &mut self.near_count);
+        self.far_at = self.far.take_first(NEAR_MAX / 2, |event| {
+            let mut place = *count;
+            while place > 0 && near[place - 1] < event {
+                near[place] = near[place - 1];
+                place -= 1;
+            }
+            near[place] = event;
+            *count += 1;
+        });
         self.near_count > 0
     }
 }
@@ -188,13 +186,14 @@ mod tests {
 
     #[test]
     fn many_events_come_out_as_from_a_sorted_list() {
-        // More events than the sorted array holds, in bursts, against a plain ordered map.
+        // More events than the sorted array holds, in bursts, close to each other and far apart,
+        // against a plain ordered map.
         let mut rng = crate::rng::Rng::stream(1, "engine");
         let mut engine = Engine::default();
         let mut oracle = std::collections::BTreeMap::new();
         for round in 0..20_000_u64 {
             if rng.below(100) < 51 {
-                let after = Ns(rng.below(50));
+                let after = Ns(rng.below(50) << (round / 2000 * 3 % 24));
                 engine.schedule(after, (round % 1000) as u32);
                 oracle.insert((engine.now() + after, round), (round % 1000) as u32);
             } else {

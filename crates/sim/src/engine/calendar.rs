@@ -1,0 +1,183 @@
+//! Events that come later: a calendar of the next millisecond, and a heap for what lies beyond.
+//!
+//! ```text
+//! today    │ slot │ slot │ slot │ … 1024 slots of about 1 us │     heap: later, or a crowded slot
+//! (near)   │  ·   │ · · ·│      │ lists in no order          │
+//! ```
+//! A page of the calendar is put in order when its turn comes, so an event costs the same however
+//! many wait: with hundreds of commands outstanding, a heap alone took a tenth of a run. A drive
+//! that does less has few events in a slot, or in a heap.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// An event: its time and its tag.
+pub(super) type Event = (u64, u64);
+
+/// Nanoseconds of a slot, as a power of two.
+const SLOT_BITS: u32 = 10;
+
+/// Slots of the calendar.
+const SLOT_COUNT: usize = 1 << 10;
+
+/// Marks the end of a list.
+const NONE: u32 = u32::MAX;
+
+/// A list of events.
+#[derive(Clone, Copy)]
+struct Slot {
+    /// The entry of the first, or [`NONE`].
+    head: u32,
+    count: u32,
+}
+
+const EMPTY: Slot = Slot { head: NONE, count: 0 };
+
+/// See the module.
+pub(super) struct Calendar {
+    slots: Vec<Slot>,
+    /// A bit for each slot that has events.
+    occupied: [u64; SLOT_COUNT / 64],
+    /// Events with the next of their list.
+    entries: Vec<(Event, u32)>,
+    /// The first entry without an event.
+    vacant: u32,
+    /// Events in all slots.
+    count: u32,
+    /// No event lies in a slot before; slots are counted from time zero.
+    base: u64,
+    heap: BinaryHeap<Reverse<Event>>,
+}
+
+impl Default for Calendar {
+    fn default() -> Self {
+        Self {
+            slots: vec![EMPTY; SLOT_COUNT],
+            occupied: [0; SLOT_COUNT / 64],
+            entries: Vec::new(),
+            vacant: NONE,
+            count: 0,
+            base: 0,
+            heap: BinaryHeap::new(),
+        }
+    }
+}
+
+impl Calendar {
+    /// Adds an event.
+    #[inline]
+    pub(super) fn push(&mut self, event: Event) {
+        let slot = event.0 >> SLOT_BITS;
+        if slot.wrapping_sub(self.base) >= SLOT_COUNT as u64 {
+            self.heap.push(Reverse(event));
+            return;
+        }
+        let place = slot as usize % SLOT_COUNT;
+        let Slot { head, count } = &mut self.slots[place];
+        let entry = (event, *head);
+        *count += 1;
+        if let Some(vacant) = self.entries.get_mut(self.vacant as usize) {
+            *head = std::mem::replace(&mut self.vacant, vacant.1);
+            *vacant = entry;
+        } else {
+            *head = self.entries.len() as u32;
+            self.entries.push(entry);
+        }
+        self.count += 1;
+        self.occupied[place / 64] |= 1 << (place % 64);
+    }
+
+    /// Adds events that need not be in the calendar.
+    pub(super) fn push_all(&mut self, events: &[Event]) {
+        self.heap.extend(events.iter().copied().map(Reverse));
+    }
+
+    /// Takes all events, in no order.
+    pub(super) fn take_all(&mut self) -> Vec<Event> {
+        while let Some(slot) = self.first_slot() {
+            self.put_on_heap(slot);
+        }
+        std::mem::take(&mut self.heap).into_iter().map(|Reverse(event)| event).collect()
+    }
+
+    /// Takes the first events, at least one if there are any and as many as `room` at most, and
+    /// hands them over in no order. Returns a time that none of those left comes before.
+    pub(super) fn take_first(&mut self, room: usize, mut give: impl FnMut(Event)) -> u64 {
+        let slot = self.first_slot();
+        let next = self.heap.peek().map_or(u64::MAX, |Reverse(event)| event.0);
+        let Some(slot) = slot.filter(|&slot| slot << SLOT_BITS <= next) else {
+            let limit = slot.map_or(u64::MAX, |slot| slot << SLOT_BITS);
+            return self.take_from_heap(room, limit, give);
+        };
+        let end = (slot + 1) << SLOT_BITS;
+        let is_crowded = self.slots[slot as usize % SLOT_COUNT].count as usize > room;
+        if next < end || is_crowded {
+            self.put_on_heap(slot);
+            return self.take_from_heap(room, end, give);
+        }
+        self.base = slot;
+        self.drain(slot, |_, event| give(event));
+        if self.count == 0 && self.heap.is_empty() {
+            u64::MAX
+        } else {
+            end
+        }
+    }
+
+    /// The same from the heap, of events before `limit`; all in the calendar come later.
+    fn take_from_heap(&mut self, room: usize, limit: u64, mut give: impl FnMut(Event)) -> u64 {
+        if let Some(Reverse(event)) = self.heap.peek() {
+            self.base = event.0 >> SLOT_BITS;
+        }
+        for _ in 0..room {
+            match self.heap.peek() {
+                Some(&Reverse(event)) if event.0 < limit => give(event),
+                _ => break,
+            }
+            self.heap.pop();
+        }
+        self.heap.peek().map_or(limit, |Reverse(event)| event.0.min(limit))
+    }
+
+    /// The first slot that has events.
+    #[inline]
+    fn first_slot(&self) -> Option<u64> {
+        if self.count == 0 {
+            return None;
+        }
+        let start = self.base as usize % SLOT_COUNT;
+        let words = SLOT_COUNT / 64;
+        // The word of the base is looked at twice: its later slots first, its earlier ones last.
+        for step in 0..=words {
+            let word = (start / 64 + step) % words;
+            let mut bits = self.occupied[word];
+            if step == 0 {
+                bits &= u64::MAX << (start % 64);
+            }
+            if bits != 0 {
+                let place = 64 * word + bits.trailing_zeros() as usize;
+                let ahead = (place + SLOT_COUNT - start) % SLOT_COUNT;
+                return Some(self.base + ahead as u64);
+            }
+        }
+        None
+    }
+
+    /// Takes the events of a slot.
+    #[inline]
+    fn drain(&mut self, slot: u64, mut give: impl FnMut(&mut BinaryHeap<Reverse<Event>>, Event)) {
+        let place = slot as usize % SLOT_COUNT;
+        self.occupied[place / 64] &= !(1 << (place % 64));
+        let Slot { head: mut at, count } = std::mem::replace(&mut self.slots[place], EMPTY);
+        self.count -= count;
+        while let Some((event, next)) = self.entries.get_mut(at as usize) {
+            give(&mut self.heap, *event);
+            let following = std::mem::replace(next, self.vacant);
+            self.vacant = std::mem::replace(&mut at, following);
+        }
+    }
+
+    fn put_on_heap(&mut self, slot: u64) {
+        self.drain(slot, |heap, event| heap.push(Reverse(event)));
+    }
+}
