@@ -1,6 +1,7 @@
 //! Whether the tables of the FTL and the out-of-band areas of the media tell one story.
 
 use super::frontier::BlockState;
+use super::map::Pairs;
 use super::Ftl;
 use crate::nand::Media;
 use crate::units::{BlockId, Lpn};
@@ -11,15 +12,17 @@ impl Ftl {
     /// # Errors
     /// The first contradiction, with its numbers.
     pub fn audit(&self, media: &Media) -> Result<(), String> {
-        let mut live_total = 0_u64;
-        for block in 0..self.geometry.block_count() {
-            live_total += self.audit_block(BlockId(block), media)?;
+        let mut live = Pairs::default();
+        for block in (0..self.geometry.block_count()).map(BlockId) {
+            self.audit_counts(block, media, &mut live)?;
         }
-        let mapped = self.books.map.count_mapped();
-        if live_total != mapped || mapped != u64::from(self.mapped_pages()) {
-            let counted = self.mapped_pages();
+        let mapped = self.books.map.pairs();
+        if live != mapped || mapped.count != u64::from(self.mapped_pages()) {
+            (0..self.geometry.block_count())
+                .try_for_each(|it| self.audit_block(BlockId(it), media))?;
+            let (live, mapped, counted) = (live.count, mapped.count, self.mapped_pages());
             return Err(format!(
-                "{live_total} live pages, {mapped} mapped logical pages, {counted} counted"
+                "{live} live pages, {mapped} mapped logical pages, {counted} counted"
             ));
         }
         let states = || self.pools.iter().flat_map(|pool| pool.log.states());
@@ -39,10 +42,22 @@ impl Ftl {
         Ok(())
     }
 
-    /// Live, written pages of a block, each checked against the L2P.
-    fn audit_block(&self, block: BlockId, media: &Media) -> Result<u64, String> {
+    /// Compares the live bits of a block with their count, and adds its live, written pages.
+    fn audit_counts(&self, block: BlockId, media: &Media, live: &mut Pairs) -> Result<(), String> {
+        let (map, owners) = (&self.books.map, media.oob_of_block(block));
+        let bits = map.add_live_pairs(block, self.written_pages(block), owners, live);
+        // Holes of a superblock count as live.
+        let counted = map.live_count(block) - self.pool_of(block).log.hole_pages(block);
+        if bits != counted {
+            return Err(format!("block {} has {bits} live bits, {counted} counted", block.0));
+        }
+        Ok(())
+    }
+
+    /// Looks up each live, written page of a block in the L2P.
+    fn audit_block(&self, block: BlockId, media: &Media) -> Result<(), String> {
         let first = self.geometry.first_page(block).0;
-        let (pages, bits) = self.books.map.live_pages(block, self.written_pages(block));
+        let (pages, _) = self.books.map.live_pages(block, self.written_pages(block));
         for &page in &pages {
             let lpn = media.oob_of_block(block)[page as usize];
             let mapped = if lpn < self.logical_pages() { self.find(Lpn(lpn)) } else { None };
@@ -53,12 +68,6 @@ impl Ftl {
                 ));
             }
         }
-        // Holes of a superblock count as live.
-        let holes = self.pool_of(block).log.hole_pages(block);
-        let counted = self.books.map.live_count(block) - holes;
-        if bits != counted {
-            return Err(format!("block {} has {bits} live bits, {counted} counted", block.0));
-        }
-        Ok(pages.len() as u64)
+        Ok(())
     }
 }

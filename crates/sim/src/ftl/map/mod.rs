@@ -8,10 +8,13 @@
 //! collection. So pages of an open block that are not written yet count as live; nothing looks at
 //! them before the block is closed.
 
+mod pairs;
+
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::memory::{gather, prefetch_at, Array, WORD};
 use crate::striping::Turns;
 use crate::units::{BlockId, Lpn, Ppn};
+pub(crate) use pairs::Pairs;
 
 /// See the module.
 pub(crate) struct Map {
@@ -129,11 +132,6 @@ impl Map {
     /// Logical pages that hold data.
     pub(crate) fn mapped_count(&self) -> u32 {
         self.mapped_count
-    }
-
-    /// Logical pages that hold data, counted one by one.
-    pub(crate) fn count_mapped(&self) -> u64 {
-        self.l2p.iter().filter(|&&ppn| ppn != UNMAPPED).count() as u64
     }
 
     /// Whether every die has entries and live bits of its own.
@@ -476,7 +474,7 @@ impl Map {
                 live &= live - 1;
             }
         }
-        pages.retain(|&page| page < limit);
+        pages.truncate(pages.partition_point(|&page| page < limit));
         (pages, bits)
     }
 
