@@ -35,7 +35,10 @@ impl Front<'_> {
                 match buffer.offer(lpn, part) {
                     Offer::Absorbed => self.host.absorbed_pages += 1,
                     Offer::Kept => {}
-                    Offer::Flush(leaving) => self.write_out(sink, leaving)?,
+                    Offer::Flush(leaving) => {
+                        self.ftl.prefetch_coming(buffer.coming());
+                        self.write_out(sink, leaving)?;
+                    }
                 }
                 sink.buffered(self.waiting());
                 return Ok(());

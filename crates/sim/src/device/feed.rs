@@ -1,7 +1,7 @@
 //! One host of a stage under way: its commands drawn ahead, its next arrival, its bursts.
 
 use super::drive::Drive;
-use crate::op::HostCommand;
+use crate::op::{HostCommand, HostOp};
 use crate::workload::{Admission, Load};
 
 /// Commands that an untimed stage takes at once, and that are drawn ahead.
@@ -54,14 +54,20 @@ impl Feed {
         !self.is_exhausted
     }
 
-    /// Asks for what the next commands of a timed stage will touch.
+    /// Asks for what the next commands of a timed stage will touch: not for writes that wait in a
+    /// buffer for long, which asks itself.
     #[inline]
     pub(crate) fn prefetch_ahead(&self, drive: &Drive) {
+        let writes = drive.buffer_capacity() == 0;
         if let Some(coming) = self.batch.get(self.batch_next + 8) {
-            drive.prefetch_entry(coming);
+            if writes || coming.op == HostOp::Read {
+                drive.prefetch_entry(coming);
+            }
         }
         if let Some(coming) = self.batch.get(self.batch_next + 4) {
-            drive.prefetch_page(coming);
+            if writes && coming.op != HostOp::Read {
+                drive.prefetch_page(coming);
+            }
         }
     }
 }

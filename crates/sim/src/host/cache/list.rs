@@ -60,6 +60,15 @@ impl<const N: usize> Lists<N> {
         self.nodes.get(self.oldest[list] as usize).map(|node| node.lpn)
     }
 
+    /// The oldest page of a list, and the fourth after it.
+    #[inline]
+    pub fn coming(&self, list: usize) -> [Option<Lpn>; 2] {
+        let oldest = self.nodes.get(self.oldest[list] as usize);
+        let newer = |node: &Node| self.nodes.get(node.newer as usize);
+        let later = (0..4).fold(oldest, |node, _| node.and_then(newer));
+        [oldest, later].map(|node| node.map(|node| node.lpn))
+    }
+
     /// Adds a page that is in no list, as the newest.
     pub fn add(&mut self, list: usize, lpn: Lpn) {
         let node = Node { lpn, older: NONE, newer: NONE, list: list as u8, is_marked: false };

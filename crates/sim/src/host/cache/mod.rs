@@ -53,6 +53,11 @@ pub trait Replacement: Send {
     /// Drops the page that would leave next.
     fn take_victim(&mut self) -> Option<Lpn>;
 
+    /// The page that would leave next and one of those behind it, where that is known at once.
+    fn coming(&self) -> [Option<Lpn>; 2] {
+        [None; 2]
+    }
+
     /// What is here and in which order, as numbers whose low 32 bits are the page.
     fn save(&self) -> Vec<u64>;
 

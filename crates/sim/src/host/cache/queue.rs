@@ -56,6 +56,10 @@ impl Replacement for Queue {
         Some(victim)
     }
 
+    fn coming(&self) -> [Option<Lpn>; 2] {
+        self.pages.coming(0)
+    }
+
     fn save(&self) -> Vec<u64> {
         self.pages.save()
     }

@@ -203,6 +203,12 @@ impl WriteCache {
         leaves.map_or(Offer::Kept, |lpn| Offer::Flush(self.leaving(lpn)))
     }
 
+    /// The page that leaves next and one of those behind it, where the policy knows.
+    #[inline]
+    pub fn coming(&self) -> [Option<Lpn>; 2] {
+        self.waiting.as_ref().map_or([None; 2], |waiting| waiting.coming())
+    }
+
     /// Takes out the page that the policy would flush next.
     pub fn take_oldest(&mut self) -> Option<Leaving> {
         let lpn = self.waiting.as_mut()?.take_victim()?;
