@@ -156,10 +156,16 @@ impl Geometry {
         self.physical_pages_per_block / self.units_per_page
     }
 
+    /// Whether every page of the flash holds as many of the FTL: there is no compression.
+    #[inline]
+    pub fn is_even(&self) -> bool {
+        self.physical_pages_per_block == self.pages_per_block
+    }
+
     /// Whether a page of the flash may hold several of the FTL.
     #[inline]
     pub fn shares_pages(&self) -> bool {
-        self.units_per_page > 1 || self.physical_pages_per_block != self.pages_per_block
+        self.units_per_page > 1 || !self.is_even()
     }
 
     /// Pages of the FTL in a row of flash pages, apart from compression.
@@ -172,7 +178,7 @@ impl Geometry {
     /// index itself without compression and smaller units.
     #[inline]
     pub fn physical_index(&self, page_index: u32) -> u32 {
-        let room = if self.physical_pages_per_block == self.pages_per_block {
+        let room = if self.is_even() {
             page_index
         } else {
             // Exact: both factors are below 2^16.

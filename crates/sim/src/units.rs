@@ -56,14 +56,22 @@ impl std::ops::Sub for Ns {
 }
 
 impl Ns {
+    /// So many nanoseconds, rounded half up; none where that is negative. The library's rounding is
+    /// a call where processors have no instruction for it.
+    #[inline]
+    pub fn rounded(ns: f64) -> Self {
+        let whole = ns as u64;
+        Self(whole.saturating_add(u64::from(ns - whole as f64 >= 0.5)))
+    }
+
     /// Nearest whole nanosecond of `us` microseconds.
     pub fn from_us(us: f64) -> Self {
-        Self((us * 1e3).round() as u64)
+        Self::rounded(us * 1e3)
     }
 
     /// Nearest whole nanosecond of so many days.
     pub fn from_days(days: f64) -> Self {
-        Self((days * 86_400e9).round() as u64)
+        Self::rounded(days * 86_400e9)
     }
 
     /// The span in seconds, for reports.
@@ -116,6 +124,17 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nanoseconds_are_rounded_as_the_library_does() {
+        let mut rng = crate::rng::Rng::stream(1, "rounding");
+        let drawn = (0..10_000).map(|_| f64::from_bits(rng.below(u64::MAX)));
+        let halves = (0..100).map(|half| f64::from(half) / 2.0);
+        let edges = [0.499_999_999_999_999_94, -0.7, -3.0, 4_503_599_627_370_497.5, 1.8e19, 1e30];
+        for ns in drawn.chain(halves).chain(edges).chain([f64::NAN, f64::INFINITY]) {
+            assert_eq!(Ns::rounded(ns), Ns(ns.round() as u64), "{ns}");
+        }
+    }
 
     #[test]
     fn sizes_follow_storage_usage() {

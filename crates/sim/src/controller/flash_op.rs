@@ -67,6 +67,14 @@ pub struct Detail {
     pub choice_ns: u32,
 }
 
+impl Detail {
+    /// Times that a read of one page senses it.
+    #[inline]
+    pub fn senses(&self) -> u64 {
+        1 + u64::from(self.retries) + u64::from(self.soft_reads)
+    }
+}
+
 impl FlashOp {
     /// A run of `count` operations from the page `first`, 1 to 65535 of them, that no command waits
     /// for.

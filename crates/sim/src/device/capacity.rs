@@ -76,7 +76,7 @@ impl DeviceConfig {
     /// Good data pages: T.
     pub fn physical_pages(&self) -> u64 {
         let geometry = self.geometry();
-        if geometry.physical_pages_per_block == geometry.pages_per_block {
+        if geometry.is_even() {
             return self.data_pages();
         }
         u64::from(self.good_blocks()) * u64::from(geometry.physical_pages_per_block)

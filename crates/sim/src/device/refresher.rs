@@ -74,8 +74,12 @@ impl Refresher {
     }
 
     /// Whether a refresh of a die is due or under way, and how much it presses.
+    #[inline]
     pub(super) fn pressing(&mut self, drive: &mut Drive, die: DieId, now: Ns) -> Option<Pressing> {
         let clock = self.clock(now);
+        if self.dies[die.0 as usize].under_way.is_none() && !drive.ftl.may_refresh(die, clock) {
+            return None;
+        }
         let is_over = drive.ftl.collection_of(die).is_none();
         let state = &mut self.dies[die.0 as usize];
         if is_over && state.under_way.take().is_some_and(|(_, has_hurried)| has_hurried) {

@@ -22,8 +22,10 @@ impl TimedStage {
     pub(super) fn note_touched(&mut self, drive: &mut Drive) {
         let Some(collector) = &mut self.collector else { return };
         let mut touched = std::mem::take(&mut collector.touched);
-        touched.sort_unstable();
-        touched.dedup();
+        if touched.len() > 1 {
+            touched.sort_unstable();
+            touched.dedup();
+        }
         for &die in &touched {
             if let Some(collector) = &mut self.collector {
                 collector.host_came(die);

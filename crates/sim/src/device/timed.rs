@@ -283,7 +283,7 @@ impl TimedStage {
             // A write that found no room may be refused at once.
             self.note_touched(drive);
         }
-        if self.refresher.is_some() {
+        if drive.errors.has_found() {
             self.refresh_what_errs(drive);
         }
         if waits == 0 {

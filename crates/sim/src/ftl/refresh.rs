@@ -99,6 +99,12 @@ impl Pool {
 }
 
 impl Ftl {
+    /// Whether a block of a die may be due for refresh: if not, none is.
+    #[inline]
+    pub fn may_refresh(&self, die: DieId, now: Ns) -> bool {
+        self.pool(die).log.refresh.as_ref().is_some_and(|queue| queue.may_be_due(now))
+    }
+
     /// A clock runs from now on, and data ages by it.
     pub fn start_clock(&mut self, now: Ns) {
         for pool in &mut self.pools {

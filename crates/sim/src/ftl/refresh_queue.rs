@@ -87,6 +87,12 @@ impl RefreshQueue {
         self.by_rate.push(Erring { since: now.0, block: block.0, erases });
     }
 
+    /// Whether there is anything to look at.
+    #[inline]
+    pub(super) fn may_be_due(&self, now: Ns) -> bool {
+        !self.by_rate.is_empty() || self.by_age.front().is_some_and(|it| it.due <= now.0)
+    }
+
     /// The block that has been due for longest. Those that are not `ready` are forgotten, but for
     /// open blocks that err too much, which wait until they are closed.
     pub(super) fn oldest(

@@ -70,7 +70,7 @@ impl Jitter {
 /// A time multiplied by a factor, if there is one, to the nearest nanosecond.
 #[inline]
 pub fn scaled(time: Ns, factor: Option<f64>) -> Ns {
-    factor.map_or(time, |factor| Ns((time.0 as f64 * factor).round() as u64))
+    factor.map_or(time, |factor| Ns::rounded(time.0 as f64 * factor))
 }
 
 #[cfg(test)]

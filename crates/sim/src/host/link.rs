@@ -310,7 +310,7 @@ impl Link {
     /// Time of `bytes` alone on a free wire, rounded to the nanosecond.
     #[inline]
     pub fn transfer(&self, bytes: u64) -> Ns {
-        Ns((bytes as f64 * self.ns_per_byte).round() as u64)
+        Ns::rounded(bytes as f64 * self.ns_per_byte)
     }
 
     /// Time for which each wire was taken so far: towards the drive (with half duplex: both

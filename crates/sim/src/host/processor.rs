@@ -205,8 +205,9 @@ impl Processor {
     #[inline]
     pub fn reserve(&mut self, now: Ns, op: HostOp, bytes: u64, factor: Option<f64>) -> Ns {
         let mut cost = self.costs[op.index()];
-        if let Some(&time) = self.us_per_byte.get(op.index()) {
-            cost = cost + Ns::from_us(time * bytes as f64);
+        match self.us_per_byte.get(op.index()) {
+            Some(&time) if time > 0.0 => cost = cost + Ns::from_us(time * bytes as f64),
+            _ => {}
         }
         let cost = scaled(cost, factor);
         let mut first = 0;

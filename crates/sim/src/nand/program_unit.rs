@@ -86,6 +86,11 @@ impl ProgramUnits {
             let (first, limit) = superblocks.unit(slot, is_slc);
             return (first, limit.min(slot_limit));
         }
+        if self.geometry.is_even() {
+            let slots = self.unit_pages[usize::from(is_slc)] * self.geometry.units_per_page;
+            let first = slot - slot % slots;
+            return (first, (first + slots).min(slot_limit).max(slot + 1));
+        }
         let unit = self.unit_of(slot, is_slc);
         let mut first = slot;
         while first > 0 && self.unit_of(first - 1, is_slc) == unit {

@@ -72,6 +72,12 @@ impl ReadErrors {
         }
     }
 
+    /// Whether there are any that [`ReadErrors::take_found`] gives.
+    #[inline]
+    pub fn has_found(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| !watch.found.is_empty())
+    }
+
     /// Blocks that were found to err too much since this was asked last: each once until it is
     /// erased.
     #[inline]

@@ -24,6 +24,9 @@ impl Full {
     /// The operation that can start now.
     pub(super) fn choose(&self, index: u32, now: Ns) -> Option<Turn> {
         let die = &self.dies[index as usize];
+        if die.waiting == 0 {
+            return None;
+        }
         let array_is_free = matches!(die.array, Array::Free);
         let output_is_free = die.output.is_none();
         let is_at_work = !array_is_free || !output_is_free || die.input.is_some();
@@ -35,7 +38,7 @@ impl Full {
             && (output_is_free || self.mechanisms.reads_in_cache);
         if let Some(suspended) = &die.suspended {
             let limit =
-                self.mechanisms.suspend.as_ref().map_or(0, |suspend| suspend.reads_per_suspend_max);
+                self.mechanisms.suspend.as_ref().map_or(0, |it| it.config.reads_per_suspend_max);
             let is_waiting = !die.queues[Class::HostRead as usize].is_empty();
             let class = Class::HostRead;
             return if !reads_ok || !is_waiting || suspended.reads >= limit {
@@ -55,8 +58,8 @@ impl Full {
             return None;
         }
         let class = self.next_class(index, now)?;
-        let op = die.queues[class as usize].front()?.op;
-        if self.plane_for(index, op).is_some() {
+        let &Queued { op, plane, .. } = die.queues[class as usize].front()?;
+        if plane.is_some() {
             return if reads_ok { self.plane_turn(index, class) } else { None };
         }
         let startable = match op.kind() {
@@ -70,6 +73,7 @@ impl Full {
     /// The class whose turn it is.
     fn next_class(&self, index: u32, now: Ns) -> Option<Class> {
         let die = &self.dies[index as usize];
+        let urgency = self.pools[die.pool as usize].urgency;
         let waiting = |class: Class| die.queues[class as usize].front();
         let (write_starvation, gc_starvation) = match self.mechanisms.order {
             Order::PerDie => return waiting(Class::HostWrite).map(|_| Class::HostWrite),
@@ -87,7 +91,7 @@ impl Full {
         };
         let write = waiting(Class::HostWrite).filter(|queued| self.may_go(index, queued.op));
         // Writes that wait for room are helped by the collection that makes it.
-        let is_urgent = collect.is_some() && die.urgency == Urgency::Urgent;
+        let is_urgent = collect.is_some() && urgency == Urgency::Urgent;
         let starving = if starves(collect, gc_starvation) {
             Some(Class::Collect)
         } else {
@@ -102,7 +106,7 @@ impl Full {
         if reads_wait {
             return Some(Class::HostRead);
         }
-        match (write, collect, die.urgency) {
+        match (write, collect, urgency) {
             (_, Some(_), Urgency::Urgent) | (None, Some(_), _) => Some(Class::Collect),
             (Some(_), ..) => Some(Class::HostWrite),
             (None, None, _) => None,

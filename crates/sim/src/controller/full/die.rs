@@ -47,6 +47,8 @@ pub(super) struct Queued {
     pub(super) op: FlashOp,
     pub(super) detail: Detail,
     pub(super) since: Ns,
+    /// The plane that carries it out by itself, if one does.
+    pub(super) plane: Option<u8>,
     /// The die's busy times when it came, when observed.
     pub(super) busy: Option<Box<BusyTimes>>,
 }
@@ -250,9 +252,9 @@ pub(super) struct Die {
     pub(super) queues: [VecDeque<Queued>; CLASS_COUNT],
     /// Pages and blocks that wait in them: what allocation by load asks for each page.
     pub(super) waiting: u32,
-    /// Entries of theirs that the host does not wait for.
-    pub(super) moves_waiting: u32,
     pub(super) channel: u32,
+    /// The dies that the FTL takes for one with it.
+    pub(super) pool: u32,
     pub(super) array: Array,
     pub(super) array_until: Ns,
     /// A program whose data is on its way into the register, or waits there.
@@ -265,7 +267,6 @@ pub(super) struct Die {
     pub(super) planes: Vec<Plane>,
     /// Reads under way in them.
     pub(super) planes_busy: u32,
-    pub(super) urgency: Urgency,
     /// Time for choosing a victim that the next operation of a collection waits for.
     pub(super) choice: Ns,
     /// Whose the last turn was.
@@ -280,10 +281,10 @@ pub(super) struct Die {
 }
 
 impl Die {
-    /// An idle die on a channel, with so many planes that read by themselves.
-    pub(super) fn on(channel: u32, planes: u32) -> Self {
+    /// An idle die on a channel and of a pool, with so many planes that read by themselves.
+    pub(super) fn on(channel: u32, pool: u32, planes: u32) -> Self {
         let planes = (0..planes).map(|_| Plane::default()).collect();
-        Self { channel, planes, ..Self::default() }
+        Self { channel, pool, planes, ..Self::default() }
     }
 
     /// Whether the array works as a whole.
@@ -298,7 +299,7 @@ impl Die {
             && self.output.is_none()
             && self.suspended.is_none()
             && self.planes_busy == 0
-            && self.queues.iter().all(VecDeque::is_empty)
+            && self.waiting == 0
     }
 
     /// Credits the time since the last change to whom the die worked for.

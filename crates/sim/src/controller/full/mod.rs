@@ -99,6 +99,25 @@ enum Order {
     Priority { write_starvation: Ns, gc_starvation: Ns },
 }
 
+/// How programs and erases are suspended.
+struct Suspending {
+    config: SuspendConfig,
+    /// Time that it takes, and that going on takes.
+    suspend: Ns,
+    resume: Ns,
+    /// What must be left of an operation that is worth it.
+    worth: Ns,
+}
+
+impl Suspending {
+    fn new(config: &SuspendConfig) -> Self {
+        let us = Ns::from_us;
+        let (suspend, resume) = (us(config.suspend_us), us(config.resume_us));
+        let worth = us(config.suspend_us + config.resume_us);
+        Self { config: config.clone(), suspend, resume, worth }
+    }
+}
+
 /// What the back end is built of.
 #[derive(Clone, Copy)]
 pub struct Setup<'a> {
@@ -134,13 +153,20 @@ pub struct Written {
 /// Mechanisms that are on or off, each by itself.
 struct Mechanisms {
     order: Order,
-    suspend: Option<SuspendConfig>,
-    /// What must be left of an operation that is worth suspending.
-    suspend_min: Ns,
+    suspend: Option<Suspending>,
     reads_in_cache: bool,
     programs_in_cache: bool,
     /// Whether collection has a queue of its own: only when it works in steps.
     splits_collection: bool,
+}
+
+/// The dies that the FTL takes for one.
+#[derive(Clone, Default)]
+struct Pool {
+    /// How much its collection presses.
+    urgency: Urgency,
+    /// Operations of a collection that wait on its dies.
+    moves_waiting: u32,
 }
 
 /// Operations that are done and wait to be told; when observed, with what they spent their time on.
@@ -162,6 +188,7 @@ pub struct Full {
     lost: Vec<(u32, Ns)>,
     mechanisms: Mechanisms,
     dies: Vec<Die>,
+    pools: Vec<Pool>,
     channels: Vec<Channel>,
     blocks: Vec<Progress>,
     /// Dies with operations of a command that is still being taken apart, where planes join.
@@ -176,6 +203,8 @@ pub struct Full {
     parts: Parts,
     /// Room for transactions to come: they are allocated once and move as pointers.
     spare: Vec<Box<Transaction>>,
+    /// Room for operations of a program unit that are taken from their queue.
+    taken: Vec<Queued>,
     is_observed: bool,
     /// Spans of activity, when asked for.
     pub timeline: Option<Box<Timeline>>,
@@ -217,10 +246,6 @@ impl Full {
         if let Some(soft) = &controller.soft_read {
             times.soft_setup = Ns::from_us(soft.setup_us);
         }
-        let suspend_min = controller
-            .suspend
-            .as_ref()
-            .map_or(Ns(0), |suspend| Ns::from_us(suspend.suspend_us + suspend.resume_us));
         let cache = nand.cache_commands.clone().unwrap_or_default();
         let planes = if nand.independent_planes { geometry.planes_per_die } else { 0 };
         Self {
@@ -231,15 +256,15 @@ impl Full {
             lost: nand.faults.iter().map(Fault::lost_die).collect(),
             mechanisms: Mechanisms {
                 order,
-                suspend: controller.suspend.clone(),
-                suspend_min,
+                suspend: controller.suspend.as_ref().map(Suspending::new),
                 reads_in_cache: cache.read,
                 programs_in_cache: cache.program,
                 splits_collection: setup.splits_collection,
             },
             dies: (0..geometry.die_count)
-                .map(|die| Die::on(die % geometry.channel_count, planes))
+                .map(|die| Die::on(die % geometry.channel_count, die / dies_per_pool, planes))
                 .collect(),
+            pools: vec![Pool::default(); (geometry.die_count / dies_per_pool) as usize],
             channels: (0..geometry.channel_count).map(|_| Channel::default()).collect(),
             blocks: (0..geometry.block_count()).map(progress).collect(),
             held: Vec::new(),
@@ -249,6 +274,7 @@ impl Full {
             done: Done::default(),
             parts: Parts::default(),
             spare: Vec::new(),
+            taken: Vec::new(),
             is_observed: false,
             timeline: None,
             tally: FullTally::default(),
@@ -311,21 +337,27 @@ impl Full {
     }
 
     /// Whether operations of a collection wait on a pool.
+    #[inline]
     pub fn collection_waits(&self, pool: DieId) -> bool {
-        let dies = self.dies_of(pool);
-        if matches!(self.mechanisms.order, Order::Priority { .. }) {
-            return dies.iter().any(|die| !die.queues[Class::Collect as usize].is_empty());
+        self.pools[pool.0 as usize].moves_waiting > 0
+    }
+
+    /// Whether an operation of a queue counts as one of a collection.
+    #[inline]
+    fn is_move(&self, class: Class, op: FlashOp) -> bool {
+        // In the other orders there is one queue for all classes.
+        let is_by_class = matches!(self.mechanisms.order, Order::Priority { .. });
+        if is_by_class {
+            class == Class::Collect
+        } else {
+            !is_host(op.source())
         }
-        // One queue for all classes.
-        dies.iter().any(|die| die.moves_waiting > 0)
     }
 
     /// How much a pool's collection presses from now on.
+    #[inline]
     pub fn set_urgency(&mut self, pool: DieId, urgency: Urgency) {
-        let first = (pool.0 * self.dies_per_pool) as usize;
-        for die in &mut self.dies[first..first + self.dies_per_pool as usize] {
-            die.urgency = urgency;
-        }
+        self.pools[pool.0 as usize].urgency = urgency;
     }
 
     /// A victim of a pool was chosen among so many blocks: the next operation of a collection waits
@@ -391,6 +423,7 @@ impl Full {
             OpKind::Read => {}
         }
         let plane = self.plane_for(die.0, op);
+        let is_move = self.is_move(class, op);
         let state = &mut self.dies[die.0 as usize];
         if state.choice > Ns(0) && op.source() == Source::Gc && op.kind() != OpKind::Program {
             detail.choice_ns = u32::try_from(state.choice.0).unwrap_or(u32::MAX);
@@ -401,11 +434,11 @@ impl Full {
             Box::new(state.busy)
         });
         state.waiting += op.count();
-        state.moves_waiting += u32::from(!is_host(op.source()));
+        self.pools[state.pool as usize].moves_waiting += u32::from(is_move);
         if let Some(plane) = plane {
-            state.planes[plane as usize].waiting[class as usize] += 1;
+            state.planes[usize::from(plane)].waiting[class as usize] += 1;
         }
-        state.queues[class as usize].push_back(Queued { op, detail, since: now, busy });
+        state.queues[class as usize].push_back(Queued { op, detail, since: now, plane, busy });
         if matches!(self.mechanisms.order, Order::WholeDrive) {
             self.arrivals.push_back(die.0);
         }
@@ -434,9 +467,10 @@ impl Full {
 
     /// Starts what a command queued: planes join only operations that are there together.
     pub fn release(&mut self, engine: &mut Engine) {
-        let mut held = std::mem::take(&mut self.held);
-        held.drain(..).for_each(|die| self.pump(engine, die));
-        self.held = held;
+        for place in 0..self.held.len() {
+            self.pump(engine, self.held[place]);
+        }
+        self.held.clear();
     }
 
     /// Handles one event of the back end.
@@ -479,7 +513,9 @@ impl Full {
                 self.dies[index as usize].settle(engine.now());
             }
             while self.start_next(engine, index) {}
-            self.dies[index as usize].note_occupant();
+            if self.is_observed {
+                self.dies[index as usize].note_occupant();
+            }
             match self.arrivals.front() {
                 Some(&head) if head != index && self.can_start(head) => index = head,
                 _ => return,

@@ -24,23 +24,25 @@ use crate::units::Ns;
 impl Full {
     /// The plane that carries out an operation by itself, if one does.
     #[inline]
-    pub(super) fn plane_for(&self, index: u32, op: FlashOp) -> Option<u32> {
+    pub(super) fn plane_for(&self, index: u32, op: FlashOp) -> Option<u8> {
         let is_apart = !self.dies[index as usize].planes.is_empty()
             && op.kind() == OpKind::Read
             // Collected pages of blocks that span the planes are read over all of them.
             && (self.geometry.plane_count == 1 || is_host(op.source()));
-        is_apart.then(|| self.geometry.plane_of(op.first()))
+        is_apart.then(|| self.geometry.plane_of(op.first()) as u8)
     }
 
     /// The read of a queue that can start on its plane now, the oldest first.
     pub(super) fn plane_turn(&self, index: u32, class: Class) -> Option<Turn> {
         let die = &self.dies[index as usize];
         let in_cache = self.mechanisms.reads_in_cache;
-        let is_wanted = |plane: u32| {
-            let plane = &die.planes[plane as usize];
-            plane.waiting[class as usize] > 0 && plane.can_sense(in_cache)
-        };
-        if !(0..die.planes.len() as u32).any(is_wanted) {
+        // A bit for each plane that can take a read of the queue.
+        let mut wanted = 0_u64;
+        for (place, plane) in (0..).zip(&die.planes) {
+            let is_wanted = plane.waiting[class as usize] > 0 && plane.can_sense(in_cache);
+            wanted |= u64::from(is_wanted) << place;
+        }
+        if wanted == 0 {
             return None;
         }
         let queue = &die.queues[class as usize];
@@ -49,7 +51,7 @@ impl Full {
             Order::PerDie | Order::Priority { .. } => queue.len(),
         };
         for (place, queued) in (0..).zip(queue.iter().take(reach)) {
-            if is_wanted(self.plane_for(index, queued.op)?) {
+            if wanted >> queued.plane? & 1 == 1 {
                 return Some(Turn { class, place });
             }
         }

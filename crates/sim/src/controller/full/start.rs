@@ -20,6 +20,7 @@ struct Head {
     place: u32,
     op: FlashOp,
     detail: Detail,
+    plane: Option<u8>,
 }
 
 impl Full {
@@ -29,7 +30,8 @@ impl Full {
         let die = &mut self.dies[index as usize];
         die.last_turn = class;
         let queued = &die.queues[class as usize][place as usize];
-        let head = Head { class, place, op: queued.op, detail: queued.detail };
+        let &Queued { op, detail, plane, .. } = queued;
+        let head = Head { class, place, op, detail, plane };
         if self.is_lost(DieId(index), engine.now()) {
             return self.pass_over(engine, index, head);
         }
@@ -83,10 +85,11 @@ impl Full {
         let queued = if place == 0 { queue.pop_front() } else { queue.remove(place as usize) };
         let queued = queued.expect("the queue has this entry");
         die.waiting -= queued.op.count();
-        die.moves_waiting -= u32::from(!is_host(queued.op.source()));
-        if let Some(plane) = self.plane_for(index, queued.op) {
-            self.dies[index as usize].planes[plane as usize].waiting[class as usize] -= 1;
+        if let Some(plane) = queued.plane {
+            die.planes[usize::from(plane)].waiting[class as usize] -= 1;
         }
+        let (pool, is_move) = (die.pool, self.is_move(class, queued.op));
+        self.pools[pool as usize].moves_waiting -= u32::from(is_move);
         queued
     }
 
@@ -113,13 +116,19 @@ impl Full {
         transaction.spent.retry_time = Ns(0);
         transaction.spent.bus_wait = Ns(0);
         transaction.spent.bus_time = Ns(0);
-        if let Some(timeline) = &mut self.timeline {
-            timeline.collects(index, op.source(), now);
-        }
+        self.note_begun(index, op.source(), now);
         if self.is_observed {
             transaction.spent.busy_at_start = self.dies[index as usize].busy;
         }
         transaction
+    }
+
+    /// An operation is begun, for this reason.
+    #[inline]
+    fn note_begun(&mut self, index: u32, source: Source, now: Ns) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.collects(index, source, now);
+        }
     }
 
     /// Whether a page is on the flash in the state that the reader counted on.
@@ -147,7 +156,7 @@ impl Full {
             suspended.reads += 1;
         }
         let mut transaction = self.transaction(index, head, now);
-        let plane = self.plane_for(index, head.op);
+        let plane = head.plane;
         if head.op.count() > 1 {
             self.take_collected(index, head, &mut transaction);
         } else {
@@ -203,7 +212,7 @@ impl Full {
         }
         match plane {
             None => self.start_array_command(engine, index, transaction),
-            Some(plane) => self.start_plane_command(engine, [index, plane], transaction),
+            Some(plane) => self.start_plane_command(engine, [index, plane.into()], transaction),
         }
     }
 
@@ -245,7 +254,7 @@ impl Full {
     fn start_program(&mut self, engine: &mut Engine, index: u32, head: Head) {
         let now = engine.now();
         let (class, is_slc) = (head.class, head.op.is_slc());
-        let mut transaction = self.transaction(index, head, now);
+        let block = self.geometry.block_of(head.op.first()).0;
         let first = self.geometry.page_index(head.op.first());
         let limit = self.geometry.pages_per_block;
         let (unit_first, unit_limit) = if self.units.stages(is_slc) {
@@ -255,28 +264,28 @@ impl Full {
             let planes = self.geometry.plane_count;
             (first, ((first / planes + 1) * planes).min(limit))
         };
+        let mut ops = std::mem::take(&mut self.taken);
         let mut at = first;
         loop {
-            let taken = self.take_pages(index, class, unit_limit - at, &mut transaction);
-            at += taken;
-            if at == unit_limit || !self.goes_on(index, class, transaction.block, at, is_slc) {
+            at += self.take_pages(index, class, unit_limit - at, &mut ops);
+            if at == unit_limit || !self.goes_on(index, class, block, at, is_slc) {
                 break;
             }
         }
-        transaction.settled = at - first;
         if self.units.stages(is_slc) && at < unit_limit {
             // The unit is not complete: its slots wait in the controller's memory.
-            self.blocks[transaction.block as usize].pending -= transaction.settled;
-            let mut ops = std::mem::take(&mut transaction.ops);
+            self.note_begun(index, head.op.source(), now);
+            self.blocks[block as usize].pending -= at - first;
             ops.drain(..).for_each(|queued| self.stage(index, queued, now));
-            transaction.ops = ops;
-            self.spare.push(transaction);
+            self.taken = ops;
             return;
         }
+        let mut transaction = self.transaction(index, head, now);
+        transaction.settled = at - first;
+        self.taken = std::mem::replace(&mut transaction.ops, ops);
         // What earlier programs have put on the page stays there.
         let unit_first = if self.units.programs_parts() {
-            let progress = &mut self.blocks[transaction.block as usize];
-            std::mem::replace(&mut progress.sent, at).max(unit_first)
+            std::mem::replace(&mut self.blocks[block as usize].sent, at).max(unit_first)
         } else {
             unit_first
         };
@@ -323,14 +332,9 @@ impl Full {
         self.ask_channel(engine, index, (Use::In, source), time);
     }
 
-    /// Takes up to `most` pages from the program at the head of a queue.
-    fn take_pages(
-        &mut self,
-        index: u32,
-        class: Class,
-        most: u32,
-        transaction: &mut Transaction,
-    ) -> u32 {
+    /// Takes up to `most` pages from the program at the head of a queue; an operation all of which
+    /// is taken is put into `ops`.
+    fn take_pages(&mut self, index: u32, class: Class, most: u32, ops: &mut Vec<Queued>) -> u32 {
         let die = &mut self.dies[index as usize];
         let head = die.queues[class as usize].front_mut().expect("the queue has a head");
         let op = head.op;
@@ -341,7 +345,7 @@ impl Full {
         }
         if taken == op.count() {
             let queued = self.pop(index, class);
-            transaction.ops.push(queued);
+            ops.push(queued);
             return taken;
         }
         let first = Ppn(op.first().0 + taken);
@@ -384,7 +388,7 @@ impl Full {
             let first = self.geometry.page_index(head.op.first());
             let planes = self.geometry.plane_count;
             let row_limit = (first / planes + 1) * planes;
-            let taken = self.take_pages(index, class, row_limit - first, &mut transaction);
+            let taken = self.take_pages(index, class, row_limit - first, &mut transaction.ops);
             transaction.settled = taken;
             transaction.programmed_limit = first + taken;
             self.tally.copybacks += u64::from(taken);

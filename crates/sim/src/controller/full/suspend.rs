@@ -7,7 +7,7 @@
 //! be suspended, and how many reads go by meanwhile, is bounded, so every operation ends.
 
 use super::die::{Array, Class, Suspended};
-use super::{event, Full, ARRAY};
+use super::{event, Full, Suspending, ARRAY};
 use crate::controller::timeline::Lane;
 use crate::controller::OpKind;
 use crate::engine::Engine;
@@ -32,7 +32,9 @@ impl Full {
     /// Interrupts a program or an erase for the host read that came.
     pub(super) fn consider_suspending(&mut self, engine: &mut Engine, index: u32) {
         let now = engine.now();
-        let Some(config) = &self.mechanisms.suspend else { return };
+        let Some(Suspending { config, suspend, worth, .. }) = &self.mechanisms.suspend else {
+            return;
+        };
         let die = &mut self.dies[index as usize];
         let Array::Busy(transaction) = &die.array else { return };
         let is_allowed = match transaction.kind {
@@ -40,8 +42,8 @@ impl Full {
             OpKind::Erase => config.erase,
             OpKind::Read | OpKind::Copyback => false,
         };
-        let is_worth = die.array_until.0.saturating_sub(now.0) > self.mechanisms.suspend_min.0
-            && die.array_until.0 != u64::MAX;
+        let is_worth =
+            die.array_until.0.saturating_sub(now.0) > worth.0 && die.array_until.0 != u64::MAX;
         if !is_allowed
             || !is_worth
             || transaction.suspend_count >= config.suspend_count_max
@@ -53,7 +55,7 @@ impl Full {
         }
         let left = die.array_until - now;
         die.working = Ns(die.working.0 - left.0);
-        let suspend = Ns::from_us(config.suspend_us);
+        let suspend = *suspend;
         if self.is_observed {
             die.settle(now);
         }
@@ -71,14 +73,14 @@ impl Full {
 
     /// Lets a suspended operation go on, when nothing else can start; false if there is none.
     pub(super) fn resume(&mut self, engine: &mut Engine, index: u32) -> bool {
-        let Some(config) = &self.mechanisms.suspend else { return false };
-        let resume = Ns::from_us(config.resume_us);
+        let Some(Suspending { resume, .. }) = &self.mechanisms.suspend else { return false };
         let die = &mut self.dies[index as usize];
         if die.is_array_busy() || die.output.is_some() || die.planes_busy > 0 {
             return false;
         }
         let Some(suspended) = die.suspended.take() else { return false };
-        self.run_array(engine, index, suspended.transaction, resume + suspended.left);
+        let time = *resume + suspended.left;
+        self.run_array(engine, index, suspended.transaction, time);
         true
     }
 }

@@ -126,7 +126,7 @@ impl PhaseTimes {
         let variation = self.block_factors.get(block.0 as usize).map_or(1.0, |&f| f64::from(f));
         // A tenth of the nominal time is faster than any flash; it keeps absurd slopes finite.
         let wear = (1.0 + slope_cycles / self.rated_cycles).max(0.1);
-        Ns((time.0 as f64 * variation * wear).round() as u64)
+        Ns::rounded(time.0 as f64 * variation * wear)
     }
 }
 

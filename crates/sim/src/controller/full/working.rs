@@ -33,12 +33,14 @@ impl Full {
 
     /// Pages that reads sense together, once and again as often as one of their units needs.
     fn pages_of_joined(&self, read: &Transaction) -> u64 {
+        if let [only] = read.ops.as_slice() {
+            return only.detail.senses();
+        }
         let mut senses = [0; PLANES_MAX];
         for queued in &read.ops {
             let page = self.geometry.physical_index(self.geometry.page_index(queued.op.first()));
             let plane = &mut senses[(page % self.geometry.plane_count) as usize];
-            let Detail { retries, soft_reads, .. } = queued.detail;
-            *plane = (1 + u64::from(retries) + u64::from(soft_reads)).max(*plane);
+            *plane = queued.detail.senses().max(*plane);
         }
         senses.iter().sum()
     }
