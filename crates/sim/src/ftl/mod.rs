@@ -172,8 +172,8 @@ impl Ftl {
         self.books.map.prefetch_page(lpn);
     }
 
-    /// Asks for what the writes of two coming addresses will touch. The later one is asked for again
-    /// as the next, when its L2P entry is at hand.
+    /// Asks for what the writes of two coming addresses will touch. The later one is asked for
+    /// again as the next, when its L2P entry is at hand.
     #[inline]
     pub fn prefetch_coming(&self, [next, later]: [Option<Lpn>; 2]) {
         if let Some(lpn) = later {

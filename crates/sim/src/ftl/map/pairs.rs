@@ -5,9 +5,9 @@ use crate::geometry::UNMAPPED;
 use crate::memory::WORD;
 use crate::units::{BlockId, Lpn, Ppn};
 
-/// A set of pairs of a logical page and its place: how many there are, and the sum of a number that
-/// is mixed from each. Two sets that differ pass for equal once in 2^64 times; and unlike looking up
-/// one in the other, comparing them reads memory in order.
+/// A set of pairs of a logical page and its place: how many there are, and the sum of a number
+/// that is mixed from each. Two sets that differ pass for equal once in 2^64 times; and unlike
+/// looking up one in the other, comparing them reads memory in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pairs {
     pub(crate) count: u64,
@@ -71,5 +71,30 @@ impl Map {
             }
         }
         bits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_tell_sets_apart_and_not_orders() {
+        let sum = |pairs: &[(usize, u32)]| {
+            let mut sum = Pairs::default();
+            for &(place, ppn) in pairs {
+                sum.add(place, Ppn(ppn));
+            }
+            sum
+        };
+        let all: Vec<(usize, u32)> = (0..1000).map(|page| (page, 7 * page as u32 % 1000)).collect();
+        let reversed: Vec<(usize, u32)> = all.iter().copied().rev().collect();
+        assert_eq!(sum(&all), sum(&reversed));
+        for first in 0..999 {
+            // Two pages that hold each other's data: the same pages, the same places.
+            let mut swapped = all.clone();
+            (swapped[first].1, swapped[first + 1].1) = (all[first + 1].1, all[first].1);
+            assert_ne!(sum(&all), sum(&swapped), "{first}");
+        }
     }
 }
