@@ -88,6 +88,13 @@ pub enum Turns {
         /// See the variant.
         inverse: u64,
     },
+    /// 2^`together_bits` pages each, on 2^bits dies: masks and shifts.
+    MaskedGroups {
+        /// See the variant.
+        together_bits: u32,
+        /// See the variant.
+        bits: u32,
+    },
     /// 2^`together_bits` pages each.
     Grouped {
         /// See the variant.
@@ -110,7 +117,14 @@ impl Turns {
             (1, _) => Self::One,
             (_, 1) if dies.is_power_of_two() => Self::Masked { bits: dies.trailing_zeros() },
             (_, 1) => Self::Divided { dies, inverse },
-            _ => Self::Grouped { together_bits: together.trailing_zeros(), dies, inverse },
+            _ => {
+                let together_bits = together.trailing_zeros();
+                if dies.is_power_of_two() {
+                    Self::MaskedGroups { together_bits, bits: dies.trailing_zeros() }
+                } else {
+                    Self::Grouped { together_bits, dies, inverse }
+                }
+            }
         }
     }
 
@@ -118,7 +132,7 @@ impl Turns {
     pub fn dies(self) -> u32 {
         match self {
             Self::One => 1,
-            Self::Masked { bits } => 1 << bits,
+            Self::Masked { bits } | Self::MaskedGroups { bits, .. } => 1 << bits,
             Self::Divided { dies, .. } | Self::Grouped { dies, .. } => dies,
         }
     }
@@ -136,6 +150,10 @@ impl Turns {
             Self::One => (0, lpn),
             Self::Masked { bits } => (lpn & ((1 << bits) - 1), lpn >> bits),
             Self::Divided { dies, inverse } => divide(lpn, dies, inverse),
+            Self::MaskedGroups { together_bits, bits } => {
+                let (group, within) = (lpn >> together_bits, lpn & ((1 << together_bits) - 1));
+                (group & ((1 << bits) - 1), group >> bits << together_bits | within)
+            }
             Self::Grouped { together_bits, dies, inverse } => {
                 let (die, turn) = divide(lpn >> together_bits, dies, inverse);
                 let within = lpn & ((1 << together_bits) - 1);
@@ -151,6 +169,10 @@ impl Turns {
             Self::One => index,
             Self::Masked { bits } => index << bits | die,
             Self::Divided { dies, .. } => index * dies + die,
+            Self::MaskedGroups { together_bits, bits } => {
+                let (turn, within) = (index >> together_bits, index & ((1 << together_bits) - 1));
+                (turn << bits | die) << together_bits | within
+            }
             Self::Grouped { together_bits, dies, .. } => {
                 let within = index & ((1 << together_bits) - 1);
                 ((index >> together_bits) * dies + die) << together_bits | within
@@ -161,7 +183,9 @@ impl Turns {
     /// How many of the pages below `limit` a die holds.
     pub fn count_below(self, die: u32, limit: u32) -> u32 {
         let together = match self {
-            Self::Grouped { together_bits, .. } => 1 << together_bits,
+            Self::MaskedGroups { together_bits, .. } | Self::Grouped { together_bits, .. } => {
+                1 << together_bits
+            }
             _ => 1,
         };
         let (turn_of, index) = self.place(limit);
@@ -213,7 +237,7 @@ impl DieRun {
     /// Writes the logical pages of the run, in order, to a table of as many.
     #[inline]
     pub fn fill(&self, lpns: &mut [u32]) {
-        if let Turns::Grouped { .. } = self.turns {
+        if let Turns::MaskedGroups { .. } | Turns::Grouped { .. } = self.turns {
             for (lpn, place) in lpns.iter_mut().zip(0..) {
                 *lpn = self.lpn(place).0;
             }
@@ -262,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_run_gives_each_die_its_pages() {
-        for (dies, together) in [(1, 1), (4, 1), (3, 1), (4, 4), (3, 2)] {
+        for (dies, together) in [(1, 1), (4, 1), (3, 1), (4, 4), (3, 2), (8, 2)] {
             let turns = Turns::new(dies, together);
             for (first, count) in [(0, 1), (5, 0), (5, 3), (7, 40), (12, 24), (11, 97)] {
                 for die in 0..dies {
