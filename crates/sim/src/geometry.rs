@@ -150,6 +150,14 @@ impl Geometry {
         }
     }
 
+    /// Pages of a block that holds one bit per cell, on flash of so many.
+    pub fn slc_pages_per_block(&self, bits_per_cell: u32) -> u32 {
+        let rows = self.flash_pages_per_block() / self.plane_count / bits_per_cell;
+        let (slots, physical) = (self.pages_per_block, self.physical_pages_per_block);
+        let pages = u64::from(rows * self.units_per_row()) * u64::from(slots);
+        (pages / u64::from(physical)) as u32
+    }
+
     /// Pages of the flash that a block has.
     #[inline]
     pub fn flash_pages_per_block(&self) -> u32 {

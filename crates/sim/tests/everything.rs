@@ -180,6 +180,12 @@ fn draw_everything(rng: &mut Rng) -> Value {
         maybe("host", "read_cache", json!({"pages": 64, "policy": "clock"}));
         maybe("host", "read_ahead_bytes", json!(65536));
         maybe("host", "power_loss_protected", json!(true));
+        let folds = device["ftl"]["idle_collection"].is_object()
+            && device["ftl"]["slc_cache"]["kind"] == "hybrid";
+        if folds && rng.below(2) == 0 {
+            device["ftl"]["slc_cache"]["fold"] = json!("idle");
+            device["ftl"]["slc_cache"]["fold_beside"] = json!(0.5);
+        }
         let pads = !device["ftl"]["fill_timeout_us"].is_null()
             && device["host"]["power_loss_protected"].is_null();
         if pads && rng.below(2) == 0 {

@@ -1,12 +1,13 @@
 //! A cache of single-bit blocks of a fixed part and of erased blocks up to a limit: how much it
 //! takes, what folding costs, and what is refused.
 
-use opennandlab_sim::device::DeviceConfig;
+use opennandlab_sim::device::{DeviceConfig, Simulation};
 use opennandlab_sim::ftl::{FlashSink, Ftl};
 use opennandlab_sim::nand::{CellMode, Media};
 use opennandlab_sim::op::Source;
-use opennandlab_sim::testing::CheckedFlash;
+use opennandlab_sim::testing::{number, CheckedFlash};
 use opennandlab_sim::units::Lpn;
+use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
 
 /// 22 rows of 4 KiB at one bit per cell, in each of two dies.
@@ -107,6 +108,16 @@ fn caches_that_cannot_be_are_refused_with_the_arithmetic() {
             "40 cache",
         ),
         (
+            json!({"kind": "hybrid", "static_bytes": 1 << 20, "fold": "idle", "fold_beside": 9}),
+            "ftl.slc_cache.fold_beside",
+            "0 to 8",
+        ),
+        (
+            json!({"kind": "hybrid", "static_bytes": 1 << 20, "fold_beside": 0.5}),
+            "ftl.slc_cache.fold_beside",
+            "accepted: 0, or fold idle",
+        ),
+        (
             json!({"kind": "hybrid", "static_bytes": 1 << 20, "max_pe_cycles": 0}),
             "ftl.slc_cache.max_pe_cycles",
             "1 or more",
@@ -121,4 +132,76 @@ fn caches_that_cannot_be_are_refused_with_the_arithmetic() {
     let error = DeviceConfig::resolve(&file.to_string()).expect_err("a refusal");
     assert_eq!(error.path, "ftl.slc_cache.fold");
     assert!(error.message.contains("no pauses"), "{}", error.message);
+}
+
+#[test]
+fn a_full_cache_is_folded_beside_the_host_in_the_ratio_asked_for() {
+    for ratio in [0.25, 0.5, 2.0] {
+        let mut drive = Bare::new(&json!({
+            "kind": "hybrid", "static_bytes": 2 * BLOCK_OF_EACH_DIE, "fold": "idle",
+            "dynamic_bytes_max": 6 * BLOCK_OF_EACH_DIE, "fold_beside": ratio,
+        }));
+        let cached = (0..2000).take_while(|&lpn| drive.write(lpn)).count() as u32;
+        assert_eq!(cached, 2 * 8 * 22, "as without folding");
+        // Until all is folded, so many pages go past the cache.
+        let past = (f64::from(cached) / ratio) as u32;
+        let mut folded = Vec::new();
+        for lpn in cached + 1..cached + 1 + past + 2 * 66 {
+            assert!(!drive.write(lpn), "no pause: the cache takes no writes");
+            folded.push(drive.ftl.counters().programs[Source::Fold as usize] as f64);
+        }
+        for (written, &folded) in (1..=past).zip(&folded) {
+            // Each of two dies in whole blocks of both: 66 pages past it, and 22 of the cache.
+            let slack = 2.0 * (66.0 * ratio + 22.0);
+            let owed = ratio * f64::from(written);
+            assert!((folded - owed).abs() <= slack, "{folded} of {owed} after {written}");
+        }
+        assert_eq!(folded.last().map(|&it| it as u32), Some(cached), "all of it");
+        drive.ftl.audit(drive.flash.media()).expect("the tables agree");
+    }
+}
+
+#[test]
+fn writes_beside_folding_share_the_time_of_the_die_and_a_pause_opens_the_cache_again() {
+    let (ratio, bus_us, read_us, slc_us, tlc_us) = (0.5, 5.0, 20.0, 100.0, 500.0);
+    let mut file = device(&json!({
+        "kind": "hybrid", "static_bytes": 2 * BLOCK_OF_EACH_DIE, "fold": "idle",
+        "dynamic_bytes_max": 30 * BLOCK_OF_EACH_DIE, "fold_beside": ratio,
+    }));
+    file["nand"]["timing"] = json!({"t_read_us": 50, "t_program_us": tlc_us, "t_erase_us": 1000,
+                                    "bus_mt_s": 4096.0 / bus_us});
+    file["nand"]["slc_timing"] = json!({"t_read_us": read_us, "t_program_us": slc_us,
+                                        "t_erase_us": 1000, "bus_mt_s": 4096.0 / bus_us});
+    let config = DeviceConfig::resolve(&file.to_string()).expect("a device");
+    let mut simulation = Simulation::new(config, 42);
+    let mut write = |pages: u64, idle: Value| {
+        let work = json!({"pattern": "sequential", "block_size_bytes": 4096, "queue_depth": 8,
+                          "total": {"ios": pages}, "idle": idle});
+        let space = simulation.space();
+        let work = WorkloadConfig::resolve(&work.to_string(), space).expect("a workload");
+        simulation.begin(work.job(space, 42));
+        while !simulation.advance(1 << 40).finished {}
+        let found = simulation.outcome();
+        assert_eq!(found["checks"]["passed"], true, "{}", found["checks"]);
+        found["metrics"].clone()
+    };
+    let cached = 2 * 32 * 22;
+    let fast = number(&write(cached, Value::Null), "/duration_s");
+    let each = fast * 1e6 / (cached as f64) * 2.0;
+    assert!((each / (bus_us + slc_us) - 1.0).abs() < 0.01, "{each} us a page and die");
+    let slow = write(1000, Value::Null);
+    // A page of the host, and half a page that is read, crosses the bus twice and is programmed;
+    // an erase for each 22 of them.
+    let folding = read_us + 2.0 * bus_us + tlc_us + 1000.0 / 22.0;
+    let expected = bus_us + tlc_us + ratio * folding;
+    let each = number(&slow, "/duration_s") * 1e6 / 1000.0 * 2.0;
+    assert!((each / expected - 1.0).abs() < 0.05, "{each} us, not {expected}");
+    let folded = number(&slow, "/programs/fold");
+    assert!((folded / 500.0 - 1.0).abs() < 0.1, "{folded}");
+    // In a pause the rest is folded, and what comes then goes to the cache.
+    let after = write(900, json!({"busy": {"ios": 100}, "idle_ms": 2000}));
+    let rest = cached as f64 - folded;
+    assert!((number(&after, "/programs/fold") - rest).abs() < 0.1 * rest, "{}", after["programs"]);
+    let latency = number(&after, "/latency_us/write/p50");
+    assert!((latency / (4.0 * (bus_us + slc_us)) - 1.0).abs() < 0.05, "{latency}");
 }

@@ -29,6 +29,7 @@ RANDOM, SEQUENTIAL = "random", "sequential"
 
 IOPS, MB_S, MEAN_US, P999_US, WATTS = "IOPS", "MB/s", "mean us", "p99.9 us", "mean W"
 CACHE_GB, CACHE_MB_S, BEYOND_MB_S = "GB cached", "MB/s into the cache", "MB/s beyond the cache"
+FOLDED_MB_S = "MB/s beyond the folded cache"
 """The last three are read from one sequential write over the whole of an empty drive."""
 
 
@@ -93,7 +94,6 @@ class Drive:
 
 PATH = "one path for all data, which the slow bus stands for"
 OTHER_PART = "nothing; another part than that of the talk"
-FOLDING = "folding in the background while the host writes"
 
 GEN4 = Drive(
     "Samsung 980 PRO 1 TB, nvme_gen4_tlc",
@@ -132,12 +132,11 @@ GEN4 = Drive(
             lacks="the host: one thread that copies", tolerance=0.35,
         ),
         Cell(
-            "1 MiB", SEQUENTIAL, WRITE, 4, FRESH, BEYOND_MB_S, 2000.0, "rated [58]",
-            variant="rated",
+            "1 MiB", SEQUENTIAL, WRITE, 4, FRESH, BEYOND_MB_S, 1500.0, "[55], while it is flushed",
+            fitted="ftl.slc_cache.fold_beside",
         ),
         Cell(
-            "1 MiB", SEQUENTIAL, WRITE, 4, FRESH, BEYOND_MB_S, 1500.0, "[55]",
-            lacks=FOLDING, tolerance=0.60, variant="folding",
+            "1 MiB", SEQUENTIAL, WRITE, 4, FRESH, FOLDED_MB_S, 2000.0, "rated [58]",
         ),
         Cell(
             "1 MiB", SEQUENTIAL, WRITE, 4, FRESH, MB_S, 1900.0, "[55], the whole drive",

@@ -47,6 +47,8 @@ pub(super) enum Pressing {
 pub(super) struct Room {
     pub(super) spare_blocks: u32,
     pub(super) blocks_to_fold: u32,
+    /// Whether folding is behind what the host has written past its cache.
+    pub(super) owes_fold: bool,
     pub(super) under_way: Option<UnderWay>,
     /// A block that is to be refreshed, or is.
     pub(super) refresh: Option<Pressing>,
@@ -160,7 +162,7 @@ impl Collector {
     ) -> Option<Urgency> {
         let state = &mut self.dies[die as usize];
         let goal = self.ahead.map_or(0, |(_, goal)| goal);
-        let Room { spare_blocks, blocks_to_fold, under_way, refresh } = room;
+        let Room { spare_blocks, blocks_to_fold, owes_fold, under_way, refresh } = room;
         let presses = spare_blocks < self.hard_spare_blocks;
         let was_held = std::mem::take(&mut state.is_held);
         state.is_released = was_held;
@@ -190,7 +192,7 @@ impl Collector {
             let is_behind = pace.is_behind(it.live_pages, state.written);
             return Some(if is_behind { Urgency::Urgent } else { Urgency::Background });
         }
-        if refresh == Some(Pressing::Hurries) {
+        if owes_fold || refresh == Some(Pressing::Hurries) {
             return Some(Urgency::Urgent);
         }
         if spare_blocks < self.soft_spare_blocks

@@ -120,6 +120,9 @@ impl TimedStage {
         if self.is_over() {
             return;
         }
+        if self.collector.as_ref().is_some_and(|it| it.is_resting(die)) {
+            drive.ftl.end_draining(id);
+        }
         loop {
             let refresh = self.refresh_pressing(drive, id);
             let Some(collector) = &mut self.collector else { return };
@@ -141,9 +144,10 @@ impl TimedStage {
                 return;
             }
             let refreshes = collector.lets_refresh(die, room);
+            let folds = room.owes_fold || is_resting && room.blocks_to_fold > 0;
             let begun = room.under_way.is_some()
                 || refreshes && self.begin_refresh(drive, id)
-                || is_resting && room.blocks_to_fold > 0 && drive.ftl.begin_fold(&drive.media, id)
+                || folds && drive.ftl.begin_fold(&drive.media, id)
                 || drive.ftl.begin_fold_of_guest(&drive.media, id)
                 || drive.ftl.begin_collection(&drive.media, id)
                 || drive.ftl.begin_fold(&drive.media, id);
@@ -175,6 +179,7 @@ impl TimedStage {
         Room {
             spare_blocks: drive.ftl.spare_blocks_of(die),
             blocks_to_fold: drive.ftl.blocks_to_fold(die),
+            owes_fold: drive.ftl.owes_fold(die),
             under_way: victim
                 .map(|victim| UnderWay { victim, live_pages: drive.ftl.pages_to_collect(die) }),
             refresh: None,

@@ -263,6 +263,17 @@ impl FtlConfig {
                 if cache.max_pe_cycles == Some(0) {
                     return Err(out_of_range("slc_cache.max_pe_cycles", 0, "1 or more"));
                 }
+                let (ratio, is_idle) = (cache.fold_beside, cache.fold == FoldWhen::Idle);
+                if !(0.0..=8.0).contains(&ratio) {
+                    return Err(out_of_range("slc_cache.fold_beside", ratio, "0 to 8"));
+                }
+                if ratio > 0.0 && !is_idle {
+                    let message = format!(
+                        "{ratio} where writes wait for a fold when the cache is full; accepted: \
+                         0, or fold idle"
+                    );
+                    return Err(ConfigError::new("slc_cache.fold_beside", message));
+                }
                 if cache.fold != FoldWhen::Full && self.idle_collection.is_none() {
                     return Err(ConfigError::new(
                         "slc_cache.fold",

@@ -191,6 +191,9 @@ impl Pool {
             books.map.take_live(victim, collection.next_page, batch, oob, &mut moving);
         let moved = moving.len();
         books.count_moves(source, u64::from(moved));
+        if let Some(cache) = self.log.slc.as_mut().filter(|_| source == Source::Fold) {
+            cache.draining.note_folded(moved);
+        }
         // Refreshed data is to be corrected on its way.
         if let Some(limit) = self.copyback_limit.filter(|_| source != Source::Refresh) {
             place_inside(&mut self.log, books, sink, (victim, &moving), (source, limit));
@@ -366,6 +369,9 @@ impl Pool {
         let next = self.log.erased.next().map(BlockId);
         let is_last = next.is_some_and(|guest| self.is_last_use(sink.media(), guest));
         let Some(cache) = &mut self.log.slc else { return false };
+        if cache.draining.is_on {
+            return false;
+        }
         let (block, mode) = if let Some(member) = cache.erased.pop_front() {
             (BlockId(member), CellMode::Slc)
         } else if cache.takes_guest() && self.log.erased.len() > held + cache.erased_min {

@@ -50,7 +50,7 @@ impl Log {
             // A block holds at least one unit: a frontier is never empty.
             let page = index.max(1) * (pages / programs);
             let slot = shape.map_or(page, |it| it.slot(member, page, false));
-            let first = self.units.span(slot, false, self.geometry.pages_per_block).0;
+            let first = self.units.span(slot, false).0;
             (first > 0).then_some((first, member))
         });
         failing.min()
@@ -127,7 +127,7 @@ impl Log {
         next: Ppn,
     ) {
         let first = self.geometry.first_page(block).0;
-        let (_, limit) = self.units.span(next.0 - first, false, self.geometry.pages_per_block);
+        let (_, limit) = self.units.span(next.0 - first, false);
         for ppn in next.0..first + limit {
             sink.program_filler(Ppn(ppn), Source::Pad);
             books.counters.programs[Source::Pad as usize] += 1;

@@ -263,10 +263,7 @@ impl super::FtlConfig {
 
     /// The same of blocks of one die.
     fn layout_of(&self, geometry: &Geometry, bits_per_cell: u32) -> Result<Layout, ConfigError> {
-        let rows = geometry.flash_pages_per_block() / geometry.plane_count;
-        let slc_physical = u64::from(rows / bits_per_cell * geometry.units_per_row());
-        let slots = u64::from(geometry.pages_per_block);
-        let slc = (slc_physical * slots / u64::from(geometry.physical_pages_per_block)) as u32;
+        let slc = geometry.slc_pages_per_block(bits_per_cell);
         let stripe = self.stripe();
         if stripe == 0 && matches!(self.slc_cache, super::SlcCacheConfig::None(_)) {
             return Ok(Layout::plain(geometry));
@@ -280,6 +277,7 @@ impl super::FtlConfig {
         }
         let smallest = if uses_slc { slc } else { geometry.pages_per_block };
         if uses_slc && slc == 0 {
+            let rows = geometry.flash_pages_per_block() / geometry.plane_count;
             let message = format!(
                 "{rows} rows at {bits_per_cell} bits per cell leave no page at one bit; accepted: \
                  none, or larger nand.pages_per_block"

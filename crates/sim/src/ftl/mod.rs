@@ -25,6 +25,7 @@ mod collection;
 mod config;
 mod copyback;
 mod dies;
+mod draining;
 mod erased;
 mod failing;
 mod frontier;
@@ -430,6 +431,16 @@ impl Ftl {
     /// Blocks of the cache of a die that wait to be folded in pauses.
     pub fn blocks_to_fold(&self, die: DieId) -> u32 {
         self.pool(die).blocks_to_fold()
+    }
+
+    /// The host pauses: the cache of a die of which all is folded takes writes again.
+    pub(crate) fn end_draining(&mut self, die: DieId) {
+        self.pools[die.0 as usize].end_draining();
+    }
+
+    /// Whether a die is to fold a part of its full cache beside the host by now.
+    pub(crate) fn owes_fold(&self, die: DieId) -> bool {
+        self.pool(die).owes_fold()
     }
 
     /// The block that is being collected in a die, until its erase is over.

@@ -205,6 +205,12 @@ pub struct HybridSlcCache {
     /// full density), or `both`. Default `full`.
     #[serde(default)]
     pub fold: FoldWhen,
+    /// Pages folded for each page that the host writes past the full cache, 0 to 8; the cache then
+    /// takes no writes until all of it is folded and the host pauses. Needs `fold: idle`. Default
+    /// 0: none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    #[schemars(range(min = 0.0, max = 8.0))]
+    pub fold_beside: f64,
     /// Spare blocks of a die, erased beyond the reserve, that the cache leaves alone.
     #[serde(default = "default_min_erased")]
     pub min_erased_blocks: u32,
@@ -217,6 +223,11 @@ pub struct HybridSlcCache {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_none(ratio: &f64) -> bool {
+    *ratio == 0.0
 }
 
 /// When a cache is folded.

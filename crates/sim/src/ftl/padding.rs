@@ -50,7 +50,7 @@ impl Log {
         if next == 0 || !self.units.stages(is_slc) {
             return None;
         }
-        let (first, limit) = self.units.span(next - 1, is_slc, self.geometry.pages_per_block);
+        let (first, limit) = self.units.span(next - 1, is_slc);
         let (first, limit) = (start + first, start + limit);
         let part = self.parts[stream];
         let is_begun = (first + 1..=frontier.next).contains(&part.until)

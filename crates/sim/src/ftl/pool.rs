@@ -410,6 +410,9 @@ impl Pool {
         if !waits_for_fold && self.spare_blocks() > 0 {
             self.begun_in_vain = 0;
             self.log.open(books, sink, stream, Source::Host);
+            if is_cached {
+                self.note_past_cache();
+            }
             Ok(())
         } else if !waits_for_fold && stream == HOST_FRONTIER && self.lends() {
             // A victim gives back a part of a block, and the host need not wait for a whole one.
@@ -450,6 +453,7 @@ impl Pool {
             while self.next_is_empty(books) {
                 self.fold_at_once(books, sink);
             }
+            self.fold_what_is_owed(books, sink);
             if self.open_cache_block(books, sink) {
                 return Ok(());
             }
@@ -461,7 +465,9 @@ impl Pool {
             } else if cache.guest_count > 0 && !self.has_spare() {
                 self.fold_at_once(books, sink);
             } else {
-                return self.make_spare(books, sink, Some(HOST_FRONTIER));
+                self.make_spare(books, sink, Some(HOST_FRONTIER))?;
+                self.note_past_cache();
+                return Ok(());
             }
         }
     }

@@ -23,6 +23,28 @@ use super::options::{FoldWhen, SlcCacheConfig, WhenFull};
 use super::setup::PoolSetup;
 use crate::units::BlockId;
 
+/// What a full cache owes that is folded beside the host, see `draining`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Draining {
+    /// Pages folded for each page that the host writes past the cache; 0: none.
+    pub(super) ratio: f64,
+    /// The cache was full and is being folded.
+    pub(super) is_on: bool,
+    /// Pages to fold by when the open block of the host is full.
+    pub(super) owed: f64,
+}
+
+impl Draining {
+    pub(super) fn new(ratio: f64) -> Self {
+        Self { ratio, ..Self::default() }
+    }
+
+    /// A page was folded.
+    pub(super) fn note_folded(&mut self, pages: u32) {
+        self.owed -= if self.is_on { f64::from(pages) } else { 0.0 };
+    }
+}
+
 /// The cache of one pool.
 pub(crate) struct SlcCache {
     /// Spare blocks that the cache leaves alone when it takes a guest.
@@ -34,6 +56,8 @@ pub(crate) struct SlcCache {
     pub(crate) folds_when_full: bool,
     /// Whether blocks are folded in pauses of the host.
     pub(crate) folds_in_pauses: bool,
+    /// Folding beside the host.
+    pub(crate) draining: Draining,
     /// Members that are erased.
     pub(crate) erased: VecDeque<u32>,
     /// Blocks that were written to their end, oldest first.
@@ -64,6 +88,10 @@ impl SlcCache {
                 cache.fold != FoldWhen::Full,
             ),
         };
+        let ratio = match config {
+            SlcCacheConfig::Hybrid(cache) => cache.fold_beside,
+            _ => 0.0,
+        };
         let mut members: Vec<u32> = match known {
             Some(members) => members.to_vec(),
             None => good.take(setup.slc_blocks.fixed as usize).collect(),
@@ -75,6 +103,7 @@ impl SlcCache {
             guest_count: 0,
             folds_when_full,
             folds_in_pauses,
+            draining: Draining::new(ratio),
             erased: members.iter().copied().collect(),
             members,
             cached: VecDeque::new(),

@@ -55,6 +55,8 @@ struct CacheSnapshot {
     erased: Vec<u32>,
     /// Cached blocks, oldest first.
     cached: Vec<u32>,
+    /// Pages that the full cache owes, if it is folded beside the host.
+    owed: Option<f64>,
 }
 
 impl PoolSnapshot {
@@ -86,6 +88,7 @@ impl PoolSnapshot {
                     members: cache.members.clone(),
                     erased: cache.erased.iter().copied().chain(erasing).collect(),
                     cached: cache.cached.iter().copied().collect(),
+                    owed: cache.draining.is_on.then_some(cache.draining.owed),
                 }
             }),
         }
@@ -396,6 +399,8 @@ fn restore_cache(log: &mut Log, snapshot: &PoolSnapshot, media: &Media) -> Resul
         cache.erased = lists.erased.iter().copied().collect();
         cache.cached = lists.cached.iter().copied().collect();
         cache.guest_count = guests as u32;
+        cache.draining.is_on = lists.owed.is_some();
+        cache.draining.owed = lists.owed.unwrap_or(0.0);
     }
     Ok(())
 }

@@ -21,6 +21,8 @@ use crate::superblock::Superblocks;
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramUnits {
     geometry: Geometry,
+    /// Slots of a block of full density, and of one bit per cell.
+    slots: [u32; 2],
     /// Physical pages of a unit, of native blocks and of those of one bit per cell.
     unit_pages: [u32; 2],
     /// Whether a slot alone never completes its unit.
@@ -43,7 +45,9 @@ impl ProgramUnits {
         let unit_pages = [native, row_pages];
         let is_staged = native > 1 || geometry.shares_pages();
         let programs_per_page = nand.partial_programs.unwrap_or(1);
-        Self { geometry, unit_pages, is_staged, programs_per_page, superblocks: None }
+        let slc_slots = geometry.slc_pages_per_block(nand.cell_type.bits());
+        let slots = [geometry.pages_per_block, slc_slots];
+        Self { geometry, slots, unit_pages, is_staged, programs_per_page, superblocks: None }
     }
 
     /// The same, for slots of superblocks of this flash.
@@ -81,11 +85,11 @@ impl ProgramUnits {
     }
 
     /// First slot of the unit of a slot, and the slot after its last.
-    pub fn span(&self, slot: u32, is_slc: bool, slot_limit: u32) -> (u32, u32) {
+    pub fn span(&self, slot: u32, is_slc: bool) -> (u32, u32) {
         if let Some(superblocks) = &self.superblocks {
-            let (first, limit) = superblocks.unit(slot, is_slc);
-            return (first, limit.min(slot_limit));
+            return superblocks.unit(slot, is_slc);
         }
+        let slot_limit = self.slots[usize::from(is_slc)];
         if self.geometry.is_even() {
             let slots = self.unit_pages[usize::from(is_slc)] * self.geometry.units_per_page;
             let first = slot - slot % slots;
@@ -109,7 +113,7 @@ impl ProgramUnits {
         if written == 0 || !self.stages(is_slc) {
             return written;
         }
-        let (first, limit) = self.span(written - 1, is_slc, self.geometry.pages_per_block);
+        let (first, limit) = self.span(written - 1, is_slc);
         if limit > written {
             first
         } else {

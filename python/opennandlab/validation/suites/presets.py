@@ -27,11 +27,12 @@ from opennandlab.validation.case import (
 from opennandlab.validation.devices import unworn
 from opennandlab.validation.drives import (
     BEYOND_MB_S,
+    CACHED,
     CACHE_GB,
     CACHE_MB_S,
-    CACHED,
     DIRTY,
     DRIVES,
+    FOLDED_MB_S,
     FRESH,
     IOPS,
     MB_S,
@@ -47,7 +48,7 @@ from opennandlab.validation.drives import (
 SUITE = "presets"
 KIB = 1024
 SIZES = {"KiB": KIB, "MiB": KIB * KIB}
-CLIFF_UNITS = (CACHE_GB, CACHE_MB_S, BEYOND_MB_S)
+CLIFF_UNITS = (CACHE_GB, CACHE_MB_S, BEYOND_MB_S, FOLDED_MB_S)
 # Sizes of the cache: they shrink with the drive.
 CACHE_SIZES = ("static_bytes", "dynamic_bytes_max")
 # The part of the space that is read from the cache, and how much of the whole is written for it.
@@ -57,8 +58,9 @@ CACHED_DRIVE_WRITES = 0.08
 RANDOM_DRIVE_WRITES = {DIRTY: 0.19, STEADY: 4.0}
 # Of these so much in simulated time: collections in steps are then where they stay.
 TIMED_DRIVE_WRITES = 0.02
-# Beyond the cache the rate is that of these shares of the drive: before it, blocks run out.
-BEYOND_FROM, BEYOND_TO = 0.2, 0.6
+# Shares of the drive over which rates beyond the cache are taken: while a cache that is folded
+# beside the host is, and behind that; before the end, blocks run out.
+BEYOND, FOLDED = (0.2, 0.4), (0.6, 0.8)
 
 
 def cases(effort: Effort) -> list[Case]:
@@ -226,17 +228,23 @@ def cliff(document: Document) -> Mapping[str, float]:
         document: result of the write.
 
     Returns:
-        By unit: bytes cached of the simulated drive, and the rates before and beyond in MB/s.
+        By unit: bytes cached of the simulated drive, and the rates before, beyond and far beyond
+        in MB/s.
     """
     series = document["series"]
     written: Sequence[float] = series["drive_writes"]
     rates: Sequence[float] = series["throughput_mb_s"]
     times: Sequence[float] = series["t_s"]
     capacity = lookup(document, "effective.logical_bytes")
-    inside = [share for share in written if BEYOND_FROM <= share <= BEYOND_TO]
-    first, last = written.index(inside[0]), written.index(inside[-1])
-    beyond = (written[last] - written[first]) * capacity / (times[last] - times[first]) * 1e-6
+
+    def rate(window: tuple[float, float]) -> float:
+        inside = [place for place, share in enumerate(written) if window[0] <= share <= window[1]]
+        first, last = inside[0], inside[-1]
+        return (written[last] - written[first]) * capacity / (times[last] - times[first]) * 1e-6
+
+    beyond, folded = rate(BEYOND), rate(FOLDED)
     # The first interval is shorter by what the write buffer takes.
     into = rates[len(rates) // 50]
     end = next(k for k, rate in enumerate(rates) if rate < 0.5 * (into + beyond))
-    return {CACHE_GB: written[end] * capacity, CACHE_MB_S: into, BEYOND_MB_S: beyond}
+    cached = written[end] * capacity
+    return {CACHE_GB: cached, CACHE_MB_S: into, BEYOND_MB_S: beyond, FOLDED_MB_S: folded}

@@ -258,7 +258,7 @@ impl Full {
         let first = self.geometry.page_index(head.op.first());
         let limit = self.geometry.pages_per_block;
         let (unit_first, unit_limit) = if self.units.stages(is_slc) {
-            self.units.span(first, is_slc, limit)
+            self.units.span(first, is_slc)
         } else {
             // A row of planes, as far as pages are at hand.
             let planes = self.geometry.plane_count;

@@ -1,0 +1,62 @@
+//! Folding beside the host: what a full cache owes while the host writes past it.
+//!
+//! ```text
+//! cache     fills │ full: takes no writes ── folded ──────── a pause │ fills
+//! host      fast  │ past it, slower by what is folded │ past it      │ fast
+//! owed            +ratio for each page past it, -1 for each page that was folded
+//! ```
+//! What a block of the host will owe is owed when it is opened, less what is still free in it, so
+//! that no page costs anything.
+
+use super::books::Books;
+use super::frontier::HOST_FRONTIER;
+use super::pool::Pool;
+use super::sink::FlashSink;
+use super::slc::Draining;
+
+impl Pool {
+    /// The host goes past its cache, in a block that was just opened for it.
+    pub(super) fn note_past_cache(&mut self) {
+        let pages = f64::from(self.block_pages());
+        let Some(cache) = &mut self.log.slc else { return };
+        let draining = &mut cache.draining;
+        if draining.ratio > 0.0 && !cache.cached.is_empty() {
+            draining.is_on = true;
+            draining.owed += draining.ratio * pages;
+        }
+    }
+
+    /// The host pauses: a cache of which all is folded takes writes again.
+    pub(crate) fn end_draining(&mut self) {
+        if let Some(cache) = self.log.slc.as_mut().filter(|cache| cache.cached.is_empty()) {
+            cache.draining = Draining::new(cache.draining.ratio);
+        }
+    }
+
+    /// Pages that are to be folded by now.
+    fn owed(&self) -> f64 {
+        let cache = self.log.slc.as_ref();
+        let owing = cache.filter(|cache| cache.draining.is_on && !cache.cached.is_empty());
+        let Some(cache) = owing else { return 0.0 };
+        let free = f64::from(self.log.frontiers[HOST_FRONTIER].free_pages());
+        cache.draining.owed - cache.draining.ratio * free
+    }
+
+    /// Whether folding is behind what the host has written past the cache.
+    pub(crate) fn owes_fold(&self) -> bool {
+        self.owed() > 0.0
+    }
+
+    /// Folds at once what is owed, in whole blocks.
+    pub(super) fn fold_what_is_owed<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
+        loop {
+            let cache = self.log.slc.as_ref().filter(|cache| cache.draining.is_on);
+            let next = cache.and_then(|cache| cache.next_to_fold(&books.map, true));
+            let Some((_, next)) = next else { return };
+            let is_due = self.owed() >= f64::from(self.live_pages(books, next));
+            if !is_due || !self.fold_at_once(books, sink) {
+                return;
+            }
+        }
+    }
+}
