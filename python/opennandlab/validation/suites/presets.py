@@ -27,9 +27,9 @@ from opennandlab.validation.case import (
 from opennandlab.validation.devices import unworn
 from opennandlab.validation.drives import (
     BEYOND_MB_S,
-    CACHED,
     CACHE_GB,
     CACHE_MB_S,
+    CACHED,
     DIRTY,
     DRIVES,
     FOLDED_MB_S,
