@@ -65,3 +65,33 @@ def test_the_arithmetic_is_shown(cli: Cli, tmp_path: Path) -> None:
     assert "64 of 4 dies x 16 = 64 map units, 3/4 = 48 of data" in shown
     assert "(1 + 0.2) x 4/3 - 1 = 0.6" in shown
     assert "gc_reserve_blocks = 4 = 1 x 4" in shown
+
+
+@pytest.mark.long
+def test_a_drive_whose_members_fail_to_the_last_wears_out_and_ends() -> None:
+    # A superblock that is retired gives none back: its pages once took the last erased one.
+    device = {
+        "nand": {
+            "channels": 2,
+            "dies_per_channel": 2,
+            "planes_per_die": 1,
+            "blocks_per_plane": 256,
+            "pages_per_block": 32,
+            "max_pe_cycles": 1_000_000,
+            "failures": {"program": 1.25e-4},
+        },
+        "ftl": {
+            "over_provisioning_pct": 0.8,
+            "gc_reserve_blocks": 8,
+            "allocation": {"kind": "superblock", "bad_block": "remap"},
+        },
+        "ecc": {"algorithm": "none"},
+    }
+    workload = {
+        "timed": False,
+        "total": {"drive_writes": 100},
+        "precondition": [{"kind": "sequential_fill"}],
+    }
+    result = onl.benchmark(onl.load_device(device), workload, seed=1)
+    assert result.metrics["host_pages"]["rejected"] > 0
+    assert result.document["checks"]["passed"]

@@ -47,6 +47,7 @@ impl Pool {
     pub(super) fn start(&mut self, victim: BlockId, source: Source, retires: bool, how: Beginning) {
         let has_failed = self.log.state(victim) == BlockState::Failed;
         self.log.set_state(victim, BlockState::Victim);
+        self.log.gives_nothing = retires;
         self.collection = Some(Collection {
             victim,
             source,

@@ -11,7 +11,8 @@
 //! superblock goes on; else it is retired, and the other members are spare blocks from then on.
 //!
 //! A collection counts on a whole block, so the reserve is a block larger where programs may fail.
-//! One that has to open the last erased block takes it as sound for this use.
+//! One that has to open the last erased block takes it as sound for this use, and one that gives no
+//! block back leaves the last one to the next.
 
 use std::ops::Range;
 
@@ -72,7 +73,7 @@ impl Log {
         stretch: Frontier,
         source: Source,
     ) -> Frontier {
-        let needed = 1 + u32::from(self.placement.splits(source));
+        let needed = 1 + u32::from(self.placement.splits(source)) + u32::from(self.gives_nothing);
         let is_last = source != Source::Host && self.erased.len() < needed;
         let Some(page) = self.failing_page(media, block).filter(|_| !is_last) else {
             return stretch;

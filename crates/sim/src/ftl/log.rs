@@ -50,6 +50,8 @@ pub(crate) struct Log {
     pub(super) choices: u32,
     /// Deaths that leave more live pages than this are nothing to the policy.
     heard_limit: u32,
+    /// The collection under way gives no block back.
+    pub(super) gives_nothing: bool,
     /// Which programs and erases fail.
     pub(super) failures: Option<Failures>,
     /// Blocks that failed, in that order.
@@ -120,6 +122,7 @@ impl Log {
             heard_limit: policy.heard_limit(),
             policy,
             choices: 0,
+            gives_nothing: false,
             failures: setup.failures,
             failed: Vec::new(),
             slc,

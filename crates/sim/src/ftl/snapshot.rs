@@ -342,6 +342,7 @@ fn restore_pool(pool: &mut Pool, snapshot: &PoolSnapshot, media: &Media) -> Resu
         if !is_in(log, victim, BlockState::Victim) {
             return Err(format!("block {victim} is under collection and is not a victim"));
         }
+        log.gives_nothing = retires;
         pool.collection = Some(Collection {
             victim: BlockId(victim),
             source,
