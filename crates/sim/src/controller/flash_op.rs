@@ -68,6 +68,26 @@ pub struct Detail {
 }
 
 impl Detail {
+    /// What the first of so many senses needs of this beside, and what is left for the others.
+    pub fn of_first_sense(self, senses: u32) -> (Self, Self) {
+        let share = |count: u32| count.div_ceil(senses);
+        let first = Self {
+            retries: share(self.retries.into()) as u16,
+            soft_reads: share(self.soft_reads.into()) as u16,
+            failed_ns: share(self.failed_ns),
+            ..self
+        };
+        let rest = Self {
+            retries: self.retries - first.retries,
+            soft_reads: self.soft_reads - first.soft_reads,
+            failed_ns: self.failed_ns - first.failed_ns,
+            begins_at_step: false,
+            choice_ns: 0,
+            ..self
+        };
+        (first, rest)
+    }
+
     /// Times that a read of one page senses it.
     #[inline]
     pub fn senses(&self) -> u64 {

@@ -90,6 +90,15 @@ pub(super) struct Rereads {
     pub(super) crossings: u32,
 }
 
+impl Rereads {
+    #[inline]
+    pub(super) fn of(detail: Detail) -> Self {
+        let Detail { begins_at_step, failed_ns, .. } = detail;
+        let (retries, soft_reads) = (u32::from(detail.retries), u32::from(detail.soft_reads));
+        Self { begins_at_step, retries, soft_reads, failed_ns, crossings: retries + soft_reads }
+    }
+}
+
 /// What a transaction spends its time on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spent {

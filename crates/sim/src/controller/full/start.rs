@@ -103,10 +103,7 @@ impl Full {
         transaction.is_slc = op.is_slc();
         transaction.page_type = op.page_type();
         transaction.cycles = detail.erase_count;
-        let (retries, soft_reads) = (u32::from(detail.retries), u32::from(detail.soft_reads));
-        let (failed_ns, crossings) = (detail.failed_ns, retries + soft_reads);
-        let begins_at_step = detail.begins_at_step;
-        transaction.rereads = Rereads { begins_at_step, retries, soft_reads, failed_ns, crossings };
+        transaction.rereads = Rereads::of(detail);
         transaction.slots = 1;
         transaction.settled = 0;
         transaction.is_sensed = false;
@@ -241,12 +238,10 @@ impl Full {
             .run_of(op.first(), op.count() - transaction.slots)
             .sensed_in(op.sense_count() - 1)
             .of_type(op.page_type().wrapping_add(1));
-        // What the first read needed beside is over.
-        rest.detail = Detail {
-            erase_count: head.detail.erase_count,
-            pages: head.detail.pages - pages_of_sense(op, head.detail),
-            ..Detail::default()
-        };
+        // Retries too, so that what the host asks meanwhile waits for those of one read at most.
+        let (first, left) = head.detail.of_first_sense(op.sense_count());
+        transaction.rereads = Rereads::of(first);
+        rest.detail = Detail { pages: left.pages - pages_of_sense(op, head.detail), ..left };
         die.waiting -= transaction.slots;
         self.pending -= u64::from(transaction.slots);
     }
