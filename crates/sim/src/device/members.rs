@@ -75,7 +75,10 @@ impl TimedSink<'_> {
                 *last = *place;
             }
         }
+        let mut left = slots.len() as u32;
         for (&own, &(first, count, [senses, pages], _)) in members.of(block).iter().zip(&runs) {
+            let own_extra = extra.take_share(count, left.max(1));
+            left -= count;
             if count > 0 && self.is_lost(flash.die_of_block(BlockId(own))) {
                 let run = FlashOp::new(OpKind::Read, source, Ppn(first), count);
                 self.read_row(&members, block, own, (run.sensed_in(senses), pages));
@@ -83,7 +86,7 @@ impl TimedSink<'_> {
                 let page = Ppn(flash.first_page(BlockId(own)).0 + first);
                 let op = FlashOp::new(OpKind::Read, source, page, count).sensed_in(senses);
                 self.pages = pages as u16;
-                self.send(op, std::mem::take(&mut extra), block, flash);
+                self.send(op, own_extra, block, flash);
             }
         }
     }

@@ -48,6 +48,24 @@ pub struct Extra {
     pub decode_ns: u32,
 }
 
+impl Extra {
+    /// Takes the share of `part` of `whole` pages out of what all of them need.
+    pub fn take_share(&mut self, part: u32, whole: u32) -> Self {
+        let take = |all: &mut u32| {
+            let share = (u64::from(*all) * u64::from(part)).div_ceil(u64::from(whole)) as u32;
+            *all -= share;
+            share
+        };
+        Self {
+            retries: take(&mut self.retries),
+            soft_reads: take(&mut self.soft_reads),
+            attempts: take(&mut self.attempts),
+            failed_ns: take(&mut self.failed_ns),
+            ..*self
+        }
+    }
+}
+
 impl std::ops::AddAssign for Extra {
     fn add_assign(&mut self, other: Self) {
         self.retries += other.retries;
