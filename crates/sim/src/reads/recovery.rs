@@ -50,6 +50,7 @@ pub struct Extra {
 
 impl Extra {
     /// Takes the share of `part` of `whole` pages out of what all of them need.
+    #[must_use]
     pub fn take_share(&mut self, part: u32, whole: u32) -> Self {
         let take = |all: &mut u32| {
             let share = (u64::from(*all) * u64::from(part)).div_ceil(u64::from(whole)) as u32;
