@@ -237,6 +237,10 @@ def test_a_life_test_wears_bakes_and_reads_the_drive_back() -> None:
 
 
 def test_a_drive_that_wears_out_before_tbw_fails_and_another_model_can_be_asked() -> None:
+    with pytest.raises(
+        onl.ConfigError, match=r"tbw: 1e\+308 TB is out of range; accepted: at most"
+    ):
+        drive_life_test(LIFE, "enterprise", tbw_tb=1e308)
     hopeless = drive_life_test(LIFE, "enterprise", tbw_tb=1.0)
     assert hopeless.worn_out
     assert not hopeless.passed

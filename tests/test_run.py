@@ -392,12 +392,15 @@ def test_a_drive_that_was_pickled_goes_on_as_itself(small: Any, short: Any, tmp_
 
 def test_a_pickled_drive_goes_on_with_its_reads(small: Any, short: Any) -> None:
     small["nand"] |= {"stress": {"count_reads": True}, "rber_floor": 1e-3, "rber_ceil": 2e-3}
+    # With failures, a drive reports its health, which counts all that it was ever asked.
+    small["nand"]["failures"] = {"erase": 1e-9}
     drive = onl.Simulation(small)
     reads = {**short, "read_pct": 80, "total": {"ios": 3000}}
     drive.run(reads)
     copy = pickle.loads(pickle.dumps(drive))  # noqa: S301 (made here)
     expected = drive.run(reads)
     assert expected.metrics["uncorrectable_reads"] > 0
+    assert expected.metrics["health"]["host_read_commands"] > 4000
     assert copy.run(reads).digest == expected.digest
 
 

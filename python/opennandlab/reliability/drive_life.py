@@ -50,6 +50,8 @@ BLOCKS: tuple[int, ...] = (64, 128, 256, 512)
 SPARE_TOLERANCE = 0.02
 # Beyond so many times the pages asked for, blocks are shortened.
 FAR_TOO_LARGE = 8
+# A workload writes at most so often as much as the drive holds.
+DRIVE_WRITES_MAX = 1e6
 # Short blocks: of a pool, and the pages that they have at least.
 SHORT_BLOCKS, LENGTH_MIN = (256, 512), 16
 BITS = {"SLC": 1, "MLC": 2, "TLC": 3, "QLC": 4}
@@ -126,6 +128,10 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
         whole = whole.replace({"nand.wear_out": "ignore"})
     logical = float(whole.effective["logical_bytes"])
     writes = None if tbw_tb is None else tbw_tb * 1e12 / logical
+    if writes is not None and writes > DRIVE_WRITES_MAX:
+        limit = DRIVE_WRITES_MAX * logical / 1e12
+        message = f"{tbw_tb:g} TB is out of range; accepted: at most {limit:.3g} TB on this drive"
+        raise ConfigError("tbw", message)
     cycles = float(whole["nand.max_pe_cycles"])
     if writes is not None:
         cycles = max(1.0, writes)

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::DeviceConfig;
 use super::drive::Drive;
+use super::host_counters::HostCounters;
 use super::image::{open, seal, ImageError, Magic};
 use crate::ftl::{Ftl, FtlSnapshot};
 use crate::nand::{BlockTables, Media};
@@ -39,6 +40,8 @@ struct State {
     memory: [Vec<u64>; 4],
     throttle: Option<(f64, f64, bool, u64)>,
     is_worn_out: bool,
+    /// What the host asked for so far: the health of a drive goes on.
+    host: HostCounters,
     /// Simulated time so far, and what is refreshed when.
     clock: u64,
     refresh: Vec<Vec<u64>>,
@@ -60,6 +63,7 @@ pub(super) fn save(drive: &Drive) -> Vec<u8> {
         memory: drive.save_memory(),
         throttle: drive.throttle.as_ref().map(crate::host::throttle::Throttle::save),
         is_worn_out: drive.is_worn_out,
+        host: drive.host,
         clock: drive.clock.0,
         refresh: drive.ftl.refresh_times(),
         patrol: drive.patrol.as_ref().map(|patrol| patrol.save()),
@@ -102,6 +106,7 @@ fn assemble(state: State, oob: &[u8]) -> Result<Drive, String> {
     }
     drive.draw_seed = state.draw_seed;
     drive.is_worn_out = state.is_worn_out;
+    drive.host = state.host;
     drive.clock = Ns(state.clock);
     if let (Some(patrol), Some(saved)) = (&mut drive.patrol, state.patrol) {
         patrol.restore(saved);

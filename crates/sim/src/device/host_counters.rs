@@ -1,9 +1,11 @@
 //! What the host asked of a drive, and what the memory of the drive made of it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::op::HOST_OP_KINDS;
 
 /// What the host asked for so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostCounters {
     /// Commands started, by [`HostOp::index`]: read, write, trim, flush.
     pub commands: [u64; HOST_OP_KINDS],

@@ -1,11 +1,13 @@
 //! What the reads of a drive remember between two cells, for a checkpoint.
 //!
-//! Outcomes of stress are computed again, and counts of reads are of interest only as differences.
+//! Outcomes of stress are computed again, and counts of reads are of interest only as differences,
+//! except those that nothing could correct, which the health of a drive tells.
 
 use serde::{Deserialize, Serialize};
 
 use super::chance::Chance;
 use super::errors::ReadErrors;
+use crate::op::SOURCE_COUNT;
 
 /// See the module. What a drive does not have is empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -16,6 +18,8 @@ pub struct ReadMemory {
     remembered: Vec<u32>,
     /// Reads of each block since its erase.
     block_reads: (Vec<[u32; 3]>, u32),
+    /// Pages that nothing could correct, by source.
+    uncorrectable: [u64; SOURCE_COUNT],
     /// When blocks were found to err too much.
     found_at: Vec<u32>,
 }
@@ -27,17 +31,19 @@ impl ReadErrors {
             chances: self.chances.iter().map(Chance::save).collect(),
             remembered: self.remembered.as_ref().map_or_else(Vec::new, |it| it.save()),
             block_reads: self.block_reads.as_ref().map_or_else(Default::default, |it| it.save()),
+            uncorrectable: self.tally.uncorrectable,
             found_at: self.watch.as_ref().map_or_else(Vec::new, |it| it.found_at.clone()),
         }
     }
 
     /// Takes what [`ReadErrors::save`] gave; false where it is not of this drive.
     pub fn restore(&mut self, memory: &ReadMemory) -> bool {
-        let ReadMemory { chances, remembered, block_reads, found_at } = memory;
+        let ReadMemory { chances, remembered, block_reads, uncorrectable, found_at } = memory;
         let are_numbers = chances.iter().all(|(_, hazard)| hazard.is_finite());
         if chances.len() != self.chances.len() || !are_numbers {
             return false;
         }
+        self.tally.uncorrectable = *uncorrectable;
         self.chances = chances.iter().copied().map(Chance::restored).collect();
         let steps = self.fates().ladder().rungs().len();
         let is_remembered = match &mut self.remembered {
