@@ -122,3 +122,32 @@ def test_requests_smaller_than_a_page_are_warned_of(small: Any) -> None:
     assert "programs a whole page" in warnings(small, part)
     small["ftl"]["write_buffer_pages"] = 8
     assert "programs a whole page" not in warnings(small, part)
+
+
+def test_figures_over_the_loss_of_a_die_are_warned_of() -> None:
+    device: dict[str, Any] = {
+        "nand": {
+            "channels": 4,
+            "dies_per_channel": 1,
+            "planes_per_die": 1,
+            "blocks_per_plane": 64,
+            "pages_per_block": 16,
+            "faults": [{"kind": "die_lost", "die": 3, "at_s": 0.1}],
+        },
+        "ftl": {
+            "allocation": "superblock",
+            "parity": {"kind": "die_stripe"},
+            "over_provisioning_pct": 0.3,
+        },
+    }
+    reads = {
+        "pattern": "random",
+        "read_pct": 100,
+        "total": {"seconds": 0.2},
+        "precondition": [{"kind": "sequential_fill"}],
+    }
+    assert "die 3 is lost at 0.1 s: the figures cover" in warnings(device, reads)
+    device["nand"]["faults"][0]["at_s"] = 1
+    assert "die 3 is lost at 1 s: the measured part ended before" in warnings(device, reads)
+    device["nand"]["faults"][0]["at_s"] = 0
+    assert "is lost" not in warnings(device, reads)

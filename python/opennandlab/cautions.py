@@ -87,6 +87,23 @@ def _part_pages(document: ResultDocument) -> Iterator[str]:
         )
 
 
+def _lost_die(document: ResultDocument) -> Iterator[str]:
+    """Figures over the time before and after a fault."""
+    metrics = document.metrics
+    for fault in document.device["nand"].get("faults") or ():
+        at_s = fault["at_s"]
+        if not metrics or metrics.duration_s is None:
+            continue
+        name = f"die {fault['die']}"
+        if at_s >= metrics.duration_s:
+            yield f"{name} is lost at {at_s:g} s: the measured part ended before"
+        elif at_s > 0:
+            yield (
+                f"{name} is lost at {at_s:g} s: the figures cover the time before and after; "
+                "with at_s 0 they are those of the drive without it"
+            )
+
+
 def _interrupted(document: ResultDocument) -> Iterator[str]:
     """Numbers of a part."""
     if document.partial:
@@ -110,5 +127,6 @@ RULES: tuple[Rule, ...] = (
     _fresh,
     _few_superblocks,
     _part_pages,
+    _lost_die,
     _thin_tail,
 )

@@ -65,8 +65,7 @@ class hints:  # noqa: N801 (used as a verb: `with hints(document):`)
             # The parser of the core speaks so where a value has another form than any it knows.
             if error.message in {"expected value", "invalid type"} or BARE.search(error.message):
                 raise _unfit(self.document, error, json.loads(self.schema())) from None
-            hint = _hint(self.document, error)
-            message = plain(error.message) + (f"; {hint}" if hint else "")
+            message = _hinted(plain(error.message), _hint(self.document, error))
             if message != error.message:
                 raise ConfigError(error.path, message) from None
 
@@ -110,6 +109,20 @@ def nearest(word: str, choices: list[str]) -> str | None:
     folded = {choice.lower().replace("-", "_"): choice for choice in choices}
     close = difflib.get_close_matches(word.lower().replace("-", "_"), list(folded), n=1, cutoff=0.6)
     return folded[close[0]] if close else None
+
+
+def _hinted(message: str, hint: str | None) -> str:
+    """Add a hint: a near spelling before the list of all spellings, which may be long.
+
+    >>> _hinted("unknown field `nad`, expected one of `nand`, `ftl`", "did you mean `nand`?")
+    'unknown field `nad`; did you mean `nand`? Expected one of `nand`, `ftl`'
+    """
+    if hint is None:
+        return message
+    head, expected, choices = message.partition(", expected one of ")
+    if expected and hint.startswith("did you mean"):
+        return f"{head}; {hint} Expected one of {choices}"
+    return f"{message}; {hint}"
 
 
 def _hint(document: Mapping[str, Any], error: ConfigError) -> str | None:

@@ -82,7 +82,8 @@ def metric_rows(document: ResultDocument) -> list[tuple[str, str, str]]:
         (f"P999 latency, {op}", number(latency and latency.p999), f"µs{untimed}"),
         ("GC cycles", number(metrics.gc_cycles), "blocks erased"),
         ("GC pages moved", number(metrics.gc_pages_moved), "pages"),
-        ("ECC correction rate", number(metrics.ecc_correction_rate_pct), "% of page reads"),
+        *_other_programs(metrics),
+        ("ECC correction rate", number(metrics.ecc_correction_rate_pct), "bits / 100 page reads"),
         ("Uncorrectable reads", number(metrics.uncorrectable_read_rate), "per page read"),
         ("UBER (JESD218: per bit)", number(metrics.uber), f"per bit read{method}"),
         ("WL stddev", number(metrics.wl_stddev), "erases"),
@@ -100,6 +101,21 @@ def metric_rows(document: ResultDocument) -> list[tuple[str, str, str]]:
     has_read = metrics.host_bytes_read > 0
     shown = [row for row in rows if has_read or row[0] != "Throughput, read"]
     return [*shown, *_host_rows(metrics)]
+
+
+def _other_programs(metrics: Metrics) -> list[tuple[str, str, str]]:
+    """Return what else was programmed or rebuilt: WAF counts it, and most drives have none."""
+    programs = metrics.programs
+    rows = [
+        ("SLC cache, folded", programs.fold),
+        ("Refreshed", programs.refresh),
+        ("Moved to level wear", programs.wear),
+        ("Parity", programs.parity),
+        ("Padding", programs.pad),
+        ("Drive's own records", programs.map),
+        ("Rebuilt from parity", metrics.recovery.rebuilt),
+    ]
+    return [(label, number(count), "pages") for label, count in rows if count]
 
 
 def _host_rows(metrics: Metrics) -> list[tuple[str, str, str]]:

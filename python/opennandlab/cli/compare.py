@@ -48,7 +48,7 @@ def compare(
     ] = False,
     html: Annotated[
         Path | None,
-        typer.Option("--html", help="Write an HTML page with the plots of all runs overlaid."),
+        typer.Option("--html", help="Standard tests: write a page with the plots overlaid."),
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
