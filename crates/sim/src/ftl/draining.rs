@@ -54,7 +54,12 @@ impl Pool {
             let next = cache.and_then(|cache| cache.next_to_fold(&books.map, true));
             let Some((_, next)) = next else { return };
             let is_due = self.owed() >= f64::from(self.live_pages(books, next));
-            if !is_due || !self.fold_at_once(books, sink) {
+            if !is_due {
+                return;
+            }
+            // What the cache has for good gives no block back, and needs one to spare.
+            let has_room = self.has_spare() || self.make_spare(books, sink, None).is_ok();
+            if !has_room || !self.fold_at_once(books, sink) {
                 return;
             }
         }

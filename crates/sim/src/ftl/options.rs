@@ -206,8 +206,8 @@ pub struct HybridSlcCache {
     #[serde(default)]
     pub fold: FoldWhen,
     /// Pages folded for each page that the host writes past the full cache, 0 to 8; the cache then
-    /// takes no writes until all of it is folded and the host pauses. Needs `fold: idle`. Default
-    /// 0: none.
+    /// takes no writes until all of it is folded and the host pauses; in untimed stages, until it
+    /// is folded. Needs `fold: idle`. Default 0: none.
     #[serde(default, skip_serializing_if = "is_none")]
     #[schemars(range(min = 0.0, max = 8.0))]
     pub fold_beside: f64,

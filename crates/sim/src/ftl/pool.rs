@@ -454,6 +454,8 @@ impl Pool {
                 self.fold_at_once(books, sink);
             }
             self.fold_what_is_owed(books, sink);
+            // Without time, a pause may be at any time.
+            self.end_draining();
             if self.open_cache_block(books, sink) {
                 return Ok(());
             }
