@@ -309,7 +309,9 @@ def test_product_presets_live_as_long_as_they_are_rated(
     workload: dict[str, Any] | None,
 ) -> None:
     device = onl.load_device(preset).replace(changes)
-    test = drive_life_test(device, drive_class, tbw_tb=tbw_tb, workload=workload, programs=2e7)
+    # The worst of few blocks is a matter of luck: the Gen4 drive has the fewest superblocks.
+    programs = 1e8 if preset == "nvme_gen4_tlc" else 2e7
+    test = drive_life_test(device, drive_class, tbw_tb=tbw_tb, workload=workload, programs=programs)
     assert test.passed
     assert test.margin is not None
     assert 1.0 < test.margin < 3.0

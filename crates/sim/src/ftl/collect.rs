@@ -34,6 +34,22 @@ pub(super) enum Beginning {
 }
 
 impl Pool {
+    /// Collections after which a pool has no room: to win a block takes as many as its write
+    /// amplification, which is at most one over the share of its blocks that are spare, so less
+    /// than there are blocks; policies that look at few of them may pick full ones for a while.
+    pub(super) fn collections_max(&self) -> u32 {
+        256 + 8 * self.log.states().len() as u32
+    }
+
+    /// Whether a collection, of this victim or of another block, wins anything.
+    pub(super) fn wins(&self, books: &Books, victim: BlockId) -> bool {
+        let pages = self.block_pages();
+        let is_full = |block: BlockId| books.map.live_count(block) >= pages;
+        let is_closed = |&block: &BlockId| self.log.state(block) == BlockState::Closed;
+        !is_full(victim)
+            || self.log.blocks().map(BlockId).filter(is_closed).any(|block| !is_full(block))
+    }
+
     /// Live pages that the collection under way has still to move; 0 without one.
     pub(crate) fn pages_to_collect(&self, books: &Books) -> u32 {
         self.collection.map_or(0, |it| self.live_pages(books, it.victim))
@@ -91,7 +107,7 @@ impl Pool {
         media: &Media,
         set_aside: &mut Vec<u32>,
     ) -> Option<(u32, bool)> {
-        if self.begun_in_vain > 1000 + 64 * self.log.states().len() as u32 {
+        if self.begun_in_vain > self.collections_max() {
             return None;
         }
         if let Some(failed) = self.failed_to_erase(media) {

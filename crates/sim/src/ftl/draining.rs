@@ -58,8 +58,9 @@ impl Pool {
                 return;
             }
             // What the cache has for good gives no block back, and needs one to spare.
-            let has_room = self.has_spare() || self.make_spare(books, sink, None).is_ok();
-            if !has_room || !self.fold_at_once(books, sink) {
+            let folds = self.fold_at_once(books, sink)
+                || self.make_spare(books, sink, None).is_ok() && self.fold_at_once(books, sink);
+            if !folds {
                 return;
             }
         }

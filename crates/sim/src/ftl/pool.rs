@@ -514,9 +514,7 @@ impl Pool {
         stream: Option<usize>,
         worn: &mut Vec<u32>,
     ) -> Result<(), NoRoom> {
-        // Policies that look at few blocks may pick full ones for a while; for ever means there is
-        // no room.
-        let mut tries_left = 1000 + 64 * self.log.states().len() as u64;
+        let mut tries_left = self.collections_max();
         let needed = self.good_blocks_needed();
         while let Some(failed) = self.failed_to_retire(sink.media(), needed + worn.len() as u32) {
             worn.push(failed);
@@ -548,6 +546,10 @@ impl Pool {
                 else {
                     return if is_full { Err(NoRoom::WornOut) } else { Ok(()) };
                 };
+                if !self.wins(books, BlockId(victim)) && failed.is_none() {
+                    self.log.put_back(books, victim);
+                    return if is_full { Err(NoRoom::WornOut) } else { Ok(()) };
+                }
                 tries_left -= 1;
                 if self.is_last_use(sink.media(), BlockId(victim)) {
                     worn.push(victim);
