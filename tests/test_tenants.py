@@ -94,3 +94,15 @@ def test_two_write_buffers_are_one_too_many() -> None:
     device = {**SMALL, "ftl": {**SMALL["ftl"], "write_buffer_pages": 8}}
     with pytest.raises(onl.ConfigError, match="write_buffer_pages"):
         onl.load_device({**device, "host": {"write_cache": {"pages": 8}}})
+
+
+def test_a_tenant_that_takes_no_time_does_not_keep_the_others_from_the_end() -> None:
+    """Its requests came back at once and for ever, and the writer never had a turn."""
+    device = {
+        "nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1, "blocks_per_plane": 24},
+        "ftl": {"over_provisioning_pct": 0.5},
+    }
+    tenants = [{"name": "trims", "trim_pct": 100}, {"name": "writes"}]
+    workload = {"tenants": tenants, "total": {"drive_writes": 0.5}}
+    result = onl.benchmark(device, workload)
+    assert 0 < result.document["checks"]["issued"] < 5_000_000

@@ -18,7 +18,8 @@ use crate::units::{Ns, SECTOR_BYTES};
 use crate::workload::cell::CellLimit;
 use crate::workload::Limit;
 
-/// Commands at one time after which a stage that is limited by time ends, about four million.
+/// Commands at one time after which a stage that is limited by time, or by what is written, ends:
+/// about four million.
 const STAGE_STANDSTILL: u64 = 4_000_002;
 /// The same of a cell.
 const CELL_STANDSTILL: u64 = 1_000_000;
@@ -188,9 +189,23 @@ impl Meter {
     #[inline]
     pub(super) fn standstill_max(&self) -> Option<u64> {
         match self {
-            Self::Stage(stage) => stage.time_limit().map(|_| STAGE_STANDSTILL),
+            Self::Stage(stage) => match stage.limit {
+                Limit::Time(_) | Limit::WrittenBytes(_) => Some(STAGE_STANDSTILL),
+                Limit::Bytes(_) | Limit::Ios(_) | Limit::Exhausted => None,
+            },
             Self::Cell(_) => Some(CELL_STANDSTILL),
             Self::Idle => None,
+        }
+    }
+
+    /// What brings a stage nearer to its end beside time: bytes, where those that are written do.
+    #[inline]
+    pub(super) fn progress(&self) -> u64 {
+        match self {
+            Self::Stage(stage) if matches!(stage.limit, Limit::WrittenBytes(_)) => {
+                stage.written_bytes
+            }
+            Self::Stage(_) | Self::Cell(_) | Self::Idle => 0,
         }
     }
 

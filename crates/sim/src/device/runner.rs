@@ -34,7 +34,7 @@ struct Hosts {
     /// Whether that is because no time passed for very many commands.
     is_standstill: bool,
     /// The time of the last completion, and how many came at it.
-    standstill: (Ns, u64),
+    standstill: ((Ns, u64), u64),
 }
 
 /// See the module.
@@ -47,8 +47,13 @@ pub(super) struct Runner {
 impl Runner {
     /// Hosts before their first command; without a stage, in no time.
     pub(super) fn new(feeds: Vec<Feed>, stage: Option<Box<TimedStage>>, meter: Meter) -> Self {
-        let hosts =
-            Hosts { feeds, meter, is_closed: false, is_standstill: false, standstill: (Ns(0), 0) };
+        let hosts = Hosts {
+            feeds,
+            meter,
+            is_closed: false,
+            is_standstill: false,
+            standstill: ((Ns(0), 0), 0),
+        };
         Self { hosts, stage, is_begun: false }
     }
 
@@ -329,8 +334,9 @@ impl Hosts {
     #[inline]
     fn watch_standstill(&mut self, now: Ns) {
         let (since, count) = self.standstill;
-        if since != now {
-            self.standstill = (now, 0);
+        let place = (now, self.meter.progress());
+        if since != place {
+            self.standstill = (place, 0);
         } else if let Some(count_max) = self.meter.standstill_max() {
             self.standstill.1 = count + 1;
             if count + 1 >= count_max {

@@ -33,6 +33,14 @@ impl Pool {
         }
     }
 
+    /// What is owed so far is left to pauses: untimed stages fold in whole blocks.
+    pub(super) fn forgive_fold(&mut self) {
+        let free = f64::from(self.log.frontiers[HOST_FRONTIER].free_pages());
+        if let Some(cache) = self.log.slc.as_mut().filter(|cache| cache.draining.is_on) {
+            cache.draining.owed = cache.draining.ratio * free;
+        }
+    }
+
     /// Pages that are to be folded by now.
     fn owed(&self) -> f64 {
         let cache = self.log.slc.as_ref();

@@ -476,6 +476,7 @@ impl Pool {
 
     /// See [`super::Ftl::catch_up`].
     pub(crate) fn catch_up<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
+        self.forgive_fold();
         if self.collection.is_some() {
             return;
         }
