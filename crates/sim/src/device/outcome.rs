@@ -14,7 +14,7 @@ use super::series::{Series, Wear};
 use super::timed::TimedStage;
 use crate::host::arbitration::ArbitrationConfig;
 use crate::host::latency::LatencyBook;
-use crate::op::{HostOp, HOST_OP_KINDS, SOURCE_COUNT, SOURCE_NAMES};
+use crate::op::{HostOp, Source, HOST_OP_KINDS, SOURCE_COUNT, SOURCE_NAMES};
 use crate::reads::{Algorithm, ErrorFigures};
 use crate::units::SECTOR_BYTES;
 
@@ -452,7 +452,9 @@ impl Measured<'_> {
         }
         warnings.extend(self.drive.config.stress_warnings());
         warnings.extend(self.drive.config.plane_warning());
-        let has_write_back = self.drive.buffer_capacity() > 0;
+        let parts = self.drive.ftl.counters().partial_programs - self.start.ftl.partial_programs;
+        let is_padded = self.programs()[Source::Pad as usize] + parts > 0;
+        let has_write_back = self.drive.buffer_capacity() > 0 || is_padded;
         let kinds = ["flush commands", "writes with force unit access"];
         for (kind, count) in kinds.into_iter().zip(self.durable_commands()) {
             if count > 0 && !has_write_back {
