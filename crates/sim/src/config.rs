@@ -114,6 +114,11 @@ pub fn optional_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
     value.map(bytes_or_text).transpose().map_err(serde::de::Error::custom)
 }
 
+/// Whether a key has its default value, and so is left out of files.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// Schema of a size: bytes, or text such as `4KiB`.
 pub fn size_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "string" }] })

@@ -17,7 +17,7 @@ use super::options::{
     CollectionConfig, Compression, Copyback, IdleCollection, Parity, Refresh, SlcCacheConfig,
     WritesComplete,
 };
-use crate::config::{name_or_mapping, optional_bytes, size_schema};
+use crate::config::{is_default, name_or_mapping, optional_bytes, size_schema};
 
 /// Which writes share an open block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -149,7 +149,7 @@ pub struct FtlConfig {
     /// `in_memory`, with its data in the controller's memory, or when it is `programmed`, with the
     /// rest of its program unit or with padding. `programmed` needs `ftl.fill_timeout_us`, and no
     /// `host.power_loss_protected`. Default `in_memory`.
-    #[serde(skip_serializing_if = "WritesComplete::is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub writes_complete: WritesComplete,
     /// Which die a logical page goes to: an order of the letters C (channel), D (die of the
     /// channel) and P (plane), the first varying fastest, or `dynamic`; or `superblock`, where an
@@ -178,7 +178,7 @@ pub struct FtlConfig {
     /// Share of the program units of a superblock, parity apart, that hold the drive's own records:
     /// journal of the map, addresses of the block. They are programmed in turn with data, count as
     /// `programs.map` and in the WAF, and need `allocation: superblock`; 0 to 0.5.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     #[schemars(range(min = 0.0, max = 0.5))]
     pub metadata_share: f64,
     /// Parity pages: `stripe` pages of a block protect each other, or with kind `die_stripe` the
@@ -195,12 +195,6 @@ pub struct FtlConfig {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_true(flag: &bool) -> bool {
     *flag
-}
-
-// A signature that serde asks for.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_zero(share: &f64) -> bool {
-    *share == 0.0
 }
 
 impl Default for FtlConfig {

@@ -14,7 +14,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{bytes_or_text, size_schema};
+use crate::config::{bytes_or_text, is_default, size_schema};
 
 /// When writes complete that wait for the rest of their program unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -25,14 +25,6 @@ pub enum WritesComplete {
     InMemory,
     /// When the flash has the data.
     Programmed,
-}
-
-impl WritesComplete {
-    /// Whether it is what is left out of device files.
-    #[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
-    pub(crate) fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// Whether a collection is one piece.
@@ -193,11 +185,11 @@ fn default_min_erased() -> u32 {
 pub struct HybridSlcCache {
     /// Bytes of the part that is cache for good, out of the spare area; rounded up to two blocks of
     /// each die. Default 0.
-    #[serde(default, deserialize_with = "bytes_or_text", skip_serializing_if = "is_zero")]
+    #[serde(default, deserialize_with = "bytes_or_text", skip_serializing_if = "is_default")]
     #[schemars(schema_with = "size_schema")]
     pub static_bytes: u64,
     /// Bytes that erased blocks add at most. Default 0.
-    #[serde(default, deserialize_with = "bytes_or_text", skip_serializing_if = "is_zero")]
+    #[serde(default, deserialize_with = "bytes_or_text", skip_serializing_if = "is_default")]
     #[schemars(schema_with = "size_schema")]
     pub dynamic_bytes_max: u64,
     /// When blocks of the cache are folded: in pauses of the host (`idle`, with
@@ -208,7 +200,7 @@ pub struct HybridSlcCache {
     /// Pages folded for each page that the host writes past the full cache, 0 to 8; the cache then
     /// takes no writes until all of it is folded and the host pauses; in untimed stages, until it
     /// is folded. Needs `fold: idle`. Default 0: none.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(range(min = 0.0, max = 8.0))]
     pub fold_beside: f64,
     /// Spare blocks of a die, erased beyond the reserve, that the cache leaves alone.
@@ -218,16 +210,6 @@ pub struct HybridSlcCache {
     /// (assumed).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_pe_cycles: Option<u32>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-fn is_zero(bytes: &u64) -> bool {
-    *bytes == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-fn is_none(ratio: &f64) -> bool {
-    *ratio == 0.0
 }
 
 /// When a cache is folded.

@@ -11,7 +11,7 @@ use opennandlab_ecc::{Bch, CodeError, LdpcByTable, PageCode, Uncoded};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::ConfigError;
+use crate::config::{is_default, ConfigError};
 
 /// The code that protects a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -88,10 +88,6 @@ pub struct EccConfig {
     /// `client` (default) or `enterprise`: whose limit `ecc_margin` is against.
     #[serde(skip_serializing_if = "is_default")]
     pub reliability_class: ReliabilityClass,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 impl Default for EccConfig {
