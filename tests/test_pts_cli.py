@@ -44,7 +44,17 @@ QUICK = ("--target", "sim:small.yaml", "--time-base", "smoke", "--ss-max-rounds"
 def test_a_test_prints_its_tables_and_says_how_to_keep_them(cli: Cli, folder: Path):
     done = cli("pts", "iops", *QUICK)
     assert done.returncode == 0
-    assert "follows PTS-E 2.0.2, conformance scaled" in done.stdout
+    lines = done.stdout.splitlines()
+    assert lines[0] == "IOPS of sim:small.yaml: follows PTS-E 2.0.2, conformance scaled"
+    # What it is worth and what is quoted come before everything else.
+    assert lines[1].startswith("smoke: not a measurement.")
+    assert lines[3].split() == ["┃", "result"]
+    assert [line.split("│")[0].strip() for line in lines[5:11]] == [
+        "random 4 KiB writes", "random 4 KiB, 65 % reads", "random 4 KiB reads",
+        "random 1024 KiB writes", "random 1024 KiB reads", "write amplification, 4 KiB writes",
+    ]  # fmt: skip
+    assert lines[5].endswith(" IOPS")
+    assert "_" not in done.stdout
     head = next(line for line in done.stdout.splitlines() if line.startswith("Block size"))
     assert [cell.strip() for cell in head.split("┃")][1:] == [
         "0/100", "5/95", "35/65", "50/50", "65/35", "95/5", "100/0",
@@ -53,7 +63,7 @@ def test_a_test_prints_its_tables_and_says_how_to_keep_them(cli: Cli, folder: Pa
     assert [line.split("│")[0].strip() for line in first] == [
         "0.5", "4", "8", "16", "32", "64", "128", "1024",
     ]  # fmt: skip
-    assert "RND 4 KiB 0/100, iops" in done.stdout
+    assert "RND 4 KiB 0/100, IOPS" in done.stdout
     assert "nothing was kept; --output DIR" in done.stderr
     assert sorted(path.name for path in folder.iterdir()) == [
         "endless.yaml",
@@ -73,6 +83,22 @@ def test_equal_runs_leave_equal_bytes_whatever_shows_them(cli: Cli, folder: Path
     assert found["digest"] == digest(found)
     run = json.loads((folder / "one" / "run.json").read_text())
     assert run["latency"]["created"].endswith("Z")
+
+
+def test_what_is_said_of_a_run_changes_no_document(cli: Cli, folder: Path):
+    said = ("--operator", "A. N.", "--note", "first", "--note", "second", "--model", "X-25")
+    assert cli("pts", "throughput", *QUICK, "-q", "--output", "one").returncode == 0
+    assert cli("pts", "throughput", *QUICK, "-q", "--output", "two", *said).returncode == 0
+    contents = [(folder / name / "throughput.json").read_bytes() for name in ("one", "two")]
+    assert contents[0] == contents[1]
+    run = json.loads((folder / "two" / "run.json").read_text())["throughput"]
+    assert run["digest"] == json.loads(contents[1])["digest"]
+    assert (run["operator"], run["notes"], run["model"]) == ("A. N.", ["first", "second"], "X-25")
+    # A run that goes on keeps what was said at its beginning.
+    again = ("--resume", "--operator", "B.")
+    assert cli("pts", "throughput", *QUICK, "-q", "--output", "two", *again).returncode == 0
+    run = json.loads((folder / "two" / "run.json").read_text())["throughput"]
+    assert (run["operator"], run["notes"]) == ("B.", ["first", "second"])
 
 
 # The command, to which Ctrl-C comes while it keeps its fifth step.
@@ -162,7 +188,7 @@ def test_a_drive_is_characterised(inside: Cli, folder: Path):
     assert json.loads((folder / "drive" / "suite.json").read_text())["documents"] == list(TUTORIAL)
     one = inside("characterise", *QUICK, "--only", "independence")
     assert one.returncode == 0
-    assert "drop pct" in one.stdout
+    assert "lost by what came before" in one.stdout
     assert inside("characterise", *QUICK, "--only", "speed").returncode == 2
 
 

@@ -161,6 +161,49 @@ def test_a_suite_is_a_report_with_chapters(tmp_path: Path) -> None:
     assert any("gone.json" in text for text in opened.warnings)
 
 
+def test_files_as_a_shell_lists_them_make_each_chapter_once(tmp_path: Path) -> None:
+    """`report drive/*.json` drew each test twice, by the alphabet first, and blamed `run.json`."""
+    documents = {test: pts_documents.MAKERS[test]() for test in ("hir", "wsat", "xsr")}
+    for test, document in documents.items():
+        document["name"] = test
+        document["digest"] = digest(document)
+        (tmp_path / f"{test}.json").write_text(json.dumps(document), encoding="utf-8")
+    suite = {"schema": "opennandlab.suite/1", "documents": ["xsr", "wsat"]}
+    (tmp_path / "suite.json").write_text(json.dumps(suite), encoding="utf-8")
+    tool = documents["xsr"]["tool"]
+    moment = {"tool": tool, "created": "2026-01-02T03:04:05Z", "run": {"wall_s": 1.0}}
+    said = {"operator": "A. N.", "notes": ["one", "two"], "model": "X-25"}
+    runs = {
+        "xsr": {**moment, **said, "digest": documents["xsr"]["digest"]},
+        "wsat": {**moment, "digest": "that of another run"},
+    }
+    (tmp_path / "run.json").write_text(json.dumps(runs), encoding="utf-8")
+    opened = book.open_book(sorted(tmp_path.glob("*.json")))
+    assert [chapter.test for chapter in opened.report.chapters] == ["hir", "xsr", "wsat"]
+    assert not [text for text in opened.warnings if "run.json" in text]
+    facts = [{k: v for _, rows in one.facts for k, v in rows} for one in opened.report.chapters]
+    assert [one["Created"] for one in facts] == [
+        "not recorded", "2026-01-02 03:04:05 UTC", "not recorded",
+    ]  # fmt: skip
+    assert facts[1]["Operator"] == "A. N."
+    assert facts[1]["Model"].startswith("X-25 (given by hand")
+    assert [rows for _, rows in opened.report.chapters[1].facts][-1].count(("Note", "two")) == 1
+    summary = opened.report.summary
+    assert summary is not None
+    assert [row[0] for row in summary.rows] == [one.title for one in opened.report.chapters]
+    page = html.page(opened.report)
+    assert all(f'<a href="#c{place}">' in page for place in (1, 2, 3))
+    written = dict(csv_files.files(opened.report, opened.measured))
+    assert written["summary.csv"].count("\r\n") == 4
+
+
+def test_dates_alone_are_no_report(tmp_path: Path) -> None:
+    moment = {"tool": {}, "created": "2026-01-02T03:04:05Z", "run": {"wall_s": 1.0}}
+    (tmp_path / "run.json").write_text(json.dumps({"iops": moment}), encoding="utf-8")
+    with pytest.raises(ResultError, match="holds the dates of runs"):
+        book.open_book([tmp_path / "run.json"])
+
+
 def test_a_suite_cannot_name_files_elsewhere(tmp_path: Path) -> None:
     suite = {"schema": "opennandlab.suite/1", "documents": ["../secret.json", "a/b.json", 7]}
     (tmp_path / "suite.json").write_text(json.dumps(suite), encoding="utf-8")

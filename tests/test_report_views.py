@@ -11,8 +11,9 @@ from opennandlab.canonical import digest
 from opennandlab.documents import pts
 from opennandlab.reports import words
 from opennandlab.reports.figure.model import Plot, Relief
-from opennandlab.reports.model import Chapter, Item, Table, numbers
+from opennandlab.reports.model import Badge, Chapter, Item, Table, numbers
 from opennandlab.reports.pts import views
+from opennandlab.reports.pts.source import read
 
 # What each report holds, in order: the list that a reader of the standard would tick off.
 STEADY = ["tracked", "window", "determination"]
@@ -28,7 +29,7 @@ SHOWN = {
         *[f"{name}-{place}" for place in (1, 2) for name in STEADY], "results",
     ],
     "latency": [
-        "art", "mrt", "p99999", "art-3d-columns", "mrt-3d-columns", "convergence-art",
+        "art", "mrt", "percentiles", "art-3d-columns", "mrt-3d-columns", "convergence-art",
         "convergence-mrt", *STEADY, *HISTOGRAM, "results",
     ],
     "wsat": [
@@ -166,17 +167,20 @@ def test_latencies_are_shown_in_milliseconds() -> None:
     assert plot(shown, "tracked").y.label == "ART, ms"
 
 
-def test_a_percentile_that_was_not_measured_says_how_many_samples_there_were() -> None:
-    shown = table(chapter("latency"), "p99999")
-    words = {cell for row in shown.rows for cell in row[1:]}
-    assert all(isinstance(word, str) and word.startswith("n/a (") for word in words)
-    assert all(str(word).endswith(" samples)") for word in words)
+def test_percentiles_share_a_table_that_says_once_why_one_is_missing() -> None:
+    shown = table(chapter("latency"), "percentiles")
+    assert shown.columns == ("", "requests", "99.999 %, ms")
+    assert [row[0] for row in shown.rows][:2] == ["0.5 KiB 0/100", "4 KiB 0/100"]
+    assert all(isinstance(row[1], float) and row[1] > 0 for row in shown.rows)
+    assert {row[2] for row in shown.rows} == {None}
+    assert "fewer than ten" in shown.note
 
 
 def test_what_was_not_attained_is_said_first() -> None:
     shown = views.chapter(pts_documents.iops(attained=False), "iops")
-    assert "steady state NOT ATTAINED" in [badge.text for badge in shown.badges]
-    assert any(badge.kind == "bad" for badge in shown.badges)
+    assert shown.verdict is not None
+    assert (shown.verdict.text, shown.verdict.kind) == ("steady state NOT ATTAINED", "bad")
+    assert "2 of 3 tracked values are not steady" in shown.reason
     assert "NOT ATTAINED" in shown.brief
     assert "NOT ATTAINED" in plot(shown, "window-1").note
 
@@ -194,6 +198,58 @@ def test_the_header_holds_what_the_standard_asks_for() -> None:
     assert shown.deviations == ("cells of 0.5 s instead of 60 s (time base scaled)",)
     for part in ("PTS-E", "2.0.2", "scaled", "sim:tlc_standard", "cache disabled", "1 deviation"):
         assert part in shown.brief
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({}, "steady"),
+        ({"partial": True, "results": {}}, "partial"),
+        ({"steady_state": []}, "measured"),
+    ],
+)
+def test_a_document_has_one_verdict(changes: dict[str, Any], word: str) -> None:
+    measured = read(pts_documents.iops() | changes, "iops")
+    assert measured.verdict.word == word
+    assert views.chapter_of(measured).verdict == Badge(measured.verdict.text, measured.verdict.kind)
+
+
+def test_a_smoke_is_no_measurement_however_steady() -> None:
+    document = pts_documents.iops()
+    document["header"]["time_base"]["name"] = "smoke"
+    found = read(document, "iops").verdict
+    assert (found.word, found.kind) == ("smoke", "warning")
+    assert "steady in rounds 4 to 8" in found.reason
+
+
+def test_a_document_without_its_steady_state_has_no_verdict() -> None:
+    document = pts_documents.iops()
+    del document["steady_state"]
+    assert read(document, "iops").verdict.word == "unknown"
+
+
+@pytest.mark.parametrize("test", pts_documents.MAKERS)
+def test_no_figure_is_quoted_that_the_document_lacks(test: str) -> None:
+    shown = chapter(test)
+    assert len(shown.headlines) <= 6
+    assert all("n/a" not in one.value and one.name for one in shown.headlines)
+
+
+def test_the_figures_of_write_saturation_have_units_and_words() -> None:
+    document = pts_documents.wsat()
+    document["results"] |= {
+        "attained": True, "ended_by": "written", "fob_iops": 21400.0, "steady_iops": 2900.0,
+        "steady_ratio": 0.1355, "cliff_drive_fills": None, "drive_fills": 4.0, "waf_end": 6.5,
+    }  # fmt: skip
+    found = {one.name: one.text for one in views.chapter(document, "wsat").headlines}
+    assert found == {
+        "fresh out of the box": "21 400 IOPS",
+        "steady state": "2 900 IOPS",
+        "steady state / fresh": "0.1355",
+        "write cliff (first below half)": "none",
+        "write amplification at the end": "6.5",
+        "ended by bytes written after": "4 drive fills",
+    }
 
 
 def test_operating_points_are_marked_in_the_demand_intensity() -> None:

@@ -12,6 +12,7 @@ import typer
 from opennandlab.cli._terminal import Json, Quiet, Seed
 
 if TYPE_CHECKING:
+    from opennandlab.pts.document import Remarks
     from opennandlab.pts.plan import Option, Settings
     from opennandlab.targets.opening import Request
 
@@ -117,6 +118,30 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
         "resume",
         Annotated[bool, typer.Option("--resume", help="Continue the interrupted run in --output.")],
         False,
+    ),
+    (
+        "operator",
+        Annotated[
+            str | None,
+            typer.Option("--operator", metavar="TEXT", help="Who runs the test, for the report."),
+        ],
+        None,
+    ),
+    (
+        "note",
+        Annotated[
+            list[str] | None,
+            typer.Option("--note", metavar="TEXT", help="A note for the report; may be repeated."),
+        ],
+        None,
+    ),
+    (
+        "model",
+        Annotated[
+            str | None,
+            typer.Option("--model", metavar="TEXT", help="Model of the device, for the report."),
+        ],
+        None,
     ),
     ("settings", DeviceSets, None),
     (
@@ -278,6 +303,7 @@ class Asked:
         dry_run: Only print the plan.
         as_json: One JSON document on stdout.
         quiet: Nothing but errors.
+        remarks: What was said of the run by hand.
     """
 
     request: "Request"
@@ -288,6 +314,7 @@ class Asked:
     dry_run: bool
     as_json: bool
     quiet: bool
+    remarks: "Remarks"
 
 
 def asked(values: dict[str, Any], options: tuple["Option", ...] = ()) -> Asked:
@@ -297,6 +324,7 @@ def asked(values: dict[str, Any], options: tuple["Option", ...] = ()) -> Asked:
         ConfigError: for a value that cannot be.
     """
     from opennandlab.config import parse_overrides
+    from opennandlab.pts.document import Remarks
     from opennandlab.pts.plan import Settings
     from opennandlab.targets.consent import Consent
     from opennandlab.targets.opening import Request, parse_size
@@ -345,6 +373,7 @@ def asked(values: dict[str, Any], options: tuple["Option", ...] = ()) -> Asked:
         plain["dry_run"],
         plain["as_json"],
         plain["quiet"],
+        Remarks(plain["operator"], tuple(plain["note"] or ()), plain["model"]),
     )
 
 

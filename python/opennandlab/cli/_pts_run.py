@@ -37,6 +37,7 @@ def execute(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None"
     suite = Suite(name, varied=varied)
 
     def done(document: "PtsDocument") -> None:
+        _remark(wanted, document)
         if not wanted.quiet and not wanted.as_json:
             tables.show(document)
             typer.echo("")
@@ -56,6 +57,14 @@ def execute(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None"
     except (TargetError, OutputError) as error:
         terminal.stop(terminal.BROKEN, str(error), as_json=wanted.as_json)
     _finish(wanted, suite)
+
+
+def _remark(wanted: Asked, document: "PtsDocument") -> None:
+    """Write beside a document what was said of its run by hand."""
+    if wanted.output is not None:
+        from opennandlab.pts.document import add_remarks
+
+        add_remarks(wanted.output, document, wanted.remarks)
 
 
 @contextlib.contextmanager
@@ -100,6 +109,8 @@ def _partial(
     wanted: Asked, document: "PtsDocument", reason: str, code: int, *, is_saved: bool
 ) -> None:
     """Say what is kept of a run that did not end, and end."""
+    if is_saved:
+        _remark(wanted, document)
     if wanted.as_json:
         from opennandlab.documents.record import plain
 

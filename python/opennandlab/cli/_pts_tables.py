@@ -8,11 +8,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from opennandlab.documents.pts import PtsDocument, Steady
-    from opennandlab.documents.pts import Table as DocumentTable
     from opennandlab.documents.pts_results import Results
     from opennandlab.pts.rehearsal import Rehearsal
+    from opennandlab.reports.model import Table as ShownTable
 
 NOTHING = "n/a"
+# What tracked values are called; numbers of the rule are in this unit.
+TRACKED = {"iops": "IOPS", "lat_us_mean": "ART in µs", "write_mb_s": "MB/s written", "mb_s": "MB/s"}
 
 
 def figure(value: object) -> str:
@@ -27,25 +29,47 @@ def figure(value: object) -> str:
 
 
 def show(document: "PtsDocument") -> None:
-    """Print a document: header, tables, steady state, results."""
+    """Print a document: what it is worth, what is quoted, settings, tables, steady state."""
+    from opennandlab.reports.pts import tables
+    from opennandlab.reports.pts.headline import headlines
+
     console = terminal.stdout()
     console.print(title(document), style="bold", markup=False, soft_wrap=True)
+    console.print(verdict_line(document), markup=False, soft_wrap=True)
+    quoted = headlines(document)
+    if quoted:
+        console.print()
+        console.print(
+            terminal.plain_table(["", "result"], [[one.name, one.text] for one in quoted])
+        )
+    console.print()
     for line in header_lines(document):
         console.print(line, markup=False, soft_wrap=True)
-    for found in document.tables:
+    for found in tables.of_document(document):
         console.print()
-        console.print(f"{found.title} ({found.unit})", markup=False)
+        console.print(found.title, markup=False, soft_wrap=True)
+        if found.note:
+            console.print(found.note, markup=False, soft_wrap=True)
         console.print(grid(found))
     if document.steady_state:
         console.print()
         console.print("Steady state", markup=False)
         console.print(steady_table(document.steady_state))
-    lines = result_lines(document.results)
-    if lines:
+    rows = result_rows(document.results)
+    # Few results are all quoted above.
+    if len(rows) > len(quoted):
         console.print()
-        for line in lines:
-            console.print(line, markup=False, soft_wrap=True)
+        console.print("Results", markup=False)
+        console.print(terminal.plain_table(["", "value"], rows))
     console.print(f"\ndigest {document.digest}", markup=False)
+
+
+def verdict_line(document: "PtsDocument") -> str:
+    """Return what a document is worth, and why."""
+    from opennandlab.reports.pts.verdict import verdict
+
+    found = verdict(document)
+    return f"{found.text}. {found.reason}"
 
 
 def title(document: "PtsDocument") -> str:
@@ -83,12 +107,17 @@ def header_lines(document: "PtsDocument") -> list[str]:
     return lines + [f"deviation: {text}" for text in head.deviations]
 
 
-def grid(found: "DocumentTable") -> "Table":
+def grid(found: "ShownTable") -> "Table":
     """Return a table of a document."""
-    rows = [
-        [name, *map(figure, values)] for name, values in zip(found.rows, found.values, strict=True)
-    ]
-    return terminal.plain_table([found.row_label, *found.columns], rows)
+    rows = [[str(name), *map(figure, values)] for name, *values in found.rows]
+    return terminal.plain_table(list(found.columns), rows)
+
+
+def _metric(entry: "Steady") -> str:
+    """Return what a tracked value is, in its unit in the document."""
+    from opennandlab.reports.pts.tables import spoken
+
+    return TRACKED.get(entry.tracking.metric) or spoken(entry.tracking.metric)
 
 
 def steady_table(entries: list["Steady"]) -> "Table":
@@ -101,7 +130,7 @@ def steady_table(entries: list["Steady"]) -> "Table":
         place = f"{window[0]}-{window[-1]} of {entry.rounds}" if window else "none"
         rows.append(
             [
-                f"{group}{entry.tracking.label}, {entry.tracking.metric}",
+                f"{group}{entry.tracking.label}, {_metric(entry)}",
                 "attained" if entry.attained else "NOT ATTAINED",
                 place,
                 figure(entry.average),
@@ -112,14 +141,15 @@ def steady_table(entries: list["Steady"]) -> "Table":
     return terminal.plain_table(head, rows)
 
 
-def result_lines(results: "Results") -> list[str]:
-    """Return the plain results, one a line; lists of them are in the tables and the document."""
+def result_rows(results: "Results") -> list[list[str]]:
+    """Return the plain results in words; lists of them are in the tables and the document."""
     from opennandlab.documents.record import plain
+    from opennandlab.reports.pts.tables import spoken
 
     return [
-        f"{key.replace('_', ' ')}: {figure(value)}"
+        [spoken(key), figure(value)]
         for key, value in plain(results).items()
-        if not isinstance(value, list | dict)
+        if not isinstance(value, list | dict) and key != "attained"
     ]
 
 

@@ -364,11 +364,19 @@ class Moment(Record, frozen=True, kw_only=True):
         tool: What made the document.
         created: When, in UTC.
         run: This run.
+        digest: Of the document; absent where it is not known.
+        operator: Who ran it; absent where nobody said.
+        notes: What the operator noted; absent without notes.
+        model: Model of the device, given by hand; absent where it was not.
     """
 
     tool: Tool
     created: str
     run: RunFacts
+    digest: str | None = None
+    operator: str | None = None
+    notes: list[str] | None = None
+    model: str | None = None
 
 
 class PtsDocument(Record, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,22 @@ from opennandlab.pts.engine import Bench
 from opennandlab.pts.record import COLUMNS, Cell
 from opennandlab.pts.test import Findings
 from opennandlab.stats.histogram import Histogram
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """What is said of a run by hand; no figure depends on it.
+
+    Args:
+        operator: Who runs it.
+        notes: Sentences for the report.
+        model: Model of the device.
+    """
+
+    operator: str | None = None
+    notes: tuple[str, ...] = ()
+    model: str | None = None
+
 
 # The first line of a journal has some 2 KiB.
 HEAD_BYTES_MAX = 1 << 20
@@ -225,7 +242,37 @@ def save_run(folder: Path, name: str, wall_s: float) -> None:
         runs = {}
     if not isinstance(runs, dict):
         runs = {}
-    runs[name] = plain(moment(wall_s))
+    before = runs.get(name)
+    kept = {
+        key: before[key]
+        for key in ("operator", "notes", "model")
+        if isinstance(before, dict) and key in before
+    }
+    runs[name] = {**plain(moment(wall_s)), **kept}
+    write_atomically(path, (readable_json(runs) + "\n").encode())
+
+
+def add_remarks(folder: Path, document: PtsDocument, remarks: Remarks) -> None:
+    """Add to `run.json` which document a run made, and what was said of it by hand.
+
+    What is not said anew stays: a run that goes on keeps the notes of its beginning.
+    """
+    path = folder / "run.json"
+    try:
+        runs = json.loads(path.read_text(encoding="utf-8"))
+        entry = runs[document.name]
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        return
+    given = {
+        "operator": remarks.operator,
+        "notes": list(remarks.notes) or None,
+        "model": remarks.model,
+    }
+    runs[document.name] = {
+        **entry,
+        "digest": document.digest,
+        **{key: value for key, value in given.items() if value is not None},
+    }
     write_atomically(path, (readable_json(runs) + "\n").encode())
 
 

@@ -82,6 +82,26 @@ class Badge:
 
 
 @dataclass(frozen=True)
+class Headline:
+    """A figure that is quoted.
+
+    Args:
+        name: What it is.
+        value: The number, written.
+        unit: Its unit; empty for a ratio or a word.
+    """
+
+    name: str
+    value: str
+    unit: str = ""
+
+    @property
+    def text(self) -> str:
+        """The number with its unit."""
+        return f"{self.value} {self.unit}".strip()
+
+
+@dataclass(frozen=True)
 class Chapter:
     """The report of one document.
 
@@ -89,6 +109,9 @@ class Chapter:
         id: Stable name, unique in the report.
         title: Its heading.
         subtitle: A line below it.
+        verdict: What the document is worth, in a word.
+        reason: Why, as a sentence.
+        headlines: The figures that are quoted, shown before everything else.
         facts: Groups of (name, value) that make the header.
         badges: What qualifies everything below.
         deviations: Where the run left the specification.
@@ -102,6 +125,9 @@ class Chapter:
     id: str
     title: str
     subtitle: str = ""
+    verdict: Badge | None = None
+    reason: str = ""
+    headlines: tuple[Headline, ...] = ()
     facts: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     badges: tuple[Badge, ...] = ()
     deviations: tuple[str, ...] = ()
@@ -146,6 +172,22 @@ class Report:
             for item in chapter.items
             if not isinstance(item, Table)
         ]
+
+    @property
+    def summary(self) -> Table | None:
+        """One row for each chapter: what is quoted of it, what it is worth; None for one alone."""
+        if len(self.chapters) < 2:
+            return None
+        rows = tuple(
+            (
+                chapter.title,
+                chapter.verdict.text if chapter.verdict else "",
+                "; ".join(f"{one.name}: {one.text}" for one in chapter.headlines),
+                len(chapter.deviations),
+            )
+            for chapter in self.chapters
+        )
+        return Table("summary", "Summary", ("test", "verdict", "results", "deviations"), rows)
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from opennandlab.reports import words
 from opennandlab.reports.figure import colours, static
-from opennandlab.reports.model import Chapter, Item, Report, Section, Table
+from opennandlab.reports.model import Chapter, Item, Kind, Report, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Sheet
@@ -31,6 +31,7 @@ ROWS_MAX = 50
 # Inches of a letter for each point of its size.
 LETTER = 0.0089
 WARNING, BAD, GOOD = "#6b4a00", "#a03c00", "#00543d"
+KIND: dict[Kind, str] = {"good": GOOD, "plain": colours.INK, "warning": WARNING, "bad": BAD}
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,11 @@ def _sheets(report: Report) -> Iterator[Sheet]:
     from matplotlib.figure import Figure as Sheet
 
     number = 0
-    for chapter in report.chapters:
+    first = Chapter("summary", report.title)
+    for chapter in (first, *report.chapters) if report.summary else report.chapters:
         sheet, down = None, HEIGHT
-        for block in _blocks(report, chapter):
+        blocks = _summary(report) if chapter is first else _blocks(report, chapter)
+        for block in blocks:
             if sheet is None or down + block.height + block.room > HEIGHT - BOTTOM:
                 if sheet is not None:
                     yield sheet
@@ -99,11 +102,18 @@ def _blocks(report: Report, chapter: Chapter) -> Iterator[_Block]:
     """Yield what is set below one another."""
     title = report.title if len(report.chapters) == 1 else chapter.title
     yield from _lines(title, 15, weight="bold")
-    yield from _lines(report.lead, 8, color=colours.SOFT)
+    if not report.summary:
+        yield from _lines(report.lead, 8, color=colours.SOFT)
     yield from _lines(chapter.subtitle, 8, color=colours.SOFT)
+    if chapter.verdict is not None:
+        looks = {"weight": "bold", "color": KIND[chapter.verdict.kind]}
+        yield from _lines(chapter.verdict.text, 10, **looks)
+    yield from _lines(chapter.reason, 8, color=colours.SOFT)
     is_bad = any(badge.kind == "bad" for badge in chapter.badges)
     badges = "   ".join(badge.text for badge in chapter.badges)
-    yield from _lines(badges, 8, weight="bold", color=BAD if is_bad else GOOD)
+    yield from _lines(badges, 8, weight="bold", color=BAD if is_bad else colours.SOFT)
+    if chapter.headlines:
+        yield _headlines(chapter)
     for name, texts in (
         ("Warning", (*report.warnings, *chapter.warnings)),
         ("Deviation", chapter.deviations),
@@ -115,6 +125,23 @@ def _blocks(report: Report, chapter: Chapter) -> Iterator[_Block]:
         yield _facts(chapter)
     for section in chapter.sections:
         yield from _of_section(section, title)
+
+
+def _summary(report: Report) -> Iterator[_Block]:
+    """Yield what comes before the first of several chapters: what is quoted of each."""
+    yield from _lines(report.title, 15, weight="bold")
+    yield from _lines(report.lead, 8, color=colours.SOFT)
+    for chapter in report.chapters:
+        texts = [f"{one.name}: {one.text}" for one in chapter.headlines]
+        lines = list(_lines("; ".join(texts), 7.5))
+        count = len(chapter.deviations)
+        yield _Block(0.12, lambda _sheet, _down: None, 0.4)
+        for block in _lines(chapter.title, 9.5, weight="bold"):
+            yield replace(block, room=0.15 + sum(line.height for line in lines))
+        if chapter.verdict is not None:
+            said = f"{chapter.verdict.text}; {count or 'no'} deviation{'' if count == 1 else 's'}"
+            yield from _lines(said, 7.5, color=KIND[chapter.verdict.kind])
+        yield from lines
 
 
 def _of_section(section: Section, title: str) -> Iterator[_Block]:
@@ -200,6 +227,19 @@ def _rule(sheet: Sheet, down: float, end: float = WIDTH - SIDE, color: str = col
 
     up = 1 - down / HEIGHT
     sheet.add_artist(Line2D([SIDE / WIDTH, end / WIDTH], [up, up], color=color, linewidth=0.5))
+
+
+def _headlines(chapter: Chapter) -> _Block:
+    """Return the figures that are quoted, three in a row."""
+    step = WIDE / 3
+
+    def draw(sheet: Sheet, top: float) -> None:
+        for place, one in enumerate(chapter.headlines):
+            across, down = SIDE + step * (place % 3), top + 0.2 + 0.38 * (place // 3)
+            _text(sheet, across, down, one.text, size=11, weight="bold")
+            _text(sheet, across, down + 0.14, one.name, size=7, color=colours.SOFT)
+
+    return _Block(0.2 + 0.38 * -(-len(chapter.headlines) // 3), draw)
 
 
 def _facts(chapter: Chapter) -> _Block:

@@ -1,4 +1,8 @@
-"""From files to one report: a document is a chapter, a suite one for each of its documents."""
+"""From files to one report: a document is a chapter, a suite one for each of its documents.
+
+Files may come in any order, as a shell lists them: documents that a suite names stand in its order
+and once, whether they are given beside it or not, and `run.json` is read where it lies, for dates.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from opennandlab.documents.partial import readable
 from opennandlab.documents.pts import SCHEMA, SUITE_SCHEMA, SuiteDocument
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import ResultError
+from opennandlab.reports import words
 from opennandlab.reports.model import Chapter, Report
 from opennandlab.reports.pts import header, overlay, source, views
 from opennandlab.reports.pts.source import Measured
@@ -51,8 +56,13 @@ def open_book(paths: Sequence[Path]) -> Book:
         ResultError: when none of them can be drawn, and why.
     """
     warnings: list[str] = []
-    found = [one for path in paths for one in _documents(path, warnings)]
-    measured = [source.read(one.document, one.path.stem, one.complaints) for one in found]
+    found = list(_all(paths, warnings))
+    measured = [
+        source.read(
+            one.document, one.path.stem, one.complaints, source.moment_of(one.path, one.document)
+        )
+        for one in found
+    ]
     drawn = [(one, chapter) for one, chapter in zip(measured, map(views.chapter_of, measured),
              strict=True)]  # fmt: skip
     kept = []
@@ -67,7 +77,7 @@ def open_book(paths: Sequence[Path]) -> Book:
     chapters = _told_apart([chapter for _, chapter in kept], [one.name for one, _ in kept])
     return Book(
         Report(
-            _title(chapters),
+            _title([one for one, _ in kept], chapters),
             _lead(chapters),
             (*sweeps, *chapters),
             tuple(warnings),
@@ -78,12 +88,56 @@ def open_book(paths: Sequence[Path]) -> Book:
     )
 
 
-def _documents(path: Path, warnings: list[str]) -> Iterator[_Found]:
+@dataclass(frozen=True)
+class _File:
+    """A file that was given, read as far as that works."""
+
+    path: Path
+    document: JsonObject
+    complaints: list[str]
+
+
+def _all(paths: Sequence[Path], warnings: list[str]) -> Iterator[_Found]:
+    """Yield the documents of all files, each once."""
+    files = [one for path in dict.fromkeys(paths) if (one := _load(path, warnings)) is not None]
+    suites: dict[Path, int] = {}
+    for place, one in enumerate(files):
+        if source.family(one.document) == "suite":
+            suites |= dict.fromkeys((one.path.resolve(), *_members(one)), place)
+    shown: set[Path] = set()
+    dates: list[str] = []
+    for one in files:
+        if source.moments(one.document):
+            dates.append(f"{one.path}: holds the dates of runs; give the documents beside it")
+            continue
+        # The first of a suite that is met stands for all of it.
+        whole = files[suites[one.path.resolve()]] if one.path.resolve() in suites else one
+        for found in _documents(whole, warnings):
+            if found.path.resolve() not in shown:
+                shown.add(found.path.resolve())
+                yield found
+    if not shown:
+        warnings += dates
+
+
+def _load(path: Path, warnings: list[str]) -> _File | None:
     try:
-        document, complaints = source.load(path)
+        return _File(path, *source.load(path))
     except ResultError as error:
         warnings.append(str(error))
-        return
+        return None
+
+
+def _members(suite: _File) -> Iterator[Path]:
+    """Yield the files that a suite names, where they lie."""
+    names = suite.document.get("documents")
+    for name in names if isinstance(names, list) else []:
+        if isinstance(name, str) and PurePath(name).name == name:
+            yield suite.path.with_name(f"{name.removesuffix('.json')}.json").resolve()
+
+
+def _documents(file: _File, warnings: list[str]) -> Iterator[_Found]:
+    path, document, complaints = file.path, file.document, file.complaints
     kind = source.family(document)
     if kind == "pts":
         yield _Found(path, document, complaints)
@@ -116,7 +170,8 @@ def _of_suite(path: Path, document: JsonObject, warnings: list[str]) -> Iterator
             warnings.append(f"{path}: {name[:60]} is not a name of a file beside it")
             continue
         stem = name.removesuffix(".json")
-        for one in _documents(path.parent / f"{stem}.json", warnings):
+        file = _load(path.parent / f"{stem}.json", warnings)
+        for one in _documents(file, warnings) if file is not None else ():
             if suite.digests.get(stem, one.document.get("digest")) != one.document.get("digest"):
                 warnings.append(f"{one.path}: not the document that the suite was made with")
             yield replace(one, varied=values.get(stem))
@@ -132,26 +187,35 @@ def _sweeps(found: Sequence[_Found], measured: Sequence[Measured]) -> Iterator[C
 
 
 def _told_apart(chapters: Sequence[Chapter], names: Sequence[str]) -> tuple[Chapter, ...]:
-    """Return the chapters with ids of their own; equal titles get the names of their documents."""
+    """Return the chapters with ids of their own; equal ones get the names of their documents."""
     titles = [chapter.title for chapter in chapters]
-    count: dict[str, int] = {}
+    is_named = len(set(names)) == len(names)
+    taken: set[str] = set()
     found = []
     for chapter, name in zip(chapters, names, strict=True):
-        count[chapter.id] = count.get(chapter.id, 0) + 1
-        number = count[chapter.id]
-        own = chapter.id if number == 1 else f"{chapter.id}-{number}"
+        number = 1
+        own = chapter.id
+        while own in taken:
+            number += 1
+            is_first = is_named and number == 2
+            own = words.file_name(name) if is_first else f"{chapter.id}-{number}"
+        taken.add(own)
         is_alone = titles.count(chapter.title) == 1
         title = chapter.title if is_alone else f"{chapter.title}: {name}"
         found.append(replace(chapter, id=own, title=title))
     return tuple(found)
 
 
-def _title(chapters: Sequence[Chapter]) -> str:
+def _title(measured: Sequence[Measured], chapters: Sequence[Chapter]) -> str:
     if len(chapters) == 1:
         return chapters[0].title
-    targets = list(dict.fromkeys(chapter.subtitle for chapter in chapters))
+    targets = list(dict.fromkeys(map(header.subject, measured)))
     return f"Standard tests of {targets[0]}" if len(targets) == 1 else "Standard tests"
 
 
 def _lead(chapters: Sequence[Chapter]) -> str:
-    return "" if len(chapters) == 1 else f"{len(chapters)} documents, a chapter each."
+    if len(chapters) == 1:
+        return ""
+    words_of = [one.verdict.text for one in chapters if one.verdict is not None]
+    counts = ", ".join(f"{words_of.count(text)} × {text}" for text in dict.fromkeys(words_of))
+    return f"{len(chapters)} documents, a chapter each: {counts}."

@@ -46,6 +46,8 @@ def write(report: Report, measured: Sequence[Measured | None], folder: Path) -> 
 
 def files(report: Report, measured: Sequence[Measured | None]) -> Iterator[tuple[str, str]]:
     """Yield name and content of each file."""
+    if report.summary is not None:
+        yield "summary.csv", text_of(report.summary)
     for place, chapter in enumerate(report.chapters):
         prefix = f"{words.file_name(chapter.id)}-" if len(report.chapters) > 1 else ""
         for item in chapter.items:

@@ -43,10 +43,26 @@ def badges(measured: Measured) -> tuple[Badge, ...]:
 
 
 def subtitle(measured: Measured) -> str:
-    """Return the line below the heading."""
+    """Return the line below the heading: what was tested, and by which load."""
     header = measured.header
-    parts = [header.target.name, profile(measured), header.pts_version]
+    device = header.target.device
+    size = measured.capacity_bytes
+    drive = (words.binary(size) if size else "", device.nand_type or "")
+    parts = [
+        subject(measured),
+        " ".join(filter(None, drive)),
+        f"{profile(measured)} {header.pts_version}".strip(),
+        _load(header) if header.threads is not None else "",
+        _active_range(header) + " of the capacity" if header.active_range.share else "",
+    ]
     return " · ".join(part for part in parts if part)
+
+
+def subject(measured: Measured) -> str:
+    """Return what was tested: the target, and the model that the operator gave."""
+    given = measured.moment.model if measured.moment else None
+    name = measured.header.target.name
+    return f"{given} ({name})" if given else name
 
 
 def brief(measured: Measured) -> str:
@@ -100,9 +116,7 @@ def _badges(measured: Measured) -> Iterator[Badge]:
         yield Badge("conformance unknown", "warning")
     if header.time_base.clock == "virtual":
         yield Badge("simulated, virtual time", "plain")
-    if measured.attained is True:
-        yield Badge("steady state attained", "good")
-    elif measured.attained is False:
+    if measured.attained is False and measured.verdict.word != "not steady":
         yield Badge("steady state NOT ATTAINED", "bad")
     if header.interrupted:
         yield Badge("interrupted and resumed", "warning")
@@ -123,7 +137,7 @@ def _test(measured: Measured) -> list[tuple[str, str]]:
         ("Profile", profile(measured)),
         ("Conformance", header.conformance),
         ("Time base", ", ".join(filter(None, (base.clock, base.name)))),
-        ("Cell", " or ".join(part for part in lengths if part)),
+        ("Cell", " and ".join(part for part in lengths if part)),
         ("Steady state", _steady(measured)),
     ]
 
@@ -134,8 +148,8 @@ def _device(measured: Measured) -> list[tuple[str, str]]:
     over = device.over_provisioning_ratio
     rows = [
         ("Target", target.name),
-        ("Model", " ".join(filter(None, (device.vendor, device.model)))),
-        ("Firmware", device.firmware or ""),
+        ("Model", _model(measured)),
+        ("Firmware", _firmware(measured)),
         ("Serial (hash)", (device.serial_sha256 or "")[:12]),
         ("User capacity", words.capacity(measured.capacity_bytes)),
         ("NAND", device.nand_type or ""),
@@ -147,6 +161,21 @@ def _device(measured: Measured) -> list[tuple[str, str]]:
     if device.config_sha256:
         rows.append(("Configuration", f"sha256 {device.config_sha256[:12]}"))
     return rows
+
+
+def _model(measured: Measured) -> str:
+    device = measured.header.target.device
+    known = " ".join(filter(None, (device.vendor, device.model)))
+    given = measured.moment.model if measured.moment else None
+    return f"{given} (given by hand; the target says {known or 'nothing'})" if given else known
+
+
+def _firmware(measured: Measured) -> str:
+    """Return the version of the firmware; a simulated drive has none but the simulator's."""
+    firmware = measured.header.target.device.firmware or ""
+    if measured.header.target.kind != "sim":
+        return firmware
+    return f"none: simulated by opennandlab {firmware}".strip()
 
 
 def _platform(measured: Measured) -> list[tuple[str, str]]:
@@ -198,9 +227,26 @@ def _run(measured: Measured) -> list[tuple[str, str]]:
         ("Written", words.capacity(total) + fills),
         ("Temperature", f"{min(known):g} to {max(known):g} °C" if known else "not measured"),
         ("Tool", tool(measured)),
-        ("Created", measured.document.created or "not recorded"),
+        ("Created", _created(measured)),
+        *_remarks(measured),
         ("Digest", measured.document.digest[:16]),
     ]
+
+
+def _created(measured: Measured) -> str:
+    """Return when the document was made, as it says itself or as `run.json` beside it does."""
+    moment = measured.moment
+    found = measured.document.created or (moment.created if moment else "")
+    return found.replace("T", " ").replace("Z", " UTC") or "not recorded"
+
+
+def _remarks(measured: Measured) -> list[tuple[str, str]]:
+    """Return what the operator said of the run."""
+    moment = measured.moment
+    if moment is None:
+        return []
+    rows = [("Operator", moment.operator)] if moment.operator else []
+    return rows + [("Note", text) for text in moment.notes or []]
 
 
 def foot(measured: Measured) -> str:

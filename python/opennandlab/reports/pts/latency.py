@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from opennandlab.documents import pts
-from opennandlab.reports import words
-from opennandlab.reports.model import Item, Section, Table
+from opennandlab.reports.model import Item, Section
 from opennandlab.reports.pts import iops, response, steady, tables
 from opennandlab.reports.pts.source import Measured
 
@@ -17,8 +14,7 @@ def sections(measured: Measured) -> Iterator[Section]:
     cells = [cell for cell in tables.window_cells(measured) if cell.phase in {"round", ""}]
     means = tables.mean_grid(cells, "lat_us_mean", 1e-3)
     tops = tables.mean_grid(cells, "lat_us_max", 1e-3, largest=True)
-    counts = tables.mean_grid(cells, "ios", total=True)
-    items: list[Item] = [_counted(block, counts) for block in measured.tables]
+    items: list[Item] = list(tables.of_blocks(measured))
     if not items:
         made = (
             tables.grid_table(means, name="art", title="Mean response time (ART), ms", digits=3),
@@ -44,22 +40,3 @@ def sections(measured: Measured) -> Iterator[Section]:
     if measured.histograms:
         shown = tuple(response.items(measured.histograms, measured.header.target.device.config))
         yield Section("histogram", "Response time histogram, after the steady state", shown)
-
-
-def _counted(block: pts.Table, counts: dict[tuple[float | None, float | None], float]) -> Table:
-    """Return a table that says of each percentile it lacks how many samples there were."""
-    table = tables.of_block(block)
-    if not block.id.startswith("p9"):
-        return table
-    samples = {(words.kib(size), words.mix(read)): count for (size, read), count in counts.items()}
-    rows = tuple(
-        (
-            row[0],
-            *(
-                tables.no_percentile(samples.get((str(row[0]), mix))) if cell is None else cell
-                for mix, cell in zip(block.columns, row[1:], strict=True)
-            ),
-        )
-        for row in table.rows
-    )
-    return replace(table, rows=rows)

@@ -20,13 +20,15 @@ from msgspec import structs
 
 from opennandlab.canonical import digest
 from opennandlab.documents import pts
-from opennandlab.documents.pts import SCHEMA, Cell, Histogram, Phase, PtsDocument, Table
+from opennandlab.documents.partial import readable
+from opennandlab.documents.pts import SCHEMA, Cell, Histogram, Moment, Phase, PtsDocument, Table
 from opennandlab.documents.pts_header import Header
 from opennandlab.documents.pts_results import Results
 from opennandlab.documents.record import JsonObject, Problem, path_text
 from opennandlab.errors import ResultError
 from opennandlab.files import read_bytes
 from opennandlab.reports.pts.salvage import salvage
+from opennandlab.reports.pts.verdict import Verdict, is_steady, verdict
 
 # Larger files are no documents of a test; reading one would take all memory.
 BYTES_MAX = 512 << 20
@@ -47,6 +49,7 @@ class Measured:
         figures: Single figures of its results, also those of a test that this build does not know.
         lost: The places of what was lost.
         missing: The same in sentences, and what else is wrong with the file.
+        moment: What `run.json` beside the file says of its run; None where there is none.
     """
 
     name: str
@@ -54,6 +57,7 @@ class Measured:
     figures: dict[str, Scalar]
     lost: tuple[tuple[str | int, ...], ...]
     missing: tuple[str, ...]
+    moment: Moment | None = None
 
     def has(self, *place: str) -> bool:
         """Tell whether nothing of a part of the document was lost, nor what it is a part of."""
@@ -108,9 +112,14 @@ class Measured:
     @property
     def attained(self) -> bool | None:
         """Whether every tracked value was steady; None without any, or where one is lost."""
-        if not all(one.steady for one in self.steady):
+        if self.steady and not is_steady(self.steady):
             return False
         return True if self.steady and self.has("steady_state") else None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the document is worth, in a word and a sentence."""
+        return verdict(self.document, is_whole=self.has("steady_state"))
 
     @property
     def capacity_bytes(self) -> int | None:
@@ -181,13 +190,42 @@ def _is_ours(schema: str) -> bool:
     return schema.startswith("opennandlab.") and "/" in schema
 
 
-def read(document: JsonObject, name: str, complaints: list[str] | None = None) -> Measured:
+def moments(document: JsonObject) -> dict[str, Moment]:
+    """Return the runs that a `run.json` tells of, by the names of their documents."""
+    found = {}
+    for name, entry in document.items():
+        if isinstance(entry, dict) and {"created", "tool", "run"} <= entry.keys():
+            found[name] = readable(entry, Moment)[0]
+    return found
+
+
+def moment_of(path: Path, document: JsonObject) -> Moment | None:
+    """Return what `run.json` beside a document says of its run; None where it says nothing."""
+    beside = path.with_name("run.json")
+    if beside == path or not beside.is_file():
+        return None
+    try:
+        found = moments(load(beside)[0]).get(str(document.get("name") or path.stem))
+    except ResultError:
+        return None
+    # Another run may have left its documents in the folder since.
+    known = (None, document.get("digest"))
+    return found if found is not None and found.digest in known else None
+
+
+def read(
+    document: JsonObject,
+    name: str,
+    complaints: list[str] | None = None,
+    moment: Moment | None = None,
+) -> Measured:
     """Read a document as far as it can be read.
 
     Args:
         document: As in the file.
         name: What to call it where it has no name.
         complaints: What was wrong with the file.
+        moment: What `run.json` says of its run.
     """
     missing = [*(complaints or []), *_wrong_schema(document)]
     found, lost = pts.from_damaged(document | {"schema": SCHEMA})
@@ -218,6 +256,7 @@ def read(document: JsonObject, name: str, complaints: list[str] | None = None) -
         else {},
         lost=tuple(one.place for one in lost),
         missing=tuple(missing),
+        moment=moment,
     )
 
 

@@ -15,7 +15,7 @@ from opennandlab.reports.pts.source import Measured, plain
 # Decimals by unit, as the tables of the SNIA PTS tutorial of 2013 have them.
 DIGITS = {"IOPS": 1, "MB/s": 1, "ms": 3, "us": 1, "µs": 1, "%": 1, "WAF": 3}
 # From here on microseconds are hard to read.
-LONG_US = 1e4
+LONG_US = 1e3
 PERCENTILES = (
     ("99 %", "lat_us_p99"),
     ("99.9 %", "lat_us_p999"),
@@ -45,8 +45,48 @@ def of_block(block: pts.Table) -> Table:
 
 
 def of_blocks(measured: Measured) -> Iterator[Table]:
-    """Yield all tables of the document."""
-    return (of_block(block) for block in measured.tables)
+    """Yield the tables of the document as they are read."""
+    return of_document(measured.document)
+
+
+def of_document(document: pts.PtsDocument) -> Iterator[Table]:
+    """Yield the tables of a document: none without a number, those of percentiles folded."""
+    folded = [block for block in document.tables if block.id in TAILS]
+    for block in document.tables:
+        if block.id in TAILS:
+            if block is folded[0]:
+                yield _folded(folded, _counts(document))
+        elif any(value is not None for row in block.values for value in row):
+            yield of_block(block)
+
+
+# Tables of one percentile each, and what it is called.
+TAILS = {"p99": "99 %", "p999": "99.9 %", "p9999": "99.99 %", "p99999": "99.999 %"}
+
+
+def _folded(blocks: Sequence[pts.Table], counts: dict[tuple[str, str], float]) -> Table:
+    """Return tables of one percentile each as one, a row for each of their cells."""
+    first = blocks[0]
+    rows = tuple(
+        (
+            f"{row} KiB {column}",
+            counts.get((row, column)),
+            *(block.values[at][place] for block in blocks),
+        )
+        for place, column in enumerate(first.columns)
+        for at, row in enumerate(first.rows)
+    )
+    note = ""
+    if any(None in row for row in rows):
+        note = "n/a: fewer than ten of these requests took longer, so the percentile is not stated."
+    heads = ("", "requests", *(f"{TAILS[block.id]}, ms" for block in blocks))
+    return Table("percentiles", "Percentiles of all requests of the window", heads, rows, note)
+
+
+def _counts(document: pts.PtsDocument) -> dict[tuple[str, str], float]:
+    """Return how many requests of the window each block size and mix had."""
+    grid = mean_grid(window_of(document), "ios", total=True)
+    return {(words.kib(size), words.mix(read)): count for (size, read), count in grid.items()}
 
 
 def results(measured: Measured) -> Iterator[Section]:
@@ -92,25 +132,36 @@ UNITS = {
 }  # fmt: skip
 
 
+# A metric of one cell: metric, pattern, block size, mix.
+CELL = re.compile(r"(iops|mb_s|art_ms|mrt_ms|waf)_(rnd|seq)_(\d+)kib_(\w+)")
+METRICS = {
+    "iops": ("", "IOPS"), "mb_s": ("", "MB/s"), "art_ms": ("ART, ", "ms"),
+    "mrt_ms": ("MRT, ", "ms"), "waf": ("", "WAF"),
+}  # fmt: skip
+
+
 def spoken(key: str) -> str:
     """Return a key as words.
 
-    >>> spoken("part_mb_s"), spoken("iops_random_4kib_65_35")
-    ('part, MB/s', 'IOPS random 4 KiB 65/35')
+    >>> spoken("part_mb_s"), spoken("art_ms_rnd_4kib_write"), spoken("iops_rnd_4kib_65_35")
+    ('part, MB/s', 'ART, random 4 KiB writes, ms', 'random 4 KiB 65/35, IOPS')
     """
     if key in SPOKEN:
         return SPOKEN[key]
+    cell = CELL.fullmatch(key)
+    if cell:
+        metric, pattern, size, what = cell.groups()
+        of, unit = METRICS[metric]
+        mix = what.replace("_", "/") if what[0].isdigit() else f"{what}s"
+        order = {"rnd": "random", "seq": "sequential"}[pattern]
+        return f"{of}{order} {size} KiB {mix}, {unit}"
     for suffix, unit in UNITS.items():
         if key.endswith(f"_{suffix}"):
             return f"{key.removesuffix(f'_{suffix}').replace('_', ' ')}, {unit}"
-    words_of = [UPPER.get(word, word) for word in key.split("_")]
-    return re.sub(r"(\d+)kib", r"\1 KiB", re.sub(r"\b(\d+) (\d+)$", r"\1/\2", " ".join(words_of)))
+    return " ".join(UPPER.get(word, word) for word in key.split("_"))
 
 
-UPPER = {
-    "iops": "IOPS", "art": "ART,", "mrt": "MRT,", "ms": "ms,", "mb": "MB", "s": "/s,", "waf": "WAF",
-    "rnd": "random", "seq": "sequential", "cv": "CV", "ended": "ended",
-}  # fmt: skip
+UPPER = {"iops": "IOPS", "waf": "WAF", "cv": "CV"}
 
 
 def _word(found: object) -> str:
@@ -157,11 +208,18 @@ def ms(found: float | None) -> float | None:
 
 def window_cells(measured: Measured) -> tuple[pts.Cell, ...]:
     """Return the cells of the measurement window; of all rounds where there is no window."""
+    return window_of(measured.document)
+
+
+def window_of(document: pts.PtsDocument) -> tuple[pts.Cell, ...]:
+    """Return the cells of the window of a document; of all rounds where there is none."""
     # Variables are steady in the same window; of a damaged document the last one counts.
-    windows = [steady.window for steady in measured.steady if steady.window]
+    windows = [steady.window for steady in document.steady_state if steady.window]
     rounds = max(windows, key=lambda window: window[-1], default=())
     cells = tuple(
-        cell for cell in measured.cells if cell.round is not None and cell.phase in {"round", ""}
+        cell
+        for cell in document.cells.rows
+        if cell.round is not None and cell.phase in {"round", ""}
     )
     return tuple(cell for cell in cells if cell.round in rounds) if rounds else cells
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from opennandlab.documents.record import JsonObject
 from opennandlab.reports.figure.model import Plot
-from opennandlab.reports.model import Chapter, Item, Section
+from opennandlab.reports.model import Badge, Chapter, Item, Section
 from opennandlab.reports.pts import (
     demand,
     header,
@@ -28,6 +28,7 @@ from opennandlab.reports.pts import (
     wsat,
     xsr,
 )
+from opennandlab.reports.pts.headline import headlines
 from opennandlab.reports.pts.source import Measured, read
 
 View = Callable[[Measured], Iterator[Section]]
@@ -79,10 +80,14 @@ def chapter_of(measured: Measured) -> Chapter:
     sections = list(view(measured))
     if not any(section.id == "results" for section in sections):
         sections += tables.results(measured)
+    stated = measured.verdict
     return Chapter(
         id=re.sub(r"[^a-z0-9]+", "-", f"{measured.test or 'test'}".lower()).strip("-") or "test",
         title=measured.title,
         subtitle=header.subtitle(measured),
+        verdict=Badge(stated.text, stated.kind),
+        reason=stated.reason,
+        headlines=headlines(measured.document),
         facts=header.facts(measured),
         badges=header.badges(measured),
         deviations=header.deviations(measured),

@@ -1,0 +1,229 @@
+"""The few figures of a test that are quoted: what a page, a suite and the terminal show first.
+
+Each test has four to six, from its results and tables, in the units in which people say them. A
+figure that the document lacks is left out; one that was sought and not found is a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from opennandlab.documents import pts_results
+from opennandlab.documents.pts import PtsDocument
+from opennandlab.reports import words
+from opennandlab.reports.model import Headline
+
+Found = Iterator[Headline | None]
+
+
+def headlines(document: PtsDocument) -> tuple[Headline, ...]:
+    """Return the figures of a document that are quoted."""
+    make = OF.get(type(document.results))
+    return tuple(one for one in make(document.results, document) if one) if make else ()
+
+
+def one(name: str, value: float | None, unit: str = "") -> Headline | None:
+    """Return a figure; None for one that is not known. Times are in ms or µs as they are short."""
+    if value is None:
+        return None
+    if unit == "ms" and abs(value) < 1:
+        value, unit = value * 1e3, "µs"
+    elif unit == "µs" and abs(value) >= 1e3:
+        value, unit = value * 1e-3, "ms"
+    return Headline(name, words.value(value, 0 if abs(value) >= 1e3 else None), unit)
+
+
+def _cell(document: PtsDocument, table: str, row: str, column: str) -> float | None:
+    """Return a number of a table by the names of its row and column."""
+    for block in document.tables:
+        if block.id == table and row in block.rows and column in block.columns:
+            try:
+                found = block.values[block.rows.index(row)][block.columns.index(column)]
+            except IndexError:
+                return None
+            return None if isinstance(found, str) or found is None else float(found)
+    return None
+
+
+def _iops(found: pts_results.IopsResults, document: PtsDocument) -> Found:
+    yield one("random 4 KiB writes", found.iops_rnd_4kib_write, "IOPS")
+    yield one("random 4 KiB, 65 % reads", found.iops_rnd_4kib_65_35, "IOPS")
+    yield one("random 4 KiB reads", found.iops_rnd_4kib_read, "IOPS")
+    for column, what in (("0/100", "writes"), ("100/0", "reads")):
+        yield one(f"random 1024 KiB {what}", _cell(document, "mb_s", "1024", column), "MB/s")
+    yield one("write amplification, 4 KiB writes", found.waf_rnd_4kib_write)
+
+
+def _throughput(found: pts_results.ThroughputResults, _: PtsDocument) -> Found:
+    for size in ("1024", "128"):
+        for what in ("write", "read"):
+            value = getattr(found, f"mb_s_seq_{size}kib_{what}")
+            if isinstance(value, int | float):
+                yield one(f"sequential {size} KiB {what}s", value, "MB/s")
+
+
+def _latency(found: pts_results.LatencyResults, document: PtsDocument) -> Found:
+    yield one("4 KiB write, mean (ART)", found.art_ms_rnd_4kib_write, "ms")
+    yield one("4 KiB write, 99.9 %", _cell(document, "p999", "4", "0/100"), "ms")
+    yield one("4 KiB write, longest (MRT)", found.mrt_ms_rnd_4kib_write, "ms")
+    yield one("4 KiB read, mean (ART)", found.art_ms_rnd_4kib_read, "ms")
+    yield one("4 KiB read, 99.9 %", _cell(document, "p999", "4", "100/0"), "ms")
+    yield one("4 KiB 65/35, mean (ART)", _cell(document, "art", "4", "65/35"), "ms")
+
+
+ENDS = {
+    "steady_state": "the steady state", "written": "bytes written", "time": "time",
+    "rounds": "the last round",
+}  # fmt: skip
+
+
+def _saturation(found: pts_results.SaturationResults, _: PtsDocument) -> Found:
+    level = "steady state" if found.attained else "mean of the last rounds"
+    yield one("fresh out of the box", found.fob_iops, "IOPS")
+    yield one(level, found.steady_iops, "IOPS")
+    yield one(f"{level} / fresh", found.steady_ratio)
+    cliff = "write cliff (first below half)"
+    if found.cliff_drive_fills is None:
+        yield Headline(cliff, "none")
+    else:
+        yield one(cliff, found.cliff_drive_fills, "drive fills")
+    yield one("write amplification at the end", found.waf_end)
+    yield one(f"ended by {ENDS.get(found.ended_by, found.ended_by)} after", found.drive_fills,
+              "drive fills")  # fmt: skip
+
+
+def _idle(found: pts_results.IdleResults, _: PtsDocument) -> Found:
+    yield one("steady state", found.baseline_iops, "IOPS")
+    gains = [segment for segment in found.segments if segment.gain is not None]
+    if gains:
+        best = max(gains, key=lambda segment: segment.gain or 0.0)
+        yield one(f"best gain, at wait state {best.wait_state:g}", best.gain, "×")
+        for segment in (gains[0], gains[-1]):
+            if segment is not best:
+                yield one(f"gain at wait state {segment.wait_state:g}", segment.gain, "×")
+    back = [segment.return_ratio for segment in found.segments if segment.return_ratio is not None]
+    yield one("lowest return ratio", min(back, default=None), "×")
+    yield one("time of writing between pauses (u)", found.unit_s, "s")
+
+
+def _cross(found: pts_results.CrossResults, _: PtsDocument) -> Found:
+    for group in found.groups:
+        yield one(
+            f"group {group.group}, mean: {group.label.split(': ')[-1]}", group.mb_s_mean, "MB/s"
+        )
+    if found.recovery_s is None:
+        yield Headline("recovered after", "never")
+    else:
+        yield Headline("recovered after", *words.span(found.recovery_s).split(" ", 1))
+    yield one("recovered after", found.recovery_drive_fills, "drive fills")
+    if len(found.groups) > 2:
+        first, last = found.groups[0].mb_s_mean, found.groups[-1].mb_s_mean
+        yield one("group 3 / group 1", last / first if first and last is not None else None)
+
+
+def _demand(found: pts_results.DemandResults, document: PtsDocument) -> Found:
+    for point in found.points[:3]:
+        place = f"TC {point.threads} QD {point.queue_depth}"
+        yield one(f"{point.name}, at {place}", point.iops, "IOPS")
+        if point is found.points[0]:
+            yield one(f"mean response time at {point.name}", point.lat_us_mean, "µs")
+            spread = next((h for h in document.histograms if h.id == "max_iops"), None)
+            if spread is not None:
+                yield one(f"99.9 % at {point.name}", spread.latency_us.p999, "µs")
+    yield one("one request at a time", found.single_iops, "IOPS")
+
+
+def _surface(found: pts_results.SurfaceResults, document: PtsDocument) -> Found:
+    yield one(f"most, {found.iops_max_at}", found.iops_max, "IOPS")
+    yield one("least", found.iops_min, "IOPS")
+    for column, what in (("0/100", "writes"), ("100/0", "reads")):
+        yield one(f"4 KiB {what}", _cell(document, "iops", "4", column), "IOPS")
+        yield one(f"1024 KiB {what}", _cell(document, "mb_s", "1024", column), "MB/s")
+
+
+def _stability(found: pts_results.StabilityResults, _: PtsDocument) -> Found:
+    yield one("mean", found.iops_mean, "IOPS")
+    yield one("standard deviation / mean (CV)", found.cv)
+    yield one("lowest sample / mean", found.min_to_mean)
+    share = found.share_below_half
+    yield one("samples below half the mean", None if share is None else 100 * share, "%")
+    yield one("99.9 % response time", found.lat_us_p999, "µs")
+
+
+def _consistency(found: pts_results.ConsistencyResults, _: PtsDocument) -> Found:
+    for run in found.runs[:2]:
+        yield one(f"{run.label}: mean", run.iops_mean, "IOPS")
+        yield one(f"{run.label}: mean / deviation", run.mean_to_deviation)
+        yield one(f"{run.label}: lowest / mean", run.min_to_mean)
+
+
+def _independence(found: pts_results.IndependenceResults, _: PtsDocument) -> Found:
+    yield one("first sequential writes", found.first_mb_s, "MB/s")
+    yield one("random writes", found.random_mb_s, "MB/s")
+    yield one("sequential writes after them", found.third_mb_s, "MB/s")
+    yield one("lost by what came before", found.drop_pct, "%")
+
+
+def _composite(found: pts_results.CompositeResults, _: PtsDocument) -> Found:
+    for pattern in found.patterns:
+        depths = list(pattern.iops)
+        for depth in dict.fromkeys(depths[:1] + depths[-1:]):
+            yield one(f"{pattern.title or pattern.name}, QD {depth}", pattern.iops[depth], "IOPS")
+
+
+def _mixes(found: pts_results.MixResults, _: PtsDocument) -> Found:
+    for curve in found.curves:
+        size = words.block(curve.block_bytes)
+        yield one(f"{size}, RMS over the mixes", curve.rms_iops, "IOPS")
+        yield one(f"{size}, RMS over the mixes", curve.rms_mb_s, "MB/s")
+        known = [value for value in curve.mixed_efficiency if value is not None]
+        yield one(f"{size}, least efficiency of a mix", min(known, default=None))
+
+
+def _block_sizes(_: pts_results.BlockSizeResults, document: PtsDocument) -> Found:
+    block = next((table for table in document.tables if table.id == "block_size"), None)
+    for row in ("4", "128", "1024"):
+        if block is not None:
+            for column in ("IOPS", "MB/s"):
+                yield one(f"{row} KiB", _cell(document, "block_size", row, column), column)
+
+
+def _dies(found: pts_results.ScalabilityResults, _: PtsDocument) -> Found:
+    if found.steps:
+        last = found.steps[-1]
+        for step in dict.fromkeys((found.steps[0].dies, last.dies)):
+            of = next(one_step for one_step in found.steps if one_step.dies == step)
+            yield one(f"4 KiB, {step} dies (RMS)", of.rms_iops, "IOPS")
+            yield one(f"128 KiB, {step} dies (RMS)", of.rms_mb_s, "MB/s")
+        yield one("4 KiB, per die against one", last.efficiency_iops)
+        yield one("128 KiB, per die against one", last.efficiency_mb_s)
+
+
+def _pathological(found: pts_results.PathologicalResults, _: PtsDocument) -> Found:
+    for place, case in enumerate(found.cases[:6]):
+        if place == 0:
+            yield one(case.name, case.write_mb_s, "MB/s")
+        else:
+            yield one(case.name, case.ratio, "×")
+
+
+# Results -> what is quoted of them.
+OF: dict[type[pts_results.Results], Callable[[Any, PtsDocument], Found]] = {
+    pts_results.IopsResults: _iops,
+    pts_results.ThroughputResults: _throughput,
+    pts_results.LatencyResults: _latency,
+    pts_results.SaturationResults: _saturation,
+    pts_results.IdleResults: _idle,
+    pts_results.CrossResults: _cross,
+    pts_results.DemandResults: _demand,
+    pts_results.SurfaceResults: _surface,
+    pts_results.StabilityResults: _stability,
+    pts_results.ConsistencyResults: _consistency,
+    pts_results.IndependenceResults: _independence,
+    pts_results.CompositeResults: _composite,
+    pts_results.MixResults: _mixes,
+    pts_results.BlockSizeResults: _block_sizes,
+    pts_results.ScalabilityResults: _dies,
+    pts_results.PathologicalResults: _pathological,
+}

@@ -1,0 +1,109 @@
+"""What a document of a standard test is worth, in one word: page, terminal and suite ask here.
+
+```text
+partial      the run was cut: what it had measured by then
+smoke        the shortest time base: shows that a test works, measures nothing
+not steady   a tracked value was not steady by the last round
+steady       every tracked value was
+measured     the test tracks nothing
+unknown      the document lost what would tell
+```
+The first of these that holds is the verdict. A document can be steady and still leave a step of the
+specification out: that is `conformance`, and stands beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from opennandlab.documents.pts import PtsDocument, Steady
+from opennandlab.reports.model import Kind
+
+Word = Literal["partial", "smoke", "not steady", "steady", "measured", "unknown"]
+KINDS: dict[Word, Kind] = {
+    "partial": "bad", "smoke": "warning", "not steady": "bad", "steady": "good",
+    "measured": "plain", "unknown": "warning",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a document is worth.
+
+    Args:
+        word: In one word or two.
+        text: The same as a badge says it.
+        reason: Why, as a sentence.
+    """
+
+    word: Word
+    text: str
+    reason: str
+
+    @property
+    def kind(self) -> Kind:
+        """How it is coloured."""
+        return KINDS[self.word]
+
+
+def verdict(document: PtsDocument, *, is_whole: bool = True) -> Verdict:
+    """Return what a document is worth.
+
+    Args:
+        document: The document.
+        is_whole: Whether nothing was lost of its entries on the steady state.
+    """
+    states = document.steady_state
+    if document.partial:
+        return Verdict(
+            "partial", "partial: the run was cut",
+            "The run was interrupted; these are the figures that it had by then.",
+        )  # fmt: skip
+    if document.header.time_base.name == "smoke":
+        return Verdict(
+            "smoke", "smoke: not a measurement",
+            "A smoke run shows that the test works; its cells are too short to be measurements"
+            + (f". {_reason(states)}" if states else "."),
+        )  # fmt: skip
+    if not is_whole:
+        return Verdict(
+            "unknown", "steady state unknown", "The document has lost a part of its steady state."
+        )
+    if not states:
+        return Verdict("measured", "no steady state in this test", "This test tracks no value.")
+    if is_steady(states):
+        return Verdict("steady", "steady state attained", _reason(states))
+    return Verdict("not steady", "steady state NOT ATTAINED", _reason(states))
+
+
+def is_steady(states: Sequence[Steady]) -> bool:
+    """Tell whether all tracked values were steady."""
+    return bool(states) and all(_holds(one) for one in states)
+
+
+def _holds(one: Steady) -> bool:
+    return one.steady
+
+
+def _reason(states: Sequence[Steady]) -> str:
+    """Return the sentence on the tracked values: the rounds, or what is not steady and why."""
+    bad = [one for one in states if not _holds(one)]
+    if not bad:
+        places = dict.fromkeys(
+            f"rounds {one.window[0]} to {one.window[-1]}" for one in states if one.window
+        )
+        count = (
+            f"All {len(states)} tracked values are" if len(states) > 1 else "The tracked value is"
+        )
+        return f"{count} steady in {' and in '.join(places)}." if places else f"{count} steady."
+    first = bad[0]
+    label = first.tracking.label or first.tracking.metric
+    many = (
+        f"{len(bad)} of {len(states)} tracked values are"
+        if len(states) > 1
+        else "The tracked value is"
+    )
+    why = f" ({first.reason})" if first.reason and first.reason != "steady" else ""
+    return f"{many} not steady after {first.rounds} rounds: {label}{why}."
