@@ -75,7 +75,11 @@ def iops(*, attained: bool = True) -> dict[str, Any]:
     }
     return document(
         "iops", "IOPS", recorder, steady_states=states, tables=[table],
-        results={"rounds": rounds, "steady_iops_4k_write": states[0]["average"]},
+        results={
+            "attained": attained, "iops_rnd_4kib_write": values[1][0],
+            "iops_rnd_4kib_65_35": values[1][4], "iops_rnd_4kib_read": values[1][6],
+            "waf_rnd_4kib_write": 2.5,
+        },
     )  # fmt: skip
 
 

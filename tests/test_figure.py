@@ -51,6 +51,11 @@ FIGURES: dict[str, Figure] = {
     "steps": plot(Series("one", X, [1, 2, 3, 4], "steps"), x=Axis("t")),
     "histogram": plot(Series("n", [1, 10, 100], [5, 7, 0], "area"), y=Axis("n", "log")),
     "error bars": plot(Series("one", X, [2, 3, 4, 5], low=[1, 2, 3, 4], high=[3, 4, 5, None])),
+    "two axes": plot(
+        Series("n", [1, 10, 100], [5, 7, 0], "area"),
+        Series("sum", [1, 10, 100], [0, 41, 100], "line", is_right=True),
+        y=Axis("n", "log"), right=Axis("sum, %", zero=True),
+    ),
     "bounds": plot(Series("one", X, [2, 3, 4, 5], "bounds")),
     "marks": plot(
         Series("one", X, [2, 3, 4, 5]),

@@ -295,3 +295,33 @@ def test_a_result_is_drawn_as_a_page(browser: Any, tmp_path: Path) -> None:
             drawings = watched.page.locator("figure .static svg")
             assert drawings.count() == len(made.figures)
             assert watched.complaints == []
+
+
+def test_the_first_screen_holds_verdict_figures_and_deviations(
+    browser: Any, pages: dict[str, Path]
+) -> None:
+    with closing(Watched(browser, pages["alone"], 1280)) as watched:
+        tops = [
+            watched.page.locator(part).first.bounding_box()["y"]
+            for part in (".badge.verdict", ".headlines li", ".note.warning", ".facts")
+        ]
+        assert tops == sorted(tops)
+        assert tops[-1] < 900
+
+
+@pytest.mark.parametrize(("width", "is_told"), [(420, [True]), (1280, [False])])
+def test_a_table_wider_than_the_screen_says_that_it_scrolls(
+    browser: Any, pages: dict[str, Path], width: int, is_told: list[bool]
+) -> None:
+    with closing(Watched(browser, pages["alone"], width)) as watched:
+        hint = watched.page.locator("#c1-iops.table .hint")
+        assert [hint.is_visible()] == is_told
+
+
+def test_chapters_are_reached_from_the_summary(browser: Any, pages: dict[str, Path]) -> None:
+    with closing(Watched(browser, pages["some"], 420)) as watched:
+        assert watched.page.locator("table.summary tbody tr").count() == len(KINDS)
+        watched.page.locator("table.summary a").first.click()
+        assert watched.page.url.endswith("#c1")
+        # The summary is stacked on a narrow screen, and no wider than it.
+        assert watched.page.evaluate("document.documentElement.scrollWidth") <= 420

@@ -130,6 +130,25 @@ def test_a_delta_table_holds_every_run_and_its_delta() -> None:
     assert list(grid.cells) == pytest.approx([110.0] * 56)
 
 
+def test_one_sentence_says_how_a_run_stands_against_the_first() -> None:
+    first, other = pts_documents.iops(), pts_documents.iops()
+    table = other["tables"][0]
+    table["values"] = [[2 * value for value in row] for row in table["values"]]
+    table["values"][0][0] *= 5
+    table["values"][1][1] /= 4
+    measured = [read(first, "a"), read(other, "b")]
+    assert " ".join(likeness.summary(measured, ["a", "b"])) == (
+        "b has 2 × the IOPS of a, in the median of 56 cells: at best 10 × (0.5 KiB, 0/100), at "
+        "worst 0.5 × (4 KiB, 5/95)."
+    )
+    assert likeness.summary([measured[0], measured[0]], ["a", "b"]) == [
+        "b has the same IOPS as a, in all 56 cells."
+    ]
+    # Without a table, what was tracked.
+    sentence = likeness.summary([read(pts_documents.wsat(), "a")] * 2, ["a", "b"])
+    assert sentence == ["b against a, steady state: RND 4 KiB 0/100: 1 ×."]
+
+
 def test_the_command_refuses_unless_forced(cli: Cli, folder: Path) -> None:
     ratio = {"target__device__over_provisioning_ratio": 0.28}
     (folder / "a.json").write_text(json.dumps(pts_documents.iops()), encoding="utf-8")

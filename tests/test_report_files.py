@@ -16,7 +16,8 @@ import pytest
 import pts_documents
 from conftest import SHORT, SMALL, Cli
 from opennandlab.canonical import digest
-from opennandlab.errors import ResultError
+from opennandlab.cli import report as command
+from opennandlab.errors import OutputError, ResultError
 from opennandlab.reports import html, pdf
 from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.model import Report, Table
@@ -127,7 +128,15 @@ def test_csv_holds_every_table_and_all_cells(tmp_path: Path) -> None:
     opened = book.open_book([tmp_path / "iops.json"])
     written = csv_files.write(opened.report, opened.measured, tmp_path / "csv")
     names = {path.name for path in written}
-    assert names == {f"{item.id}.csv" for item in opened.report.chapters[0].items} | {"cells.csv"}
+    items = {f"{item.id}.csv" for item in opened.report.chapters[0].items}
+    assert names == items | {"cells.csv", "report.csv"}
+    whole = list(csv.reader(io.StringIO((tmp_path / "csv" / "report.csv").read_text())))
+    assert whole[0][0] == "IOPS"
+    # Each table under its title: one file with everything, for a spreadsheet.
+    for item in opened.report.chapters[0].items:
+        if isinstance(item, Table):
+            assert [item.title] in whole
+            assert list(item.columns) in whole
     rows = list(csv.reader(io.StringIO((tmp_path / "csv" / "cells.csv").read_text())))
     assert len(rows) == 1 + 8 * 56
     first = dict(zip(rows[0], rows[1], strict=True))
@@ -222,6 +231,29 @@ def test_the_command_writes_all_forms(cli: Cli, folder: Path) -> None:
     # Without a form it makes the page beside the document.
     assert cli("report", "xsr.json").returncode == 0
     assert (folder / "xsr.html").exists()
+
+
+def test_a_form_that_fails_keeps_no_other_from_being_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`report --pdf --csv` wrote the page, failed at the PDF and left the CSV out."""
+
+    def broken(_: Report) -> bytes:
+        raise ImportError("No module named 'matplotlib'")
+
+    monkeypatch.setattr(pdf, "document", broken)
+    (tmp_path / "xsr.json").write_text(json.dumps(pts_documents.xsr()), encoding="utf-8")
+    opened = book.open_book([tmp_path / "xsr.json"])
+    outputs = command.Outputs(None, tmp_path / "x.pdf", tmp_path / "tables", None)
+    with pytest.raises(OutputError, match="--pdf: No module named"):
+        command._write(opened.report, opened.measured, outputs)
+    assert (tmp_path / "tables" / "cells.csv").is_file()
+
+
+def test_the_command_draws_on_log_scales(cli: Cli, folder: Path) -> None:
+    (folder / "hir.json").write_text(json.dumps(pts_documents.hir()), encoding="utf-8")
+    assert cli("report", "hir.json", "--figures", "a", "--log").returncode == 0
+    assert "log scale" in (folder / "a" / "iops-time.svg").read_text(encoding="utf-8")
 
 
 def test_the_command_never_overwrites_what_it_reads(cli: Cli, folder: Path) -> None:

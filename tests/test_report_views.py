@@ -9,9 +9,9 @@ import pytest
 import pts_documents
 from opennandlab.canonical import digest
 from opennandlab.documents import pts
-from opennandlab.reports import words
+from opennandlab.reports import scales, words
 from opennandlab.reports.figure.model import Plot, Relief
-from opennandlab.reports.model import Badge, Chapter, Item, Table, numbers
+from opennandlab.reports.model import Badge, Chapter, Item, Report, Table, numbers
 from opennandlab.reports.pts import views
 from opennandlab.reports.pts.source import read
 
@@ -20,7 +20,8 @@ STEADY = ["tracked", "window", "determination"]
 HISTOGRAM = ["histogram-response_time", "by-percentile", "confidence-levels"]
 SHOWN = {
     "iops": [
-        "iops", "3d-columns", "3d-surface", "3d-surface-log", "by-block-size-log",
+        "iops", "mb_s", "art", "spread", "3d-surface-log", "3d-columns", "3d-surface",
+        "by-block-size-log",
         "by-block-size-linear",
         *[f"{name}-{place}" for place in (1, 2, 3) for name in STEADY], "convergence", "results",
     ],
@@ -33,16 +34,19 @@ SHOWN = {
         "convergence-mrt", *STEADY, *HISTOGRAM, "results",
     ],
     "wsat": [
-        "results", "iops-time-linear", "iops-time-log", "iops-tgbw-linear", "iops-tgbw-log",
-        "iops-fills-linear", "response-time", "waf", *STEADY, "samples", *HISTOGRAM,
+        "results", "iops-time-linear", "iops-time-log", "mb-s-time", "iops-tgbw-linear",
+        "iops-tgbw-log", "iops-fills-linear", "response-time", "art-iops", "waf", *STEADY,
+        "samples", *HISTOGRAM,
     ],
     "hir": [
         "segments", "gain", "iops-time", *[f"iops-time-{wait}" for wait in (1, 2, 3, 5, 10)],
         *STEADY, "results",
     ],
-    "xsr": ["mb_s", "tp-all", "tp-1-2", "tp-2-3", "art", "mrt", "results"],
+    "xsr": [
+        "mb_s", "tp-all", "tp-all-log", "tp-fills", "tp-1-2", "tp-2-3", "art", "mrt", "results",
+    ],
     "surface": [
-        "3d-surface", "3d-surface-log", "3d-columns", "map", "map-log", "iops",
+        "3d-surface-log", "3d-surface", "3d-columns", "map", "map-log", "iops",
         "by-block-size-log",
         "by-block-size-linear", *STEADY, "results",
     ],
@@ -250,6 +254,88 @@ def test_the_figures_of_write_saturation_have_units_and_words() -> None:
         "write amplification at the end": "6.5",
         "ended by bytes written after": "4 drive fills",
     }
+
+
+def test_a_mean_over_the_window_has_the_rounds_it_is_of_as_error_bars() -> None:
+    document = pts_documents.iops()
+    shown = views.chapter(document, "iops")
+    line = next(one for one in plot(shown, "by-block-size-log").series if one.name == "0/100")
+    place = [round(x * 1024) for x in line.x if x is not None].index(4096)
+    window = document["steady_state"][0]["values"]
+    assert line.low[place] == pytest.approx(min(window))
+    assert line.high[place] == pytest.approx(max(window))
+    spread = table(shown, "spread")
+    row = next(row for row in spread.rows if row[0] == "4")
+    mean = sum(window) / 5
+    assert row[1] == pytest.approx(100 * (max(window) - min(window)) / mean)
+
+
+def test_a_histogram_marks_mean_nines_and_longest_and_adds_up() -> None:
+    document = pts_documents.latency()
+    document["histograms"] = [pts_documents.histogram("response_time", "Response time", 2_000_000)]
+    found = plot(views.chapter(document, "latency"), "histogram-response_time")
+    assert [mark.text.split(":")[0] for mark in found.marks] == [
+        "ART", "99 %", "99.9 %", "99.99 %", "99.999 %", "MRT",
+    ]  # fmt: skip
+    requests, total = found.series
+    assert total.is_right
+    assert found.right is not None
+    assert (total.y[0], total.y[-1]) == (0.0, 100.0)
+    counts = [count or 0.0 for count in requests.y]
+    assert total.y[5] == pytest.approx(100 * sum(counts[:5]) / sum(counts))
+
+
+def test_of_equal_response_times_words_say_what_one_bar_would() -> None:
+    document = pts_documents.latency()
+    document["histograms"] = [
+        {
+            "id": "response_time", "title": "Response time", "count": 1_000_000, "ns": [56950],
+            "counts": [1_000_000], "sum_ns": 56950.0 * 1_000_000, "max_ns": 56950,
+            "latency_us": dict.fromkeys(pts.Percentiles.__struct_fields__),
+        }
+    ]  # fmt: skip
+    shown = views.chapter(document, "latency")
+    assert not [one for one in shown.items if one.id.startswith(("histogram", "by-percentile"))]
+    note = table(shown, "confidence-levels").note
+    assert note.startswith("All 1 000 000 requests of “Response time” took 56.95 µs.")
+    assert "no source of variation" in note
+
+
+def test_the_cells_of_the_window_have_their_response_times() -> None:
+    document = pts_documents.latency()
+    document["histograms"] = [
+        pts_documents.histogram(f"window_{place}", f"RND {size} KiB 0/100, window", 20_000)
+        for place, size in enumerate((8, 4, 0.5), 1)
+    ] + document["histograms"]
+    shown = views.chapter(document, "latency")
+    ids = [one.id for one in shown.items if one.id.startswith("histogram")]
+    assert ids == ["histogram-window_2", "histogram-response_time"]
+    assert len(table(shown, "confidence-levels-window").rows) == 3
+    assert len(table(shown, "confidence-levels").rows) == 1
+
+
+def test_tails_are_drawn_against_outstanding_requests() -> None:
+    document = pts_documents.dirth()
+    document["tables"].append(
+        pts_documents.table(
+            "tail", "99 % response time", "µs", ["1", "2"],
+            {"1": [100.0, 200.0], "4": [400.0, None]}, "Threads (TC)", "Queue depth (QD)",
+        )
+    )  # fmt: skip
+    found = plot(views.chapter(document, "dirth"), "p99-oio")
+    assert [(list(line.x), list(line.y)) for line in found.series] == [
+        ([1.0, 2.0], [0.1, 0.2]), ([4.0, 8.0], [0.4, None]),
+    ]  # fmt: skip
+
+
+def test_what_can_be_is_drawn_on_log_scales() -> None:
+    report = scales.logarithmic(Report("", "", (chapter("wsat"), chapter("hir"))))
+    plots = {one.id: one for one in report.figures if isinstance(one, Plot)}
+    assert "iops-time-linear" not in plots
+    assert plots["iops-time-log"].y.scale == plots["mb-s-time"].y.scale == "log"
+    # The length of a bar is its value.
+    assert plots["gain"].y.scale == "linear"
+    assert all(one.drawable for one in plots.values())
 
 
 def test_operating_points_are_marked_in_the_demand_intensity() -> None:

@@ -117,7 +117,7 @@ def _compare_tests(
     if as_json:
         terminal.emit_json(plain(found))
     elif not quiet:
-        _show_tests(found)
+        _show_tests(found, likeness.summary(measured, names))
         if html is not None:
             typer.echo(f"wrote {html}")
     return True
@@ -128,13 +128,16 @@ def _names(files: list[Path]) -> list[str]:
     stems = [path.stem for path in files]
     if len(set(stems)) == len(stems):
         return stems
+    folders = [path.resolve().parent.name for path in files]
+    if len(set(folders)) == len(folders) and len(set(stems)) == 1:
+        return folders
     parents = [f"{path.resolve().parent.name}/{path.stem}" for path in files]
     if len(set(parents)) == len(parents):
         return parents
     return [f"#{place + 1} {path.stem}" for place, path in enumerate(files)]
 
 
-def _show_tests(comparison: "Comparison") -> None:
+def _show_tests(comparison: "Comparison", summary: list[str]) -> None:
     """Print results and tables of a standard test; the first run is what deltas are against."""
     from rich.table import Table
 
@@ -143,14 +146,23 @@ def _show_tests(comparison: "Comparison") -> None:
         console.print(f"UNLIKE THINGS: {text}", style="bold red", markup=False)
     for text in comparison.warnings:
         console.print(f"warning: {text}", style="yellow", markup=False)
+    for text in summary:
+        console.print(text, style="bold", markup=False, soft_wrap=True)
     table = Table("number", show_edge=False, pad_edge=False)
     for name in comparison.names:
         table.add_column(name, justify="right", overflow="fold")
     for path, row in comparison.metrics.items():
         if all(value is None for value in row.values):
             continue
-        table.add_row(path.removeprefix("results."), *_cells(row))
+        table.add_row(_said(path), *_cells(row))
     console.print(table)
+
+
+def _said(path: str) -> str:
+    """Return the path of a number as words: a result has a name of its own."""
+    from opennandlab.reports.pts.tables import spoken
+
+    return spoken(path.removeprefix("results.")) if path.startswith("results.") else path
 
 
 def _cells(row: "Row") -> list[str]:

@@ -11,7 +11,7 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from opennandlab.reports.model import Report
     from opennandlab.reports.pts.source import Measured
@@ -53,6 +53,9 @@ def report(
     show: Annotated[
         Open, typer.Option("--open", help="Whether to show the page in a browser.")
     ] = Open.NEVER,
+    log: Annotated[
+        bool, typer.Option("--log", help="Draw on logarithmic scales wherever values allow it.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -63,7 +66,7 @@ def report(
             html = files[0].with_suffix(".html") if files[0].name else Path("report.html")
         inputs = {f"the input {path}": path for path in files}
         terminal.check_outputs({"--html": html, "--pdf": pdf}, dict(inputs))
-        outputs = Outputs(html, pdf, csv, figures)
+        outputs = Outputs(html, pdf, csv, figures, is_log=log)
         written, missing = _draw_result(files, outputs), list[str]()
         if not written:
             written, missing = _draw_tests(files, outputs)
@@ -81,12 +84,13 @@ def report(
 
 @dataclass(frozen=True)
 class Outputs:
-    """What was asked for; None for what was not."""
+    """What was asked for; None for what was not, and whether values are on log scales."""
 
     html: Path | None
     pdf: Path | None
     csv: Path | None
     figures: Path | None
+    is_log: bool = False
 
 
 def _tell(written: list[Path], folders: list[Path]) -> None:
@@ -108,19 +112,38 @@ def _draw_tests(files: list[Path], outputs: Outputs) -> tuple[list[Path], list[s
 
 
 def _write(report: "Report", measured: "Sequence[Measured | None]", outputs: Outputs) -> list[Path]:
-    """Write a report in the forms that were asked for; return the files."""
-    from opennandlab.reports import output
+    """Write a report in the forms that were asked for; return the files.
+
+    A form that cannot be written does not keep the others from being written.
+    """
+    from opennandlab.errors import OutputError
+    from opennandlab.reports import output, scales
     from opennandlab.reports.pts import csv as tables
 
-    written = []
-    for path, form in ((outputs.html, ".html"), (outputs.pdf, ".pdf")):
+    shown = scales.logarithmic(report) if outputs.is_log else report
+
+    def page(path: Path, form: str) -> list[Path]:
+        output.write(shown, path, form)
+        return [path]
+
+    ways: list[tuple[str, Path | None, Callable[[Path], list[Path]]]] = [
+        ("--html", outputs.html, lambda path: page(path, ".html")),
+        ("--pdf", outputs.pdf, lambda path: page(path, ".pdf")),
+        ("--csv", outputs.csv, lambda path: tables.write(shown, measured, path)),
+        ("--figures", outputs.figures, lambda path: output.write_figures(shown, path)),
+    ]
+    written: list[Path] = []
+    broken: list[str] = []
+    for option, path, write in ways:
         if path is not None:
-            output.write(report, path, form)
-            written.append(path)
-    if outputs.csv is not None:
-        written += tables.write(report, measured, outputs.csv)
-    if outputs.figures is not None:
-        written += output.write_figures(report, outputs.figures)
+            try:
+                written += write(path)
+            except (OutputError, ImportError) as error:
+                broken.append(f"{option}: {error}")
+    if broken:
+        for path in written:
+            terminal.note(f"wrote {path}")
+        raise OutputError("; ".join(broken))
     return written
 
 

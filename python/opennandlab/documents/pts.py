@@ -263,6 +263,8 @@ class Table(Record, frozen=True, kw_only=True):
         rows: Names of the rows.
         columns: Names of the columns.
         values: Values by row.
+        low: Of means over the window, the least round of each; absent of other tables.
+        high: The greatest round of each.
     """
 
     id: str
@@ -273,6 +275,8 @@ class Table(Record, frozen=True, kw_only=True):
     rows: list[str]
     columns: list[str]
     values: list[list[Number | str | None]]
+    low: list[list[Number | None]] | None = None
+    high: list[list[Number | None]] | None = None
 
 
 class Percentiles(Record, frozen=True, kw_only=True):

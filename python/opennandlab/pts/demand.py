@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 
 from opennandlab.documents.pts import Histogram, Table
 from opennandlab.documents.pts_results import DemandResults, OperatingPoint, PatternFacts
+from opennandlab.pts.dispersion import mean_table
 from opennandlab.pts.document import histogram, table
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.patterns import Pattern
@@ -158,6 +159,7 @@ def run(bench: Bench, pattern: Pattern) -> Findings:
         tables=[
             _grid(pairs, rounds, "iops", "iops", "IOPS", "IOPS"),
             _grid(pairs, rounds, "lat_us_mean", "art", "Mean response time (ART)", "µs"),
+            _tail(pairs, rounds),
             _grid(pairs, rounds, "cpu_pct", "cpu", "Processor time of the host", "%"),
         ],
         histograms=kept,
@@ -230,13 +232,34 @@ def _grid(  # noqa: PLR0913, PLR0917 (a table has these parts)
     title: str,
     unit: str,
 ) -> Table:
-    return table(
-        identity,
-        f"{title}, mean of the window",
-        unit,
+    places = [[(rounds, pairs.index((tc, qd))) for qd in STEPS] for tc in STEPS]
+    return mean_table(
+        places,
+        metric,
+        identity=identity,
+        title=f"{title}, mean of the window",
+        unit=unit,
         row_label="Threads (TC)",
         column_label="Queue depth (QD)",
         rows=[str(step) for step in STEPS],
         columns=[str(step) for step in STEPS],
-        values=[[rounds.mean(pairs.index((tc, qd)), metric) for qd in STEPS] for tc in STEPS],
+    )
+
+
+def _tail(pairs: list[tuple[int, int]], rounds: Rounds) -> Table:
+    """Return the 99 % response time of all requests of the window together."""
+
+    def found(threads: int, depth: int) -> float | None:
+        ns = rounds.latency(pairs.index((threads, depth))).quantile_ns(0.99)
+        return None if ns is None else ns * 1e-3
+
+    return table(
+        "tail",
+        "99 % response time of the window",
+        "µs",
+        row_label="Threads (TC)",
+        column_label="Queue depth (QD)",
+        rows=[str(step) for step in STEPS],
+        columns=[str(step) for step in STEPS],
+        values=[[found(tc, qd) for qd in STEPS] for tc in STEPS],
     )

@@ -63,6 +63,8 @@ def table(  # noqa: PLR0913 (all by name)
     rows: list[str],
     columns: list[str],
     values: Sequence[Sequence[float | None]],
+    low: Sequence[Sequence[float | None]] | None = None,
+    high: Sequence[Sequence[float | None]] | None = None,
 ) -> pts.Table:
     """Return a table of the document."""
     return pts.Table(
@@ -74,6 +76,8 @@ def table(  # noqa: PLR0913 (all by name)
         rows=rows,
         columns=columns,
         values=[list(row) for row in values],
+        low=None if low is None else [list(row) for row in low],
+        high=None if high is None else [list(row) for row in high],
     )
 
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from opennandlab.documents.pts import Table
 from opennandlab.documents.pts_results import IopsResults
-from opennandlab.pts.document import table
+from opennandlab.pts.dispersion import mean_table
+from opennandlab.pts.document import histogram
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.plan import RANDOM_LOAD
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, cells_of_round, until_steady
@@ -58,6 +59,10 @@ def run(bench: Bench) -> Findings:
             grid(rounds, "mb_s", "mb_s", "Throughput, mean of the window", "MB/s"),
             grid(rounds, "lat_us_mean", "art", "Mean response time, mean of the window", "µs"),
         ],
+        histograms=[
+            histogram(f"tracked_{place}", f"{one.plan.label}, window", rounds.latency(one.index))
+            for place, one in enumerate(tracked, 1)
+        ],
     )
 
 
@@ -80,17 +85,16 @@ def grid(rounds: Rounds, metric: str, identity: str, title: str, unit: str) -> T
     places = {(asked.block_bytes, asked.read_pct): at for at, asked in enumerate(first)}
     sizes = sorted({asked.block_bytes for asked in first if isinstance(asked.block_bytes, int)})
     mixes = sorted({asked.read_pct for asked in first})
-    return table(
-        identity,
-        title,
-        unit,
+    return mean_table(
+        [[(rounds, places[size, read_pct]) for read_pct in mixes] for size in sizes],
+        metric,
+        identity=identity,
+        title=title,
+        unit=unit,
         row_label="Block size (KiB)",
         column_label="R/W mix (%)",
         rows=[kib(size) for size in sizes],
         columns=[mix(read_pct) for read_pct in mixes],
-        values=[
-            [rounds.mean(places[size, read_pct], metric) for read_pct in mixes] for size in sizes
-        ],
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from opennandlab.documents.pts import Histogram, Table
 from opennandlab.documents.pts_results import LatencyResults
+from opennandlab.pts.dispersion import mean_table
 from opennandlab.pts.document import histogram, table
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.plan import SINGLE_LOAD
@@ -42,7 +43,12 @@ def run(bench: Bench) -> Findings:
     }
     tracked = [Tracking("lat_us_mean", places[TRACKED], plans[places[TRACKED]])]
     rounds = until_steady(bench, lambda _: cells_of_round(bench, plans), tracked, cells=len(plans))
-    kept = [] if bench.plan.pts_version == "1.1" else [add_on(bench)]
+    kept = [
+        histogram(f"window_{at + 1}", f"{plan.label}, window", rounds.latency(at))
+        for at, plan in enumerate(plans)
+    ]
+    if bench.plan.pts_version != "1.1":
+        kept.append(add_on(bench))
     tables = _tables(rounds, places)
     return Findings(
         results=LatencyResults(
@@ -102,13 +108,23 @@ def _tables(rounds: Rounds, places: dict[tuple[float, Any], int]) -> list[Table]
         )
         for identity, share in QUANTILES.items()
     ]
+
+    def means(identity: str, title: str, unit: str, metric: str, factor: float) -> Table:
+        return mean_table(
+            [[(rounds, places[read_pct, size]) for read_pct in mixes] for size in sizes],
+            metric,
+            identity=identity,
+            title=title,
+            unit=unit,
+            row_label="Block size (KiB)",
+            column_label="R/W mix (%)",
+            rows=[kib(size) for size in sizes],
+            columns=[mix(read_pct) for read_pct in mixes],
+            factor=factor,
+        )
+
     return [
-        grid(
-            "art",
-            "Mean response time (ART), mean of the window",
-            "ms",
-            lambda at: _ms(rounds.mean(at, "lat_us_mean")),
-        ),
+        means("art", "Mean response time (ART), mean of the window", "ms", "lat_us_mean", 1e-3),
         grid(
             "mrt",
             "Longest response time (MRT) of the window",
@@ -116,7 +132,7 @@ def _tables(rounds: Rounds, places: dict[tuple[float, Any], int]) -> list[Table]
             lambda at: _ms(rounds.maximum(at, "lat_us_max")),
         ),
         *tails,
-        grid("iops", "IOPS, mean of the window", "IOPS", lambda at: rounds.mean(at, "iops")),
+        means("iops", "IOPS, mean of the window", "IOPS", "iops", 1.0),
     ]
 
 

@@ -12,7 +12,7 @@ with the block size under test: the latter is the default.
 from __future__ import annotations
 
 from opennandlab.documents.pts_results import ThroughputResults
-from opennandlab.pts.document import table
+from opennandlab.pts.dispersion import mean_table
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.plan import SEQUENTIAL_LOAD, Option
 from opennandlab.pts.record import Cell
@@ -39,15 +39,16 @@ def run(bench: Bench) -> Findings:
             },
         ),
         tables=[
-            table(
-                "throughput",
-                "Throughput, mean of the window",
-                "MB/s",
+            mean_table(
+                [[(found[size], at) for at in (1, 0)] for size in sorted(sizes)],
+                "mb_s",
+                identity="throughput",
+                title="Throughput, mean of the window",
+                unit="MB/s",
                 row_label="Block size (KiB)",
                 column_label="R/W mix (%)",
                 rows=[kib(size) for size in sorted(sizes)],
                 columns=[mix(0), mix(100)],
-                values=[[found[size].mean(at, "mb_s") for at in (1, 0)] for size in sorted(sizes)],
             )
         ],
     )

@@ -19,7 +19,7 @@ from opennandlab.reports.figure import colours, scale
 from opennandlab.reports.figure.model import Axis, Figure, Number, Plot, Relief, Series, Stack
 
 Palette = list[list[float | str]]
-HEIGHT, HEIGHT_SOLID = 400, 520
+HEIGHT, HEIGHT_SOLID = 400, 500
 MODES = {
     "line": "lines", "dots": "lines+markers", "points": "markers", "dashed": "lines",
     "steps": "lines", "bounds": "markers",
@@ -30,7 +30,7 @@ LETTERS, LINES = 44, 20
 LETTER = 6.4
 ROW = 20
 # Distance of the eye, so that the whole box fits.
-EYE = {"x": 1.28, "y": 1.52, "z": 0.88}
+EYE = {"x": 1.26, "y": 1.5, "z": 0.86}
 _AXIS = {
     "gridcolor": colours.GRID, "linecolor": colours.FRAME, "showline": True, "mirror": True,
     "zeroline": False, "automargin": True, "exponentformat": "none", "separatethousands": True,
@@ -94,6 +94,7 @@ def _plot(plot: Plot) -> dict[str, Any]:
     layout |= {
         "xaxis": _axis(plot.x, scale.ends(plot, "x")),
         "yaxis": _axis(plot.y, scale.ends(plot, "y")),
+        **_right(plot),
         "showlegend": bool(named),
         "hovermode": "closest",
         "barmode": "group",
@@ -111,11 +112,24 @@ def _plot(plot: Plot) -> dict[str, Any]:
     return {"data": data, "layout": layout, "narrow": narrow}
 
 
+def _right(plot: Plot) -> dict[str, Any]:
+    """Return the second axis of values, where there is one."""
+    if plot.right is None:
+        return {}
+    shape = _axis(plot.right, scale.ends(plot, "right"))
+    return {
+        "yaxis2": {**_AXIS, **shape, "overlaying": "y", "side": "right", "showgrid": False,
+                   "mirror": False},
+    }  # fmt: skip
+
+
 def _series(plot: Plot, index: int) -> dict[str, Any]:
     line = plot.series[index]
     colour = colours.of_series(plot, index)
     shape: dict[str, Any] = {"name": line.label or line.name, "x": list(line.x), "y": list(line.y)}
     shape["showlegend"] = index in plot.legend
+    if line.is_right:
+        shape["yaxis"] = "y2"
     if line.draw == "bars":
         shape |= {"type": "bar", "marker": {"color": colour}}
         if line.texts:
@@ -300,7 +314,7 @@ def _solid(relief: Relief) -> dict[str, Any]:
         "coloraxis": _key(relief, _viridis(), relief.height_top),
     }  # fmt: skip
     narrow = {
-        "height": 460, "scene.camera.eye": {axis: 1.45 * at for axis, at in eye.items()},
+        "height": 400, "scene.camera.eye": {axis: 1.3 * at for axis, at in eye.items()},
         "coloraxis.colorbar.orientation": "h", "coloraxis.colorbar.len": 0.9,
         "coloraxis.colorbar.y": 0, "coloraxis.colorbar.yanchor": "bottom",
         "scene.domain.y": [0.16, 1],

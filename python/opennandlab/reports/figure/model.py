@@ -66,6 +66,7 @@ class Series:
         legend: What the legend says instead of the name; empty to leave the series out of it.
         low: Lower ends of the error bars, as many as positions; empty for none.
         high: Upper ends of the error bars.
+        is_right: Whether its values lie on the axis at the right.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Series:
     legend: str | None = None
     low: Sequence[Number] = ()
     high: Sequence[Number] = ()
+    is_right: bool = False
 
     @property
     def label(self) -> str:
@@ -114,6 +116,7 @@ class Plot:
         note: A sentence below the title.
         marks: Lines across.
         ordered: The series follow an order (block sizes, queue depths), and so do their colours.
+        right: A second axis of values, for the series that lie on it; None for no such axis.
     """
 
     id: str
@@ -124,6 +127,7 @@ class Plot:
     note: str = ""
     marks: tuple[Mark, ...] = ()
     ordered: bool = False
+    right: Axis | None = None
 
     @property
     def drawable(self) -> bool:

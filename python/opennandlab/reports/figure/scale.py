@@ -97,9 +97,14 @@ def ends_of(axis: Axis, values: Sequence[Number]) -> Ends:
 
 
 def ends(plot: Plot, axis: str) -> Ends:
-    """Return the ends of one axis of a plot, `x` or `y`."""
+    """Return the ends of one axis of a plot, `x`, `y` or `right`."""
     values: list[Number] = []
+    if axis == "right":
+        values = [y for line in plot.series if line.is_right for y in line.y]
+        return ends_of(plot.right or Axis(""), values)
     for line in plot.series:
+        if axis == "y" and line.is_right:
+            continue
         values.extend(line.x if axis == "x" else [*line.y, *line.low, *line.high])
         if axis == "x" and line.draw == "bars":
             places = [x for x in line.x if x is not None]

@@ -187,8 +187,11 @@ def _above(figure: Plot | Stack) -> float:
     return ABOVE + 0.14 * (max(rows, default=-1) + 1)
 
 
-def _legend(axes: Axes, figure: Plot | Stack, frame: float) -> None:
-    handles, labels = axes.get_legend_handles_labels()
+def _legend(axes: Axes, figure: Plot | Stack, frame: float, other: Axes | None = None) -> None:
+    """Set the legend below a frame; `other` is its second axis of values."""
+    drawn = [one.get_legend_handles_labels() for one in (axes, other) if one is not None]
+    handles = [handle for found, _ in drawn for handle in found]
+    labels = [label for _, found in drawn for label in found]
     if _names(figure):
         columns = _legend_columns(figure)
         # Filled column by column by the library, read row by row by people.
@@ -206,13 +209,16 @@ def _plot(sheet: Sheet, plot: Plot, box: Box) -> None:
     texts = [text for _, text in scale.ticks(plot.y, scale.ends(plot, "y"))]
     inset = 0.3 + LETTER * max(map(len, texts), default=1)
     beside = max((len(mark.text) for mark in plot.marks if mark.axis == "y"), default=0)
+    if plot.right is not None:
+        beside = max(beside, 5 + max(map(len, _right_texts(plot)), default=0))
     wide = width - inset - 0.14 - LETTER * beside
     below = BELOW + LINE * _legend_rows(plot)
     frame = tall - below - _above(plot)
     axes = _frame(sheet, (left + inset, bottom + below, wide, frame))
     _scale(axes, plot)
+    other = None if plot.right is None else _right(axes, plot)
     for index, line in enumerate(plot.series):
-        _series(axes, plot, index, line)
+        _series(other if other is not None and line.is_right else axes, plot, index, line)
     _marks(axes, plot, wide, frame)
     for index, at, x, y in scale.point_labels(plot, wide / LETTER, frame / 0.13):
         line = plot.series[index]
@@ -222,7 +228,7 @@ def _plot(sheet: Sheet, plot: Plot, box: Box) -> None:
             weight="bold", arrowprops={"arrowstyle": "-", "color": colours.SOFT, "lw": 0.5},
             bbox={"fc": colours.PAPER, "ec": "none", "alpha": 0.8, "pad": 0.6},
         )  # fmt: skip
-    _legend(axes, plot, frame)
+    _legend(axes, plot, frame, other)
 
 
 def _scale(axes: Axes, plot: Plot) -> None:
@@ -235,6 +241,22 @@ def _scale(axes: Axes, plot: Plot) -> None:
         part.set_ticks([], minor=True)
     axes.grid(visible=True, color=colours.GRID, linewidth=0.5)
     axes.set_axisbelow(True)
+
+
+def _right_texts(plot: Plot) -> list[str]:
+    axis = plot.right or plot.y
+    return [text for _, text in scale.ticks(axis, scale.ends(plot, "right"))]
+
+
+def _right(axes: Axes, plot: Plot) -> Axes:
+    """Return a second axis of values, at the right."""
+    axis, ends = plot.right or plot.y, scale.ends(plot, "right")
+    marks = scale.ticks(axis, ends)
+    other = axes.twinx()
+    other.set(yscale=axis.scale, ylim=ends, ylabel=axis.label)
+    other.yaxis.set_ticks([value for value, _ in marks], [text for _, text in marks])
+    other.yaxis.set_ticks([], minor=True)
+    return other
 
 
 def _known(values: Sequence[float | None]) -> list[float]:

@@ -53,6 +53,17 @@ function draw(figure) {
     .then(() => { figure.dataset.state = 'drawn'; window.dispatchEvent(new Event('resize')); });
 }
 
+// Says of a table that is wider than the screen that it scrolls.
+function hint() {
+  document.querySelectorAll('.hint').forEach(text => {
+    const wide = text.nextElementSibling;
+    text.classList.toggle('is-cut', wide.scrollWidth > wide.clientWidth + 1);
+  });
+}
+hint();
+addEventListener('resize', hint);
+document.addEventListener('toggle', hint, true);
+
 const watcher = new IntersectionObserver(entries => {
   for (const entry of entries) {
     if (entry.isIntersecting) { inView.add(entry.target); draw(entry.target); }

@@ -1,7 +1,8 @@
-"""A report as CSV: one file for each table and each figure, and all cells in one.
+"""A report as CSV: one file for each table and each figure, all cells in one, all tables in one.
 
 Numbers are written with all their digits and a point; what was not measured is an empty field. The
-first row names the columns, units included.
+first row names the columns, units included. `report.csv` holds all tables below one another, each
+under its chapter and title, for those who want one file.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ def write(report: Report, measured: Sequence[Measured | None], folder: Path) -> 
 
 def files(report: Report, measured: Sequence[Measured | None]) -> Iterator[tuple[str, str]]:
     """Yield name and content of each file."""
+    yield "report.csv", _everything(report)
     if report.summary is not None:
         yield "summary.csv", text_of(report.summary)
     for place, chapter in enumerate(report.chapters):
@@ -56,6 +58,23 @@ def files(report: Report, measured: Sequence[Measured | None]) -> Iterator[tuple
         source = measured[place] if place < len(measured) else None
         if source is not None and source.cells:
             yield f"{prefix}cells.csv", _cells(source.cells)
+
+
+def _everything(report: Report) -> str:
+    """Return all tables below one another, each with its chapter, title and note."""
+    rows: list[Sequence[Cell]] = []
+    for chapter in report.chapters:
+        worth = chapter.verdict.text if chapter.verdict else ""
+        rows += [[chapter.title, chapter.subtitle, worth], []]
+        if chapter.headlines:
+            rows += [["result", "value", "unit"]]
+            rows += [[one.name, one.value.replace(" ", ""), one.unit] for one in chapter.headlines]
+            rows.append([])
+        for item in chapter.items:
+            if isinstance(item, Table):
+                rows += [[text] for text in (item.title, item.note) if text]
+                rows += [item.columns, *item.rows, []]
+    return _written(rows)
 
 
 def text_of(table: Table) -> str:

@@ -38,7 +38,8 @@ def sections(measured: Measured) -> Iterator[Section]:
     yield Section(
         "points", "Operating points", tuple(_points_table(measured, points)), _lead(points)
     )
-    yield Section("demand", "Demand", tuple(_demand(grid, arts, points)))
+    plots = (*_demand(grid, arts, points, _extremes(rounds, second)), *_tails(measured))
+    yield Section("demand", "Demand", plots)
     shown = tuple(
         tables.of_block(block)
         for block in measured.tables
@@ -106,8 +107,49 @@ def _grid(
     return {key: sum(values) / len(values) for key, values in found.items()}
 
 
+def _extremes(
+    cells: Sequence[pts.Cell], states: Sequence[pts.Steady]
+) -> tuple[dict[Key, float], dict[Key, float]]:
+    """Return least and greatest IOPS by threads and queue depth, over the rounds of the window."""
+    window = {number for state in states for number in state.window}
+    low: dict[Key, float] = {}
+    high: dict[Key, float] = {}
+    for cell in cells:
+        if not window or cell.round in window:
+            key = float(cell.threads), float(cell.queue_depth)
+            low[key] = min(low.get(key, cell.iops), cell.iops)
+            high[key] = max(high.get(key, cell.iops), cell.iops)
+    return low, high
+
+
+def _tails(measured: Measured) -> Iterator[Plot]:
+    """Yield the 99 % response time against outstanding requests, where the document has it."""
+    block = measured.table("tail")
+    if block is None:
+        return
+    threads, depths = [float(name) for name in block.rows], [float(name) for name in block.columns]
+    series = tuple(
+        Series(
+            f"TC {tc:g}", [tc * qd for qd in depths],
+            [value * 1e-3 if isinstance(value, int | float) else None for value in row],
+        )
+        for tc, row in zip(threads, block.values, strict=True)
+    )  # fmt: skip
+    totals = sorted({tc * qd for tc in threads for qd in depths})
+    ticks = _powers(tuple((total, f"{total:g}") for total in totals))
+    yield Plot(
+        "p99-oio", "99 % response time against outstanding requests",
+        Axis("outstanding requests in all (OIO = TC × QD)", "log", ticks),
+        Axis("99 % response time, ms", "log"), series,
+        "Of all requests of the window together.", ordered=True,
+    )  # fmt: skip
+
+
 def _demand(
-    iops: dict[Key, float], arts: dict[Key, float], points: Sequence[OperatingPoint]
+    iops: dict[Key, float],
+    arts: dict[Key, float],
+    points: Sequence[OperatingPoint],
+    ends: tuple[dict[Key, float], dict[Key, float]],
 ) -> Iterator[Plot | Relief]:
     threads = sorted({tc for tc, _ in iops})
     depths = sorted({qd for _, qd in iops})
@@ -115,15 +157,20 @@ def _demand(
         return
     ticks = tuple((depth, f"{depth:g}") for depth in depths)
     variation = tuple(
-        Series(f"TC {tc:g}", depths, [iops.get((tc, qd)) for qd in depths]) for tc in threads
-    )
+        Series(
+            f"TC {tc:g}", depths, [iops.get((tc, qd)) for qd in depths],
+            low=[ends[0].get((tc, qd)) for qd in depths],
+            high=[ends[1].get((tc, qd)) for qd in depths],
+        )
+        for tc in threads
+    )  # fmt: skip
     yield Plot(
         "demand-variation",
         "Demand variation: IOPS against queue depth",
         Axis("queue depth (QD)", "log", ticks),
         Axis("IOPS", zero=True),
         variation,
-        "One series for each thread count.",
+        "One series for each thread count; upright lines go from the least to the greatest round.",
         ordered=True,
     )
     yield _intensity(iops, arts, points, threads)

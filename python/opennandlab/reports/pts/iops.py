@@ -1,20 +1,21 @@
-"""IOPS: 8 block sizes by 7 mixes, as table, plots over the block size, columns and surface."""
+"""IOPS: 8 block sizes by 7 mixes, as tables, plots over the block size, columns and surface."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from opennandlab.documents import pts
 from opennandlab.reports import words
 from opennandlab.reports.figure.model import Axis, Plot, Relief, Scale, Series, Shape
-from opennandlab.reports.model import Item, Section
-from opennandlab.reports.pts import steady, tables
+from opennandlab.reports.model import Item, Section, Table
+from opennandlab.reports.pts import response, steady, tables
 from opennandlab.reports.pts.source import Measured
 
 SHAPES: tuple[tuple[str, Shape, Scale, str], ...] = (
+    ("3d-surface-log", "surface", "log", "3-D surface, log scale"),
     ("3d-columns", "columns", "linear", "3-D columns"),
     ("3d-surface", "surface", "linear", "3-D surface"),
-    ("3d-surface-log", "surface", "log", "3-D surface, log scale"),
 )
 # Below such a ratio of the largest value to the smallest a log scale shows nothing more.
 LOG_RATIO_MIN = 20.0
@@ -25,15 +26,11 @@ def sections(measured: Measured) -> Iterator[Section]:
     """Yield what a report of the IOPS test shows."""
     cells = tables.window_cells(measured)
     grid = tables.mean_grid(cells, "iops")
-    stated = measured.table("iops")
-    table = (
-        tables.of_block(stated)
-        if stated
-        else tables.grid_table(grid, name="iops", title="IOPS, mean of the window", digits=1)
-    )
-    items: list[Item] = [table] if table else []
+    items: list[Item] = [table for table in _tables(measured, cells) if table]
     items += reliefs(grid, z="IOPS", subject="IOPS")
-    items += over_block_size(grid, label="IOPS", subject="IOPS")
+    items += over_block_size(
+        grid, label="IOPS", subject="IOPS", ends=tables.extremes(cells, "iops")
+    )
     yield Section("iops", "IOPS by block size and mix", tuple(items))
     rounds = steady.convergence(
         [cell for cell in measured.cells if cell.rw_pct == 0 and cell.phase in {"round", ""}],
@@ -44,10 +41,44 @@ def sections(measured: Measured) -> Iterator[Section]:
     if rounds:
         note = "All rounds from the first on; nothing is discarded."
         yield Section("convergence", "Convergence", (rounds,), note)
+    if measured.histograms:
+        shown = tuple(response.items(measured.histograms, measured.header.target.device.config))
+        yield Section("histograms", "Response times of what was tracked", shown)
 
 
-def over_block_size(grid: Grid, *, label: str, subject: str) -> list[Plot]:
-    """Return values over the block size, one series for each mix, in linear and log."""
+GRIDS = (
+    ("iops", "iops", "IOPS, mean of the window", 1.0),
+    ("mb_s", "mb_s", "Throughput, mean of the window, MB/s", 1.0),
+    ("art", "lat_us_mean", "Mean response time (ART), mean of the window, ms", 1e-3),
+)
+
+
+def _tables(measured: Measured, cells: Sequence[pts.Cell]) -> Iterator[Table | None]:
+    """Yield IOPS, MB/s and ART, as the document states them or from its cells; and the spread."""
+    for name, metric, title, factor in GRIDS:
+        stated = measured.table(name)
+        yield (
+            tables.of_block(stated)
+            if stated
+            else tables.grid_table(
+                tables.mean_grid(cells, metric, factor), name=name, title=title,
+                digits=3 if name == "art" else 1,
+            )
+        )  # fmt: skip
+    yield tables.spread(cells, "iops", "spread")
+
+
+def over_block_size(
+    grid: Grid, *, label: str, subject: str, ends: tuple[Grid, Grid] | None = None
+) -> list[Plot]:
+    """Return values over the block size, one series for each mix, in linear and log.
+
+    Args:
+        grid: Means.
+        label: Of the axis of values.
+        subject: For the titles.
+        ends: The least and the greatest of what each mean is of, drawn as error bars.
+    """
     sizes = sorted({size for size, _ in grid if size is not None})
     mixes = sorted({read for _, read in grid if read is not None})
     if not sizes or not mixes:
@@ -58,9 +89,13 @@ def over_block_size(grid: Grid, *, label: str, subject: str) -> list[Plot]:
             words.mix(read),
             [size / 1024 for size in sizes],
             [grid.get((size, read)) for size in sizes],
+            low=[ends[0].get((size, read)) for size in sizes] if ends else (),
+            high=[ends[1].get((size, read)) for size in sizes] if ends else (),
         )
         for read in mixes
     )
+    note = "One series for each read / write mix."
+    note += " Upright lines reach from the least to the greatest round." if ends else ""
     axis = Axis("block size, KiB", "log", ticks)
     return [
         Plot(
@@ -69,7 +104,7 @@ def over_block_size(grid: Grid, *, label: str, subject: str) -> list[Plot]:
             axis,
             Axis(label, scale, zero=scale == "linear"),
             series,
-            "One series for each read / write mix.",
+            note,
             ordered=True,
         )
         for scale in ("log", "linear")

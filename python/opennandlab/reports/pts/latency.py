@@ -37,6 +37,23 @@ def sections(measured: Measured) -> Iterator[Section]:
     ]
     yield Section("convergence", "Convergence", tuple(plot for plot in plots if plot))
     yield from steady.sections(measured)
-    if measured.histograms:
-        shown = tuple(response.items(measured.histograms, measured.header.target.device.config))
-        yield Section("histogram", "Response time histogram, after the steady state", shown)
+    yield from _histograms(measured)
+
+
+def _histograms(measured: Measured) -> Iterator[Section]:
+    """Yield the response times of all cells of the window, then those of the writes after it."""
+    window = [one for one in measured.histograms if one.id.startswith("window_")]
+    after = [one for one in measured.histograms if one not in window]
+    device = measured.header.target.device.config
+    if window:
+        drawn = [one for one in window if DRAWN in one.title] or window
+        shown = response.items(window, device, "-window", drawn)
+        note = "All requests of the five rounds; histograms are drawn of the 4 KiB cells."
+        yield Section("window", "Response times of the window", tuple(shown), note)
+    if after:
+        shown = response.items(after, device)
+        yield Section("histogram", "Response time histogram, after the steady state", tuple(shown))
+
+
+# Of the cells of the window those whose histograms are drawn.
+DRAWN = " 4 KiB "

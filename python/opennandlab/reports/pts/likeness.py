@@ -8,9 +8,11 @@ compare; what only clouds the deltas is a warning.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Iterator, Sequence
 
 from opennandlab.documents.comparison import SCHEMA, Comparison, Row
+from opennandlab.documents.pts import Table
 from opennandlab.documents.pts_header import Header, Wipc
 from opennandlab.documents.record import JsonObject
 from opennandlab.documents.record import plain as plain_json
@@ -106,6 +108,72 @@ def delta_pct(first: float | None, value: float | None) -> float | None:
         return 0.0
     change = (value / first - 1.0) * 100.0 if first else None
     return change if change is not None and math.isfinite(change) else None
+
+
+# What a run is judged by, most telling first: table, what it is of, whether more is better.
+JUDGED = (
+    ("iops", "IOPS", True), ("mb_s", "MB/s", True), ("throughput", "MB/s", True),
+    ("art", "ART", False), ("block_size", "values", True),
+)  # fmt: skip
+
+
+def summary(measured: Sequence[Measured], names: Sequence[str]) -> list[str]:
+    """Return for each run but the first how it stands against it, in one sentence."""
+    return [
+        sentence
+        for name, one in list(zip(names, measured, strict=True))[1:]
+        if (sentence := _against(names[0], measured[0], name, one))
+    ]
+
+
+def _against(first_name: str, first: Measured, name: str, one: Measured) -> str:
+    """Return the ratio of a run to the first: middle, worst and best over the cells of a table."""
+    for table, of, is_more_better in JUDGED:
+        ratios = _ratios(first.table(table), one.table(table))
+        if not ratios:
+            continue
+        order = sorted(ratios, key=lambda pair: pair[1], reverse=not is_more_better)
+        middle = statistics.median(ratio for _, ratio in ratios)
+        worst, best = order[0], order[-1]
+        if worst[1] == best[1] == 1.0:
+            return f"{name} has the same {of} as {first_name}, in all {len(ratios)} cells."
+        better = "" if is_more_better else " (less is better)"
+        return (
+            f"{name} has {_times(middle)} the {of} of {first_name}{better}, in the median of "
+            f"{len(ratios)} cells: at best {_times(best[1])} ({best[0]}), at worst "
+            f"{_times(worst[1])} ({worst[0]})."
+        )
+    pairs = [
+        (other.tracking.label or other.tracking.metric, other.average / mine.average)
+        for mine, other in zip(first.steady, one.steady, strict=False)
+        if mine.average and other.average is not None
+    ]
+    shown = "; ".join(f"{label}: {_times(ratio)}" for label, ratio in pairs)
+    return f"{name} against {first_name}, steady state: {shown}." if shown else ""
+
+
+def _ratios(first: Table | None, other: Table | None) -> list[tuple[str, float]]:
+    """Return the ratio of each cell that both have, with the names of its row and column."""
+    if first is None or other is None:
+        return []
+    known = {
+        (row, column): value
+        for row, values in zip(other.rows, other.values, strict=True)
+        for column, value in zip(other.columns, values, strict=True)
+    }
+    found = []
+    for row, values in zip(first.rows, first.values, strict=True):
+        for column, value in zip(first.columns, values, strict=True):
+            against = known.get((row, column))
+            if isinstance(value, str) or isinstance(against, str) or not value or against is None:
+                continue
+            unit = " KiB" if first.row_label.endswith("(KiB)") else ""
+            found.append((f"{row}{unit}, {column}", against / value))
+    return found
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.3g} ×" if ratio < 100 else f"{ratio:.0f} ×"
 
 
 def _deltas(flat: list[dict[str, float | None]]) -> dict[str, Row]:

@@ -43,7 +43,7 @@ def report(measured: Sequence[Measured], names: Sequence[str], found: Comparison
         brief=f"Comparison of {chapters[0].title}: {', '.join(names)}. {header.brief(measured[0])}",
         test=measured[0].test,
     )
-    lead = f"Deltas are against {names[0]}."
+    lead = " ".join([*likeness.summary(measured, names), f"Deltas are against {names[0]}."])
     return Report(chapter.title, lead, (chapter,), (), header.foot(measured[0]))
 
 

@@ -7,6 +7,7 @@ there were.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,10 @@ MARKED = ("99 %", "99.9 %", "99.99 %", "99.999 %")
 
 
 def items(
-    spreads: Sequence[pts.Histogram], device: Mapping[str, Any] | None, suffix: str = ""
+    spreads: Sequence[pts.Histogram],
+    device: Mapping[str, Any] | None,
+    suffix: str = "",
+    drawn: Sequence[pts.Histogram] | None = None,
 ) -> Iterator[Item]:
     """Yield what is shown of histograms: each as bars, then all by percentile and as a table.
 
@@ -41,12 +45,39 @@ def items(
         spreads: The histograms.
         device: The resolved device, None for a drive that is not simulated.
         suffix: Of the ids of what is shown of all.
+        drawn: Those that are drawn as bars; by default all.
     """
-    for spread in spreads:
+    alike = [one for one in spreads if _ends(one)[0] == _ends(one)[1]]
+    varied = [one for one in spreads if one not in alike]
+    for spread in varied if drawn is None else [one for one in drawn if one in varied]:
         yield histogram(spread, variation.note(device))
+    if varied:
+        yield by_percentile(varied, suffix)
     if spreads:
-        yield by_percentile(spreads, suffix)
-        yield levels(spreads, suffix)
+        table = levels(spreads, suffix)
+        yield replace(table, note=_told(alike) + variation.note(device)) if alike else table
+
+
+def _ends(spread: pts.Histogram) -> tuple[int, int]:
+    """Return the bins, as they are drawn, of the shortest and the longest response time."""
+    known = [ns for ns, count in zip(spread.ns, spread.counts, strict=True) if count]
+    low, high = max(min(known), 1), max(*known, spread.max_ns, 1)
+    return (
+        int(np.floor(np.log10(low) * BINS_PER_DECADE)),
+        int(np.floor(np.log10(high) * BINS_PER_DECADE)),
+    )
+
+
+def _told(alike: Sequence[pts.Histogram]) -> str:
+    """Say in words what a histogram of a single bar would show."""
+    sentences = []
+    for spread in alike:
+        low, high = min(spread.ns) * 1e-3, spread.max_ns * 1e-3
+        text = f"All {words.number(spread.count)} requests of “{spread.title}” took "
+        same = words.value(low) == words.value(high)
+        text += words.value(high) if same else f"{words.value(low)} to {words.value(high)}"
+        sentences.append(f"{text} µs.")
+    return " ".join([*sentences, "Of equal response times no histogram is drawn."])
 
 
 def samples_of(spread: pts.Histogram) -> Histogram:
@@ -61,13 +92,15 @@ def histogram(spread: pts.Histogram, remark: str = "") -> Plot:
     edges, counts, early = _bins(found)
     unit, size = _unit(found)
     marks = []
+    mean = found.mean_ns
+    if mean:
+        marks.append(Mark("x", mean / size, f"ART: {words.value(mean / size)} {unit}"))
     for name, share in LEVELS:
         ns = found.quantile_ns(share) if name in MARKED else None
         if ns is not None and ns > 0:
             marks.append(Mark("x", ns / size, f"{name}: {words.value(ns / size)} {unit}"))
-    mean = found.mean_ns
-    if mean:
-        marks.append(Mark("x", mean / size, f"mean: {words.value(mean / size)} {unit}"))
+    longest = found.max_ns / size
+    marks.append(Mark("x", longest, f"MRT: {words.value(longest)} {unit}"))
     count = words.number(found.count)
     note = f"{count} requests; bins 6 % wide, both axes logarithmic."
     if early:
@@ -78,10 +111,26 @@ def histogram(spread: pts.Histogram, remark: str = "") -> Plot:
         f"Response time histogram: {spread.title}",
         Axis(f"response time, {unit}", "log"),
         Axis("requests", "log"),
-        (Series("requests", [edge / size for edge in edges], counts, draw="area", colour=0),),
+        (
+            Series("requests", [edge / size for edge in edges], counts, draw="area", colour=0),
+            Series(
+                "cumulative, % (right)", [edge / size for edge in edges], _cumulative(counts),
+                draw="line", colour=1, is_right=True,
+            ),
+        ),
         note,
         tuple(marks),
-    )
+        right=Axis("requests that took at most this, %", ticks=PERCENT, zero=True),
+    )  # fmt: skip
+
+
+PERCENT = tuple((float(share), str(share)) for share in range(0, 101, 20))
+
+
+def _cumulative(counts: Sequence[float]) -> list[float]:
+    """Return the share of the requests up to each edge of the bins, in percent."""
+    sums = np.concatenate([[0.0], np.cumsum(counts)[:-1]])
+    return (100 * sums / max(sums[-1], 1.0)).tolist()  # type: ignore[no-any-return]
 
 
 def by_percentile(spreads: Sequence[pts.Histogram], suffix: str = "") -> Plot:

@@ -26,13 +26,17 @@ PERCENTILES = (
 
 def of_block(block: pts.Table) -> Table:
     """Return a table of the document as the report shows it; long times in ms instead of µs."""
-    numbers = [one for row in block.values for one in row if isinstance(one, int | float)]
-    if block.unit in {"us", "µs"} and max(numbers, default=0.0) >= LONG_US:
+    most = max((one for row in block.values for one in row if isinstance(one, int | float)),
+               default=0.0)  # fmt: skip
+    if block.unit in {"us", "µs"} and most >= LONG_US:
+        most *= 1e-3
         values = [
             [one * 1e-3 if isinstance(one, int | float) else one for one in row]
             for row in block.values
         ]
         block = structs.replace(block, unit="ms", values=values)
+    # Thousands of ms beside tenths: as many decimals as each needs.
+    is_wide = block.unit == "ms" and most >= 1e3
     unit = f", {block.unit}" if block.unit and block.unit not in block.title else ""
     return Table(
         block.id,
@@ -40,7 +44,7 @@ def of_block(block: pts.Table) -> Table:
         (block.row_label, *block.columns),
         tuple((name, *values) for name, values in zip(block.rows, block.values, strict=True)),
         span=block.column_label,
-        digits=DIGITS.get(block.unit),
+        digits=None if is_wide else DIGITS.get(block.unit),
     )
 
 
@@ -51,9 +55,9 @@ def of_blocks(measured: Measured) -> Iterator[Table]:
 
 def of_document(document: pts.PtsDocument) -> Iterator[Table]:
     """Yield the tables of a document: none without a number, those of percentiles folded."""
-    folded = [block for block in document.tables if block.id in TAILS]
+    folded = [block for block in document.tables if _is_tail(block)]
     for block in document.tables:
-        if block.id in TAILS:
+        if _is_tail(block):
             if block is folded[0]:
                 yield _folded(folded, _counts(document))
         elif any(value is not None for row in block.values for value in row):
@@ -62,6 +66,10 @@ def of_document(document: pts.PtsDocument) -> Iterator[Table]:
 
 # Tables of one percentile each, and what it is called.
 TAILS = {"p99": "99 %", "p999": "99.9 %", "p9999": "99.99 %", "p99999": "99.999 %"}
+
+
+def _is_tail(block: pts.Table) -> bool:
+    return block.id in TAILS and block.row_label == "Block size (KiB)"
 
 
 def _folded(blocks: Sequence[pts.Table], counts: dict[tuple[str, str], float]) -> Table:
@@ -119,7 +127,7 @@ SPOKEN = {
     "baseline_iops": "steady state, IOPS",
     "unit_s": "write time between pauses, s",
     "loops": "loops in each part",
-    "reference_mb_s": "mean of the last hour of group 1, MB/s",
+    "reference_mb_s": "mean of the last eighth of group 1, MB/s",
     "recovery_sample": "recovered at sample",
     "recovery_s": "recovered after, s",
     "recovery_drive_fills": "recovered after, drive fills",
@@ -251,6 +259,30 @@ def mean_grid(
     return {key: sum(values) / (1 if total else len(values)) for key, values in found.items()}
 
 
+Grid = dict[tuple[float | None, float | None], float]
+
+
+def extremes(cells: Sequence[pts.Cell], metric: str, factor: float = 1.0) -> tuple[Grid, Grid]:
+    """Return the least and the greatest value of a metric by (block size, reads in %)."""
+    low: Grid = {}
+    high: Grid = {}
+    for cell in cells:
+        number = cell.number(metric)
+        if number is not None:
+            key = cell.block_bytes, cell.rw_pct
+            low[key] = min(low.get(key, number * factor), number * factor)
+            high[key] = max(high.get(key, number * factor), number * factor)
+    return low, high
+
+
+def spread(cells: Sequence[pts.Cell], metric: str, name: str) -> Table | None:
+    """Return how far the rounds of the window lie apart, in percent of their mean."""
+    means, (low, high) = mean_grid(cells, metric), extremes(cells, metric)
+    shares = {key: 100 * (high[key] - low[key]) / mean for key, mean in means.items() if mean}
+    title = f"Spread of the window: {words.metric(metric)[0].split(',')[0]}, greatest less least "
+    return grid_table(shares, name=name, title=f"{title}round, % of the mean", digits=1)
+
+
 def grid_table(
     grid: dict[tuple[float | None, float | None], float],
     *,
@@ -265,6 +297,6 @@ def grid_table(
         return None
     rows = tuple((words.kib(size), *(grid.get((size, read)) for read in mixes)) for size in sizes)
     return Table(
-        name, title, ("pts.Table size (KiB)", *map(words.mix, mixes)), rows,
+        name, title, ("Block size (KiB)", *map(words.mix, mixes)), rows,
         span="Read / write mix (%)", digits=digits,
     )  # fmt: skip

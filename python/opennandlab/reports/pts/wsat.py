@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from opennandlab.documents import pts
 from opennandlab.documents.pts_results import SaturationResults
 from opennandlab.reports import words
-from opennandlab.reports.figure.model import Mark, Plot, Scale
+from opennandlab.reports.figure.model import Axis, Mark, Plot, Scale, Series
 from opennandlab.reports.model import Item, Section, Table
 from opennandlab.reports.pts import course, response, steady, tables
 from opennandlab.reports.pts.course import Across, Course
@@ -22,13 +22,20 @@ def sections(measured: Measured) -> Iterator[Section]:
     cells = [cell for cell in measured.cells if cell.phase not in {"histogram", "wipc", "gap"}]
     yield from tables.results(measured)
     items: list[Item] = list(_speed(measured, cells, "time", course.by_time(cells)))
-    yield Section("time", "IOPS against time", tuple(items))
+    items.append(
+        course.plot(
+            "mb-s-time", "Throughput against time", course.by_time(cells),
+            [Course("MB/s", cells, "mb_s")],
+        )
+    )  # fmt: skip
+    yield Section("time", "IOPS and throughput against time", tuple(items))
     written: list[Item] = list(_speed(measured, cells, "tgbw", course.by_written(cells)))
     if measured.capacity_bytes:
         across = course.by_fills(measured.capacity_bytes)
         written += _speed(measured, cells, "fills", across)[:1]
     yield Section("written", "IOPS against what was written", tuple(written))
-    yield Section("response", "Response time against time", tuple(_latencies(cells)))
+    latencies = (*_latencies(cells), _response_over_rate(cells))
+    yield Section("response", "Response time against time and against IOPS", latencies)
     if any(cell.waf is not None for cell in cells):
         waf = course.plot(
             "waf", "Write amplification against time", course.by_time(cells),
@@ -83,6 +90,25 @@ def _latencies(cells: Sequence[pts.Cell]) -> Iterator[Plot]:
         "response-time", "Response time against time, log scale", across, courses, scale="log",
         label="response time, ms",
     )  # fmt: skip
+
+
+def _response_over_rate(cells: Sequence[pts.Cell]) -> Plot:
+    """Return mean response time against IOPS: the same load, at every state of the drive."""
+    return Plot(
+        "art-iops",
+        "Mean response time against IOPS",
+        Axis("IOPS", zero=True),
+        Axis("ART, ms", "log"),
+        (
+            Series(
+                "samples",
+                [cell.iops for cell in cells],
+                [tables.ms(cell.lat_us_mean) for cell in cells],
+                draw="points",
+            ),
+        ),
+        "One point for each sample, from the new drive at the right to the written one.",
+    )
 
 
 def _samples(measured: Measured, cells: Sequence[pts.Cell]) -> Table:

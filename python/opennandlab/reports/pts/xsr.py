@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from opennandlab.documents import pts
 from opennandlab.documents.pts_results import CrossResults
 from opennandlab.reports import words
-from opennandlab.reports.figure.model import Mark, Plot
+from opennandlab.reports.figure.model import Mark, Plot, Scale
 from opennandlab.reports.model import Item, Section, Table
 from opennandlab.reports.pts import course, tables
-from opennandlab.reports.pts.course import Course
+from opennandlab.reports.pts.course import Across, Course
 from opennandlab.reports.pts.source import Measured
 
 GROUP = re.compile(r"group\D*(\d+)")
@@ -23,12 +24,29 @@ def sections(measured: Measured) -> Iterator[Section]:
     items: list[Item] = list(tables.of_blocks(measured)) or list(_groups(measured))
     yield Section("groups", "Groups", tuple(items), _recovery(measured))
     numbers = sorted({_group(cell) for cell in cells})
-    plots = [_throughput(measured, cells, numbers, "all groups", "tp-all")]
+    plots = [
+        _throughput(measured, cells, numbers, "all groups", "tp-all"),
+        replace(
+            _throughput(measured, cells, numbers, "all groups, log scale", "tp-all-log", "log"),
+            note="On a log scale the random writes of group 2 have a height.",
+        ),
+    ]
+    if measured.capacity_bytes:
+        across = course.by_fills(measured.capacity_bytes)
+        plots.append(
+            replace(
+                _throughput(
+                    measured, cells, numbers, "all groups", "tp-fills", "log", across=across
+                ),
+                title="Throughput against drive fills, log scale",
+                note="Groups are as wide as what they wrote, however long that took.",
+            )
+        )
     for first in numbers[:-1]:
         pair = [first, first + 1]
         names = f"groups {first} and {first + 1}"
         plots.append(_throughput(measured, cells, pair, names, f"tp-{first}-{first + 1}"))
-    yield Section("throughput", "Throughput against time", tuple(plots))
+    yield Section("throughput", "Throughput against time and drive fills", tuple(plots))
     yield Section("response", "Response time against time", tuple(_responses(cells, numbers)))
 
 
@@ -46,19 +64,26 @@ def _courses(cells: Sequence[pts.Cell], numbers: Sequence[int], metric: str) -> 
     return found
 
 
-def _throughput(
-    measured: Measured, cells: Sequence[pts.Cell], numbers: Sequence[int], what: str, name: str
+def _throughput(  # noqa: PLR0913, PLR0917 (half of them rarely)
+    measured: Measured,
+    cells: Sequence[pts.Cell],
+    numbers: Sequence[int],
+    what: str,
+    name: str,
+    scale: Scale = "linear",
+    *,
+    across: Across | None = None,
 ) -> Plot:
     shown = [cell for cell in cells if _group(cell) in numbers]
     found = measured.results
     reference = found.reference_mb_s if isinstance(found, CrossResults) else None
     marks: tuple[Mark, ...] = ()
     if reference is not None:
-        text = f"90 % of the last hour of group 1: {words.value(0.9 * reference)} MB/s"
+        text = f"90 % of group 1: {words.value(0.9 * reference)}"
         marks = (Mark("y", 0.9 * reference, text),)
     return course.plot(
-        name, f"Throughput against time: {what}", course.by_time(shown),
-        _courses(cells, numbers, "mb_s"), marks=marks,
+        name, f"Throughput against time: {what}", across or course.by_time(shown),
+        _courses(cells, numbers, "mb_s"), scale=scale, marks=marks,
     )  # fmt: skip
 
 
@@ -94,5 +119,5 @@ def _recovery(measured: Measured) -> str:
     after = f" and {words.value(fills)} drive fills" if fills is not None else ""
     return (
         f"Group 3 recovered after {words.span(seconds)}{after}: from there on five samples in a "
-        "row reached 90 % of the mean of the last hour of group 1."
+        "row reached 90 % of the mean of the last eighth of group 1."
     )
