@@ -405,7 +405,7 @@ def prepare_replay(
 
     Args:
         start: Device, seed and state.
-        trace: The trace file; plain, gzip or zstd.
+        trace: The trace file; plain, or gzip, bzip2, xz or zstd.
         options: How to read and run it: the keys of replay options, such as
             `{"format": "msr", "loop": {"kind": "closed", "queue_depth": 8}, "beyond": "wrap"}`;
             with the `trace` of a result, the file must be that trace, under any name.
@@ -516,7 +516,7 @@ def replay(  # noqa: PLR0913 (options, by name)
 
     Args:
         device: Preset name, path, mapping or `DeviceConfig`.
-        trace: The trace file; plain, gzip or zstd.
+        trace: The trace file; plain, or gzip, bzip2, xz or zstd.
         options: How to read and run it, see `prepare_replay`.
         seed: Seed of the drive.
         breakdown: Account for the time of every command: `Result.breakdown`.

@@ -10,10 +10,13 @@ path outside of its own folder.
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import gzip
 import json
+import lzma
 import random
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -74,7 +77,29 @@ TRACES = {
     "blk.txt": "".join(
         f"  8,0    1  {i + 1}   {i * 0.001:.9f}  697  Q  W {i * 8} + 8 [fio]\n" for i in range(20)
     ),
+    "systor.csv": "Timestamp,Response,IOType,LUN,Offset,Size\n"
+    + "".join(f"{i}.013118000,,{'RW'[i % 2]},{i % 3},{i * 4096},4096\n" for i in range(20)),
+    "vscsi.csv": "".join(
+        f"7,4096,1,{'read' if i % 2 else 'write'},{i * 8},{i}\n" for i in range(20)
+    ),
+    "fiu.txt": "".join(f"{i * 1000} 1 a b {i * 8} 8 {'RW'[i % 2]} 6 0 56f1\n" for i in range(20)),
+    "mobile.csv": "proces,device,rw_flag,sector,size,timestamp\n"
+    + "".join(f"<...>,8388608,{'RW'[i % 2]},{i * 8},8,{i}.5\n" for i in range(20)),
+    "biosnoop.txt": "TIME(s) COMM PID DISK T SECTOR BYTES QUE(ms) LAT(ms)\n"
+    + "".join(f"{i}.004 a 7 sda {'RW'[i % 2]} {i * 8} 4096 0.00 0.74\n" for i in range(20)),
+    "table.tsv": "".join(f"{i}.5\t{i % 2}\t{i * 8}\t4096\tsda\n" for i in range(20)),
 }
+# Binary records of a virtual disk, versions 1 and 2.
+RECORDS = {
+    "one.vscsi": b"".join(
+        struct.pack("<IIIHHQQ", 7, 4096, 1, (0x28, 0x2A)[i % 2], 0x100, i * 8, i) for i in range(20)
+    ),
+    "two.vscsi": b"".join(
+        struct.pack("<HHIIIQQQ", (0x28, 0x2A)[i % 2], 0x200, 7, 4096, 1, i * 8, i, 9)
+        for i in range(20)
+    ),
+}
+COLUMNS = ("time:ms", "op:0=read", "offset:sectors", "size", "volume")
 ALIST = """7 3
 3 4
 1 1 2 1 2 2 3
@@ -273,16 +298,26 @@ def yaml(rng: random.Random, bases: Bases) -> tuple[tuple[Any, ...], dict[str, b
 def trace(rng: random.Random, bases: Bases) -> tuple[tuple[Any, ...], dict[str, bytes]]:
     """A trace of any format, damaged, compressed and then damaged, or under a wrong name."""
     del bases
-    name, text = rng.choice(sorted(TRACES.items()))
-    raw = text.encode()
+    traces = {name: text.encode() for name, text in TRACES.items()} | RECORDS
+    name, raw = rng.choice(sorted(traces.items()))
+    table = ("--columns", _columns(rng)) if name == "table.tsv" or rng.random() < 0.1 else ()
     if rng.random() < 0.7:
         raw = damaged(rng, raw)
     if rng.random() < 0.2:
-        raw, name = damaged(rng, gzip.compress(raw, mtime=0)), name + ".gz"
+        pack = rng.choice((lambda text: gzip.compress(text, mtime=0), bz2.compress, lzma.compress))
+        raw, name = damaged(rng, pack(raw)), name + ".packed"
     options = rng.choice(
         ((), ("--wrap",), ("--scale",), ("--closed-loop", "4"), ("--skip-bad-lines",))
     )
-    return ("replay", name, "-c", "small.yaml", "--json", *options), {name: raw}
+    return ("replay", name, "-c", "small.yaml", "--json", *options, *table), {name: raw}
+
+
+def _columns(rng: random.Random) -> str:
+    """Names of columns, mostly those of the table."""
+    names = list(COLUMNS)
+    for _ in range(rng.choice((0, 0, 0, 1, 2))):
+        names[rng.randrange(len(names))] = rng.choice((*COLUMNS, "_", "...", "", "op", "time:h"))
+    return ",".join(names)
 
 
 def result(rng: random.Random, bases: Bases) -> tuple[tuple[Any, ...], dict[str, bytes]]:

@@ -103,6 +103,11 @@ impl Replay {
     pub(crate) fn trace_options(&self) -> TraceOptions {
         self.0.config.trace_options()
     }
+
+    /// Most bytes that its trace may unpack to, where the default is not meant.
+    pub(crate) fn unpacked_bytes_max(&self) -> Option<u64> {
+        self.0.config.unpacked_bytes_max
+    }
 }
 
 handle! {

@@ -1,8 +1,12 @@
 //! Texts of any length: opened, decompressed, hashed and listened to while they stream past.
 //!
-//! The drive's crate knows no files and no compression. Here a file is opened, gzip and zstd are
-//! told by their first bytes (names lie), and the text is hashed. Ctrl-C is heard while reading: a
-//! trace may have gigabytes, and a pipe may have nothing for a while.
+//! The drive's crate knows no files and no compression. Here a file is opened, gzip, bzip2, xz and
+//! zstd are told by their first bytes (names lie), and the text is hashed. Ctrl-C is heard while
+//! reading: a trace may have gigabytes, and a pipe may have nothing for a while.
+//!
+//! Unpacking streams, so a compressed file takes no more memory than a plain one: at most 512 MiB
+//! for the window of xz, 128 MiB for that of zstd (its own limit). What a small file unpacks to is
+//! limited too, or one of endless comments would be read for hours.
 //!
 //! Files and pipes are read. A device has no end, and a pipe into which nobody writes would be
 //! waited for, so both are refused when they are opened.
@@ -10,10 +14,14 @@
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use flate2::read::MultiGzDecoder;
+use bzip2::bufread::MultiBzDecoder;
+use flate2::bufread::MultiGzDecoder;
+use liblzma::bufread::XzDecoder;
+use liblzma::stream::{Stream, CONCATENATED};
 use pyo3::prelude::*;
 use sha2::{Digest, Sha256};
 
@@ -21,13 +29,23 @@ use crate::doorway::Failure;
 
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+const BZIP2_MAGIC: &[u8] = b"BZh";
+const XZ_MAGIC: &[u8] = b"\xfd7zXZ\0";
+/// Memory that unpacking xz may take; `xz -9` needs 65 MiB.
+const XZ_MEMORY_BYTES_MAX: u64 = 512 << 20;
+/// Unpacked bytes that any compressed file may have, unless the user says otherwise.
+const UNPACKED_BYTES_MAX: u64 = 16 << 30;
+/// Or so many for each compressed byte: traces are packed to a third or a twentieth of their size.
+const UNPACKED_PER_PACKED_MAX: u64 = 100;
 const BUFFER_BYTES: usize = 1 << 18;
 /// How often Python is asked whether a signal is waiting.
 const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
 
-/// What `parse` makes of the text at `path`, and the SHA-256 of that text in hex.
+/// What `parse` makes of the text at `path`, and the SHA-256 of that text in hex. A compressed text
+/// may have `unpacked_bytes_max` bytes.
 pub(crate) fn read<T, E: Display>(
     path: &str,
+    unpacked_bytes_max: Option<u64>,
     parse: impl FnOnce(&mut dyn BufRead) -> Result<T, E>,
 ) -> Result<(T, String), Failure> {
     let signals = Signals::default();
@@ -38,7 +56,7 @@ pub(crate) fn read<T, E: Display>(
     };
     let refuse = |error: io::Error| or_raised(format!("{path}: {error}"));
     let file = Waiting { inner: open(path).map_err(refuse)?, signals: signals.clone() };
-    let text = decoded(file).map_err(refuse)?;
+    let text = decoded(file, unpacked_bytes_max).map_err(refuse)?;
     let hash = Arc::new(Mutex::new(Sha256::new()));
     let stream = Hashing { inner: text, hash: Arc::clone(&hash), signals: signals.clone() };
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, stream);
@@ -64,7 +82,7 @@ fn open(path: &str) -> io::Result<Opened> {
     let kind = file.metadata()?.file_type();
     let mut head = Vec::new();
     if kind.is_fifo() {
-        let mut start = [0; ZSTD_MAGIC.len()];
+        let mut start = [0; XZ_MAGIC.len()];
         match file.read(&mut start) {
             Ok(0) => return Err(io::Error::other("no program writes into this pipe")),
             Ok(count) => head.extend_from_slice(&start[..count]),
@@ -86,21 +104,70 @@ fn open(path: &str) -> io::Result<Opened> {
 }
 
 /// The text of a file, whatever its compression.
-fn decoded(file: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+fn decoded(
+    file: impl Read + Send + 'static,
+    unpacked_bytes_max: Option<u64>,
+) -> io::Result<Box<dyn Read + Send>> {
+    let packed_bytes = Arc::new(AtomicU64::new(0));
+    let file = Counting { inner: file, bytes: Arc::clone(&packed_bytes) };
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
     let mut head = Vec::new();
-    // A pipe may hand out less than four bytes at once.
-    reader.by_ref().take(ZSTD_MAGIC.len() as u64).read_to_end(&mut head)?;
+    // A pipe may hand out less than six bytes at once.
+    reader.by_ref().take(XZ_MAGIC.len() as u64).read_to_end(&mut head)?;
     let is = |magic: &[u8]| head.starts_with(magic);
-    let (is_gzip, is_zstd) = (is(GZIP_MAGIC), is(ZSTD_MAGIC));
+    let magics = [is(GZIP_MAGIC), is(ZSTD_MAGIC), is(BZIP2_MAGIC), is(XZ_MAGIC)];
     let whole = Cursor::new(head).chain(reader);
-    Ok(if is_gzip {
-        Box::new(MultiGzDecoder::new(whole))
-    } else if is_zstd {
-        Box::new(zstd::Decoder::with_buffer(BufReader::new(whole))?)
-    } else {
-        Box::new(whole)
-    })
+    let inner: Box<dyn Read + Send> = match magics {
+        [true, ..] => Box::new(MultiGzDecoder::new(whole)),
+        [_, true, ..] => Box::new(zstd::Decoder::with_buffer(whole)?),
+        [.., true, _] => Box::new(MultiBzDecoder::new(whole)),
+        [.., true] => {
+            let stream = Stream::new_stream_decoder(XZ_MEMORY_BYTES_MAX, CONCATENATED)?;
+            Box::new(XzDecoder::new_stream(whole, stream))
+        }
+        _ => return Ok(Box::new(whole)),
+    };
+    Ok(Box::new(Unpacked { inner, bytes: 0, packed_bytes, bytes_max: unpacked_bytes_max }))
+}
+
+/// A reader that counts what it hands out.
+struct Counting<R> {
+    inner: R,
+    bytes: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counting<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.bytes.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// An unpacked text that ends with an error where it grows too long.
+struct Unpacked {
+    inner: Box<dyn Read + Send>,
+    bytes: u64,
+    packed_bytes: Arc<AtomicU64>,
+    bytes_max: Option<u64>,
+}
+
+impl Read for Unpacked {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.bytes += count as u64;
+        let packed_bytes = self.packed_bytes.load(Ordering::Relaxed);
+        let limit = self.bytes_max.unwrap_or_else(|| {
+            packed_bytes.saturating_mul(UNPACKED_PER_PACKED_MAX).max(UNPACKED_BYTES_MAX)
+        });
+        if self.bytes > limit {
+            return Err(io::Error::other(format!(
+                "{packed_bytes} compressed bytes unpack to more than {limit}; accepted: a trace \
+                 that does not, or a larger `unpacked_bytes_max` (--unpacked-max)"
+            )));
+        }
+        Ok(count)
+    }
 }
 
 /// Signals of Python, asked for while reading; what a handler raised is kept.

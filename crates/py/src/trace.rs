@@ -28,9 +28,11 @@ impl Trace {
         memory_bytes_max: Option<u64>,
     ) -> PyResult<Self> {
         let options = TraceOptions { memory_bytes_max, ..replay.trace_options() };
+        let unpacked_bytes_max = replay.unpacked_bytes_max();
         doorway(py, || {
-            let (records, digest) =
-                source::read(path, |reader| Records::read(reader, path, &options))?;
+            let (records, digest) = source::read(path, unpacked_bytes_max, |reader| {
+                Records::read(reader, path, &options)
+            })?;
             Ok(Self { records: Arc::new(records), digest })
         })
     }

@@ -94,7 +94,7 @@ fn published_samples_have_their_known_counts() {
 
 /// One small trace in every format: write 4 KiB at 1 MiB, 1 ms later read 512 B at 0, then trim 1
 /// MiB.
-const SAME_TRACE: [(&str, &str, usize); 8] = [
+const SAME_TRACE: [(&str, &str, usize); 14] = [
     ("mqsim", "5000000 1 2048 8 0\n6000000 1 0 1 1", 2),
     ("msr", "50000,h,1,Write,1048576,4096,9\r\n60000,h,1,Read,0,512,9\r\n", 2),
     ("spc", "1,2048,4096,W,0.005\n1,0,512,r,0.006\n", 2),
@@ -119,6 +119,33 @@ const SAME_TRACE: [(&str, &str, usize); 8] = [
                   CPU0 (8,0):\n Reads Queued: 1, 1KiB\n\nTotal (8,0):\n",
         3,
     ),
+    (
+        "vscsi",
+        "#Vscsi Cmd Trace. (Trace Format Version 1)\n#Serial Number,IO Data Length,Num SG Entries,\
+                   Command Type,LBN,Time Stamp (microseconds)\n7,4096,1,write,2048,5000\n\
+                   8,512,1,read,0,6000\n",
+        2,
+    ),
+    (
+        "systor17",
+        "Timestamp,Response,IOType,LUN,Offset,Size\n1456095145.005000000,0.001,W,0,1048576,4096\n\
+                  1456095145.006000000,,R,0,0,512\n",
+        2,
+    ),
+    ("fiu", "5000000 7 a 2048 8 W 6 0 56f1\r\n6000000 8 a b 0 1 R 6 0 56f2", 2),
+    (
+        "mobile",
+        "proces,device,rw_flag,sector,size,timestamp\n<...>,8388608,W,2048,8,1.005\n\
+                 a,8388608,R,0,1,1.006\na,8388608,D,0,2048,1.006\n",
+        3,
+    ),
+    (
+        "biosnoop",
+        "TIME(s)  COMM  PID  DISK  T  SECTOR  BYTES  LAT(ms)\n1.006 a b 7 sda W 2048 4096 1.00\n\
+                 1.007 a 7 sda R 0 512 1.00\n",
+        2,
+    ),
+    ("biosnoop", "1.006 a 7 sda W 2048 4096 1.00\n1.007 a 7 sda R 0 512 1.00\n", 2),
 ];
 
 #[test]
@@ -127,6 +154,15 @@ fn every_format_is_recognised_and_says_the_same() {
         let trace = read(text).unwrap_or_else(|error| panic!("{format}: {error}"));
         assert_eq!(trace.format(), format);
         assert_eq!(trace, read_with(text.as_bytes(), &forced(format)).unwrap());
+        // Line ends of other systems, blank lines and a missing last line feed change nothing.
+        for variant in [
+            text.trim_end().to_owned(),
+            text.replace('\r', "").replace('\n', "\r\n"),
+            text.replace('\r', "").replace('\n', "\n\n \t\n"),
+            format!("\u{feff}{text}"),
+        ] {
+            assert_eq!(read(&variant).unwrap(), trace, "{format}: {variant:?}");
+        }
         let records = trace.records();
         assert_eq!(records.len(), count, "{format}");
         assert_eq!(
@@ -142,6 +178,93 @@ fn every_format_is_recognised_and_says_the_same() {
         assert_eq!(ops.join(" "), ["Write Read", "Write Read Trim"][count - 2], "{format}");
         assert!(trace.warnings().is_empty(), "{format}: {:?}", trace.warnings());
     }
+}
+
+/// A binary record of a virtual disk in both versions; the command is a SCSI operation code.
+fn vscsi(version: u8, command: u8, len: u32, lbn: u64, ts: u64) -> Vec<u8> {
+    let (len, lbn, ts) = (len.to_le_bytes(), lbn.to_le_bytes(), ts.to_le_bytes());
+    let one = [1, 0, 0, 0];
+    if version == 1 {
+        [&one[..], &len, &one, &[command, 0, 0, 1], &lbn, &ts].concat()
+    } else {
+        [&[command, 0, 0, 2][..], &one, &len, &one, &lbn, &ts, &[0; 8]].concat()
+    }
+}
+
+#[test]
+fn binary_records_are_recognised_by_their_version() {
+    for version in [1, 2] {
+        let mut bytes = vscsi(version, 0x2a, 4096, 2048, 5000);
+        bytes.extend(vscsi(version, 0x35, 0, 0, 5500));
+        bytes.extend(vscsi(version, 0x28, 512, 0, 6000));
+        let trace = read_with(&bytes, &TraceOptions::default()).unwrap();
+        assert_eq!(trace, read_with(&bytes, &forced("vscsi")).unwrap());
+        assert_eq!((trace.format(), trace.records().len()), ("vscsi", 2));
+        assert_eq!((trace.records()[0].sector, trace.records()[0].sector_count), (2048, 8));
+        assert_eq!((trace.records()[1].sector, trace.records()[1].arrival), (0, Ns(1_000_000)));
+        let remark = "t.trace: 1 requests other than reads and writes were passed over";
+        assert_eq!(trace.warnings(), [remark]);
+        let size = bytes.len() / 3;
+        // Each file that ends early says where its last record starts.
+        for length in size + 1..3 * size {
+            let result = read_with(&bytes[..length], &TraceOptions::default());
+            if length % size == 0 {
+                assert_eq!(result.unwrap().records().len(), 1);
+                continue;
+            }
+            let error = result.unwrap_err().to_string();
+            let (start, rest) = (length / size * size, length % size);
+            let words =
+                format!("t.trace: byte {start}: the file ends after {rest} bytes of a record");
+            assert!(error.starts_with(&words), "{error}");
+        }
+        // A record of another version in the middle is refused, or skipped and counted.
+        let mut mixed = bytes.repeat(1000);
+        let place = 2000 * size + if version == 1 { 15 } else { 3 };
+        mixed[place] = 7;
+        let error = read_with(&mixed, &TraceOptions::default()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("t.trace: byte {}: ", 2000 * size)), "{error}");
+        let options = TraceOptions { bad_lines: BadLines::Skip, ..TraceOptions::default() };
+        assert_eq!(read_with(&mixed, &options).unwrap().skipped_lines(), 1);
+    }
+}
+
+#[test]
+fn each_format_refuses_the_lines_of_the_others() {
+    for (format, text, _) in SAME_TRACE {
+        for (other, other_text, count) in SAME_TRACE {
+            let is_kin = format == other || (format, other) == ("spc", "mqsim");
+            if is_kin || (format, other) == ("spc", "vscsi") {
+                continue;
+            }
+            let result = read_with(other_text.as_bytes(), &forced(format));
+            let Ok(trace) = result else { continue };
+            panic!(
+                "{format} reads {} of {count} requests of {other}: {text}",
+                trace.records().len()
+            );
+        }
+    }
+}
+
+#[test]
+fn blkparse_takes_the_best_event_that_a_trace_has() {
+    let lines = |actions: &str| {
+        let lines = actions.chars().enumerate().map(|(index, action)| {
+            format!("8,0 1 {index} {index}.5 7 {action} W {} + 8 [x]\n", 8 * index)
+        });
+        let trace = read(&lines.collect::<String>()).unwrap();
+        let sectors: Vec<_> = trace.records().iter().map(|record| record.sector / 8).collect();
+        (sectors, trace.warnings().to_vec())
+    };
+    assert_eq!(lines("QDCQDC"), (vec![0, 3], vec![]));
+    assert_eq!(lines("CCDDQCDQ"), (vec![4, 7], vec![]));
+    let (sectors, warnings) = lines("CDCD");
+    assert_eq!(sectors, [1, 3]);
+    assert!(warnings[0].starts_with("t.trace: no events Q"), "{warnings:?}");
+    let (sectors, warnings) = lines("CCC");
+    assert_eq!(sectors, [0, 1, 2]);
+    assert!(warnings[0].contains("its events C"), "{warnings:?}");
 }
 
 #[test]
@@ -182,7 +305,7 @@ fn odd_bytes_are_rounded_outwards_with_a_warning() {
 #[test]
 fn hostile_files_get_a_clear_message() {
     for (text, words) in [
-        ("", "t.trace: no line with a request; accepted formats: mqsim, msr, spc"),
+        ("", "t.trace: no line with a request; accepted formats: mqsim, msr, vscsi, spc"),
         ("\n\n# nothing\n", "t.trace: no line with a request"),
         ("hello world\n", "t.trace:1: no known trace format reads `hello world`"),
         ("fio version 2 iolog\nf add\n", "t.trace: no request in it; accepted (fio_iolog)"),
@@ -202,6 +325,12 @@ fn hostile_files_get_a_clear_message() {
         |bytes: &[u8]| read_with(bytes, &TraceOptions::default()).unwrap_err().to_string();
     assert!(refused(&[0x1f, 0x8b, 8, 0]).starts_with("t.trace:1: still compressed"));
     assert!(refused(&[0x28, 0xb5, 0x2f, 0xfd, 1]).contains("Zstandard"));
+    assert!(refused(b"BZh91AY").contains("still compressed"));
+    assert!(refused(b"\xfd7zXZ\0\0\x04").contains("still compressed"));
+    let utf16: Vec<u8> = "0 0 0 8 1\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let utf16 = [&[0xff, 0xfe][..], &utf16].concat();
+    assert!(refused(&utf16).contains("t.trace:1: not text: UTF-16, by its byte-order mark"));
+    assert!(refused(b"0 0 1 1 1\n0 0 1\0 1 1\n").contains("t.trace:2: not text: it holds zero"));
     assert!(refused(&vec![0; 5000]).contains("zero bytes"));
     assert!(refused(&vec![b'x'; 200_000]).contains("t.trace:1: longer than 65536 bytes"));
     assert!(refused(b"0 0 1 1 1\n\xff\xfe\n").contains("t.trace:2: not text: "));
@@ -287,6 +416,84 @@ fn check(result: Result<Trace, TraceError>) -> Result<(), TestCaseError> {
 /// Nothing is written beside the sources: a failure prints its case.
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// The requests of a round trip: time in microseconds, write, sector, sectors.
+type Requests = Vec<(u64, bool, u64, u32)>;
+
+/// The same requests in a format that has its text or records, in whole microseconds.
+fn written(format: &str, requests: &Requests) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if format == "fio_iolog" {
+        bytes.extend_from_slice(b"fio version 3 iolog\n");
+    }
+    for &(us, is_write, sector, count) in requests {
+        let word = if is_write { "Write" } else { "Read" };
+        let letter = &word[..1];
+        let (offset, size, ns) = (sector * 512, u64::from(count) * 512, us * 1000);
+        let seconds = format!("{}.{:06}", us / 1_000_000, us % 1_000_000);
+        let code = u8::from(is_write);
+        let line = match format {
+            "mqsim" => format!("{ns} 3 {sector} {count} {}", 1 - code),
+            "msr" => format!("{},h,0,{word},{offset},{size},5", us * 10),
+            "spc" => format!("3,{sector},{size},{letter},{seconds}"),
+            "tencent" => format!("{seconds},{sector},{count},{code},3"),
+            "alibaba" => format!("3,{letter},{offset},{size},{us}"),
+            "systor17" => format!("{seconds},,{letter},3,{offset},{size}"),
+            "fiu" => format!("{ns} 1 p {sector} {count} {letter} 8 0 abc"),
+            "mobile" => format!("<...>,3,{letter},{sector},{count},{seconds}"),
+            "fio_iolog" => format!("{us} f {} {offset} {size}", word.to_lowercase()),
+            "blkparse" => format!("8,0 1 1 {seconds} 7 Q {letter} {sector} + {count} [x]"),
+            "biosnoop" => format!("{seconds} a 1 sda {letter} {sector} {size} 0.00"),
+            "vscsi" => format!("1,{size},1,{},{sector},{us}", word.to_lowercase()),
+            "vscsi 1" | "vscsi 2" => {
+                let version = if format == "vscsi 1" { 1 } else { 2 };
+                let command = if is_write { 0x8a } else { 0x88 };
+                bytes.extend(vscsi(version, command, size as u32, sector, us));
+                continue;
+            }
+            _ => unreachable!("{format}"),
+        };
+        bytes.extend_from_slice(line.as_bytes());
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+proptest! {
+    #![proptest_config(cases(200))]
+
+    /// What is written in a format is read back exactly, and the format is recognised.
+    #[test]
+    fn every_format_survives_a_round_trip(
+        mut requests in prop::collection::vec(
+            (0..1_u64 << 40, any::<bool>(), 0..1_u64 << 40, 1..1_u32 << 20),
+            1..40,
+        ),
+    ) {
+        requests.sort_by_key(|request| request.0);
+        let start = requests[0].0;
+        let names = [
+            "mqsim", "msr", "spc", "tencent", "alibaba", "systor17", "fiu", "mobile", "fio_iolog",
+            "blkparse", "biosnoop", "vscsi", "vscsi 1", "vscsi 2",
+        ];
+        for name in names {
+            let bytes = written(name, &requests);
+            let trace = read_with(&bytes, &TraceOptions::default()).unwrap();
+            prop_assert_eq!(trace.format(), name.split(' ').next().unwrap());
+            prop_assert_eq!(trace.warnings().len(), 0, "{:?}", trace.warnings());
+            let read: Requests = trace
+                .records()
+                .iter()
+                .map(|record| {
+                    let is_write = format!("{:?}", record.op()) == "Write";
+                    let us = record.arrival.0 / 1000 + start;
+                    (us, is_write, record.sector, record.sector_count)
+                })
+                .collect();
+            prop_assert_eq!(&read, &requests, "{}", name);
+        }
+    }
 }
 
 proptest! {

@@ -19,12 +19,22 @@ class Beyond(str, Enum):
     SCALE = "scale"
 
 
+class Separator(str, Enum):
+    """What stands between the columns of a table."""
+
+    AUTO = "auto"
+    COMMA = "comma"
+    SEMICOLON = "semicolon"
+    TAB = "tab"
+    BLANK = "blank"
+
+
 def replay(
     trace: Annotated[
         Path,
         typer.Argument(
             metavar="TRACE",
-            help="Trace file; may be compressed with gzip or zstd.",
+            help="Trace file; may be compressed with gzip, bzip2, xz or zstd.",
             show_default=False,
         ),
     ],
@@ -42,9 +52,41 @@ def replay(
         typer.Option(
             "--trace-format",
             metavar="NAME",
-            help="mqsim, msr, spc, tencent, alibaba, fio_iolog, blkparse, or auto.",
+            help="mqsim, msr, vscsi, spc, tencent, alibaba, systor17, fiu, mobile, fio_iolog, "
+            "blkparse, biosnoop, or auto.",
         ),
     ] = "auto",
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            metavar="SPEC",
+            help="Any other table, by its columns: time:ms,op:0=read,offset:sectors,size:bytes,"
+            "volume,_ and ... for the rest of a line.",
+        ),
+    ] = None,
+    separator: Annotated[
+        Separator | None,
+        typer.Option("--separator", help="What stands between --columns.", show_default="auto"),
+    ] = None,
+    header_lines: Annotated[
+        int | None,
+        typer.Option(
+            "--header-lines",
+            metavar="N",
+            help="First lines that are no requests, with --columns.",
+            show_default="0",
+        ),
+    ] = None,
+    unpacked_max: Annotated[
+        str | None,
+        typer.Option(
+            "--unpacked-max",
+            metavar="SIZE",
+            help="Most bytes that a compressed trace may unpack to, such as 64GiB; default: 16GiB, "
+            "or 100 times its compressed size.",
+        ),
+    ] = None,
     closed_loop: Annotated[
         int | None,
         typer.Option(
@@ -114,7 +156,7 @@ def replay(
         if closed_loop is not None and time_scale is not None:
             raise ConfigError("loop", "--closed-loop ignores arrival times: drop --time-scale")
         options: dict[str, Any] = {
-            "format": trace_format,
+            "format": _format(trace_format, columns, separator, header_lines),
             "beyond": "wrap" if wrap else "scale" if scale else beyond.value,
             "skip_bad_lines": skip_bad_lines,
         }
@@ -124,6 +166,8 @@ def replay(
             options["loop"] = {"kind": "open", "time_scale": time_scale}
         if volumes is not None:
             options["volumes"] = volumes
+        if unpacked_max is not None:
+            options["unpacked_bytes_max"] = unpacked_max
         device_sets, replay_sets = terminal.split_sets(settings)
         watch = watched(timeline, breakdown=breakdown, plot=breakdown_plot)
         outputs = terminal.Outputs(
@@ -138,3 +182,24 @@ def replay(
             set_path(options, path, value)
         run = prepare_replay(Start(device, seed, state), trace, options, watch)
         terminal.run_and_report(run, outputs, as_json=as_json, quiet=quiet, slice_ops=slice_ops)
+
+
+def _format(
+    name: str, columns: str | None, separator: Separator | None, header_lines: int | None
+) -> str | dict[str, Any]:
+    """Return the format of the trace, as the key `format` of replay options has it."""
+    from opennandlab.errors import ConfigError
+
+    if columns is None:
+        for option, value in (("--separator", separator), ("--header-lines", header_lines)):
+            if value is not None:
+                raise ConfigError("format", f"{option} describes --columns: give them too")
+        return name
+    if name not in {"auto", "columns"}:
+        raise ConfigError("format", f"--columns is a format of its own: drop --trace-format {name}")
+    table: dict[str, Any] = {"kind": "columns", "columns": columns}
+    if separator is not None:
+        table["separator"] = separator.value
+    if header_lines is not None:
+        table["header_lines"] = header_lines
+    return table

@@ -16,7 +16,7 @@ use super::precondition::{PreconditionStep, StepContext};
 use super::total::TotalConfig;
 use super::trace::{BadLines, FormatConfig, Trace, TraceOptions};
 use super::{Admission, Generator, Job, Limit, Load, Space, Stage};
-use crate::config::{name_or_mapping, parse, ConfigError};
+use crate::config::{name_or_mapping, optional_bytes, parse, size_schema, ConfigError};
 
 mod layout;
 mod source;
@@ -116,6 +116,11 @@ pub struct ReplayConfig {
     pub beyond: Beyond,
     /// Whether lines that cannot be read are counted and skipped; default false.
     pub skip_bad_lines: bool,
+    /// Most bytes that a compressed trace may unpack to, such as `64GiB`, which stops files that
+    /// unpack without end; by default 16 GiB, or 100 times the compressed bytes if that is more.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_bytes")]
+    #[schemars(schema_with = "size_schema")]
+    pub unpacked_bytes_max: Option<u64>,
     /// Whether the run has a clock; default true.
     pub timed: bool,
     /// Steps to run before; `sequential_fill` only. Default one sequential fill.
@@ -139,6 +144,7 @@ impl Default for ReplayConfig {
             volumes: "concat".to_owned(),
             beyond: Beyond::Error,
             skip_bad_lines: false,
+            unpacked_bytes_max: None,
             timed: true,
             precondition: vec![PreconditionStep::one_fill()],
             total: None,
@@ -240,6 +246,12 @@ impl ReplayConfig {
     fn check(&self, space: Space) -> Result<(), ConfigError> {
         if self.name.trim().is_empty() {
             return Err(refuse("name", &self.name, "text that is not blank"));
+        }
+        if let Err((key, message)) = self.format.check() {
+            return Err(ConfigError::new(format!("format.{key}"), message));
+        }
+        if self.unpacked_bytes_max == Some(0) {
+            return Err(refuse("unpacked_bytes_max", 0, "at least 1"));
         }
         if !(1..=100_000).contains(&self.samples) {
             return Err(refuse("samples", self.samples, "1 to 100000"));

@@ -2,37 +2,49 @@
 //! `maj,min cpu sequence time pid action rwbs sector + sectors [process]`.
 //!
 //! One request causes several events: Q queued, D dispatched to the driver, C completed. Exactly
-//! one kind is read, Q by default: it is what the host asked, at the time it asked. `{kind:
-//! blkparse, event: D}` takes requests after merging. In RWBS a leading F (flush before) is passed
-//! over, then R reads, W writes and D discards; events without sectors (flushes, plugs, messages)
-//! ask nothing. The summary at the end of the output is recognised by its first line, `CPU0 (…):`
-//! or `Total (…):`, and ends the trace.
+//! one kind is read: Q where the trace has any, since that is what the host asked, at the time it
+//! asked; else D, else C, with a remark. `{kind: blkparse, event: D}` takes requests after merging.
+//! In RWBS a leading F (flush before) is passed over, then R reads, W writes and D discards; events
+//! without sectors (flushes, plugs, messages) ask nothing. The summary at the end of the output is
+//! recognised by its first line, `CPU0 (…):` or `Total (…):`, and ends the trace.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{number, quote, seconds, sectors};
+use super::fields::{number, quote, rwbs_op, seconds, sectors};
 use super::{Format, Line, LineReader, Request};
-use crate::op::HostOp;
 
 /// Parameters of `blkparse`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Blkparse {
-    /// The event that counts as the request; default Q.
-    pub event: BlockEvent,
+    /// The event that counts as the request; by default Q, in a trace without any D, else C.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<BlockEvent>,
 }
 
 /// An event in the life of a block request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 pub enum BlockEvent {
-    /// Queued: asked by the host.
-    #[default]
-    Q,
-    /// Dispatched to the driver.
-    D,
     /// Completed.
     C,
+    /// Dispatched to the driver.
+    D,
+    /// Queued: asked by the host.
+    Q,
+}
+
+impl BlockEvent {
+    fn of(action: &str) -> Option<Self> {
+        match action {
+            "Q" => Some(Self::Q),
+            "D" => Some(Self::D),
+            "C" => Some(Self::C),
+            _ => None,
+        }
+    }
 }
 
 impl Format for Blkparse {
@@ -40,18 +52,22 @@ impl Format for Blkparse {
         "maj,min cpu sequence time_s pid action rwbs sector + sectors [process]";
 
     fn reader(&self) -> Box<dyn LineReader> {
-        let action = match self.event {
-            BlockEvent::Q => "Q",
-            BlockEvent::D => "D",
-            BlockEvent::C => "C",
-        };
-        Box::new(Reader { action, has_events: false, is_summary: false })
+        Box::new(Reader {
+            wanted: self.event,
+            best: self.event,
+            has_events: false,
+            has_requests: false,
+            is_summary: false,
+        })
     }
 }
 
 struct Reader {
-    action: &'static str,
+    wanted: Option<BlockEvent>,
+    /// The event that is read: the wanted one, or the best so far.
+    best: Option<BlockEvent>,
     has_events: bool,
+    has_requests: bool,
     is_summary: bool,
 }
 
@@ -64,59 +80,72 @@ impl LineReader for Reader {
             self.is_summary = true;
             return Ok(Line::Other);
         }
-        let line = event(text, self.action)?;
+        let line = self.event(text)?;
         self.has_events = true;
         Ok(line)
     }
+
+    fn remarks(&self) -> Vec<String> {
+        let (missing, event) = match self.best {
+            Some(BlockEvent::D) => ("Q (queued)", "D (dispatched to the driver)"),
+            Some(BlockEvent::C) => ("Q (queued) or D (dispatched)", "C (completed)"),
+            _ => return Vec::new(),
+        };
+        if self.wanted.is_some() {
+            return Vec::new();
+        }
+        vec![format!("no events {missing}: the requests are its events {event}")]
+    }
 }
 
-fn event<'a>(text: &'a str, wanted: &str) -> Result<Line<'a>, String> {
-    let mut fields = text.split_ascii_whitespace();
-    let mut next = |name: &str| fields.next().ok_or_else(|| format!("there is no {name} field"));
-    let volume = next("device")?;
-    let (major, minor) = volume
-        .split_once(',')
-        .ok_or_else(|| format!("device {} is not a pair of numbers such as 8,0", quote(volume)))?;
-    number("device", major)?;
-    number("device", minor)?;
-    number("cpu", next("cpu")?)?;
-    number("sequence", next("sequence")?)?;
-    let time = seconds("time", next("time")?)?;
-    number("pid", next("pid")?)?;
-    if next("action")? != wanted {
-        return Ok(Line::Other);
-    }
-    let Some(op) = operation(next("rwbs")?)? else { return Ok(Line::Other) };
-    let sector = next("sector")?;
-    if sector.starts_with('[') {
-        return Ok(Line::Other);
-    }
-    let sector = sectors("sector", sector)?;
-    match next("+")? {
-        "+" => {}
-        other => return Err(format!("{} instead of `+`", quote(other))),
-    }
-    let size_bytes = sectors("sectors", next("sectors")?)?;
-    if size_bytes == 0 {
-        return Ok(Line::Other);
-    }
-    Ok(Line::Request(Request { time, volume, offset_bytes: sector, size_bytes, op }))
-}
-
-fn operation(rwbs: &str) -> Result<Option<HostOp>, String> {
-    match rwbs.bytes().find(|&byte| byte != b'F') {
-        Some(b'R') => Ok(Some(HostOp::Read)),
-        Some(b'W') => Ok(Some(HostOp::Write)),
-        Some(b'D') => Ok(Some(HostOp::Trim)),
-        // Nothing but flushes, or N: no data.
-        None | Some(b'N') => Ok(None),
-        Some(_) => Err(format!("rwbs {} is unknown", quote(rwbs))),
+impl Reader {
+    fn event<'a>(&mut self, text: &'a str) -> Result<Line<'a>, String> {
+        let mut fields = text.split_ascii_whitespace();
+        let mut next =
+            |name: &str| fields.next().ok_or_else(|| format!("there is no {name} field"));
+        let volume = next("device")?;
+        let (major, minor) = volume.split_once(',').ok_or_else(|| {
+            format!("device {} is not a pair of numbers such as 8,0", quote(volume))
+        })?;
+        number("device", major)?;
+        number("device", minor)?;
+        number("cpu", next("cpu")?)?;
+        number("sequence", next("sequence")?)?;
+        let time = seconds("time", next("time")?)?;
+        number("pid", next("pid")?)?;
+        let Some(event) = BlockEvent::of(next("action")?) else { return Ok(Line::Other) };
+        let is_read = match self.wanted {
+            Some(wanted) => event == wanted,
+            None => Some(event) >= self.best,
+        };
+        if !is_read {
+            return Ok(Line::Other);
+        }
+        let Some(op) = rwbs_op(next("rwbs")?)? else { return Ok(Line::Other) };
+        let sector = next("sector")?;
+        if sector.starts_with('[') {
+            return Ok(Line::Other);
+        }
+        let offset_bytes = sectors("sector", sector)?;
+        match next("+")? {
+            "+" => {}
+            other => return Err(format!("{} instead of `+`", quote(other))),
+        }
+        let size_bytes = sectors("sectors", next("sectors")?)?;
+        if size_bytes == 0 {
+            return Ok(Line::Other);
+        }
+        let request = Request { time, volume, offset_bytes, size_bytes, op };
+        let is_better = self.has_requests && self.best != Some(event);
+        (self.best, self.has_requests) = (Some(event), true);
+        Ok(if is_better { Line::Restart(request) } else { Line::Request(request) })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::op::HostOp;
     use crate::units::Ns;
 
     const TEXT: &str = "\
@@ -138,12 +167,58 @@ Events (8,0): 20 entries
 ";
 
     fn read(event: BlockEvent) -> Vec<(Ns, HostOp, u64)> {
-        let mut reader = Blkparse { event }.reader();
+        let mut reader = Blkparse { event: Some(event) }.reader();
         let requests = TEXT.lines().filter_map(|line| match reader.line(line).unwrap() {
             Line::Request(r) => Some((r.time, r.op, r.size_bytes / 512)),
+            Line::Restart(_) => panic!("the event is given"),
             Line::Other => None,
         });
         requests.collect()
+    }
+
+    /// Requests of a trace with these kinds of events only, and the remarks.
+    fn best(actions: &str) -> (Vec<Ns>, Vec<String>) {
+        let mut reader = Blkparse::default().reader();
+        let mut times = Vec::new();
+        for line in TEXT.lines() {
+            let action = line.split_ascii_whitespace().nth(5).unwrap_or_default();
+            if BlockEvent::of(action).is_some() && !actions.contains(action) {
+                continue;
+            }
+            match reader.line(line).unwrap() {
+                Line::Request(request) => times.push(request.time),
+                Line::Restart(request) => times = vec![request.time],
+                Line::Other => {}
+            }
+        }
+        (times, reader.remarks())
+    }
+
+    #[test]
+    fn without_the_best_event_the_next_is_taken() {
+        let queued = [Ns(1829), Ns(2000), Ns(1_000_000_000), Ns(1_000_000_001)];
+        assert_eq!(best("QDC"), (queued.to_vec(), vec![]));
+        let (times, remarks) = best("DC");
+        assert_eq!(times, [Ns(4000)]);
+        assert!(remarks[0].contains("its events D (dispatched"), "{remarks:?}");
+        let (times, remarks) = best("C");
+        assert_eq!(times, [Ns(500_000_000)]);
+        assert!(remarks[0].contains("its events C (completed)"), "{remarks:?}");
+    }
+
+    #[test]
+    fn a_better_event_that_comes_later_drops_those_before() {
+        let mut reader = Blkparse::default().reader();
+        let is_restart = |line: Line<'_>| matches!(line, Line::Restart(_));
+        for (text, restarts) in [
+            ("8,0 0 1 0.1 1 C W 8 + 8 [a]", false),
+            ("8,0 0 1 0.2 1 D W 8 + 8 [a]", true),
+            ("8,0 0 1 0.3 1 D W 8 + 8 [a]", false),
+            ("8,0 0 1 0.4 1 Q W 8 + 8 [a]", true),
+        ] {
+            assert_eq!(is_restart(reader.line(text).unwrap()), restarts, "{text}");
+        }
+        assert_eq!(reader.line("8,0 0 1 0.5 1 D W 8 + 8 [a]"), Ok(Line::Other));
     }
 
     #[test]

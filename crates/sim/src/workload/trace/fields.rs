@@ -3,6 +3,7 @@
 //! Times become whole nanoseconds straight from their decimals: a float of seconds since 1970 is
 //! already off by 100 ns.
 
+use super::Line;
 use crate::op::HostOp;
 use crate::units::{Ns, SECTOR_BYTES};
 
@@ -46,11 +47,34 @@ fn exactly<'a, const N: usize>(
 
 /// A whole number.
 pub(crate) fn number(name: &str, text: &str) -> Result<u64, String> {
-    // `parse` alone would take a leading plus.
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("{name} {} is not a whole number", quote(text)));
+    match digits(text.as_bytes()) {
+        Some(value) => Ok(value),
+        None => Err(no_number(name, text)),
     }
-    text.parse().map_err(|_| format!("{name} {} is above 2^64", quote(text)))
+}
+
+/// The value of decimal digits and nothing else; `None` beyond 64 bits.
+pub(crate) fn digits(bytes: &[u8]) -> Option<u64> {
+    if bytes.is_empty() {
+        return None;
+    }
+    let mut value: u64 = 0;
+    for &byte in bytes {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+    }
+    Some(value)
+}
+
+#[cold]
+fn no_number(name: &str, text: &str) -> String {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return format!("{name} {} is not a whole number", quote(text));
+    }
+    format!("{name} {} is above 2^64", quote(text))
 }
 
 /// A whole number of units, as bytes or nanoseconds.
@@ -66,24 +90,65 @@ pub(crate) fn sectors(name: &str, text: &str) -> Result<u64, String> {
 
 /// Seconds such as `12` or `0.026214`; digits beyond the ninth decimal are dropped.
 pub(crate) fn seconds(name: &str, text: &str) -> Result<Ns, String> {
-    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
-    let refuse = || format!("{name} {} is not a time in seconds such as 0.026214", quote(text));
-    if decimals.is_empty() || !decimals.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(refuse());
+    time(text, 1_000_000_000)
+        .ok_or_else(|| format!("{name} {} is not a time in seconds such as 0.026214", quote(text)))
+}
+
+/// A time such as `12` or `0.026214` in units of `unit_ns`, at most a second; parts of a
+/// nanosecond are dropped. `None` for anything else, and beyond 2^64 ns.
+pub(crate) fn time(text: &str, unit_ns: u64) -> Option<Ns> {
+    debug_assert!(unit_ns <= 1_000_000_000, "{unit_ns} ns");
+    let bytes = text.as_bytes();
+    let Some(point) = bytes.iter().position(|&byte| byte == b'.') else {
+        return digits(bytes)?.checked_mul(unit_ns).map(Ns);
+    };
+    let decimals = &bytes[point + 1..];
+    // The tenth decimal of a second is less than a nanosecond.
+    let (counted, dropped) = decimals.split_at(decimals.len().min(9));
+    if !dropped.iter().all(u8::is_ascii_digit) {
+        return None;
     }
-    let whole_ns = scaled(name, whole, 1_000_000_000).map_err(|_| refuse())?;
-    let digits = &decimals[..decimals.len().min(9)];
-    let fraction: u64 = digits.parse().map_err(|_| refuse())?;
-    let fraction_ns = fraction * 10_u64.pow(9 - digits.len() as u32);
-    whole_ns.checked_add(fraction_ns).map(Ns).ok_or_else(refuse)
+    let fraction_ns = digits(counted)? * unit_ns / 10_u64.pow(counted.len() as u32);
+    digits(&bytes[..point])?.checked_mul(unit_ns)?.checked_add(fraction_ns).map(Ns)
+}
+
+/// Counts requests that are in a trace but ask nothing that a drive could replay.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PassedOver {
+    why: &'static str,
+    count: u64,
+}
+
+impl PassedOver {
+    /// `why` follows the word "requests".
+    pub(crate) fn new(why: &'static str) -> Self {
+        Self { why, count: 0 }
+    }
+
+    /// Counts one and says so to the common part.
+    pub(crate) fn one(&mut self) -> Line<'static> {
+        self.count += 1;
+        Line::Other
+    }
+
+    /// What the user should know.
+    pub(crate) fn remark(&self) -> Option<String> {
+        (self.count > 0).then(|| format!("{} requests {} were passed over", self.count, self.why))
+    }
 }
 
 /// The operation a letter or word stands for: `R`, `w`, `Read`, …
 pub(crate) fn word_op(text: &str) -> Result<HostOp, String> {
     let is = |word: &str| text.eq_ignore_ascii_case(word);
-    if is("r") || is("read") {
+    // Single letters are all that most traces have.
+    match text.as_bytes() {
+        [b'R' | b'r'] => return Ok(HostOp::Read),
+        [b'W' | b'w'] => return Ok(HostOp::Write),
+        _ => {}
+    }
+    if is("read") {
         Ok(HostOp::Read)
-    } else if is("w") || is("write") {
+    } else if is("write") {
         Ok(HostOp::Write)
     } else if is("d") || is("t") || is("trim") || is("discard") || is("unmap") {
         Ok(HostOp::Trim)
@@ -92,8 +157,33 @@ pub(crate) fn word_op(text: &str) -> Result<HostOp, String> {
     }
 }
 
-/// Whether the line is the header of a table whose first column has this name.
+/// What RWBS, the letters of the kernel for a request, asks: a leading F (flush before) is passed
+/// over, then R reads, W writes and D discards. `None` for requests without data.
+pub(crate) fn rwbs_op(rwbs: &str) -> Result<Option<HostOp>, String> {
+    let is_rwbs = rwbs.bytes().all(|byte| byte.is_ascii_uppercase());
+    match rwbs.bytes().find(|&byte| byte != b'F' || !is_rwbs) {
+        Some(_) if !is_rwbs => Err(format!("rwbs {} is unknown", quote(rwbs))),
+        Some(b'R') => Ok(Some(HostOp::Read)),
+        Some(b'W') => Ok(Some(HostOp::Write)),
+        Some(b'D') => Ok(Some(HostOp::Trim)),
+        // Nothing but flushes, or N: no data.
+        None | Some(b'N') => Ok(None),
+        Some(_) => Err(format!("rwbs {} is unknown", quote(rwbs))),
+    }
+}
+
+/// The part of `text` from `first` to the end of `last`, which are slices of it.
+pub(crate) fn between<'a>(text: &'a str, first: &str, last: &str) -> &'a str {
+    let offset = |part: &str| part.as_ptr() as usize - text.as_ptr() as usize;
+    &text[offset(first)..offset(last) + last.len()]
+}
+
+/// Whether the line is the header of a table whose first column has one of these names.
 pub(crate) fn is_header(text: &str, first_columns: &[&str]) -> bool {
+    // Data begin with a digit: the common case is decided by one byte.
+    if text.as_bytes().first().is_some_and(u8::is_ascii_digit) {
+        return false;
+    }
     let first = text.split(',').next().unwrap_or_default().trim();
     first_columns.iter().any(|column| first.eq_ignore_ascii_case(column))
 }

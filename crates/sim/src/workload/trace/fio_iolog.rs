@@ -104,6 +104,7 @@ mod tests {
         let lines = text.lines().map(|line| reader.line(line).map_err(|_| ()));
         let requests = lines.filter_map(|line| match line {
             Ok(Line::Request(r)) => Some(Ok((r.time, r.op, r.offset_bytes, r.size_bytes))),
+            Ok(Line::Restart(_)) => panic!("a log has one kind of requests"),
             Ok(Line::Other) => None,
             Err(()) => Some(Err(())),
         });

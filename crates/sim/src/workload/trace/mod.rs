@@ -3,7 +3,8 @@
 //! A format turns lines into [`Request`]s; everything common happens once, here and in `read`:
 //! numbering lines, bytes to sectors, volumes to indices, skipping, sorting, and time relative to
 //! the first request. Bad input of any kind is a [`TraceError`] with file and line, never a panic.
-//! This room opens no files and knows no compression: it reads text from a `BufRead`.
+//! This room opens no files and knows no compression: it reads bytes from a `BufRead`. Formats are
+//! lines of text; `vscsi` may be binary records instead.
 //!
 //! Codes differ between formats (1 reads in `mqsim`, 0 reads in `tencent`): each reader states its
 //! own. To add a format, start from `mqsim`, the smallest.
@@ -15,15 +16,21 @@ use crate::op::HostOp;
 use crate::units::Ns;
 
 pub mod alibaba;
+pub mod biosnoop;
 pub mod blkparse;
+pub mod columns;
 mod fields;
 pub mod fio_iolog;
+pub mod fiu;
+pub mod mobile;
 pub mod mqsim;
 pub mod msr;
 mod read;
 mod record;
 pub mod spc;
+pub mod systor17;
 pub mod tencent;
+pub mod vscsi;
 
 pub use record::{Trace, TraceRecord, TraceSummary};
 
@@ -37,6 +44,16 @@ pub enum TraceError {
         source_name: String,
         /// Counted from 1.
         line: u64,
+        /// What was wrong, and what is accepted.
+        message: String,
+    },
+    /// A binary record that is wrong.
+    #[error("{source_name}: byte {offset}: {message}")]
+    Record {
+        /// The file, as the user named it.
+        source_name: String,
+        /// Where the record starts, in bytes of the uncompressed file.
+        offset: u64,
         /// What was wrong, and what is accepted.
         message: String,
     },
@@ -91,6 +108,8 @@ pub struct Request<'a> {
 pub enum Line<'a> {
     /// A request.
     Request(Request<'a>),
+    /// A request of a better kind than all before it, which are dropped: see `blkparse`.
+    Restart(Request<'a>),
     /// Belongs to the format, but asks nothing of the drive: a header, a flush, another event.
     Other,
 }
@@ -103,9 +122,30 @@ pub trait LineReader {
     /// A sentence on what was wrong; the caller adds file, line and [`Format::LINE`].
     fn line<'a>(&mut self, text: &'a str) -> Result<Line<'a>, String>;
 
+    /// The size of a record if the file, which starts with `head`, holds binary records of this
+    /// format. Then `record` reads them, and `line` is not called.
+    fn record_bytes(&mut self, head: &[u8]) -> Option<usize> {
+        let _ = head;
+        None
+    }
+
+    /// What a binary record of that size says.
+    ///
+    /// # Errors
+    /// As for `line`.
+    fn record<'a>(&mut self, bytes: &'a [u8]) -> Result<Line<'a>, String> {
+        let _ = bytes;
+        Err("the format has no binary records".to_owned())
+    }
+
     /// The name of a volume that [`Request::volume`] called `volume`.
     fn volume_name(&self, volume: &str) -> String {
         volume.to_owned()
+    }
+
+    /// What the user should know of the file after its last line: what was passed over or chosen.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
     }
 }
 
@@ -113,8 +153,19 @@ pub trait LineReader {
 pub trait Format {
     /// One line of it, for messages.
     const LINE: &'static str;
+    /// Whether `auto` considers it.
+    const IS_RECOGNISED: bool = true;
+
     /// The reader of one file.
     fn reader(&self) -> Box<dyn LineReader>;
+
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// The key and what is wrong with it.
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        Ok(())
+    }
 }
 
 /// A reader with what messages need.
@@ -149,9 +200,24 @@ macro_rules! formats {
                 }
             }
 
-            /// Every format with default parameters: the candidates of `auto`.
-            pub(crate) fn all() -> Vec<Self> {
-                vec![$(Self::$row(<$format>::default()),)+]
+            /// The candidates of `auto`, with default parameters.
+            pub(crate) fn candidates() -> Vec<Self> {
+                let mut candidates = Vec::new();
+                $(if <$format as Format>::IS_RECOGNISED {
+                    candidates.push(Self::$row(<$format>::default()));
+                })+
+                candidates
+            }
+
+            /// Checks the parameters.
+            ///
+            /// # Errors
+            /// The key and what is wrong with it.
+            pub fn check(&self) -> Result<(), (&'static str, String)> {
+                match self {
+                    Self::Auto(_) => Ok(()),
+                    $(Self::$row(format) => format.check(),)+
+                }
             }
 
             /// Names of all formats.
@@ -167,16 +233,28 @@ formats! {
     Mqsim "mqsim" = mqsim::Mqsim,
     /// MSR Cambridge CSV: `filetime,host,disk,Read|Write,offset,size,response`.
     Msr "msr" = msr::Msr,
+    /// `VMware` virtual SCSI (`CloudPhysics`): binary records, or the CSV of `vscsiStats`.
+    Vscsi "vscsi" = vscsi::Vscsi,
     /// SPC text as of the `UMass` repository: `asu,lba,bytes,r|w,seconds`.
     Spc "spc" = spc::Spc,
     /// Tencent CBS CSV: `time_s,sector,sectors,type,volume`, 0 reads.
     Tencent "tencent" = tencent::Tencent,
     /// Alibaba block traces CSV: `device,R|W,offset,length,time_us`.
     Alibaba "alibaba" = alibaba::Alibaba,
+    /// Systor '17 CSV: `time_s,response_s,R|W,lun,offset,size`.
+    Systor17 "systor17" = systor17::Systor17,
+    /// FIU traces: `time_ns pid process lba sectors R|W major minor md5`.
+    Fiu "fiu" = fiu::Fiu,
+    /// Mobile traces CSV: `process,device,R|W,sector,sectors,time_s`.
+    Mobile "mobile" = mobile::Mobile,
     /// fio iolog, versions 2 and 3.
     FioIolog "fio_iolog" = fio_iolog::FioIolog,
     /// Default text output of blkparse.
     Blkparse "blkparse" = blkparse::Blkparse,
+    /// Text output of biosnoop.
+    Biosnoop "biosnoop" = biosnoop::Biosnoop,
+    /// Any table, by the names of its columns.
+    Columns "columns" = columns::Columns,
 }
 
 /// `auto` has no parameters.

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{comma_fields, is_header, number, scaled, word_op};
+use super::fields::{between, comma_fields, is_header, number, scaled, word_op};
 use super::{Format, Line, LineReader, Request};
 use crate::units::Ns;
 
@@ -49,12 +49,6 @@ impl LineReader for Reader {
     fn volume_name(&self, volume: &str) -> String {
         volume.split(',').map(str::trim).collect::<Vec<_>>().join("_")
     }
-}
-
-/// The part of `text` from `first` to the end of `last`, which are slices of it.
-fn between<'a>(text: &'a str, first: &str, last: &str) -> &'a str {
-    let offset = |part: &str| part.as_ptr() as usize - text.as_ptr() as usize;
-    &text[offset(first)..offset(last) + last.len()]
 }
 
 #[cfg(test)]

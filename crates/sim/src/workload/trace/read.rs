@@ -1,16 +1,19 @@
-//! From text to records: what all formats share.
+//! From bytes to records: what all formats share.
 //!
-//! 1. The first lines are kept; with `auto` each format reads them, and the one that understands
-//!    most wins.
-//! 2. Each line becomes a record, nothing, or a fault with its number.
+//! 1. The first bytes are kept; with `auto` each format reads them, and the one that understands
+//!    most of their lines wins. Binary records of a format are told first.
+//! 2. Each line or record becomes a request, nothing, or a fault with its place.
 //! 3. Records out of order are sorted (stably, with a warning), and time is counted from the first.
 //!
-//! Bytes become sectors by rounding outwards. A line longer than 64 KiB ends the reading, whatever
-//! is done with bad lines, so that an endless one is refused instead of being read for ever; a
-//! trace with more requests than fit the memory is refused too.
+//! Lines are slices of the reader's buffer; only one that crosses its end is copied. Bytes become
+//! sectors by rounding outwards. A line longer than 64 KiB ends the reading, whatever is done with
+//! bad lines, so that an endless one is refused instead of being read for ever; a trace with more
+//! requests than fit the memory is refused too.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, Read};
+use std::io::{BufRead, Cursor, ErrorKind, Read};
+
+use memchr::memchr;
 
 use super::fields::quote;
 use super::record::VOLUME_COUNT_MAX;
@@ -20,10 +23,12 @@ use super::{
 };
 use crate::units::{Ns, SECTOR_BYTES};
 
-/// Lines that `auto` looks at.
-const LOOK_AHEAD_LINES: usize = 64;
 /// Longest line: no format comes near.
 const LINE_BYTES_MAX: usize = 64 << 10;
+/// Bytes that `auto` looks at.
+const HEAD_BYTES: usize = LINE_BYTES_MAX + 1;
+/// Lines of them, at most.
+const HEAD_LINES: usize = 64;
 /// What a volume takes beside the letters of its name: two texts, an index, its part of a node of
 /// the tree.
 const VOLUME_BYTES: u64 = 128;
@@ -41,105 +46,168 @@ impl Trace {
         source_name: &str,
         options: &TraceOptions,
     ) -> Result<Self, TraceError> {
-        let mut lines = Lines { reader, source_name, number: 0 };
+        let failure = |error: std::io::Error| TraceError::File {
+            source_name: source_name.to_owned(),
+            message: format!("cannot be read: {error}"),
+        };
         let mut head = Vec::new();
-        while head.len() < LOOK_AHEAD_LINES {
-            match lines.next()? {
-                Some(line) => head.push(line),
-                None => break,
-            }
-        }
-        let format = match options.format.reader() {
+        reader.take(HEAD_BYTES as u64).read_to_end(&mut head).map_err(failure)?;
+        let mut format = match options.format.reader() {
             Some(format) => format,
             None => recognise(&head).ok_or_else(|| unknown_format(source_name, &head))?,
         };
+        let record_bytes = format.reader.record_bytes(&head);
         let mut collector = Collector::new(source_name, format, options);
-        for line in head {
-            collector.take(&line)?;
-        }
-        while let Some(line) = lines.next()? {
-            collector.take(&line)?;
+        let mut bytes = Cursor::new(head).chain(reader);
+        if let Some(size) = record_bytes {
+            let mut offset = 0;
+            pieces(&mut bytes, Cut::Records(size), failure, |piece| {
+                let end = offset + piece.len() as u64;
+                let is_whole = piece.len() == size;
+                collector.take_record(std::mem::replace(&mut offset, end), piece, is_whole)
+            })?;
+        } else {
+            let mut number = 0;
+            pieces(&mut bytes, Cut::Lines, failure, |piece| {
+                number += 1;
+                collector.take_line(number, piece)
+            })?;
         }
         collector.finish()
     }
 }
 
-/// A line as it was read.
-struct RawLine {
-    number: u64,
-    /// The text without its end, or why it is none.
-    text: Result<String, String>,
+/// What a stream of bytes is cut into.
+#[derive(Clone, Copy)]
+enum Cut {
+    /// After line feeds; pieces lack them.
+    Lines,
+    /// Into records of this size.
+    Records(usize),
 }
 
-impl RawLine {
-    fn is_blank(&self) -> bool {
-        self.text.as_ref().is_ok_and(|text| {
-            let text = text.trim_start();
-            text.is_empty() || text.starts_with('#')
-        })
-    }
-}
-
-struct Lines<'a> {
-    reader: &'a mut dyn BufRead,
-    source_name: &'a str,
-    number: u64,
-}
-
-impl Lines<'_> {
-    fn next(&mut self) -> Result<Option<RawLine>, TraceError> {
-        let mut bytes = Vec::new();
-        let limit = LINE_BYTES_MAX as u64 + 1;
-        let read = (&mut *self.reader).take(limit).read_until(b'\n', &mut bytes);
-        let count = read.map_err(|error| TraceError::File {
-            source_name: self.source_name.to_owned(),
-            message: format!("cannot be read: {error}"),
-        })?;
-        if count == 0 {
-            return Ok(None);
+/// Cuts a stream into pieces, the last of which may end with the stream. A piece that grows beyond
+/// the longest line is handed over unfinished.
+fn pieces(
+    reader: &mut impl BufRead,
+    cut: Cut,
+    failure: impl Fn(std::io::Error) -> TraceError,
+    mut take: impl FnMut(&[u8]) -> Result<(), TraceError>,
+) -> Result<(), TraceError> {
+    // The start of a piece that did not end with the buffer.
+    let mut start: Vec<u8> = Vec::new();
+    loop {
+        let buffer = match reader.fill_buf() {
+            Ok(buffer) => buffer,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(failure(error)),
+        };
+        let mut rest = buffer;
+        loop {
+            let (end, next) = match cut {
+                Cut::Lines => match memchr(b'\n', rest) {
+                    Some(end) => (end, end + 1),
+                    None => break,
+                },
+                Cut::Records(size) if start.len() + rest.len() >= size => {
+                    (size - start.len(), size - start.len())
+                }
+                Cut::Records(_) => break,
+            };
+            if start.is_empty() {
+                take(&rest[..end])?;
+            } else {
+                start.extend_from_slice(&rest[..end]);
+                take(&start)?;
+                start.clear();
+            }
+            rest = &rest[next..];
         }
-        self.number += 1;
-        if bytes.len() > LINE_BYTES_MAX && bytes.last() != Some(&b'\n') {
-            return Err(TraceError::Line {
-                source_name: self.source_name.to_owned(),
-                line: self.number,
-                message: format!("longer than {LINE_BYTES_MAX} bytes: not a trace in text form"),
-            });
+        let is_end = buffer.is_empty();
+        start.extend_from_slice(rest);
+        let count = buffer.len();
+        reader.consume(count);
+        if !start.is_empty() && (is_end || start.len() > LINE_BYTES_MAX) {
+            take(&start)?;
+            start.clear();
         }
-        Ok(Some(RawLine { number: self.number, text: text_of(bytes, self.number) }))
+        if is_end {
+            return Ok(());
+        }
     }
 }
 
-fn text_of(mut bytes: Vec<u8>, number: u64) -> Result<String, String> {
-    while matches!(bytes.last(), Some(b'\n' | b'\r')) {
-        bytes.pop();
-    }
-    // Magic numbers of RFC 1952 (gzip) and RFC 8878 (Zstandard).
-    let is_compressed =
-        bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
-    if number == 1 && is_compressed {
-        return Err("still compressed: gzip or Zstandard data instead of text".to_owned());
-    }
-    if number == 1 && bytes.starts_with(b"\xef\xbb\xbf") {
-        bytes.drain(..3);
-    }
-    match String::from_utf8(bytes) {
-        Ok(text) if text.contains('\0') => Err("not text: it holds zero bytes".to_owned()),
-        Ok(text) => Ok(text),
-        Err(error) => Err(format!("not text: {}", error.utf8_error())),
+/// The line without the byte-order mark that the first one may have.
+fn without_mark(number: u64, line: &[u8]) -> &[u8] {
+    match number {
+        1 => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line),
+        _ => line,
     }
 }
 
-/// The format that understands most of these lines, the first in the registry among equals.
-fn recognise(head: &[RawLine]) -> Option<NamedReader> {
+/// Whether a line says nothing: blanks, or a comment.
+fn is_blank(line: &[u8]) -> bool {
+    match line.first() {
+        Some(byte) if byte.is_ascii_digit() => false,
+        _ => matches!(line.trim_ascii_start().first(), None | Some(b'#')),
+    }
+}
+
+/// A line as text, or why it is none.
+fn text_of(number: u64, mut line: &[u8]) -> Result<&str, String> {
+    while let [shorter @ .., b'\r'] = line {
+        line = shorter;
+    }
+    if number == 1 {
+        if let Some(fault) = binary_start(line) {
+            return Err(fault.to_owned());
+        }
+    }
+    let text = std::str::from_utf8(line).map_err(|error| format!("not text: {error}"))?;
+    if memchr(0, line).is_some() {
+        return Err("not text: it holds zero bytes".to_owned());
+    }
+    Ok(text)
+}
+
+/// What a file is that starts like no text does.
+fn binary_start(head: &[u8]) -> Option<&'static str> {
+    // Magic numbers of RFC 1952 (gzip), RFC 8878 (Zstandard), bzip2 and the .xz file format 1.1.
+    let compressed: [&[u8]; 4] = [&[0x1f, 0x8b], &[0x28, 0xb5, 0x2f, 0xfd], b"BZh", b"\xfd7zXZ\0"];
+    let marks: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
+    if compressed.iter().any(|magic| head.starts_with(magic)) {
+        Some("still compressed: gzip, bzip2, xz or Zstandard data instead of text")
+    } else if marks.iter().any(|mark| head.starts_with(mark)) {
+        Some("not text: UTF-16, by its byte-order mark; accepted: UTF-8, as of `iconv -t UTF-8`")
+    } else {
+        None
+    }
+}
+
+/// The lines of the head that say something, as texts or why they are none, with their numbers.
+fn head_lines(head: &[u8]) -> Vec<(u64, Result<&str, String>)> {
+    let mut lines: Vec<_> = (1..).zip(head.split(|&byte| byte == b'\n')).collect();
+    if head.len() == HEAD_BYTES && lines.len() > 1 {
+        // The last one goes on.
+        lines.pop();
+    }
+    let lines = lines.into_iter().map(|(number, line)| (number, without_mark(number, line)));
+    let lines = lines.filter(|(_, line)| !is_blank(line)).take(HEAD_LINES);
+    lines.map(|(number, line)| (number, text_of(number, line))).collect()
+}
+
+/// The format that reads these bytes: as binary records, or most of the lines; the first in the
+/// registry among equals.
+fn recognise(head: &[u8]) -> Option<NamedReader> {
+    let lines = head_lines(head);
     let mut best: Option<(usize, FormatConfig)> = None;
-    for format in FormatConfig::all() {
+    for format in FormatConfig::candidates() {
         let mut candidate = format.reader()?;
-        let lines = head.iter().filter(|line| !line.is_blank());
-        let understood = lines
-            .filter_map(|line| line.text.as_ref().ok())
-            .filter(|text| candidate.reader.line(text).is_ok())
-            .count();
+        if candidate.reader.record_bytes(head).is_some() {
+            return format.reader();
+        }
+        let texts = lines.iter().filter_map(|(_, text)| text.as_ref().ok());
+        let understood = texts.filter(|text| candidate.reader.line(text).is_ok()).count();
         if understood > best.as_ref().map_or(0, |(count, _)| *count) {
             best = Some((understood, format));
         }
@@ -147,23 +215,27 @@ fn recognise(head: &[RawLine]) -> Option<NamedReader> {
     best.and_then(|(_, format)| format.reader())
 }
 
-fn unknown_format(source_name: &str, head: &[RawLine]) -> TraceError {
+fn unknown_format(source_name: &str, head: &[u8]) -> TraceError {
     let names = FormatConfig::names().join(", ");
-    let Some(line) = head.iter().find(|line| !line.is_blank()) else {
+    let lines = head_lines(head);
+    let Some((number, line)) = lines.first() else {
         return TraceError::File {
             source_name: source_name.to_owned(),
             message: format!("no line with a request; accepted formats: {names}"),
         };
     };
-    let found = match &line.text {
+    let source_name = source_name.to_owned();
+    let found = match line {
+        _ if head.len() > LINE_BYTES_MAX && !head.contains(&b'\n') => too_long(),
         Ok(text) => format!("no known trace format reads {}", quote(text)),
         Err(fault) => fault.clone(),
     };
-    TraceError::Line {
-        source_name: source_name.to_owned(),
-        line: line.number,
-        message: format!("{found}; accepted formats: {names}"),
-    }
+    let message = format!("{found}; accepted formats: {names}");
+    TraceError::Line { source_name, line: *number, message }
+}
+
+fn too_long() -> String {
+    format!("longer than {LINE_BYTES_MAX} bytes: not a trace in text form")
 }
 
 /// Gathers records and everything worth a warning.
@@ -177,6 +249,8 @@ struct Collector {
     records: Vec<TraceRecord>,
     volumes: Vec<String>,
     volume_indices: BTreeMap<String, usize>,
+    /// The volume of the last request and its index: most requests are of that volume again.
+    last_volume: (String, usize),
     first_fault: Option<TraceError>,
     skipped_lines: u64,
     time_max: Ns,
@@ -195,6 +269,7 @@ impl Collector {
             records: Vec::new(),
             volumes: Vec::new(),
             volume_indices: BTreeMap::new(),
+            last_volume: (String::new(), usize::MAX),
             first_fault: None,
             skipped_lines: 0,
             time_max: Ns(0),
@@ -203,28 +278,50 @@ impl Collector {
         }
     }
 
-    fn take(&mut self, line: &RawLine) -> Result<(), TraceError> {
-        if line.is_blank() {
+    fn take_line(&mut self, number: u64, line: &[u8]) -> Result<(), TraceError> {
+        if line.len() > LINE_BYTES_MAX {
+            return Err(TraceError::Line {
+                source_name: self.source_name.clone(),
+                line: number,
+                message: too_long(),
+            });
+        }
+        let line = without_mark(number, line);
+        if is_blank(line) {
             return Ok(());
         }
         self.make_room()?;
-        let parsed = match &line.text {
-            Ok(text) => self.format.reader.line(text),
-            Err(fault) => Err(fault.clone()),
-        };
-        let result = parsed.and_then(|parsed| match parsed {
-            Line::Request(request) => self.push(&request),
-            Line::Other => Ok(()),
-        });
-        let Err(fault) = result else { return Ok(()) };
-        let error = TraceError::Line {
+        let parsed = text_of(number, line).and_then(|text| self.format.reader.line(text));
+        let Err(fault) = parsed.and_then(|parsed| self.push(&parsed)) else { return Ok(()) };
+        self.fault(TraceError::Line {
             source_name: self.source_name.clone(),
-            line: line.number,
-            message: format!(
-                "{fault}; accepted ({}): {}",
-                self.format.name, self.format.line_shape
-            ),
+            line: number,
+            message: self.with_shape(&fault),
+        })
+    }
+
+    fn take_record(&mut self, offset: u64, bytes: &[u8], is_whole: bool) -> Result<(), TraceError> {
+        self.make_room()?;
+        let parsed = if is_whole {
+            self.format.reader.record(bytes)
+        } else {
+            Err(format!("the file ends after {} bytes of a record", bytes.len()))
         };
+        let Err(fault) = parsed.and_then(|parsed| self.push(&parsed)) else { return Ok(()) };
+        self.fault(TraceError::Record {
+            source_name: self.source_name.clone(),
+            offset,
+            message: self.with_shape(&fault),
+        })
+    }
+
+    #[cold]
+    fn with_shape(&self, fault: &str) -> String {
+        format!("{fault}; accepted ({}): {}", self.format.name, self.format.line_shape)
+    }
+
+    #[cold]
+    fn fault(&mut self, error: TraceError) -> Result<(), TraceError> {
         if self.bad_lines == BadLines::Refuse {
             return Err(error);
         }
@@ -259,7 +356,15 @@ impl Collector {
         TraceError::File { source_name: self.source_name.clone(), message }
     }
 
-    fn push(&mut self, request: &Request<'_>) -> Result<(), String> {
+    fn push(&mut self, line: &Line<'_>) -> Result<(), String> {
+        let request = match line {
+            Line::Request(request) => request,
+            Line::Restart(request) => {
+                self.drop_requests();
+                request
+            }
+            Line::Other => return Ok(()),
+        };
         let (sector, sector_count, is_rounded) = sectors_of(request)?;
         let volume_index = self.volume_index(request.volume)?;
         self.rounded_count += u64::from(is_rounded);
@@ -270,10 +375,33 @@ impl Collector {
         Ok(())
     }
 
+    /// Forgets the requests so far, but not the faults.
+    fn drop_requests(&mut self) {
+        self.records.clear();
+        self.volumes.clear();
+        self.volume_indices.clear();
+        self.last_volume = (String::new(), usize::MAX);
+        self.name_bytes = 0;
+        self.time_max = Ns(0);
+        self.late_count = 0;
+        self.rounded_count = 0;
+    }
+
     fn volume_index(&mut self, volume: &str) -> Result<usize, String> {
-        if let Some(&index) = self.volume_indices.get(volume) {
-            return Ok(index);
+        if self.last_volume.1 != usize::MAX && self.last_volume.0 == volume {
+            return Ok(self.last_volume.1);
         }
+        let index = match self.volume_indices.get(volume) {
+            Some(&index) => index,
+            None => self.new_volume(volume)?,
+        };
+        self.last_volume.0.clear();
+        self.last_volume.0.push_str(volume);
+        self.last_volume.1 = index;
+        Ok(index)
+    }
+
+    fn new_volume(&mut self, volume: &str) -> Result<usize, String> {
         let index = self.volumes.len();
         if index == VOLUME_COUNT_MAX {
             return Err(format!("more than {VOLUME_COUNT_MAX} volumes"));
@@ -326,6 +454,8 @@ impl Collector {
         if let Some(fault) = &self.first_fault {
             warnings.push(format!("{} lines skipped; the first: {fault}", self.skipped_lines));
         }
+        let remarks = self.format.reader.remarks();
+        warnings.extend(remarks.iter().map(|remark| format!("{}: {remark}", self.source_name)));
         if self.late_count > 0 {
             warnings.push(format!(
                 "{}: {} of {} requests were out of time order and were sorted",

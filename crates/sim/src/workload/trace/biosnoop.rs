@@ -1,0 +1,184 @@
+//! Text as `biosnoop` of the BPF tools prints it:
+//! `TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)`.
+//!
+//! A header names the columns (options add some); without one they are those above, without QUE.
+//! A command may hold blanks, so what follows it is counted from the end. TIME is the *completion*,
+//! after the manual page of bcc's `biosnoop(8)`, and LAT the time from the issue to the device to
+//! that: a request arrives at TIME − LAT. Where there is no LAT, it arrives at TIME. Requests
+//! complete in another order than they were issued in, so such a trace is sorted.
+//!
+//! SECTOR counts 512 B. T is R or W, in newer versions the letters of RWBS. A request whose issue
+//! was not seen has the command `?`, no disk and no address; it is passed over, as are flushes.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::fields::{number, quote, rwbs_op, seconds, sectors, time, PassedOver};
+use super::{Format, Line, LineReader, Request};
+use crate::units::Ns;
+
+/// Later than any latency that a kernel waits for, so that no arrival lies before zero.
+const START_NS: u64 = 86_400_000_000_000;
+const MILLISECOND_NS: u64 = 1_000_000;
+/// Words of a line, at most.
+const WORDS_MAX: usize = 32;
+
+/// `biosnoop` has no parameters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Biosnoop {}
+
+impl Format for Biosnoop {
+    const LINE: &'static str = "TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)";
+
+    fn reader(&self) -> Box<dyn LineReader> {
+        Box::new(Reader {
+            columns: Columns::default(),
+            without_address: PassedOver::new("without an address"),
+            without_data: PassedOver::new("without data"),
+        })
+    }
+}
+
+/// Where the columns are in a line whose command is one word.
+struct Columns {
+    count: usize,
+    command: usize,
+    time: usize,
+    disk: usize,
+    kind: usize,
+    sector: usize,
+    bytes: usize,
+    latency: Option<usize>,
+}
+
+impl Default for Columns {
+    fn default() -> Self {
+        Self {
+            count: 8,
+            time: 0,
+            command: 1,
+            disk: 3,
+            kind: 4,
+            sector: 5,
+            bytes: 6,
+            latency: Some(7),
+        }
+    }
+}
+
+impl Columns {
+    /// The columns that a header names.
+    fn of(header: &str) -> Result<Self, String> {
+        let names: Vec<_> = header.split_ascii_whitespace().collect();
+        let find = |name: &str| names.iter().position(|&column| column == name);
+        let get = |name: &str| find(name).ok_or_else(|| format!("the header has no {name} column"));
+        Ok(Self {
+            count: names.len(),
+            command: get("COMM")?,
+            time: get("TIME(s)")?,
+            disk: get("DISK")?,
+            kind: get("T")?,
+            sector: get("SECTOR")?,
+            bytes: get("BYTES")?,
+            latency: find("LAT(ms)"),
+        })
+    }
+}
+
+struct Reader {
+    columns: Columns,
+    without_address: PassedOver,
+    without_data: PassedOver,
+}
+
+impl LineReader for Reader {
+    fn line<'a>(&mut self, text: &'a str) -> Result<Line<'a>, String> {
+        if text.trim_start().starts_with("TIME(s)") {
+            self.columns = Columns::of(text)?;
+            return Ok(Line::Other);
+        }
+        let mut words = [""; WORDS_MAX];
+        let mut count = 0;
+        for word in text.split_ascii_whitespace() {
+            *words.get_mut(count).ok_or_else(|| format!("more than {WORDS_MAX} words"))? = word;
+            count += 1;
+        }
+        let columns = &self.columns;
+        let Some(blanks) = count.checked_sub(columns.count) else {
+            if count + 1 == columns.count && words[columns.command] == "?" {
+                return Ok(self.without_address.one());
+            }
+            return Err(format!("{count} columns instead of {}", columns.count));
+        };
+        let word =
+            |column: usize| words[column + if column > columns.command { blanks } else { 0 }];
+        let end = seconds("time", word(columns.time))?;
+        let latency = match columns.latency {
+            Some(column) => time(word(column), MILLISECOND_NS)
+                .ok_or_else(|| format!("latency {} is not a time in ms", quote(word(column))))?,
+            None => Ns(0),
+        };
+        let offset_bytes = sectors("sector", word(columns.sector))?;
+        let size_bytes = number("bytes", word(columns.bytes))?;
+        let op = if size_bytes == 0 { None } else { rwbs_op(word(columns.kind))? };
+        let Some(op) = op else { return Ok(self.without_data.one()) };
+        let arrival = end.0.checked_add(START_NS).and_then(|time| time.checked_sub(latency.0));
+        Ok(Line::Request(Request {
+            time: arrival.map(Ns).ok_or("time or latency is too large")?,
+            volume: word(columns.disk),
+            offset_bytes,
+            size_bytes,
+            op,
+        }))
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.without_address.remark().into_iter().chain(self.without_data.remark()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::HostOp;
+
+    fn requests(text: &str) -> Vec<(u64, String, HostOp, u64, u64)> {
+        let mut reader = Biosnoop {}.reader();
+        let requests = text.lines().filter_map(|line| match reader.line(line) {
+            Ok(Line::Request(r)) => {
+                let time = r.time.0 - START_NS;
+                Some((time, r.volume.to_owned(), r.op, r.offset_bytes / 512, r.size_bytes))
+            }
+            Ok(_) => None,
+            Err(error) => panic!("{line}: {error}"),
+        });
+        requests.collect()
+    }
+
+    #[test]
+    fn arrivals_are_completions_less_latencies() {
+        let line = "1.022346   supervise      1950   xvda1   W 13115272   4096      0.98";
+        let expected = [(1_021_366_000, "xvda1".to_owned(), HostOp::Write, 13_115_272, 4096)];
+        assert_eq!(requests(line), expected);
+        let header = "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n";
+        assert_eq!(requests(&(header.to_owned() + line)), expected);
+        let text = "TIME(s)  COMM  PID  DISK  T  SECTOR  BYTES  QUE(ms) LAT(ms)\n\
+                    1.022346 Web Content x 1950 xvda1 WS 13115272 4096 0.01 0.98";
+        assert_eq!(requests(text), expected);
+        let text = "TIME(s) COMM PID DISK T SECTOR BYTES\n1.021366 a 1 xvda1 W 13115272 4096";
+        assert_eq!(requests(text), expected);
+    }
+
+    #[test]
+    fn what_has_no_address_or_data_is_passed_over() {
+        let mut reader = Biosnoop {}.reader();
+        assert_eq!(reader.line("1.000000 ? 0         R 0 4096 0.50"), Ok(Line::Other));
+        assert_eq!(reader.line("1.000000 jbd2 7 sda F 0 0 0.50"), Ok(Line::Other));
+        assert_eq!(reader.remarks().len(), 2);
+        for bad in ["1.0 a 1 sda W 8 4096", "1.0 a 1 sda X 8 4096 0.1", "1.0 a 1 sda W 8 4096 x"] {
+            assert!(reader.line(bad).is_err(), "{bad}");
+        }
+        assert!(reader.line("TIME(s) COMM PID DISK").is_err());
+    }
+}
