@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +16,7 @@ from typer.testing import CliRunner
 from conftest import Cli
 from opennandlab.canonical import digest
 from opennandlab.cli import app
+from opennandlab.cli._progress import Shown, shown
 from opennandlab.cli._pts_run import line
 from opennandlab.errors import ConfigError
 from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings
@@ -195,8 +198,16 @@ def test_a_drive_is_characterised(inside: Cli, folder: Path):
 def test_a_dry_run_says_what_would_be_done_and_does_nothing(inside: Cli, folder: Path):
     done = inside("pts", "iops", *QUICK, "--output", "none", "--dry-run")
     assert done.returncode == 0
-    assert "drive writes" in done.stdout
+    writes = next(line for line in done.stdout.splitlines() if line.startswith("writes"))
+    # Five rounds at most: what is written either way is no range.
+    pattern = r"writes \S+ GB \(\S+ drive writes\), of it \S+ MB to precondition"
+    assert re.fullmatch(pattern, writes)
+    longer = inside("pts", "latency", *QUICK[:4], "--dry-run").stdout
+    assert re.search(r"takes .* to .* of the drive's time", longer)
     assert not (folder / "none").exists()
+    several = inside("pts", "all", *QUICK, "--dry-run").stdout
+    assert several.splitlines()[-4] == "all 9 tests"
+    assert several.splitlines()[-2].startswith("takes ")
     plan = json.loads(inside("pts", "all", *QUICK, "--dry-run", "--json").stdout)
     assert len(plan["plans"]) == 9
     assert plan["plans"][0]["phases"]["round"] == {"count_max": 5, "cells_max": 280}
@@ -382,11 +393,40 @@ def test_the_progress_line_tells_round_cell_rest_and_rule():
         cell=55,
         cells=56,
         fraction=0.25,
+        eta_least_s=8.0,
         eta_s=125.0,
         steady=steady_state([5300, 5200, 5050, 4900, 4770]),
     )
     assert line(state) == (
-        "iops · 25% · at most 2 min 05 s left · round 7 of at most 25 · cell 55/56 · "
+        "iops · 25% · 8 s to 2 min 05 s left · round 7 of at most 25 · cell 55/56 · "
         "RND 4 KiB 0/100 · excursion 10.5% of 20 %, slope 10.8% of 10 %"
     )
     assert line(Progress("wsat", phase="purge", label="purge")) == "wsat · purge · purge"
+    state = Progress("wsat", phase="purge", eta_least_s=3.0, eta_s=3.0, number=4, count=9,
+                     total_least_s=60.0, total_s=600.0)  # fmt: skip
+    assert line(state).startswith(
+        "wsat · test 4 of 9 · 3 s left · 1 min 00 s to 10 min 00 s for all"
+    )
+
+
+class Screen(io.StringIO):
+    """A terminal that keeps what is written to it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_progress_line_is_gone_before_anything_is_printed(monkeypatch: pytest.MonkeyPatch):
+    """The line stood before the title of the result, and came back after the digest."""
+    screen = Screen()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    with shown(line, quiet=False) as watch:
+        assert isinstance(watch, Shown)
+        watch(Progress("iops", phase="purge"))
+        assert "iops" in screen.getvalue()
+        watch.clear()
+        cleared = screen.getvalue()
+        # Up, and the line erased.
+        assert cleared.endswith("\x1b[1A\x1b[2K")
+    assert screen.getvalue() == cleared

@@ -16,7 +16,7 @@ from fake_target import FakeTarget
 from opennandlab.canonical import digest
 from opennandlab.documents.record import plain
 from opennandlab.errors import OutputError
-from opennandlab.pts import TESTS, Place, Settings, engine, run_test
+from opennandlab.pts import TESTS, Place, Settings, engine, outlook, run_test
 from opennandlab.pts.document import to_bytes
 from opennandlab.pts.engine import Bench, Progress
 from opennandlab.pts.folder import prepared
@@ -301,7 +301,8 @@ def test_conformance_says_full_scaled_or_partial():
     assert "write cache unknown (asked: disabled)" in found["deviations"]
 
 
-def test_progress_tells_round_cell_and_the_rule():
+def test_progress_tells_round_cell_and_the_rule(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(outlook, "KNOWN_AFTER_S", 0.0)
     seen: list[Progress] = []
 
     def watch(state: Progress) -> None:
@@ -312,7 +313,11 @@ def test_progress_tells_round_cell_and_the_rule():
     assert {state.rounds_max for state in rounds} == {6}
     assert {state.cell for state in rounds} == set(range(1, 57))
     assert rounds[-1].steady is not None
-    assert any(state.eta_s is not None and state.eta_s >= 0 for state in seen)
+    known = [(state.eta_least_s, state.eta_s) for state in seen if state.eta_s is not None]
+    assert known
+    assert all(least is not None and 0 <= least <= most for least, most in known)
+    # At the end of the last step nothing has to be done any more.
+    assert known[-1][0] == pytest.approx(0.0)
 
 
 def test_a_rehearsal_counts_what_the_run_does():

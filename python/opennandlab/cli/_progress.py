@@ -12,7 +12,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from opennandlab.cli import _streams as streams
 
@@ -26,6 +26,26 @@ State = TypeVar("State")
 Clock = Callable[[], float]
 
 
+class Shown(Generic[State]):
+    """A watcher that says how far a run is.
+
+    Args:
+        watch: Says it.
+        clear: Takes the line away, so that something else can be printed.
+    """
+
+    def __init__(
+        self, watch: Callable[[State], None], clear: Callable[[], None] = lambda: None
+    ) -> None:
+        """Take both."""
+        self._watch = watch
+        self.clear = clear
+
+    def __call__(self, state: State) -> None:
+        """Say how far the run is, if it is time to."""
+        self._watch(state)
+
+
 @contextlib.contextmanager
 def shown(
     text: Callable[[State], str],
@@ -33,7 +53,7 @@ def shown(
     quiet: bool,
     clock: Clock = time.monotonic,
     is_last: Callable[[State], bool] | None = None,
-) -> Iterator[Callable[[State], None] | None]:
+) -> Iterator[Shown[State] | None]:
     """Yield a watcher that says how far a run is; None where nobody wants to know.
 
     Args:
@@ -45,11 +65,14 @@ def shown(
     if quiet:
         yield None
     elif sys.stderr.isatty():
-        with _drawn(streams.stderr()) as draw:
-            yield _paced(lambda state: draw(text(state)), DRAWN_EVERY_S, 0.0, clock, is_last)
+        with _drawn(streams.stderr()) as (draw, clear):
+            say = _paced(lambda state: draw(text(state)), DRAWN_EVERY_S, 0.0, clock, is_last)
+            yield Shown(say, clear)
     else:
-        yield _paced(
-            lambda state: streams.note(text(state)), LOGGED_EVERY_S, LOGGED_EVERY_S, clock, None
+        yield Shown(
+            _paced(
+                lambda state: streams.note(text(state)), LOGGED_EVERY_S, LOGGED_EVERY_S, clock, None
+            )
         )
 
 
@@ -74,12 +97,15 @@ def _paced(
 
 
 @contextlib.contextmanager
-def _drawn(console: "Console") -> Iterator[Callable[[str], None]]:
-    """Yield a function that replaces the line; what does not fit is cut at the end."""
+def _drawn(console: "Console") -> Iterator[tuple[Callable[[str], None], Callable[[], None]]]:
+    """Yield what replaces the line, cut at the end where it does not fit, and what removes it."""
     from rich.live import Live
     from rich.text import Text
 
     with Live(Text(""), console=console, auto_refresh=False, transient=True) as live:
-        yield lambda line: live.update(
-            Text(line, style="cyan", no_wrap=True, overflow="ellipsis"), refresh=True
-        )
+
+        def draw(line: str) -> None:
+            live.start()
+            live.update(Text(line, style="cyan", no_wrap=True, overflow="ellipsis"), refresh=True)
+
+        yield draw, live.stop

@@ -8,13 +8,14 @@ import typer
 
 from opennandlab.cli import _pts_tables as tables
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._progress import shown
+from opennandlab.cli._progress import Shown, shown
 from opennandlab.cli._pts_options import Asked
 
 if TYPE_CHECKING:
     from opennandlab.documents.pts import PtsDocument, Varied
     from opennandlab.pts.folder import Place
     from opennandlab.pts.record import Progress
+    from opennandlab.pts.rehearsal import Rehearsal
     from opennandlab.pts.suite import Job, Suite
 
 
@@ -38,6 +39,8 @@ def execute(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None"
 
     def done(document: "PtsDocument") -> None:
         _remark(wanted, document)
+        if isinstance(watch, Shown):
+            watch.clear()
         if not wanted.quiet and not wanted.as_json:
             tables.show(document)
             typer.echo("")
@@ -141,6 +144,7 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
     from opennandlab.targets.opening import sketch
 
     plans: list[dict[str, Any]] = []
+    ends = []
     for job in jobs:
         if job.test.kinds and wanted.request.kind not in job.test.kinds:
             continue
@@ -154,6 +158,7 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
         most = rehearse(job.test, plan, target, is_steady=False)
         if not wanted.as_json and not wanted.quiet:
             tables.show_plan(job.name, least, most, target.capacity_bytes)
+        ends.append((least, most, target.capacity_bytes))
         plans.append(
             {
                 "name": job.name,
@@ -165,6 +170,7 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
                     for key, (count, cells) in most.phases.items()
                 },
                 "written_bytes": [least.written_bytes, most.written_bytes],
+                "preconditioning_bytes": most.of_phase("wipc")[0],
                 "seconds": [least.seconds, most.seconds],
                 "drive_writes": [
                     one.written_bytes / target.capacity_bytes for one in (least, most)
@@ -172,25 +178,29 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
             }
         )
         target.close()
-    device = _device_plan(wanted, plans)
+    if len(ends) > 1 and not wanted.as_json and not wanted.quiet:
+        tables.show_total(ends)
+    device = _device_plan(wanted, [most for _, most, _ in ends])
     if wanted.as_json:
         terminal.emit_json({"name": name, "plans": plans, "device": device})
 
 
-def _device_plan(wanted: Asked, plans: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _device_plan(wanted: Asked, plans: list["Rehearsal"]) -> dict[str, Any] | None:
     """Print what the safety gate says of a device; None for other targets."""
     if wanted.request.kind != "device":
         return None
     from opennandlab.targets.base import TargetError
     from opennandlab.targets.safety import Work, make_plan
 
-    written = round(sum(plan["written_bytes"][1] for plan in plans))
-    seconds = sum(plan["seconds"][1] for plan in plans)
+    written = sum(plan.written_bytes for plan in plans)
+    filled = sum(plan.of_phase("wipc")[0] for plan in plans)
+    seconds = sum(plan.seconds for plan in plans)
+    rate = (written - filled) / seconds if seconds > 0 else 0.0
     try:
         gate = make_plan(
             wanted.request.text,
             wanted.request.consent,
-            Work(fill_bytes=written, seconds=seconds, bytes_per_s=0.0),
+            Work(fill_bytes=filled, seconds=seconds, bytes_per_s=rate),
         )
     except TargetError as error:
         terminal.stop(terminal.BROKEN, str(error), as_json=wanted.as_json)
@@ -198,6 +208,17 @@ def _device_plan(wanted: Asked, plans: list[dict[str, Any]]) -> dict[str, Any] |
         for line in gate.lines():
             typer.echo(line)
     return gate.to_dict()
+
+
+def _span(least_s: float | None, most_s: float) -> str:
+    """Return a range of times; one of them where they do not differ by words.
+
+    >>> _span(8.0, 240.0), _span(8.0, 8.2)
+    ('8 s to 4 min 00 s', '8 s')
+    """
+    low = terminal.duration(most_s if least_s is None else least_s)
+    high = terminal.duration(most_s)
+    return high if low == high else f"{low} to {high}"
 
 
 def progress_line(
@@ -216,10 +237,14 @@ def line(state: "Progress") -> str:
         place = f"{kind}round {state.round}{limit}"
     # What a narrow terminal cuts stands last: the time left must not.
     parts = [state.test]
+    if state.count > 1:
+        parts.append(f"test {state.number} of {state.count}")
     if state.fraction is not None:
         parts.append(f"{state.fraction:.0%}")
     if state.eta_s is not None:
-        parts.append(f"at most {terminal.duration(state.eta_s)} left")
+        parts.append(f"{_span(state.eta_least_s, state.eta_s)} left")
+    if state.total_s is not None:
+        parts.append(f"{_span(state.total_least_s, state.total_s)} for all")
     parts.append(place)
     if state.cells and state.cells > 1:
         parts.append(f"cell {state.cell}/{state.cells}")

@@ -180,23 +180,55 @@ def _few_digits(number: float) -> str:
 def _decimal_bytes(count: float) -> str:
     """Write a number of bytes with four digits.
 
-    >>> _decimal_bytes(113.5e9), _decimal_bytes(16.49e12)
-    ('113.5 GB', '16.49 TB')
+    >>> _decimal_bytes(113.5e9), _decimal_bytes(16.49e12), _decimal_bytes(13.11e6)
+    ('113.5 GB', '16.49 TB', '13.11 MB')
     """
-    return f"{count / 1e9:.4g} GB" if count < 1e12 else f"{count / 1e12:.4g} TB"
+    unit, size = next(((unit, size) for unit, size in UNITS if count >= size), UNITS[-1])
+    return f"{count / size:.4g} {unit}"
+
+
+UNITS = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6))
+
+
+def span(least: str, most: str) -> str:
+    """Write a range; one end of it where both are the same.
+
+    >>> span("1 h", "2 h"), span("353 GB", "353 GB")
+    ('1 h to 2 h', '353 GB')
+    """
+    return most if least == most else f"{least} to {most}"
 
 
 def plan_lines(least: "Rehearsal", most: "Rehearsal", capacity_bytes: int) -> list[str]:
     """Return bytes and times of a plan."""
     from opennandlab.pts.rehearsal import ASSUMED_IOPS, ASSUMED_MB_S
 
-    writes = [_decimal_bytes(one.written_bytes) for one in (least, most)]
-    fills = [_few_digits(one.written_bytes / capacity_bytes) for one in (least, most)]
-    spans = [terminal.duration(one.seconds) for one in (least, most)]
+    ends = (least, most)
+    writes = span(*(_decimal_bytes(one.written_bytes) for one in ends))
+    fills = span(*(_few_digits(one.written_bytes / capacity_bytes) for one in ends))
+    filled = most.of_phase("wipc")[0]
+    before = f", of it {_decimal_bytes(filled)} to precondition" if filled else ""
     return [
-        f"writes {writes[0]} to {writes[1]} ({fills[0]} to {fills[1]} drive writes)",
+        f"writes {writes} ({fills} drive writes){before}",
         (
-            f"takes {spans[0]} to {spans[1]} of the drive's time, if it does {ASSUMED_IOPS:g} "
-            f"requests a second or {ASSUMED_MB_S:g} MB/s"
+            f"takes {span(*(terminal.duration(one.seconds) for one in ends))} of the drive's time, "
+            f"if it does {ASSUMED_IOPS:g} requests a second or {ASSUMED_MB_S:g} MB/s"
         ),
     ]
+
+
+def show_total(plans: list[tuple["Rehearsal", "Rehearsal", int]]) -> None:
+    """Print what several tests would do together."""
+    ends = [
+        (sum(one.written_bytes for one in found), sum(one.seconds for one in found))
+        for found in ([least for least, _, _ in plans], [most for _, most, _ in plans])
+    ]
+    filled = sum(most.of_phase("wipc")[0] for _, most, _ in plans)
+    before = f", of it {_decimal_bytes(filled)} to precondition" if filled else ""
+    console = terminal.stdout()
+    console.print(f"all {len(plans)} tests", style="bold", markup=False)
+    writes = span(*(_decimal_bytes(written) for written, _ in ends))
+    times = span(*(terminal.duration(seconds) for _, seconds in ends))
+    console.print(f"writes {writes}{before}", markup=False, soft_wrap=True)
+    console.print(f"takes {times} of the drive's time", markup=False, soft_wrap=True)
+    console.print()

@@ -62,8 +62,6 @@ class Bench:
         self.facts = target.facts()
         self.record = Record()
         self.progress = Progress(plan.test.name)
-        # Steps that the longest possible run takes; set by who knows, for the ETA.
-        self.steps_max: int | None = None
         self._journal = journal
         self._watch = watch
         self._checkpoint_s = checkpoint_s
@@ -73,7 +71,6 @@ class Bench:
         self._written_bytes = 0
         self._kept: tuple[int, bytes] | None = None
         self._began = self._kept_at = self._filed_at = time.monotonic()
-        self._live_steps = 0
 
     @property
     def steps(self) -> int:
@@ -285,7 +282,6 @@ class Bench:
             self._go_live(self._journal)
         self._show()
         outcome = act()
-        self._live_steps += 1
         if self._journal is not None:
             self._journal.append(index, key, _plain(outcome))
             self._keep_sometimes()
@@ -330,10 +326,6 @@ class Bench:
         progress = self.progress
         progress.device_s = self._clock_s + step_s
         progress.elapsed_s = time.monotonic() - self._began
-        progress.eta_s = None
-        if self.steps_max and self._live_steps >= 3:
-            left = max(self.steps_max - self._step, 0)
-            progress.eta_s = progress.elapsed_s / self._live_steps * left
         self._watch(progress)
 
 

@@ -133,6 +133,12 @@ class Progress:
         device_s: Time passed in the target.
         elapsed_s: Wall time since the test began.
         eta_s: Wall time until the end, at most, at the speed so far; None before that is known.
+        eta_least_s: The same at least, if it is steady as soon as it can be.
+        work: What was done of the test by this run; see `outlook`.
+        number: Place of the test in its suite, from 1.
+        count: How many tests that are.
+        total_s: Wall time until the end of the suite, at most; None for a test alone.
+        total_least_s: The same at least.
         steady: The rule, applied to the last rounds; None before the first.
     """
 
@@ -147,6 +153,12 @@ class Progress:
     device_s: float = 0.0
     elapsed_s: float = 0.0
     eta_s: float | None = None
+    eta_least_s: float | None = None
+    work: float = 0.0
+    number: int = 1
+    count: int = 1
+    total_s: float | None = None
+    total_least_s: float | None = None
     steady: SteadyState | None = None
 
 

@@ -33,6 +33,40 @@ ASSUMED_IOPS = 50_000.0
 ASSUMED_MB_S = 500.0
 
 
+# Work of a page that is written or read, in requests; without a clock it is half as much.
+PAGE_BYTES = 16384
+UNTIMED_SHARE = 0.5
+
+
+@dataclass
+class Stretch:
+    """A phase of a rehearsal.
+
+    Args:
+        name: Of the phase.
+        round: Its number; None outside rounds.
+        costs: Work of each of its cells; see `outlook`.
+        written_bytes: Bytes written.
+        seconds: Device time, on the assumed drive.
+    """
+
+    name: str
+    round: int | None
+    costs: list[float]
+    written_bytes: int
+    seconds: float
+
+    @property
+    def work(self) -> float:
+        """Work of all its cells."""
+        return sum(self.costs)
+
+    def done(self, cell: int, fraction: float) -> float:
+        """Return the work that is done when a part of a cell is, which is counted from 1."""
+        at = min(cell, len(self.costs))
+        return sum(self.costs[: at - 1]) + fraction * self.costs[at - 1] if at else 0.0
+
+
 @dataclass
 class Rehearsal:
     """What a test would do.
@@ -42,12 +76,33 @@ class Rehearsal:
         phases: Name of each kind of phase, and how many cells there are in it.
         written_bytes: Bytes written.
         seconds: Device time, on the assumed drive.
+        stretches: Its phases, in order.
     """
 
     steps: int = 0
     phases: dict[str, list[int]] = field(default_factory=dict)
     written_bytes: int = 0
     seconds: float = 0.0
+    stretches: list[Stretch] = field(default_factory=list)
+
+    @property
+    def work(self) -> float:
+        """Work of all phases."""
+        return sum(stretch.work for stretch in self.stretches)
+
+    def of_phase(self, name: str) -> tuple[int, float]:
+        """Return bytes written and device time of all phases of a name."""
+        found = [stretch for stretch in self.stretches if stretch.name == name]
+        return sum(one.written_bytes for one in found), sum(one.seconds for one in found)
+
+
+@dataclass
+class _Run:
+    """What one run of a stand asked for."""
+
+    cost: float
+    written_bytes: int
+    seconds: float
 
 
 @dataclass
@@ -57,6 +112,7 @@ class _Total:
     runs: int = 0
     written_bytes: int = 0
     seconds: float = 0.0
+    log: list[_Run] = field(default_factory=list)
 
 
 class _Stand(Target):
@@ -102,7 +158,7 @@ class _Stand(Target):
         is_measured: bool = True,
         watch: Watcher | None = None,
     ) -> Measurement:
-        del seed, sample_s, is_measured, watch
+        del seed, sample_s, watch
         total = self.total
         total.runs += 1
         size = _mean_bytes(stimulus)
@@ -117,6 +173,9 @@ class _Stand(Target):
         written = round((ios - reads) * size)
         total.written_bytes += written
         total.seconds += seconds
+        share = 1.0 if is_measured else UNTIMED_SHARE
+        work = ios + share * ios * size / PAGE_BYTES if self.like.is_virtual else seconds
+        total.log.append(_Run(work, written, seconds))
         # Never steady: cells differ by a factor of up to 11, without any order.
         window = seconds if self.is_steady else seconds * (1 + total.runs * 7919 % 101 / 10)
         return Measurement(
@@ -129,6 +188,10 @@ class _Stand(Target):
 
     def idle(self, seconds: float) -> None:
         self.total.seconds += seconds
+        if self.total.log:
+            self.total.log[-1].seconds += seconds
+            # Idle time of a simulated drive takes none.
+            self.total.log[-1].cost += 0.0 if self.like.is_virtual else seconds
 
     def close(self) -> None:
         """Hold nothing."""
@@ -141,7 +204,18 @@ def rehearse(test: Test, plan: Plan, target: Target, *, is_steady: bool) -> Rehe
     test.run(bench)
     total = stand.total
     done = Rehearsal(written_bytes=total.written_bytes, seconds=total.seconds)
+    log = iter(total.log)
     for phase in bench.record.phases:
+        runs = [next(log) for _ in range(phase.cells)]
+        done.stretches.append(
+            Stretch(
+                phase.name,
+                phase.round,
+                [run.cost for run in runs],
+                sum(run.written_bytes for run in runs),
+                sum(run.seconds for run in runs),
+            )
+        )
         row = done.phases.setdefault(phase.name, [0, 0])
         row[0] += 1
         row[1] += phase.cells

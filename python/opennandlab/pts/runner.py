@@ -15,9 +15,9 @@ from opennandlab.pts import document as documents
 from opennandlab.pts.engine import CHECKPOINT_S, Bench
 from opennandlab.pts.folder import NOWHERE, Place
 from opennandlab.pts.journal import Journal
+from opennandlab.pts.outlook import Outlook
 from opennandlab.pts.plan import Plan, Settings, make_plan
 from opennandlab.pts.record import Watcher
-from opennandlab.pts.rehearsal import rehearse
 from opennandlab.pts.test import Findings, Test
 from opennandlab.targets.base import Target
 
@@ -89,8 +89,8 @@ def run_test(  # noqa: PLR0913 (all by name but two)
         if finished is not None:
             return finished
     _open_journal(journal, place)
-    bench = Bench(target, plan, journal, watch, checkpoint_s)
-    bench.steps_max = rehearse(test, plan, target, is_steady=False).steps if watch else None
+    told = Outlook.of(test, plan, target).telling(watch) if watch else None
+    bench = Bench(target, plan, journal, told, checkpoint_s)
     was_cut = journal is not None and journal.resumed and not target.is_virtual
     papers = _Papers(bench, place, named, interrupted=was_cut)
     try:

@@ -19,12 +19,13 @@ from opennandlab.documents.record import plain
 from opennandlab.errors import ConfigError
 from opennandlab.files import write_atomically
 from opennandlab.pts.folder import Place
-from opennandlab.pts.plan import Settings
-from opennandlab.pts.record import Watcher
-from opennandlab.pts.runner import run_test
+from opennandlab.pts.outlook import Outlook
+from opennandlab.pts.plan import Settings, make_plan
+from opennandlab.pts.record import Progress, Watcher
+from opennandlab.pts.runner import reclaim_s, run_test
 from opennandlab.pts.test import Test
-from opennandlab.targets.base import Target
-from opennandlab.targets.opening import Request, open_target, parse_size
+from opennandlab.targets.base import Target, TargetError
+from opennandlab.targets.opening import Request, open_target, parse_size, sketch
 
 # Settings that can be varied, and how their values are read.
 VARIED: dict[str, Callable[[str], Any]] = {
@@ -116,8 +117,10 @@ def run_suite(  # noqa: PLR0913, PLR0917 (what a run needs)
         BrokenError: when the target fails.
     """
     kept: Target | None = None
+    ahead = _Ahead(jobs, request) if watch is not None and len(jobs) > 1 else None
     try:
-        for job in jobs:
+        for number, job in enumerate(jobs, 1):
+            seen = watch if ahead is None or watch is None else ahead.telling(watch, number)
             if job.test.kinds and request.kind not in job.test.kinds:
                 kinds = ", ".join(job.test.kinds)
                 suite.left_out[job.name] = f"needs a target of the kind {kinds}"
@@ -127,7 +130,7 @@ def run_suite(  # noqa: PLR0913, PLR0917 (what a run needs)
                 asked = replace(request, overrides=overrides, seed=job.settings.seed)
                 kept = open_target(asked)
             document = run_test(
-                job.test, kept, settings=job.settings, place=place, name=job.name, watch=watch
+                job.test, kept, settings=job.settings, place=place, name=job.name, watch=seen
             )
             suite.documents[job.name] = document
             if done is not None:
@@ -142,6 +145,66 @@ def run_suite(  # noqa: PLR0913, PLR0917 (what a run needs)
         text = readable_json(plain(suite.document())) + "\n"
         write_atomically(place.folder / "suite.json", text.encode())
     return suite
+
+
+class _Ahead:
+    """What the tests of a suite still have to do, for those who watch one of them.
+
+    Args:
+        jobs: All tests.
+        request: The target.
+    """
+
+    def __init__(self, jobs: Sequence[Job], request: Request) -> None:
+        """Rehearse them all."""
+        self._work = [_work(job, request) for job in jobs]
+        self._count = len(jobs)
+        # Wall time and work of the tests that are over.
+        self._seconds = self._done = 0.0
+        self._last: list[Progress] = []
+
+    def telling(self, watch: Watcher, number: int) -> Watcher:
+        """Return a watcher of one of the tests, counted from 1, that knows those after it."""
+        last: list[Progress] = []
+        least, most = (sum(ends) for ends in zip((0.0, 0.0), *self._work[number:], strict=True))
+
+        def told(progress: Progress) -> None:
+            if not last:
+                last.append(progress)
+            progress.number, progress.count = number, self._count
+            done = self._done + progress.work
+            if progress.eta_s is not None and progress.eta_least_s is not None and done > 0:
+                rate = (self._seconds + progress.elapsed_s) / done
+                progress.total_s = progress.eta_s + rate * most
+                progress.total_least_s = progress.eta_least_s + rate * least
+            watch(progress)
+
+        self._end(last)
+        return told
+
+    def _end(self, last: list[Progress]) -> None:
+        """Add the test before this one to what is over."""
+        before, self._last = self._last, last
+        if before:
+            self._seconds += before[0].elapsed_s
+            self._done += before[0].work
+
+
+def _work(job: Job, request: Request) -> tuple[float, float]:
+    """Return the work of a test at least and at most; none of one that cannot be rehearsed."""
+    if job.test.kinds and request.kind not in job.test.kinds:
+        return 0.0, 0.0
+    overrides = {**request.overrides, **job.overrides}
+    try:
+        target = sketch(replace(request, overrides=overrides))
+    except TargetError:
+        return 0.0, 0.0
+    try:
+        plan = make_plan(job.test, job.settings, target, reclaim_s(target))
+        outlook = Outlook.of(job.test, plan, target)
+    finally:
+        target.close()
+    return outlook.least, outlook.most
 
 
 def vary(job: Job, text: str) -> tuple[list[Job], Varied]:

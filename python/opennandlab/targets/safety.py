@@ -99,17 +99,14 @@ class Plan:
         }
 
     def lines(self) -> list[str]:
-        """Return the plan for a reader."""
+        """Return what is to be said of the device, without bytes and times of the work."""
         life = self.endurance_ratio
         return [
             self.block.title(),
             *(f"refused: {reason}" for reason in self.objections),
             *(f"purge, choice {place}: {way}" for place, way in enumerate(self.purge, 1)),
-            f"preconditioning writes {self.fill_bytes / 1e9:.1f} GB",
-            f"all writes: about {self.written_bytes / 1e9:.1f} GB",
             "share of the rated endurance: "
-            + ("unknown" if life is None else f"about {life * 100:.2g} %"),
-            f"time: about {self.seconds / 3600:.1f} h",
+            + ("unknown" if life is None else f"at most {life * 100:.2g} %"),
         ]
 
 
