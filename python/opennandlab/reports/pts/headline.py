@@ -194,8 +194,9 @@ def _dies(found: pts_results.ScalabilityResults, _: PtsDocument) -> Found:
         last = found.steps[-1]
         for step in dict.fromkeys((found.steps[0].dies, last.dies)):
             of = next(one_step for one_step in found.steps if one_step.dies == step)
-            yield one(f"4 KiB, {step} dies (RMS)", of.rms_iops, "IOPS")
-            yield one(f"128 KiB, {step} dies (RMS)", of.rms_mb_s, "MB/s")
+            dies = f"{step} die{'' if step == 1 else 's'}"
+            yield one(f"4 KiB, {dies} (RMS)", of.rms_iops, "IOPS")
+            yield one(f"128 KiB, {dies} (RMS)", of.rms_mb_s, "MB/s")
         yield one("4 KiB, per die against one", last.efficiency_iops)
         yield one("128 KiB, per die against one", last.efficiency_mb_s)
 

@@ -55,7 +55,10 @@ def items(
         yield by_percentile(varied, suffix)
     if spreads:
         table = levels(spreads, suffix)
-        yield replace(table, note=_told(alike) + variation.note(device)) if alike else table
+        if alike:
+            told = f"{_told(alike)}{variation.note(device)} {table.note}"
+            table = replace(table, note=told.strip())
+        yield table
 
 
 def _ends(spread: pts.Histogram) -> tuple[int, int]:
@@ -70,14 +73,19 @@ def _ends(spread: pts.Histogram) -> tuple[int, int]:
 
 def _told(alike: Sequence[pts.Histogram]) -> str:
     """Say in words what a histogram of a single bar would show."""
-    sentences = []
-    for spread in alike:
-        low, high = min(spread.ns) * 1e-3, spread.max_ns * 1e-3
-        text = f"All {words.number(spread.count)} requests of “{spread.title}” took "
-        same = words.value(low) == words.value(high)
-        text += words.value(high) if same else f"{words.value(low)} to {words.value(high)}"
-        sentences.append(f"{text} µs.")
-    return " ".join([*sentences, "Of equal response times no histogram is drawn."])
+    took = [f"“{spread.title}” {_time(spread)}" for spread in alike]
+    if len(alike) == 1:
+        count = words.number(alike[0].count)
+        took = [f"All {count} requests of “{alike[0].title}” took {_time(alike[0])}"]
+    else:
+        took[0] = f"In each of these all requests took the same time: {took[0]}"
+    return f"{'; '.join(took)}. Of equal response times no histogram is drawn."
+
+
+def _time(spread: pts.Histogram) -> str:
+    """Return the one response time of a histogram, or the ends of its one bar."""
+    low, high = (words.value(ns * 1e-3) for ns in (min(spread.ns), spread.max_ns))
+    return f"{high if low == high else f'{low} to {high}'} µs"
 
 
 def samples_of(spread: pts.Histogram) -> Histogram:
@@ -175,10 +183,11 @@ def levels(spreads: Sequence[pts.Histogram], suffix: str = "") -> Table:
         row: list[Cell] = [spread.title, float(found.count), None if mean is None else mean * 1e-6]
         for _, share in LEVELS:
             ns = found.quantile_ns(share)
-            row.append(tables.no_percentile(found.count) if ns is None else ns * 1e-6)
+            row.append(None if ns is None else ns * 1e-6)
         rows.append((*row, found.max_ns * 1e-6))
     heads = ("", "requests", "ART, ms", *(f"{name}, ms" for name, _ in LEVELS), "MRT, ms")
-    return Table(f"confidence-levels{suffix}", "Confidence levels", heads, tuple(rows))
+    note = tables.MISSING if any(None in row for row in rows) else ""
+    return Table(f"confidence-levels{suffix}", "Confidence levels", heads, tuple(rows), note)
 
 
 def _shares(count: int) -> list[float]:

@@ -64,6 +64,8 @@ def of_document(document: pts.PtsDocument) -> Iterator[Table]:
             yield of_block(block)
 
 
+# Why a percentile is not there, said once for a table.
+MISSING = "n/a: fewer than ten of these requests took longer, so the percentile is not stated."
 # Tables of one percentile each, and what it is called.
 TAILS = {"p99": "99 %", "p999": "99.9 %", "p9999": "99.99 %", "p99999": "99.999 %"}
 
@@ -86,7 +88,7 @@ def _folded(blocks: Sequence[pts.Table], counts: dict[tuple[str, str], float]) -
     )
     note = ""
     if any(None in row for row in rows):
-        note = "n/a: fewer than ten of these requests took longer, so the percentile is not stated."
+        note = MISSING
     heads = ("", "requests", *(f"{TAILS[block.id]}, ms" for block in blocks))
     return Table("percentiles", "Percentiles of all requests of the window", heads, rows, note)
 

@@ -123,7 +123,7 @@ def _samples(measured: Measured, cells: Sequence[pts.Cell]) -> Table:
             cell.iops,
             cell.mb_s,
             tables.ms(cell.lat_us_mean),
-            *(tables.percentile(cell, metric) for _, metric in tables.PERCENTILES[1:]),
+            *(tables.ms(cell.number(metric)) for _, metric in tables.PERCENTILES[1:]),
             tables.ms(cell.lat_us_max),
         )
         for cell in cells[::step]
@@ -132,5 +132,6 @@ def _samples(measured: Measured, cells: Sequence[pts.Cell]) -> Table:
         "end", "TGBW, GB", "drive fills", "IOPS", "MB/s", "ART, ms",
         *(f"{name}, ms" for name, _ in tables.PERCENTILES[1:]), "MRT, ms",
     )  # fmt: skip
-    note = f"Every {step}th of {len(cells)} samples." if step > 1 else ""
+    note = f"Every {step}th of {len(cells)} samples. " if step > 1 else ""
+    note += tables.MISSING if any(None in row[6:] for row in rows) else ""
     return Table("samples", "Samples", heads, rows, note)
