@@ -10,6 +10,7 @@ mod drive;
 mod ecc;
 mod reliability;
 mod source;
+mod stream;
 mod trace;
 
 use pyo3::prelude::*;
@@ -63,6 +64,8 @@ mod _core {
         arrhenius, beta_binomial_tail, codeword_failures, device_reliability, layer_factors,
         llr_table, page_code, page_types, rber, resolve_reliability, retry_steps, states,
     };
+    #[pymodule_export]
+    use super::stream::Stream;
     #[pymodule_export]
     use super::trace::Trace;
     #[pymodule_export]

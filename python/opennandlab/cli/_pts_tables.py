@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from opennandlab.documents.pts import PtsDocument, Steady
-    from opennandlab.documents.pts_results import Results
+    from opennandlab.documents.pts_base import Results
     from opennandlab.pts.rehearsal import Rehearsal
     from opennandlab.reports.model import Table as ShownTable
 

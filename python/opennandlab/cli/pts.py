@@ -54,10 +54,10 @@ app = typer.Typer(
 def _commands() -> typer.Typer:
     """Return the commands: one per test, all of them, and the rule."""
     from opennandlab.cli._pts_options import VARY, command
-    from opennandlab.pts import STANDARD
+    from opennandlab.pts import INSIDE, STANDARD
 
     made = typer.Typer(rich_markup_mode=None)
-    for name, test in STANDARD.items():
+    for name, test in {**STANDARD, **INSIDE}.items():
         epilog = f"Example: opennandlab pts {name} --target sim:tlc_standard --output {name}-run"
         body = command(_runner(test), test.summary, test.options, first=(VARY,))
         made.command(name, epilog=epilog)(body)
@@ -65,7 +65,7 @@ def _commands() -> typer.Typer:
             if known == name:
                 made.command(alias, hidden=True)(body)
     epilog = "Example: opennandlab pts all --target sim:tlc_standard --output pts-run"
-    everything = "All of them, one document each, and suite.json."
+    everything = "All of the specification, one document each, and suite.json."
     made.command("all", epilog=epilog)(command(_all, everything))
     epilog = "Example: opennandlab pts steady-state --values 5300,5200,5050,4900,4770"
     made.command("steady-state", epilog=epilog)(steady_state)

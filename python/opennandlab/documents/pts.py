@@ -15,8 +15,9 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Meta, UnsetType, structs
 
 from opennandlab.documents.partial import readable
+from opennandlab.documents.pts_base import Results
 from opennandlab.documents.pts_header import Header
-from opennandlab.documents.pts_results import RESULTS, Results
+from opennandlab.documents.pts_results import RESULTS
 from opennandlab.documents.record import (
     JsonObject,
     Number,

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
+from opennandlab.documents.pts_base import Results
+from opennandlab.documents.pts_inside import (
+    FillResults,
+    LoadResults,
+    SkewResults,
+    ZonesResults,
+)
 from opennandlab.documents.record import Number, Record
 
 Figure = Number | None
-
-
-class Results(Record, frozen=True, kw_only=True):
-    """Figures of a test; none of a run that was cut."""
 
 
 class IopsResults(Results, frozen=True, kw_only=True):
@@ -504,4 +507,8 @@ RESULTS: dict[str, type[Results]] = {
     "block_size": BlockSizeResults,
     "scalability": ScalabilityResults,
     "pathological": PathologicalResults,
+    "skew": SkewResults,
+    "fill": FillResults,
+    "zones": ZonesResults,
+    "load": LoadResults,
 }

@@ -5,8 +5,8 @@ what it measures is a target, simulated or real. `plan` fills in the defaults of
 version, `time_base` the durations, `rounds` looks for the steady state, `document` writes down
 everything. Nothing here draws or prints.
 
-They follow the SNIA Solid State Storage Performance Test Specification, versions 1.1 and 2.0.2. No
-certification by anyone is implied.
+They follow the SNIA Solid State Storage Performance Test Specification, versions 1.1 and 2.0.2; for
+those of `inside` see there. No certification by anyone is implied.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from opennandlab.pts import (
     xsr,
 )
 from opennandlab.pts.folder import Place
+from opennandlab.pts.inside import INSIDE
 from opennandlab.pts.plan import Settings
 from opennandlab.pts.runner import run_test
 from opennandlab.pts.test import Test
@@ -64,6 +65,6 @@ TUTORIAL: dict[str, Test] = {
         pathological.TEST,
     )
 }
-TESTS: dict[str, Test] = {**STANDARD, **TUTORIAL}
+TESTS: dict[str, Test] = {**STANDARD, **TUTORIAL, **INSIDE}
 
-__all__ = ["STANDARD", "TESTS", "TUTORIAL", "Place", "Settings", "Test", "run_test"]
+__all__ = ["INSIDE", "STANDARD", "TESTS", "TUTORIAL", "Place", "Settings", "Test", "run_test"]

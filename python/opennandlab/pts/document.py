@@ -24,7 +24,7 @@ from opennandlab import _core
 from opennandlab.canonical import as_bytes, digest, readable_json
 from opennandlab.documents import pts, pts_header
 from opennandlab.documents.pts import SCHEMA, PtsDocument
-from opennandlab.documents.pts_results import Results
+from opennandlab.documents.pts_base import Results
 from opennandlab.documents.record import plain
 from opennandlab.errors import DocumentError, InternalError
 from opennandlab.files import write_atomically
@@ -62,7 +62,7 @@ def table(  # noqa: PLR0913 (all by name)
     column_label: str,
     rows: list[str],
     columns: list[str],
-    values: Sequence[Sequence[float | None]],
+    values: Sequence[Sequence[float | str | None]],
     low: Sequence[Sequence[float | None]] | None = None,
     high: Sequence[Sequence[float | None]] | None = None,
 ) -> pts.Table:

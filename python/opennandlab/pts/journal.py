@@ -33,7 +33,7 @@ from opennandlab.canonical import canonical_json
 from opennandlab.errors import OpenNandLabError, WriteError
 from opennandlab.files import read_bytes, write_atomically
 from opennandlab.stats.histogram import Histogram
-from opennandlab.targets.base import Measurement, Requests, Sample
+from opennandlab.targets.base import LoadPart, Measurement, Requests, Sample
 
 SCHEMA = "opennandlab.pts-journal/2"
 MAGIC = b"opennandlab.pts-checkpoint/1\n"
@@ -83,6 +83,10 @@ def unsealed(text: bytes, before: str) -> tuple[dict[str, Any], str] | None:
 
 def measurement_to_dict(measurement: Measurement) -> dict[str, Any]:
     """Return a measurement as JSON, without loss."""
+    loads = [
+        {"reads": _requests_to_dict(load.reads), "writes": _requests_to_dict(load.writes)}
+        for load in measurement.loads
+    ]
     return {
         "seconds": measurement.seconds,
         "elapsed_s": measurement.elapsed_s,
@@ -92,6 +96,7 @@ def measurement_to_dict(measurement: Measurement) -> dict[str, Any]:
         "end_bytes": measurement.end_bytes,
         "samples": [list(asdict(sample).values()) for sample in measurement.samples],
         "inside": measurement.inside,
+        **({"loads": loads} if loads else {}),
     }
 
 
@@ -106,6 +111,10 @@ def measurement_from_dict(document: dict[str, Any]) -> Measurement:
         end_bytes=document["end_bytes"],
         samples=tuple(Sample(*values) for values in document["samples"]),
         inside=document["inside"],
+        loads=tuple(
+            LoadPart(_requests_from_dict(load["reads"]), _requests_from_dict(load["writes"]))
+            for load in document.get("loads", ())
+        ),
     )
 
 

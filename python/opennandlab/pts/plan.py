@@ -8,7 +8,7 @@ every report. Defaults are those of SNIA SSS PTS 2.0.2, and of 1.1 where that is
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -57,7 +57,10 @@ class Option:
         help: One sentence for `--help`.
         choices: Accepted texts; empty for any number.
         minimum: Smallest number.
+        maximum: Largest number; None for any.
         by_version: Default of another version than 2.0.2.
+        accepted: What a text without choices may be, in words; empty for anything.
+        reader: Raises `ValueError` for a text that cannot be.
     """
 
     key: str
@@ -66,6 +69,9 @@ class Option:
     choices: tuple[str, ...] = ()
     minimum: float = 0
     by_version: Mapping[str, float | str] = field(default_factory=dict)
+    accepted: str = ""
+    reader: Callable[[str], object] | None = None
+    maximum: float | None = None
 
     def default_for(self, pts_version: str) -> float | str:
         """Return the default of a version of the specification."""
@@ -82,6 +88,12 @@ class Option:
                 accepted = ", ".join(self.choices)
                 raise ConfigError(self.key, f"`{value}` is not known; accepted: {accepted}")
             return str(value)
+        if self.reader is not None:
+            try:
+                self.reader(str(value))
+            except ValueError as error:
+                raise ConfigError(self.key, f"{error}; accepted: {self.accepted}") from None
+            return str(value)
         kind = type(self.default)
         try:
             number = kind(value)  # type: ignore[arg-type]
@@ -93,6 +105,9 @@ class Option:
             is_small = not isinstance(number, str) and number < self.minimum
             reason = "is too small" if is_small else "is not a finite number"
             raise ConfigError(self.key, f"{value} {reason}; accepted: from {self.minimum:g}")
+        if self.maximum is not None and number > self.maximum:
+            accepted = f"{self.minimum:g} to {self.maximum:g}"
+            raise ConfigError(self.key, f"{value} is too large; accepted: {accepted}")
         return number
 
 
@@ -108,6 +123,7 @@ class Spec:
         wipc: Whether a sequential fill comes before the test's own load.
         options: Parameters that only this test has.
         kinds: Kinds of targets it can test; empty for all.
+        cache_enabled: Its own default of the write cache; None for that of the profile.
     """
 
     name: str
@@ -117,6 +133,7 @@ class Spec:
     wipc: bool = True
     options: tuple[Option, ...] = ()
     kinds: tuple[str, ...] = ()
+    cache_enabled: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -257,6 +274,8 @@ def make_plan(test: Spec, settings: Settings, target: Target, reclaim_s: float =
     active_range, wipc_range = _ranges(settings, target.capacity_bytes, deviations)
     capacities = _wipc(test, settings, time, deviations)
     cache_enabled = CACHE_ENABLED[settings.profile]
+    if test.cache_enabled is not None:
+        cache_enabled = test.cache_enabled
     if settings.cache is not None and (settings.cache == "enabled") != cache_enabled:
         cache_enabled = not cache_enabled
         was = "disabled" if cache_enabled else "enabled"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from opennandlab.documents.pts import Histogram, Table
-from opennandlab.documents.pts_results import Results
+from opennandlab.documents.pts_base import Results
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.plan import Spec
 

@@ -16,7 +16,8 @@ from opennandlab.documents import pts_header
 from opennandlab.errors import OpenNandLabError
 from opennandlab.stats.histogram import Histogram
 
-Pattern = Literal["random", "sequential"]
+Pattern = Literal["random", "sequential", "shuffled"]
+SkewLaw = Literal["zipf", "static"]
 Data = Literal["random", "file"]
 CacheState = Literal["enabled", "disabled", "absent", "unknown"]
 
@@ -57,12 +58,44 @@ class ActiveRange:
 
 
 @dataclass(frozen=True)
+class Skew:
+    """Random requests that prefer some places to others.
+
+    Args:
+        law: `zipf` (the k-th most popular place gets requests in proportion to k^-value), or
+            `static` (the share `value` of the places is never used, the others are equally likely).
+        value: The exponent, above 0, at most 10; or the share, above 0, below 1.
+        shuffle: Whether popular places are spread over the range; if not they are the first.
+        seed: Decides where they lie: stimuli with one seed have the same.
+    """
+
+    law: SkewLaw
+    value: float
+    shuffle: bool = True
+    seed: int = 42
+
+
+@dataclass(frozen=True)
+class Logs:
+    """Zones that are written as logs: trimmed, then written from end to end.
+
+    Args:
+        zone_bytes: Size of a zone, a multiple of the request size.
+        open: Zones that are written in turn; a full one is left for one drawn at random.
+    """
+
+    zone_bytes: int
+    open: int = 1
+
+
+@dataclass(frozen=True)
 class Stimulus:
     """One access pattern.
 
     Args:
         pattern: `random`, or `sequential` (ascending, from the start again at the end of the
-            range; with several threads each has an equal slice of the range for its own).
+            range; with several threads each has an equal slice of the range for its own), or
+            `shuffled` (every place of the range once, in an order that follows from its seed).
         read_pct: Share of requests that read, in percent by count; the others write.
         block_bytes: Size of requests, or pairs of size and share by count (any positive weights).
         threads: Threads (TC), at least 1.
@@ -74,6 +107,11 @@ class Stimulus:
         start_bytes: Where a sequential stream begins, in bytes from the start of the range (of
             each slice, with several threads), so that it can go on where the last one ended.
         data: What is written: `random`, or `file` (compressible, as a file system holds it).
+        skew: Shares of random requests over single places; None for equal ones.
+        logs: Zones that are trimmed and written from end to end; None for none.
+        rate_per_s: Requests of all threads per second, made by a Poisson process as long as fewer
+            than `outstanding` are; None to make one whenever one completes.
+        beside: Other stimuli at the same time, random ones without further ones beside them.
     """
 
     pattern: Pattern = "random"
@@ -86,6 +124,10 @@ class Stimulus:
     align_bytes: int | None = None
     start_bytes: int = 0
     data: Data = "random"
+    skew: Skew | None = None
+    logs: Logs | None = None
+    rate_per_s: float | None = None
+    beside: tuple[Stimulus, ...] = ()
 
     @property
     def outstanding(self) -> int:
@@ -128,6 +170,19 @@ class Requests:
 
 
 @dataclass(frozen=True)
+class LoadPart:
+    """What one of several loads at the same time got.
+
+    Args:
+        reads: Its requests that read, in the window.
+        writes: Its requests that wrote, in the window.
+    """
+
+    reads: Requests
+    writes: Requests
+
+
+@dataclass(frozen=True)
 class Sample:
     """A piece of a measurement, of fixed length in time.
 
@@ -160,6 +215,7 @@ class Measurement:
         samples: Pieces in time, where they were asked for.
         inside: What only this kind of target knows, such as `nand_bytes_written` of a simulated
             one or `cpu_pct` of a real one.
+        loads: The stimulus and those beside it, each for itself; nothing for a single one.
     """
 
     seconds: float
@@ -170,6 +226,7 @@ class Measurement:
     end_bytes: int = 0
     samples: tuple[Sample, ...] = ()
     inside: dict[str, float | int | None] = field(default_factory=dict)
+    loads: tuple[LoadPart, ...] = ()
 
     @property
     def ios(self) -> int:
@@ -243,6 +300,8 @@ class Target(ABC):
     sector_bytes: int
     # What it did otherwise than asked until now, each once; for the header of a report.
     deviations: Sequence[str] = ()
+    # Why `nand_bytes_written` is unknown; nothing where `Measurement.inside` has it.
+    waf_missing: str = ""
 
     @abstractmethod
     def facts(self) -> pts_header.Target:

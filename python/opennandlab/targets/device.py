@@ -6,7 +6,9 @@ nothing can be mounted from it meanwhile; only tools that purge it need it free 
 
 from __future__ import annotations
 
+import fcntl
 import os
+import struct
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,9 +22,13 @@ from opennandlab.targets.fio.marker import HeldSector
 from opennandlab.targets.fio.runner import Fio
 from opennandlab.targets.fio.target import ENGINES, FioTarget
 from opennandlab.targets.names import check_name, same_file
+from opennandlab.targets.ocp import programmed_bytes
 from opennandlab.targets.probe import Probe
 from opennandlab.targets.purge import PurgeError, ata_erase_state, ways
 from opennandlab.targets.safety import check, known_block
+
+# linux/fs.h: two numbers of 64 bits, where from and how many bytes.
+BLKDISCARD = 0x1277
 
 
 class DeviceTarget(FioTarget):
@@ -54,6 +60,7 @@ class DeviceTarget(FioTarget):
         self.path = path
         self.probe = probe or Probe()
         self._held: int | None = None
+        self._counts: bool | None = None
         check_name(path)
         self.block = known_block(path, self.probe)
         check(self.block, consent, self.probe)
@@ -70,6 +77,7 @@ class DeviceTarget(FioTarget):
             self.close()
             raise
         self.engine = self._checked.engine
+        self.programmed_bytes()
 
     def facts(self) -> pts_header.Target:
         """Return what is known of the drive, its serial number as a hash, and of the machine."""
@@ -129,6 +137,28 @@ class DeviceTarget(FioTarget):
         """Return the drive's temperature, where the kernel knows it."""
         degrees = temperature_c(self.block, self.probe)
         return {} if degrees is None else {"temperature_c": degrees}
+
+    def programmed_bytes(self) -> int | None:
+        """Return what the drive's own log says of its flash; see `ocp`."""
+        if self._counts is False:
+            return None
+        found, self.waf_missing = programmed_bytes(self.block, self.probe)
+        # Asked once where there is nothing: the answer will not change.
+        self._counts = found is not None
+        return found
+
+    def trim(self, offset: int, length: int) -> None:
+        """Discard bytes through the handle that holds the device.
+
+        Raises:
+            TargetError: when the device cannot, or is not held.
+        """
+        if self._held is None:
+            raise TargetError(f"{self.path}: it is not held")
+        try:
+            fcntl.ioctl(self._held, BLKDISCARD, struct.pack("QQ", offset, length))
+        except OSError as error:
+            raise TargetError(f"{self.path}: discard failed: {error.strerror or error}") from error
 
     def place(self) -> Place:
         """Return the device, if it is still the one that passed the gate."""

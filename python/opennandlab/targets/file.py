@@ -12,6 +12,7 @@ specification means it.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import fcntl
 import mmap
@@ -35,6 +36,8 @@ from opennandlab.targets.usage import use_of_file
 
 # The smallest file: one request of 1 MiB for each of two threads.
 SIZE_MIN = 2 << 20
+# linux/falloc.h: FALLOC_FL_PUNCH_HOLE with FALLOC_FL_KEEP_SIZE.
+PUNCH_HOLE_KEEP_SIZE = 3
 # File systems that live in memory: direct I/O is accepted there and means nothing.
 MEMORY = {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"}
 
@@ -131,6 +134,18 @@ class FileTarget(FioTarget):
             is_purge=False,
             note="the device below the file system was not purged",
         )
+
+    def trim(self, offset: int, length: int) -> None:
+        """Give blocks back to the file system, which may tell the device, and take them again.
+
+        Raises:
+            TargetError: when the file system cannot.
+        """
+        try:
+            punch(self._file.handle, offset, length)
+            os.posix_fallocate(self._file.handle, offset, length)
+        except OSError as error:
+            raise TargetError(f"{self.name}: trim failed: {_reason(error)}") from error
 
     def place(self) -> Place:
         """Return the file, if it is still the one that is held open."""
@@ -250,6 +265,19 @@ def _allocate(handle: int, size_bytes: int) -> None:
         # Asking first: taking all that is left would disturb others.
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     os.posix_fallocate(handle, 0, size_bytes)
+
+
+def punch(handle: int, offset: int, length: int) -> None:
+    """Make a hole in a file; Python has no call for it.
+
+    Raises:
+        OSError: as the file system answers.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    size = ctypes.c_int64
+    if libc.fallocate(handle, PUNCH_HOLE_KEEP_SIZE, size(offset), size(length)):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
 
 
 def _locked(path: Path, found: os.stat_result | None) -> _Opened:

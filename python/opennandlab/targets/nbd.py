@@ -99,6 +99,19 @@ class NbdTarget(FioTarget):
             "trim of the whole export", is_purge=True, note="what a trim erases is up to the server"
         )
 
+    def trim(self, offset: int, length: int) -> None:
+        """Trim bytes of the export through a connection of its own.
+
+        Raises:
+            TargetError: when the server cannot.
+        """
+        if not self.export.can_trim:
+            raise TargetError(f"{self.name}: the server cannot trim")
+        try:
+            ExportSector(self.address, self.sector_bytes).trim(offset, length)
+        except OSError as error:
+            raise TargetError(f"{self.name}: trim failed: {error.strerror or error}") from error
+
     def place(self) -> Place:
         """Return the export, if it is still there with its size."""
         if negotiate(self.address) != self.export:

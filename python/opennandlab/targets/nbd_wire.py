@@ -36,7 +36,7 @@ UNSUPPORTED, UNKNOWN = FIRST_ERROR + 1, FIRST_ERROR + 6
 INFO_EXPORT, INFO_BLOCK_SIZE = 0, 3
 DISCONNECT = 2
 REPLY_BYTES_MAX = 1 << 20
-READ, WRITE, FLUSH = 0, 1, 3
+READ, WRITE, FLUSH, TRIM = 0, 1, 3, 4
 SIMPLE_REPLY = 0x67446698
 # A name, an address of IPv4, or one of IPv6 without a zone.
 HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
@@ -223,6 +223,15 @@ class ExportSector(Sector):
             if export.can_flush:
                 _call(link, _request(FLUSH, 0))
 
+    def trim(self, offset: int, length: int) -> None:
+        """Trim bytes anywhere in the export.
+
+        Raises:
+            OSError: with what the server answers.
+        """
+        with self._transmission() as (link, _):
+            _call(link, _request(TRIM, length, offset))
+
     @contextmanager
     def _transmission(self) -> Iterator[tuple[socket.socket, Export]]:
         try:
@@ -236,9 +245,9 @@ class ExportSector(Sector):
             raise OSError(5, str(error)) from error
 
 
-def _request(kind: int, length: int) -> bytes:
-    """Return the head of a request at the start of the export."""
-    return struct.pack(">IHHQQI", REQUEST, 0, kind, 0, 0, length)
+def _request(kind: int, length: int, offset: int = 0) -> bytes:
+    """Return the head of a request."""
+    return struct.pack(">IHHQQI", REQUEST, 0, kind, 0, offset, length)
 
 
 def _call(link: socket.socket, request: bytes) -> None:

@@ -12,6 +12,10 @@ What a stimulus means here:
 - Requests smaller than a page move whole pages: a read senses and transfers the page, a write reads
   the rest of it (read, modify, write) unless the page holds nothing or is in the write buffer, and
   programs it whole. So a drive of 4 KiB pages takes 512 B requests and pays for 4 KiB.
+- A `rate_per_s` is an open loop of Poisson arrivals. A request that arrives while `outstanding` are
+  under way waits outside, and its response time begins when it is let in, as in fio.
+- A `skew` has the same popular places in every stimulus with its seed; `logs` trim a zone by one
+  command before its first write, and a stimulus begins with zones drawn anew.
 - Places are aligned from the start of the range, or of its segment.
 - Reads of pages that were never written take no flash time, as on a drive after TRIM. A stimulus in
   which no time passes at all is refused: without a link or command costs in the device file such
@@ -35,7 +39,6 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,6 +56,7 @@ from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import (
     CacheState,
     Limit,
+    LoadPart,
     Measurement,
     Purge,
     Requests,
@@ -63,6 +67,7 @@ from opennandlab.targets.base import (
     TargetError,
     Watcher,
 )
+from opennandlab.targets.spec import cell_spec
 
 # A watcher is called about so often.
 WATCH_S = 0.05
@@ -204,7 +209,8 @@ class SimulatedTarget(Target):
         """Return the first commands of a stimulus, threads in turn.
 
         Returns:
-            Kinds (0 reads, 1 writes), first sectors of 512 B, and sectors, one entry a command.
+            Kinds (0 reads, 1 writes, 2 trims), first sectors of 512 B, and sectors, one entry a
+            command.
 
         >>> drive = SimulatedTarget("tlc_standard")
         >>> kinds, sectors, counts = drive.commands(Stimulus("sequential"), seed=1, count=3)
@@ -324,22 +330,6 @@ class SimulatedTarget(Target):
         return Device(json.dumps(document))
 
 
-def cell_spec(
-    stimulus: Stimulus, limit: Limit, sample_s: float | None, *, is_measured: bool
-) -> str:
-    """Return the words of the core for a stimulus and its limit."""
-    document = asdict(stimulus)
-    del document["data"]  # a matter of the device
-    return json.dumps(
-        {
-            **document,
-            "limit": asdict(limit),
-            "sample_s": sample_s,
-            "is_measured": is_measured,
-        }
-    )
-
-
 def _measurement(outcome: dict[str, Any]) -> Measurement:
     flash = outcome["flash"]
     written = int(outcome["written_bytes"])
@@ -363,6 +353,10 @@ def _measurement(outcome: dict[str, Any]) -> Measurement:
         end_bytes=int(outcome["end_bytes"]),
         samples=_samples(outcome["samples"]),
         inside=inside,
+        loads=tuple(
+            LoadPart(_requests(load["reads"]), _requests(load["writes"]))
+            for load in outcome.get("loads", ())
+        ),
     )
 
 

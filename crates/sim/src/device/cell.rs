@@ -63,7 +63,10 @@ impl CellRun {
             Box::new(TimedStage::of_cell(drive, &hosts))
         });
         let limit = &cell.spec().limit;
-        let window = Window::new(limit, cell.sample());
+        let mut window = Window::new(limit, cell.sample());
+        if cell.load_count() > 1 {
+            window.watch_loads(cell.load_count());
+        }
         let meter = Meter::Cell(Box::new(CellMeter::new(*limit, window, is_timed)));
         Self {
             cell,

@@ -19,8 +19,10 @@ pub(crate) struct Feed {
     pub(crate) arriving: Option<HostCommand>,
     /// Nothing further comes.
     pub(crate) is_exhausted: bool,
-    /// Commands of a closed loop with bursts that are not complete.
+    /// Commands of a closed loop with bursts, or of a paced one, that are not complete.
     pub(crate) outstanding: u32,
+    /// A command of a paced loop has arrived and waits until another completes.
+    pub(crate) is_late: bool,
 }
 
 impl Feed {
@@ -33,6 +35,7 @@ impl Feed {
             arriving: None,
             is_exhausted: false,
             outstanding: 0,
+            is_late: false,
         }
     }
 
@@ -40,6 +43,21 @@ impl Feed {
     #[inline]
     pub(crate) fn is_closed_loop(&self) -> bool {
         matches!(self.load.admission, Admission::Closed { .. })
+    }
+
+    /// Whether a command that has arrived must wait: as many as may be outstanding are.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        match self.load.admission {
+            Admission::Paced { queue_depth } => self.outstanding >= queue_depth,
+            Admission::Closed { .. } | Admission::Open => false,
+        }
+    }
+
+    /// Whether so many are outstanding at most, and arrive at times of their own.
+    #[inline]
+    pub(crate) fn is_paced(&self) -> bool {
+        matches!(self.load.admission, Admission::Paced { .. })
     }
 
     /// Draws commands ahead when none is left; false when the generator is exhausted.

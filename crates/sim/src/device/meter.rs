@@ -88,8 +88,11 @@ impl Meter {
                 stage.written_bytes += if command.op == HostOp::Write { bytes } else { 0 };
             }
             Self::Cell(cell) => {
-                cell.issued[0] += 1;
-                cell.issued[1] += bytes;
+                // Trims come with the writes that they make room for: they are no part of a limit.
+                if command.op != HostOp::Trim {
+                    cell.issued[0] += 1;
+                    cell.issued[1] += bytes;
+                }
                 if command.tenant == 0 {
                     cell.last = Some(*command);
                 }

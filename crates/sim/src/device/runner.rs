@@ -232,7 +232,7 @@ impl Hosts {
             Admission::Closed { queue_depth } => {
                 (0..queue_depth).for_each(|_| self.issue(drive, stage, tenant));
             }
-            Admission::Open => self.await_next(stage, tenant),
+            Admission::Open | Admission::Paced { .. } => self.await_next(stage, tenant),
         }
     }
 
@@ -245,6 +245,11 @@ impl Hosts {
         if feed.is_closed_loop() {
             feed.outstanding -= u32::from(feed.load.bursts.is_some());
             self.issue(drive, stage, tenant);
+        } else if feed.is_paced() {
+            feed.outstanding -= 1;
+            if std::mem::take(&mut feed.is_late) {
+                self.arrived(drive, stage, tenant);
+            }
         }
         self.meter.note(drive, Some(stage));
     }
@@ -252,6 +257,13 @@ impl Hosts {
     /// The next command of an open loop has arrived, or a pause is over, or an idle time.
     fn arrived(&mut self, drive: &mut Drive, stage: &mut TimedStage, tenant: usize) {
         let Some(feed) = self.feeds.get_mut(tenant) else { return };
+        if feed.arriving.is_some() {
+            if feed.is_full() {
+                feed.is_late = true;
+                return;
+            }
+            feed.outstanding += u32::from(feed.is_paced());
+        }
         match feed.arriving.take() {
             Some(mut command) => {
                 self.aim(drive, tenant, &mut command);

@@ -22,10 +22,12 @@ use crate::workload::cell::{CellLimit, PIECES_MAX};
 /// A command that completed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Completion {
-    /// 0 for reads, 1 for writes, as `HostOp::index`.
+    /// 0 for reads, 1 for writes, as `HostOp::index`; others are not counted.
     pub(crate) kind: usize,
     pub(crate) bytes: u64,
     pub(crate) latency: Ns,
+    /// The host that asked.
+    pub(crate) tenant: u8,
 }
 
 /// What must be reached together.
@@ -64,6 +66,27 @@ enum Phase {
 struct Kind {
     bytes: u64,
     latencies: Latencies,
+}
+
+impl Kind {
+    #[inline]
+    fn record(&mut self, done: &Completion) {
+        self.bytes += done.bytes;
+        self.latencies.record(done.latency);
+    }
+
+    fn to_json(&self) -> Value {
+        let latencies = &self.latencies;
+        let (ns, counts): (Vec<u64>, Vec<u64>) = latencies.bins().unzip();
+        json!({
+            "ios": latencies.count(),
+            "bytes": self.bytes,
+            "sum_ns": latencies.sum_ns() as u64,
+            "max_ns": latencies.max_ns(),
+            "ns": ns,
+            "counts": counts,
+        })
+    }
 }
 
 /// A piece in time.
@@ -106,6 +129,8 @@ pub(crate) struct Window {
     start: u64,
     end: u64,
     kinds: [Kind; 2],
+    /// The same of each load, where there are several.
+    loads: Vec<[Kind; 2]>,
     pieces: Option<Box<Pieces>>,
     /// There are more pieces than anyone can want.
     has_too_many_pieces: bool,
@@ -130,6 +155,7 @@ impl Window {
             start: 0,
             end: 0,
             kinds: Default::default(),
+            loads: Vec::new(),
             pieces,
             has_too_many_pieces: false,
         };
@@ -150,15 +176,16 @@ impl Window {
         if now.0 > self.due {
             self.pass(now.0);
         }
-        if self.phase == Phase::Over {
+        if self.phase == Phase::Over || done.kind > 1 {
             return;
         }
         self.ios += 1;
         self.bytes += done.bytes;
         if self.phase == Phase::Measured {
-            let kind = &mut self.kinds[done.kind & 1];
-            kind.bytes += done.bytes;
-            kind.latencies.record(done.latency);
+            self.kinds[done.kind & 1].record(done);
+            if let Some(load) = self.loads.get_mut(usize::from(done.tenant)) {
+                load[done.kind & 1].record(done);
+            }
         }
         if let Some(pieces) = &mut self.pieces {
             let piece = &mut pieces.piece;
@@ -272,29 +299,30 @@ impl Window {
         self.has_too_many_pieces.then(|| format!("the cell has more than {PIECES_MAX} pieces"))
     }
 
-    /// `{seconds, reads, writes, ramp_ios, samples}`.
+    /// Keeps apart what the commands of so many loads gave.
+    pub(crate) fn watch_loads(&mut self, count: usize) {
+        self.loads.resize_with(count, Default::default);
+    }
+
+    /// `{seconds, reads, writes, ramp_ios, samples}`, and `loads` where they are kept apart.
     pub(crate) fn to_json(&self) -> Value {
-        let kind = |kind: &Kind| {
-            let latencies = &kind.latencies;
-            let (ns, counts): (Vec<u64>, Vec<u64>) = latencies.bins().unzip();
-            json!({
-                "ios": latencies.count(),
-                "bytes": kind.bytes,
-                "sum_ns": latencies.sum_ns() as u64,
-                "max_ns": latencies.max_ns(),
-                "ns": ns,
-                "counts": counts,
-            })
-        };
         let measured: u64 = self.kinds.iter().map(|kind| kind.latencies.count()).sum();
-        json!({
+        let mut document = json!({
             "seconds": (self.end - self.start) as f64 * 1e-9,
-            "reads": kind(&self.kinds[0]),
-            "writes": kind(&self.kinds[1]),
+            "reads": self.kinds[0].to_json(),
+            "writes": self.kinds[1].to_json(),
             "ramp_ios": self.ios - measured,
             "samples": self.pieces.as_ref().map(|pieces| samples(&pieces.done)),
-        })
+        });
+        if !self.loads.is_empty() {
+            document["loads"] = self.loads.iter().map(load_json).collect();
+        }
+        document
     }
+}
+
+fn load_json([reads, writes]: &[Kind; 2]) -> Value {
+    json!({ "reads": reads.to_json(), "writes": writes.to_json() })
 }
 
 /// Columns: end in seconds, requests, bytes, sum and maximum of response times.
@@ -322,7 +350,7 @@ mod tests {
     /// Writes of 4 KiB that complete at these times, each after 1 us; the window then.
     fn run(limit: &CellLimit, piece: Option<u64>, times: &[u64]) -> Window {
         let mut window = Window::new(limit, piece.map(Ns));
-        let done = Completion { kind: 1, bytes: 4096, latency: Ns(1000) };
+        let done = Completion { kind: 1, bytes: 4096, latency: Ns(1000), tenant: 0 };
         for &at in times {
             window.note(Ns(at), &done);
         }

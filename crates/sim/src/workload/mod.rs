@@ -79,6 +79,12 @@ pub enum Admission {
     },
     /// At the command's own arrival time.
     Open,
+    /// At the command's own arrival time, or when one of `queue_depth` outstanding ones completes,
+    /// if that is later: an open loop of a host that can wait for so many only.
+    Paced {
+        /// Commands outstanding at most.
+        queue_depth: u32,
+    },
 }
 
 /// Queue depth of preconditioning in time when the workload itself is an open loop.
@@ -91,6 +97,7 @@ impl Admission {
         match self {
             Self::Closed { .. } => self,
             Self::Open => Self::Closed { queue_depth: PRECONDITION_QUEUE_DEPTH },
+            Self::Paced { queue_depth } => Self::Closed { queue_depth },
         }
     }
 }

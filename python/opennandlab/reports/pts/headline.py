@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from opennandlab.documents import pts_results
+from opennandlab.documents import pts_inside, pts_results
 from opennandlab.documents.pts import PtsDocument
+from opennandlab.documents.pts_base import Results
 from opennandlab.reports import words
 from opennandlab.reports.model import Headline
 
@@ -209,8 +210,53 @@ def _pathological(found: pts_results.PathologicalResults, _: PtsDocument) -> Fou
             yield one(case.name, case.ratio, "×")
 
 
+def _skew(found: pts_inside.SkewResults, _: PtsDocument) -> Found:
+    if found.points:
+        yield one("first minute", found.points[0].first_mb_s, "MB/s")
+    rated = [point for point in found.points if point.steady_mb_s is not None]
+    rated.sort(key=lambda point: point.steady_mb_s or 0.0)
+    uniform = next((point for point in rated if point.pattern == "uniform"), None)
+    for point in dict.fromkeys((uniform, *rated[:1], *rated[-1:])):
+        if point is not None:
+            yield one(f"steady, {point.pattern}", point.steady_mb_s, "MB/s")
+    if uniform is not None:
+        yield one("write amplification, uniform", uniform.waf)
+
+
+def _fill(found: pts_inside.FillResults, _: PtsDocument) -> Found:
+    for point in dict.fromkeys((*found.points[:1], *found.points[-1:])):
+        yield one(f"{point.pct:g} % in use", point.mb_s, "MB/s")
+        yield one(f"write amplification, {point.pct:g} % in use", point.waf)
+
+
+def _zones(found: pts_inside.ZonesResults, _: PtsDocument) -> Found:
+    mib = 1 << 20
+    yield one("plateau", found.plateau_mb_s, "MB/s")
+    if found.superblock_bytes is None:
+        yield Headline("zones slower than 0.9 of it", "none", "")
+    else:
+        yield one("largest zone below 0.9 of it", found.superblock_bytes / mib, "MiB")
+    if found.superblock_bytes_estimated is not None:
+        yield one("superblock, estimated", found.superblock_bytes_estimated / mib, "MiB")
+    if found.open_superblocks is not None:
+        yield one("open superblocks", found.open_superblocks)
+
+
+def _load(found: pts_inside.LoadResults, _: PtsDocument) -> Found:
+    yield one("sustained", found.sustained_per_s, "writes/s")
+    if found.knee_per_s is None:
+        yield Headline("knee", "not found", "")
+    else:
+        yield one("knee", found.knee_per_s, "writes/s")
+    for point in found.points[:1]:
+        yield one("99 % of the reads, lowest load", point.read_us_p99, "µs")
+    for point in found.points:
+        if point.asked_per_s == found.knee_per_s:
+            yield one("99 % of the reads, at the knee", point.read_us_p99, "µs")
+
+
 # Results -> what is quoted of them.
-OF: dict[type[pts_results.Results], Callable[[Any, PtsDocument], Found]] = {
+OF: dict[type[Results], Callable[[Any, PtsDocument], Found]] = {
     pts_results.IopsResults: _iops,
     pts_results.ThroughputResults: _throughput,
     pts_results.LatencyResults: _latency,
@@ -227,4 +273,8 @@ OF: dict[type[pts_results.Results], Callable[[Any, PtsDocument], Found]] = {
     pts_results.BlockSizeResults: _block_sizes,
     pts_results.ScalabilityResults: _dies,
     pts_results.PathologicalResults: _pathological,
+    pts_inside.SkewResults: _skew,
+    pts_inside.FillResults: _fill,
+    pts_inside.ZonesResults: _zones,
+    pts_inside.LoadResults: _load,
 }

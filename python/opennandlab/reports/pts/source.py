@@ -22,8 +22,8 @@ from opennandlab.canonical import digest
 from opennandlab.documents import pts
 from opennandlab.documents.partial import readable
 from opennandlab.documents.pts import SCHEMA, Cell, Histogram, Moment, Phase, PtsDocument, Table
+from opennandlab.documents.pts_base import Results
 from opennandlab.documents.pts_header import Header
-from opennandlab.documents.pts_results import Results
 from opennandlab.documents.record import JsonObject, Problem, path_text
 from opennandlab.errors import ResultError
 from opennandlab.files import read_bytes

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from opennandlab.targets.base import Limit, Stimulus, TargetError
+from opennandlab.targets.fio import streams
 
 # Values that fio reads as they stand: no comment, variable, separator or space.
 PLAIN = {"filename": r"[A-Za-z0-9._-]+", "uri": r"[A-Za-z0-9._~/%?=+\[\]:-]+"}
@@ -58,6 +59,11 @@ class Place:
     capacity_bytes: int
     sector_bytes: int
     clock: str | None = None
+
+    @property
+    def file(self) -> str:
+        """Name of the file in the lines of a log; an export has no file, so any will do."""
+        return dict(self.options).get("filename", "export")
 
     def __post_init__(self) -> None:
         """Hold what `names` promises."""
@@ -182,6 +188,8 @@ def _segmented(stimulus: Stimulus, reach: int, largest: int) -> Layout:
 
 def next_leg(stimulus: Stimulus, limit: Limit, done: Done, where: Layout) -> Leg | None:
     """Say what fio should do next; None when the limit is reached."""
+    if stimulus.beside and (limit.ios or limit.bytes):
+        raise TargetError("loads beside each other end by time alone through fio")
     cap = None if limit.seconds_max is None else limit.seconds_max - done.seconds
     if cap is not None and cap < TIME_SLACK_S:
         return None
@@ -226,7 +234,9 @@ def _within_slice(stimulus: Stimulus, leg: Leg, start_bytes: int, where: Layout)
     return replace(leg, ios=0, bytes=min(leg.bytes or room, room))
 
 
-def job_text(place: Place, stimulus: Stimulus, leg: Leg, seed: int) -> str:
+def job_text(
+    place: Place, stimulus: Stimulus, leg: Leg, seed: int, logs: Sequence[str] = ()
+) -> str:
     """Write the job file of a leg.
 
     Args:
@@ -234,7 +244,28 @@ def job_text(place: Place, stimulus: Stimulus, leg: Leg, seed: int) -> str:
         stimulus: What to do.
         leg: Which part of it.
         seed: Decides the addresses, as `leg_seed` gives it; each thread draws its own.
+        logs: Where the threads get their requests from, if they do not draw them.
     """
+    loads = (stimulus, *stimulus.beside)
+    sections = [("stimulus", _lines(place, stimulus, leg, seed, logs))]
+    for index, load in enumerate(loads[1:], start=1):
+        lines = _lines(place, load, leg, leg_seed(seed, index), ())
+        sections.append((f"beside{index}", [*lines, ("new_group", 1)]))
+    body = "".join(
+        f"[{name}]\n" + "".join(f"{key}={value}\n" for key, value in lines)
+        for name, lines in sections
+    )
+    return (
+        "; Run it again, in this folder: fio --output=OUTPUT.json --output-format=json+ THIS_FILE\n"
+        + ("; (its requests come from sockets that are gone)\n" if logs else "")
+        + body
+    )
+
+
+def _lines(
+    place: Place, stimulus: Stimulus, leg: Leg, seed: int, logs: Sequence[str]
+) -> list[tuple[str, str | int]]:
+    """Return the lines of a load."""
     where = layout(place, stimulus)
     lines: list[tuple[str, str | int]] = [("ioengine", place.engine), *place.options]
     if place.clock is not None:
@@ -242,10 +273,17 @@ def job_text(place: Place, stimulus: Stimulus, leg: Leg, seed: int) -> str:
     # fio makes files that are missing or short, and removes them first: it must do neither.
     lines += [("direct", 1), ("allow_file_create", 0), ("overwrite", 1), ("fallocate", "none")]
     lines += _pattern_lines(stimulus)
-    lines += _range_lines(stimulus, where, leg)
-    lines += _limit_lines(stimulus, leg)
-    lines += [("numjobs", stimulus.threads), ("thread", 1), ("group_reporting", 1)]
-    lines += [("iodepth", stimulus.queue_depth)]
+    if logs:
+        lines += [("size", where.range_bytes), *_time_lines(leg)]
+        lines += [("read_iolog", ":".join(logs)), ("read_iolog_chunked", 1)]
+        lines += [("replay_no_stall", 1)]
+        lines += streams.end_lines(stimulus, streams.count_of(stimulus, leg.ios, leg.bytes))
+    else:
+        lines += _range_lines(stimulus, where, leg)
+        lines += _limit_lines(stimulus, leg)
+    lines += [("numjobs", stimulus.threads), *([] if logs else [("thread", 1)])]
+    lines += [("group_reporting", 1), ("iodepth", stimulus.queue_depth)]
+    lines += _rate_lines(stimulus)
     # fio 3.33 ignores the seed where `randrepeat` is on, as it is by default.
     lines += [("randrepeat", 0), ("randseed", seed)]
     lines += [("random_generator", "tausworthe64"), ("norandommap", 1)]
@@ -255,11 +293,7 @@ def job_text(place: Place, stimulus: Stimulus, leg: Leg, seed: int) -> str:
             lines.append(("buffer_compress_percentage", FILE_COMPRESS_PCT))
     # The response time runs from submission to completion: fio's `lat`, not its `clat`.
     lines += [("lat_percentiles", 1), ("clat_percentiles", 0), ("slat_percentiles", 0)]
-    body = "\n".join(f"{key}={value}" for key, value in lines)
-    return (
-        "; Run it again, in this folder: fio --output=OUTPUT.json --output-format=json+ THIS_FILE\n"
-        f"[stimulus]\n{body}\n"
-    )
+    return lines
 
 
 def probe_text(place: Place, marker: bytes) -> str:
@@ -310,7 +344,7 @@ def _pattern_lines(stimulus: Stimulus) -> list[tuple[str, str | int]]:
     reads = round(stimulus.read_pct)
     kind = "read" if reads == 100 else "write" if reads == 0 else "rw"
     lines: list[tuple[str, str | int]] = [
-        ("rw", f"rand{kind}" if stimulus.pattern == "random" else kind)
+        ("rw", kind if stimulus.pattern == "sequential" else f"rand{kind}")
     ]
     if kind == "rw":
         lines.append(("rwmixread", reads))
@@ -370,13 +404,29 @@ def _segment_lines(stimulus: Stimulus, where: Layout, leg: Leg) -> list[tuple[st
     ]
 
 
-def _limit_lines(stimulus: Stimulus, leg: Leg) -> list[tuple[str, str | int]]:
-    """When to end."""
+def _rate_lines(stimulus: Stimulus) -> list[tuple[str, str | int]]:
+    """How often requests are made, by each thread, for reads and writes apart."""
+    if stimulus.rate_per_s is None:
+        return []
+    reads = round(stimulus.read_pct) / 100
+    rates = [stimulus.rate_per_s * share / stimulus.threads for share in (reads, 1.0 - reads)]
+    text = ",".join(str(max(1, round(rate))) if rate else "" for rate in rates)
+    return [("rate_iops", text), ("rate_process", "poisson")]
+
+
+def _time_lines(leg: Leg) -> list[tuple[str, str | int]]:
+    """When to end by time."""
     lines: list[tuple[str, str | int]] = []
     if leg.seconds is not None:
         lines.append(("runtime", f"{max(1, round(leg.seconds * 1e3))}ms"))
         if leg.ramp_s > 0:
             lines.append(("ramp_time", f"{max(1, round(leg.ramp_s * 1e3))}ms"))
+    return lines
+
+
+def _limit_lines(stimulus: Stimulus, leg: Leg) -> list[tuple[str, str | int]]:
+    """When to end."""
+    lines = _time_lines(leg)
     if leg.ios:
         lines.append(("io_size", ENDLESS_BYTES))
         lines.append(("number_ios", ceil(leg.ios / stimulus.threads)))
@@ -405,7 +455,7 @@ def whole_percents(weights: Sequence[float]) -> list[int]:
 
 def deviations(place: Place, stimulus: Stimulus) -> list[str]:
     """Say what fio does otherwise than the stimulus asks."""
-    found = []
+    found = [text for load in stimulus.beside for text in deviations(place, load)]
     if stimulus.read_pct != round(stimulus.read_pct):
         found.append(f"reads {round(stimulus.read_pct)} % instead of {stimulus.read_pct:g} %")
     shares = {

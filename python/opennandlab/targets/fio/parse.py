@@ -42,6 +42,7 @@ class Totals:
         cpu_pct: Time in user and kernel mode, in percent of one thread's time.
         util_pct: How long the disk below was busy, in percent; None when fio does not say.
         error: fio's error number; 0 for none.
+        parts: The same of each of several jobs; nothing for one.
     """
 
     seconds: float
@@ -50,6 +51,7 @@ class Totals:
     cpu_pct: float
     util_pct: float | None
     error: int
+    parts: tuple[Totals, ...] = ()
 
     @property
     def ios(self) -> int:
@@ -106,7 +108,7 @@ def clock(text: str) -> str | None:
 
 
 def totals(document: dict[str, Any]) -> Totals:
-    """Read one document with one group of jobs.
+    """Read one document, with one group of jobs or several at the same time.
 
     During the ramp fio counts requests, but keeps no response times: such a document says nothing
     of what is measured, and its time is 0.
@@ -115,25 +117,47 @@ def totals(document: dict[str, Any]) -> Totals:
         OutputError: when something that we need is missing.
     """
     try:
-        (job,) = document["jobs"]
-        sides = [job[name] for name in ("read", "write", "trim")]
-        seconds = max(int(side["runtime"]) for side in sides) * 1e-3
-        reads, writes = _requests(sides[0]), _requests(sides[1])
-        if reads.ios + writes.ios == 0:
-            reads = writes = Requests(0, 0, Histogram.empty())
-            seconds = 0.0
-        disks = document.get("disk_util") or []
-        util = float(disks[0]["util"]) if len(disks) == 1 and "util" in disks[0] else None
-        return Totals(
-            seconds=seconds,
-            reads=reads,
-            writes=writes,
-            cpu_pct=float(job["usr_cpu"]) + float(job["sys_cpu"]),
-            util_pct=None if util is None else min(util, 100.0),
-            error=int(job["error"]),
-        )
+        first, *others = (_of_job(job, document) for job in document["jobs"])
+        return _together((first, *others)) if others else first
     except (KeyError, TypeError, ValueError) as error:
         raise OutputError(f"the output of fio lacks what is expected: {error!r}") from error
+
+
+def _together(parts: tuple[Totals, ...]) -> Totals:
+    """Return jobs at the same time as one."""
+
+    def joined(sides: list[Requests]) -> Requests:
+        latency = Histogram.merged([side.latency for side in sides])
+        return Requests(sum(it.ios for it in sides), sum(it.bytes for it in sides), latency)
+
+    return Totals(
+        seconds=max(part.seconds for part in parts),
+        reads=joined([part.reads for part in parts]),
+        writes=joined([part.writes for part in parts]),
+        cpu_pct=sum(part.cpu_pct for part in parts),
+        util_pct=parts[0].util_pct,
+        error=next((part.error for part in parts if part.error), 0),
+        parts=parts,
+    )
+
+
+def _of_job(job: dict[str, Any], document: dict[str, Any]) -> Totals:
+    sides = [job[name] for name in ("read", "write", "trim")]
+    seconds = max(int(side["runtime"]) for side in sides) * 1e-3
+    reads, writes = _requests(sides[0]), _requests(sides[1])
+    if reads.ios + writes.ios == 0:
+        reads = writes = Requests(0, 0, Histogram.empty())
+        seconds = 0.0
+    disks = document.get("disk_util") or []
+    util = float(disks[0]["util"]) if len(disks) == 1 and "util" in disks[0] else None
+    return Totals(
+        seconds=seconds,
+        reads=reads,
+        writes=writes,
+        cpu_pct=float(job["usr_cpu"]) + float(job["sys_cpu"]),
+        util_pct=None if util is None else min(util, 100.0),
+        error=int(job["error"]),
+    )
 
 
 def _requests(side: dict[str, Any]) -> Requests:

@@ -21,11 +21,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
+from opennandlab import _core
 from opennandlab.documents import pts_header
 from opennandlab.errors import WriteError
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import (
     Limit,
+    LoadPart,
     Measurement,
     Purge,
     Requests,
@@ -36,11 +38,12 @@ from opennandlab.targets.base import (
     TargetError,
     Watcher,
 )
-from opennandlab.targets.fio import job, parse
+from opennandlab.targets.fio import job, parse, streams
 from opennandlab.targets.fio.marker import Sector, marked
 from opennandlab.targets.fio.runner import Files, Fio, Terms, Told, find_fio, run_fio
 from opennandlab.targets.host import platform_facts
 from opennandlab.targets.names import link_to, printable
+from opennandlab.targets.spec import stream_spec
 
 # The engines for local files, the best first: what works is found once by a small read.
 ENGINES = ("io_uring", "libaio", "posixaio")
@@ -79,6 +82,7 @@ class _Total:
     cpu_s: float = 0.0
     util_s: float | None = 0.0
     samples: list[Sample] = field(default_factory=list)
+    parts: list[tuple[parse.Totals, ...]] = field(default_factory=list)
 
 
 class FioTarget(Target):
@@ -92,6 +96,7 @@ class FioTarget(Target):
     """
 
     is_virtual: ClassVar[bool] = False
+    waf_missing = "targets of this kind have no counter of what their flash programs"
     # Until there is a folder.
     _is_own_folder = False
     _failed = False
@@ -135,6 +140,7 @@ class FioTarget(Target):
             if text not in self.deviations:
                 self.deviations.append(text)
         total = _Total()
+        before = self.programmed_bytes()
         done = job.Done(start_bytes=_in_slice(stimulus.start_bytes, where, stimulus))
         while leg := job.next_leg(stimulus, limit, done, where):
             result = self._leg(
@@ -149,7 +155,11 @@ class FioTarget(Target):
             done.start_bytes = _in_slice(
                 done.start_bytes + moved // stimulus.threads, where, stimulus
             )
-        return _measurement(total, done, stimulus, self.inside())
+        inside = self.inside()
+        programmed = self.programmed_bytes()
+        if before is not None and programmed is not None:
+            inside["nand_bytes_written"] = programmed - before
+        return _measurement(total, done, stimulus, inside)
 
     def linked(self, name: str, path: str | Path) -> Path:
         """Return a link of a safe name to what fio is to open; see `names`."""
@@ -158,6 +168,18 @@ class FioTarget(Target):
     def inside(self) -> dict[str, float | int | None]:
         """Return what a kind of target measures beside, at the end of a stimulus."""
         return {}
+
+    def trim(self, offset: int, length: int) -> None:
+        """Tell the target that bytes are not needed any more.
+
+        Raises:
+            TargetError: when it refuses.
+        """
+        raise TargetError(f"{self.name}: bytes {offset} to {offset + length} cannot be trimmed")
+
+    def programmed_bytes(self) -> int | None:
+        """Return what the drive says that its flash has programmed in its life; None if nothing."""
+        return None
 
     def idle(self, seconds: float) -> None:
         """Wait."""
@@ -183,11 +205,15 @@ class FioTarget(Target):
     ) -> list[parse.Totals]:
         """Run one process of fio; return its running totals, the last one at the end."""
         files = self.files(_label(stimulus))
-        self.write_job(files, job.job_text(place, stimulus, leg, seed))
         seconds = None if leg.seconds is None else leg.seconds + leg.ramp_s
         status = sample_s if sample_s is not None else (PROGRESS_S if seconds is None else None)
-        terms = Terms(seconds, status, readonly=round(stimulus.read_pct) == 100)
-        series = self.fio_totals(files, terms, watch)
+        is_reading = all(round(it.read_pct) == 100 for it in (stimulus, *stimulus.beside))
+        terms = Terms(seconds, status, readonly=is_reading)
+        if streams.is_streamed(stimulus):
+            series = self._streamed(place, stimulus, leg, seed, files, terms, watch)
+        else:
+            self.write_job(files, job.job_text(place, stimulus, leg, seed))
+            series = self.fio_totals(files, terms, watch)
         if not series[-1].ios:
             self._failed = True
             raise TargetError(
@@ -195,6 +221,34 @@ class FioTarget(Target):
                 f"job file: {files.job}"
             )
         return series
+
+    def _streamed(  # noqa: PLR0913, PLR0917 (one call)
+        self,
+        place: job.Place,
+        stimulus: Stimulus,
+        leg: job.Leg,
+        seed: int,
+        files: Files,
+        terms: Terms,
+        watch: Told,
+    ) -> list[parse.Totals]:
+        """Run one process of fio on requests that are drawn here."""
+        if stimulus.beside:
+            raise TargetError("a skewed load cannot have others beside it through fio")
+        spec = stream_spec(stimulus)
+        source = streams.Source(
+            [
+                _core.Stream(spec, place.capacity_bytes, seed, thread)
+                for thread in range(stimulus.threads)
+            ],
+            streams.count_of(stimulus, leg.ios, leg.bytes),
+            place.file,
+            self.trim,
+            trims=stimulus.logs is not None,
+        )
+        with streams.served(self.folder, files.job.stem[:4], source) as names:
+            self.write_job(files, job.job_text(place, stimulus, leg, seed, names))
+            return self.fio_totals(files, terms, watch)
 
     def write_job(self, files: Files, text: str) -> None:
         """Write a job file.
@@ -330,7 +384,7 @@ def _label(stimulus: Stimulus) -> str:
     kind = "read" if reads == 100 else "write" if reads == 0 else f"rw{reads}"
     blocks = stimulus.block_bytes
     size = str(blocks) if isinstance(blocks, int) else "mix"
-    random = "rand" if stimulus.pattern == "random" else "seq"
+    random = "seq" if stimulus.pattern == "sequential" else "rand"
     return f"{random}{kind}-{size}-t{stimulus.threads}-q{stimulus.queue_depth}"
 
 
@@ -386,6 +440,7 @@ def _add(
     total.seconds += last.seconds
     total.reads.append(last.reads)
     total.writes.append(last.writes)
+    total.parts.append(last.parts)
     total.cpu_s += last.cpu_pct * last.seconds
     if last.util_pct is None or total.util_s is None:
         total.util_s = None
@@ -415,6 +470,13 @@ def _measurement(
         end_bytes=done.start_bytes,
         samples=tuple(total.samples),
         inside=inside,
+        loads=tuple(
+            LoadPart(
+                _joined([parts[index].reads for parts in total.parts]),
+                _joined([parts[index].writes for parts in total.parts]),
+            )
+            for index in range(len(total.parts[0]) if total.parts else 0)
+        ),
     )
 
 

@@ -4,10 +4,17 @@
 //! always drawn whole: what comes does not depend on how `fill` is called.
 
 use super::places::{Range, Slice, Starts};
-use super::{Cell, CellPattern};
+use super::{Cell, CellPattern, SkewLaw};
 use crate::op::{HostCommand, HostOp};
 use crate::rng::Rng;
-use crate::units::SECTOR_BYTES;
+use crate::units::{Ns, SECTOR_BYTES};
+use crate::workload::addresses::{Addresses, Extent};
+use crate::workload::load::Arrivals;
+use crate::workload::pattern::hot_cold::HotCold;
+use crate::workload::pattern::log_zones::LogZones;
+use crate::workload::pattern::permutation::{Permutation, ShuffleKeys};
+use crate::workload::pattern::zipf::Zipf;
+use crate::workload::pattern::Parameters;
 use crate::workload::size::SizeMix;
 use crate::workload::Generator;
 
@@ -17,6 +24,70 @@ enum Places {
     Random(Vec<Starts>),
     /// The slice, and the place at which the stream is.
     Sequential(Slice, u64),
+    /// Popular starts, by size.
+    Zipf(Spanned<Zipf>),
+    /// Starts that are used and starts that are not, by size.
+    Static(Spanned<HotCold>),
+    /// Open zones.
+    Logs(Spanned<LogZones>),
+    /// Starts in an order without repeats.
+    Shuffled(Shuffled),
+}
+
+/// A pattern of workloads, and its spans by size.
+struct Spanned<A: Addresses> {
+    addresses: A,
+    spans: Vec<A::Span>,
+}
+
+impl<A: Addresses> Spanned<A> {
+    fn new(addresses: A, extent: Extent, sizes: &SizeMix) -> Self {
+        let spans = sizes.sector_counts.iter().map(|&it| addresses.span(extent, it)).collect();
+        Self { addresses, spans }
+    }
+
+    #[inline]
+    fn next(&mut self, size: usize, rng: &mut Rng) -> u64 {
+        self.addresses.next(&self.spans[size], rng)
+    }
+}
+
+/// Every `step`-th start of a shuffle.
+struct Shuffled {
+    order: Permutation,
+    count: u64,
+    next: u64,
+    step: u64,
+    align_sectors: u64,
+}
+
+impl Shuffled {
+    #[inline]
+    fn next(&mut self) -> u64 {
+        let place = self.order.apply(self.next) * self.align_sectors;
+        self.next = (self.next + self.step) % self.count;
+        place
+    }
+}
+
+impl Places {
+    fn random(cell: &Cell, sizes: &SizeMix) -> Self {
+        let (spec, extent) = (&cell.spec, cell.extent());
+        if let Some(skew) = &spec.skew {
+            return match skew.law {
+                SkewLaw::Zipf => {
+                    Self::Zipf(Spanned::new(skew.zipf().compile(skew.seed), extent, sizes))
+                }
+                SkewLaw::Static => {
+                    Self::Static(Spanned::new(skew.written().compile(skew.seed), extent, sizes))
+                }
+            };
+        }
+        if let Some(logs) = &spec.logs {
+            return Self::Logs(Spanned::new(logs.compile(0), extent, sizes));
+        }
+        Self::Random(sizes.sector_counts.iter().map(|&it| cell.starts(it)).collect())
+    }
 }
 
 /// The commands of one thread, or of all random ones.
@@ -28,6 +99,8 @@ pub(super) struct Drawing {
     address_rng: Rng,
     op_rng: Rng,
     thread: u8,
+    /// When commands are made, in an open loop.
+    pub arrivals: Option<Arrivals>,
 }
 
 impl Drawing {
@@ -35,8 +108,18 @@ impl Drawing {
         let spec = &cell.spec;
         let sizes = SizeMix::new(&spec.block_bytes, stream("size"));
         let places = match spec.pattern {
-            CellPattern::Random => {
-                Places::Random(sizes.sector_counts.iter().map(|&it| cell.starts(it)).collect())
+            CellPattern::Random => Places::random(cell, &sizes),
+            CellPattern::Shuffled => {
+                let extent = cell.extent();
+                let count = extent.starts(sizes.sector_counts[0]);
+                let mut rng = Rng::stream(spec.active_range.seed, "cell.order");
+                Places::Shuffled(Shuffled {
+                    order: Permutation::over(count, ShuffleKeys::draw(&mut rng)),
+                    count,
+                    next: u64::from(thread) % count,
+                    step: u64::from(spec.threads),
+                    align_sectors: extent.align_sectors,
+                })
             }
             CellPattern::Sequential => {
                 let slice = cell.slice(thread);
@@ -51,7 +134,16 @@ impl Drawing {
             address_rng: stream("address"),
             op_rng: stream("op"),
             thread: thread as u8,
+            arrivals: None,
         }
+    }
+
+    /// The same as the only thread: all that is shuffled.
+    pub fn alone(mut self) -> Self {
+        if let Places::Shuffled(shuffled) = &mut self.places {
+            (shuffled.next, shuffled.step) = (0, 1);
+        }
+        self
     }
 
     #[inline]
@@ -66,6 +158,10 @@ impl Drawing {
                 *next = place + u64::from(sector_count);
                 place
             }
+            Places::Zipf(zipf) => zipf.next(size, &mut self.address_rng),
+            Places::Static(written) => written.next(size, &mut self.address_rng),
+            Places::Logs(logs) => logs.next(size, &mut self.address_rng),
+            Places::Shuffled(shuffled) => shuffled.next(),
         };
         let op = if self.read_share <= 0.0 {
             HostOp::Write
@@ -75,7 +171,8 @@ impl Drawing {
             HostOp::Write
         };
         let sector = self.range.sector_at(place);
-        HostCommand { tenant: self.thread, ..HostCommand::new(op, sector, sector_count) }
+        let arrival = self.arrivals.as_mut().map_or(Ns(0), Arrivals::next);
+        HostCommand { arrival, tenant: self.thread, ..HostCommand::new(op, sector, sector_count) }
     }
 }
 

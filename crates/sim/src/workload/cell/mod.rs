@@ -6,12 +6,19 @@
 //! ask for time, requests and bytes at once. Every draw follows from the seed of the cell alone.
 
 mod draw;
+pub mod lines;
 mod places;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::addresses::Extent;
 use super::check::{refuse, whole_sectors};
+use super::load::{ArrivalConfig, Arrivals, LoadConfig, PoissonConfig};
+use super::pattern::hot_cold::HotColdConfig;
+use super::pattern::log_zones::{LogZonesConfig, Trimming};
+use super::pattern::zipf::ZipfConfig;
+use super::pattern::Parameters;
 use super::size::BlockSizes;
 use super::{Admission, Generator, Host, Load, Space};
 use crate::config::{parse, ConfigError};
@@ -43,6 +50,42 @@ pub enum CellPattern {
     Random,
     /// Ascending, from the start again at the end; with several threads, a slice for each.
     Sequential,
+    /// Every start once, in an order that follows from the seed of the range; then again.
+    Shuffled,
+}
+
+/// By which law requests prefer some starts to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkewLaw {
+    /// The k-th most popular start gets requests in proportion to `k^-value`.
+    Zipf,
+    /// A share of the starts is never used, the others are equally likely.
+    Static,
+}
+
+/// Unequal shares of single starts; those of cells with one seed are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Skew {
+    /// By which law.
+    pub law: SkewLaw,
+    /// The exponent, above 0, at most 10; or the share, above 0, below 1.
+    pub value: f64,
+    /// Whether popular starts are spread over the range; if false they are the first.
+    #[serde(default = "yes")]
+    pub shuffle: bool,
+    /// Decides where they lie.
+    #[serde(default = "usual_seed")]
+    pub seed: u64,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn usual_seed() -> u64 {
+    ActiveRange::default().seed
 }
 
 /// Which addresses are in use.
@@ -110,6 +153,14 @@ pub struct CellSpec {
     pub active_range: ActiveRange,
     /// Shares of random requests over parts of the range; none: uniform.
     pub zones: Vec<CellZone>,
+    /// Shares of random requests over single starts; `None`: equal ones.
+    pub skew: Option<Skew>,
+    /// Zones that are trimmed and written from end to end, in random order; `None`: none.
+    pub logs: Option<LogZonesConfig>,
+    /// Requests made per second, by a Poisson process; `None`: one whenever one completes.
+    pub rate_per_s: Option<f64>,
+    /// Other loads at the same time, without limits and loads of their own.
+    pub beside: Vec<CellSpec>,
     /// Random requests start at multiples of it from the start of the range (or segment); `None`:
     /// the block size, and for a mix of sizes 4096.
     pub align_bytes: Option<u64>,
@@ -133,6 +184,10 @@ impl Default for CellSpec {
             queue_depth: 1,
             active_range: ActiveRange::default(),
             zones: Vec::new(),
+            skew: None,
+            logs: None,
+            rate_per_s: None,
+            beside: Vec::new(),
             align_bytes: None,
             start_bytes: 0,
             limit: CellLimit::default(),
@@ -167,6 +222,7 @@ pub struct Cell {
     align_sectors: u64,
     /// Sectors of the slice that a sequential thread has for itself.
     slice_sectors: u64,
+    beside: Vec<Cell>,
 }
 
 impl CellSpec {
@@ -180,7 +236,26 @@ impl CellSpec {
         spec.limit.check(spec.is_measured)?;
         spec.check_pieces()?;
         let range = Range::new(&spec.active_range, space)?;
-        Cell::new(spec, range)
+        let beside = spec.beside.iter().enumerate().map(|(index, load)| {
+            load.beside(&spec, space).map_err(|error| error.under(&format!("beside[{index}]")))
+        });
+        Cell::new(spec.clone(), range, beside.collect::<Result<_, _>>()?)
+    }
+
+    /// Compiles a load that runs beside the one of `first`.
+    fn beside(&self, first: &Self, space: Space) -> Result<Cell, ConfigError> {
+        self.check_requests()?;
+        if !self.beside.is_empty() || self.limit != CellLimit::default() {
+            let message = "a load beside another has neither a limit nor loads; accepted: none";
+            return Err(ConfigError::new("limit", message));
+        }
+        if [self, first].iter().any(|it| it.is_sequential() || it.logs.is_some())
+            || !first.is_measured
+        {
+            let message = "loads beside each other; accepted: random ones, with a clock";
+            return Err(ConfigError::new("pattern", message));
+        }
+        Cell::new(self.clone(), Range::new(&self.active_range, space)?, Vec::new())
     }
 
     fn check_requests(&self) -> Result<(), ConfigError> {
@@ -206,7 +281,52 @@ impl CellSpec {
             let message = "zones are shares of random requests; accepted: none for `sequential`";
             return Err(ConfigError::new("zones", message));
         }
-        places::check_zones(&self.zones)
+        places::check_zones(&self.zones)?;
+        if let Some(rate) = self.rate_per_s {
+            poisson(rate)
+                .check("rate_per_s")
+                .map_err(|error| ConfigError::new("rate_per_s", error.message))?;
+            if self.is_sequential() || !self.is_measured {
+                let message = "arrivals need a clock and one stream; accepted: none here";
+                return Err(ConfigError::new("rate_per_s", message));
+            }
+        }
+        self.check_order()
+    }
+
+    /// Refuses orders of requests that contradict each other.
+    fn check_order(&self) -> Result<(), ConfigError> {
+        let orders = [
+            ("zones", !self.zones.is_empty()),
+            ("skew", self.skew.is_some()),
+            ("logs", self.logs.is_some()),
+        ];
+        let mut asked = orders.iter().filter(|(_, is_asked)| *is_asked).map(|(name, _)| *name);
+        let Some(first) = asked.next() else { return self.check_whole("pattern") };
+        if let Some(second) = asked.next() {
+            let message = format!("it contradicts `{first}`; accepted: one of zones, skew, logs");
+            return Err(ConfigError::new(second, message));
+        }
+        if self.pattern != CellPattern::Random {
+            let message = "an order of random requests; accepted: none for this pattern";
+            return Err(ConfigError::new(first, message));
+        }
+        if self.logs.is_some() && (self.threads > 1 || self.read_pct > 0.0) {
+            let message = "zones are written by one thread; accepted: threads 1, read_pct 0";
+            return Err(ConfigError::new("logs", message));
+        }
+        self.check_whole(first)
+    }
+
+    /// Refuses segments where starts are numbered.
+    fn check_whole(&self, path: &str) -> Result<(), ConfigError> {
+        let is_numbered =
+            self.skew.is_some() || self.logs.is_some() || self.pattern == CellPattern::Shuffled;
+        if is_numbered && self.active_range.amount_bytes.is_some() {
+            let message = "it needs a range in one piece; accepted: no active_range.amount_bytes";
+            return Err(ConfigError::new(path, message));
+        }
+        Ok(())
     }
 
     fn check_pieces(&self) -> Result<(), ConfigError> {
@@ -262,7 +382,7 @@ impl CellLimit {
 }
 
 impl Cell {
-    fn new(spec: CellSpec, range: Range) -> Result<Self, ConfigError> {
+    fn new(spec: CellSpec, range: Range, beside: Vec<Self>) -> Result<Self, ConfigError> {
         let sectors_max = spec.block_bytes.bytes_max() / SECTOR_BYTES;
         // Whole units of 4 KiB, so that streams of neighbours do not share a page of that size.
         let unit = MIX_ALIGN_BYTES / SECTOR_BYTES;
@@ -284,13 +404,33 @@ impl Cell {
             (None, smallest) if smallest == spec.block_bytes.bytes_max() => smallest,
             (None, _) => MIX_ALIGN_BYTES,
         };
-        let cell = Self { range, align_sectors: align_bytes / SECTOR_BYTES, slice_sectors, spec };
+        let align_sectors = align_bytes / SECTOR_BYTES;
+        let cell = Self { spec, range, align_sectors, slice_sectors, beside };
         cell.check_places()?;
         Ok(cell)
     }
 
-    /// Refuses zones without room for a request, and slices that are cut up by segments.
+    /// Refuses zones and skews without room for a request, and slices that are cut up by segments.
     fn check_places(&self) -> Result<(), ConfigError> {
+        let sizes = self.spec.block_bytes.sector_counts();
+        let extent = self.extent();
+        if let Some(skew) = &self.spec.skew {
+            let named = |error: ConfigError| ConfigError::new("skew.value", error.message);
+            match skew.law {
+                SkewLaw::Zipf => skew.zipf().check(extent, &sizes).map_err(named)?,
+                SkewLaw::Static if !(skew.value > 0.0 && skew.value < 1.0) => {
+                    return Err(refuse("skew.value", skew.value, "above 0, below 1"));
+                }
+                SkewLaw::Static => skew.written().check(extent, &sizes).map_err(named)?,
+            }
+        }
+        if let Some(logs) = &self.spec.logs {
+            logs.check(extent, &sizes).map_err(|error| error.under("logs"))?;
+        }
+        if self.spec.pattern == CellPattern::Shuffled && sizes.len() > 1 {
+            let message = "every start once; accepted: requests of one size";
+            return Err(ConfigError::new("block_bytes", message));
+        }
         for sectors in self.spec.block_bytes.sector_counts() {
             if self.spec.is_sequential() {
                 for thread in 0..self.spec.threads {
@@ -313,6 +453,16 @@ impl Cell {
         &self.spec
     }
 
+    /// The range in one piece.
+    fn extent(&self) -> Extent {
+        Extent { sector_count: self.range.sector_count(), align_sectors: self.align_sectors }
+    }
+
+    /// Loads that run at the same time.
+    pub fn load_count(&self) -> usize {
+        1 + self.beside.len()
+    }
+
     fn starts(&self, sectors: u32) -> Starts {
         Starts::new(&self.range, sectors, self.align_sectors, &self.spec.zones)
     }
@@ -328,24 +478,55 @@ impl Cell {
         Drawing::new(self, thread, stream)
     }
 
-    /// Loads for the timed executor: one of all threads, or one for each sequential stream.
+    /// Loads for the timed executor: one of all threads, or one for each sequential stream; and
+    /// those beside.
     pub fn loads(&self, seed: u64) -> Vec<Load> {
+        if !self.beside.is_empty() {
+            let cells = std::iter::once(self).chain(&self.beside).enumerate();
+            return cells.map(|(index, cell)| cell.load_of(index as u32, seed)).collect();
+        }
         let is_one = !self.spec.is_sequential() || self.spec.threads == 1;
-        let depth = if is_one { self.spec.outstanding() as u32 } else { self.spec.queue_depth };
-        let load = |thread| Load {
-            host: Host { weight: 1, ..Host::default() },
-            ..Load::new(
-                Box::new(self.drawing(thread, seed)),
-                Admission::Closed { queue_depth: depth },
-            )
+        if is_one {
+            return vec![self.load_of(0, seed)];
+        }
+        let admission = Admission::Closed { queue_depth: self.spec.queue_depth };
+        let load = |thread| Load::new(Box::new(self.drawing(thread, seed)), admission);
+        (0..self.spec.threads).map(load).map(weighted).collect()
+    }
+
+    /// The load of all threads, as the host of this number.
+    fn load_of(&self, tenant: u32, seed: u64) -> Load {
+        let queue_depth = self.spec.outstanding() as u32;
+        let mut drawing = self.drawing(tenant, seed).alone();
+        let admission = match self.spec.rate_per_s {
+            None => Admission::Closed { queue_depth },
+            Some(rate) => {
+                let rng = Rng::stream(seed, &format!("cell.{tenant}.arrival"));
+                drawing.arrivals = Arrivals::of(&poisson(rate), rng);
+                Admission::Paced { queue_depth }
+            }
         };
-        (0..if is_one { 1 } else { self.spec.threads }).map(load).collect()
+        weighted(Load::new(self.trimming(drawing), admission))
+    }
+
+    /// The commands with the trims that belong to them.
+    fn trimming(&self, drawing: Drawing) -> Box<dyn Generator> {
+        match &self.spec.logs {
+            Some(logs) => Box::new(Trimming::new(drawing, logs.zone_bytes)),
+            None => Box::new(drawing),
+        }
+    }
+
+    /// The commands of one of several threads that have streams of their own, together what the
+    /// stimulus asks for.
+    pub fn stream(&self, thread: u32, seed: u64) -> Box<dyn Generator> {
+        self.trimming(self.drawing(thread, seed))
     }
 
     /// All commands in one order, threads in turn.
     pub fn generator(&self, seed: u64) -> Box<dyn Generator> {
         if !self.spec.is_sequential() || self.spec.threads == 1 {
-            return Box::new(self.drawing(0, seed));
+            return self.trimming(self.drawing(0, seed).alone());
         }
         let threads = (0..self.spec.threads).map(|thread| self.drawing(thread, seed));
         Box::new(Turns::new(threads.collect()))
@@ -365,6 +546,25 @@ impl Cell {
     pub(crate) fn sample(&self) -> Option<Ns> {
         self.spec.sample_s.map(|seconds| Ns(CellLimit::ns(seconds)))
     }
+}
+
+impl Skew {
+    fn zipf(&self) -> ZipfConfig {
+        ZipfConfig { theta: self.value, shuffle: self.shuffle }
+    }
+
+    /// What is written of the range, all of the requests.
+    fn written(&self) -> HotColdConfig {
+        HotColdConfig { fraction: 1.0 - self.value, share: 1.0, shuffle: self.shuffle }
+    }
+}
+
+fn poisson(iops: f64) -> LoadConfig {
+    LoadConfig::Open(ArrivalConfig::Poisson(PoissonConfig { iops }))
+}
+
+fn weighted(load: Load) -> Load {
+    Load { host: Host { weight: 1, ..Host::default() }, ..load }
 }
 
 #[cfg(test)]

@@ -202,6 +202,171 @@ fn streams_skip_the_ends_of_segments() {
     }
 }
 
+/// How often each place of 4 KiB is written, over a range of so many.
+fn hits(spec: &Value, places: usize, draws: usize) -> Vec<usize> {
+    let space = Space { logical_bytes: places as u64 * 4096, page_bytes: 4096 };
+    let mut spec = spec.clone();
+    spec["limit"] = json!({"ios": 1});
+    let cell = CellSpec::resolve(&spec.to_string(), space).expect("a stimulus");
+    let mut commands = Vec::new();
+    // Two threads: together they are what is asked for.
+    (0..2).for_each(|thread| cell.stream(thread, 7).fill(&mut commands, draws / 2));
+    let mut counts = vec![0; places];
+    for command in commands {
+        assert_eq!((command.op, command.sector_count), (HostOp::Write, 8));
+        counts[(command.sector / 8) as usize] += 1;
+    }
+    counts
+}
+
+#[test]
+fn skewed_places_have_the_exact_shares_of_a_zipf_law() {
+    for (theta, shuffle) in [(0.2, true), (0.8, true), (1.0, true), (0.8, false)] {
+        let (places, draws) = (1000, 400_000);
+        let skew = json!({"law": "zipf", "value": theta, "shuffle": shuffle});
+        let mut counts = hits(&json!({"skew": skew, "threads": 2}), places, draws);
+        let is_sorted = counts[0] > counts[500];
+        if shuffle {
+            // Ranks lie anywhere: the first place is the hottest in one of a thousand shuffles.
+            assert!(counts[0] < *counts.iter().max().expect("places"));
+            counts.sort_unstable_by(|left, right| right.cmp(left));
+        } else {
+            assert!(is_sorted);
+        }
+        let mass: Vec<f64> = (1..=places).map(|rank| (rank as f64).powf(-theta)).collect();
+        let total: f64 = mass.iter().sum();
+        // Deciles of the ranks: sorting moves counts by their noise only within neighbours.
+        for decile in 0..10 {
+            let ranks = decile * 100..(decile + 1) * 100;
+            let share = mass[ranks.clone()].iter().sum::<f64>() / total;
+            let seen = counts[ranks].iter().sum::<usize>() as f64 / draws as f64;
+            assert!(
+                (seen / share - 1.0).abs() < 0.06,
+                "zipf {theta}, {decile}: {seen}, not {share}"
+            );
+        }
+        if !shuffle {
+            let chi_square: f64 = mass
+                .iter()
+                .zip(&counts)
+                .map(|(mass, &count)| {
+                    let expected = mass / total * draws as f64;
+                    (count as f64 - expected).powi(2) / expected
+                })
+                .sum();
+            // 999 degrees of freedom: a deviation of 44.7.
+            assert!((chi_square - 999.0).abs() < SIGMAS * 44.7, "{chi_square}");
+        }
+    }
+}
+
+#[test]
+fn a_static_share_is_never_written_and_lies_anywhere() {
+    for share in [0.2, 0.8] {
+        let skew = json!({"law": "static", "value": share});
+        let counts = hits(&json!({"skew": skew, "threads": 2}), 1000, 200_000);
+        let written = counts.iter().filter(|&&count| count > 0).count();
+        assert_eq!(written, ((1.0 - share) * 1000.0_f64).round() as usize);
+        let low = counts[..500].iter().filter(|&&count| count > 0).count();
+        assert!(low.abs_diff(written / 2) < 70, "{low} of {written} in the lower half");
+        let expected = 200_000.0 / written as f64;
+        let chi_square: f64 = counts
+            .iter()
+            .filter(|&&count| count > 0)
+            .map(|&count| (count as f64 - expected).powi(2) / expected)
+            .sum();
+        let freedom = written as f64 - 1.0;
+        assert!((chi_square - freedom).abs() < SIGMAS * (2.0 * freedom).sqrt(), "{chi_square}");
+    }
+}
+
+#[test]
+fn popular_places_follow_the_seed_of_the_skew_alone() {
+    let hottest = |seed: u64, draws: u64| {
+        let spec = json!({"skew": {"law": "zipf", "value": 1.0, "seed": seed}});
+        let mut commands = Vec::new();
+        cell(&spec).generator(draws).fill(&mut commands, 20_000);
+        let mut counts = std::collections::BTreeMap::new();
+        for command in &commands {
+            *counts.entry(command.sector).or_insert(0) += 1;
+        }
+        counts.into_iter().max_by_key(|&(_, count)| count).expect("draws").0
+    };
+    assert_eq!(hottest(1, 1), hottest(1, 2), "cells of one test share their hot places");
+    assert_ne!(hottest(1, 1), hottest(2, 1));
+}
+
+#[test]
+fn a_shuffled_pass_writes_every_place_once_however_many_threads_share_it() {
+    for threads in [1, 3] {
+        let spec = json!({"pattern": "shuffled", "threads": threads, "limit": {"ios": 1}});
+        let space = Space { logical_bytes: 1000 * 4096, page_bytes: 4096 };
+        let cell = CellSpec::resolve(&spec.to_string(), space).expect("a stimulus");
+        let mut places: Vec<u64> = Vec::new();
+        for thread in 0..threads {
+            let mut commands = Vec::new();
+            let count = (1000 - thread as usize).div_ceil(threads as usize);
+            cell.stream(thread as u32, 1).fill(&mut commands, count);
+            places.extend(commands.iter().map(|it| it.sector / 8));
+        }
+        assert_ne!(places[..3], [0, 1, 2]);
+        places.sort_unstable();
+        assert!(places.iter().copied().eq(0..1000));
+        // In one order, as a simulated drive takes it.
+        let mut commands = Vec::new();
+        cell.generator(1).fill(&mut commands, 1000);
+        places = commands.iter().map(|it| it.sector / 8).collect();
+        places.sort_unstable();
+        assert!(places.iter().copied().eq(0..1000));
+    }
+}
+
+#[test]
+fn zones_are_trimmed_before_they_are_written_from_end_to_end() {
+    let spec = json!({"block_bytes": 524_288, "logs": {"zone_bytes": 4 << 20, "open": 3}});
+    let commands = draw(&cell(&spec), 9000);
+    // By zone of 8192 sectors: what was written since its trim.
+    let mut written: Vec<Option<u64>> = vec![None; 256];
+    for command in &commands {
+        let zone = &mut written[(command.sector / 8192) as usize];
+        if command.op == HostOp::Trim {
+            assert_eq!((command.sector % 8192, command.sector_count), (0, 8192));
+            assert!(zone.is_none_or(|sectors| sectors == 8192), "a zone that is open");
+            *zone = Some(0);
+        } else {
+            let sectors = zone.as_mut().expect("a zone is trimmed first");
+            assert_eq!((command.op, command.sector % 8192), (HostOp::Write, *sectors));
+            *sectors += 1024;
+        }
+        let open = written.iter().filter(|it| it.is_some_and(|it| it > 0 && it < 8192));
+        assert!(open.count() <= 3);
+    }
+    let mut pieces = Vec::new();
+    let mut generator = cell(&spec).generator(42);
+    (0..9000).for_each(|_| generator.fill(&mut pieces, 1));
+    assert_eq!(commands, pieces);
+}
+
+#[test]
+fn loads_beside_each_other_have_arrivals_and_hosts_of_their_own() {
+    let spec = json!({"rate_per_s": 1e4, "read_pct": 50, "queue_depth": 4,
+        "beside": [{"rate_per_s": 5e4, "threads": 6, "queue_depth": 64}]});
+    let cell = cell(&spec);
+    assert_eq!(cell.load_count(), 2);
+    for (tenant, (mut load, (rate, depth))) in
+        (0..).zip(cell.loads(1).into_iter().zip([(1e4, 4), (5e4, 384)]))
+    {
+        assert_eq!(load.admission, Admission::Paced { queue_depth: depth });
+        let mut commands = Vec::new();
+        load.generator.fill(&mut commands, 20_000);
+        assert!(commands.iter().all(|it| it.tenant == tenant));
+        assert!(commands.windows(2).all(|pair| pair[0].arrival <= pair[1].arrival));
+        let seconds = commands[19_999].arrival.as_seconds();
+        // A deviation of 1/sqrt(n).
+        assert!((seconds * rate / 20_000.0 - 1.0).abs() < SIGMAS / 20_000.0_f64.sqrt());
+    }
+}
+
 #[test]
 fn what_cannot_be_is_refused_with_its_path() {
     for (spec, path, words) in [
@@ -244,6 +409,36 @@ fn what_cannot_be_is_refused_with_its_path() {
             "zones",
             "random",
         ),
+        (json!({"skew": {"law": "zipf", "value": 0}}), "skew.value", "above 0"),
+        (json!({"skew": {"law": "zipf", "value": 11}}), "skew.value", "at most 10"),
+        (json!({"skew": {"law": "static", "value": 1}}), "skew.value", "below 1"),
+        (json!({"skew": {"law": "pareto", "value": 1}}), "skew.law", "zipf"),
+        (json!({"skew": {"law": "zipf", "value": 1}, "pattern": "sequential"}), "skew", "random"),
+        (
+            json!({"skew": {"law": "zipf", "value": 1},
+                "zones": [{"range_share": 1, "access_share": 1}]}),
+            "skew",
+            "one of zones, skew, logs",
+        ),
+        (
+            json!({"skew": {"law": "zipf", "value": 1},
+                "active_range": {"amount_bytes": 64 << 20}}),
+            "skew",
+            "one piece",
+        ),
+        (
+            json!({"pattern": "shuffled", "block_bytes": [[4096, 1], [8192, 1]]}),
+            "block_bytes",
+            "one",
+        ),
+        (json!({"logs": {"zone_bytes": 5000}}), "logs.zone_bytes", "4096"),
+        (json!({"logs": {"zone_bytes": 1 << 29, "open": 2}}), "logs.open", "fewer than the 2"),
+        (json!({"logs": {"zone_bytes": 1 << 20}, "threads": 2}), "logs", "threads 1"),
+        (json!({"rate_per_s": 0}), "rate_per_s", "0.001"),
+        (json!({"rate_per_s": 10, "pattern": "sequential"}), "rate_per_s", "one stream"),
+        (json!({"beside": [{"read_pct": 200}]}), "beside[0].read_pct", "0 to 100"),
+        (json!({"beside": [{"limit": {"ios": 1}}]}), "beside[0].limit", "none"),
+        (json!({"beside": [{"pattern": "sequential"}]}), "beside[0].pattern", "random"),
         (json!({"limit": {}}), "limit", "never end"),
         (json!({"limit": {"seconds": -1}}), "limit.seconds", "0 to 1e9"),
         (json!({"limit": {"ios": 1, "seconds_max": 0}}), "limit.seconds_max", "above 0"),

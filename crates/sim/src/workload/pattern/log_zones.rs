@@ -80,12 +80,7 @@ impl Parameters for LogZonesConfig {
     }
 
     fn generator(&self, parts: SyntheticParts, seed: u64) -> Box<dyn Generator> {
-        Box::new(Trimming {
-            writes: Synthetic::new(self.compile(seed), parts),
-            zone_sectors: self.zone_bytes / SECTOR_BYTES,
-            drawn: Vec::new(),
-            held: None,
-        })
+        Box::new(Trimming::new(Synthetic::new(self.compile(seed), parts), self.zone_bytes))
     }
 }
 
@@ -149,15 +144,23 @@ impl Addresses for LogZones {
 }
 
 /// The writes, with a trim before the first of each zone.
-struct Trimming {
-    writes: Synthetic<LogZones>,
+pub(crate) struct Trimming<G> {
+    writes: G,
     zone_sectors: u64,
     drawn: Vec<HostCommand>,
     /// A write whose trim was the last of a batch.
     held: Option<HostCommand>,
 }
 
-impl Generator for Trimming {
+impl<G: Generator> Trimming<G> {
+    /// Puts trims before the writes to zones of so many bytes.
+    pub(crate) fn new(writes: G, zone_bytes: u64) -> Self {
+        let zone_sectors = zone_bytes / SECTOR_BYTES;
+        Self { writes, zone_sectors, drawn: Vec::new(), held: None }
+    }
+}
+
+impl<G: Generator> Generator for Trimming<G> {
     fn fill(&mut self, batch: &mut Vec<HostCommand>, count: usize) {
         let limit = batch.len() + count;
         batch.extend(self.held.take());
