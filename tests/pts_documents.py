@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
+from fake_target import FakeTarget
+from opennandlab.documents.pts import PtsDocument
+from opennandlab.documents.record import plain
+from opennandlab.pts import TESTS, Settings, run_test
 from pts_recorder import (
     BLOCKS,
     CAPACITY,
@@ -411,6 +416,16 @@ def consistency() -> dict[str, Any]:
                     results={"runs": runs})  # fmt: skip
 
 
+@cache
+def _ran(test: str) -> PtsDocument:
+    return run_test(TESTS[test], FakeTarget(), settings=Settings(time_base="smoke"))
+
+
+def ran(test: str) -> dict[str, Any]:
+    """Return what a test finds on the drive of formulas."""
+    return plain(_ran(test))
+
+
 MAKERS: dict[str, Callable[[], dict[str, Any]]] = {
     "iops": iops,
     "throughput": throughput,
@@ -429,4 +444,5 @@ MAKERS: dict[str, Callable[[], dict[str, Any]]] = {
     "block_size": block_size,
     "scalability": scalability,
     "pathological": pathological,
+    **{name: partial(ran, name) for name in ("skew", "fill", "zones", "load")},
 }

@@ -77,6 +77,17 @@ DEMAND = [
     *[f"{name}-rounds" for name in STEADY], "results",
 ]  # fmt: skip
 SHOWN |= {"dirth": DEMAND, "ecw": DEMAND}
+LOADS = [16517, 41293, 66069, 90845, 115621, 140396, 165172, 181689]
+SHOWN |= {
+    "skew": ["skew-mb-s", "skew-waf", "skew", "results"],
+    "fill": ["fill-waf", "fill-mb-s", "fill", "results"],
+    "zones": ["zones-size", "zones-open", "zones", "estimates", "results"],
+    "load": [
+        "load-reads", "load-writes", "load-achieved", "load",
+        *[f"histogram-reads_{rate}" for rate in LOADS], "by-percentile", "confidence-levels",
+        "results",
+    ],
+}  # fmt: skip
 
 
 def chapter(test: str, **changes: Any) -> Chapter:

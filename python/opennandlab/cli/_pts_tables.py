@@ -74,8 +74,12 @@ def verdict_line(document: "PtsDocument") -> str:
 
 def title(document: "PtsDocument") -> str:
     """Return the first line of a document."""
+    from opennandlab.documents import pts_inside
+
     head = document.header
     mark = " (partial: interrupted)" if document.partial else ""
+    if document.test in pts_inside.NAMES:
+        return f"{document.title} of {head.target.name}: {pts_inside.METHOD}{mark}"
     return (
         f"{document.title} of {head.target.name}: follows PTS-{head.profile} "
         f"{head.pts_version}, conformance {head.conformance}{mark}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opennandlab.documents import pts_inside
 from opennandlab.documents.pts import Cell, Phase
 from opennandlab.documents.pts_header import Cache, Header
 from opennandlab.reports import words
@@ -124,6 +125,12 @@ def _badges(measured: Measured) -> Iterator[Badge]:
         yield Badge("document incomplete", "bad")
 
 
+def _specification(measured: Measured) -> str:
+    if measured.test in pts_inside.NAMES:
+        return f"none; {pts_inside.METHOD}"
+    return f"SNIA SSS PTS {measured.header.pts_version or '?'}"
+
+
 def _test(measured: Measured) -> list[tuple[str, str]]:
     header = measured.header
     base = header.time_base
@@ -133,7 +140,7 @@ def _test(measured: Measured) -> list[tuple[str, str]]:
     ]
     return [
         ("Test", measured.title),
-        ("Specification", f"SNIA SSS PTS {header.pts_version or '?'}"),
+        ("Specification", _specification(measured)),
         ("Profile", profile(measured)),
         ("Conformance", header.conformance),
         ("Time base", ", ".join(filter(None, (base.clock, base.name)))),

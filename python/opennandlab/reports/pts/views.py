@@ -17,6 +17,7 @@ from opennandlab.reports.pts import (
     demand,
     header,
     hir,
+    inside,
     iops,
     latency,
     loads,
@@ -60,6 +61,10 @@ VIEWS: dict[str, View] = {
     "block_size": loads.block_size,
     "scalability": loads.scalability,
     "pathological": loads.pathological,
+    "skew": inside.skew,
+    "fill": inside.fill,
+    "zones": inside.zones,
+    "load": inside.load,
 }
 
 
