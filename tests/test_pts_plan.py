@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,8 +12,8 @@ from fake_target import FakeTarget
 from opennandlab.errors import ConfigError
 from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings
 from opennandlab.pts.plan import Plan, make_plan, seed_of
-from opennandlab.pts.time_base import NAMES, TimeBase
-from opennandlab.targets.base import Limit
+from opennandlab.pts.time_base import CELL_RECLAIMS, NAMES, TimeBase
+from opennandlab.targets.base import Limit, Stimulus
 
 GIB = 1 << 30
 
@@ -147,7 +148,7 @@ def test_seeds_are_hashes_not_neighbours():
 
 def test_the_full_time_base_is_that_of_the_specification():
     full = TimeBase("full", is_virtual=True, capacity_bytes=256 * GIB)
-    assert full.cell() == Limit(seconds=60)
+    assert full.cell(Stimulus()) == full.cell(Stimulus(read_pct=100)) == Limit(seconds=60)
     assert full.gap() == Limit(seconds=1800)
     assert full.minute() == Limit(seconds=60)
     assert full.gap_pieces == 30
@@ -163,16 +164,21 @@ def test_the_full_time_base_is_that_of_the_specification():
     assert full.pre_write("point") == Limit(seconds=3600)
     assert full.histogram(600) == Limit(seconds=600)
     assert full.wipc_capacities(2.0) == 2.0
+    assert (full.consistency(), full.sample_s) == ((Limit(seconds=3600), 1.0), 1.0)
+    assert full.deviations == []
 
 
 def test_the_scaled_time_base_keeps_drive_fills():
     scaled = TimeBase("scaled", is_virtual=True, capacity_bytes=32 * GIB)
-    assert scaled.cell() == Limit(seconds=0.2, ios=2000, seconds_max=60, ramp_ratio=0.02)
+    limit = Limit(seconds=0.2, ios=2000, seconds_max=60, ramp_ratio=0.02)
+    assert scaled.cell(Stimulus(read_pct=100)) == limit
+    # What writes goes on until the drive has collected.
+    assert scaled.cell(Stimulus(read_pct=95)) == replace(limit, reclaims=CELL_RECLAIMS)
     # 1024 outstanding requests need more than 2000 to be measured.
-    assert scaled.cell(1024).ios == 4096
+    assert scaled.cell(Stimulus(threads=32, queue_depth=32)).ios == 4096
     assert scaled.gap().bytes == 16 * GIB
     assert scaled.minute().bytes * 30 == pytest.approx(16 * GIB, rel=1e-4)
-    assert scaled.saturation_bytes(4.0) == 128 * GIB
+    assert scaled.saturation_bytes(4.0) == 320 * GIB
     assert scaled.saturation_s(3600) is None
     assert scaled.idle_unit_s() == 5 * 32 / 256
     assert scaled.idle_loops == 36
@@ -187,17 +193,68 @@ def test_idle_units_cover_ten_block_reclaims():
     assert slow.idle_unit_s() == 2.0
 
 
+def test_steps_that_differ_from_the_specification_are_named_once_asked_for():
+    scaled = TimeBase("scaled", is_virtual=True, capacity_bytes=32 * GIB)
+    assert scaled.deviations == []
+    scaled.cell(Stimulus())
+    scaled.gap()
+    assert scaled.deviations == [
+        (
+            "cells of writes: until 16 blocks are reclaimed in every pool, at most 60 s "
+            "(standard: 60 s)"
+        ),
+        "gaps between samples: 0.5 drive fills (standard: 30 min)",
+    ]
+    # What the header says of cell and gap is no step that was taken.
+    other = TimeBase("scaled", is_virtual=True, capacity_bytes=32 * GIB)
+    other.describe()
+    assert other.deviations == []
+
+
+def test_cells_of_real_drives_are_minutes_in_proportion_to_256_gib():
+    def cell(name, gib, stimulus=None):
+        base = TimeBase(name, is_virtual=False, capacity_bytes=gib * GIB)
+        return base.cell(stimulus or Stimulus())
+
+    assert cell("scaled", 64) == Limit(seconds=15)
+    assert cell("scaled", 1) == Limit(seconds=1)
+    assert cell("scaled", 1024) == cell("full", 1) == Limit(seconds=60)
+    # A quarter of a second is 250 ticks of fio's clock.
+    assert cell("smoke", 1, Stimulus(threads=32, queue_depth=32)) == Limit(seconds=0.25)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("is_virtual", [True, False])
+def test_the_user_sets_the_length_of_cells(name, is_virtual):
+    base = TimeBase(name, is_virtual, 32 * GIB, cell_s=5.0)
+    assert base.cell(Stimulus()) == base.cell(Stimulus(read_pct=100)) == Limit(seconds=5)
+    assert base.deviations == ["cells: 5 s (standard: 60 s)"]
+
+
+def test_latency_runs_in_full_where_time_is_virtual_and_the_drive_small():
+    def base(test, capacity=32 * GIB, *, is_virtual=True, asked=None):
+        target = FakeTarget(capacity)
+        target.is_virtual = is_virtual  # type: ignore[misc]
+        return make_plan(TESTS[test], Settings(time_base=asked), target).time.name
+
+    assert (base("latency"), base("iops")) == ("full", "scaled")
+    assert base("latency", 2000 * GIB) == "scaled"
+    assert base("latency", asked="smoke") == "smoke"
+    assert base("iops", is_virtual=False) == "full"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_limit_is_reached(name):
     base = TimeBase(name, is_virtual=True, capacity_bytes=64 << 20)
     limits = [
-        base.cell(),
+        base.cell(Stimulus()),
+        base.cell(Stimulus(read_pct=100)),
         base.gap(),
         base.minute(),
         base.pre_write("round"),
         base.pre_write("point"),
         base.histogram(60),
-        base.consistency()[1],
+        base.consistency()[0],
         base.independence("random"),
         *(limit for _, limit in base.cross_groups()),
     ]

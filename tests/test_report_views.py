@@ -261,7 +261,7 @@ def test_the_figures_of_write_saturation_have_units_and_words() -> None:
         "fresh out of the box": "21 400 IOPS",
         "steady state": "2 900 IOPS",
         "steady state / fresh": "0.1355",
-        "write cliff (first below half)": "none",
+        "write cliff (first below 90 %)": "none",
         "write amplification at the end": "6.5",
         "ended by bytes written after": "4 drive fills",
     }

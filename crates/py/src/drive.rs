@@ -181,6 +181,14 @@ impl Drive {
         })
     }
 
+    /// Lets the clock go on by so many nanoseconds, without anything happening.
+    fn pass_time(&self, py: Python<'_>, span_ns: u64) -> PyResult<()> {
+        self.with(py, |drive| {
+            drive.pass_time(Ns(span_ns));
+            Ok(())
+        })
+    }
+
     /// Forgets everything that was written; the blocks that were erased for it.
     fn purge(&self, py: Python<'_>) -> PyResult<u64> {
         self.with(py, |drive| Ok(drive.purge()))

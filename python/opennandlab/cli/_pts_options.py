@@ -100,7 +100,18 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
             typer.Option(
                 "--time-base",
                 help="Durations: as specified (full), scaled to the drive, or a smoke test; "
-                "default: scaled on simulated drives, full on real ones.",
+                "default: full on real drives; on simulated ones scaled, and full where that takes "
+                "less than a minute (latency).",
+            ),
+        ],
+        None,
+    ),
+    (
+        "cell_seconds",
+        Annotated[
+            float | None,
+            typer.Option(
+                "--cell-seconds", metavar="S", help="Length of every cell; default: by time base."
             ),
         ],
         None,
@@ -272,6 +283,16 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
         Annotated[bool, typer.Option("--dry-run", help="Print what would be done; do nothing.")],
         False,
     ),
+    (
+        "require_steady",
+        Annotated[
+            bool,
+            typer.Option(
+                "--require-steady", help="End with exit code 1 unless every test was steady."
+            ),
+        ],
+        False,
+    ),
     ("as_json", Json, False),
     ("quiet", Quiet, False),
 )
@@ -304,6 +325,7 @@ class Asked:
         as_json: One JSON document on stdout.
         quiet: Nothing but errors.
         remarks: What was said of the run by hand.
+        require_steady: Whether a test that is not steady fails the command.
     """
 
     request: "Request"
@@ -315,6 +337,7 @@ class Asked:
     as_json: bool
     quiet: bool
     remarks: "Remarks"
+    require_steady: bool
 
 
 def asked(values: dict[str, Any], options: tuple["Option", ...] = ()) -> Asked:
@@ -346,7 +369,8 @@ def asked(values: dict[str, Any], options: tuple["Option", ...] = ()) -> Asked:
     settings = Settings(
         profile=plain["profile"],
         pts_version=plain["pts_version"],
-        time_base=plain["time_base"] or ("scaled" if request.kind == "sim" else "full"),
+        time_base=plain["time_base"],
+        cell_seconds=plain["cell_seconds"],
         seed=plain["seed"],
         active_range_pct=plain["active_range_pct"],
         ar_amount_bytes=None if amount is None else parse_size(amount),
@@ -374,6 +398,7 @@ def asked(values: dict[str, Any], options: tuple["Option", ...] = ()) -> Asked:
         plain["as_json"],
         plain["quiet"],
         Remarks(plain["operator"], tuple(plain["note"] or ()), plain["model"]),
+        plain["require_steady"],
     )
 
 

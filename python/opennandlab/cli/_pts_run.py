@@ -60,6 +60,22 @@ def execute(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None"
     except (TargetError, OutputError) as error:
         terminal.stop(terminal.BROKEN, str(error), as_json=wanted.as_json)
     _finish(wanted, suite)
+    if wanted.require_steady:
+        _demand_steady(list(suite.documents.values()))
+
+
+def _demand_steady(documents: "list[PtsDocument]") -> None:
+    """End with the code of a failure unless every test that tracks something was steady."""
+    from opennandlab.reports.pts.verdict import verdict
+
+    short = [
+        f"{document.name}: {found.text}"
+        for document in documents
+        if (found := verdict(document)).word not in {"steady", "measured"}
+    ]
+    if short:
+        terminal.note(f"--require-steady: {'; '.join(short)}", style="bold red")
+        raise typer.Exit(terminal.FAILED)
 
 
 def _remark(wanted: Asked, document: "PtsDocument") -> None:

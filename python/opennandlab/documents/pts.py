@@ -36,6 +36,10 @@ SUITE_SCHEMA: Final = "opennandlab.suite/1"
 Whole = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
+# Whether a drive collected while a value was steady.
+Collection = Literal["seen", "none", "not_applicable", "unknown"]
+
+
 class Phase(Record, frozen=True, kw_only=True):
     """A stretch of the test.
 
@@ -223,6 +227,10 @@ class Steady(Record, frozen=True, kw_only=True):
         slope_excursion: Change of the fitted line over the window, without sign.
         excursion_allowed: 20 % of the mean.
         slope_allowed: 10 % of the mean.
+        collection: Whether the drive collected in every round of the window: `seen`; `none`: the
+            value is that of a drive which has not begun to, whatever the rule says of it;
+            `not_applicable`: it is of reads, or of a range so small that nothing live is ever in
+            the way; `unknown`: a real drive does not tell. Absent in older documents.
         group: Part of the test with a purge of its own; absent for the only one.
     """
 
@@ -243,7 +251,13 @@ class Steady(Record, frozen=True, kw_only=True):
     slope_excursion: Number | None
     excursion_allowed: Number | None
     slope_allowed: Number | None
+    collection: Collection | None = None
     group: str | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the value is steady by the rule, and not for want of collections."""
+        return self.steady and self.collection != "none"
 
     @property
     def known(self) -> list[Number]:

@@ -77,12 +77,15 @@ class CellLength(Record, frozen=True, kw_only=True):
         ios: At least so many requests; `null` for any number.
         seconds_max: At most so much time; `null` for any.
         ramp_ratio: Share at the start that is not counted.
+        reclaims: Blocks that collections have reclaimed in every pool of a simulated drive, in
+            cells that write; `null` where they do not count.
     """
 
     seconds: Number | None
     ios: Number | None
     seconds_max: Number | None
     ramp_ratio: Number | None
+    reclaims: int | None = None
 
 
 class GapLength(Record, frozen=True, kw_only=True):
@@ -166,6 +169,8 @@ class Wipc(Record, frozen=True, kw_only=True):
         passes: The same in passes over the range.
         threads: Threads.
         queue_depth: Requests outstanding per thread.
+        seconds: Time it took; of a simulated drive by the rate of its last hundredth. `null` where
+            nothing was written, absent in older documents.
     """
 
     pattern: str
@@ -175,6 +180,7 @@ class Wipc(Record, frozen=True, kw_only=True):
     passes: Number
     threads: int
     queue_depth: int
+    seconds: Number | None = None
 
 
 class Header(Record, frozen=True, kw_only=True):

@@ -81,7 +81,7 @@ class SaturationResults(Results, frozen=True, kw_only=True):
         fob_iops: IOPS fresh out of the box: mean over the first 1 % of the capacity.
         steady_iops: IOPS at the end.
         steady_ratio: `steady_iops` over `fob_iops`.
-        cliff_minutes: When IOPS fell below half of `fob_iops`; `null` when they did not.
+        cliff_minutes: When IOPS fell below 90 % of `fob_iops`; `null` when they did not.
         cliff_drive_fills: The same in user capacities.
         written_bytes: Bytes written in all.
         drive_fills: The same in user capacities.
@@ -112,6 +112,8 @@ class IdleSegment(Record, frozen=True, kw_only=True):
         part1_iops: Mean IOPS of the writes with pauses.
         part2_iops: Mean IOPS of the writes without.
         gain: `part1_iops` over the steady level.
+        gain_before: `part1_iops` over the writes without pause before it; absent in older
+            documents.
         return_ratio: `part2_iops` over the steady level.
         start_s: Begin.
         end_s: End.
@@ -126,6 +128,7 @@ class IdleSegment(Record, frozen=True, kw_only=True):
     return_ratio: Figure
     start_s: Number
     end_s: Number
+    gain_before: Figure = None
 
 
 class IdleResults(Results, frozen=True, kw_only=True):
@@ -225,6 +228,8 @@ class OperatingPoint(Record, frozen=True, kw_only=True):
         lat_us_mean: Mean response time (ART).
         target_iops: What it should come near to; `null` for the ends.
         note: What is unusual about it; empty for nothing.
+        iops_min: Least IOPS in a round of the window; absent in older documents.
+        iops_max: Most IOPS in a round of the window; absent in older documents.
     """
 
     name: str
@@ -234,6 +239,8 @@ class OperatingPoint(Record, frozen=True, kw_only=True):
     lat_us_mean: Number
     target_iops: Figure
     note: str
+    iops_min: Figure = None
+    iops_max: Figure = None
 
 
 class DemandResults(Results, frozen=True, kw_only=True):

@@ -27,12 +27,12 @@ def run(bench: Bench) -> Findings:
     sizes = [size for size in BLOCKS if size >= plan.sector_bytes]
     for size in set(BLOCKS) - set(sizes):
         bench.leave_out(f"no {kib(size)} KiB: the sectors have {plan.sector_bytes} B")
-    limit = plan.time.cell(plan.threads * plan.queue_depth)
     cells = {}
     bench.restart_point()
     with bench.phase("blocks", cells=len(sizes)):
         for size in sizes:
             stimulus = bench.stimulus(read_pct=READ_PCT, block_bytes=size)
+            limit = plan.time.cell(stimulus)
             cells[size] = bench.measure(stimulus, limit, label=name(stimulus))
     return Findings(
         results=BlockSizeResults(attained=before.attained, read_pct=READ_PCT),

@@ -33,7 +33,7 @@ def run(bench: Bench) -> Findings:
             for depth in DEPTHS:
                 fields = pattern.fields(bench.plan.sector_bytes)
                 stimulus = bench.stimulus(**fields, threads=1, queue_depth=depth)
-                limit = bench.plan.time.cell(depth)
+                limit = bench.plan.time.cell(stimulus)
                 label = f"{pattern.title} QD {depth}"
                 cells[pattern.name, depth] = bench.measure(stimulus, limit, label=label)
     return Findings(

@@ -16,7 +16,6 @@ from opennandlab.documents.pts_results import ConsistencyResults, Evenness
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.evenness import evenness
-from opennandlab.pts.record import Cell
 from opennandlab.pts.test import Findings, Test
 from opennandlab.targets.base import ActiveRange
 
@@ -29,7 +28,7 @@ def run(bench: Bench) -> Findings:
     """Write the two ranges and score them."""
     found = {label: _series(bench, share, label) for share, label in SHARES.items()}
     rows = list(found)
-    scores = {label: _score(label, cells) for label, cells in found.items()}
+    scores = {label: _score(label, values) for label, values in found.items()}
     return Findings(
         results=ConsistencyResults(runs=list(scores.values())),
         tables=[
@@ -49,22 +48,25 @@ def run(bench: Bench) -> Findings:
     )
 
 
-def _series(bench: Bench, share: float, label: str) -> list[Cell]:
+def _series(bench: Bench, share: float, label: str) -> list[float]:
+    """Return the IOPS of the samples of a range."""
     part = ActiveRange(share=share * bench.plan.active_range.share)
     bench.purge(group=label)
     fill = bench.stimulus(pattern="sequential", block_bytes=128 << 10, active_range=part)
     with bench.phase("fill", group=label, cells=1):
-        bench.measure(fill, bench.plan.time.capacities(part.share), label="fill", is_measured=False)
-    count, limit = bench.plan.time.consistency()
+        bench.fill(fill, bench.plan.time.capacities(part.share), label="fill")
+    limit, sample_s = bench.plan.time.consistency()
     stimulus = bench.stimulus(block_bytes=4096, active_range=part)
     bench.restart_point()
-    with bench.phase("consistency", group=label, cells=count):
-        return [bench.measure(stimulus, limit, label=label) for _ in range(count)]
+    with bench.phase("consistency", group=label, cells=1):
+        part_name = f"consistency {label}"
+        cell = bench.measure(stimulus, limit, label=label, part=part_name, sample_s=sample_s)
+    # The last piece is as long as was left.
+    return [sample.ios / sample_s for sample in cell.measurement.samples[:-1]]
 
 
-def _score(label: str, cells: list[Cell]) -> Evenness:
-    last = cells[-max(2, round(LAST_SHARE * len(cells))) :]
-    figures = evenness([cell.iops for cell in last])
+def _score(label: str, values: list[float]) -> Evenness:
+    figures = evenness(values[-max(2, round(LAST_SHARE * len(values))) :])
     cv = figures.cv
     return Evenness(label=label, **asdict(figures), mean_to_deviation=1 / cv if cv else None)
 

@@ -7,7 +7,8 @@
 3. Operating points from the means of the window. *MaxIOPS*: the most IOPS among combinations whose
    mean response time is below 5 ms; *MinIOPS*: the least IOPS; *MidIOPS*: those nearest to equal
    steps between the two, again below 5 ms; ties go to the smaller OIO, then to fewer threads.
-4. At each point 60 minutes of writes, then 10 minutes of the pattern with every response time kept.
+4. At each different point 60 minutes of writes, then 10 minutes of the pattern with every response
+   time kept.
 
 Source: SNIA PTS tutorial, Kim and Ho, 2013 (steps, patterns, 5 ms, 10 minutes); published
 implementations of PTS-E 2.0 (5 and 60 minutes of writes). Decreasing OIO is read as sorted by
@@ -32,6 +33,7 @@ from opennandlab.pts.test import Findings
 
 STEPS = (1, 2, 4, 6, 8, 16, 32)
 ART_US_MAX = 5000.0
+SAME = "the combination of"
 HISTOGRAM_S = 10 * 60.0
 OPTIONS = (
     Option(
@@ -119,7 +121,15 @@ def points(found: Sequence[Combination], mid_count: int = 1) -> list[Point]:
         note = "" if quick else "none under 5 ms"
         name = "MidIOPS" if mid_count == 1 else f"MidIOPS {number}"
         chosen.append(Point(name, near, target, note))
-    return chosen
+    return [_marked(point, chosen[:place]) for place, point in enumerate(chosen)]
+
+
+def _marked(point: Point, before: Sequence[Point]) -> Point:
+    """Note where a point is one that was chosen already: it is not measured twice."""
+    same = next((one.name for one in before if one.chosen == point.chosen), None)
+    if same is None:
+        return point
+    return replace(point, note="; ".join(filter(None, (f"{SAME} {same}", point.note))))
 
 
 def _nearest(found: Sequence[Combination], iops: float) -> Combination:
@@ -139,7 +149,12 @@ def run(bench: Bench, pattern: Pattern) -> Findings:
         for at, pair in enumerate(pairs)
     ]
     chosen = points(combinations, int(bench.plan.number("mid_points")))
-    kept = [one for point in chosen for one in _histograms(bench, pattern, point)]
+    kept = [
+        one
+        for point in chosen
+        if not point.note.startswith(SAME)
+        for one in _histograms(bench, pattern, point)
+    ]
     single = combinations[pairs.index((1, 1))]
     return Findings(
         results=DemandResults(
@@ -153,7 +168,7 @@ def run(bench: Bench, pattern: Pattern) -> Findings:
                 else [list(pair) for pair in pattern.blocks],
                 zones=[[zone.range_share, zone.access_share] for zone in pattern.zones],
             ),
-            points=[_point(point) for point in chosen],
+            points=[_point(point, rounds, pairs) for point in chosen],
             single_iops=single.iops,
         ),
         tables=[
@@ -172,7 +187,7 @@ def _rounds(bench: Bench, pattern: Pattern, pairs: list[tuple[int, int]]) -> Rou
     plans = []
     for threads, depth in pairs:
         stimulus = bench.stimulus(**fields, threads=threads, queue_depth=depth)
-        limit = bench.plan.time.cell(stimulus.outstanding)
+        limit = bench.plan.time.cell(stimulus)
         plans.append(CellPlan(stimulus, limit, f"TC {threads} QD {depth}"))
 
     def run_round(_: int) -> list[Cell]:
@@ -201,7 +216,8 @@ def _histograms(bench: Bench, pattern: Pattern, point: Point) -> list[Histogram]
             part="prewrite",
         )
         limit = bench.plan.time.histogram(HISTOGRAM_S)
-        cell = bench.measure(stimulus, limit, label=point.name)
+        sample_s = bench.plan.time.sample_s
+        cell = bench.measure(stimulus, limit, label=point.name, sample_s=sample_s)
     identity = point.name.lower().replace("iops", "_iops").replace(" ", "_")
     title = f"{point.name}, TC {stimulus.threads} QD {stimulus.queue_depth}"
     return [
@@ -212,7 +228,8 @@ def _histograms(bench: Bench, pattern: Pattern, point: Point) -> list[Histogram]
     ]
 
 
-def _point(point: Point) -> OperatingPoint:
+def _point(point: Point, rounds: Rounds, pairs: list[tuple[int, int]]) -> OperatingPoint:
+    at = pairs.index((point.chosen.threads, point.chosen.queue_depth))
     return OperatingPoint(
         name=point.name,
         threads=point.chosen.threads,
@@ -221,6 +238,8 @@ def _point(point: Point) -> OperatingPoint:
         lat_us_mean=point.chosen.latency_us_mean,
         target_iops=point.target_iops,
         note=point.note,
+        iops_min=rounds.minimum(at, "iops"),
+        iops_max=rounds.maximum(at, "iops"),
     )
 
 

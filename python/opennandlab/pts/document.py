@@ -307,7 +307,7 @@ def conformance(bench: Bench) -> str:
     )
     if left_out:
         return "partial"
-    return "full" if plan.time.name == "full" else "scaled"
+    return "full" if plan.time.name == "full" and not plan.time.noted else "scaled"
 
 
 def _header(bench: Bench, *, interrupted: bool) -> pts_header.Header:
@@ -354,8 +354,7 @@ def _deviations(bench: Bench) -> list[str]:
         found.append(f"write cache {record.cache} (asked: {asked})")
     if record.purge is not None and not record.purge.is_purge:
         found.append(f"{record.purge.method} is not a purge")
-    if plan.time.name != "full":
-        found.append(f"durations by the time base `{plan.time.name}`")
+    found += plan.time.deviations
     # What a real target could not do as it was asked: fio says so.
     found += bench.target.deviations
     return [*found, *record.cells_left_out]

@@ -72,11 +72,10 @@ def cell_plans(bench: Bench) -> list[CellPlan]:
     blocks = [size for size in BLOCKS if size >= plan.sector_bytes]
     for size in set(BLOCKS) - set(blocks):
         bench.leave_out(f"no {kib(size)} KiB: the sectors have {plan.sector_bytes} B")
-    limit = plan.time.cell(plan.threads * plan.queue_depth)
     stimuli = [
         bench.stimulus(read_pct=read_pct, block_bytes=size) for read_pct in MIXES for size in blocks
     ]
-    return [CellPlan(stimulus, limit, name(stimulus)) for stimulus in stimuli]
+    return [CellPlan(stimulus, plan.time.cell(stimulus), name(stimulus)) for stimulus in stimuli]
 
 
 def grid(rounds: Rounds, metric: str, identity: str, title: str, unit: str) -> Table:

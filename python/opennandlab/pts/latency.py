@@ -75,11 +75,11 @@ def _cells(bench: Bench) -> list[CellPlan]:
     blocks = [size for size in BLOCKS if size >= bench.plan.sector_bytes]
     for size in set(BLOCKS) - set(blocks):
         bench.leave_out(f"no {kib(size)} KiB: the sectors have {bench.plan.sector_bytes} B")
-    limit = bench.plan.time.cell(bench.plan.threads * bench.plan.queue_depth)
+    time = bench.plan.time
     stimuli = [
         bench.stimulus(read_pct=read_pct, block_bytes=size) for read_pct in MIXES for size in blocks
     ]
-    return [CellPlan(stimulus, limit, name(stimulus)) for stimulus in stimuli]
+    return [CellPlan(stimulus, time.cell(stimulus), name(stimulus)) for stimulus in stimuli]
 
 
 def _tables(rounds: Rounds, places: dict[tuple[float, Any], int]) -> list[Table]:
@@ -150,4 +150,5 @@ TEST = Test(
     summary="One random request at a time: mean, tail and longest response time.",
     run=run,
     load=SINGLE_LOAD,
+    virtual_base="full",
 )

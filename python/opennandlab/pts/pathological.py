@@ -77,7 +77,7 @@ def _case(bench: Bench, name: str, stimulus: Stimulus) -> Rounds:
     share = stimulus.active_range.share
     limit = bench.plan.time.capacities(bench.plan.wipc_capacities * share)
     with bench.phase("fill", group=name, cells=1):
-        bench.measure(fill, limit, label="fill", is_measured=False)
+        bench.fill(fill, limit, label="fill")
     if name != "pauses":
         return write_to_steady(bench, stimulus, name, phase="round", group=name)
     return _with_pauses(bench, stimulus, name)

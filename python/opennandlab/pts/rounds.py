@@ -6,6 +6,11 @@ all tracked values; the first round at which it holds for all of them at once is
 and the document says that the steady state was not attained. Rounds before the window were
 preconditioning, and stay in the record: which rounds count is decided afterwards.
 
+A drive that has spare area left answers as fast in every round, and so is steady by the rule, long
+before it is what it will be. So each tracked value also says whether the drive *collected* in every
+round of the window: the value is that of a steady drive only where it did, or where there is
+nothing to collect.
+
 The reported value of a cell is the mean over the five rounds of the window. Its percentiles are
 those of all requests in the window together, its maximum is the largest of the window.
 """
@@ -64,6 +69,29 @@ class Tracking:
         )
 
 
+@dataclass(frozen=True)
+class Collected:
+    """What collections did in a round.
+
+    Args:
+        blocks: Blocks that every pool of the drive has reclaimed at least; under random requests
+            those alone from which data had to be moved. None where the target does not tell.
+        erases: Blocks that all pools have reclaimed, dead ones among them.
+    """
+
+    blocks: int | None
+    erases: int
+
+    @classmethod
+    def of(cls, cells: Sequence[Cell]) -> Collected:
+        """Return what cells say together."""
+        inside = [cell.measurement.inside for cell in cells]
+        found = [one.get("reclaims") for one in inside]
+        known = [int(one) for one in found if one is not None]
+        erases = sum(int(one.get("collections") or 0) for one in inside)
+        return cls(sum(known) if known and len(known) == len(found) else None, erases)
+
+
 @dataclass
 class Rounds:
     """Rounds that were run, and what the rule says of them.
@@ -72,15 +100,20 @@ class Rounds:
         tracked: What must be steady.
         rounds_max: Rounds after which the search ends.
         group: Part of the test with a purge of its own; empty for the only one.
+        is_range_small: Whether all that the test may write fits into the spare area of the drive,
+            so that blocks are dead by the time they are collected.
         cells: Cells by round, in their order.
         verdicts: The rule after the last round, one per tracked value.
+        collected: What collections did in each round.
     """
 
     tracked: Sequence[Tracking]
     rounds_max: int
     group: str = ""
+    is_range_small: bool = False
     cells: list[list[Cell]] = field(default_factory=list)
     verdicts: list[SteadyState] = field(default_factory=list)
+    collected: list[Collected] = field(default_factory=list)
 
     @property
     def count(self) -> int:
@@ -97,15 +130,29 @@ class Rounds:
         """Numbers of the last five rounds, fewer if there are fewer."""
         return list(range(max(1, self.count - WINDOW_ROUNDS + 1), self.count + 1))
 
-    def add(self, cells: list[Cell]) -> None:
+    def add(self, cells: list[Cell], collected: Collected) -> None:
         """Take a round and apply the rule."""
         self.cells.append(cells)
+        self.collected.append(collected)
         self.verdicts = [steady_state(self.values(tracking)) for tracking in self.tracked]
 
     def values(self, tracking: Tracking) -> list[float]:
         """Return a tracked value, round by round; NaN where it was not measured."""
         found = (cells[tracking.index].value(tracking.metric) for cells in self.cells)
         return [math.nan if value is None else value for value in found]
+
+    def collection(self, tracking: Tracking) -> pts.Collection:
+        """Return whether the drive collected in every round of the window."""
+        if tracking.plan.stimulus.read_pct >= 100:
+            return "not_applicable"
+        window = self.collected[-WINDOW_ROUNDS:]
+        if any(one.blocks is None for one in window):
+            return "unknown"
+        if all(one.blocks for one in window):
+            return "seen"
+        if self.is_range_small and all(one.erases for one in window):
+            return "not_applicable"
+        return "none"
 
     def windowed(self, index: int) -> list[Cell]:
         """Return one cell of the round, in each round of the window."""
@@ -119,6 +166,11 @@ class Rounds:
         """Return the largest value of the window."""
         found = [cell.value(metric) for cell in self.windowed(index)]
         return max((value for value in found if value is not None), default=None)
+
+    def minimum(self, index: int, metric: str) -> float | None:
+        """Return the least value of the window."""
+        found = [cell.value(metric) for cell in self.windowed(index)]
+        return min((value for value in found if value is not None), default=None)
 
     def latency(self, index: int) -> Histogram:
         """Return all response times of a cell in the window."""
@@ -143,6 +195,7 @@ class Rounds:
             window=self.window,
             values=values[-WINDOW_ROUNDS:],
             **asdict(verdict),
+            collection=self.collection(tracking),
             group=self.group or None,
         )
 
@@ -179,14 +232,17 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
         cells: Cells in a round, for the progress line.
         is_over: Asked after each round: whether something else ends the search.
     """
-    rounds = Rounds(tracked, bench.plan.settings.ss_max_rounds, group)
+    rounds = Rounds(tracked, bench.plan.settings.ss_max_rounds, group, bench.is_range_small)
     bench.progress.rounds_max = rounds.rounds_max
     bench.tell(None)
     key = f"{phase}/{group}"
     for number in range(1, rounds.rounds_max + 1):
         bench.restart_point()
+        before = len(bench.record.cells)
         with bench.phase(phase, number, group=group, cells=cells):
-            rounds.add(run_round(number))
+            tracked_cells = run_round(number)
+            # All that was done in the round, gaps and writes before cells too.
+            rounds.add(tracked_cells, Collected.of(bench.record.cells[before:]))
         bench.record.steady[key] = rounds.records()
         bench.tell(next((v for v in rounds.verdicts if not v.steady), rounds.verdicts[0]))
         for tracking, verdict in zip(tracked, rounds.verdicts, strict=True):
@@ -197,6 +253,13 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
                 )
         if rounds.attained or is_over():
             break
+    for tracking in tracked:
+        if rounds.attained and rounds.collection(tracking) == "none":
+            bench.warn(
+                f"{tracking.plan.label} is steady by the rule, but the drive did not collect in "
+                "the window: this is not its steady state; give it longer cells (--cell-seconds, "
+                "--time-base full)"
+            )
     bench.progress.rounds_max = None
     return rounds
 
@@ -209,7 +272,7 @@ def write_to_steady(
     Returns:
         The rounds; their only cell is the sample, of one minute.
     """
-    limit = bench.plan.time.cell(stimulus.outstanding)
+    limit = bench.plan.time.cell(stimulus)
     gap = bench.plan.time.gap()
 
     def run_round(_: int) -> list[Cell]:

@@ -70,13 +70,13 @@ def measure_mixes(
 ) -> dict[tuple[int, int], Cell]:
     """Run the five mixes of random requests, by block size and percent of reads."""
     found: dict[tuple[int, int], Cell] = {}
-    limit = bench.plan.time.cell(bench.plan.threads * bench.plan.queue_depth)
     bench.restart_point()
     with bench.phase("mixes", group=group, cells=len(blocks) * len(MIXES)):
         for size in blocks:
             for read_pct in MIXES:
                 stimulus = bench.stimulus(read_pct=read_pct, block_bytes=size)
                 label = f"{group} {name(stimulus)}".strip()
+                limit = bench.plan.time.cell(stimulus)
                 found[size, read_pct] = bench.measure(stimulus, limit, label=label)
     return found
 

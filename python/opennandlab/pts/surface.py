@@ -31,13 +31,13 @@ def run(bench: Bench) -> Findings:
     sizes = [size for size in BLOCKS if size >= plan.sector_bytes]
     for size in set(BLOCKS) - set(sizes):
         bench.leave_out(f"no {kib(size)} KiB: the sectors have {plan.sector_bytes} B")
-    limit = plan.time.cell(plan.threads * plan.queue_depth)
     cells: dict[tuple[int, int], Cell] = {}
     bench.restart_point()
     with bench.phase("surface", cells=len(sizes) * len(MIXES)):
         for read_pct in MIXES:
             for size in sizes:
                 stimulus = bench.stimulus(read_pct=read_pct, block_bytes=size)
+                limit = plan.time.cell(stimulus)
                 cells[size, read_pct] = bench.measure(stimulus, limit, label=name(stimulus))
     most = max(cells.values(), key=lambda cell: cell.iops)
     return Findings(

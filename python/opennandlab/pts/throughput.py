@@ -59,11 +59,10 @@ def _block_size(bench: Bench, size: int) -> Rounds:
     bench.purge(group=group)
     fill = 128 * KIB if bench.plan.text("wipc_block") == "128KiB" else size
     bench.precondition(fill, group=group)
-    limit = bench.plan.time.cell(bench.plan.threads * bench.plan.queue_depth)
     plans = []
     for read_pct in MIXES:
         stimulus = bench.stimulus(pattern="sequential", read_pct=read_pct, block_bytes=size)
-        plans.append(CellPlan(stimulus, limit, name(stimulus)))
+        plans.append(CellPlan(stimulus, bench.plan.time.cell(stimulus), name(stimulus)))
     ends = [0 for _ in plans]
 
     def run_round(_: int) -> list[Cell]:

@@ -1,34 +1,44 @@
 """How long a step of a test takes: as the specification says, scaled to the drive, or for a smoke.
 
-A minute of 4 KiB writes at 50 000 a second is 3 million commands. A simulated drive is also much
-smaller than a real one, so that 30 minutes of writing would not fill half of it but all of it many
-times. What decides the state of a drive is not minutes but how often it was filled; so `scaled`
-keeps the *drive fills* of a real drive of 256 GiB to 1 TiB and gives up the minutes. Rounds, the
-window and the steady-state rule are never scaled, and neither is idle time against the time in
-which a drive reclaims a block.
+A minute of 4 KiB writes at 50 000 a second is 3 million commands, and most of them add nothing to a
+mean. What must not be cut short is what brings the drive into its state: writes, until it collects.
+So a `scaled` cell that writes goes on until collections have reclaimed 16 blocks with live pages
+in every pool (a die, or a group of superblocks) of a simulated drive, or for its minute; until a
+drive has used up its spare area such a cell *is* a minute. Cells of reads take 2000 requests. Steps
+between cells keep the *drive fills* of a real drive of 256 GiB to 1 TiB and give up the minutes.
+Rounds, the window and the steady-state rule are never scaled, and neither is idle time against the
+time in which a drive reclaims a block.
 
     step                   full             scaled                          smoke
-    cell (one minute)      60 s             0.2 s and 2000 requests         200 requests
+    cell of writes         60 s             16 blocks reclaimed, or 60 s    200 requests
+    cell of reads          60 s             0.2 s and 2000 requests         200 requests
     gap (30 minutes)       1800 s           0.5 x user capacity             0.1 x
     preconditioning        2 x capacity     2 x                             1 x
-    write saturation       4 x or 6/24 h    4 x                             2 x
+    write saturation       4 x or 6/24 h    10 x                            2 x
 
-Scaled and smoke figures are of the implementation; the full ones are those of the specification.
+A real drive does not tell what it reclaims: its scaled cells last a minute times its capacity over
+256 GiB, at least 1 s, and its smoke cells 0.25 s.
+
+Every step that is shorter (or longer) than the specification has it is noted when it is asked for,
+and named in the header of the document. Scaled and smoke figures are of the implementation; the
+full ones are those of the specification.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from opennandlab.documents import pts_header
-from opennandlab.targets.base import Limit
+from opennandlab.targets.base import Limit, Stimulus
 
 Name = Literal["full", "scaled", "smoke"]
 NAMES: tuple[Name, ...] = ("full", "scaled", "smoke")
 
 MINUTE_S = 60.0
 HOUR_S = 3600.0
+# Times of the specification are of drives about as large, or larger.
+REFERENCE_BYTES = 256 << 30
 # A sample of one minute after 30 minutes of writing: SNIA PTS tutorial, E. Kim and E. Ho, 2013.
 GAP_MINUTES = 30
 # Of a scaled cell; a capped one ends here in any case.
@@ -37,19 +47,25 @@ CELL_IOS_MIN = {"scaled": 2000, "smoke": 200}
 # A cell in which some of the first requests are still under way has not measured its queue.
 CELL_IOS_PER_OUTSTANDING = {"scaled": 4, "smoke": 2}
 CELL_RAMP_RATIO = 0.02
-# A smoke on a real drive only shows that everything works.
+# A scaled cell of writes: blocks that every pool of a simulated drive, or every group of its
+# superblocks, reclaims.
+CELL_RECLAIMS = 16
+# A smoke on a real drive only shows that everything works; fio's clock counts milliseconds, so a
+# cell of this length is known to half a percent.
+SMOKE_REAL_CELL_S = 0.25
 SMOKE_REAL_S_MAX = 5.0
+SCALED_REAL_S_MIN = 1.0
 GAP_CAPACITIES = {"scaled": 0.5, "smoke": 0.1}
 GAP_PIECES = {"full": GAP_MINUTES, "scaled": GAP_MINUTES, "smoke": 3}
 # Capacities written by workload independent preconditioning, relative to what was asked for.
 WIPC_FACTOR = {"full": 1.0, "scaled": 1.0, "smoke": 0.5}
-SATURATION_FACTOR = {"full": 1.0, "scaled": 1.0, "smoke": 0.5}
+# Virtual time is free: a drive that needs more than four fills to become steady gets ten.
+SATURATION_FACTOR = {"full": 1.0, "scaled": 2.5, "smoke": 0.5}
 # Ten samples beyond 99.999 % take a million.
 HISTOGRAM_IOS = {"scaled": 1_000_000, "smoke": 2_000}
 # Host idle recovery: u = 5 s and 360 loops (Kim and Ho) on a drive of 256 GiB.
 HIR_UNIT_S = 5.0
 HIR_LOOPS = {"full": 360, "scaled": 36, "smoke": 6}
-HIR_BYTES = 256 << 30
 HIR_RECLAIMS_MIN = 10
 HIR_UNIT_REAL_S_MIN = {"scaled": 1.0, "smoke": 0.1}
 # Cross stimulus recovery: 8, 6 and 8 hours of one-minute samples.
@@ -66,7 +82,7 @@ STABILITY_SAMPLES = {"full": 1200, "scaled": 300, "smoke": 20}
 STABILITY_SAMPLE_S_MIN = {"scaled": 0.05, "smoke": 0.01}
 STABILITY_SAMPLE_REAL_S_MIN = {"scaled": 1.0, "smoke": 0.1}
 # Consistency: an hour in samples of one second; capacities written where it is scaled.
-CONSISTENCY_SAMPLES = {"full": 3600, "scaled": 180, "smoke": 18}
+CONSISTENCY_S = 3600.0
 CONSISTENCY_CAPACITIES = {"scaled": 3.0, "smoke": 0.5}
 # Workload independence: 30 minutes of each load.
 INDEPENDENCE_CAPACITIES = {
@@ -84,23 +100,54 @@ class TimeBase:
         is_virtual: Whether the target's time passes only while it works.
         capacity_bytes: User capacity of the target.
         reclaim_s: Time in which it reclaims one block, where that is known; else 0.
+        cell_s: Length of a cell that the user asked for; None for that of the time base.
     """
 
     name: Name
     is_virtual: bool
     capacity_bytes: int
     reclaim_s: float = 0.0
+    cell_s: float | None = None
+    # Steps that were asked for and differ from the specification: step -> what it is here.
+    noted: dict[str, str] = field(default_factory=dict, init=False, compare=False, repr=False)
 
-    def cell(self, outstanding: int = 1) -> Limit:
+    def cell(self, stimulus: Stimulus) -> Limit:
         """Return the limit of one cell, a minute of the specification."""
+        if self.cell_s is not None:
+            if self.cell_s != MINUTE_S:
+                self._note("cells", f"{self.cell_s:g} s", "60 s")
+            return Limit(seconds=self.cell_s)
         if self.name == "full":
             return Limit(seconds=MINUTE_S)
-        ios = max(CELL_IOS_MIN[self.name], CELL_IOS_PER_OUTSTANDING[self.name] * outstanding)
-        if self.name == "scaled":
-            return Limit(
-                seconds=CELL_S_MIN, ios=ios, seconds_max=MINUTE_S, ramp_ratio=CELL_RAMP_RATIO
-            )
-        return Limit(ios=ios, seconds_max=MINUTE_S if self.is_virtual else SMOKE_REAL_S_MAX)
+        kind = "reads" if stimulus.read_pct >= 100 else "writes"
+        many = CELL_IOS_PER_OUTSTANDING[self.name] * stimulus.outstanding
+        ios = max(CELL_IOS_MIN[self.name], many)
+        if not self.is_virtual:
+            is_smoke = self.name == "smoke"
+            seconds = SMOKE_REAL_CELL_S if is_smoke else self._real_seconds(MINUTE_S)
+            if seconds < MINUTE_S:
+                self._note("cells", f"{seconds:g} s", "60 s")
+            return Limit(seconds=seconds)
+        if self.name == "smoke":
+            self._note("cells", f"{CELL_IOS_MIN[self.name]} requests or more", "60 s")
+            return Limit(ios=ios, seconds_max=MINUTE_S)
+        if kind == "writes":
+            what = f"until {CELL_RECLAIMS} blocks are reclaimed in every pool, at most 60 s"
+        else:
+            what = f"{CELL_S_MIN:g} s and {CELL_IOS_MIN[self.name]} requests or more"
+        self._note(f"cells of {kind}", what, "60 s")
+        return Limit(
+            seconds=CELL_S_MIN,
+            ios=ios,
+            reclaims=CELL_RECLAIMS if kind == "writes" else 0,
+            seconds_max=MINUTE_S,
+            ramp_ratio=CELL_RAMP_RATIO,
+        )
+
+    def _real_seconds(self, seconds: float) -> float:
+        """Return what is left of a time on a real drive smaller than one of 256 GiB."""
+        share = self.capacity_bytes / REFERENCE_BYTES
+        return round(min(seconds, max(seconds * share, SCALED_REAL_S_MIN)), 3)
 
     def capacities(self, count: float) -> Limit:
         """Return the limit of writing `count` times the user capacity."""
@@ -110,6 +157,7 @@ class TimeBase:
         """Return the limit of the 30 minutes between two samples."""
         if self.name == "full":
             return Limit(seconds=GAP_MINUTES * MINUTE_S)
+        self._note("gaps between samples", _fills(GAP_CAPACITIES[self.name]), "30 min")
         return self.capacities(GAP_CAPACITIES[self.name])
 
     @property
@@ -121,17 +169,26 @@ class TimeBase:
         """Return the limit of one piece of a recorded gap, and of the sample after it."""
         if self.name == "full":
             return Limit(seconds=MINUTE_S)
-        return self.capacities(GAP_CAPACITIES[self.name] / self.gap_pieces)
+        share = GAP_CAPACITIES[self.name] / self.gap_pieces
+        self._note("minutes of the course", _fills(share), "60 s")
+        return self.capacities(share)
 
     def wipc_capacities(self, asked: float) -> float:
         """Return how often preconditioning fills the drive where `asked` is the standard's."""
+        if WIPC_FACTOR[self.name] != 1:
+            self._note("preconditioning", _fills(asked * WIPC_FACTOR[self.name]), _fills(asked))
         return asked * WIPC_FACTOR[self.name]
 
     def saturation_bytes(self, asked_capacities: float) -> int:
         """Return the bytes after which write saturation ends."""
-        return self._sector_round(
-            asked_capacities * SATURATION_FACTOR[self.name] * self.capacity_bytes
-        )
+        factor = SATURATION_FACTOR[self.name]
+        if self.name == "scaled" and not self.is_virtual:
+            factor = 1.0
+        if factor != 1:
+            self._note(
+                "write saturation", _fills(asked_capacities * factor), _fills(asked_capacities)
+            )
+        return self._sector_round(asked_capacities * factor * self.capacity_bytes)
 
     def saturation_s(self, asked_s: float) -> float | None:
         """Return the time after which write saturation ends; None for never."""
@@ -142,19 +199,25 @@ class TimeBase:
         if self.name == "full":
             return Limit(seconds=full_s)
         seconds_max = full_s if self.name == "scaled" or self.is_virtual else SMOKE_REAL_S_MAX
-        return Limit(ios=HISTOGRAM_IOS[self.name], seconds_max=seconds_max)
+        ios = HISTOGRAM_IOS[self.name]
+        self._note("histograms", f"{ios} requests or {seconds_max:g} s", f"{full_s / 60:g} min")
+        return Limit(ios=ios, seconds_max=seconds_max)
 
     def idle_unit_s(self) -> float:
         """Return u of host idle recovery."""
         if self.name == "full":
             return HIR_UNIT_S
-        unit = HIR_UNIT_S * self.capacity_bytes / HIR_BYTES
-        if not self.is_virtual:
-            if self.name == "smoke":
-                return HIR_UNIT_REAL_S_MIN["smoke"]
-            return min(HIR_UNIT_S, max(unit, HIR_UNIT_REAL_S_MIN["scaled"]))
-        # To the microsecond, so that a report can print it.
-        return round(max(unit, HIR_RECLAIMS_MIN * self.reclaim_s, 1e-4), 6)
+        unit = HIR_UNIT_S * self.capacity_bytes / REFERENCE_BYTES
+        if self.is_virtual:
+            # To the microsecond, so that a report can print it.
+            unit = round(max(unit, HIR_RECLAIMS_MIN * self.reclaim_s, 1e-4), 6)
+        elif self.name == "smoke":
+            unit = HIR_UNIT_REAL_S_MIN["smoke"]
+        else:
+            unit = min(HIR_UNIT_S, max(unit, HIR_UNIT_REAL_S_MIN["scaled"]))
+        self._note("unit of writes and pauses", f"{unit:g} s", f"{HIR_UNIT_S:g} s")
+        self._note("loops of a part", str(HIR_LOOPS[self.name]), str(HIR_LOOPS["full"]))
+        return unit
 
     @property
     def idle_loops(self) -> int:
@@ -167,6 +230,8 @@ class TimeBase:
         if self.name == "full":
             return [(count, Limit(seconds=MINUTE_S)) for count in samples]
         shares = XSR_CAPACITIES[self.name]
+        for number, (share, hours) in enumerate(zip(shares, (8, 6, 8), strict=True), start=1):
+            self._note(f"group {number}", f"{_fills(share)}, not by time", f"{hours} h")
         return [
             (count, self.capacities(share / count))
             for count, share in zip(samples, shares, strict=True)
@@ -176,34 +241,50 @@ class TimeBase:
         """Return the limit of the writes before a round or an operating point of a demand test."""
         if self.name == "full":
             return Limit(seconds=PRE_WRITE_S[before])
-        return self.capacities(PRE_WRITE_CAPACITIES[self.name][before])
+        share = PRE_WRITE_CAPACITIES[self.name][before]
+        self._note(f"writes before a {before}", _fills(share), f"{PRE_WRITE_S[before] / 60:g} min")
+        return self.capacities(share)
 
     def stability(self) -> tuple[int, float]:
         """Return how many samples the stability test takes, and the length of one in seconds."""
         count = STABILITY_SAMPLES[self.name]
         if self.name == "full":
             return count, 1.0
+        sample_s = self.sample_s
+        standard = STABILITY_SAMPLES["full"]
+        self._note("samples", f"{count} of {sample_s:g} s", f"{standard} of 1 s")
+        return count, sample_s
+
+    def consistency(self) -> tuple[Limit, float]:
+        """Return the limit of the writes of the consistency test, and the length of a sample."""
+        if self.name == "full":
+            return Limit(seconds=CONSISTENCY_S), 1.0
+        share, sample_s = CONSISTENCY_CAPACITIES[self.name], self.sample_s
+        self._note("writes", f"{_fills(share)} in samples of {sample_s:g} s", "1 h, samples of 1 s")
+        return self.capacities(share), sample_s
+
+    @property
+    def sample_s(self) -> float:
+        """Length of a sample of a second, in proportion to the capacity."""
+        if self.name == "full":
+            return 1.0
         floor = STABILITY_SAMPLE_S_MIN if self.is_virtual else STABILITY_SAMPLE_REAL_S_MIN
         if self.name == "smoke":
-            return count, floor["smoke"]
-        return count, round(max(floor["scaled"], self.capacity_bytes / HIR_BYTES), 6)
-
-    def consistency(self) -> tuple[int, Limit]:
-        """Return how many samples the consistency test takes, and the limit of one."""
-        count = CONSISTENCY_SAMPLES[self.name]
-        if self.name == "full":
-            return count, Limit(seconds=1.0)
-        return count, self.capacities(CONSISTENCY_CAPACITIES[self.name] / count)
+            return floor["smoke"]
+        return round(min(1.0, max(floor["scaled"], self.capacity_bytes / REFERENCE_BYTES)), 6)
 
     def independence(self, load: Literal["sequential", "random"]) -> Limit:
         """Return the limit of one load of the workload independence test."""
         if self.name == "full":
             return Limit(seconds=GAP_MINUTES * MINUTE_S)
-        return self.capacities(INDEPENDENCE_CAPACITIES[self.name][load])
+        share = INDEPENDENCE_CAPACITIES[self.name][load]
+        self._note(f"{load} writes", _fills(share), "30 min")
+        return self.capacities(share)
 
     def describe(self) -> pts_header.TimeBase:
         """Return what a report says of it."""
-        cell, gap = self.cell(), self.gap()
+        aside = replace(self)  # nothing is noted for what no test has asked for
+        cell, gap = aside.cell(Stimulus()), aside.gap()
         return pts_header.TimeBase(
             name=self.name,
             clock="virtual" if self.is_virtual else "real",
@@ -212,6 +293,7 @@ class TimeBase:
                 ios=cell.ios,
                 seconds_max=cell.seconds_max,
                 ramp_ratio=cell.ramp_ratio,
+                reclaims=cell.reclaims or None,
             ),
             gap=pts_header.GapLength(
                 seconds=gap.seconds,
@@ -220,6 +302,23 @@ class TimeBase:
             ),
         )
 
+    @property
+    def deviations(self) -> list[str]:
+        """Return every step that was asked for and is not as the specification has it."""
+        return [f"{step}: {self.noted[step]}" for step in sorted(self.noted)]
+
+    def _note(self, step: str, here: str, standard: str) -> None:
+        self.noted[step] = f"{here} (standard: {standard})"
+
     def _sector_round(self, count: float) -> int:
         """Return whole 4 KiB, so that no request is cut."""
         return int(count) // 4096 * 4096
+
+
+def _fills(count: float) -> str:
+    """Write a number of user capacities.
+
+    >>> _fills(0.5)
+    '0.5 drive fills'
+    """
+    return f"{count:.3g} drive fill{'' if count == 1 else 's'}"

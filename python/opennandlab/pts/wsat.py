@@ -11,7 +11,7 @@ A round of the rule is 31 minutes, its sample the last of them (by default), and
 scaled time bases is a thirtieth of their gap: what decides here is bytes, not minutes.
 
 Derived: the level of the new drive (FOB) is the mean over the first 1 % of the capacity, or over
-the first minute if that is more; the *write cliff* is the first minute below half of it; the steady
+the first minute if that is more; the *write cliff* is the first minute below 90 % of it; the steady
 level is the mean of the rule's window, or of the last five samples, or of the last tenth.
 
 Source: SNIA PTS tutorial, Kim and Ho, 2013, and SNIA SSS PTS-E 1.1 and 2.0.2; the derived figures
@@ -37,7 +37,7 @@ from opennandlab.targets.base import Limit, Stimulus
 
 KIB = 1024
 FOB_FILLS = 0.01
-CLIFF_SHARE = 0.5
+CLIFF_SHARE = 0.9
 LAST_SHARE = 0.1
 WORKLOADS = ("rnd4k", "oltp", "vod", "metadata", "cbw")
 

@@ -143,6 +143,9 @@ class Limit:
         seconds: Time; 0 for none.
         ios: Completed requests; 0 for none.
         bytes: Bytes read and written; 0 for none.
+        reclaims: Blocks that collections have reclaimed in every pool of a simulated drive, under
+            random requests those with live pages; 0 for none. Other targets cannot count them and
+            leave it out.
         seconds_max: Ends here in any case; None for never.
         ramp_ratio: Part of the limit at the start that is run but not measured, 0 to below 1.
     """
@@ -150,6 +153,7 @@ class Limit:
     seconds: float = 0.0
     ios: int = 0
     bytes: int = 0
+    reclaims: int = 0
     seconds_max: float | None = None
     ramp_ratio: float = 0.0
 
@@ -341,6 +345,13 @@ class Target(ABC):
     @abstractmethod
     def idle(self, seconds: float) -> None:
         """Let time pass without requests."""
+
+    def pass_time(self, seconds: float) -> None:
+        """Let the clock go on for what ran without one, with nothing else happening.
+
+        Only simulated drives run anything without a clock.
+        """
+        del seconds
 
     def checkpoint(self) -> bytes | None:
         """Return the state, from which `restore` makes an equal target; None if that is impossible.

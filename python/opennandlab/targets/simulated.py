@@ -22,8 +22,8 @@ What a stimulus means here:
   reads are infinitely fast.
 - `data` sets `ftl.compression.data` of devices that have `ftl.compression`, while the drive is
   empty; on others it has no effect by design.
-- Preconditioning that is not measured runs without a clock. What a controller does in steps or when
-  idle is then done at once.
+- What is not measured runs without a clock. What a controller does in steps or when idle is then
+  done at once; `pass_time` tells the drive afterwards how long it took.
 
 What is kept from one stimulus to the next: flash and tables, the pages in the write buffer and the
 caches, temperature and wear budget of throttles. What starts anew with each: queues, the last
@@ -163,9 +163,10 @@ class SimulatedTarget(Target):
         What waits in it is programmed first, without a clock.
 
         Returns:
-            `absent` when the device declares no write buffer.
+            `absent` when the device declares no write buffer, or one that keeps its content without
+            power (`host.power_loss_protected`), which is as good as flash and stays on.
         """
-        if not _has_buffer(self._declared):
+        if not _has_volatile_buffer(self._declared):
             return "absent"
         self._has_cache = enabled
         self._reconfigure()
@@ -235,6 +236,10 @@ class SimulatedTarget(Target):
             raise ConfigError("idle", f"`{seconds}` is out of range; accepted: 0 to 1e9 seconds")
         self._core.begin_idle(round(seconds * 1e9))
         self._advance(None)
+
+    def pass_time(self, seconds: float) -> None:
+        """Let blocks age by the time that writes without a clock took; nothing is collected."""
+        self._core.pass_time(round(seconds * 1e9))
 
     def checkpoint(self) -> bytes | None:
         """Return the drive as it stands, with the pages that wait in its write buffer."""
@@ -337,6 +342,8 @@ def _measurement(outcome: dict[str, Any]) -> Measurement:
         "nand_bytes_written": flash["nand_bytes_written"],
         "waf": flash["nand_bytes_written"] / written if written else None,
         "erases": sum(flash["erases"].values()),
+        "reclaims": outcome["reclaims"],
+        "collections": flash["erases"].get("gc", 0),
         "unmapped_read_pages": outcome["unmapped_read_pages"],
         "littles_law_error": outcome.get("littles_law_error"),
     }
@@ -392,8 +399,10 @@ def _kind_of(value: object) -> str:
     return str(value["kind"]) if isinstance(value, Mapping) else str(value)
 
 
-def _has_buffer(device: DeviceConfig) -> bool:
+def _has_volatile_buffer(device: DeviceConfig) -> bool:
     config = device.to_dict()
+    if config["host"].get("power_loss_protected"):
+        return False
     cache = config["host"].get("write_cache")
     return config["ftl"]["write_buffer_pages"] > 0 or bool(cache and cache["enabled"])
 

@@ -62,12 +62,11 @@ impl CellRun {
             let hosts: Vec<_> = feeds.iter().map(|feed| &feed.load.host).collect();
             Box::new(TimedStage::of_cell(drive, &hosts))
         });
-        let limit = &cell.spec().limit;
-        let mut window = Window::new(limit, cell.sample());
+        let mut window = Window::new(&cell.spec().limit, cell.sample());
         if cell.load_count() > 1 {
             window.watch_loads(cell.load_count());
         }
-        let meter = Meter::Cell(Box::new(CellMeter::new(*limit, window, is_timed)));
+        let meter = Meter::Cell(Box::new(CellMeter::new(drive, cell.spec(), window)));
         Self {
             cell,
             runner: Runner::new(feeds, stage, meter),
@@ -130,8 +129,8 @@ impl CellRun {
     }
 
     /// What the cell gave: `{complete, failures, end_bytes, read_bytes, written_bytes, flash,
-    /// waiting_pages, …}`, and with a clock `{seconds, elapsed_s, reads, writes, ramp_ios, samples,
-    /// littles_law_error, violations}`.
+    /// reclaims, waiting_pages, …}`, and with a clock `{seconds, elapsed_s, reads, writes,
+    /// ramp_ios, samples, littles_law_error, violations}`.
     pub(crate) fn outcome(&self, drive: &Drive) -> Value {
         let (host, _) = &self.start;
         let bytes = |kind: usize| (drive.host.sectors[kind] - host.sectors[kind]) * SECTOR_BYTES;
@@ -141,6 +140,7 @@ impl CellRun {
             "written_bytes": bytes(1),
             "end_bytes": self.cell.end_bytes(0, self.meter().last.as_ref()),
             "flash": self.flash(drive),
+            "reclaims": self.meter().reclaims(drive),
             "waiting_pages": drive.buffered_pages(),
             "unmapped_read_pages": drive.host.unmapped_read_pages - host.unmapped_read_pages,
             "is_worn_out": drive.is_worn_out,

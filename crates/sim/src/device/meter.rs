@@ -13,9 +13,10 @@ use super::series::Series;
 use super::steady::SteadyWatch;
 use super::timed::TimedStage;
 use super::window::{Completion, Window};
-use crate::op::{HostCommand, HostOp};
+use crate::ftl::Reclaimed;
+use crate::op::{HostCommand, HostOp, Source};
 use crate::units::{Ns, SECTOR_BYTES};
-use crate::workload::cell::CellLimit;
+use crate::workload::cell::{CellLimit, CellPattern, CellSpec};
 use crate::workload::Limit;
 
 /// Commands at one time after which a stage that is limited by time, or by what is written, ends:
@@ -61,6 +62,10 @@ pub(super) struct CellMeter {
     pub(super) last: Option<HostCommand>,
     /// Commands and bytes issued.
     pub(super) issued: [u64; 2],
+    /// What each pool had reclaimed before the cell, and the collections at the last look.
+    reclaimed: (Vec<Option<Reclaimed>>, u64),
+    /// Whether blocks without live pages count among the reclaimed.
+    counts_dead: bool,
 }
 
 impl Meter {
@@ -162,8 +167,11 @@ impl Meter {
 
     /// A command completed.
     #[inline]
-    pub(super) fn completed(&mut self, now: Ns, done: &Completion) {
+    pub(super) fn completed(&mut self, drive: &Drive, now: Ns, done: &Completion) {
         if let Self::Cell(cell) = self {
+            if cell.limit.reclaims > 0 {
+                cell.look_at_reclaims(drive);
+            }
             cell.window.note(now, done);
         }
     }
@@ -335,7 +343,38 @@ impl StageMeter {
 
 impl CellMeter {
     /// Nothing is issued yet; with a clock, `window` decides when it is enough.
-    pub(super) fn new(limit: CellLimit, window: Window, is_timed: bool) -> Self {
-        Self { limit, is_timed, window, last: None, issued: [0; 2] }
+    pub(super) fn new(drive: &Drive, spec: &CellSpec, window: Window) -> Self {
+        Self {
+            limit: spec.limit,
+            is_timed: spec.is_measured,
+            window,
+            last: None,
+            issued: [0; 2],
+            reclaimed: (drive.ftl.reclaimed().collect(), 0),
+            counts_dead: spec.pattern == CellPattern::Sequential,
+        }
+    }
+
+    /// Blocks that every pool with good blocks has reclaimed at least since the cell began. Where
+    /// the die of a write is chosen by load, pools are one group, and what counts is their mean.
+    pub(super) fn reclaims(&self, drive: &Drive) -> u64 {
+        let count = |it: Reclaimed| if self.counts_dead { it.all } else { it.live };
+        let pools = drive.ftl.reclaimed().zip(&self.reclaimed.0);
+        let since = pools.filter_map(|(now, then)| Some(count(now?) - count((*then)?)));
+        if drive.config.ftl.allocation.is_dynamic() {
+            let (sum, pools) = since.fold((0, 0), |(sum, pools), it| (sum + it, pools + 1));
+            return sum / pools.max(1);
+        }
+        since.min().unwrap_or(0)
+    }
+
+    /// Tells the window, when a collection has ended since the last look.
+    #[inline]
+    fn look_at_reclaims(&mut self, drive: &Drive) {
+        let collections = drive.ftl.counters().erases[Source::Gc as usize];
+        if collections != self.reclaimed.1 {
+            self.reclaimed.1 = collections;
+            self.window.note_reclaims(self.reclaims(drive));
+        }
     }
 }

@@ -68,6 +68,7 @@ impl Runner {
             for tenant in 0..self.hosts.feeds.len() {
                 self.hosts.begin_burst(drive, stage, tenant);
             }
+            stage.ask_all(drive);
         }
         let mut events_left = events_max.max(EVENTS_AT_ONCE);
         while drive.work_done() < goal && events_left > 0 {
@@ -239,7 +240,7 @@ impl Hosts {
     /// A command of a host completed: its closed loop submits the next.
     #[inline]
     fn completed(&mut self, drive: &mut Drive, stage: &mut TimedStage, tenant: usize) {
-        self.meter.completed(stage.now(), &stage.ledger.last);
+        self.meter.completed(drive, stage.now(), &stage.ledger.last);
         self.watch_standstill(stage.now());
         let feed = &mut self.feeds[tenant];
         if feed.is_closed_loop() {

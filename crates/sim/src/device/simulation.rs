@@ -173,6 +173,14 @@ impl Simulation {
         self.work = Work::Idle(Box::new(IdleRun::new(&mut self.drive, span)));
     }
 
+    /// Lets the clock of the drive go on without anything happening in it: what ran without a clock
+    /// took this time. Blocks age by it; nothing is collected, as it would be in an idle time. Work
+    /// that was under way is dropped.
+    pub fn pass_time(&mut self, span: Ns) {
+        self.drop_work();
+        self.drive.clock = Ns(self.drive.clock.0.saturating_add(span.0));
+    }
+
     /// Brings the drive into the state in which nothing was written, and returns how many blocks
     /// were erased for it. Wear and bad blocks stay. Work that was under way is dropped.
     pub fn purge(&mut self) -> u64 {

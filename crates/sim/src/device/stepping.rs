@@ -232,6 +232,14 @@ impl TimedStage {
         }
     }
 
+    /// Asks every die once, when the first commands have come, where writes choose their die: one
+    /// that has no room gets none, and so nobody would ever ask it to win some.
+    pub(super) fn ask_all(&mut self, drive: &mut Drive) {
+        if self.collector.is_some() && drive.config.ftl.allocation.is_dynamic() {
+            (0..drive.geometry.die_count).for_each(|die| self.collect(drive, die));
+        }
+    }
+
     pub(super) fn idle_timer(&mut self, drive: &mut Drive, die: u32) {
         let now = self.engine.now();
         if self.collector.as_mut().is_some_and(|it| it.is_rested(die, now)) {

@@ -36,6 +36,8 @@ struct Goal {
     time: u64,
     ios: u64,
     bytes: u64,
+    /// Blocks reclaimed in every pool.
+    reclaims: u64,
     /// The end whatever the counts.
     time_max: u64,
 }
@@ -47,10 +49,13 @@ impl Goal {
         let share = |count: u64| ((count as f64 * part - 1e-9).ceil() as u64).min(count.max(1) - 1);
         let [ios, bytes] =
             [limit.ios, limit.bytes].map(|count| if part < 1.0 { share(count) } else { count });
+        // A ramp waits for no collection.
+        let reclaims = if part < 1.0 { 0 } else { limit.reclaims };
         let time_max = limit.seconds_max.map_or(u64::MAX, |it| CellLimit::ns(it * part));
-        let has_goal = limit.seconds > 0.0 || limit.ios > 0 || limit.bytes > 0;
+        let has_goal =
+            limit.seconds > 0.0 || limit.ios > 0 || limit.bytes > 0 || limit.reclaims > 0;
         let time = if has_goal { CellLimit::ns(limit.seconds * part) } else { time_max };
-        Self { time, ios, bytes, time_max }
+        Self { time, ios, bytes, reclaims, time_max }
     }
 }
 
@@ -126,6 +131,8 @@ pub(crate) struct Window {
     /// Completions until the end.
     ios: u64,
     bytes: u64,
+    /// Blocks reclaimed in every pool since the cell began.
+    reclaims: u64,
     start: u64,
     end: u64,
     kinds: [Kind; 2],
@@ -152,6 +159,7 @@ impl Window {
             due: 0,
             ios: 0,
             bytes: 0,
+            reclaims: 0,
             start: 0,
             end: 0,
             kinds: Default::default(),
@@ -202,7 +210,14 @@ impl Window {
 
     #[inline]
     fn reaches_counts(&self) -> bool {
-        self.ios >= self.goal.ios && self.bytes >= self.goal.bytes
+        let Goal { ios, bytes, reclaims, .. } = self.goal;
+        self.ios >= ios && self.bytes >= bytes && self.reclaims >= reclaims
+    }
+
+    /// Collections have reclaimed so many blocks in every pool; told before the completion that
+    /// finds it so.
+    pub(crate) fn note_reclaims(&mut self, reclaims: u64) {
+        self.reclaims = reclaims;
     }
 
     /// The counts of the phase were reached by the completion at `now`.
@@ -287,9 +302,10 @@ impl Window {
             return 1.0;
         }
         let part = |done: u64, all: u64| if all > 0 { done as f64 / all as f64 } else { 1.0 };
-        let Goal { time, ios, bytes, time_max } = self.limit;
-        let has_goal = time > 0 || ios > 0 || bytes > 0;
-        let all = part(now.0, time).min(part(self.ios, ios)).min(part(self.bytes, bytes));
+        let Goal { time, ios, bytes, reclaims, time_max } = self.limit;
+        let has_goal = time > 0 || ios > 0 || bytes > 0 || reclaims > 0;
+        let counts = part(self.ios, ios).min(part(self.bytes, bytes));
+        let all = part(now.0, time).min(counts).min(part(self.reclaims, reclaims));
         let by_time = if time_max == u64::MAX { 0.0 } else { part(now.0, time_max) };
         (if has_goal { all.max(by_time) } else { by_time }).min(1.0)
     }
@@ -344,7 +360,7 @@ mod tests {
     use super::*;
 
     fn limit(seconds: f64, ios: u64, bytes: u64, ramp_ratio: f64) -> CellLimit {
-        CellLimit { seconds, ios, bytes, seconds_max: None, ramp_ratio }
+        CellLimit { seconds, ios, bytes, ramp_ratio, ..CellLimit::default() }
     }
 
     /// Writes of 4 KiB that complete at these times, each after 1 us; the window then.

@@ -183,6 +183,10 @@ impl Pool {
         self.replace_failed(books, sink, collection);
         let erase_count = sink.erase(victim, collection.source);
         books.counters.erases[collection.source as usize] += 1;
+        if collection.source == Source::Gc {
+            self.reclaimed.all += 1;
+            self.reclaimed.live += u64::from(moved > 0 || collection.next_page > 0);
+        }
         let is_outside = collection.source == Source::Fold && self.is_member(victim);
         if let Some(gauge) = self.gauge.as_mut().filter(|_| !is_outside) {
             gauge.erased(erase_count);

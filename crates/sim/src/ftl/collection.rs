@@ -33,3 +33,13 @@ pub enum StepOutcome {
     /// Nothing can be moved now: no collection is under way, or its erase is.
     Stuck,
 }
+
+/// Victims of collections that were erased.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reclaimed {
+    /// All of them.
+    pub(crate) all: u64,
+    /// Those with live pages, which had to be moved; the others cost an erase alone, as the blocks
+    /// of a sequential overwrite do.
+    pub(crate) live: u64,
+}

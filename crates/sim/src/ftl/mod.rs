@@ -47,6 +47,7 @@ mod wear;
 pub use allocation::{
     Allocation, AllocationOrder, BadBlock, GroupDies, Grouping, SuperblockConfig,
 };
+pub(crate) use collection::Reclaimed;
 pub use collection::StepOutcome;
 pub use config::{FtlConfig, WearConfig, WriteFrontiers};
 pub use dies::{Dealt, DieFtl, DieList, ERASES_OF_RUN};
@@ -138,6 +139,11 @@ impl Ftl {
     /// Operations so far.
     pub fn counters(&self) -> &FtlCounters {
         &self.books.counters
+    }
+
+    /// Blocks that collections have reclaimed, by pool; nothing of a pool without good blocks.
+    pub(crate) fn reclaimed(&self) -> impl Iterator<Item = Option<Reclaimed>> + '_ {
+        self.pools.iter().map(|pool| (pool.good_blocks() > 0).then_some(pool.reclaimed))
     }
 
     /// Erased blocks of the drive.

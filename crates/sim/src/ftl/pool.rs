@@ -19,7 +19,7 @@
 //! times, and of a victim's pages at most one kind can lack a block when one block is left.
 
 use super::books::Books;
-use super::collection::Collection;
+use super::collection::{Collection, Reclaimed};
 use super::config::{FtlConfig, WearConfig};
 use super::frontier::{HOST_FRONTIER, MOVED_FRONTIER};
 use super::log::Log;
@@ -52,6 +52,8 @@ pub(crate) struct Pool {
     pub(super) reserve: u32,
     /// Present with static wear leveling only.
     pub(crate) gauge: Option<WearGauge>,
+    /// Victims of collections that were erased since the drive was made or loaded.
+    pub(crate) reclaimed: Reclaimed,
     /// Good blocks beside those that are cache for good.
     pub(super) good_blocks: u32,
     /// Erase count at which a block is not erased again but taken out of use.
@@ -95,6 +97,7 @@ impl Pool {
                 WearConfig::Static(wear) => Some(WearGauge::new(wear.threshold, counts)),
                 _ => None,
             },
+            reclaimed: Reclaimed::default(),
             good_blocks: log.erased.count(),
             worn_limit: setup.worn_limit,
             good_blocks_min: match log.erased.sizes() {

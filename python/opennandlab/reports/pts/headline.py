@@ -84,7 +84,7 @@ def _saturation(found: pts_results.SaturationResults, _: PtsDocument) -> Found:
     yield one("fresh out of the box", found.fob_iops, "IOPS")
     yield one(level, found.steady_iops, "IOPS")
     yield one(f"{level} / fresh", found.steady_ratio)
-    cliff = "write cliff (first below half)"
+    cliff = "write cliff (first below 90 %)"
     if found.cliff_drive_fills is None:
         yield Headline(cliff, "none")
     else:

@@ -6,7 +6,7 @@ more; what is shown of each is its course, and the figures that the last minutes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from opennandlab.documents import pts
 from opennandlab.documents.pts_results import ConsistencyResults, StabilityResults
@@ -86,23 +86,43 @@ def _spread(samples: Sequence[pts.Sample]) -> Iterator[Plot]:
 
 def consistency(measured: Measured) -> Iterator[Section]:
     """Yield what a report of the consistency variant shows."""
-    cells = surface.measured_cells(measured)
-    labels = list(dict.fromkeys(cell.label for cell in cells))
+    runs = _runs(measured)
     yield Section("consistency", "Consistency", tuple(_table(measured)))
-    plots = tuple(_overlay(cells, labels, scale) for scale in SCALES)
+    plots = tuple(_overlay(runs, scale) for scale in SCALES)
     yield Section("time", "IOPS against time", plots)
 
 
-def _overlay(cells: Sequence[pts.Cell], labels: Sequence[str], scale: Scale) -> Plot:
+# Ends of samples in seconds from the start of a run, and their IOPS.
+Course = tuple[list[float], list[float]]
+
+
+def _runs(measured: Measured) -> dict[str, Course]:
+    """Return the samples of each run; in older documents each was a cell."""
+    found: dict[str, Course] = {}
+    document = measured.document
+    starts: dict[str, float] = {}
+    for cell in surface.measured_cells(measured):
+        first = starts.setdefault(cell.label, cell.start_s)
+        if document.samples is None:
+            ends, iops = found.setdefault(cell.label, ([], []))
+            ends.append(cell.end_s - first)
+            iops.append(float(cell.iops))
+    for sample in document.samples.rows if document.samples else ():
+        label = sample.phase.removeprefix("consistency ")
+        if sample.iops is not None and label in starts:
+            ends, iops = found.setdefault(label, ([], []))
+            ends.append(sample.end_s - starts[label])
+            iops.append(float(sample.iops))
+    return found
+
+
+def _overlay(runs: Mapping[str, Course], scale: Scale) -> Plot:
     """Return the runs above one another, each from its own beginning."""
-    spans = [[cell for cell in cells if cell.label == label] for label in labels]
-    longest = max((_length(run) for run in spans), default=1.0)
-    unit, size = words.time_unit(longest)
-    series = []
-    for label, run in zip(labels, spans, strict=True):
-        first = min((cell.start_s for cell in run), default=0.0)
-        x = [(cell.end_s - first) / size for cell in run]
-        series.append(Series(label, x, [cell.iops for cell in run], draw="line"))
+    unit, size = words.time_unit(max((max(ends) for ends, _ in runs.values()), default=1.0))
+    series = [
+        Series(label, [end / size for end in ends], list(iops), draw="line")
+        for label, (ends, iops) in runs.items()
+    ]
     return Plot(
         f"iops-time-{scale}",
         f"IOPS against time, {scale} scale",
@@ -110,11 +130,6 @@ def _overlay(cells: Sequence[pts.Cell], labels: Sequence[str], scale: Scale) -> 
         Axis("IOPS", scale, zero=scale == "linear"),
         tuple(series),
     )
-
-
-def _length(run: Sequence[pts.Cell]) -> float:
-    starts, ends = [cell.start_s for cell in run], [cell.end_s for cell in run]
-    return max(ends, default=0.0) - min(starts, default=0.0)
 
 
 RUN_COLUMNS = (

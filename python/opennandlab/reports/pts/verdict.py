@@ -4,7 +4,7 @@
 partial      the run was cut: what it had measured by then
 smoke        the shortest time base: shows that a test works, measures nothing
 not steady   a tracked value was not steady by the last round
-steady       every tracked value was
+steady       every tracked value was, and the drive collected garbage meanwhile
 measured     the test tracks nothing
 unknown      the document lost what would tell
 ```
@@ -48,7 +48,7 @@ class Verdict:
         return KINDS[self.word]
 
 
-def verdict(document: PtsDocument, *, is_whole: bool = True) -> Verdict:
+def verdict(document: PtsDocument, *, is_whole: bool = True) -> Verdict:  # noqa: PLR0911
     """Return what a document is worth.
 
     Args:
@@ -75,21 +75,30 @@ def verdict(document: PtsDocument, *, is_whole: bool = True) -> Verdict:
         return Verdict("measured", "no steady state in this test", "This test tracks no value.")
     if is_steady(states):
         return Verdict("steady", "steady state attained", _reason(states))
+    if all(one.steady for one in states):
+        return Verdict(
+            "not steady", "NOT STEADY: no garbage was collected", _without_collection(states)
+        )
     return Verdict("not steady", "steady state NOT ATTAINED", _reason(states))
 
 
 def is_steady(states: Sequence[Steady]) -> bool:
-    """Tell whether all tracked values were steady."""
-    return bool(states) and all(_holds(one) for one in states)
+    """Tell whether all tracked values were steady, and the drive collected where it had to."""
+    return bool(states) and all(one.holds for one in states)
 
 
-def _holds(one: Steady) -> bool:
-    return one.steady
+def _without_collection(states: Sequence[Steady]) -> str:
+    """Return the sentence on values that are steady because the drive has spare area left."""
+    labels = ", ".join(one.tracking.label for one in states if one.collection == "none")
+    return (
+        "The five-point rule holds, but the drive did not collect garbage in the window "
+        f"({labels}): these are figures of a drive with spare area left."
+    )
 
 
 def _reason(states: Sequence[Steady]) -> str:
     """Return the sentence on the tracked values: the rounds, or what is not steady and why."""
-    bad = [one for one in states if not _holds(one)]
+    bad = [one for one in states if not one.holds]
     if not bad:
         places = dict.fromkeys(
             f"rounds {one.window[0]} to {one.window[-1]}" for one in states if one.window

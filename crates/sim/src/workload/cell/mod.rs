@@ -128,6 +128,9 @@ pub struct CellLimit {
     pub ios: u64,
     /// Bytes read and written; 0 for none.
     pub bytes: u64,
+    /// Blocks that collections have reclaimed in every pool of the drive; 0 for none. Under random
+    /// requests only those with live pages count: before them a drive uses up what is dead.
+    pub reclaims: u64,
     /// The end in any case.
     pub seconds_max: Option<f64>,
     /// Part of the limit at the start that is run and not measured, 0 to below 1.
@@ -364,9 +367,14 @@ impl CellLimit {
             return Err(refuse("limit.ramp_ratio", self.ramp_ratio, "0 to below 1"));
         }
         let has_count = self.ios > 0 || self.bytes > 0;
-        if !is_measured && (!has_count || self.seconds > 0.0) {
-            let message = "without a clock a limit of time means nothing; accepted: ios or bytes";
+        if !is_measured && (!has_count || self.seconds > 0.0 || self.reclaims > 0) {
+            let message =
+                "without a clock neither time nor reclaimed blocks end it; accepted: ios or bytes";
             return Err(ConfigError::new("limit", message));
+        }
+        if self.reclaims > 0 && self.seconds_max.is_none() {
+            let message = "a drive that never collects would never end; accepted: seconds_max too";
+            return Err(ConfigError::new("limit.reclaims", message));
         }
         if !has_count && self.seconds <= 0.0 && self.seconds_max.is_none() {
             let message = "it would never end; accepted: one of seconds, ios, bytes, seconds_max";

@@ -1,0 +1,137 @@
+"""Steady by the rule, and steady: whether a drive collected in the window, told everywhere."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from opennandlab.cli import app
+from opennandlab.documents import pts
+from opennandlab.pts import TESTS, Settings
+from opennandlab.pts.rounds import CellPlan, Collected, Rounds, Tracking
+from opennandlab.pts.runner import run_test
+from opennandlab.reports.pts.verdict import verdict
+from opennandlab.targets.base import Limit, Stimulus
+from opennandlab.targets.simulated import SimulatedTarget
+
+SMALL = {
+    "nand.channels": 2,
+    "nand.dies_per_channel": 1,
+    "nand.blocks_per_plane": 32,
+    "nand.pages_per_block": 32,
+}
+
+
+def tracking(read_pct: float = 0) -> Tracking:
+    return Tracking("iops", 0, CellPlan(Stimulus(read_pct=read_pct), Limit(ios=1), "cell"))
+
+
+@pytest.mark.parametrize(
+    ("collected", "is_small", "says"),
+    [
+        ([Collected(1, 8)] * 5, False, "seen"),
+        ([Collected(0, 0), *[Collected(2, 9)] * 5], False, "seen"),
+        ([*[Collected(2, 9)] * 4, Collected(0, 9)], False, "none"),
+        ([Collected(0, 9)] * 5, True, "not_applicable"),
+        ([Collected(0, 0)] * 5, True, "none"),
+        ([Collected(None, 0)] * 5, False, "unknown"),
+    ],
+)
+def test_what_is_said_of_collections(collected, is_small, says):
+    rounds = Rounds([tracking()], 25, "", is_small, collected=collected)
+    assert rounds.collection(tracking()) == says
+    assert rounds.collection(tracking(read_pct=100)) == "not_applicable"
+
+
+def test_collections_of_a_round_are_those_of_all_its_cells():
+    class Inside:
+        def __init__(self, **inside: Any) -> None:
+            self.measurement = type("M", (), {"inside": inside})
+
+    of = Collected.of
+    assert of([Inside(reclaims=2, collections=9), Inside(reclaims=0, collections=1)]) == Collected(
+        2, 10
+    )
+    assert of([Inside(cpu_pct=3.0)]) == of([]) == Collected(None, 0)
+
+
+@pytest.fixture(scope="module")
+def short() -> pts.PtsDocument:
+    """Latency in cells that are far too short for the spare area of the drive."""
+    drive = SimulatedTarget("tlc_standard", SMALL | {"ftl.over_provisioning_pct": 0.5})
+    settings = Settings(time_base="full", cell_seconds=0.01)
+    return run_test(TESTS["latency"], drive, settings=settings)
+
+
+def test_a_drive_that_has_not_begun_to_collect_is_not_steady(short):
+    (entry,) = short.steady_state
+    assert (entry.steady, entry.attained, entry.collection) == (True, True, "none")
+    assert not entry.holds
+    found = verdict(short)
+    assert (found.word, found.text) == ("not steady", "NOT STEADY: no garbage was collected")
+    assert "did not collect" in found.reason
+    assert any("--cell-seconds" in text for text in short.warnings)
+    assert "cells: 0.01 s (standard: 60 s)" in short.header.deviations
+    assert short.header.conformance == "scaled"
+
+
+def test_the_same_drive_is_steady_once_it_collects(short):
+    drive = SimulatedTarget("tlc_standard", SMALL | {"ftl.over_provisioning_pct": 0.5})
+    long = run_test(TESTS["latency"], drive, settings=Settings(time_base="scaled"))
+    (entry,) = long.steady_state
+    assert (entry.collection, entry.holds, verdict(long).word) == ("seen", True, "steady")
+    # What the short cells had published.
+    art = "art_ms_rnd_4kib_write"
+    assert getattr(long.results, art) > 1.5 * getattr(short.results, art)
+
+
+def test_require_steady_is_an_exit_code(tmp_path):
+    sets = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
+    base = ["pts", "latency", "--target", "sim:tlc_standard", *sets, "--require-steady", "-q"]
+    runner = CliRunner()
+    short = runner.invoke(app, [*base, "--cell-seconds", "0.01", "-o", str(tmp_path / "short")])
+    assert short.exit_code == 1
+    assert "no garbage was collected" in short.output
+    assert (tmp_path / "short" / "latency.json").exists()
+    smoke = runner.invoke(app, [*base, "--time-base", "smoke"])
+    assert (smoke.exit_code, "not a measurement" in smoke.output) == (1, True)
+    long = runner.invoke(app, [*base, "--time-base", "scaled", "--json"])
+    assert long.exit_code == 0
+    assert json.loads(long.stdout)["steady_state"][0]["collection"] == "seen"
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "1e9"])
+def test_a_cell_has_a_length(seconds):
+    arguments = ["pts", "iops", "--target", "sim:tlc_standard", "--cell-seconds", seconds]
+    found = CliRunner().invoke(app, arguments)
+    assert found.exit_code == 2
+    assert "cell-seconds" in found.output
+    assert "0.001 to 86400" in found.output
+
+
+def test_a_protected_buffer_is_no_volatile_cache():
+    drive = SimulatedTarget("mlc_enterprise_plp", {"nand.blocks_per_plane": 64})
+    before = drive.device.json
+    assert drive.set_cache(enabled=False) == "absent"
+    assert drive.device.json == before
+    volatile = {"host.power_loss_protected": False, "nand.blocks_per_plane": 64}
+    assert SimulatedTarget("mlc_enterprise_plp", volatile).set_cache(enabled=False) == "disabled"
+
+
+def test_preconditioning_has_a_clock():
+    drive = SimulatedTarget("tlc_standard", SMALL | {"ftl.write_buffer_pages": 0})
+    found = run_test(TESTS["latency"], drive, settings=Settings(time_base="scaled"))
+    wipc = found.header.wipc
+    assert wipc is not None
+    assert wipc.bytes is not None
+    assert wipc.seconds is not None
+    # Two dies, joined planes or not: what the flash programs in this time at most and at least.
+    again = SimulatedTarget("tlc_standard", SMALL | {"ftl.write_buffer_pages": 0})
+    fill = Stimulus("sequential", block_bytes=128 << 10, queue_depth=1)
+    timed = again.run(fill, Limit(bytes=int(wipc.bytes)), seed=1)
+    assert wipc.seconds == pytest.approx(timed.elapsed_s, rel=0.1)
+    phase = next(one for one in found.phases if one.name == "wipc")
+    assert phase.end_s - phase.start_s == pytest.approx(wipc.seconds)
