@@ -17,10 +17,11 @@ from opennandlab.pts.runner import BrokenError
 from opennandlab.targets import file as file_module
 from opennandlab.targets.base import Limit, Logs, Skew, Stimulus, TargetError
 from opennandlab.targets.consent import Consent
+from opennandlab.targets.device import DeviceTarget
 from opennandlab.targets.file import FileTarget
 from opennandlab.targets.fio import job, streams
 from opennandlab.targets.nbd import NbdTarget
-from real_drives import needs_fio, needs_nbdkit, servers
+from real_drives import loop_devices, needs_fio, needs_nbdkit, servers
 
 MIB = 1 << 20
 ALLOWED = Consent(destructive=True)
@@ -150,6 +151,21 @@ def test_a_zone_that_cannot_be_trimmed_ends_the_test(tmp_path, monkeypatch):
     with pytest.raises(TargetError, match="Operation not supported"):
         target.run(stimulus, Limit(bytes=4 * MIB), seed=1)
     target.close()
+
+
+@needs_fio
+def test_a_trimmed_zone_of_a_block_device_holds_nothing(tmp_path):
+    image = tmp_path / "loop.img"
+    image.write_bytes(b"x" * 8 * MIB)
+    with loop_devices(tmp_path) as attach:
+        name = attach(image)
+        consent = Consent(destructive=True, i_know=Path(name).name)
+        target = DeviceTarget(name, consent=consent, folder=tmp_path / "fio")
+        target.trim(MIB, 2 * MIB)
+        target.close()
+    content = image.read_bytes()
+    assert not any(content[MIB : 3 * MIB])
+    assert set(content[4096:MIB] + content[3 * MIB :]) == {ord("x")}
 
 
 @needs_fio
