@@ -309,6 +309,18 @@ VARY = (
     ],
     None,
 )
+ONLY_SLIDES = (
+    "only",
+    Annotated[
+        str | None,
+        typer.Option(
+            "--only",
+            metavar="SLIDE,…",
+            help="Run only these: data, cache, oio, active-range, amount, age.",
+        ),
+    ],
+    None,
+)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -21,15 +23,23 @@ if TYPE_CHECKING:
 
 def execute(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None") -> None:
     """Run jobs, print their tables, and end with the exit code of the outcome."""
+    if wanted.dry_run:
+        _plan(wanted, name, jobs)
+        return
+    suite = _measured(wanted, name, jobs, varied)
+    _finish(wanted, suite)
+    if wanted.require_steady:
+        _demand_steady(list(suite.documents.values()))
+
+
+def _measured(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None") -> "Suite":
+    """Run jobs and print their tables; end the command where that fails."""
     from opennandlab.errors import OutputError
     from opennandlab.pts.folder import Place
     from opennandlab.pts.runner import BrokenError, Cut
     from opennandlab.pts.suite import Suite, run_suite
     from opennandlab.targets.base import TargetError
 
-    if wanted.dry_run:
-        _plan(wanted, name, jobs)
-        return
     place = Place(wanted.output, wanted.resume)
     if wanted.resume and wanted.output is None:
         terminal.stop(
@@ -59,9 +69,105 @@ def execute(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None"
         _partial(wanted, error.document, str(error), code, is_saved=error.is_saved)
     except (TargetError, OutputError) as error:
         terminal.stop(terminal.BROKEN, str(error), as_json=wanted.as_json)
-    _finish(wanted, suite)
+    return suite
+
+
+def draw_slides(wanted: Asked, only: str | None) -> None:
+    """Run the suite of each slide, and write the page that overlays the documents of each."""
+    from opennandlab.pts import slides
+    from opennandlab.targets.base import TargetError
+
+    left_out: dict[str, str] = {}
+    kept = []
+    for slide in slides.chosen(only):
+        try:
+            reason = slides.objection(slide, wanted.request, wanted.settings)
+        except TargetError as error:
+            terminal.stop(terminal.BROKEN, str(error), as_json=wanted.as_json)
+        if reason:
+            left_out[slide.name] = reason
+        else:
+            kept.append(slide)
+    made = {slide.name: slides.jobs_of(slide, wanted.settings) for slide in kept}
+    if wanted.dry_run:
+        _plan(wanted, "slides", [job for jobs, _ in made.values() for job in jobs])
+        _tell_left_out(wanted, left_out)
+        return
+    if not made:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        terminal.stop(
+            terminal.REFUSED, f"no slide is left for this target: {reasons}",
+            as_json=wanted.as_json,
+        )  # fmt: skip
+    suites: dict[str, Suite] = {}
+    for name, (jobs, varied) in made.items():
+        folder = wanted.output / name if wanted.output is not None else None
+        request = replace(wanted.request, folder=folder / "fio" if folder is not None else None)
+        own = replace(wanted, output=folder, request=request)
+        suites[name] = _measured(own, name, jobs, varied)
+    page = _slides_page(wanted, suites, left_out)
+    _tell_slides(wanted, suites, left_out, page)
     if wanted.require_steady:
-        _demand_steady(list(suite.documents.values()))
+        _demand_steady([one for suite in suites.values() for one in suite.documents.values()])
+
+
+def _slides_page(
+    wanted: Asked, suites: dict[str, "Suite"], left_out: dict[str, str]
+) -> Path | None:
+    """Write the page of the slides beside their folders; nothing without an output directory."""
+    if wanted.output is None:
+        return None
+    from opennandlab.documents.record import plain
+    from opennandlab.pts.slides import SLIDES
+    from opennandlab.reports import output
+    from opennandlab.reports.pts import slides, source
+
+    chapters = []
+    for name, suite in suites.items():
+        slide, varied = SLIDES[name], suite.varied
+        measured = [
+            source.read(plain(document), document.name, []) for document in suite.documents.values()
+        ]
+        if varied is not None:
+            chapters.append(
+                slides.chapter(
+                    name=name,
+                    title=slide.title,
+                    measured=measured,
+                    labels=[slide.label(value) for value in varied.values],
+                    varied=varied,
+                    note=slide.note,
+                )
+            )
+    page = wanted.output / "slides.html"
+    output.write(slides.report(chapters, left_out, measured[0]), page)
+    return page
+
+
+def _tell_slides(
+    wanted: Asked, suites: dict[str, "Suite"], left_out: dict[str, str], page: Path | None
+) -> None:
+    """Print what came of the slides."""
+    from opennandlab.documents.record import plain
+
+    if wanted.as_json:
+        found = {name: plain(suite.document()) for name, suite in suites.items()}
+        written = None if page is None else str(page)
+        terminal.emit_json({"slides": found, "left_out": left_out, "page": written})
+    if wanted.quiet:
+        return
+    _tell_left_out(wanted, left_out)
+    if page is None:
+        terminal.note("nothing was kept; --output DIR keeps all figures, and draws them")
+    else:
+        names = ", ".join(f"{name}/suite.json" for name in suites)
+        terminal.note(f"saved in {wanted.output}: {page.name}, {names}")
+
+
+def _tell_left_out(wanted: Asked, left_out: dict[str, str]) -> None:
+    if not wanted.quiet:
+        for name, reason in left_out.items():
+            terminal.note(f"warning: {name} was left out: {reason}", style="yellow")
 
 
 def _demand_steady(documents: "list[PtsDocument]") -> None:
@@ -151,8 +257,6 @@ def _partial(
 
 def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
     """Print what the jobs would do, and do nothing."""
-    from dataclasses import replace
-
     from opennandlab.pts.plan import make_plan
     from opennandlab.pts.rehearsal import rehearse
     from opennandlab.pts.runner import reclaim_s

@@ -53,7 +53,7 @@ app = typer.Typer(
 
 def _commands() -> typer.Typer:
     """Return the commands: one per test, all of them, and the rule."""
-    from opennandlab.cli._pts_options import VARY, command
+    from opennandlab.cli._pts_options import ONLY_SLIDES, VARY, command
     from opennandlab.pts import INSIDE, STANDARD
 
     made = typer.Typer(rich_markup_mode=None)
@@ -67,6 +67,9 @@ def _commands() -> typer.Typer:
     epilog = "Example: opennandlab pts all --target sim:tlc_standard --output pts-run"
     everything = "All of the specification, one document each, and suite.json."
     made.command("all", epilog=epilog)(command(_all, everything))
+    epilog = "Example: opennandlab pts slides --target sim:tlc_standard --output slides"
+    figures = "The overlays of the tutorials: one parameter varied in each, and a page of them."
+    made.command("slides", epilog=epilog)(command(_slides, figures, first=(ONLY_SLIDES,)))
     epilog = "Example: opennandlab pts steady-state --values 5300,5200,5050,4900,4770"
     made.command("steady-state", epilog=epilog)(steady_state)
     return made
@@ -96,6 +99,14 @@ def _all(values: dict[str, Any]) -> None:
 
         wanted = asked(values)
         execute(wanted, "all", all_jobs(wanted.settings), None)
+
+
+def _slides(values: dict[str, Any]) -> None:
+    with terminal.guard(as_json=values["as_json"]):
+        from opennandlab.cli._pts_options import asked
+        from opennandlab.cli._pts_run import draw_slides
+
+        draw_slides(asked(values), values["only"])
 
 
 def all_jobs(settings: Any) -> list["Job"]:  # noqa: ANN401 (of a module that is imported late)
