@@ -12,7 +12,8 @@ SOURCES := $(shell find crates python pyproject.toml Cargo.toml Cargo.lock READM
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH
 
-.PHONY: help demo test test-long system check rust-lint python-lint fmt generate figures bench fuzz clean
+.PHONY: help demo test test-long system check rust-lint python-lint fmt generate record record-check
+.PHONY: figures bench fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -30,7 +31,7 @@ test-long: .venv/installed .venv/dev system ## the tests that take minutes and r
 system: ## install fio, an NBD server and a browser for the tests that need them
 	python3 tools/system.py
 
-check: rust-lint python-lint test ## what CI runs: formats, lints, types, tidy, tests
+check: rust-lint python-lint record-check test ## what CI runs: formats, lints, types, tidy, tests
 
 rust-lint: ## format and lints of the Rust code
 	cargo fmt --all --check
@@ -48,6 +49,12 @@ fmt: .venv/dev ## lay out all code
 
 generate: .venv/installed ## rewrite schema/ and docs/reference/ from the installed package
 	$(BIN)/python tools/generate.py
+
+record: .venv/installed ## make examples/results/ anew, in 5 minutes; a part by ONLY='pts/*'
+	$(BIN)/python tools/record.py --only '$(or $(ONLY),*)'
+
+record-check: .venv/installed ## run a sample of examples/results/ again and compare digests
+	$(BIN)/python tools/record.py --check --sample 6
 
 figures: .venv/installed .venv/dev ## draw the figures of the docs anew; some minutes
 	$(BIN)/python tools/draw.py
