@@ -44,6 +44,7 @@ PYTHON_ROOMS = [
     "saved",
     "hints",
     "summary",
+    "versions",
     "stats",
     "theory",
     "config",

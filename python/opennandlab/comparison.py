@@ -17,6 +17,7 @@ from opennandlab.documents.result import Origin, ResultDocument
 from opennandlab.errors import ResultError
 from opennandlab.result import Result
 from opennandlab.summary import number, state_text
+from opennandlab.versions import difference
 
 # Rounding of capacities to whole blocks moves the spare factor of equal drives by less than this.
 SPARE_TOLERANCE_RATIO = 1e-3
@@ -71,13 +72,20 @@ def side_by_side(
         for name, document in zip(names[1:], documents[1:], strict=True)
         for text in _doubts(names[0], documents[0], name, document)
     ]
+    rows = _deltas([result.metrics for result in results])
+    versions = [document.model_version for document in documents]
+    models = [
+        difference(versions, rows, place, same_settings=_is_same_run(documents[0], document))
+        for place, document in enumerate(documents)
+    ]
     return Comparison(
         schema=SCHEMA,
         names=names,
         like=not reasons,
         reasons=reasons,
         warnings=warnings,
-        metrics=_deltas([result.metrics for result in results]),
+        models=[found for found in models if found] or None,
+        metrics=rows,
     )
 
 
@@ -112,11 +120,6 @@ def _doubts(
         yield (
             f"different seeds ({one.seed} and {other.seed}): small deltas may be chance; "
             "run both with the same seed, or several"
-        )
-    if one.model_version != other.model_version:
-        yield (
-            f"different model versions ({one.model_version} and {other.model_version}): the "
-            "numbers may differ for that alone"
         )
     if _origin(one) == "image" and one.state.origin != other.state.origin:
         yield "different device images: see to it that both were made in the same way"
@@ -184,6 +187,11 @@ def _origin(document: ResultDocument) -> str:
         return "session"
     origin = document.state.origin
     return "image" if isinstance(origin, Origin) else origin
+
+
+def _is_same_run(one: ResultDocument, other: ResultDocument) -> bool:
+    """Tell whether a difference of the numbers can only come from the program."""
+    return (one.device, one.workload, one.seed) == (other.device, other.workload, other.seed)
 
 
 def _without_precondition(workload: JsonObject) -> JsonObject:

@@ -10,6 +10,8 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opennandlab.documents.comparison import Comparison, Row
 
 # What the table shows; `--json` has every number.
@@ -141,11 +143,14 @@ def _show_tests(comparison: "Comparison", summary: list[str]) -> None:
     """Print results and tables of a standard test; the first run is what deltas are against."""
     from rich.table import Table
 
+    from opennandlab.reports.pts.tables import spoken_path
+
     console = terminal.stdout()
     for text in comparison.reasons:
         console.print(f"UNLIKE THINGS: {text}", style="bold red", markup=False)
     for text in comparison.warnings:
         console.print(f"warning: {text}", style="yellow", markup=False)
+    _show_models(comparison, spoken_path)
     for text in summary:
         console.print(text, style="bold", markup=False, soft_wrap=True)
     table = Table("number", show_edge=False, pad_edge=False)
@@ -154,15 +159,19 @@ def _show_tests(comparison: "Comparison", summary: list[str]) -> None:
     for path, row in comparison.metrics.items():
         if all(value is None for value in row.values):
             continue
-        table.add_row(_said(path), *_cells(row))
+        table.add_row(spoken_path(path), *_cells(row))
     console.print(table)
 
 
-def _said(path: str) -> str:
-    """Return the path of a number as words: a result has a name of its own."""
-    from opennandlab.reports.pts.tables import spoken
+def _show_models(comparison: "Comparison", said: "Callable[[str], str]") -> None:
+    """Print what lies between versions of the model, one block for each that is not the first's."""
+    from opennandlab import versions
 
-    return spoken(path.removeprefix("results.")) if path.startswith("results.") else path
+    console = terminal.stdout()
+    for found in comparison.models or []:
+        console.print("MODEL VERSIONS DIFFER", style="bold yellow", markup=False)
+        for text in versions.words(found, comparison.names, comparison.metrics, said):
+            console.print(f"  {text}", style="yellow", markup=False, soft_wrap=True)
 
 
 def _cells(row: "Row") -> list[str]:
@@ -183,6 +192,8 @@ def _show(comparison: "Comparison") -> None:
         console.print(f"UNLIKE THINGS: {text}", style="bold red", markup=False)
     for text in comparison.warnings:
         console.print(f"warning: {text}", style="yellow", markup=False)
+    labels = {path: label for label, path in ROWS.items()}
+    _show_models(comparison, lambda path: labels.get(path, path))
     table = Table("metric", show_edge=False, pad_edge=False)
     for name in comparison.names:
         table.add_column(name, justify="right", overflow="fold")

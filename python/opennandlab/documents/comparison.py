@@ -22,6 +22,28 @@ class Row(Record, frozen=True, kw_only=True):
     delta_pct: list[Number | None]
 
 
+class ModelDifference(Record, frozen=True, kw_only=True):
+    """A document that another version of the model made than the first.
+
+    Args:
+        place: Which of the documents it is, from 0.
+        versions: Model version of the first and of this one.
+        changes: Versions that lie between, each with what it changed.
+        same_settings: Whether device, workload and seed are those of the first.
+        number_count: Numbers that both have.
+        changed: Paths of those that differ, largest change first; `metrics` has their values.
+        one_sided: Paths of numbers that only one of both has.
+    """
+
+    place: int
+    versions: list[int]
+    changes: dict[str, str]
+    same_settings: bool
+    number_count: int
+    changed: list[str]
+    one_sided: list[str]
+
+
 class Comparison(Record, frozen=True, kw_only=True):
     """Documents side by side.
 
@@ -32,6 +54,7 @@ class Comparison(Record, frozen=True, kw_only=True):
         like: Whether they may be compared.
         reasons: Why they may not.
         warnings: What a reader of the deltas should know.
+        models: Documents of other model versions than the first; absent where there are none.
         metrics: Figures by dotted path.
     """
 
@@ -41,4 +64,5 @@ class Comparison(Record, frozen=True, kw_only=True):
     like: bool
     reasons: list[str]
     warnings: list[str]
+    models: list[ModelDifference] | None = None
     metrics: dict[str, Row]

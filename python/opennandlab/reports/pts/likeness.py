@@ -19,6 +19,7 @@ from opennandlab.documents.record import plain as plain_json
 from opennandlab.errors import ResultError
 from opennandlab.reports import words
 from opennandlab.reports.pts.source import Measured, plain
+from opennandlab.versions import difference
 
 # Rounding of capacities to whole blocks moves the spare area of equal drives by less than this.
 SPARE_TOLERANCE_RATIO = 1e-3
@@ -68,6 +69,12 @@ def compare(measured: Sequence[Measured], names: Sequence[str]) -> Comparison:
         for name, one in [first, *rest]
         for text in (*one.document.warnings, *one.missing)
     ]
+    rows = _deltas([dict(numbers_of(one)) for one in measured])
+    versions = [_model_version(one) for one in measured]
+    models = [
+        difference(versions, rows, place, same_settings=_is_same_run(measured[0], one))
+        for place, one in enumerate(measured)
+    ]
     return Comparison(
         schema=SCHEMA,
         test=measured[0].test,
@@ -75,7 +82,8 @@ def compare(measured: Sequence[Measured], names: Sequence[str]) -> Comparison:
         like=not reasons,
         reasons=reasons,
         warnings=warnings,
-        metrics=_deltas([dict(numbers_of(one)) for one in measured]),
+        models=[found for found in models if found] or None,
+        metrics=rows,
     )
 
 
@@ -221,7 +229,9 @@ def _doubts(one_name: str, one: Measured, other_name: str, other: Measured) -> I
         both = " and ".join(map(plain, seeds))
         yield f"different seeds ({both}): small deltas may be chance"
     versions = _version(one), _version(other)
-    if versions[0] != versions[1]:
+    models = _model_version(one), _model_version(other)
+    # Of two known versions of the model the comparison says more than this.
+    if versions[0] != versions[1] and (None in models or models[0] == models[1]):
         yield (
             f"made by different versions ({versions[0]} and {versions[1]}): the numbers may differ "
             "for that alone"
@@ -267,6 +277,23 @@ def _shown(value: object) -> str:
 
 def _percent(ratio: float | None) -> str:
     return "an unknown share" if ratio is None else f"{ratio:.2%}"
+
+
+def _model_version(measured: Measured) -> int | None:
+    """Return the version of the model behind a simulated drive; None for other targets."""
+    version = measured.header.target.platform.get("model_version")
+    return version if isinstance(version, int) and not isinstance(version, bool) else None
+
+
+def _is_same_run(one: Measured, other: Measured) -> bool:
+    """Tell whether drive, procedure and seed are equal."""
+    drives = [each.header.target.device.config_sha256 for each in (one, other)]
+    return (
+        drives[0] is not None
+        and drives[0] == drives[1]
+        and one.header.seed == other.header.seed
+        and all(value(one.header) == value(other.header) for _, value in PARAMETERS)
+    )
 
 
 def _version(measured: Measured) -> str:

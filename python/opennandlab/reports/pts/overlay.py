@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from opennandlab import versions
 from opennandlab.documents import pts
 from opennandlab.documents.comparison import Comparison
 from opennandlab.reports import words
@@ -16,6 +17,7 @@ from opennandlab.reports.figure.model import Axis, Plot, Relief, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Item, Report, Section, Table
 from opennandlab.reports.pts import header, likeness, views
 from opennandlab.reports.pts.source import Measured
+from opennandlab.reports.pts.tables import spoken_path
 
 
 def report(measured: Sequence[Measured], names: Sequence[str], found: Comparison) -> Report:
@@ -37,7 +39,11 @@ def report(measured: Sequence[Measured], names: Sequence[str], found: Comparison
         facts=_facts(measured, names),
         badges=kinds,
         deviations=(),
-        warnings=(*(f"Unlike things: {text}" for text in found.reasons), *found.warnings),
+        warnings=(
+            *(f"Unlike things: {text}" for text in found.reasons),
+            *_models(found, names),
+            *found.warnings,
+        ),
         missing=(),
         sections=tuple(_sections(measured, chapters, names)),
         brief=f"Comparison of {chapters[0].title}: {', '.join(names)}. {header.brief(measured[0])}",
@@ -45,6 +51,13 @@ def report(measured: Sequence[Measured], names: Sequence[str], found: Comparison
     )
     lead = " ".join([*likeness.summary(measured, names), f"Deltas are against {names[0]}."])
     return Report(chapter.title, lead, (chapter,), (), header.foot(measured[0]))
+
+
+def _models(found: Comparison, names: Sequence[str]) -> Iterator[str]:
+    """Yield what lies between the versions of the model, in one paragraph for each run."""
+    for one in found.models or []:
+        text = versions.words(one, names, found.metrics, spoken_path)
+        yield f"Model versions differ: {' '.join(text)}"
 
 
 def sweep(measured: Sequence[Measured], names: Sequence[str], key: str) -> Chapter:

@@ -171,6 +171,15 @@ def spoken(key: str) -> str:
     return " ".join(UPPER.get(word, word) for word in key.split("_"))
 
 
+def spoken_path(path: str) -> str:
+    """Return the path of a number as words: a result has a name of its own.
+
+    >>> spoken_path("results.art_ms_rnd_4kib_write"), spoken_path("iops[4, 0/100]")
+    ('ART, random 4 KiB writes, ms', 'iops[4, 0/100]')
+    """
+    return spoken(path.removeprefix("results.")) if path.startswith("results.") else path
+
+
 UPPER = {"iops": "IOPS", "waf": "WAF", "cv": "CV"}
 
 
