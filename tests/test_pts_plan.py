@@ -219,8 +219,20 @@ def test_cells_of_real_drives_are_minutes_in_proportion_to_256_gib():
     assert cell("scaled", 64) == Limit(seconds=15)
     assert cell("scaled", 1) == Limit(seconds=1)
     assert cell("scaled", 1024) == cell("full", 1) == Limit(seconds=60)
-    # A quarter of a second is 250 ticks of fio's clock.
+    # A quarter of a second is 250 ticks of fio's clock; a queue of 128 MiB needs longer.
     assert cell("smoke", 1, Stimulus(threads=32, queue_depth=32)) == Limit(seconds=0.25)
+    large = Stimulus(block_bytes=1 << 20, threads=4, queue_depth=32)
+    assert cell("smoke", 1, large) == Limit(seconds=pytest.approx(1.678, abs=0.001))
+
+
+def test_a_smoke_of_a_real_drive_is_one_round():
+    def rounds(name, asked=None, *, is_virtual=False):
+        base = TimeBase(name, is_virtual, capacity_bytes=GIB)
+        return base.rounds_max(asked, 25), base.deviations
+
+    assert rounds("smoke") == (1, ["rounds: 1 (standard: until steady, at most 25)"])
+    assert rounds("smoke", 7) == (7, [])
+    assert rounds("smoke", is_virtual=True) == rounds("scaled") == (25, [])
 
 
 @pytest.mark.parametrize("name", NAMES)

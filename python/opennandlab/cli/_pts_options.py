@@ -222,12 +222,14 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
     (
         "ss_max_rounds",
         Annotated[
-            int,
+            int | None,
             typer.Option(
-                "--ss-max-rounds", help="Maximum number of rounds to wait for steady state."
+                "--ss-max-rounds",
+                help="Maximum number of rounds to wait for steady state; default 25, and one in "
+                "a smoke of a real drive.",
             ),
         ],
-        25,
+        None,
     ),
     (
         "wipc_capacities",

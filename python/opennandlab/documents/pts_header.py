@@ -183,6 +183,33 @@ class Wipc(Record, frozen=True, kw_only=True):
     seconds: Number | None = None
 
 
+class HostPath(Record, frozen=True, kw_only=True):
+    """How a request reached the drive.
+
+    Args:
+        engine: What issues requests, and by which interface.
+        layer: What they go through, such as a file system.
+        direct: Whether the page cache of the host is passed by; `null` where there is none.
+        requests_asked: Requests that were issued while the kernel's counters were watched, ramps
+            among them; `null` where there are no such counters.
+        requests_seen: Requests that reached the device in the same time, of all programs.
+        requests_joined: Requests that the kernel joined with a neighbour before.
+        cpu_pct: Mean processor time of the host while requests ran, in percent of one processor.
+        pause_s: Mean time without requests between two stimuli.
+        notes: What else to know.
+    """
+
+    engine: str
+    layer: str
+    direct: bool | None
+    requests_asked: int | None = None
+    requests_seen: int | None = None
+    requests_joined: int | None = None
+    cpu_pct: Number | None = None
+    pause_s: Number | None = None
+    notes: list[str]
+
+
 class Header(Record, frozen=True, kw_only=True):
     """Settings, target and procedure, as the specification wants them reported.
 
@@ -207,6 +234,7 @@ class Header(Record, frozen=True, kw_only=True):
         options: Parameters that only this test has.
         interrupted: Whether a real drive was measured in more than one go.
         temperature_c: Least and greatest temperature of the drive; `null` where it says none.
+        host_path: How a request reached the drive; absent in older documents.
     """
 
     pts_version: str
@@ -228,3 +256,4 @@ class Header(Record, frozen=True, kw_only=True):
     options: dict[str, str | Number]
     interrupted: bool
     temperature_c: list[Number] | None
+    host_path: HostPath | None = None

@@ -340,6 +340,7 @@ def _header(bench: Bench, *, interrupted: bool) -> pts_header.Header:
         options=dict(plan.options),
         interrupted=interrupted,
         temperature_c=[min(temperatures), max(temperatures)] if temperatures else None,
+        host_path=bench.host_path(),
     )
 
 
@@ -365,9 +366,21 @@ def _warnings(bench: Bench) -> list[str]:
     # The rule is the same for all values that are tracked together.
     first = [entries[0] for entries in record.steady.values() if entries]
     missed = [
-        f"steady state NOT ATTAINED after {entry.rounds} rounds"
+        f"steady state NOT ATTAINED after {entry.rounds} round{'' if entry.rounds == 1 else 's'}"
         + (f" ({entry.group})" if entry.group else "")
         for entry in first
         if not entry.attained
     ]
-    return [*record.warnings, *missed]
+    return [*record.warnings, *_littles_law(record.littles_law), *missed]
+
+
+def _littles_law(off: list[tuple[str, float]]) -> list[str]:
+    if not off:
+        return []
+    label, worst = max(off, key=lambda one: abs(one[1]))
+    count = "1 cell" if len(off) == 1 else f"{len(off)} cells"
+    text = (
+        f"Little's law is off by more than 5 % in {count}, by {worst:+.0%} in {label}: too short, "
+        "or the host could not keep the queue full"
+    )
+    return [text]

@@ -34,6 +34,8 @@ CHECKPOINT_S = 10.0
 CHECKPOINT_FILE_S = 60.0
 # Keeping states may take this share of the time.
 CHECKPOINT_SHARE = 0.05
+# Throughput times response time against the requests outstanding, in cells of real drives.
+LITTLES_LAW_TOLERANCE = 0.05
 # What of a fill runs with a clock, which tells how long all of it took.
 FILL_TIMED_SHARE = 0.01
 FILL_TIMED_BYTES_MIN = 64 << 20
@@ -275,7 +277,14 @@ class Bench:
         )
         if is_measured and is_cell:
             self.record.cells.append(cell)
+            self._note_littles_law(cell)
         return cell
+
+    def _note_littles_law(self, cell: Cell) -> None:
+        """Note a cell whose throughput, response time and outstanding requests do not agree."""
+        error = cell.measurement.inside.get("littles_law_error")
+        if error is not None and abs(error) > LITTLES_LAW_TOLERANCE:
+            self.record.littles_law.append((cell.label, float(error)))
 
     def idle(self, seconds: float) -> None:
         """Let time pass in the target."""
@@ -300,6 +309,13 @@ class Bench:
         if self.target is not self._first_target:
             self.target.close()
             self.target = self._first_target
+
+    def host_path(self) -> pts_header.HostPath | None:
+        """Return how requests reached the target; None for one that is gone."""
+        try:
+            return self.target.host_path()
+        except TargetError:
+            return None
 
     def warn(self, text: str) -> None:
         """Note what the reader of the document should know, once."""

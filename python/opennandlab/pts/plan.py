@@ -167,7 +167,7 @@ class Settings:
         oio: Requests outstanding in all: one thread of this depth.
         data: What is written: `random` or `file`.
         cache: Volatile write cache of the drive: `enabled` or `disabled`.
-        ss_max_rounds: Rounds after which the steady state counts as not attained.
+        ss_max_rounds: Rounds after which the steady state counts as not attained; None for 25.
         wipc_capacities: How often preconditioning fills the drive.
         wipc_base: What it fills: the `user` capacity into the range, or the `range` itself.
         options: Parameters of one test, by key.
@@ -186,7 +186,7 @@ class Settings:
     oio: int | None = None
     data: Data = "random"
     cache: Literal["enabled", "disabled"] | None = None
-    ss_max_rounds: int = ROUNDS_MAX
+    ss_max_rounds: int | None = None
     wipc_capacities: float | None = None
     wipc_base: Literal["user", "range"] = "user"
     options: Mapping[str, float | str] = field(default_factory=dict)
@@ -237,6 +237,11 @@ class Plan:
     cache_enabled: bool
     options: Mapping[str, float | str]
     deviations: tuple[str, ...]
+
+    @property
+    def rounds_max(self) -> int:
+        """Rounds after which the steady state counts as not attained."""
+        return self.time.rounds_max(self.settings.ss_max_rounds, ROUNDS_MAX)
 
     @property
     def pts_version(self) -> str:
@@ -301,7 +306,7 @@ def make_plan(test: Spec, settings: Settings, target: Target, reclaim_s: float =
         deviations.append(f"write cache {settings.cache} (profile: {was})")
     if settings.data != "random":
         deviations.append(f"data pattern {settings.data} (profile: random)")
-    if settings.ss_max_rounds != ROUNDS_MAX:
+    if settings.ss_max_rounds not in {None, ROUNDS_MAX}:
         deviations.append(f"at most {settings.ss_max_rounds} rounds (standard: {ROUNDS_MAX})")
     return Plan(
         test=test,

@@ -190,6 +190,8 @@ class Record:
     cells_left_out: list[str] = field(default_factory=list)
     temperatures_c: list[float] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    # Cells whose figures do not agree by Little's law, and by how much.
+    littles_law: list[tuple[str, float]] = field(default_factory=list)
     # Filled by the rounds: entries of `steady_state`.
     steady: dict[str, list[pts.Steady]] = field(default_factory=dict)
 

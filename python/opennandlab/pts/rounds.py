@@ -232,7 +232,7 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
         cells: Cells in a round, for the progress line.
         is_over: Asked after each round: whether something else ends the search.
     """
-    rounds = Rounds(tracked, bench.plan.settings.ss_max_rounds, group, bench.is_range_small)
+    rounds = Rounds(tracked, bench.plan.rounds_max, group, bench.is_range_small)
     bench.progress.rounds_max = rounds.rounds_max
     bench.tell(None)
     key = f"{phase}/{group}"

@@ -17,7 +17,7 @@ time in which a drive reclaims a block.
     write saturation       4 x or 6/24 h    10 x                            2 x
 
 A real drive does not tell what it reclaims: its scaled cells last a minute times its capacity over
-256 GiB, at least 1 s, and its smoke cells 0.25 s.
+256 GiB, at least 1 s, and its smoke cells 0.25 to 2 s, one round of them.
 
 Every step that is shorter (or longer) than the specification has it is noted when it is asked for,
 and named in the header of the document. Scaled and smoke figures are of the implementation; the
@@ -51,8 +51,16 @@ CELL_RAMP_RATIO = 0.02
 # superblocks, reclaims.
 CELL_RECLAIMS = 16
 # A smoke on a real drive only shows that everything works; fio's clock counts milliseconds, so a
-# cell of this length is known to half a percent.
-SMOKE_REAL_CELL_S = 0.25
+# cell of a quarter of a second is known to half a percent.
+SMOKE_REAL_CELL_S = (0.25, 2.0)
+# A queue must turn over a few times, or its filling and draining is all that is measured: so often,
+# on a drive of assumed bytes per second.
+SMOKE_REAL_TURNS, SMOKE_REAL_B_S = 5, 400e6
+# Where a step is counted in drive fills, a smoke on a real drive counts this instead: threads that
+# have their share of a few megabytes do not end together, and then the queue is not full.
+SMOKE_REAL_STEP_S = 0.5
+# It shows that a test works, not that it gets steady.
+SMOKE_REAL_ROUNDS = 1
 SMOKE_REAL_S_MAX = 5.0
 SCALED_REAL_S_MIN = 1.0
 GAP_CAPACITIES = {"scaled": 0.5, "smoke": 0.1}
@@ -123,8 +131,13 @@ class TimeBase:
         many = CELL_IOS_PER_OUTSTANDING[self.name] * stimulus.outstanding
         ios = max(CELL_IOS_MIN[self.name], many)
         if not self.is_virtual:
-            is_smoke = self.name == "smoke"
-            seconds = SMOKE_REAL_CELL_S if is_smoke else self._real_seconds(MINUTE_S)
+            if self.name == "smoke":
+                least, most = SMOKE_REAL_CELL_S
+                queue_bytes = stimulus.outstanding * _bytes_max(stimulus)
+                seconds = SMOKE_REAL_TURNS * queue_bytes / SMOKE_REAL_B_S
+                self._note("cells", f"{least:g} to {most:g} s", "60 s")
+                return Limit(seconds=round(min(max(seconds, least), most), 3))
+            seconds = self._real_seconds(MINUTE_S)
             if seconds < MINUTE_S:
                 self._note("cells", f"{seconds:g} s", "60 s")
             return Limit(seconds=seconds)
@@ -143,6 +156,10 @@ class TimeBase:
             seconds_max=MINUTE_S,
             ramp_ratio=CELL_RAMP_RATIO,
         )
+
+    @property
+    def _is_real_smoke(self) -> bool:
+        return self.name == "smoke" and not self.is_virtual
 
     def _real_seconds(self, seconds: float) -> float:
         """Return what is left of a time on a real drive smaller than one of 256 GiB."""
@@ -229,6 +246,12 @@ class TimeBase:
         samples = XSR_SAMPLES[self.name]
         if self.name == "full":
             return [(count, Limit(seconds=MINUTE_S)) for count in samples]
+        if self._is_real_smoke:
+            each = Limit(seconds=SMOKE_REAL_STEP_S)
+            for number, (count, hours) in enumerate(zip(samples, (8, 6, 8), strict=True), start=1):
+                here = f"{count} samples of {SMOKE_REAL_STEP_S:g} s"
+                self._note(f"group {number}", here, f"{hours} h")
+            return [(count, each) for count in samples]
         shares = XSR_CAPACITIES[self.name]
         for number, (share, hours) in enumerate(zip(shares, (8, 6, 8), strict=True), start=1):
             self._note(f"group {number}", f"{_fills(share)}, not by time", f"{hours} h")
@@ -241,8 +264,12 @@ class TimeBase:
         """Return the limit of the writes before a round or an operating point of a demand test."""
         if self.name == "full":
             return Limit(seconds=PRE_WRITE_S[before])
+        standard = f"{PRE_WRITE_S[before] / 60:g} min"
+        if self._is_real_smoke:
+            self._note(f"writes before a {before}", f"{SMOKE_REAL_STEP_S:g} s", standard)
+            return Limit(seconds=SMOKE_REAL_STEP_S)
         share = PRE_WRITE_CAPACITIES[self.name][before]
-        self._note(f"writes before a {before}", _fills(share), f"{PRE_WRITE_S[before] / 60:g} min")
+        self._note(f"writes before a {before}", _fills(share), standard)
         return self.capacities(share)
 
     def stability(self) -> tuple[int, float]:
@@ -302,6 +329,15 @@ class TimeBase:
             ),
         )
 
+    def rounds_max(self, asked: int | None, usual: int) -> int:
+        """Return after how many rounds the search for the steady state ends."""
+        if asked is not None:
+            return asked
+        if self.name != "smoke" or self.is_virtual:
+            return usual
+        self._note("rounds", str(SMOKE_REAL_ROUNDS), f"until steady, at most {usual}")
+        return SMOKE_REAL_ROUNDS
+
     @property
     def deviations(self) -> list[str]:
         """Return every step that was asked for and is not as the specification has it."""
@@ -313,6 +349,12 @@ class TimeBase:
     def _sector_round(self, count: float) -> int:
         """Return whole 4 KiB, so that no request is cut."""
         return int(count) // 4096 * 4096
+
+
+def _bytes_max(stimulus: Stimulus) -> int:
+    """Return the size of the largest requests."""
+    block = stimulus.block_bytes
+    return block if isinstance(block, int) else max(size for size, _ in block)
 
 
 def _fills(count: float) -> str:

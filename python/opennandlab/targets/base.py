@@ -311,6 +311,10 @@ class Target(ABC):
     def facts(self) -> pts_header.Target:
         """Return what a report says of the target."""
 
+    def host_path(self) -> pts_header.HostPath | None:
+        """Return how requests reached the target until now; None where nothing is known."""
+        return None
+
     @abstractmethod
     def set_cache(self, *, enabled: bool) -> CacheState:
         """Set the device's own volatile write cache, and return what is known of it then."""

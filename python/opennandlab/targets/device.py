@@ -77,6 +77,7 @@ class DeviceTarget(FioTarget):
             self.close()
             raise
         self.engine = self._checked.engine
+        self.route.device = Path(self.block.node).stat().st_rdev
         self.programmed_bytes()
 
     def facts(self) -> pts_header.Target:
@@ -101,6 +102,11 @@ class DeviceTarget(FioTarget):
                 "scheduler": block.scheduler,
             },
         )
+
+    @property
+    def layer(self) -> str:
+        """What requests go through on their way."""
+        return f"raw block device, driver {self.block.driver or 'unknown'}"
 
     def set_cache(self, *, enabled: bool) -> CacheState:
         """Set the drive's volatile write cache and read it back; see `cache`."""

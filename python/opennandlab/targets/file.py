@@ -86,6 +86,7 @@ class FileTarget(FioTarget):
             raise
         self.engine = self._checked.engine
         self.file_system = file_system_of(self.path)
+        self.route.device = self.path.stat().st_dev
         if self.file_system in MEMORY:
             self.deviations.append(
                 f"the file lies in memory ({self.file_system}): no drive is measured"
@@ -114,6 +115,11 @@ class FileTarget(FioTarget):
                 "scheduler": scheduler_of(self.path.stat().st_dev),
             },
         )
+
+    @property
+    def layer(self) -> str:
+        """What requests go through on their way."""
+        return f"file on {self.file_system}"
 
     def set_cache(self, *, enabled: bool) -> CacheState:
         """Change nothing: the cache belongs to the device below."""

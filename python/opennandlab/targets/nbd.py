@@ -82,6 +82,12 @@ class NbdTarget(FioTarget):
             platform={**self.platform(), "driver": "fio nbd", "scheduler": None},
         )
 
+    @property
+    def layer(self) -> str:
+        """What requests go through on their way."""
+        way = "a local socket" if self.address.socket is not None else "TCP"
+        return f"NBD export over {way}; what is behind it the server does not tell"
+
     def set_cache(self, *, enabled: bool) -> CacheState:
         """Change nothing: the protocol has no setting for it."""
         del enabled

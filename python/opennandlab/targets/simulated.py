@@ -157,6 +157,22 @@ class SimulatedTarget(Target):
             },
         )
 
+    def host_path(self) -> pts_header.HostPath:
+        """Return the way through the simulated host."""
+        host = self._declared.to_dict()["host"]
+        link, queues = host.get("link"), host.get("queue_depth_max")
+        return pts_header.HostPath(
+            engine="simulated host",
+            layer=(
+                f"link {_kind_of(link) if link else 'none'}, at most {queues} requests in the drive"
+            ),
+            direct=None,
+            notes=[
+                "threads of random requests are one closed loop: TC x QD decides, not TC alone",
+                "requests under way when a cell ends are carried out before the next one begins",
+            ],
+        )
+
     def set_cache(self, *, enabled: bool) -> CacheState:
         """Switch the write buffer off (WCD) or to what the device declares (WCE).
 

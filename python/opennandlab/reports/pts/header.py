@@ -30,11 +30,14 @@ def facts(measured: Measured) -> Facts:
         ("Test", _test(measured)),
         ("Device", _device(measured)),
         ("Platform", _platform(measured)),
+        ("Way of a request", _path(measured)),
         ("Set-up", _setup(measured)),
         ("Run", _run(measured)),
     )
     return tuple(
-        (name, tuple((key, value or words.NOTHING) for key, value in rows)) for name, rows in groups
+        (name, tuple((key, value or words.NOTHING) for key, value in rows))
+        for name, rows in groups
+        if rows
     )
 
 
@@ -199,6 +202,23 @@ def _platform(measured: Measured) -> list[tuple[str, str]]:
         text = words.binary(float(found)) if is_size else plain(found)
         rows.append((names.get(key, key.replace("_", " ")), text))
     return rows or [("Platform", "")]
+
+
+def _path(measured: Measured) -> list[tuple[str, str]]:
+    """Return how a request reached the drive."""
+    path = measured.header.host_path
+    if path is None:
+        return []
+    rows = [("Requests from", path.engine), ("through", path.layer)]
+    if path.direct is not None:
+        rows.append(("Page cache", "passed by (direct I/O)" if path.direct else "in the way"))
+    if path.requests_asked and path.requests_seen is not None:
+        ratio = path.requests_seen / path.requests_asked
+        joined = f"{path.requests_joined or 0} joined with a neighbour"
+        rows.append(("Kernel", f"{ratio:.3g} requests at the device for each asked for, {joined}"))
+    if path.cpu_pct is not None:
+        rows.append(("CPU use", f"{path.cpu_pct:.3g} % of one processor while requests ran"))
+    return rows + [("Note", text) for text in path.notes]
 
 
 def _setup(measured: Measured) -> list[tuple[str, str]]:

@@ -56,7 +56,8 @@ def verdict(steady: pts.Steady) -> str:
     if steady.steady:
         return "attained"
     why = f" ({steady.reason})" if steady.reason and steady.reason != "steady" else ""
-    return f"NOT ATTAINED after {steady.rounds} rounds{why}"
+    rounds = "1 round" if steady.rounds == 1 else f"{steady.rounds} rounds"
+    return f"NOT ATTAINED after {rounds}{why}"
 
 
 def tracked_plot(steady: pts.Steady, place: int, suffix: str = "") -> Plot:

@@ -40,6 +40,7 @@ from opennandlab.targets.base import (
 )
 from opennandlab.targets.fio import job, parse, streams
 from opennandlab.targets.fio.marker import Sector, marked
+from opennandlab.targets.fio.route import Route
 from opennandlab.targets.fio.runner import Files, Fio, Terms, Told, find_fio, run_fio
 from opennandlab.targets.host import platform_facts
 from opennandlab.targets.names import link_to, printable
@@ -117,6 +118,7 @@ class FioTarget(Target):
         self._number = max(used, default=-1) + 1
         # What fio did otherwise than asked, each once; for the header of the report.
         self.deviations: list[str] = []
+        self.route = Route(None)
 
     @abstractmethod
     def place(self) -> job.Place:
@@ -136,6 +138,7 @@ class FioTarget(Target):
         del is_measured  # real writes take their time in any case
         place = self.place()
         where = job.layout(place, stimulus)
+        self.route.begin()
         for text in job.deviations(place, stimulus):
             if text not in self.deviations:
                 self.deviations.append(text)
@@ -159,7 +162,19 @@ class FioTarget(Target):
         programmed = self.programmed_bytes()
         if before is not None and programmed is not None:
             inside["nand_bytes_written"] = programmed - before
-        return _measurement(total, done, stimulus, inside)
+        measured = _measurement(total, done, stimulus, inside)
+        measured.inside["littles_law_error"] = littles_law_error(measured, stimulus)
+        self.route.end(measured, requests=done.ios)
+        return measured
+
+    @property
+    def layer(self) -> str:
+        """What requests go through on their way."""
+        return self.kind
+
+    def host_path(self) -> pts_header.HostPath:
+        """Return how requests reached the target until now."""
+        return self.route.facts(f"{self.fio.version}, {self.place().engine}", self.layer, [])
 
     def linked(self, name: str, path: str | Path) -> Path:
         """Return a link of a safe name to what fio is to open; see `names`."""
@@ -415,6 +430,20 @@ def _stepper(watch: Watcher | None, limit: Limit, done: job.Done, leg: job.Leg) 
         watch(Step(None if fraction is None else min(fraction, 1.0), now))
 
     return tell
+
+
+def littles_law_error(measured: Measurement, stimulus: Stimulus) -> float | None:
+    """Return how far throughput times response time is from the requests outstanding.
+
+    Little's law (1961) holds for any closed loop that is always full; a cell that does not obey it
+    was too short, or fio could not keep the queue full. None for open loops, and beside other
+    loads.
+    """
+    mean_ns = measured.latency.mean_ns
+    is_open = stimulus.rate_per_s is not None or bool(stimulus.beside)
+    if is_open or mean_ns is None or not measured.seconds:
+        return None
+    return measured.iops * mean_ns * 1e-9 / stimulus.outstanding - 1.0
 
 
 def _add(
