@@ -572,3 +572,23 @@ def test_fio_ends_with_the_process_that_started_it(tmp_path):
         assert ended, "the script outlived the process that started it"
     finally:
         os.close(handle)
+
+
+@pytest.mark.parametrize(
+    ("depth", "exact", "engine"),
+    [
+        (8, "libaio", "io_uring"),
+        (6, "libaio", "libaio"),
+        (6, None, "io_uring"),
+        (1, None, "io_uring"),
+    ],
+)
+def test_depths_that_an_engine_rounds_up_go_through_another(
+    depth: int, exact: str | None, engine: str
+) -> None:
+    """Fio makes 8 of a depth of 6 for io_uring: throughput times response time is 7.4 there."""
+    place = replace(PLACE, exact_engine=exact)
+    stimulus = Stimulus(queue_depth=depth)
+    assert f"ioengine={engine}\n" in job.job_text(place, stimulus, job.Leg(seconds=1.0), 1)
+    told = [text for text in job.deviations(place, stimulus) if "queue depth" in text]
+    assert told == (["queue depth 6 is 8 (io_uring of fio)"] if (depth, exact) == (6, None) else [])

@@ -62,7 +62,7 @@ def test_fio_writes_to_the_file_of_that_name_and_to_no_other(name, tmp_path):
     assert {other: digest(other) for other in others} == before
     assert any((tmp_path / name).read_bytes())
     jobs = [path.read_text() for path in (tmp_path / "fio").glob("*.fio")]
-    assert len(jobs) == 2
+    assert len(jobs) > 1
     assert all("\nfilename=target\n" in text for text in jobs)
 
 

@@ -58,10 +58,9 @@ SMOKE_REAL_CELL_S = (0.25, 2.0)
 SMOKE_REAL_TURNS, SMOKE_REAL_B_S = 5, 400e6
 # Where a step is counted in drive fills, a smoke on a real drive counts this instead: threads that
 # have their share of a few megabytes do not end together, and then the queue is not full.
-SMOKE_REAL_STEP_S = 0.5
+SMOKE_REAL_STEP_S = 1.0
 # It shows that a test works, not that it gets steady.
 SMOKE_REAL_ROUNDS = 1
-SMOKE_REAL_S_MAX = 5.0
 SCALED_REAL_S_MIN = 1.0
 GAP_CAPACITIES = {"scaled": 0.5, "smoke": 0.1}
 GAP_PIECES = {"full": GAP_MINUTES, "scaled": GAP_MINUTES, "smoke": 3}
@@ -174,6 +173,9 @@ class TimeBase:
         """Return the limit of the 30 minutes between two samples."""
         if self.name == "full":
             return Limit(seconds=GAP_MINUTES * MINUTE_S)
+        if self._is_real_smoke:
+            self._note("gaps between samples", f"{SMOKE_REAL_STEP_S:g} s", "30 min")
+            return Limit(seconds=SMOKE_REAL_STEP_S)
         self._note("gaps between samples", _fills(GAP_CAPACITIES[self.name]), "30 min")
         return self.capacities(GAP_CAPACITIES[self.name])
 
@@ -215,10 +217,12 @@ class TimeBase:
         """Return the limit of a step whose every response time is kept."""
         if self.name == "full":
             return Limit(seconds=full_s)
-        seconds_max = full_s if self.name == "scaled" or self.is_virtual else SMOKE_REAL_S_MAX
+        if self._is_real_smoke:
+            self._note("histograms", f"{SMOKE_REAL_STEP_S:g} s", f"{full_s / 60:g} min")
+            return Limit(seconds=SMOKE_REAL_STEP_S)
         ios = HISTOGRAM_IOS[self.name]
-        self._note("histograms", f"{ios} requests or {seconds_max:g} s", f"{full_s / 60:g} min")
-        return Limit(ios=ios, seconds_max=seconds_max)
+        self._note("histograms", f"{ios} requests or {full_s:g} s", f"{full_s / 60:g} min")
+        return Limit(ios=ios, seconds_max=full_s)
 
     def idle_unit_s(self) -> float:
         """Return u of host idle recovery."""

@@ -52,6 +52,7 @@ class Place:
         sector_bytes: Smallest request.
         clock: fio's `clocksource`, as fio chose it itself; None to let it choose, which takes it
             0.2 s in each process.
+        exact_engine: Engine for queue depths that `engine` rounds up; None where there is none.
     """
 
     engine: str
@@ -59,6 +60,21 @@ class Place:
     capacity_bytes: int
     sector_bytes: int
     clock: str | None = None
+    exact_engine: str | None = None
+
+    def rounds_up(self, queue_depth: int) -> bool:
+        """Return whether `engine` keeps more requests outstanding than it is asked for.
+
+        fio rounds the depth of its engine `io_uring` up to a power of two, as the kernel does the
+        size of a ring (fio 3.33, engines/io_uring.c): of a depth of 6 it makes 8.
+        """
+        return self.engine == "io_uring" and queue_depth & (queue_depth - 1) != 0
+
+    def engine_for(self, queue_depth: int) -> str:
+        """Return the engine that keeps so many requests outstanding."""
+        if self.exact_engine is not None and self.rounds_up(queue_depth):
+            return self.exact_engine
+        return self.engine
 
     @property
     def file(self) -> str:
@@ -267,7 +283,8 @@ def _lines(
 ) -> list[tuple[str, str | int]]:
     """Return the lines of a load."""
     where = layout(place, stimulus)
-    lines: list[tuple[str, str | int]] = [("ioengine", place.engine), *place.options]
+    engine = place.engine_for(stimulus.queue_depth)
+    lines: list[tuple[str, str | int]] = [("ioengine", engine), *place.options]
     if place.clock is not None:
         lines.append(("clocksource", place.clock))
     # fio makes files that are missing or short, and removes them first: it must do neither.
@@ -476,4 +493,7 @@ def deviations(place: Place, stimulus: Stimulus) -> list[str]:
         )
     if stimulus.pattern == "sequential" and 0 < stimulus.read_pct < 100:
         found.append("a sequential mix reads and writes in two streams (fio)")
+    depth = stimulus.queue_depth
+    if place.rounds_up(depth) and place.exact_engine is None:
+        found.append(f"queue depth {depth} is {1 << depth.bit_length()} ({place.engine} of fio)")
     return found

@@ -48,6 +48,8 @@ from opennandlab.targets.spec import stream_spec
 
 # The engines for local files, the best first: what works is found once by a small read.
 ENGINES = ("io_uring", "libaio", "posixaio")
+# A queue depth that some engines round up.
+ODD_DEPTH = 6
 # What fio's verification says of data that are not the expected ones.
 OTHER_DATA = errno.EILSEQ
 # How often fio tells how far it is, where only its size ends a leg.
@@ -174,7 +176,11 @@ class FioTarget(Target):
 
     def host_path(self) -> pts_header.HostPath:
         """Return how requests reached the target until now."""
-        return self.route.facts(f"{self.fio.version}, {self.place().engine}", self.layer, [])
+        place = self.place()
+        engine = f"{self.fio.version}, {place.engine}"
+        if place.exact_engine is not None:
+            engine += f" ({place.exact_engine} for queue depths that are not powers of two)"
+        return self.route.facts(engine, self.layer, [])
 
     def linked(self, name: str, path: str | Path) -> Path:
         """Return a link of a safe name to what fio is to open; see `names`."""
@@ -345,6 +351,8 @@ class FioTarget(Target):
     def proven(self, places: Iterable[job.Place], sector: Sector) -> job.Place:
         """Return the first place whose engine reads, once fio is proved to read this target.
 
+        Where that engine rounds queue depths up, the next one that reads serves those depths.
+
         Args:
             places: The same target through several engines, the best first.
             sector: Its first sector, as we reach it ourselves.
@@ -353,6 +361,7 @@ class FioTarget(Target):
             TargetError: when none reads, and when fio reads something else.
         """
         error: TargetError | None = None
+        found: job.Place | None = None
         with marked(self.name, sector) as marker:
             for place in places:
                 files = self.files(f"probe-{place.engine}")
@@ -368,7 +377,14 @@ class FioTarget(Target):
                     error = caught
                     continue
                 self._failed = False
-                return replace(place, clock=parse.clock(text))
+                if found is not None:
+                    return replace(found, exact_engine=place.engine)
+                found = replace(place, clock=parse.clock(text))
+                if not found.rounds_up(ODD_DEPTH):
+                    return found
+        if found is not None:
+            self._failed = False
+            return found
         raise TargetError(f"{self.name}: no engine of fio can read it; {error}") from error
 
     def _probed(self, files: Files) -> str:
