@@ -445,4 +445,5 @@ MAKERS: dict[str, Callable[[], dict[str, Any]]] = {
     "scalability": scalability,
     "pathological": pathological,
     **{name: partial(ran, name) for name in ("skew", "fill", "zones", "load")},
+    **{name: partial(ran, name) for name in ("access_time", "position", "burst")},
 }

@@ -88,6 +88,17 @@ SHOWN |= {
         "results",
     ],
 }  # fmt: skip
+SHOWN |= {
+    "access_time": [
+        "access_time", "histogram-reads", "histogram-writes", "by-percentile", "confidence-levels",
+        *STEADY, "results",
+    ],
+    "position": ["position", "position-2", "results"],
+    "burst": [
+        "burst", "burst-RND-4-KiB-0-100", "burst-SEQ-128-KiB-0-100",
+        *[f"{name}-{place}" for place in (1, 2) for name in STEADY], "results",
+    ],
+}  # fmt: skip
 
 
 def chapter(test: str, **changes: Any) -> Chapter:

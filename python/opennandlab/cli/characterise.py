@@ -18,7 +18,7 @@ ONLY = (
             "--only",
             metavar="STEP,…",
             help="Run only these steps: surface, stability, consistency, independence, composite, "
-            "rw_ratio, block_size, scalability, pathological.",
+            "rw_ratio, block_size, scalability, pathological, access_time, position, burst.",
         ),
     ],
     None,

@@ -15,6 +15,7 @@ from opennandlab.documents.pts_inside import (
     SkewResults,
     ZonesResults,
 )
+from opennandlab.documents.pts_small import AccessTimeResults, BurstResults, PositionResults
 from opennandlab.documents.record import Number, Record
 
 Figure = Number | None
@@ -404,11 +405,15 @@ class MixResults(Results, frozen=True, kw_only=True):
         attained: Whether the steady state was attained before.
         read_pct: The mixes.
         curves: One per block size.
+        iops_rnd_4kib_67_33: IOPS of random 4 KiB requests, 67 % reads; absent in older documents.
+        iops_rnd_8kib_67_33: The same of 8 KiB.
     """
 
     attained: bool
     read_pct: list[Number]
     curves: list[MixCurve]
+    iops_rnd_4kib_67_33: Figure = None
+    iops_rnd_8kib_67_33: Figure = None
 
 
 class BlockSizeResults(Results, frozen=True, kw_only=True):
@@ -514,6 +519,9 @@ RESULTS: dict[str, type[Results]] = {
     "block_size": BlockSizeResults,
     "scalability": ScalabilityResults,
     "pathological": PathologicalResults,
+    "access_time": AccessTimeResults,
+    "position": PositionResults,
+    "burst": BurstResults,
     "skew": SkewResults,
     "fill": FillResults,
     "zones": ZonesResults,

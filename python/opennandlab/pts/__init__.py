@@ -12,7 +12,9 @@ those of `inside` see there. No certification by anyone is implied.
 from __future__ import annotations
 
 from opennandlab.pts import (
+    access_time,
     block_size,
+    burst,
     composite,
     consistency,
     dirth,
@@ -22,6 +24,7 @@ from opennandlab.pts import (
     iops,
     latency,
     pathological,
+    position,
     rw_ratio,
     scalability,
     stability,
@@ -63,6 +66,9 @@ TUTORIAL: dict[str, Test] = {
         block_size.TEST,
         scalability.TEST,
         pathological.TEST,
+        access_time.TEST,
+        position.TEST,
+        burst.TEST,
     )
 }
 TESTS: dict[str, Test] = {**STANDARD, **TUTORIAL, **INSIDE}

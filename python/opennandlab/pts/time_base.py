@@ -91,6 +91,10 @@ STABILITY_SAMPLE_REAL_S_MIN = {"scaled": 1.0, "smoke": 0.1}
 # Consistency: an hour in samples of one second; capacities written where it is scaled.
 CONSISTENCY_S = 3600.0
 CONSISTENCY_CAPACITIES = {"scaled": 3.0, "smoke": 0.5}
+# Burst: the first second.
+BURST_CAPACITIES = 0.01
+# Position: what is written and read of a slice.
+SLICE_SHARE = {"full": 1.0, "scaled": 1.0, "smoke": 1 / 16}
 # Workload independence: 30 minutes of each load.
 INDEPENDENCE_CAPACITIES = {
     "scaled": {"sequential": 0.25, "random": 1.0},
@@ -198,15 +202,13 @@ class TimeBase:
             self._note("preconditioning", _fills(asked * WIPC_FACTOR[self.name]), _fills(asked))
         return asked * WIPC_FACTOR[self.name]
 
-    def saturation_bytes(self, asked_capacities: float) -> int:
-        """Return the bytes after which write saturation ends."""
+    def saturation_bytes(self, asked_capacities: float, step: str = "write saturation") -> int:
+        """Return the bytes after which write saturation ends, or another such step."""
         factor = SATURATION_FACTOR[self.name]
         if self.name == "scaled" and not self.is_virtual:
             factor = 1.0
         if factor != 1:
-            self._note(
-                "write saturation", _fills(asked_capacities * factor), _fills(asked_capacities)
-            )
+            self._note(step, _fills(asked_capacities * factor), _fills(asked_capacities))
         return self._sector_round(asked_capacities * factor * self.capacity_bytes)
 
     def saturation_s(self, asked_s: float) -> float | None:
@@ -303,6 +305,21 @@ class TimeBase:
         if self.name == "smoke":
             return floor["smoke"]
         return round(min(1.0, max(floor["scaled"], self.capacity_bytes / REFERENCE_BYTES)), 6)
+
+    def burst(self) -> Limit:
+        """Return the limit of the first piece of the burst test."""
+        if self.name == "full":
+            return Limit(seconds=1.0)
+        self._note("burst", _fills(BURST_CAPACITIES), "1 s")
+        return self.capacities(BURST_CAPACITIES)
+
+    def slice_bytes(self, size: int, block_bytes: int) -> int:
+        """Return the bytes that are written and read of a slice of the position test."""
+        share = SLICE_SHARE[self.name]
+        count = max(1, int(share * size / block_bytes))
+        if count * block_bytes < size:
+            self._note("slices", f"the first {share:.3g} of each", "all of each")
+        return count * block_bytes
 
     def independence(self, load: Literal["sequential", "random"]) -> Limit:
         """Return the limit of one load of the workload independence test."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from opennandlab.documents import pts_inside, pts_results
+from opennandlab.documents import pts_inside, pts_results, pts_small
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.pts_base import Results
 from opennandlab.reports import words
@@ -210,6 +210,29 @@ def _pathological(found: pts_results.PathologicalResults, _: PtsDocument) -> Fou
             yield one(case.name, case.ratio, "×")
 
 
+def _access_time(found: pts_small.AccessTimeResults, _: PtsDocument) -> Found:
+    for what, times in (("read", found.reads), ("write", found.writes)):
+        yield one(f"4 KiB {what}, mean", times.lat_us_mean, "µs")
+        yield one(f"4 KiB {what}, 99 %", times.lat_us_p99, "µs")
+        yield one(f"4 KiB {what}, 99.9 %", times.lat_us_p999, "µs")
+
+
+def _position(found: pts_small.PositionResults, _: PtsDocument) -> Found:
+    for what in ("write", "read"):
+        yield one(f"{what}s, mean", getattr(found, f"{what}_mb_s_mean"), "MB/s")
+        yield one(f"{what}s, slowest slice", getattr(found, f"{what}_mb_s_min"), "MB/s")
+
+
+def _burst(found: pts_small.BurstResults, _: PtsDocument) -> Found:
+    for load in found.loads:
+        yield one(f"{load.name}: burst", load.burst_mb_s, "MB/s")
+        yield one(f"{load.name}: sustained", load.sustained_mb_s, "MB/s")
+        if load.volume_drive_fills is None:
+            yield Headline(f"{load.name}: end of the burst", "none")
+        else:
+            yield one(f"{load.name}: burst lasts", load.volume_drive_fills, "drive fills")
+
+
 def _skew(found: pts_inside.SkewResults, _: PtsDocument) -> Found:
     if found.points:
         yield one("first minute", found.points[0].first_mb_s, "MB/s")
@@ -273,6 +296,9 @@ OF: dict[type[Results], Callable[[Any, PtsDocument], Found]] = {
     pts_results.BlockSizeResults: _block_sizes,
     pts_results.ScalabilityResults: _dies,
     pts_results.PathologicalResults: _pathological,
+    pts_small.AccessTimeResults: _access_time,
+    pts_small.PositionResults: _position,
+    pts_small.BurstResults: _burst,
     pts_inside.SkewResults: _skew,
     pts_inside.FillResults: _fill,
     pts_inside.ZonesResults: _zones,

@@ -16,10 +16,12 @@ from opennandlab.documents.pts_results import (
     PathologicalResults,
     ScalabilityResults,
 )
+from opennandlab.documents.pts_small import BurstLoad, BurstResults, PositionResults
 from opennandlab.reports import words
-from opennandlab.reports.figure.model import Axis, Plot, Series
+from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
 from opennandlab.reports.model import Item, Section, Table
-from opennandlab.reports.pts import surface, tables
+from opennandlab.reports.pts import course, response, surface, tables
+from opennandlab.reports.pts.course import Course
 from opennandlab.reports.pts.source import Measured
 
 
@@ -75,7 +77,8 @@ def rw_ratio(measured: Measured) -> Iterator[Section]:
     items: list[Item] = []
     for block in measured.tables:
         items.append(tables.of_block(block))
-        items.extend(_over_columns(block, "read / write mix, %", log=False))
+        if block.id != "database":
+            items.extend(_over_columns(block, "read / write mix, %", log=False))
     lead = (
         "Mixed efficiency is what was measured over the harmonic prediction "
         "1 / (r / B(100/0) + (1 − r) / B(0/100)); below 1 reads and writes get in each other's way."
@@ -142,7 +145,46 @@ def scalability(measured: Measured) -> Iterator[Section]:
                  Axis("normalised RMS / ideal", zero=True), share),
         ]  # fmt: skip
     yield Section("scalability", "Scalability", tuple(items))
+    if isinstance(found, ScalabilityResults) and found.steps:
+        whole = found.steps[-1]
+        units = [float(1 << power) for power in range(4)]
+        shown = list(_over_units(found, whole.dies, units))
+        if shown:
+            yield Section("units", "Dies against drives", tuple(shown), UNITS)
     yield from surface.preconditioning(measured)
+
+
+UNITS = (
+    "What is measured is one drive with more and more of its dies. The line of drives is no "
+    "measurement: that many whole drives, independent of each other, striped, with as many "
+    "requests outstanding at each as at the one, and no host in the way. Its efficiency is 1 by "
+    "definition; the distance to the dies is what they lose to what they share."
+)
+
+
+def _over_units(found: ScalabilityResults, dies: int, drives: Sequence[float]) -> Iterator[Plot]:
+    """Yield the RMS over the dies of one drive, and over drives with all of theirs."""
+    pairs = (("rms_iops", "IOPS of 4 KiB"), ("rms_mb_s", "MB/s of 128 KiB"))
+    for at, (key, label) in enumerate(pairs):
+        values = [float(getattr(step, key)) for step in found.steps]
+        if not values[-1]:
+            continue
+        x = [float(step.dies) for step in found.steps]
+        more = [dies * count for count in drives]
+        one_die = values[0] / x[0]
+        ticks = tuple((place, f"{place:g}") for place in sorted({*x, *more}))
+        yield Plot(
+            f"units-{key.removeprefix('rms_').replace('_', '-')}",
+            f"RMS over five mixes against the number of dies, in one drive and in several: {label}",
+            Axis("dies", "log", ticks), Axis(label, "log"),
+            (
+                Series("one drive, measured", x, values, colour=at),
+                Series("whole drives, ideal", more, [values[-1] * count for count in drives],
+                       "dashed", colour=at),
+                Series("one die each, ideal", [*x, *more[1:]],
+                       [one_die * count for count in (*x, *more[1:])], "dashed", colour=-1),
+            ),
+        )  # fmt: skip
 
 
 def pathological(measured: Measured) -> Iterator[Section]:
@@ -166,6 +208,84 @@ PATHOLOGICAL = (
     "The baseline fills the whole range, writes at random all over it and never pauses. Each other "
     "case relaxes one of these; in a drive that collects garbage each should be faster."
 )
+
+
+def access_time(measured: Measured) -> Iterator[Section]:
+    """Yield the access time of reads and writes, and how it is distributed."""
+    yield Section("access-time", "Access time", tuple(tables.of_blocks(measured)), ACCESS)
+    if measured.histograms:
+        shown = tuple(response.items(measured.histograms, measured.header.target.device.config))
+        yield Section("distribution", "Distribution", shown)
+    yield from surface.preconditioning(measured)
+
+
+ACCESS = "Random 4 KiB requests all over the active range, one thread, one request outstanding."
+
+
+def position(measured: Measured) -> Iterator[Section]:
+    """Yield the sequential rates of the slices of the range."""
+    items: list[Item] = []
+    found = measured.results
+    if isinstance(found, PositionResults) and found.slices:
+        unit, size = words.byte_unit(found.slices[-1].start_bytes + found.slice_bytes)
+        # A rate holds until the next slice begins; the last one to the end of the range.
+        x = [one.start_bytes / size for one in found.slices]
+        x.append(x[-1] + found.slice_bytes / size)
+        lines = tuple(
+            Series(name, x, [*rates, rates[-1]], "steps")
+            for name, rates in (
+                ("writes", [one.write_mb_s for one in found.slices]),
+                ("reads", [one.read_mb_s for one in found.slices]),
+            )
+        )
+        items.append(
+            Plot(
+                "position", f"Sequential 128 KiB in {len(found.slices)} slices of the range",
+                Axis(f"position in the active range, {unit}"), Axis("MB/s", zero=True), lines,
+            )
+        )  # fmt: skip
+    items += tables.of_blocks(measured)
+    yield Section("slices", "Rate by position", tuple(items))
+
+
+def burst(measured: Measured) -> Iterator[Section]:
+    """Yield the rate of writes since the purge, with burst and sustained rate."""
+    items: list[Item] = list(tables.of_blocks(measured))
+    found = measured.results
+    loads = found.loads if isinstance(found, BurstResults) else []
+    for load in loads:
+        cells = [cell for cell in measured.in_phase("burst") if cell.label == load.name]
+        if cells:
+            items.append(_burst(load, cells))
+    yield Section("burst-rate", "Burst and sustained rate", tuple(items), BURST)
+    yield from surface.preconditioning(measured)
+
+
+BURST = (
+    "From a purged and rested drive on. Burst is the first piece: a second, or 1 % of the capacity "
+    "where time is scaled. Sustained is the mean of the window of the steady state."
+)
+
+
+def _burst(load: BurstLoad, cells: Sequence[pts.Cell]) -> Plot:
+    levels = (
+        (load.burst_mb_s, "burst"),
+        (load.sustained_mb_s, "sustained" if load.attained else "not steady; mean of the window"),
+    )
+    marks = [
+        Mark("y", level, f"{text}: {words.value(level)}")
+        for level, text in levels
+        if level is not None
+    ]
+    across = course.by_written(cells)
+    if load.volume_bytes is not None:
+        unit, size = words.byte_unit(max(cell.written_bytes for cell in cells))
+        volume = load.volume_bytes / size
+        marks.append(Mark("x", volume, f"burst ends: {words.value(volume)} {unit}"))
+    return course.plot(
+        words.file_name(f"burst {load.name}"), f"{load.name}: rate against what was written",
+        across, [Course("MB/s", cells, "mb_s", draw="line")], marks=tuple(marks),
+    )  # fmt: skip
 
 
 def _case_bars(

@@ -129,6 +129,16 @@ SPOKEN = {
     "baseline_iops": "steady state, IOPS",
     "unit_s": "write time between pauses, s",
     "loops": "loops in each part",
+    "slice_bytes": "size of a slice, bytes",
+    **{
+        f"{kind}_mb_s_{part}": f"{kind}s, {words_of}, MB/s"
+        for kind in ("write", "read")
+        for part, words_of in (
+            ("mean", "mean of the slices"),
+            ("min", "slowest slice"),
+            ("max", "fastest slice"),
+        )
+    },
     "reference_mb_s": "mean of the last eighth of group 1, MB/s",
     "recovery_sample": "recovered at sample",
     "recovery_s": "recovered after, s",

@@ -15,6 +15,8 @@ from opennandlab.reports.pts import course, tables
 from opennandlab.reports.pts.course import Across, Course
 from opennandlab.reports.pts.source import Measured
 
+# A link further above the rates than this would leave them at the bottom of the plot.
+LINK_SHOWN = 2.0
 GROUP = re.compile(r"group\D*(\d+)")
 
 
@@ -46,8 +48,23 @@ def sections(measured: Measured) -> Iterator[Section]:
         pair = [first, first + 1]
         names = f"groups {first} and {first + 1}"
         plots.append(_throughput(measured, cells, pair, names, f"tp-{first}-{first + 1}"))
-    yield Section("throughput", "Throughput against time and drive fills", tuple(plots))
+    yield Section(
+        "throughput", "Throughput against time and drive fills", tuple(plots), _baseline(measured)
+    )
     yield Section("response", "Response time against time", tuple(_responses(cells, numbers)))
+
+
+def _baseline(measured: Measured) -> str:
+    """Say what the line without history is, and the limit of the link."""
+    new, link = without_history(measured), link_mb_s(measured)
+    if new is None:
+        return ""
+    text = (
+        f"“Without history” ({words.value(new)} MB/s) is the mean of the first eighth of group 1, "
+        "when the purged drive has nothing to collect: a medium without erases would stay there."
+    )
+    carried = f" The link of the device file carries {words.value(link)} MB/s." if link else ""
+    return text + carried
 
 
 def _group(cell: pts.Cell) -> int:
@@ -81,10 +98,39 @@ def _throughput(  # noqa: PLR0913, PLR0917 (half of them rarely)
     if reference is not None:
         text = f"90 % of group 1: {words.value(0.9 * reference)}"
         marks = (Mark("y", 0.9 * reference, text),)
+    new = without_history(measured)
+    if new is not None:
+        marks += (Mark("y", new, f"without history: {words.value(new)}"),)
+    link = link_mb_s(measured)
+    if link is not None and new is not None and link <= LINK_SHOWN * new:
+        marks += (Mark("y", link, f"link: {words.value(link)}"),)
     return course.plot(
         name, f"Throughput against time: {what}", across or course.by_time(shown),
         _courses(cells, numbers, "mb_s"), scale=scale, marks=marks,
     )  # fmt: skip
+
+
+def without_history(measured: Measured) -> float | None:
+    """Return MB/s of the drive before it has a history: the mean of group 1's first eighth.
+
+    What comes after is the price of erasing and moving, which only flash has: a medium that can be
+    written in place would stay at this rate, or at that of its link.
+    """
+    cells = [cell for cell in measured.cells if GROUP.search(cell.label) and _group(cell) == 1]
+    first = cells[: max(1, len(cells) // 8)]
+    return sum(float(cell.mb_s) for cell in first) / len(first) if first else None
+
+
+def link_mb_s(measured: Measured) -> float | None:
+    """Return the rate of the link where the device file states a number; else None."""
+    config = measured.header.target.device.config or {}
+    host = config.get("host")
+    link = host.get("link") if isinstance(host, dict) else None
+    rate = link.get("mb_s") if isinstance(link, dict) else None
+    share = link.get("efficiency") if isinstance(link, dict) else None
+    if not isinstance(rate, int | float):
+        return None
+    return float(rate) * (float(share) if isinstance(share, int | float) else 1.0)
 
 
 def _responses(cells: Sequence[pts.Cell], numbers: Sequence[int]) -> Iterator[Plot]:
