@@ -16,6 +16,7 @@ from opennandlab.pts.time_base import TimeBase
 from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.pts import source, views, xsr
 from opennandlab.targets.base import Stimulus
+from opennandlab.targets.simulated import SimulatedTarget
 
 MIB = 1 << 20
 
@@ -62,9 +63,19 @@ def test_a_drive_that_is_slower_inside_is_seen_to_be():
     assert results.read_mb_s_min == last.read_mb_s
     assert results.read_mb_s_max == first.read_mb_s
     # All of each slice, once; less of it in a smoke, which says so.
-    assert {limit.bytes for _, limit, _ in target.asked[-128:]} == {MIB}
+    swept = [(stimulus, limit) for stimulus, limit, _ in target.asked if limit.bytes == MIB]
+    assert [stimulus.read_pct for stimulus, _ in swept[-256:]] == [
+        *[0] * 64, *[100] * 64, *[100] * 64, *[0] * 64,
+    ]  # fmt: skip
+    # Between them the whole range is written at random.
+    (scatter,) = [
+        limit.bytes for stimulus, limit, _ in target.asked if stimulus.pattern == "random"
+    ]
+    assert scatter == 64 * MIB
+    assert results.scattered_read_mb_s_mean == pytest.approx(results.read_mb_s_mean, rel=0.01)
     short = document("position", FakeTarget(1 << 30))
     assert "slices: the first 0.0625 of each (standard: all of each)" in short.header.deviations
+    assert "random writes: 0.0625 of the range (standard: all of it)" in short.header.deviations
 
 
 def test_slices_hold_whole_requests_within_the_range():
@@ -93,6 +104,22 @@ def test_a_burst_is_what_comes_before_the_fall():
     assert [entry.group for entry in found.steady_state] == ["RND 4 KiB 0/100", "SEQ 128 KiB 0/100"]
     assert "burst: 0.01 drive fills (standard: 1 s)" in found.header.deviations
     assert TimeBase("full", is_virtual=True, capacity_bytes=1 << 30).burst().seconds == 1
+
+
+def test_a_sequential_rate_is_sustained_only_once_the_drive_collects():
+    small = {
+        "nand.channels": 1,
+        "nand.dies_per_channel": 2,
+        "nand.blocks_per_plane": 1024,
+        "nand.pages_per_block": 64,
+    }
+    drive = SimulatedTarget("tlc_standard", small)
+    found = run_test(TESTS["burst"], drive, settings=Settings(time_base="scaled"))
+    random, sequential = found.steady_state
+    assert random.collection == sequential.collection == "seen"
+    # The first round fills the drive, without a collection.
+    assert sequential.window[0] >= 2
+    assert not any("did not collect" in text for text in found.warnings)
 
 
 def test_the_mix_of_database_servers_stands_beside_the_five():

@@ -51,11 +51,15 @@ class Slice(Record, frozen=True, kw_only=True):
         start_bytes: Where it begins, from the start of the range.
         write_mb_s: Rate of sequential writes.
         read_mb_s: Rate of sequential reads.
+        scattered_read_mb_s: Rate of sequential reads after random writes to the whole range.
+        scattered_write_mb_s: Rate of the sequential writes that follow.
     """
 
     start_bytes: Number
     write_mb_s: Number
     read_mb_s: Number
+    scattered_read_mb_s: Number
+    scattered_write_mb_s: Number
 
 
 class PositionResults(Results, frozen=True, kw_only=True):
@@ -69,6 +73,12 @@ class PositionResults(Results, frozen=True, kw_only=True):
         read_mb_s_mean: Mean of the slices, of reads.
         read_mb_s_min: Slowest slice.
         read_mb_s_max: Fastest slice.
+        scattered_read_mb_s_mean: Mean of the slices, of reads after random writes.
+        scattered_read_mb_s_min: Slowest slice.
+        scattered_read_mb_s_max: Fastest slice.
+        scattered_write_mb_s_mean: Mean of the slices, of the writes after them.
+        scattered_write_mb_s_min: Slowest slice.
+        scattered_write_mb_s_max: Fastest slice.
         slices: All of them, from the start of the range.
     """
 
@@ -79,6 +89,12 @@ class PositionResults(Results, frozen=True, kw_only=True):
     read_mb_s_mean: Figure
     read_mb_s_min: Figure
     read_mb_s_max: Figure
+    scattered_read_mb_s_mean: Figure
+    scattered_read_mb_s_min: Figure
+    scattered_read_mb_s_max: Figure
+    scattered_write_mb_s_mean: Figure
+    scattered_write_mb_s_min: Figure
+    scattered_write_mb_s_max: Figure
     slices: list[Slice]
 
 

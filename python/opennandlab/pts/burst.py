@@ -3,7 +3,8 @@
 For random 4 KiB writes and for sequential 128 KiB writes of one thread: purge, a minute of rest, a
 first piece, and then minutes of the same writes to the steady state, or to four times the capacity.
 The *burst* is the rate of the first piece: a second, or the first 1 % of the capacity where time is
-scaled. The *sustained* rate is the mean of the window of the steady state. The burst lasts until
+scaled. The *sustained* rate is the mean of the window of the steady state, in each round of which
+the drive collected: before it was full once, five equal rounds say nothing. The burst lasts until
 the first minute that is slower than half-way between the two; there is none where the sustained
 rate is at least 90 % of it.
 
@@ -27,12 +28,10 @@ from opennandlab.pts.plan import RANDOM_LOAD, SEQUENTIAL_LOAD
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, until_steady
 from opennandlab.pts.test import Findings, Test
-from opennandlab.pts.time_base import MINUTE_S
 from opennandlab.pts.words import name
 from opennandlab.targets.base import Limit, Stimulus
 
 KIB = 1024
-REST_S = MINUTE_S
 CAPACITIES = 4.0
 # Above it a drive has no burst worth the name.
 SUSTAINED_SHARE = 0.9
@@ -77,8 +76,8 @@ def _load(bench: Bench, stimulus: Stimulus) -> BurstLoad:
     """Write one load to its steady state, and say how it began."""
     label = name(stimulus)
     bench.purge(group=label)
-    bench.idle(REST_S)
     time = bench.plan.time
+    bench.idle(time.rest())
     cells: list[Cell] = []
 
     def write(limit: Limit) -> Cell:
@@ -100,7 +99,14 @@ def _load(bench: Bench, stimulus: Stimulus) -> BurstLoad:
     tracked = [Tracking("write_mb_s", 0, CellPlan(stimulus, time.minute(), label))]
     count = time.gap_pieces + 1
     rounds = until_steady(
-        bench, run_round, tracked, phase="burst", group=label, cells=count, is_over=is_over
+        bench,
+        run_round,
+        tracked,
+        phase="burst",
+        group=label,
+        cells=count,
+        is_over=is_over,
+        must_collect=True,
     )
     return _figures(bench, label, cells, rounds)
 

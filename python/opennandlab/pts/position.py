@@ -1,9 +1,14 @@
 """Position: the rate of sequential writes and reads by the address at which they are.
 
 The active range is cut into 64 equal slices, filled, and written and read from its start to its
-end, a slice at a time, in requests of 128 KiB. A disc is slower towards its inner tracks; a flash
-drive has no such places, so what differs between slices is its state: a cache that is full by then,
-a collection that begins, data that lies unevenly on its dies.
+end, a slice at a time, in requests of 128 KiB. Then random 4 KiB writes, as many bytes as the range
+has, scatter its data, and it is read and written once more. A disc is slower towards its inner
+tracks; a flash drive has no such places, so what differs between slices is its state: a cache that
+is full by then, a collection that begins, data that lies unevenly on its dies.
+
+    MB/s │▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔    after sequential writes: one rate
+         │            ▁▁▁▂▂▃▃▄▄▅▅▆▆    writes after random ones: slow while random data is left
+         └──────────────────────────── position
 
 Source: the curve of read rate against position of disc benchmarks, as in zcav of bonnie++ (R.
 Coker); slices and their number are of the implementation.
@@ -14,27 +19,36 @@ from __future__ import annotations
 from opennandlab.documents.pts_small import PositionResults, Slice
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
-from opennandlab.pts.plan import SEQUENTIAL_LOAD
-from opennandlab.pts.record import Cell
+from opennandlab.pts.plan import RANDOM_LOAD, SEQUENTIAL_LOAD
 from opennandlab.pts.rounds import mean
 from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.words import name
 from opennandlab.targets.base import Limit
 
 BLOCK_BYTES = 128 << 10
 SLICES = 64
+# What is measured -> its name in the results.
+KEYS = {
+    "writes": "write",
+    "reads": "read",
+    "reads after random writes": "scattered_read",
+    "writes after random writes": "scattered_write",
+}
 
 
 def run(bench: Bench) -> Findings:
-    """Fill the range, then write it and read it slice by slice."""
+    """Fill the range, write and read it slice by slice; scatter its data, and do so again."""
     bench.purge()
     bench.precondition()
     count, size = slices(bench.plan.range_bytes)
-    limit = Limit(bytes=bench.plan.time.slice_bytes(size, BLOCK_BYTES))
-    found: dict[str, list[Cell]] = {}
-    for kind, read_pct in (("writes", 0), ("reads", 100)):
+    time = bench.plan.time
+    limit = Limit(bytes=time.slice_bytes(size, BLOCK_BYTES))
+    found: dict[str, list[float]] = {}
+
+    def sweep(kind: str, read_pct: int) -> None:
         bench.restart_point()
         with bench.phase("position", group=kind, cells=count):
-            found[kind] = [
+            cells = [
                 bench.measure(
                     bench.stimulus(
                         pattern="sequential",
@@ -47,25 +61,32 @@ def run(bench: Bench) -> Findings:
                 )
                 for place in range(count)
             ]
-    rows = [
-        Slice(
-            start_bytes=place * size,
-            write_mb_s=write.measurement.mb_s,
-            read_mb_s=read.measurement.mb_s,
-        )
-        for place, (write, read) in enumerate(zip(*found.values(), strict=True))
-    ]
-    writes, reads = [row.write_mb_s for row in rows], [row.read_mb_s for row in rows]
+        found[kind] = [cell.measurement.mb_s for cell in cells]
+
+    sweep("writes", 0)
+    sweep("reads", 100)
+    bench.restart_point()
+    with bench.phase("scatter", cells=1):
+        threads, depth = RANDOM_LOAD[bench.plan.profile]
+        scatter = bench.stimulus(block_bytes=4096, threads=threads, queue_depth=depth)
+        bench.measure(scatter, time.scatter(bench.plan.range_bytes), label=name(scatter))
+    sweep("reads after random writes", 100)
+    sweep("writes after random writes", 0)
     return Findings(
         results=PositionResults(
             slice_bytes=size,
-            write_mb_s_mean=mean(writes),
-            write_mb_s_min=min(writes),
-            write_mb_s_max=max(writes),
-            read_mb_s_mean=mean(reads),
-            read_mb_s_min=min(reads),
-            read_mb_s_max=max(reads),
-            slices=rows,
+            **{
+                f"{key}_mb_s_{what}": of(found[kind])
+                for kind, key in KEYS.items()
+                for what, of in (("mean", mean), ("min", min), ("max", max))
+            },
+            slices=[
+                Slice(
+                    start_bytes=place * size,
+                    **{f"{key}_mb_s": found[kind][place] for kind, key in KEYS.items()},
+                )
+                for place in range(count)
+            ],
         ),
         tables=[
             table(
@@ -74,11 +95,11 @@ def run(bench: Bench) -> Findings:
                 "MB/s",
                 row_label="Rate",
                 column_label="",
-                rows=["writes", "reads"],
+                rows=list(found),
                 columns=["mean", "least", "most", "first slice", "last slice"],
                 values=[
                     [mean(rates), min(rates), max(rates), rates[0], rates[-1]]
-                    for rates in (writes, reads)
+                    for rates in found.values()
                 ],
             )
         ],
@@ -98,7 +119,7 @@ def slices(range_bytes: int) -> tuple[int, int]:
 TEST = Test(
     name="position",
     title="Rate by position",
-    summary="Sequential writes and reads in 64 slices of the range, from its start to its end.",
+    summary="Sequential writes and reads in 64 slices of the range; again after random writes.",
     run=run,
     load=SEQUENTIAL_LOAD,
 )

@@ -154,6 +154,11 @@ class Rounds:
             return "not_applicable"
         return "none"
 
+    @property
+    def is_without_collection(self) -> bool:
+        """Whether a tracked value has a window in which the drive did not collect."""
+        return any(self.collection(tracking) == "none" for tracking in self.tracked)
+
     def windowed(self, index: int) -> list[Cell]:
         """Return one cell of the round, in each round of the window."""
         return [self.cells[number - 1][index] for number in self.window]
@@ -220,6 +225,7 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
     group: str = "",
     cells: int | None = None,
     is_over: Callable[[], bool] = lambda: False,
+    must_collect: bool = False,
 ) -> Rounds:
     """Run rounds until the tracked values are steady, or there have been enough.
 
@@ -231,6 +237,7 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
         group: Part of the test with a purge of its own.
         cells: Cells in a round, for the progress line.
         is_over: Asked after each round: whether something else ends the search.
+        must_collect: Whether rounds go on until the drive collected in all of the window, too.
     """
     rounds = Rounds(tracked, bench.plan.rounds_max, group, bench.is_range_small)
     bench.progress.rounds_max = rounds.rounds_max
@@ -251,7 +258,8 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
                     f"round {number}: {tracking.metric} of {tracking.plan.label} is zero or was "
                     "not measured; that is not steady"
                 )
-        if rounds.attained or is_over():
+        is_early = must_collect and rounds.is_without_collection
+        if is_over() or (rounds.attained and not is_early):
             break
     for tracking in tracked:
         if rounds.attained and rounds.collection(tracking) == "none":

@@ -93,6 +93,8 @@ CONSISTENCY_S = 3600.0
 CONSISTENCY_CAPACITIES = {"scaled": 3.0, "smoke": 0.5}
 # Burst: the first second.
 BURST_CAPACITIES = 0.01
+# The rest before it, of a real drive in a smoke.
+SMOKE_REST_S = 1.0
 # Position: what is written and read of a slice.
 SLICE_SHARE = {"full": 1.0, "scaled": 1.0, "smoke": 1 / 16}
 # Workload independence: 30 minutes of each load.
@@ -313,6 +315,13 @@ class TimeBase:
         self._note("burst", _fills(BURST_CAPACITIES), "1 s")
         return self.capacities(BURST_CAPACITIES)
 
+    def rest(self) -> float:
+        """Return the seconds without requests before the burst test."""
+        if self.is_virtual or self.name != "smoke":
+            return MINUTE_S
+        self._note("rest", f"{SMOKE_REST_S:g} s", "1 min")
+        return SMOKE_REST_S
+
     def slice_bytes(self, size: int, block_bytes: int) -> int:
         """Return the bytes that are written and read of a slice of the position test."""
         share = SLICE_SHARE[self.name]
@@ -320,6 +329,13 @@ class TimeBase:
         if count * block_bytes < size:
             self._note("slices", f"the first {share:.3g} of each", "all of each")
         return count * block_bytes
+
+    def scatter(self, range_bytes: int) -> Limit:
+        """Return the limit of the random writes of the position test: once the range."""
+        share = SLICE_SHARE[self.name]
+        if share < 1:
+            self._note("random writes", f"{share:.3g} of the range", "all of it")
+        return Limit(bytes=max(self._sector_round(share * range_bytes), 4096))
 
     def independence(self, load: Literal["sequential", "random"]) -> Limit:
         """Return the limit of one load of the workload independence test."""

@@ -221,6 +221,8 @@ def _position(found: pts_small.PositionResults, _: PtsDocument) -> Found:
     for what in ("write", "read"):
         yield one(f"{what}s, mean", getattr(found, f"{what}_mb_s_mean"), "MB/s")
         yield one(f"{what}s, slowest slice", getattr(found, f"{what}_mb_s_min"), "MB/s")
+    yield one("reads after random writes, mean", found.scattered_read_mb_s_mean, "MB/s")
+    yield one("writes after them, slowest slice", found.scattered_write_mb_s_min, "MB/s")
 
 
 def _burst(found: pts_small.BurstResults, _: PtsDocument) -> Found:

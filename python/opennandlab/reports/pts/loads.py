@@ -167,9 +167,9 @@ def _over_units(found: ScalabilityResults, dies: int, drives: Sequence[float]) -
     pairs = (("rms_iops", "IOPS of 4 KiB"), ("rms_mb_s", "MB/s of 128 KiB"))
     for at, (key, label) in enumerate(pairs):
         values = [float(getattr(step, key)) for step in found.steps]
-        if not values[-1]:
-            continue
         x = [float(step.dies) for step in found.steps]
+        if not values[-1] or min(x) < 1:
+            continue
         more = [dies * count for count in drives]
         one_die = values[0] / x[0]
         ticks = tuple((place, f"{place:g}") for place in sorted({*x, *more}))
@@ -231,21 +231,38 @@ def position(measured: Measured) -> Iterator[Section]:
         # A rate holds until the next slice begins; the last one to the end of the range.
         x = [one.start_bytes / size for one in found.slices]
         x.append(x[-1] + found.slice_bytes / size)
-        lines = tuple(
-            Series(name, x, [*rates, rates[-1]], "steps")
-            for name, rates in (
-                ("writes", [one.write_mb_s for one in found.slices]),
-                ("reads", [one.read_mb_s for one in found.slices]),
-            )
+        sweeps = (
+            ("writes", 0, 0, [one.write_mb_s for one in found.slices]),
+            ("reads", 1, 0, [one.read_mb_s for one in found.slices]),
+            ("reads after random writes", 1, 1, [one.scattered_read_mb_s for one in found.slices]),
+            ("writes after them", 0, 1, [one.scattered_write_mb_s for one in found.slices]),
         )
+        lines = tuple(
+            Series(name, x, [*rates, rates[-1]], "steps", colour=colour, stroke=stroke)
+            for name, colour, stroke, rates in sweeps
+        )
+        known = [rate for *_, rates in sweeps for rate in rates if rate]
+        # Slow writes would lie on the axis of a linear scale.
+        is_wide = bool(known) and max(known) > WIDE * min(known)
+        rate = Axis("MB/s", "log") if is_wide else Axis("MB/s", zero=True)
         items.append(
             Plot(
                 "position", f"Sequential 128 KiB in {len(found.slices)} slices of the range",
-                Axis(f"position in the active range, {unit}"), Axis("MB/s", zero=True), lines,
+                Axis(f"position in the active range, {unit}"), rate, lines,
             )
         )  # fmt: skip
     items += tables.of_blocks(measured)
-    yield Section("slices", "Rate by position", tuple(items))
+    yield Section("slices", "Rate by position", tuple(items), POSITION)
+
+
+# Between the greatest and the least rate of a plot that is drawn on a logarithmic scale.
+WIDE = 20.0
+POSITION = (
+    "Flash has no slow tracks: after sequential writes the line is level, and what differs between "
+    "slices is the state of the drive. After random 4 KiB writes all over the range a sequential "
+    "read finds its pages where those writes left them, and sequential writes pay for collecting "
+    "random data until it is overwritten."
+)
 
 
 def burst(measured: Measured) -> Iterator[Section]:

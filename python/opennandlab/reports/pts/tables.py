@@ -28,15 +28,15 @@ def of_block(block: pts.Table) -> Table:
     """Return a table of the document as the report shows it; long times in ms instead of µs."""
     most = max((one for row in block.values for one in row if isinstance(one, int | float)),
                default=0.0)  # fmt: skip
-    if block.unit in {"us", "µs"} and most >= LONG_US:
-        most *= 1e-3
+    is_long = block.unit in {"us", "µs"} and most >= LONG_US
+    if is_long:
         values = [
             [one * 1e-3 if isinstance(one, int | float) else one for one in row]
             for row in block.values
         ]
         block = structs.replace(block, unit="ms", values=values)
-    # Thousands of ms beside tenths: as many decimals as each needs.
-    is_wide = block.unit == "ms" and most >= 1e3
+    # Thousands of ms beside tenths, tens of µs beside thousands: as many decimals as each needs.
+    is_wide = is_long or (block.unit == "ms" and most >= 1e3)
     unit = f", {block.unit}" if block.unit and block.unit not in block.title else ""
     return Table(
         block.id,
@@ -115,6 +115,13 @@ def results(measured: Measured) -> Iterator[Section]:
         )
 
 
+# Sweeps of the position test.
+SWEEPS = {
+    "write": "writes",
+    "read": "reads",
+    "scattered_read": "reads after random writes",
+    "scattered_write": "writes after them",
+}
 SPOKEN = {
     "attained": "steady state attained",
     "fob_iops": "fresh out of the box, IOPS",
@@ -131,8 +138,8 @@ SPOKEN = {
     "loops": "loops in each part",
     "slice_bytes": "size of a slice, bytes",
     **{
-        f"{kind}_mb_s_{part}": f"{kind}s, {words_of}, MB/s"
-        for kind in ("write", "read")
+        f"{kind}_mb_s_{part}": f"{said}, {words_of}, MB/s"
+        for kind, said in SWEEPS.items()
         for part, words_of in (
             ("mean", "mean of the slices"),
             ("min", "slowest slice"),
