@@ -56,7 +56,10 @@ class Target(str, Enum):
 def validate(
     context: typer.Context,
     suites: Annotated[
-        list[str] | None, typer.Argument(metavar="[SUITE]...", help="Suites to run; default: all.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[SUITE]...", help="Suites to run; default: all but `bases`, which takes hours."
+        ),
     ] = None,
     case: Annotated[
         str,
@@ -210,6 +213,10 @@ def _run(cases: list["Case"], threads: int | None, *, quiet: bool) -> tuple[list
             from opennandlab.ecc.requests import answer
 
             return answer(device["ecc_lab"], seed)
+        if "standard_test" in workload:
+            from opennandlab.pts.requests import answer as standard_test
+
+            return standard_test(device, workload["standard_test"], seed)
         return benchmark(device, workload, seed=seed, progress=watch).document
 
     rows: list[Row] = []

@@ -12,6 +12,7 @@ from opennandlab.validation.case import Case, Effort
 from opennandlab.validation.suites import (
     ablation,
     bandwidth,
+    bases,
     cost_benefit,
     decoding,
     ecc,
@@ -47,5 +48,9 @@ SUITES: dict[str, Callable[[Effort], list[Case]]] = {
     "published": published.cases,
     "presets": presets.cases,
     "measured": measured.cases,
+    "bases": bases.cases,
 }
 """Suites in the order of the report."""
+
+ON_REQUEST = ("bases",)
+"""Suites that take hours: without names of suites they are left out, but for `--quick`."""

@@ -1,0 +1,39 @@
+"""A standard test as a function: a device and settings in, the document as a mapping out.
+
+What asks holds no objects of this package, only `{"test": "iops", "time_base": "full"}`; the other
+keys are those of `Settings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from opennandlab.documents.record import plain
+from opennandlab.pts import TESTS
+from opennandlab.pts.plan import Settings
+from opennandlab.pts.runner import run_test
+from opennandlab.targets.simulated import SimulatedTarget
+
+
+def answer(device: Mapping[str, Any], question: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Run a standard test on a simulated drive, and return its document.
+
+    Args:
+        device: The drive, as in its file.
+        question: `test` and settings.
+        seed: Decides all addresses.
+
+    Raises:
+        ValueError: for a test that does not exist.
+        ConfigError: for settings that it cannot have.
+    """
+    asked = dict(question)
+    test = str(asked.pop("test", ""))
+    if test not in TESTS:
+        raise ValueError(f"no standard test is called {test!r}; accepted: {', '.join(TESTS)}")
+    target = SimulatedTarget(dict(device), seed=seed)
+    try:
+        return plain(run_test(TESTS[test], target, settings=Settings(**asked, seed=seed)))
+    finally:
+        target.close()

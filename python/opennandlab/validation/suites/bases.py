@@ -1,0 +1,148 @@
+"""Time bases of the standard tests: what `scaled` reports must be what `full` reports.
+
+    one drive ──► test, scaled ──┐
+              └─► test, full ────┴─► quotient of each value that decides, within 10 %
+
+A scaled test is worth its time only if the whole one gives the same figures. Three drives are
+whole; of the others blocks or their pages are divided by 16 in both bases, whichever leaves their
+spare blocks enough to collect with. The longest response time depends on the one worst moment of a
+test, and is held to 30 %. A whole IOPS test on a fast drive simulates five hours: the suite takes
+hours and runs only where it is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from opennandlab.validation.case import Case, Document, Effort, Kind, Measure, Run, lookup, quick
+from opennandlab.validation.devices import unworn
+
+SUITE = "bases"
+SOURCE = "definition"
+# Drives, the profile of each, and the key that is divided; none where the whole drive is tested.
+DRIVES: Mapping[str, tuple[str, str | None]] = {
+    "tlc_standard": ("E", None),
+    "client_sata_2013": ("C", None),
+    "mlc_enterprise_plp": ("E", None),
+    "nvme_gen4_tlc": ("C", "pages_per_block"),
+    "qlc_pslc": ("C", "pages_per_block"),
+    "micron_7450_max_800gb": ("E", "pages_per_block"),
+    "solidigm_p5520_1920gb": ("E", "pages_per_block"),
+    "emmc_16gb": ("C", "blocks_per_plane"),
+    "sata_a_2009": ("E", "blocks_per_plane"),
+    "sata_b_2009": ("E", "blocks_per_plane"),
+    "pci_c_2009": ("E", "blocks_per_plane"),
+}
+SHRINK = 16
+# Sizes of the cache: they shrink with the drive.
+CACHE_SIZES = ("static_bytes", "dynamic_bytes_max")
+TOLERANCE, LONGEST_TOLERANCE = 0.10, 0.30
+# Values of each test: name, and how it is found in the document. `N` is the value that the steady
+# state was found with, in the order of the specification.
+VALUES: Mapping[str, Mapping[str, str]] = {
+    "iops": {"rnd-4k-write": "0", "rnd-64k-65-35": "1", "rnd-1024k-read": "2"},
+    "throughput": {
+        "seq-1024k-write": "results.mb_s_seq_1024kib_write",
+        "seq-1024k-read": "results.mb_s_seq_1024kib_read",
+    },
+    "latency": {
+        "art-4k-write": "results.art_ms_rnd_4kib_write",
+        "art-4k-read": "results.art_ms_rnd_4kib_read",
+        "mrt-4k-write": "results.mrt_ms_rnd_4kib_write",
+    },
+}
+# What a shorter test cannot see: the tolerance, and why.
+MISSES: Mapping[str, tuple[float, str]] = {
+    "emmc_16gb-latency-mrt-4k-write": (
+        0.65,
+        "one request of 690 000 waits in `full`, and `scaled` sends 79 000",
+    ),
+}
+QUICK = "tlc_standard-latency"
+
+
+def cases(effort: Effort) -> list[Case]:
+    """Return the cases of the suite.
+
+    Args:
+        effort: quick (response times of the textbook drive), or all.
+
+    Returns:
+        The cases, one seed each.
+
+    Example:
+        >>> [case.name for case in cases(Effort.QUICK)][0]
+        'tlc_standard-latency-art-4k-write'
+    """
+    found = list(_cases())
+    if effort is Effort.FULL:
+        return found
+    return [quick(case) for case in found if case.name.startswith(QUICK)]
+
+
+def device(preset: str) -> dict[str, Any]:
+    """Return a preset as it is tested here.
+
+    Args:
+        preset: its name, one of `DRIVES`.
+
+    Returns:
+        The device. Its blocks do not wear out.
+
+    Example:
+        >>> device("emmc_16gb")["nand"]["blocks_per_plane"]
+        141
+    """
+    drive = unworn(preset)
+    key = DRIVES[preset][1]
+    if key is None:
+        return drive
+    drive["nand"][key] //= SHRINK
+    cache = drive["ftl"].get("slc_cache")
+    if isinstance(cache, dict):
+        for size in CACHE_SIZES:
+            cache[size] //= SHRINK
+    return drive
+
+
+def _cases() -> Iterator[Case]:
+    for preset, (profile, key) in DRIVES.items():
+        drive = device(preset)
+        part = "the whole drive" if key is None else f"a sixteenth of its {key}"
+        for test, values in VALUES.items():
+            runs = tuple(
+                Run(drive, {"standard_test": {"test": test, "profile": profile, "time_base": base}})
+                for base in ("full", "scaled")
+            )
+            for name, path in values.items():
+                full_name = f"{preset}-{test}-{name}"
+                usual = LONGEST_TOLERANCE if name.startswith("mrt") else TOLERANCE
+                tolerance, missed = MISSES.get(full_name, (usual, ""))
+                yield Case(
+                    suite=SUITE,
+                    name=full_name,
+                    title="What the time base `scaled` reports, relative to `full`",
+                    source=SOURCE,
+                    runs=runs,
+                    quantity=f"{preset}, {part}: {test}, {name}" + (missed and f"; {missed}"),
+                    measure=_quotient(path),
+                    expected=1.0,
+                    tolerance=tolerance,
+                    kind=Kind.EXACT,
+                    formula="scaled / full = 1",
+                    seeds=(1,),
+                )
+
+
+def _quotient(path: str) -> Measure:
+    def value(document: Document) -> float:
+        if path.isdigit():
+            return lookup(document["steady_state"][int(path)], "average")
+        return lookup(document, path)
+
+    def measure(documents: Sequence[Document]) -> float:
+        full, scaled = documents
+        return value(scaled) / value(full)
+
+    return measure
