@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from opennandlab.stats.histogram import Histogram
@@ -72,3 +74,18 @@ def test_a_simulated_drive_tells_its_way():
     assert path.engine == "simulated host"
     assert path.layer == "link sata3, at most 32 requests in the drive"
     assert any("TC x QD" in note for note in path.notes)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ios", "clock_s", "iops"),
+    [(0.251, 21887, 0.001, 87200.0), (60.0, 21887, 0.001, 364.78), (0.003, 256, 0.001, 90000.0)],
+)
+def test_rates_have_the_digits_that_the_clock_supports(
+    seconds: float, ios: int, clock_s: float, iops: float
+) -> None:
+    known = replace(measured(ios, seconds, 1000), inside={"clock_s": clock_s})
+    assert known.iops == iops
+    assert known.mb_s == pytest.approx(iops * 4.096e-3, rel=clock_s / seconds * 5)
+    exact = replace(known, inside={})
+    assert exact.iops == ios / seconds
+    assert replace(known, reads=exact.writes).rate(0) == 0.0

@@ -82,7 +82,6 @@ class Cell:
     def row(self) -> pts.Cell:
         """Return what the document has of it."""
         done, asked = self.measurement, self.stimulus
-        per_second = 1.0 / done.seconds if done.seconds > 0 else 0.0
         block = asked.block_bytes
         p50, p99, p999, p9999, p99999 = (
             _us(self.latency.quantile_ns(share)) for share in QUANTILES
@@ -99,11 +98,11 @@ class Cell:
             seconds=done.seconds,
             ios=done.ios,
             iops=done.iops,
-            read_iops=done.reads.ios * per_second,
-            write_iops=done.writes.ios * per_second,
+            read_iops=done.rate(done.reads.ios),
+            write_iops=done.rate(done.writes.ios),
             mb_s=done.mb_s,
-            read_mb_s=done.reads.bytes * 1e-6 * per_second,
-            write_mb_s=done.writes.bytes * 1e-6 * per_second,
+            read_mb_s=done.rate(done.reads.bytes * 1e-6),
+            write_mb_s=done.rate(done.writes.bytes * 1e-6),
             lat_us_mean=self.latency_us_mean,
             lat_us_p50=p50,
             lat_us_p99=p99,

@@ -7,6 +7,7 @@ time, is the target's own business.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -218,7 +219,8 @@ class Measurement:
         end_bytes: Where a sequential stream would go on, as `Stimulus.start_bytes`.
         samples: Pieces in time, where they were asked for.
         inside: What only this kind of target knows, such as `nand_bytes_written` of a simulated
-            one or `cpu_pct` of a real one.
+            one or `cpu_pct` of a real one. `clock_s` is the resolution of the clock that measured
+            the window: rates have no more digits than it supports.
         loads: The stimulus and those beside it, each for itself; nothing for a single one.
     """
 
@@ -240,13 +242,26 @@ class Measurement:
     @property
     def iops(self) -> float:
         """Requests of both kinds per second; 0 for a window without length."""
-        return self.ios / self.seconds if self.seconds > 0 else 0.0
+        return self.rate(self.ios)
 
     @property
     def mb_s(self) -> float:
         """10^6 bytes of both kinds per second."""
-        total = self.reads.bytes + self.writes.bytes
-        return total * 1e-6 / self.seconds if self.seconds > 0 else 0.0
+        return self.rate((self.reads.bytes + self.writes.bytes) * 1e-6)
+
+    def rate(self, count: float) -> float:
+        """Return a count of the window per second, with the digits that the clock supports.
+
+        A quarter of a second by a clock of milliseconds is known to 0.4 %, so to three digits.
+        """
+        if self.seconds <= 0 or not count:
+            return 0.0
+        value = count / self.seconds
+        clock_s = self.inside.get("clock_s")
+        if not clock_s:
+            return value
+        digits = max(1, math.floor(math.log10(self.seconds / clock_s)) + 1)
+        return round(value, digits - 1 - math.floor(math.log10(value)))
 
     @property
     def latency(self) -> Histogram:

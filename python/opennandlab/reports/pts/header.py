@@ -140,6 +140,9 @@ def _test(measured: Measured) -> list[tuple[str, str]]:
     lengths = [
         words.span(base.cell.seconds) if base.cell.seconds else "",
         f"{base.cell.ios:g} requests" if base.cell.ios else "",
+        f"of writes {base.cell.reclaims} blocks reclaimed in every pool"
+        if base.cell.reclaims
+        else "",
     ]
     return [
         ("Test", measured.title),

@@ -50,6 +50,8 @@ from opennandlab.targets.spec import stream_spec
 ENGINES = ("io_uring", "libaio", "posixaio")
 # A queue depth that some engines round up.
 ODD_DEPTH = 6
+# fio counts run times in milliseconds.
+CLOCK_S = 0.001
 # What fio's verification says of data that are not the expected ones.
 OTHER_DATA = errno.EILSEQ
 # How often fio tells how far it is, where only its size ends a leg.
@@ -166,6 +168,7 @@ class FioTarget(Target):
             inside["nand_bytes_written"] = programmed - before
         measured = _measurement(total, done, stimulus, inside)
         measured.inside["littles_law_error"] = littles_law_error(measured, stimulus)
+        measured.inside["clock_s"] = CLOCK_S * done.legs
         self.route.end(measured, requests=done.ios)
         return measured
 
