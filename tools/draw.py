@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -72,6 +73,8 @@ REPORTS = {
     },
     "characterise --only surface": {"surface": "3d-surface", "surface-log": "3d-surface-log"},
 }
+# Tests of another drive: the page whose text holds its device file, and the file's name there.
+DRIVES = {"pts hir": ("characterise-a-drive", "idle.yaml")}
 Draw = Callable[[Path], None]
 
 
@@ -143,9 +146,20 @@ def _figures(command: str) -> Path:
     test = command.rpartition(" ")[2]
     if not (folder / f"{test}.json").exists():
         shutil.rmtree(folder, ignore_errors=True)
-        _run(f"{command} {TARGET} --output {name} --quiet", folder.parent)
+        _run(f"{command} {_target(command, folder.parent)} --output {name} --quiet", folder.parent)
     _run(f"report {test}.json --figures figures --quiet", folder)
     return folder / "figures"
+
+
+def _target(command: str, folder: Path) -> str:
+    """Return the option that names the drive of a test; write its file where it is of a page."""
+    if command not in DRIVES:
+        return TARGET
+    page, name = DRIVES[command]
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    lines = text.partition(f"    # {name}\n")[2].partition("\n\n")[0]
+    (folder / name).write_text(textwrap.dedent(lines), encoding="utf-8")
+    return f"--target sim:{name}"
 
 
 def _run(command: str, folder: Path) -> None:
