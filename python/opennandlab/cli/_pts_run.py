@@ -14,6 +14,8 @@ from opennandlab.cli._progress import Shown, shown
 from opennandlab.cli._pts_options import Asked
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from opennandlab.documents.pts import PtsDocument, Varied
     from opennandlab.pts.folder import Place
     from opennandlab.pts.record import Progress
@@ -47,8 +49,10 @@ def _measured(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | Non
         )
     suite = Suite(name, varied=varied)
 
+    changed = {job.name: job.overrides for job in jobs}
+
     def done(document: "PtsDocument") -> None:
-        _remark(wanted, document)
+        _remark(wanted, document, changed.get(document.name))
         if isinstance(watch, Shown):
             watch.clear()
         if not wanted.quiet and not wanted.as_json:
@@ -184,12 +188,15 @@ def _demand_steady(documents: "list[PtsDocument]") -> None:
         raise typer.Exit(terminal.FAILED)
 
 
-def _remark(wanted: Asked, document: "PtsDocument") -> None:
-    """Write beside a document what was said of its run by hand."""
+def _remark(
+    wanted: Asked, document: "PtsDocument", changed: "Mapping[str, Any] | None" = None
+) -> None:
+    """Write beside a document what was said of its run by hand, and the keys that it changed."""
     if wanted.output is not None:
         from opennandlab.pts.document import add_remarks
 
-        add_remarks(wanted.output, document, wanted.remarks)
+        overrides = {**wanted.request.overrides, **(changed or {})}
+        add_remarks(wanted.output, document, replace(wanted.remarks, overrides=overrides))
 
 
 @contextlib.contextmanager

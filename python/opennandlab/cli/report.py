@@ -50,6 +50,14 @@ def report(
         Path | None,
         typer.Option("--figures", metavar="DIR", help="Write each plot as an SVG file."),
     ] = None,
+    datasheet: Annotated[
+        bool,
+        typer.Option(
+            "--datasheet",
+            help="Make the data sheet of the drive: each number with its conditions and command. "
+            "A folder stands for its documents.",
+        ),
+    ] = False,
     show: Annotated[
         Open, typer.Option("--open", help="Whether to show the page in a browser.")
     ] = Open.NEVER,
@@ -63,13 +71,21 @@ def report(
     with terminal.guard(as_json=as_json):
         if html is pdf is csv is figures is None:
             # A folder such as `.` has no name to take over; it is refused below.
-            html = files[0].with_suffix(".html") if files[0].name else Path("report.html")
+            html = (
+                _sheet_beside(files[0])
+                if datasheet
+                else files[0].with_suffix(".html")
+                if files[0].name
+                else Path("report.html")
+            )
         inputs = {f"the input {path}": path for path in files}
         terminal.check_outputs({"--html": html, "--pdf": pdf}, dict(inputs))
         outputs = Outputs(html, pdf, csv, figures, is_log=log)
-        written, missing = _draw_result(files, outputs), list[str]()
+        written, missing = list[Path](), list[str]()
+        if not datasheet:
+            written = _draw_result(files, outputs)
         if not written:
-            written, missing = _draw_tests(files, outputs)
+            written, missing = _draw_tests(files, outputs, is_sheet=datasheet)
         for text in missing:
             terminal.note(f"warning: {text}", style="yellow")
         if as_json:
@@ -102,11 +118,18 @@ def _tell(written: list[Path], folders: list[Path]) -> None:
         typer.echo(f"wrote {sum(path.parent == folder for path in written)} files into {folder}")
 
 
-def _draw_tests(files: list[Path], outputs: Outputs) -> tuple[list[Path], list[str]]:
-    """Write the report of standard tests; return the files, and what the documents lack."""
-    from opennandlab.reports.pts import book
+def _sheet_beside(path: Path) -> Path:
+    """Return where a data sheet goes that nobody named."""
+    return (path if path.is_dir() else path.parent) / "datasheet.html"
 
-    made = book.open_book(files)
+
+def _draw_tests(
+    files: list[Path], outputs: Outputs, *, is_sheet: bool
+) -> tuple[list[Path], list[str]]:
+    """Write the report of standard tests; return the files, and what the documents lack."""
+    from opennandlab.reports.pts import book, datasheet
+
+    made = datasheet.open_sheet(files) if is_sheet else book.open_book(files)
     written = _write(made.report, made.measured, outputs)
     return written, [*made.warnings, *made.report.missing]
 

@@ -387,6 +387,8 @@ class Moment(Record, frozen=True, kw_only=True):
         operator: Who ran it; absent where nobody said.
         notes: What the operator noted; absent without notes.
         model: Model of the device, given by hand; absent where it was not.
+        overrides: Keys of the simulated device that the command line changed, by dotted path;
+            absent in older files.
     """
 
     tool: Tool
@@ -396,6 +398,7 @@ class Moment(Record, frozen=True, kw_only=True):
     operator: str | None = None
     notes: list[str] | None = None
     model: str | None = None
+    overrides: JsonObject | None = None
 
 
 class PtsDocument(Record, frozen=True, kw_only=True):

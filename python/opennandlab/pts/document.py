@@ -13,8 +13,8 @@ import math
 import os
 import platform
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +42,13 @@ class Remarks:
         operator: Who runs it.
         notes: Sentences for the report.
         model: Model of the device.
+        overrides: Keys of a simulated device that were changed, by dotted path.
     """
 
     operator: str | None = None
     notes: tuple[str, ...] = ()
     model: str | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict)
 
 
 # The first line of a journal has some 2 KiB.
@@ -271,6 +273,7 @@ def add_remarks(folder: Path, document: PtsDocument, remarks: Remarks) -> None:
         "operator": remarks.operator,
         "notes": list(remarks.notes) or None,
         "model": remarks.model,
+        "overrides": dict(remarks.overrides),
     }
     runs[document.name] = {
         **entry,

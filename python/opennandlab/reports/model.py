@@ -31,6 +31,8 @@ class Table:
         note: A sentence below the title.
         span: Head over all columns but the first, such as `R/W mix (%)`.
         digits: Decimals of its numbers; None for as many as four digits need.
+        wraps: Whether words in its cells break into lines, and rows become cards on a phone.
+        tones: How each row is coloured; empty for no colours.
     """
 
     id: str
@@ -40,6 +42,8 @@ class Table:
     note: str = ""
     span: str = ""
     digits: int | None = None
+    wraps: bool = False
+    tones: tuple[Kind, ...] = ()
 
     @property
     def wordy(self) -> tuple[bool, ...]:

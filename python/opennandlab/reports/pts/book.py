@@ -57,12 +57,7 @@ def open_book(paths: Sequence[Path]) -> Book:
     """
     warnings: list[str] = []
     found = list(_all(paths, warnings))
-    measured = [
-        source.read(
-            one.document, one.path.stem, one.complaints, source.moment_of(one.path, one.document)
-        )
-        for one in found
-    ]
+    measured = [_read(one) for one in found]
     drawn = [(one, chapter) for one, chapter in zip(measured, map(views.chapter_of, measured),
              strict=True)]  # fmt: skip
     kept = []
@@ -86,6 +81,21 @@ def open_book(paths: Sequence[Path]) -> Book:
         (*(None for _ in sweeps), *(one for one, _ in kept)),
         tuple(warnings),
     )
+
+
+def documents(paths: Sequence[Path], warnings: list[str]) -> list[Measured]:
+    """Return the documents that files hold or name, each once.
+
+    Args:
+        paths: Files; each a document of a test, or a suite that names such documents beside it.
+        warnings: Takes what could not be used, and why.
+    """
+    return [_read(one) for one in _all(paths, warnings)]
+
+
+def _read(found: _Found) -> Measured:
+    moment = source.moment_of(found.path, found.document)
+    return source.read(found.document, found.path.stem, found.complaints, moment)
 
 
 @dataclass(frozen=True)
