@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from fake_target import FakeTarget
@@ -18,6 +20,7 @@ from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.record import plain
 from opennandlab.errors import ResultError
 from opennandlab.pts import TESTS, Settings, run_test
+from opennandlab.reports import pdf
 from opennandlab.reports.model import Report, Table
 from opennandlab.reports.pts import command, datasheet, source
 
@@ -244,6 +247,26 @@ def test_report_makes_a_data_sheet(tmp_path):
     written = (tables / "sequential-requests.csv").read_text(encoding="utf-8")
     assert written.startswith("figure,value,unit,load,measured,conditions,verdict")
     assert " †," in written
+    paper = tmp_path / "sheet.pdf"
+    result = runner.invoke(app, ["report", str(folder), "--datasheet", "--pdf", str(paper)])
+    assert result.exit_code == 0, result.output
+    assert paper.read_bytes().startswith(b"%PDF")
+
+
+def test_words_of_a_sheet_on_paper_stay_within_their_columns(tmp_path):
+    report = sheet(tmp_path, *map(document, NAMES))
+    (chapter,) = report.chapters
+    for table in (item for item in chapter.items if isinstance(item, Table)):
+        made = Figure(figsize=(pdf.WIDTH, pdf.HEIGHT))
+        shares = pdf.PAIR if len(table.columns) == 2 else pdf.COLUMNS
+        pdf._cards(table).draw(made, 1.0)
+        FigureCanvasAgg(made).draw()
+        ends = [pdf.SIDE + pdf.WIDE * sum(shares[: at + 1]) for at in range(len(shares))]
+        for text in made.texts:
+            box = text.get_window_extent()
+            left, right = box.x0 / made.dpi, box.x1 / made.dpi
+            end = next(end for end in ends if left < end - 0.01)
+            assert right <= end, (table.title, text.get_text())
 
 
 def test_report_refuses_what_no_sheet_can_be_made_of(tmp_path):

@@ -28,6 +28,12 @@ SIDE, TOP, BOTTOM = 0.535, 0.95, 0.6
 WIDE = WIDTH - 2 * SIDE
 LINE, ROW = 0.155, 0.178
 ROWS_MAX = 50
+# A table whose cells break into lines: size of its letters, a line in inches, shares of its columns.
+CARD, CARD_LINE = 6.5, 0.115
+# Most letters are narrower than `LETTER` has them, which leaves room between columns.
+CARD_FILL = 1.06
+COLUMNS = (0.18, 0.08, 0.05, 0.15, 0.18, 0.24, 0.12)
+PAIR = (0.15, 0.85)
 # Inches of a letter for each point of its size.
 LETTER = 0.0089
 WARNING, BAD, GOOD = "#6b4a00", "#a03c00", "#00543d"
@@ -174,7 +180,9 @@ def _parts(item: Item) -> Iterator[Item]:
 
 def _item(item: Item) -> list[_Block]:
     """Return title, note and body, kept together."""
-    if isinstance(item, Table):
+    if isinstance(item, Table) and item.wraps:
+        body = _cards(item)
+    elif isinstance(item, Table):
         body = _Block(ROW * (len(item.rows) + 1 + bool(item.span)) + 0.1,
                       lambda sheet, down: _table(sheet, item, down))  # fmt: skip
     else:
@@ -264,6 +272,38 @@ def _facts(chapter: Chapter) -> _Block:
             _text(sheet, across, top + down, text, **looks)
 
     return _Block(max(ends), draw)
+
+
+def _cards(table: Table) -> _Block:
+    """Return a table whose cells break into lines."""
+    shares = PAIR if len(table.columns) == len(PAIR) else COLUMNS
+    wide = [WIDE * share for share in shares]
+    written = [[words.value(cell, table.digits) for cell in row] for row in table.rows]
+    rows = [list(table.columns), *written] if len(table.columns) > len(PAIR) else written
+    lines = [
+        [
+            _wrapped(cell, CARD, CARD_FILL * width) or [""]
+            for cell, width in zip(row, wide, strict=True)
+        ]
+        for row in rows
+    ]
+    tall = [CARD_LINE * max(map(len, row)) + 0.05 for row in lines]
+    heads = len(rows) - len(written)
+    tones = [colours.SOFT] * heads + [KIND[tone] for tone in table.tones]
+
+    def draw(sheet: Sheet, down: float) -> None:
+        for place, row in enumerate(lines):
+            color = tones[place] if place < len(tones) else colours.INK
+            left = SIDE
+            for cell, width in zip(row, wide, strict=True):
+                for line, text in enumerate(cell):
+                    at = down + CARD_LINE * (line + 0.9)
+                    _text(sheet, left, at, text, size=CARD, color=color)
+                left += width
+            down += tall[place]
+            _rule(sheet, down, color=colours.FRAME if place < heads else colours.GRID)
+
+    return _Block(sum(tall) + 0.1, draw)
 
 
 def _table(sheet: Sheet, table: Table, down: float) -> None:

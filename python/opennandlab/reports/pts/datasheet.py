@@ -244,7 +244,7 @@ def _range(one: Measured) -> str:
 def _filled(one: Measured) -> str:
     wipc = one.header.wipc
     if wipc is None:
-        return "from the purged state"
+        return "purged, no WIPC"
     kind = "SEQ" if wipc.pattern == "sequential" else wipc.pattern
     return f"after {wipc.capacities:g} × {kind} {words.block(wipc.block_bytes)}"
 
