@@ -28,7 +28,7 @@ SIDE, TOP, BOTTOM = 0.535, 0.95, 0.6
 WIDE = WIDTH - 2 * SIDE
 LINE, ROW = 0.155, 0.178
 ROWS_MAX = 50
-# A table whose cells break into lines: size of its letters, a line in inches, shares of its columns.
+# Where cells break into lines: size of letters, a line in inches, shares of the columns.
 CARD, CARD_LINE = 6.5, 0.115
 # Most letters are narrower than `LETTER` has them, which leaves room between columns.
 CARD_FILL = 1.06
