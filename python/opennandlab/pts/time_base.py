@@ -47,6 +47,9 @@ CELL_IOS_MIN = {"scaled": 2000, "smoke": 200}
 # A cell in which some of the first requests are still under way has not measured its queue.
 CELL_IOS_PER_OUTSTANDING = {"scaled": 4, "smoke": 2}
 CELL_RAMP_RATIO = 0.02
+# A scaled cell of reads begins when the drive has done nothing by itself for so long: what writes
+# before it have left to do would be a third of its time, and is a second of a minute.
+CELL_QUIET_S = 0.05
 # A scaled cell of writes: blocks that every pool of a simulated drive, or every group of its
 # superblocks, reclaims.
 CELL_RECLAIMS = 16
@@ -152,7 +155,10 @@ class TimeBase:
         if kind == "writes":
             what = f"until {CELL_RECLAIMS} blocks are reclaimed in every pool, at most 60 s"
         else:
-            what = f"{CELL_S_MIN:g} s and {CELL_IOS_MIN[self.name]} requests or more"
+            what = (
+                f"{CELL_S_MIN:g} s and {CELL_IOS_MIN[self.name]} requests or more, once the drive "
+                "itself is idle"
+            )
         self._note(f"cells of {kind}", what, "60 s")
         return Limit(
             seconds=CELL_S_MIN,
@@ -160,6 +166,7 @@ class TimeBase:
             reclaims=CELL_RECLAIMS if kind == "writes" else 0,
             seconds_max=MINUTE_S,
             ramp_ratio=CELL_RAMP_RATIO,
+            quiet_seconds=CELL_QUIET_S if kind == "reads" else 0.0,
         )
 
     @property

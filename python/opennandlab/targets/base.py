@@ -149,6 +149,8 @@ class Limit:
             leave it out.
         seconds_max: Ends here in any case; None for never.
         ramp_ratio: Part of the limit at the start that is run but not measured, 0 to below 1.
+        quiet_seconds: That part goes on until a simulated drive has programmed and erased nothing
+            for so long, at most for half of `seconds_max`; 0 for none. Other targets cannot tell.
     """
 
     seconds: float = 0.0
@@ -157,6 +159,7 @@ class Limit:
     reclaims: int = 0
     seconds_max: float | None = None
     ramp_ratio: float = 0.0
+    quiet_seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,8 @@ pub(super) struct CellMeter {
     reclaimed: (Vec<Option<Reclaimed>>, u64),
     /// Whether blocks without live pages count among the reclaimed.
     counts_dead: bool,
+    /// Programs and erases of the drive, and the last time at which there were more.
+    flash_work: (u64, Ns),
 }
 
 impl Meter {
@@ -171,6 +173,9 @@ impl Meter {
         if let Self::Cell(cell) = self {
             if cell.limit.reclaims > 0 {
                 cell.look_at_reclaims(drive);
+            }
+            if cell.limit.quiet_seconds > 0.0 && cell.window.is_ramp() {
+                cell.look_at_work(drive, now);
             }
             cell.window.note(now, done);
         }
@@ -341,6 +346,12 @@ impl StageMeter {
     }
 }
 
+/// Programs and erases so far, of hosts and of the drive itself.
+fn flash_work(drive: &Drive) -> u64 {
+    let done = drive.ftl.counters();
+    done.programs.iter().chain(&done.erases).sum()
+}
+
 impl CellMeter {
     /// Nothing is issued yet; with a clock, `window` decides when it is enough.
     pub(super) fn new(drive: &Drive, spec: &CellSpec, window: Window) -> Self {
@@ -352,6 +363,7 @@ impl CellMeter {
             issued: [0; 2],
             reclaimed: (drive.ftl.reclaimed().collect(), 0),
             counts_dead: spec.pattern == CellPattern::Sequential,
+            flash_work: (flash_work(drive), Ns(0)),
         }
     }
 
@@ -366,6 +378,16 @@ impl CellMeter {
             return sum / pools.max(1);
         }
         since.min().unwrap_or(0)
+    }
+
+    /// Tells the window how long the drive has programmed and erased nothing.
+    #[cold]
+    fn look_at_work(&mut self, drive: &Drive, now: Ns) {
+        let done = flash_work(drive);
+        if done != self.flash_work.0 {
+            self.flash_work = (done, now);
+        }
+        self.window.note_quiet(Ns(now.0 - self.flash_work.1 .0));
     }
 
     /// Tells the window, when a collection has ended since the last look.

@@ -30,6 +30,9 @@ pub(crate) struct Completion {
     pub(crate) tenant: u8,
 }
 
+/// The most of a cell that it may wait for a drive at work.
+const QUIET_SHARE_MAX: f64 = 0.5;
+
 /// What must be reached together.
 #[derive(Clone, Copy, Debug, Default)]
 struct Goal {
@@ -38,6 +41,8 @@ struct Goal {
     bytes: u64,
     /// Blocks reclaimed in every pool.
     reclaims: u64,
+    /// Time without programs and erases until now.
+    quiet: u64,
     /// The end whatever the counts.
     time_max: u64,
 }
@@ -49,13 +54,16 @@ impl Goal {
         let share = |count: u64| ((count as f64 * part - 1e-9).ceil() as u64).min(count.max(1) - 1);
         let [ios, bytes] =
             [limit.ios, limit.bytes].map(|count| if part < 1.0 { share(count) } else { count });
-        // A ramp waits for no collection.
-        let reclaims = if part < 1.0 { 0 } else { limit.reclaims };
-        let time_max = limit.seconds_max.map_or(u64::MAX, |it| CellLimit::ns(it * part));
+        // A ramp waits for no collection, and only a ramp waits until there is none.
+        let is_ramp = part < 1.0;
+        let reclaims = if is_ramp { 0 } else { limit.reclaims };
+        let quiet = if is_ramp { CellLimit::ns(limit.quiet_seconds) } else { 0 };
+        let part_max = if quiet > 0 { QUIET_SHARE_MAX } else { part };
+        let time_max = limit.seconds_max.map_or(u64::MAX, |it| CellLimit::ns(it * part_max));
         let has_goal =
             limit.seconds > 0.0 || limit.ios > 0 || limit.bytes > 0 || limit.reclaims > 0;
         let time = if has_goal { CellLimit::ns(limit.seconds * part) } else { time_max };
-        Self { time, ios, bytes, reclaims, time_max }
+        Self { time, ios, bytes, reclaims, quiet, time_max }
     }
 }
 
@@ -133,6 +141,8 @@ pub(crate) struct Window {
     bytes: u64,
     /// Blocks reclaimed in every pool since the cell began.
     reclaims: u64,
+    /// Time in which the drive has programmed and erased nothing.
+    quiet: u64,
     start: u64,
     end: u64,
     kinds: [Kind; 2],
@@ -146,7 +156,7 @@ pub(crate) struct Window {
 impl Window {
     pub(crate) fn new(limit: &CellLimit, piece: Option<Ns>) -> Self {
         let whole = Goal::of(limit, 1.0);
-        let has_ramp = limit.ramp_ratio > 0.0;
+        let has_ramp = limit.ramp_ratio > 0.0 || limit.quiet_seconds > 0.0;
         let pieces = piece.map(|length| {
             let length = length.0.max(1);
             Box::new(Pieces { length, boundary: length, piece: Piece::default(), done: Vec::new() })
@@ -160,6 +170,7 @@ impl Window {
             ios: 0,
             bytes: 0,
             reclaims: 0,
+            quiet: 0,
             start: 0,
             end: 0,
             kinds: Default::default(),
@@ -210,8 +221,20 @@ impl Window {
 
     #[inline]
     fn reaches_counts(&self) -> bool {
-        let Goal { ios, bytes, reclaims, .. } = self.goal;
-        self.ios >= ios && self.bytes >= bytes && self.reclaims >= reclaims
+        let Goal { ios, bytes, reclaims, quiet, .. } = self.goal;
+        let has_counts = self.ios >= ios && self.bytes >= bytes;
+        has_counts && self.reclaims >= reclaims && self.quiet >= quiet
+    }
+
+    /// Whether nothing is measured yet.
+    pub(crate) fn is_ramp(&self) -> bool {
+        self.phase == Phase::Ramp
+    }
+
+    /// The drive has programmed and erased nothing for so long; told before the completion that
+    /// finds it so.
+    pub(crate) fn note_quiet(&mut self, quiet: Ns) {
+        self.quiet = quiet.0;
     }
 
     /// Collections have reclaimed so many blocks in every pool; told before the completion that
@@ -252,6 +275,7 @@ impl Window {
         if self.phase == Phase::Ramp {
             self.phase = Phase::Measured;
             self.start = at;
+            self.shift();
             self.goal = self.limit;
             self.has_counts = self.reaches_counts();
             return;
@@ -263,6 +287,21 @@ impl Window {
                 pieces.cut(at);
             }
         }
+    }
+
+    /// A ramp that waited for the drive leaves as much to measure as one that did not.
+    fn shift(&mut self) {
+        let ramp = self.goal;
+        if ramp.quiet == 0 {
+            return;
+        }
+        let late = |all: u64, now: u64, planned: u64| match all {
+            0 => 0,
+            all => all + now.saturating_sub(planned),
+        };
+        self.limit.time = late(self.limit.time, self.start, ramp.time);
+        self.limit.ios = late(self.limit.ios, self.ios, ramp.ios);
+        self.limit.bytes = late(self.limit.bytes, self.bytes, ramp.bytes);
     }
 
     /// Lets everything happen that time alone brings before `now`.
@@ -302,7 +341,7 @@ impl Window {
             return 1.0;
         }
         let part = |done: u64, all: u64| if all > 0 { done as f64 / all as f64 } else { 1.0 };
-        let Goal { time, ios, bytes, reclaims, time_max } = self.limit;
+        let Goal { time, ios, bytes, reclaims, time_max, .. } = self.limit;
         let has_goal = time > 0 || ios > 0 || bytes > 0 || reclaims > 0;
         let counts = part(self.ios, ios).min(part(self.bytes, bytes));
         let all = part(now.0, time).min(counts).min(part(self.reclaims, reclaims));
@@ -398,6 +437,29 @@ mod tests {
         assert_eq!(written(&window), (300, 1000, 4));
         let window = run(&limit(1e-6, 0, 0, 0.0), None, &[100, 200]);
         assert!(!window.is_over() && (window.fraction(Ns(500)) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_ramp_waits_until_the_drive_is_quiet() {
+        let quiet = |seconds_max: f64| CellLimit {
+            quiet_seconds: 300e-9,
+            seconds_max: Some(seconds_max),
+            ..limit(200e-9, 4, 0, 0.5)
+        };
+        let done = Completion { kind: 0, bytes: 4096, latency: Ns(1000), tenant: 0 };
+        let run = |limit: &CellLimit, busy_until: u64| {
+            let mut window = Window::new(limit, None);
+            for at in (1..=40).map(|index| 50 * index) {
+                window.note_quiet(Ns(at - busy_until.min(at)));
+                window.note(Ns(at), &done);
+            }
+            (window.start, window.end, window.kinds[0].latencies.count())
+        };
+        // Busy until 400, so quiet for 300 at 700; then half of 4 requests and half of 200 ns.
+        assert_eq!(run(&quiet(5e-6), 400), (700, 800, 2));
+        assert_eq!(run(&quiet(5e-6), 0), (300, 400, 2));
+        // Never quiet: half of the most that the cell may take.
+        assert_eq!(run(&quiet(2e-6), u64::MAX), (1000, 1100, 2));
     }
 
     #[test]

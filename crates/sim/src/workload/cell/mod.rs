@@ -135,6 +135,10 @@ pub struct CellLimit {
     pub seconds_max: Option<f64>,
     /// Part of the limit at the start that is run and not measured, 0 to below 1.
     pub ramp_ratio: f64,
+    /// The ramp goes on until the drive itself has programmed and erased nothing for so long, at
+    /// most for half of `seconds_max`; 0 for none. For cells of reads: what writes before them have
+    /// left to do is part of the first second, not of a minute.
+    pub quiet_seconds: f64,
 }
 
 /// A stimulus as it is declared; what is left out has the values of [`CellSpec::default`].
@@ -362,6 +366,14 @@ impl CellLimit {
         }
         if let Some(seconds) = self.seconds_max.filter(|&it| !(is_time(it) && it > 0.0)) {
             return Err(refuse("limit.seconds_max", seconds, "above 0, at most 1e9"));
+        }
+        if !is_time(self.quiet_seconds) {
+            return Err(refuse("limit.quiet_seconds", self.quiet_seconds, "0 to 1e9"));
+        }
+        if self.quiet_seconds > 0.0 && self.seconds_max.is_none() {
+            let message =
+                "a drive that is never quiet would never begin; accepted: seconds_max too";
+            return Err(ConfigError::new("limit.quiet_seconds", message));
         }
         if !(self.ramp_ratio >= 0.0 && self.ramp_ratio < 1.0) {
             return Err(refuse("limit.ramp_ratio", self.ramp_ratio, "0 to below 1"));
