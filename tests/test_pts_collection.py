@@ -13,7 +13,7 @@ from opennandlab.documents import pts
 from opennandlab.pts import TESTS, Settings
 from opennandlab.pts.rounds import CellPlan, Collected, Rounds, Tracking
 from opennandlab.pts.runner import run_test
-from opennandlab.reports.pts.verdict import verdict
+from opennandlab.reports.pts.verdict import SMALL_RANGE, verdict
 from opennandlab.targets.base import Limit, Stimulus
 from opennandlab.targets.simulated import SimulatedTarget
 
@@ -135,3 +135,14 @@ def test_preconditioning_has_a_clock():
     assert wipc.seconds == pytest.approx(timed.elapsed_s, rel=0.1)
     phase = next(one for one in found.phases if one.name == "wipc")
     assert phase.end_s - phase.start_s == pytest.approx(wipc.seconds)
+
+
+def test_a_range_too_small_to_see_collection_is_told():
+    """Blocks are dead before they are reclaimed: steady, and nothing is known of collection."""
+    target = SimulatedTarget("tlc_standard", SMALL)
+    settings = Settings(time_base="scaled", active_range_pct=2, ss_max_rounds=10)
+    found = run_test(TESTS["latency"], target, settings=settings)
+    assert {one.collection for one in found.steady_state} == {"not_applicable"}
+    told = verdict(found)
+    assert told.word == "steady"
+    assert SMALL_RANGE in told.reason

@@ -27,6 +27,11 @@ KINDS: dict[Word, Kind] = {
     "measured": "plain", "unknown": "warning",
 }  # fmt: skip
 
+SMALL_RANGE = (
+    "All that the test may write fits into the spare area of the drive: blocks are dead when they "
+    "are reclaimed, and what collection costs cannot be seen."
+)
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -96,6 +101,11 @@ def _without_collection(states: Sequence[Steady]) -> str:
     )
 
 
+def _is_of_a_small_range(one: Steady) -> bool:
+    """Tell whether a value of writes has nothing to collect: `not_applicable` is else for reads."""
+    return one.collection == "not_applicable" and one.tracking.rw_pct != 100
+
+
 def _reason(states: Sequence[Steady]) -> str:
     """Return the sentence on the tracked values: the rounds, or what is not steady and why."""
     bad = [one for one in states if not one.holds]
@@ -103,10 +113,12 @@ def _reason(states: Sequence[Steady]) -> str:
         places = dict.fromkeys(
             f"rounds {one.window[0]} to {one.window[-1]}" for one in states if one.window
         )
+        seen = f" {SMALL_RANGE}" if any(map(_is_of_a_small_range, states)) else ""
         count = (
             f"All {len(states)} tracked values are" if len(states) > 1 else "The tracked value is"
         )
-        return f"{count} steady in {' and in '.join(places)}." if places else f"{count} steady."
+        where = f" in {' and in '.join(places)}" if places else ""
+        return f"{count} steady{where}.{seen}"
     first = bad[0]
     label = first.tracking.label or first.tracking.metric
     many = (
