@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -217,6 +218,31 @@ def test_labels_of_lines_and_points_do_not_collide() -> None:
     places = [(x, y) for _, _, x, y in scale.point_labels(points, 60, 20)]
     for (x, y), (other_x, other_y) in itertools.combinations(places, 2):
         assert abs(x - other_x) > 9 / 60 or abs(y - other_y) > 1 / 20
+
+
+def test_columns_carry_their_values_unless_they_are_many() -> None:
+    few = Relief(
+        "r", "R", "x", "y", Axis("IOPS"), ("a", "b"), ("c",), ((231_226.0, None),), "columns"
+    )
+    assert scale.column_labels(few) == [(0, 0, 231_226.0, "231k")]
+    assert interactive.figure(few)["layout"]["scene"]["annotations"][0]["text"] == "231k"
+    names = tuple(str(place) for place in range(9))
+    many = replace(few, columns=names, rows=names, values=((1.0,) * 9,) * 9)
+    assert scale.column_labels(many) == []
+
+
+def test_bars_of_a_histogram_begin_at_one_request() -> None:
+    bars = Series("requests", [1.0, 2.0, 4.0], [35_000.0, 1_500.0, 0.0], draw="area")
+    low, _ = scale.ends(Plot("h", "H", Axis("ms", "log"), Axis("requests", "log"), (bars,)), "y")
+    assert low <= 1.0
+
+
+def test_reliefs_of_like_values_are_seen_from_the_same_side() -> None:
+    rising = Relief(
+        "r", "R", "x", "y", Axis("ms"), ("a", "b"), ("c", "d"), ((8.0, 2.0), (15.0, 5.0))
+    )
+    level = replace(rising, values=((183.74, 2.0), (183.67, 2.0)))
+    assert rising.low_sides == level.low_sides == (True, False)
 
 
 def test_ticks_are_round_and_few() -> None:

@@ -206,6 +206,27 @@ def test_files_as_a_shell_lists_them_make_each_chapter_once(tmp_path: Path) -> N
     assert written["summary.csv"].count("\r\n") == 4
 
 
+def test_a_folder_stands_for_its_documents(cli: Cli, folder: Path) -> None:
+    made = folder / "made"
+    made.mkdir()
+    for test in ("hir", "xsr"):
+        text = json.dumps(pts_documents.MAKERS[test]())
+        (made / f"{test}.json").write_text(text, encoding="utf-8")
+    (made / "run.json").write_text("{}", encoding="utf-8")
+    opened = book.open_book([made])
+    assert [chapter.test for chapter in opened.report.chapters] == ["hir", "xsr"]
+    suite = {"schema": "opennandlab.suite/1", "documents": ["xsr"]}
+    (made / "suite.json").write_text(json.dumps(suite), encoding="utf-8")
+    assert [chapter.test for chapter in book.open_book([made]).report.chapters] == ["xsr"]
+    done = cli("report", "made")
+    assert done.returncode == 0, done.stderr
+    assert (made / "report.html").exists()
+    (folder / "empty").mkdir()
+    refused = cli("report", "empty")
+    assert refused.returncode == 2
+    assert "no JSON document in this folder" in refused.stderr
+
+
 def test_dates_alone_are_no_report(tmp_path: Path) -> None:
     moment = {"tool": {}, "created": "2026-01-02T03:04:05Z", "run": {"wall_s": 1.0}}
     (tmp_path / "run.json").write_text(json.dumps({"iops": moment}), encoding="utf-8")

@@ -40,7 +40,7 @@ SHOWN = {
     ],
     "hir": [
         "segments", "gain", "iops-time", *[f"iops-time-{wait}" for wait in (1, 2, 3, 5, 10)],
-        *STEADY, "results",
+        "precondition-time", "precondition-tgbw", *STEADY, "results",
     ],
     "xsr": [
         "mb_s", "tp-all", "tp-all-log", "tp-fills", "tp-1-2", "tp-2-3", "art", "mrt", "results",
@@ -274,8 +274,71 @@ def test_the_figures_of_write_saturation_have_units_and_words() -> None:
         "steady state / fresh": "0.1355",
         "write cliff (first below 90 %)": "none",
         "write amplification at the end": "6.5",
-        "ended by bytes written after": "4 drive fills",
+        "written, ended by bytes written": "4 drive fills",
     }
+
+
+def test_an_operating_point_that_was_not_found_is_said_to_be_none() -> None:
+    document = pts_documents.dirth()
+    points = document["results"]["points"]
+    slow = {"threads": 1, "queue_depth": 1, "iops": 184.6, "lat_us_mean": 5420.0}
+    for point, note in zip(
+        points,
+        ("none under 5 ms: the one with the lowest ART", "the combination of MaxIOPS",
+         "the combination of MaxIOPS; none under 5 ms"),
+        strict=True,
+    ):  # fmt: skip
+        point.update(slow, note=note)
+    shown = views.chapter(document, "dirth")
+    found = {one.name: one.text for one in shown.headlines}
+    assert found["MaxIOPS: combinations below 5 ms"] == "none"
+    assert found["lowest mean response time, at TC 1 QD 1"] == "5.42 ms"
+    assert not any(name.startswith(("MaxIOPS, at", "MidIOPS, at")) for name in found)
+    # What was measured once stands in the rows of all points there.
+    rows = table(shown, "points").rows
+    assert rows[0][5:10] == rows[1][5:10] == rows[2][5:10]
+    assert "n/a" not in rows[1][5:7]
+    marked = plot(shown, "demand-intensity").series[-1]
+    assert marked.texts == ["MaxIOPS, MinIOPS, MidIOPS"]
+
+
+def test_idle_recovery_is_also_compared_with_the_writes_before() -> None:
+    document = pts_documents.hir()
+    for place, segment in enumerate(document["results"]["segments"]):
+        segment["gain_before"] = 1.5 + place
+    shown = views.chapter(document, "hir")
+    found = table(shown, "segments")
+    place = found.columns.index("over the writes before")
+    assert [row[place] for row in found.rows] == [1.5, 2.5, 3.5, 4.5, 5.5]
+    samples = plot(shown, "precondition-tgbw").series[0]
+    assert samples.x == sorted(samples.x, key=lambda x: x or 0.0)
+    assert len(samples.x) == len(plot(shown, "precondition-time").series[0].x) > 4
+
+
+def test_cells_that_are_short_for_their_queue_are_told() -> None:
+    document = pts_documents.iops()
+    columns = document["cells"]["columns"]
+    iops, mean, tc, qd = (
+        columns.index(key) for key in ("iops", "lat_us_mean", "threads", "queue_depth")
+    )
+    for row in document["cells"]["rows"]:
+        if row[iops]:
+            row[mean] = 1e6 * row[tc] * row[qd] / row[iops]
+    assert views.chapter(document, "iops").warnings == ()
+    row = document["cells"]["rows"][-1]
+    row[mean] *= 0.8
+    (told,) = views.chapter(document, "iops").warnings
+    assert "in 1 of 280 cells" in told
+    assert f"at most 20%, {row[columns.index('label')]}" in told
+    document["header"]["time_base"]["clock"] = "real"
+    assert views.chapter(document, "iops").warnings == ()
+
+
+def test_a_verdict_shows_whether_the_drive_collected() -> None:
+    document = pts_documents.latency()
+    document["steady_state"][0]["collection"] = "seen"
+    rows = table(views.chapter(document, "latency"), "determination").rows
+    assert rows[-1][:2] == ("Garbage collected in each round", "yes")
 
 
 def test_a_mean_over_the_window_has_the_rounds_it_is_of_as_error_bars() -> None:

@@ -30,7 +30,8 @@ def report(
         typer.Argument(
             metavar="FILE...",
             help="Documents of standard tests, or a suite; several make the chapters of one "
-            "report. A result file of `benchmark` gives the page that its --plot writes.",
+            "report, and a folder stands for its documents. A result file of `benchmark` gives the "
+            "page that its --plot writes.",
             show_default=False,
         ),
     ],
@@ -54,8 +55,7 @@ def report(
         bool,
         typer.Option(
             "--datasheet",
-            help="Make the data sheet of the drive: each number with its conditions and command. "
-            "A folder stands for its documents.",
+            help="Make the data sheet of the drive: each number with its conditions and command.",
         ),
     ] = False,
     show: Annotated[
@@ -70,14 +70,7 @@ def report(
     """Make reports from saved documents; parts missing from a document are named."""
     with terminal.guard(as_json=as_json):
         if html is pdf is csv is figures is None:
-            # A folder such as `.` has no name to take over; it is refused below.
-            html = (
-                _sheet_beside(files[0])
-                if datasheet
-                else files[0].with_suffix(".html")
-                if files[0].name
-                else Path("report.html")
-            )
+            html = _page_beside(files[0], is_sheet=datasheet)
         inputs = {f"the input {path}": path for path in files}
         terminal.check_outputs({"--html": html, "--pdf": pdf}, dict(inputs))
         outputs = Outputs(html, pdf, csv, figures, is_log=log)
@@ -118,9 +111,11 @@ def _tell(written: list[Path], folders: list[Path]) -> None:
         typer.echo(f"wrote {sum(path.parent == folder for path in written)} files into {folder}")
 
 
-def _sheet_beside(path: Path) -> Path:
-    """Return where a data sheet goes that nobody named."""
-    return (path if path.is_dir() else path.parent) / "datasheet.html"
+def _page_beside(path: Path, *, is_sheet: bool) -> Path:
+    """Return where a page goes that nobody named: into a folder that was given, else beside it."""
+    if path.is_dir():
+        return path / ("datasheet.html" if is_sheet else "report.html")
+    return path.parent / "datasheet.html" if is_sheet else path.with_suffix(".html")
 
 
 def _draw_tests(

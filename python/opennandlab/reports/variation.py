@@ -11,8 +11,8 @@ from typing import Any
 
 CONSTANT_TIMES = (
     "The device has no source of variation (page types, nand.variation, wear, suspension, read "
-    "retry, host.jitter, collection in steps or while idle): all times are constants, so latencies "
-    "take few values."
+    "retry, host.jitter, collection in steps or while idle): each operation takes a constant time, "
+    "and response times differ only by what requests wait for."
 )
 
 

@@ -23,15 +23,16 @@ def value(amount: object, digits: int | None = None) -> str:
         amount: A number, words, or None.
         digits: Decimals; None for four digits in all.
 
-    >>> value(49053.42, 1), value(0.19, 2), value(None), value("never")
-    ('49 053.4', '0.19', 'n/a', 'never')
+    >>> value(49053.42, 1), value(0.19, 2), value(1929.3), value(None), value("never")
+    ('49 053.4', '0.19', '1 929', 'n/a', 'never')
     """
     if amount is None:
         return NOTHING
     if isinstance(amount, bool) or not isinstance(amount, int | float):
         return str(amount)
     if digits is None:
-        return number(amount)
+        # Thousands apart as in the columns with decimals.
+        return f"{amount:,.0f}".replace(",", " ") if 1000 <= abs(amount) < 1e4 else number(amount)
     if isinstance(amount, float) and not math.isfinite(amount):
         return NOTHING
     return f"{amount:,.{digits}f}".replace(",", " ")

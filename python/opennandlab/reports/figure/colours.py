@@ -42,6 +42,9 @@ ORDERED = (
     "#5b1a78", "#2c50a7", "#3581c4", "#45a2c4", "#33a095", "#209d66",
     "#62a848", "#a7b42e", "#f0a020", "#e5621d", "#b73118", "#7a0e12",
 )  # fmt: skip
+# Letters on a colour, the same on light and dark paper: so they are none of the colours above.
+ON_LIGHT_FROM = 0.45
+ON_DARK, ON_LIGHT = "#fefefe", "#101418"
 # How much white an ordered colour takes in on dark paper.
 DARK_WHITE = 0.28
 # Markers, as matplotlib and plotly call them: colour alone need not tell series apart.
@@ -63,6 +66,15 @@ def shade(scale: tuple[str, ...], share: float) -> str:
     low = min(int(place), len(scale) - 2)
     pairs = zip(_parts(scale[low]), _parts(scale[low + 1]), strict=True)
     return "#" + "".join(f"{round(a + (b - a) * (place - low)):02x}" for a, b in pairs)
+
+
+def upon(share: float) -> str:
+    """Return the colour of letters on the colour at a share of the way along viridis.
+
+    >>> upon(0.1), upon(0.9)
+    ('#fefefe', '#101418')
+    """
+    return ON_LIGHT if share > ON_LIGHT_FROM else ON_DARK
 
 
 def of_series(plot: Plot, index: int, *, dark: bool = False) -> str:

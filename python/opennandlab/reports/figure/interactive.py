@@ -133,7 +133,10 @@ def _series(plot: Plot, index: int) -> dict[str, Any]:
     if line.draw == "bars":
         shape |= {"type": "bar", "marker": {"color": colour}}
         if line.texts:
-            shape |= {"text": list(line.texts), "textposition": "outside", "cliponaxis": False}
+            # A level line would run through what stands above a bar.
+            where = "inside" if any(mark.axis == "y" for mark in plot.marks) else "outside"
+            shape |= {"text": list(line.texts), "textposition": where, "cliponaxis": False,
+                      "insidetextanchor": "end", "textangle": 0}  # fmt: skip
         return shape
     if line.draw == "area":
         return shape | _bins(line, colour)
@@ -295,7 +298,7 @@ def _solid(relief: Relief) -> dict[str, Any]:
         "z": EYE["z"],
     }
     marks = scale.height_ticks(relief)
-    layout = {
+    layout: dict[str, Any] = {
         "height": HEIGHT_SOLID,
         "margin": {"l": 0, "r": 0, "t": 20, "b": 0},
         "showlegend": False,
@@ -313,12 +316,16 @@ def _solid(relief: Relief) -> dict[str, Any]:
         },
         "coloraxis": _key(relief, _viridis(), relief.height_top),
     }  # fmt: skip
-    narrow = {
+    narrow: dict[str, Any] = {
         "height": 400, "scene.camera.eye": {axis: 1.3 * at for axis, at in eye.items()},
         "coloraxis.colorbar.orientation": "h", "coloraxis.colorbar.len": 0.9,
         "coloraxis.colorbar.y": 0, "coloraxis.colorbar.yanchor": "bottom",
         "scene.domain.y": [0.16, 1],
     }  # fmt: skip
+    if relief.shape == "columns":
+        layout["scene"] |= {"annotations": _column_names(relief)}
+        # Letters are wider than columns there.
+        narrow["scene.annotations"] = []
     data = _columns(relief) if relief.shape == "columns" else _surface(relief)
     return {"data": [data], "layout": layout, "narrow": narrow}
 
@@ -412,6 +419,19 @@ def _columns(relief: Relief) -> dict[str, Any]:
         "lighting": {"ambient": 0.7, "diffuse": 0.6, "specular": 0.05, "fresnel": 0},
         "lightposition": {"x": 300, "y": -900, "z": 900},
     }  # fmt: skip
+
+
+def _column_names(relief: Relief) -> list[dict[str, Any]]:
+    """Return the values on top of the columns, where they are not too many."""
+    shares = [(label, label[2] / relief.height_top) for label in scale.column_labels(relief)]
+    return [
+        {
+            "x": x, "y": y, "z": top, "text": text, "showarrow": False, "borderpad": 0,
+            "font": {"size": 9, "color": colours.upon(share)},
+            "bgcolor": colours.shade(colours.VIRIDIS, share),
+        }
+        for (x, y, top, text), share in shares
+    ]  # fmt: skip
 
 
 def _bands(relief: Relief) -> dict[str, Any]:

@@ -223,8 +223,12 @@ class Relief:
         def total(values: Sequence[Number]) -> float:
             return sum(value for value in values if value is not None)
 
+        def is_first_higher(first: Sequence[Number], last: Sequence[Number]) -> bool:
+            # By more than noise, so that figures of like values are seen from the same side.
+            return total(first) > 1.02 * total(last)
+
         first, last = ([row[at] for row in self.values] for at in (0, -1))
-        return total(first) > total(last), total(self.values[0]) > total(self.values[-1])
+        return is_first_higher(first, last), is_first_higher(self.values[0], self.values[-1])
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ TICKS = 6
 TICKS_MAX = 16
 GRID_TICKS_MAX = 12
 BANDS_MAX = 100
+# More values than these on columns are a heap of letters; the table has them.
+COLUMN_LABELS_MAX = 64
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 Ends = tuple[float, float]
@@ -111,6 +113,9 @@ def ends(plot: Plot, axis: str) -> Ends:
             values.extend([min(places, default=0.0) - 0.6, max(places, default=0.0) + 0.6])
     values.extend(mark.value for mark in plot.marks if mark.axis == axis)
     chosen = plot.x if axis == "x" else plot.y
+    if axis == "y" and chosen.scale == "log" and any(one.draw == "area" for one in plot.series):
+        # A bar of a histogram is as long as the decades that it counts, from one request on.
+        values.append(1.0)
     if axis == "x" and chosen.scale == "log":
         # Positions need no decade of their own: a sweep fills its axis.
         seen = [value for value in values if value is not None and chosen.shows(value)]
@@ -127,6 +132,17 @@ def height_ticks(relief: Relief) -> Ticks:
     floor = relief.floor_power
     count = math.floor(relief.height_top + 1e-9)
     return [(float(step), brief(10.0 ** (floor + step))) for step in range(count + 1)]
+
+
+def column_labels(relief: Relief) -> list[tuple[int, int, float, str]]:
+    """Return what is written on columns as (x, y, height, text); nothing on too many."""
+    found = [
+        (x, y, top, brief(float(f"{value:.3g}")))
+        for y, (row, tops) in enumerate(zip(relief.values, relief.heights, strict=True))
+        for x, (value, top) in enumerate(zip(row, tops, strict=True))
+        if value is not None and top is not None
+    ]
+    return found if len(found) <= COLUMN_LABELS_MAX else []
 
 
 def band_edges(relief: Relief) -> list[float]:

@@ -308,10 +308,13 @@ def _bars(axes: Axes, plot: Plot, index: int, label: str) -> None:
              and plot.x.shows(x) and plot.y.shows(y)]  # fmt: skip
     axes.bar([x for x, _, _ in shown], [y for _, y, _ in shown], share * 0.94,
              color=colours.of_series(plot, index), label=label)  # fmt: skip
+    # A level line would run through what stands above a bar.
+    is_inside = any(mark.axis == "y" for mark in plot.marks)
+    looks: dict[str, Any] = {"va": "top", "color": colours.ON_DARK} if is_inside else {}
     for x, y, at in shown:
         if at < len(line.texts):
-            axes.annotate(line.texts[at], (x, y), xytext=(0, 2), ha="center",
-                          textcoords="offset points")  # fmt: skip
+            axes.annotate(line.texts[at], (x, y), xytext=(0, -2 if is_inside else 2), ha="center",
+                          textcoords="offset points", **looks)  # fmt: skip
 
 
 def _marks(axes: Axes, plot: Plot, wide: float, frame: float) -> None:
@@ -401,6 +404,9 @@ def _solid(sheet: Sheet, relief: Relief, box: Box) -> None:
         known = np.isfinite(z)
         axes.bar3d(x[known] - 0.36, y[known] - 0.36, 0.0, 0.72, 0.72, z[known],
                    color=paint.to_rgba(z[known]), edgecolor="white", linewidth=0.15)  # fmt: skip
+        for column, row, top, text in scale.column_labels(relief):
+            axes.text(column, row, top, text, fontsize=5, ha="center", va="center", zorder=1e6,
+                      color=colours.upon(top / relief.height_top))  # fmt: skip
     else:
         # A facet has the colour of the mean of its corners; the last of each row colour nothing.
         known = np.pad(np.nan_to_num(z), ((0, 1), (0, 1)), mode="edge")

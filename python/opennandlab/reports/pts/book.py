@@ -50,13 +50,14 @@ def open_book(paths: Sequence[Path]) -> Book:
     """Read documents and suites, and make their report.
 
     Args:
-        paths: Files; each a document of a test, or a suite that names such documents beside it.
+        paths: Files; each a document of a test, or a suite that names such documents beside it; or
+            folders of them.
 
     Raises:
         ResultError: when none of them can be drawn, and why.
     """
     warnings: list[str] = []
-    found = list(_all(paths, warnings))
+    found = list(_all(in_folders(paths), warnings))
     measured = [_read(one) for one in found]
     drawn = [(one, chapter) for one, chapter in zip(measured, map(views.chapter_of, measured),
              strict=True)]  # fmt: skip
@@ -81,6 +82,25 @@ def open_book(paths: Sequence[Path]) -> Book:
         (*(None for _ in sweeps), *(one for one, _ in kept)),
         tuple(warnings),
     )
+
+
+def in_folders(paths: Sequence[Path]) -> list[Path]:
+    """Return the files of folders: the suite, or all documents below that have none."""
+    found: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            found.append(path)
+            continue
+        inside = [path, *sorted(one for one in path.iterdir() if one.is_dir())]
+        here = []
+        for folder in inside:
+            suite = folder / "suite.json"
+            names = sorted(one for one in folder.glob("*.json") if one.name != "run.json")
+            here += [suite] if suite.is_file() else names
+        if not here:
+            raise ResultError(f"{path}: no JSON document in this folder")
+        found += here
+    return found
 
 
 def documents(paths: Sequence[Path], warnings: list[str]) -> list[Measured]:

@@ -50,7 +50,7 @@ def open_sheet(paths: Sequence[Path]) -> book.Book:
         ResultError: without a document, and for documents of several drives.
     """
     warnings: list[str] = []
-    measured = book.documents(list(_files(paths)), warnings)
+    measured = book.documents(book.in_folders(paths), warnings)
     if not measured:
         raise ResultError("; ".join(warnings) or "no document of a test")
     drives: dict[str, list[Measured]] = {}
@@ -71,25 +71,6 @@ def open_sheet(paths: Sequence[Path]) -> book.Book:
             )
     report = _sheet(list(kept.values()), tuple(warnings))
     return book.Book(report, (None,), tuple(warnings))
-
-
-def _files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files of folders: the suite, or all documents below that have none."""
-    found: list[Path] = []
-    for path in paths:
-        if not path.is_dir():
-            found.append(path)
-            continue
-        inside = [path, *sorted(one for one in path.iterdir() if one.is_dir())]
-        here = []
-        for folder in inside:
-            suite = folder / "suite.json"
-            names = sorted(one for one in folder.glob("*.json") if one.name != "run.json")
-            here += [suite] if suite.is_file() else names
-        if not here:
-            raise ResultError(f"{path}: no JSON document in this folder")
-        found += here
-    return found
 
 
 def _drive(measured: Measured) -> str:

@@ -61,7 +61,12 @@ def _states(measured: Measured) -> tuple[Sequence[pts.Steady], Sequence[pts.Stea
 def _points_table(measured: Measured, points: Sequence[OperatingPoint]) -> Iterator[Table]:
     rows: list[tuple[Cell, ...]] = []
     for point in points:
-        cell = next((one for one in measured.in_phase("point") if point.name in one.label), None)
+        # Of several points at one combination the first one was measured.
+        first = next(
+            one for one in points
+            if (one.threads, one.queue_depth) == (point.threads, point.queue_depth)
+        )  # fmt: skip
+        cell = next((one for one in measured.in_phase("point") if one.label == first.name), None)
         tails: list[Cell] = [words.NOTHING] * 5
         if cell is not None:
             tails = [
@@ -213,16 +218,19 @@ def _intensity(
         lines.append(
             Series(f"TC {tc:g}", [iops[key] for key in keys], [arts.get(key) for key in keys])
         )
-    if points:
+    places: dict[Key, list[str]] = {}
+    for point in points:
+        places.setdefault((float(point.iops), float(point.lat_us_mean)), []).append(point.name)
+    if places:
         lines.append(
             Series(
                 "operating points",
-                [float(point.iops) for point in points],
-                [tables.ms(point.lat_us_mean) for point in points],
+                [rate for rate, _ in places],
+                [tables.ms(mean) for _, mean in places],
                 draw="points",
                 # Beyond the end of the ordered colours: it belongs to no thread count.
                 colour=-2,
-                texts=[point.name for point in points],
+                texts=[", ".join(names) for names in places.values()],
             )
         )
     most = max(arts.values(), default=0.0)

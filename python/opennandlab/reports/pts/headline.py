@@ -14,6 +14,7 @@ from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.pts_base import Results
 from opennandlab.reports import words
 from opennandlab.reports.model import Headline
+from opennandlab.reports.pts.tables import ENDS
 
 Found = Iterator[Headline | None]
 
@@ -73,12 +74,6 @@ def _latency(found: pts_results.LatencyResults, document: PtsDocument) -> Found:
     yield one("4 KiB 65/35, mean (ART)", _cell(document, "art", "4", "65/35"), "ms")
 
 
-ENDS = {
-    "steady_state": "the steady state", "written": "bytes written", "time": "time",
-    "rounds": "the last round",
-}  # fmt: skip
-
-
 def _saturation(found: pts_results.SaturationResults, _: PtsDocument) -> Found:
     level = "steady state" if found.attained else "mean of the last rounds"
     yield one("fresh out of the box", found.fob_iops, "IOPS")
@@ -90,8 +85,8 @@ def _saturation(found: pts_results.SaturationResults, _: PtsDocument) -> Found:
     else:
         yield one(cliff, found.cliff_drive_fills, "drive fills")
     yield one("write amplification at the end", found.waf_end)
-    yield one(f"ended by {ENDS.get(found.ended_by, found.ended_by)} after", found.drive_fills,
-              "drive fills")  # fmt: skip
+    ended = ENDS.get(found.ended_by, found.ended_by)
+    yield one(f"written, ended by {ended}", found.drive_fills, "drive fills")
 
 
 def _idle(found: pts_results.IdleResults, _: PtsDocument) -> Found:
@@ -123,9 +118,18 @@ def _cross(found: pts_results.CrossResults, _: PtsDocument) -> Found:
         yield one("group 3 / group 1", last / first if first and last is not None else None)
 
 
+# How the note of an operating point begins that was sought and not found.
+NONE_UNDER = "none under"
+
+
 def _demand(found: pts_results.DemandResults, document: PtsDocument) -> Found:
-    for point in found.points[:3]:
+    is_slow = any(point.note.startswith(NONE_UNDER) for point in found.points[:1])
+    for point in found.points[: 2 if is_slow else 3]:
         place = f"TC {point.threads} QD {point.queue_depth}"
+        if is_slow and point is found.points[0]:
+            yield Headline("MaxIOPS: combinations below 5 ms", "none")
+            yield one(f"lowest mean response time, at {place}", point.lat_us_mean, "µs")
+            continue
         yield one(f"{point.name}, at {place}", point.iops, "IOPS")
         if point is found.points[0]:
             yield one(f"mean response time at {point.name}", point.lat_us_mean, "µs")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from opennandlab.documents import pts
 from opennandlab.documents.pts_results import IdleResults, IdleSegment
@@ -28,14 +29,34 @@ def sections(measured: Measured) -> Iterator[Section]:
     items = items or list(tables.of_blocks(measured))
     yield Section("recovery", "Recovery by wait state", tuple(items), LEAD)
     yield Section("time", "IOPS against time", tuple(_courses(segments, baseline)))
-    yield from steady.sections(measured, "Preconditioning, random 4 KiB writes")
+    yield from _preconditioning(measured, baseline)
 
 
 LEAD = (
     "Part 1 of a segment alternates writes with idle time, part 2 writes without a pause. Wait "
     "state n idles n times as long as it writes. Gain is part 1, return ratio part 2, over the "
-    "steady state."
+    "steady state. Part 1 over the writes without pauses before it (the part 2 of the segment "
+    "above, at first the steady state) is free of what the rate still fell meanwhile."
 )
+
+
+def _preconditioning(measured: Measured, baseline: float | None) -> Iterator[Section]:
+    """Yield the samples before the pauses, against time and what was written, and their rule."""
+    samples = [cell for cell in measured.in_phase("precondition") if cell.round is not None]
+    marks = (Mark("y", baseline, f"steady state: {words.value(baseline)}"),) if baseline else ()
+    plots = [
+        course.plot(
+            f"precondition-{name}", f"Preconditioning: IOPS of the samples against {against}",
+            across, [Course("IOPS", samples, "iops")], marks=marks,
+        )
+        for name, against, across in (
+            ("time", "time", course.by_time(samples, 0.0)),
+            ("tgbw", "what was written", course.by_written(samples)),
+        )
+        if samples
+    ]  # fmt: skip
+    for section in steady.sections(measured, "Preconditioning, random 4 KiB writes"):
+        yield replace(section, items=(*plots, *section.items))
 
 
 def _wait(cell: pts.Cell) -> tuple[int, str]:
@@ -45,12 +66,12 @@ def _wait(cell: pts.Cell) -> tuple[int, str]:
 
 def _segments_table(segments: Sequence[IdleSegment]) -> Table:
     rows = tuple(
-        (f"{one.wait_state:g}", words.span(one.idle_s), one.part1_iops, one.gain, one.part2_iops,
-         one.return_ratio)
+        (f"{one.wait_state:g}", words.span(one.idle_s), one.part1_iops, one.gain, one.gain_before,
+         one.part2_iops, one.return_ratio)
         for one in segments
     )  # fmt: skip
-    heads = ("wait state", "idle between writes", "IOPS, part 1", "gain", "IOPS, part 2",
-             "return ratio")  # fmt: skip
+    heads = ("wait state", "idle between writes", "IOPS, part 1", "gain",
+             "over the writes before", "IOPS, part 2", "return ratio")  # fmt: skip
     return Table("segments", "Recovery by wait state", heads, rows)
 
 

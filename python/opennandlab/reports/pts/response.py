@@ -14,6 +14,7 @@ import numpy as np
 
 from opennandlab.documents import pts
 from opennandlab.reports import variation, words
+from opennandlab.reports.figure.colours import NAMED
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
 from opennandlab.reports.model import Cell, Item, Table
 from opennandlab.reports.pts import tables
@@ -144,7 +145,7 @@ def _cumulative(counts: Sequence[float]) -> list[float]:
 def by_percentile(spreads: Sequence[pts.Histogram], suffix: str = "") -> Plot:
     """Return response time against percentile; each further nine is as wide as the one before."""
     lines = []
-    for spread in spreads:
+    for place, spread in enumerate(spreads):
         found = samples_of(spread)
         points = [
             (1 / (1 - share), ns * 1e-6)
@@ -152,7 +153,13 @@ def by_percentile(spreads: Sequence[pts.Histogram], suffix: str = "") -> Plot:
             if (ns := found.quantile_ns(share)) is not None and ns > 0
         ]
         lines.append(
-            Series(spread.title, [x for x, _ in points], [y for _, y in points], draw="line")
+            Series(
+                spread.title,
+                [x for x, _ in points],
+                [y for _, y in points],
+                draw="line",
+                stroke=place // len(NAMED),
+            )
         )
     names = ("50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %")
     places = (2.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)

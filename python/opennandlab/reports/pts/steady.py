@@ -213,6 +213,12 @@ def _window_plot(steady: pts.Steady, place: int, suffix: str) -> Plot:
     )
 
 
+# Beside the rule of the specification: whether a simulated drive had to collect meanwhile.
+COLLECTED = {
+    "seen": "yes", "none": "no", "not_applicable": "not needed", "unknown": "unknown",
+}  # fmt: skip
+
+
 def _determination(steady: pts.Steady, place: int, suffix: str) -> Table:
     label, factor = words.metric(steady.tracking.metric)
     found = {key: None if value is None else value * factor for key, value in _line(steady).items()}
@@ -245,6 +251,10 @@ def _determination(steady: pts.Steady, place: int, suffix: str) -> Table:
             holds("slope_excursion", "slope_allowed"),
         ),
     ]
+    if steady.collection:
+        rows.append(
+            ("Garbage collected in each round", COLLECTED.get(steady.collection, ""), "", "", "")
+        )
     return Table(
         f"determination{suffix}",
         f"Steady-state determination: {name(steady, place)}",

@@ -37,7 +37,9 @@ def of_block(block: pts.Table) -> Table:
         block = structs.replace(block, unit="ms", values=values)
     # Thousands of ms beside tenths, tens of µs beside thousands: as many decimals as each needs.
     is_wide = is_long or (block.unit == "ms" and most >= 1e3)
-    unit = f", {block.unit}" if block.unit and block.unit not in block.title else ""
+    # Columns of several units name them themselves.
+    is_common = block.unit and block.unit not in block.title and ";" not in block.unit
+    unit = f", {block.unit}" if is_common else ""
     return Table(
         block.id,
         f"{block.title}{unit}",
@@ -153,6 +155,11 @@ SPOKEN = {
 }
 
 
+# What ended write saturation.
+ENDS = {
+    "steady_state": "the steady state", "written": "bytes written", "time": "time",
+    "rounds": "the last round",
+}  # fmt: skip
 UNITS = {
     "iops": "IOPS", "mb_s": "MB/s", "us": "µs", "ms": "ms", "s": "s", "pct": "%",
     "bytes": "bytes", "minutes": "minutes", "ratio": "ratio",
@@ -205,7 +212,7 @@ def _word(found: object) -> str:
         return words.NOTHING
     if isinstance(found, bool):
         return "yes" if found else "no"
-    return plain(found)
+    return ENDS.get(found, found) if isinstance(found, str) else plain(found)
 
 
 def percentile(cell: pts.Cell, metric: str) -> Cell:
@@ -326,5 +333,5 @@ def grid_table(
     rows = tuple((words.kib(size), *(grid.get((size, read)) for read in mixes)) for size in sizes)
     return Table(
         name, title, ("Block size (KiB)", *map(words.mix, mixes)), rows,
-        span="Read / write mix (%)", digits=digits,
+        span="R/W mix (%)", digits=digits,
     )  # fmt: skip

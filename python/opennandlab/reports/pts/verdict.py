@@ -115,7 +115,9 @@ def _reason(states: Sequence[Steady]) -> str:
         )
         seen = f" {SMALL_RANGE}" if any(map(_is_of_a_small_range, states)) else ""
         count = (
-            f"All {len(states)} tracked values are" if len(states) > 1 else "The tracked value is"
+            f"{'Both' if len(states) == 2 else f'All {len(states)}'} tracked values are"
+            if len(states) > 1
+            else "The tracked value is"
         )
         where = f" in {' and in '.join(places)}" if places else ""
         return f"{count} steady{where}.{seen}"

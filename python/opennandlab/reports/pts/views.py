@@ -14,6 +14,7 @@ from opennandlab.documents.record import JsonObject
 from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.model import Badge, Chapter, Item, Section
 from opennandlab.reports.pts import (
+    closed_loop,
     demand,
     header,
     hir,
@@ -99,7 +100,10 @@ def chapter_of(measured: Measured) -> Chapter:
         facts=header.facts(measured),
         badges=header.badges(measured),
         deviations=header.deviations(measured),
-        warnings=tuple(text for text in measured.document.warnings if text),
+        warnings=(
+            *(text for text in measured.document.warnings if text),
+            *closed_loop.note(measured),
+        ),
         missing=measured.missing + tuple(_empty(sections)),
         sections=tuple(_unique(sections)),
         brief=header.brief(measured),

@@ -1,0 +1,49 @@
+"""Whether cells of a simulated drive were long for their queue: Little's law on what they report.
+
+In a closed loop that is always full, throughput times mean response time is the number of
+outstanding requests (J. D. C. Little, 1961). Cells begin with an empty queue, so that the first
+requests meet no others; where a cell has only a few times as many requests as are outstanding, its
+mean response time is too short by what they were early. Cells of real drives are compared when they
+are measured, and a warning is in their document.
+"""
+
+from __future__ import annotations
+
+from opennandlab.documents import pts
+from opennandlab.reports.pts.source import Measured
+
+LIMIT = 0.05
+# Steps of which no mean response time is quoted.
+BEFORE = {"gap", "wipc", "prewrite", "precondition"}
+# Tests whose requests arrive at a rate: an open loop.
+OPEN = {"load"}
+
+
+def note(measured: Measured) -> tuple[str, ...]:
+    """Return a sentence on the cells whose response times are too short; empty for none."""
+    if measured.header.time_base.clock != "virtual" or measured.test in OPEN:
+        return ()
+    windows = {number for state in measured.steady for number in state.window}
+    cells = [
+        cell
+        for cell in measured.cells
+        if cell.phase not in BEFORE and (not windows or cell.round is None or cell.round in windows)
+    ]
+    short = [(share, cell) for cell in cells if (share := _short(cell)) > LIMIT]
+    if not short:
+        return ()
+    worst, cell = max(short, key=lambda pair: pair[0])
+    text = (
+        f"Mean response times are too short by more than 5 % in {len(short)} of {len(cells)} cells "
+        f"(Little's law; at most {worst:.0%}, {cell.label}): each begins with an empty queue. "
+        "Outstanding requests over IOPS is right."
+    )
+    return (text,)
+
+
+def _short(cell: pts.Cell) -> float:
+    """Return by how much of it the mean response time is short; 0 where that is not known."""
+    outstanding = float(cell.threads) * float(cell.queue_depth)
+    if not cell.iops or not cell.lat_us_mean or not outstanding:
+        return 0.0
+    return 1.0 - cell.iops * cell.lat_us_mean * 1e-6 / outstanding
