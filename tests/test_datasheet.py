@@ -180,6 +180,13 @@ def test_of_two_documents_of_a_test_the_first_stands(tmp_path):
     assert [text for text in opened.warnings if text.startswith("iops-again: ")]
 
 
+def test_of_tests_without_figures_none_has_to_stand(tmp_path):
+    """`pts all` makes two documents of `dirth`, and a sheet has nothing of either."""
+    first = document("latency")
+    other = [first | {"test": "dirth", "name": name} for name in ("dirth", "dirth-video")]
+    assert not datasheet.open_sheet(saved(tmp_path, first, *other)).warnings
+
+
 def test_folders_stand_for_their_documents(tmp_path):
     inner = tmp_path / "latency"
     inner.mkdir()

@@ -262,6 +262,16 @@ def test_not_attained_is_no_failure_but_a_warning(inside: Cli):
     assert "NOT ATTAINED" in done.stderr
 
 
+def test_the_default_profile_tells_that_it_switches_a_cache_off(inside: Cli):
+    told = "the default profile E switches off the write cache"
+    run = ("pts", "throughput", *QUICK, "--set", "ftl.write_buffer_pages=64")
+    assert told in inside(*run).stderr
+    assert told not in inside(*run, "--profile", "E").stderr
+    assert told not in inside(*run, "--profile", "C").stderr
+    assert told not in inside(*run, "--cache", "enabled").stderr
+    assert told not in inside("pts", "throughput", *QUICK).stderr
+
+
 # The rule alone, with the golden values of the specification of this project.
 
 

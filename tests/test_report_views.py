@@ -329,7 +329,7 @@ def test_cells_that_are_short_for_their_queue_are_told() -> None:
     row[mean] *= 0.8
     (told,) = views.chapter(document, "iops").warnings
     assert "in 1 of 280 cells" in told
-    assert f"at most 20%, {row[columns.index('label')]}" in told
+    assert f"at most 20 %, {row[columns.index('label')]}" in told
     document["header"]["time_base"]["clock"] = "real"
     assert views.chapter(document, "iops").warnings == ()
 

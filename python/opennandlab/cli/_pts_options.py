@@ -85,8 +85,11 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
     ),
     (
         "profile",
-        Annotated[Profile, typer.Option("--profile", help="PTS-E (enterprise) or PTS-C (client).")],
-        Profile.E,
+        Annotated[
+            Profile | None,
+            typer.Option("--profile", help="PTS-E (enterprise, the default) or PTS-C (client)."),
+        ],
+        None,
     ),
     (
         "pts_version",
@@ -340,6 +343,7 @@ class Asked:
         quiet: Nothing but errors.
         remarks: What was said of the run by hand.
         require_steady: Whether a test that is not steady fails the command.
+        is_profile_chosen: Whether the profile was given, not only the default.
     """
 
     request: "Request"
@@ -352,6 +356,7 @@ class Asked:
     quiet: bool
     remarks: "Remarks"
     require_steady: bool
+    is_profile_chosen: bool
 
 
 def asked(values: dict[str, Any], options: tuple["Option", ...] = ()) -> Asked:
@@ -381,7 +386,7 @@ def asked(values: dict[str, Any], options: tuple["Option", ...] = ()) -> Asked:
     )
     amount = plain["ar_amount"]
     settings = Settings(
-        profile=plain["profile"],
+        profile=plain["profile"] or Profile.E.value,
         pts_version=plain["pts_version"],
         time_base=plain["time_base"],
         cell_seconds=plain["cell_seconds"],
@@ -413,6 +418,7 @@ def asked(values: dict[str, Any], options: tuple["Option", ...] = ()) -> Asked:
         plain["quiet"],
         Remarks(plain["operator"], tuple(plain["note"] or ()), plain["model"]),
         plain["require_steady"],
+        plain["profile"] is not None,
     )
 
 

@@ -230,6 +230,12 @@ def _finish(wanted: Asked, suite: "Suite") -> None:
     for document in documents:
         for text in document.warnings:
             terminal.note(f"warning: {document.name}: {text}", style="yellow")
+    is_cache_off = any(document.header.cache.state == "disabled" for document in documents)
+    if is_cache_off and wanted.settings.cache is None and not wanted.is_profile_chosen:
+        terminal.note(
+            "note: the default profile E switches off the write cache that this drive has; "
+            "--profile C leaves it on, on three quarters of the drive"
+        )
     if wanted.output is None:
         terminal.note("nothing was kept; --output DIR keeps all figures, for reports too")
     else:

@@ -35,8 +35,8 @@ def note(measured: Measured) -> tuple[str, ...]:
     worst, cell = max(short, key=lambda pair: pair[0])
     text = (
         f"Mean response times are too short by more than 5 % in {len(short)} of {len(cells)} cells "
-        f"(Little's law; at most {worst:.0%}, {cell.label}): each begins with an empty queue. "
-        "Outstanding requests over IOPS is right."
+        f"(Little's law; at most {100 * worst:.0f} %, {cell.label}): each begins with an empty "
+        "queue. Outstanding requests over IOPS is right."
     )
     return (text,)
 

@@ -64,7 +64,7 @@ def open_sheet(paths: Sequence[Path]) -> book.Book:
     kept: dict[str, Measured] = {}
     for one in measured:
         first = kept.setdefault(one.test, one)
-        if first is not one:
+        if first is not one and one.test in sheet_rows.TESTS:
             warnings.append(
                 f"{one.name}: the sheet has its figures of {one.test} from {first.name}, "
                 "which was given first"

@@ -297,3 +297,5 @@ WANTED: tuple[Wanted, ...] = (
     Wanted(LIFE, "Write amplification, random 4 KiB", "", (("iops", _waf),)),
     Wanted(LIFE, "Writes until the rated cycles are used up", "TB", (("iops", _endurance),)),
 )  # fmt: skip
+# Tests that a sheet has figures of.
+TESTS = frozenset(test for wanted in WANTED for test, _ in wanted.sources)

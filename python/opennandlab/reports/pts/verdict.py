@@ -124,7 +124,7 @@ def _reason(states: Sequence[Steady]) -> str:
     first = bad[0]
     label = first.tracking.label or first.tracking.metric
     many = (
-        f"{len(bad)} of {len(states)} tracked values are"
+        f"{len(bad)} of {len(states)} tracked values {'is' if len(bad) == 1 else 'are'}"
         if len(states) > 1
         else "The tracked value is"
     )
