@@ -30,8 +30,11 @@ pub(crate) struct Completion {
     pub(crate) tenant: u8,
 }
 
-/// The most of a cell that it may wait for a drive at work.
-const QUIET_SHARE_MAX: f64 = 0.5;
+/// The most of a cell that its ramp may take to see what it waits for.
+const RAMP_SHARE_MAX: f64 = 0.5;
+/// The part of the reclaimed blocks that are of the ramp: a drive that collected during the reads
+/// before has some in hand, which last for a moment of a minute.
+const RECLAIMS_OF_RAMP: f64 = 0.25;
 
 /// What must be reached together.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,11 +57,11 @@ impl Goal {
         let share = |count: u64| ((count as f64 * part - 1e-9).ceil() as u64).min(count.max(1) - 1);
         let [ios, bytes] =
             [limit.ios, limit.bytes].map(|count| if part < 1.0 { share(count) } else { count });
-        // A ramp waits for no collection, and only a ramp waits until there is none.
         let is_ramp = part < 1.0;
-        let reclaims = if is_ramp { 0 } else { limit.reclaims };
+        let of_ramp = (limit.reclaims as f64 * RECLAIMS_OF_RAMP).ceil() as u64;
+        let reclaims = if is_ramp { of_ramp } else { limit.reclaims };
         let quiet = if is_ramp { CellLimit::ns(limit.quiet_seconds) } else { 0 };
-        let part_max = if quiet > 0 { QUIET_SHARE_MAX } else { part };
+        let part_max = if is_ramp && quiet + reclaims > 0 { RAMP_SHARE_MAX } else { part };
         let time_max = limit.seconds_max.map_or(u64::MAX, |it| CellLimit::ns(it * part_max));
         let has_goal =
             limit.seconds > 0.0 || limit.ios > 0 || limit.bytes > 0 || limit.reclaims > 0;
@@ -460,6 +463,23 @@ mod tests {
         assert_eq!(run(&quiet(5e-6), 0), (300, 400, 2));
         // Never quiet: half of the most that the cell may take.
         assert_eq!(run(&quiet(2e-6), u64::MAX), (1000, 1100, 2));
+    }
+
+    #[test]
+    fn a_ramp_sees_a_quarter_of_the_collections() {
+        let limit = CellLimit { reclaims: 4, seconds_max: Some(2e-6), ..limit(0.0, 4, 0, 0.5) };
+        let done = Completion { kind: 1, bytes: 4096, latency: Ns(1000), tenant: 0 };
+        let run = |every: u64| {
+            let mut window = Window::new(&limit, None);
+            for at in (1..=50).map(|index| 50 * index) {
+                window.note_reclaims(at / every);
+                window.note(Ns(at), &done);
+            }
+            (window.start, window.end)
+        };
+        assert_eq!(run(200), (200, 800));
+        // One that never collects is measured in the second half.
+        assert_eq!(run(u64::MAX), (1000, 2000));
     }
 
     #[test]
