@@ -14,6 +14,7 @@ from opennandlab.pts import TESTS, Settings
 from opennandlab.pts.rounds import CellPlan, Collected, Rounds, Tracking
 from opennandlab.pts.runner import run_test
 from opennandlab.reports.pts.verdict import SMALL_RANGE, verdict
+from opennandlab.stats.steady import steady_state
 from opennandlab.targets.base import Limit, Stimulus
 from opennandlab.targets.simulated import SimulatedTarget
 
@@ -73,7 +74,7 @@ def test_a_drive_that_has_not_begun_to_collect_is_not_steady(short):
     found = verdict(short)
     assert (found.word, found.text) == ("not steady", "NOT STEADY: no garbage was collected")
     assert "did not collect" in found.reason
-    assert any("--cell-seconds" in text for text in short.warnings)
+    assert any("--cell-seconds)" in text for text in short.warnings)
     assert "cells: 0.01 s (standard: 60 s)" in short.header.deviations
     assert short.header.conformance == "scaled"
 
@@ -135,6 +136,24 @@ def test_preconditioning_has_a_clock():
     assert wipc.seconds == pytest.approx(timed.elapsed_s, rel=0.1)
     phase = next(one for one in found.phases if one.name == "wipc")
     assert phase.end_s - phase.start_s == pytest.approx(wipc.seconds)
+
+
+@pytest.mark.parametrize(
+    ("share_pct", "says"), [(10, "not_applicable"), (25, "seen"), (50, "seen")]
+)
+def test_write_saturation_of_a_part_goes_on_until_the_drive_collects(share_pct, says):
+    """Of small parts the first rounds were those of the new drive, and steady by the rule."""
+    drive = SimulatedTarget("tlc_standard", {"nand.blocks_per_plane": 64})
+    settings = Settings(time_base="scaled", active_range_pct=share_pct)
+    found = run_test(TESTS["wsat"], drive, settings=settings)
+    (entry,) = found.steady_state
+    assert (entry.collection, entry.holds, entry.attained) == (says, True, True)
+    assert entry.window[0] > 1
+    told = "rounds: until steady and collecting (standard: until steady)"
+    early = [value.value or 0.0 for value in entry.values_by_round[:5]]
+    by_the_rule = steady_state(early).steady
+    assert (told in found.header.deviations) == by_the_rule
+    assert by_the_rule == (share_pct < 50)
 
 
 def test_a_range_too_small_to_see_collection_is_told():

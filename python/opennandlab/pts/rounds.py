@@ -105,6 +105,7 @@ class Rounds:
         cells: Cells by round, in their order.
         verdicts: The rule after the last round, one per tracked value.
         collected: What collections did in each round.
+        is_longer: Whether rounds went on after the rule held, until the drive collected.
     """
 
     tracked: Sequence[Tracking]
@@ -114,6 +115,7 @@ class Rounds:
     cells: list[list[Cell]] = field(default_factory=list)
     verdicts: list[SteadyState] = field(default_factory=list)
     collected: list[Collected] = field(default_factory=list)
+    is_longer: bool = False
 
     @property
     def count(self) -> int:
@@ -261,12 +263,14 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
         is_early = must_collect and rounds.is_without_collection
         if is_over() or (rounds.attained and not is_early):
             break
+        rounds.is_longer |= rounds.attained
     for tracking in tracked:
         if rounds.attained and rounds.collection(tracking) == "none":
+            is_full = bench.plan.time.name == "full"
+            longer = "--cell-seconds" if is_full else "--cell-seconds, --time-base full"
             bench.warn(
                 f"{tracking.plan.label} is steady by the rule, but the drive did not collect in "
-                "the window: this is not its steady state; give it longer cells (--cell-seconds, "
-                "--time-base full)"
+                f"the window: this is not its steady state; give it longer cells ({longer})"
             )
     bench.progress.rounds_max = None
     return rounds

@@ -220,6 +220,15 @@ class TimeBase:
             self._note(step, _fills(asked_capacities * factor), _fills(asked_capacities))
         return self._sector_round(asked_capacities * factor * self.capacity_bytes)
 
+    @property
+    def waits_for_collection(self) -> bool:
+        """Whether write saturation goes on until the drive collects; its time costs nothing."""
+        return self.is_virtual and self.name == "scaled"
+
+    def note_longer(self) -> None:
+        """Note that rounds went on after the rule held."""
+        self._note("rounds", "until steady and collecting", "until steady")
+
     def saturation_s(self, asked_s: float) -> float | None:
         """Return the time after which write saturation ends; None for never."""
         return asked_s if self.name == "full" else None

@@ -55,7 +55,10 @@ def run(bench: Bench) -> Findings:
         phase="wsat",
         cells=plan.time.gap_pieces + 1,
         is_over=lambda: writing.ended is not None,
+        must_collect=plan.time.waits_for_collection,
     )
+    if rounds.is_longer:
+        plan.time.note_longer()
     ended_by = "steady_state" if rounds.attained else writing.ended or "rounds"
     found = results(bench, writing, rounds, ended_by)
     kept = [] if plan.pts_version == "1.1" else [latency.add_on(bench)]
