@@ -235,6 +235,8 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(inside: Cli, folder:
         (("--target", "sim:small.yaml", "--ss-max-rounds", "4"), 2, "accepted: 5 to 100"),
         (("--target", "sim:small.yaml", "--ar-amount", "much"), 2, "KiB"),
         (("--target", "sim:small.yaml", "--resume"), 2, "--output"),
+        (("--target", "sim:small.yaml", "--ar-segments", "8"), 2, "beside --ar-amount"),
+        (("--target", "sim:small.yaml", "--queue-depth", "1000000"), 2, "1000000 is out of range"),
         (("--target", "sim:small.yaml", "--vary", "colour=1,2"), 2, "cannot be varied"),
         (("--target", "sim:small.yaml", "--vary", "threads"), 2, "KEY=VALUE,VALUE"),
     ],
@@ -245,6 +247,27 @@ def test_what_cannot_be_is_refused(inside: Cli, folder: Path, arguments, code, w
     assert words in done.stderr
     assert "Traceback" not in done.stderr
     assert not (folder / "none.img").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("iops", "--active-range-pct", "1"), "what the active range leaves to a request"),
+        (("latency", "--ar-amount", "4095"), "for 2048 segments"),
+        (("zones", "--zones", "1x1GiB"), "does not fit"),
+        (("load", "--probe", "1e12"), "too large"),
+        (("dirth", "--mid-points", "50"), "accepted: 1 to 49"),
+    ],
+)
+def test_what_the_drive_would_refuse_in_the_middle_is_refused_at_once(
+    inside: Cli, folder: Path, arguments, words
+):
+    """It ended with code 1, a partial document of no cell, and the advice to go on with that."""
+    for more in (("--output", "none"), ("--output", "none", "--quiet"), ("--dry-run",)):
+        done = inside("pts", *arguments, *QUICK[:4], *more)
+        assert done.returncode == 2
+        assert words in done.stderr
+        assert not (folder / "none").exists()
 
 
 def test_an_output_that_is_not_ours_is_left_alone(inside: Cli, folder: Path):

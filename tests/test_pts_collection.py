@@ -104,6 +104,18 @@ def test_require_steady_is_an_exit_code(tmp_path):
     assert json.loads(long.stdout)["steady_state"][0]["collection"] == "seen"
 
 
+def test_require_steady_looks_at_each_point_of_a_test_that_tracks_nothing():
+    sets = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
+    base = ["pts", "fill", "--target", "sim:tlc_standard", *sets, "--time-base", "scaled"]
+    runner = CliRunner()
+    found = runner.invoke(app, [*base, "--region-writes", "2", "--require-steady", "--json"])
+    points = json.loads(found.stdout)["results"]["points"]
+    moving = sum(not point["steady"] for point in points)
+    assert moving
+    assert found.exit_code == 1
+    assert f"fill: {moving} of {len(points)} points NOT STEADY" in found.output
+
+
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "1e9"])
 def test_a_cell_has_a_length(seconds):
     arguments = ["pts", "iops", "--target", "sim:tlc_standard", "--cell-seconds", seconds]

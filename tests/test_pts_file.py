@@ -104,6 +104,8 @@ def test_a_break_of_a_file_is_gone_on_from_and_said(tmp_path):
         target.close()
     check(found)
     assert found["header"]["interrupted"]
+    # The file of the first run was removed: what it had been filled with is not in this one.
+    assert any("made anew after the break" in text for text in found["warnings"])
 
 
 @pytest.mark.long

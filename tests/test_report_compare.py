@@ -169,6 +169,18 @@ def test_the_command_refuses_unless_forced(cli: Cli, folder: Path) -> None:
     assert document["names"] == ["a", "b"]
 
 
+def test_the_command_names_every_number_whatever_it_is_called(cli: Cli, folder: Path) -> None:
+    """Rows such as `uniform` made the terminal take `skew[uniform, WAF]` for a colour."""
+    document = pts_documents.iops()
+    document["tables"][0]["rows"][0] = "uniform"
+    document["digest"] = digest(document)
+    for name in ("[red]a.json", "[bold]b.json"):
+        (folder / name).write_text(json.dumps(document), encoding="utf-8")
+    shown = cli("compare", "[red]a.json", "[bold]b.json").stdout
+    assert f"{document['tables'][0]['id']}[uniform, " in shown
+    assert "[red]a" in shown
+
+
 def test_a_document_is_not_compared_with_a_result(cli: Cli, folder: Path) -> None:
     (folder / "a.json").write_text(json.dumps(pts_documents.iops()), encoding="utf-8")
     (folder / "r.json").write_text('{"schema": "opennandlab.result/1"}', encoding="utf-8")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 import shutil
+import threading
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -239,6 +241,26 @@ def test_a_suite_cannot_name_files_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "suite.json").write_text(json.dumps(suite), encoding="utf-8")
     with pytest.raises(ResultError, match="not a name of a file beside it"):
         book.open_book([tmp_path / "suite.json"])
+
+
+def test_a_suite_that_names_itself_ends(tmp_path: Path) -> None:
+    for name, inner in (("one", ["one"]), ("two", ["three"]), ("three", ["two"])):
+        suite = {"schema": "opennandlab.suite/1", "documents": inner}
+        (tmp_path / f"{name}.json").write_text(json.dumps(suite), encoding="utf-8")
+    for name in ("one", "two"):
+        with pytest.raises(ResultError, match="a suite within a suite"):
+            book.open_book([tmp_path / f"{name}.json"])
+
+
+def test_a_document_from_a_pipe_is_drawn(cli: Cli, folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    text = json.dumps(pts_documents.wsat())
+    writer = threading.Thread(target=(folder / "pipe").write_text, args=(text,), daemon=True)
+    writer.start()
+    done = cli("report", "pipe", "--html", "x.html")
+    assert done.returncode == 0, done.stderr
+    assert (folder / "x.html").exists()
+    writer.join(10)
 
 
 def test_the_command_writes_all_forms(cli: Cli, folder: Path) -> None:

@@ -224,6 +224,46 @@ def test_a_file_that_was_exchanged_under_its_name_is_not_written(tmp_path):
     assert digest(tmp_path / "disk") == before
 
 
+@needs_fio
+@pytest.mark.parametrize("read_pct", [0, 100])
+def test_a_file_that_was_exchanged_between_two_processes_of_fio_is_not_used(
+    read_pct, tmp_path, monkeypatch
+):
+    """A stimulus is several processes of fio, each of which opens the name anew."""
+    target = FileTarget(tmp_path / "disk", 4 * MIB, folder=tmp_path / "fio")
+    leg, legs = target._leg, 0
+
+    def exchanging(*arguments):
+        nonlocal legs
+        done, legs = leg(*arguments), legs + 1
+        if legs == 1:
+            (tmp_path / "disk").rename(tmp_path / "old")
+            (tmp_path / "disk").write_bytes(b"precious" * (4 * MIB // 8))
+        return done
+
+    monkeypatch.setattr(target, "_leg", exchanging)
+    with pytest.raises(TargetError, match="replaced or resized"):
+        target.run(Stimulus("random", read_pct, 4096), Limit(ios=400, ramp_ratio=0.5), seed=1)
+    target.close()
+    assert legs == 1
+    assert (tmp_path / "disk").read_bytes() == b"precious" * (4 * MIB // 8)
+
+
+@needs_fio
+def test_a_file_that_fio_does_not_find_any_more_is_said_to_be_gone(tmp_path, monkeypatch):
+    target = FileTarget(tmp_path / "disk", 4 * MIB, folder=tmp_path / "fio")
+    write_job = target.write_job
+
+    def removing(*arguments):
+        (tmp_path / "disk").unlink()
+        write_job(*arguments)
+
+    monkeypatch.setattr(target, "write_job", removing)
+    with pytest.raises(TargetError, match="the file is gone"):
+        target.run(WRITE, Limit(ios=10), seed=1)
+    target.close()
+
+
 def test_a_link_that_leads_elsewhere_is_left_alone(tmp_path):
     """Two targets in one folder must not open each other's file."""
     one = link_to(tmp_path, "target", "/nowhere/1")

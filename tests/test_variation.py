@@ -46,6 +46,14 @@ def test_constants_are_none(settings: dict[str, Any]) -> None:
     assert variation.note(device).strip() == variation.CONSTANT_TIMES
 
 
+@pytest.mark.parametrize("odd", [None, "x", -1, [], [{}, 1]], ids=str)
+def test_a_damaged_device_is_judged_by_what_is_left(odd: Any) -> None:
+    for key in ("nand", "ftl", "controller", "host"):
+        assert not variation.varies({key: odd})
+    assert not variation.varies({"nand": {"timing": odd}, "ftl": {"collection": odd}})
+    assert variation.varies({"nand": {"timing": {"t_read_us": [{}, 1]}}, "ftl": odd})
+
+
 def test_a_drive_that_is_not_simulated_is_not_judged() -> None:
     assert variation.note(None) == ""
 

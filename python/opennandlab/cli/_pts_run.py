@@ -36,7 +36,7 @@ def execute(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None"
 
 def _measured(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None") -> "Suite":
     """Run jobs and print their tables; end the command where that fails."""
-    from opennandlab.errors import OutputError
+    from opennandlab.errors import ConfigError, OutputError
     from opennandlab.pts.folder import Place
     from opennandlab.pts.runner import BrokenError, Cut
     from opennandlab.pts.suite import Suite, run_suite
@@ -70,6 +70,8 @@ def _measured(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | Non
     except BrokenError as error:
         is_target = isinstance(error.error, TargetError | OutputError | OSError)
         code = terminal.BROKEN if is_target else terminal.FAILED
+        if isinstance(error.error, ConfigError):
+            code = terminal.REFUSED
         _partial(wanted, error.document, str(error), code, is_saved=error.is_saved)
     except (TargetError, OutputError) as error:
         terminal.stop(terminal.BROKEN, str(error), as_json=wanted.as_json)
@@ -178,11 +180,16 @@ def _demand_steady(documents: "list[PtsDocument]") -> None:
     """End with the code of a failure unless every test that tracks something was steady."""
     from opennandlab.reports.pts.verdict import verdict
 
-    short = [
-        f"{document.name}: {found.text}"
-        for document in documents
-        if (found := verdict(document)).word not in {"steady", "measured"}
-    ]
+    short = []
+    for document in documents:
+        found = verdict(document)
+        points = getattr(document.results, "points", [])
+        # Tests that look inside judge each point for itself, and track nothing.
+        moving = sum(getattr(point, "steady", True) is False for point in points)
+        if found.word not in {"steady", "measured"}:
+            short.append(f"{document.name}: {found.text}")
+        elif moving:
+            short.append(f"{document.name}: {moving} of {len(points)} points NOT STEADY at the end")
     if short:
         terminal.note(f"--require-steady: {'; '.join(short)}", style="bold red")
         raise typer.Exit(terminal.FAILED)
@@ -254,7 +261,11 @@ def _partial(
 
         terminal.emit_json({**plain(document), "error": {"exit_code": code, "message": reason}})
     cells = len(document.cells.rows)
-    again = "the same command with --resume goes on"
+    again = (
+        "other settings need an empty directory"
+        if code == terminal.REFUSED
+        else "the same command with --resume goes on"
+    )
     if wanted.output is None:
         kept = f"{cells} cells are lost; with --output DIR they would be kept"
     elif is_saved:

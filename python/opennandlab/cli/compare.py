@@ -141,6 +141,7 @@ def _names(files: list[Path]) -> list[str]:
 
 def _show_tests(comparison: "Comparison", summary: list[str]) -> None:
     """Print results and tables of a standard test; the first run is what deltas are against."""
+    from rich.markup import escape
     from rich.table import Table
 
     from opennandlab.reports.pts.tables import spoken_path
@@ -155,11 +156,11 @@ def _show_tests(comparison: "Comparison", summary: list[str]) -> None:
         console.print(text, style="bold", markup=False, soft_wrap=True)
     table = Table("number", show_edge=False, pad_edge=False)
     for name in comparison.names:
-        table.add_column(name, justify="right", overflow="fold")
+        table.add_column(escape(name), justify="right", overflow="fold")
     for path, row in comparison.metrics.items():
         if all(value is None for value in row.values):
             continue
-        table.add_row(spoken_path(path), *_cells(row))
+        table.add_row(escape(spoken_path(path)), *_cells(row))
     console.print(table)
 
 
@@ -185,6 +186,7 @@ def _cells(row: "Row") -> list[str]:
 
 
 def _show(comparison: "Comparison") -> None:
+    from rich.markup import escape
     from rich.table import Table
 
     console = terminal.stdout()
@@ -196,7 +198,7 @@ def _show(comparison: "Comparison") -> None:
     _show_models(comparison, lambda path: labels.get(path, path))
     table = Table("metric", show_edge=False, pad_edge=False)
     for name in comparison.names:
-        table.add_column(name, justify="right", overflow="fold")
+        table.add_column(escape(name), justify="right", overflow="fold")
     for label, path in ROWS.items():
         row = comparison.metrics.get(path)
         # A tail that is too thin to state is shown as such, wherever its mean is shown.

@@ -169,7 +169,8 @@ def _draw_result(files: list[Path], outputs: Outputs) -> list[Path]:
     """Draw a result file of a run, if that is what was given; return the files."""
     from opennandlab.result import Result
 
-    if not any(_family(path) == "result" for path in files):
+    # A pipe can be read once only.
+    if not any(path.is_file() and _family(path) == "result" for path in files):
         return []
     if len(files) > 1:
         _refuse("a result of `benchmark` is drawn alone; `compare` puts several beside each other")

@@ -42,7 +42,14 @@ OPTIONS = (
         "Order of the combinations: sorted by outstanding requests, or nested (TC, then QD).",
         choices=("sorted", "nested"),
     ),
-    Option("mid_points", 1, "Operating points between MinIOPS and MaxIOPS.", minimum=1),
+    Option(
+        "mid_points",
+        1,
+        "Operating points between MinIOPS and MaxIOPS.",
+        minimum=1,
+        # More than there are combinations would all be the same ones.
+        maximum=len(STEPS) ** 2,
+    ),
 )
 
 

@@ -190,6 +190,11 @@ class Journal:
             ]
         )
 
+    @property
+    def kept(self) -> int:
+        """Steps of the run before that are not done again."""
+        return len(self._steps)
+
     def recorded(self, index: int, key: str) -> dict[str, Any] | None:
         """Return the outcome of a step of the run that is resumed, or None.
 

@@ -349,6 +349,8 @@ def _ranges(
     if amount != usual_amount:
         was = f"{usual_amount} B" if usual_amount else "all"
         deviations.append(f"active range amount {amount or 'all'} B (profile: {was})")
+    if settings.ar_segments is not None and not amount:
+        raise ConfigError("ar-segments", "divides an amount; accepted: beside --ar-amount")
     if amount >= share * capacity_bytes:
         if amount:
             deviations.append(f"active range amount {amount} B is more than there is: all is used")
@@ -399,4 +401,17 @@ def _one_of(name: str, value: object, accepted: tuple[object, ...]) -> None:
 
 def _within(name: str, value: float | None, least: float, most: float) -> None:
     if value is not None and not least <= value <= most:
-        raise ConfigError(name, f"{value:g} is out of range; accepted: {least:g} to {most:g}")
+        raise ConfigError(
+            name, f"{_exact(value)} is out of range; accepted: {_exact(least)} to {_exact(most)}"
+        )
+
+
+def _exact(value: float) -> str:
+    """Write a number with all its digits.
+
+    >>> _exact(2**53), _exact(100000), _exact(0.001), _exact(86_400.0)
+    ('9007199254740992', '100000', '0.001', '86400')
+    """
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    return str(value)

@@ -11,7 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from opennandlab import _core
 from opennandlab.documents import pts_header
+from opennandlab.errors import ConfigError
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.plan import Plan
 from opennandlab.pts.test import Test
@@ -26,6 +28,7 @@ from opennandlab.targets.base import (
     Target,
     Watcher,
 )
+from opennandlab.targets.spec import stream_spec
 
 # What is assumed of a drive of which nothing is known: requests per second of small blocks, and
 # 10^6 bytes per second of large ones.
@@ -113,6 +116,7 @@ class _Total:
     written_bytes: int = 0
     seconds: float = 0.0
     log: list[_Run] = field(default_factory=list)
+    checked: set[Stimulus] = field(default_factory=set)
 
 
 class _Stand(Target):
@@ -160,6 +164,9 @@ class _Stand(Target):
         del seed, sample_s, watch
         total = self.total
         total.runs += 1
+        if self.is_virtual and stimulus not in total.checked:
+            total.checked.add(stimulus)
+            self._check(stimulus)
         size = _mean_bytes(stimulus)
         iops = min(ASSUMED_IOPS, ASSUMED_MB_S * 1e6 / size)
         seconds = max(limit.seconds, limit.ios / iops, limit.bytes / (iops * size))
@@ -184,6 +191,18 @@ class _Stand(Target):
             writes=_requests(ios - reads, size, window),
             written_bytes=written,
         )
+
+    def _check(self, stimulus: Stimulus) -> None:
+        """Refuse what the drive would: a range without room for the requests of all threads."""
+        try:
+            _core.Stream(stream_spec(stimulus), self.capacity_bytes // 4096 * 4096, 0, 0)
+        except ConfigError as error:
+            share, threads = stimulus.active_range.share, stimulus.threads
+            raise ConfigError(
+                error.path,
+                f"{error.message} (active range {share:.3g} of {self.capacity_bytes} B, "
+                f"{threads} thread{'' if threads == 1 else 's'}, {stimulus.pattern})",
+            ) from error
 
     def idle(self, seconds: float) -> None:
         self.total.seconds += seconds

@@ -78,7 +78,7 @@ def run_test(  # noqa: PLR0913 (all by name but two)
     Raises:
         Cut: on Ctrl-C, with the partial document.
         BrokenError: when the target or the output fails, with the partial document.
-        ConfigError: for settings that this test on this target cannot have.
+        ConfigError: for settings that this test on this target cannot have; nothing was run.
         JournalError: for a run that cannot be resumed.
     """
     named = name or test.name
@@ -88,10 +88,17 @@ def run_test(  # noqa: PLR0913 (all by name but two)
         finished = documents.load_finished(journal.path.parent, named, journal.sha256)
         if finished is not None:
             return finished
+    # Before anything is left behind: what the drive would refuse in the middle is refused here.
+    outlook = Outlook.of(test, plan, target)
     _open_journal(journal, place)
-    told = Outlook.of(test, plan, target).telling(watch) if watch else None
+    told = outlook.telling(watch) if watch else None
     bench = Bench(target, plan, journal, told, checkpoint_s)
     was_cut = journal is not None and journal.resumed and not target.is_virtual
+    if was_cut and journal is not None and journal.kept and target.is_made_anew:
+        bench.warn(
+            "the target was made anew after the break: what had been written to it before, "
+            "preconditioning included, is not in it; give it a run of its own"
+        )
     papers = _Papers(bench, place, named, interrupted=was_cut)
     try:
         found = test.run(bench)

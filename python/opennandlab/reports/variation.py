@@ -36,11 +36,11 @@ def varies(device: Mapping[str, Any]) -> bool:
     >>> varies({"nand": {"timing": {"t_read_us": 60.0, "t_program_us": [400.0, 400.0]}}})
     False
     """
-    nand, ftl = device.get("nand", {}), device.get("ftl", {})
-    controller, host = device.get("controller", {}), device.get("host", {})
-    timing = nand.get("timing", {})
+    nand, ftl = _part(device, "nand"), _part(device, "ftl")
+    controller, host = _part(device, "controller"), _part(device, "host")
+    timing = _part(nand, "timing")
     by_page_type = any(_differs(timing.get(key)) for key in ("t_read_us", "t_program_us"))
-    in_steps = (ftl.get("collection") or {}).get("kind") == "steps"
+    in_steps = _part(ftl, "collection").get("kind") == "steps"
     while_idle = ftl.get("idle_collection", "none") != "none"
     return (
         by_page_type
@@ -60,5 +60,11 @@ def varies(device: Mapping[str, Any]) -> bool:
     )
 
 
+def _part(whole: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return a section; an empty one where a damaged document has something else."""
+    found = whole.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
 def _differs(times: object) -> bool:
-    return isinstance(times, list) and len(set(times)) > 1
+    return isinstance(times, list) and any(one != times[0] for one in times)

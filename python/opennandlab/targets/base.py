@@ -314,6 +314,8 @@ class Target(ABC):
     kind: ClassVar[str]
     # Whether time passes only while a stimulus runs, so that it costs nothing.
     is_virtual: ClassVar[bool]
+    # Whether it was made for this run, and so holds nothing of a run before.
+    is_made_anew: bool = False
     # As the user named it.
     name: str
     # Bytes that the host can address.

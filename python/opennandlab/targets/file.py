@@ -73,6 +73,7 @@ class FileTarget(FioTarget):
         self.path = path.absolute()
         check_name(str(path))
         self._file = _opened(self.path, size_bytes, consent, probe or Probe())
+        self.is_made_anew = self._file.was_empty
         try:
             super().__init__(f"file:{path}", folder=folder, fio=fio)
             self.capacity_bytes = os.fstat(self._file.handle).st_size

@@ -8,7 +8,8 @@ a job file. fio starts in the folder of the run and opens a link there, whose na
     run/fio/socket  -> /run/d;1.sock          uri=nbd+unix:///?socket=socket
 
 That fio opened what was checked is proved all the same, by what it reads (`marker`), and before
-each stimulus the link must still lead to the file or device that is held open (`same_file`).
+each stimulus and after each process of fio the link must still lead to the file or device that is
+held open (`same_file`).
 """
 
 from __future__ import annotations

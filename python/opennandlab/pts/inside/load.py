@@ -37,6 +37,8 @@ from opennandlab.targets.base import Limit, LoadPart, Stimulus
 LOAD: dict[Profile, tuple[int, int]] = {"E": (6, 64), "C": (6, 64)}
 PROBE_READ_PCT, LOAD_READ_PCT = 50.0, 1.0
 DEFAULT = "10%,25%,40%,55%,70%,85%,100%,110%"
+# What the core can draw.
+RATE_MAX = 1e9
 KNEE = 2.0
 OVERWRITES = 3.0
 # Of the capacity, in simulated time: settling before, and the closed loop.
@@ -85,7 +87,7 @@ def rates(text: str) -> list[Rate]:
             raise ValueError(f"`{word}` is not a rate")
         value = float(match[1]) * {"%": 0.01, "k": 1e3, "M": 1e6, None: 1.0}[match[2]]
         is_share = match[2] == "%"
-        if not (0.001 <= value <= 10 if is_share else 1 <= value <= 1e9):
+        if not (0.001 <= value <= 10 if is_share else 1 <= value <= RATE_MAX):
             raise ValueError(f"`{word}` is out of range")
         found.append(Rate(value, is_share))
     return found
@@ -313,7 +315,7 @@ TEST = Test(
             accepted="shares from 0.1% to 1000% or rates such as 40k, by commas",
             reader=rates,
         ),
-        Option("probe", 10_000.0, "Requests a second of the probe.", minimum=1),
+        Option("probe", 10_000.0, "Requests a second of the probe.", minimum=1, maximum=RATE_MAX),
         Option("seconds", 0.0, "Length of a point; 0 for that of the time base."),
     ),
 )

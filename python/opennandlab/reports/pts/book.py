@@ -201,6 +201,10 @@ def _of_suite(path: Path, document: JsonObject, warnings: list[str]) -> Iterator
             continue
         stem = name.removesuffix(".json")
         file = _load(path.parent / f"{stem}.json", warnings)
+        if file is not None and source.family(file.document) == "suite":
+            # One that names itself would never end.
+            warnings.append(f"{file.path}: a suite within a suite; accepted: documents of tests")
+            continue
         for one in _documents(file, warnings) if file is not None else ():
             if suite.digests.get(stem, one.document.get("digest")) != one.document.get("digest"):
                 warnings.append(f"{one.path}: not the document that the suite was made with")

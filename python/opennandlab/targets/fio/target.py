@@ -150,14 +150,25 @@ class FioTarget(Target):
         before = self.programmed_bytes()
         done = job.Done(start_bytes=_in_slice(stimulus.start_bytes, where, stimulus))
         while leg := job.next_leg(stimulus, limit, done, where):
-            result = self._leg(
-                place,
-                stimulus,
-                leg,
-                job.leg_seed(seed, done.legs),
-                sample_s,
-                _stepper(watch, limit, done, leg),
-            )
+            try:
+                result = self._leg(
+                    place,
+                    stimulus,
+                    leg,
+                    job.leg_seed(seed, done.legs),
+                    sample_s,
+                    _stepper(watch, limit, done, leg),
+                )
+            except TargetError as error:
+                # That the target is gone says more than fio's own words, and stands before them.
+                try:
+                    self.place()
+                except TargetError as gone:
+                    raise TargetError(f"{gone}; {error}") from error
+                raise
+            # Each process of fio opens the target anew: what was exchanged meanwhile is neither
+            # taken for a measurement nor written by the next one.
+            self.place()
             moved = _add(total, leg, result, done, sample_s)
             done.start_bytes = _in_slice(
                 done.start_bytes + moved // stimulus.threads, where, stimulus
