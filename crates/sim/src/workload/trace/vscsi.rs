@@ -129,7 +129,8 @@ impl LineReader for Reader {
 
     fn record<'a>(&mut self, bytes: &'a [u8]) -> Result<Line<'a>, String> {
         if !self.version.is_of(bytes) {
-            return Err(format!("the record is not of version {:?}", self.version));
+            let version = if self.version == Version::One { 1 } else { 2 };
+            return Err(format!("the record is not of version {version}, as those before it"));
         }
         match self.version {
             Version::One => {
