@@ -119,6 +119,7 @@ class Chapter:
         facts: Groups of (name, value) that make the header.
         badges: What qualifies everything below.
         deviations: Where the run left the specification.
+        standard: What they deviate from.
         warnings: What the test itself warned of.
         missing: What the document does not hold, or what of it cannot be used.
         sections: What it shows.
@@ -135,6 +136,7 @@ class Chapter:
     facts: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     badges: tuple[Badge, ...] = ()
     deviations: tuple[str, ...] = ()
+    standard: str = "the specification"
     warnings: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()

@@ -77,7 +77,7 @@ def verdict(document: PtsDocument, *, is_whole: bool = True) -> Verdict:  # noqa
             "unknown", "steady state unknown", "The document has lost a part of its steady state."
         )
     if not states:
-        return Verdict("measured", "no steady state in this test", "This test tracks no value.")
+        return _of_points(document)
     if is_steady(states):
         return Verdict("steady", "steady state attained", _reason(states))
     if all(one.steady for one in states):
@@ -85,6 +85,21 @@ def verdict(document: PtsDocument, *, is_whole: bool = True) -> Verdict:  # noqa
             "not steady", "NOT STEADY: no garbage was collected", _without_collection(states)
         )
     return Verdict("not steady", "steady state NOT ATTAINED", _reason(states))
+
+
+def _of_points(document: PtsDocument) -> Verdict:
+    """Return the verdict on a test that tracks nothing, or judges each of its points for itself."""
+    known = [getattr(point, "steady", None) for point in getattr(document.results, "points", ())]
+    judged = [one for one in known if one is not None]
+    if not judged:
+        return Verdict("measured", "no steady state in this test", "This test tracks no value.")
+    moving = judged.count(False)
+    if moving:
+        return Verdict(
+            "not steady", f"{moving} of {len(judged)} points NOT STEADY",
+            "There the rate of the last fifth still falls or rises by more than the rule allows.",
+        )  # fmt: skip
+    return Verdict("steady", "all points steady", "The rule holds at the end of each point.")
 
 
 def is_steady(states: Sequence[Steady]) -> bool:

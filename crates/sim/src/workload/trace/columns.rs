@@ -225,6 +225,9 @@ fn codes(text: &str) -> Result<Vec<(String, Code)>, String> {
         let (code, op) = op.ok_or_else(|| {
             format!("has the code {}; accepted: CODE=read, =write, =trim or =skip", quote(part))
         })?;
+        if codes.iter().any(|(known, _)| known == code) {
+            return Err(format!("has the code {} twice; accepted: each code once", quote(code)));
+        }
         codes.push((code.to_owned(), op));
     }
     // One of 0 and 1 tells the other.
@@ -406,6 +409,7 @@ mod tests {
             ("op,offset", "has no column `size`"),
             ("op,offset:pages,size", "column 2 of `op,offset:pages,size` has the unit `pages`"),
             ("time:min,op,offset,size", "column 1 of `time:min,op,offset,size` has the unit `min`"),
+            ("op:0=read:0=write,offset,size", "has the code `0` twice; accepted: each code once"),
             ("op:0=erase,offset,size", "has the code `0=erase`; accepted: CODE=read"),
             ("op,offset,size,op", "`op` is named twice"),
             ("op,offset,size,lun", "column 4 of `op,offset,size,lun` is `lun`; accepted: time"),
