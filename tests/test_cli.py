@@ -166,7 +166,7 @@ def test_settings_change_device_and_workload(cli: Cli) -> None:
         (("verify", "none.json"), "No such file"),
         (("verify", "small.yaml"), "no `schema`"),
         (("compare", "none.json", "none.json"), "No such file"),
-        (("report", "."), "Is a directory"),
+        (("report", "."), "no JSON document in this folder"),
         (("config", "check", "short.yaml"), "unknown field"),
         (("theory", "waf"), "--spare-factor"),
         (("theory", "waf", "--spare-factor", "1.5"), "1.5"),
