@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shlex
 from functools import cache
@@ -23,6 +24,7 @@ from opennandlab.pts import TESTS, Settings, run_test
 from opennandlab.reports import pdf
 from opennandlab.reports.model import Report, Table
 from opennandlab.reports.pts import command, datasheet, source
+from opennandlab.reports.pts import csv as pts_csv
 
 NAMES = ("iops", "throughput", "latency", "wsat", "access_time", "burst", "consistency", "rw_ratio")
 SMALL = """\
@@ -110,6 +112,32 @@ def test_numbers_are_those_of_the_documents(tmp_path):
     )  # fmt: skip
     shown = found["4 KiB write, 99.99 %"][4].replace("\N{NO-BREAK SPACE}", "")
     assert shown.endswith(f" {count:.0f} requests")
+
+
+def test_marks_are_a_column_of_csv_without_any_too(tmp_path):
+    report = sheet(tmp_path, document("throughput"))
+    texts = dict(pts_csv.files(report, [None]))
+    lines = list(csv.DictReader(texts["sequential-requests.csv"].splitlines()))
+    assert {line["mark"] for line in lines} == {""}
+    assert all(float(line["value"]) > 0 for line in lines)
+
+
+def test_conditions_name_the_fill_before_each_figure(tmp_path):
+    """Of sequential requests each size has its own; some tests come after random writes too."""
+    report = sheet(tmp_path, *map(document, NAMES))
+    found = rows(report)
+    for size in (128, 1024):
+        told = found[f"Sequential write, {size} KiB"][5]
+        assert told.endswith(f"after 2 × SEQ {size} KiB")
+    assert found["Access time, read, mean"][5].endswith("after 2 × SEQ 128 KiB and RND 4 KiB 0/100")
+    assert found["Random write, 4 KiB"][5].endswith("after 2 × SEQ 128 KiB")
+    (said,) = [each for head, each in sources(report).items() if "Throughput" in head]
+    assert said["WIPC"].startswith("sequential with the block size under test, before each")
+    made = document("throughput")
+    made["header"]["options"]["wipc_block"] = "128KiB"
+    made["digest"] = digest(made)
+    told = rows(sheet(tmp_path, made))["Sequential write, 1024 KiB"][5]
+    assert told.endswith("after 2 × SEQ 128 KiB")
 
 
 def test_a_test_that_was_not_run_is_a_row_with_its_command(tmp_path):
@@ -246,14 +274,21 @@ def test_report_makes_a_data_sheet(tmp_path):
     page = (folder / "datasheet.html").read_text(encoding="utf-8")
     assert "Data sheet of" in page
     assert "SMOKE: not a measurement" in page
-    assert "opennandlab pts throughput --target" in page
+    assert "opennandlab pts throughput " in page
     assert "<script>" not in page  # without figures there is nothing to draw
     tables = tmp_path / "tables"
     result = runner.invoke(app, ["report", str(folder), "--datasheet", "--csv", str(tables)])
     assert result.exit_code == 0, result.output
     written = (tables / "sequential-requests.csv").read_text(encoding="utf-8")
-    assert written.startswith("figure,value,unit,load,measured,conditions,verdict")
-    assert " †," in written
+    lines = list(csv.DictReader(written.splitlines()))
+    heads = ["figure", "value", "mark", "unit", "load", "measured", "conditions", "verdict"]
+    assert list(lines[0]) == heads
+    document = json.loads((folder / "throughput.json").read_text(encoding="utf-8"))
+    values = {line["figure"]: line["value"] for line in lines}
+    rate = document["results"]["mb_s_seq_1024kib_write"]
+    assert float(values["Sequential write, 1024 KiB"]) == rate
+    assert {line["mark"] for line in lines} == {"†"}
+    assert ",†,MB/s," in (tables / "report.csv").read_text(encoding="utf-8")
     paper = tmp_path / "sheet.pdf"
     result = runner.invoke(app, ["report", str(folder), "--datasheet", "--pdf", str(paper)])
     assert result.exit_code == 0, result.output

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -214,6 +215,59 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(inside: Cli, folder:
     new = inside("pts", "wsat", "--target", "file:new.img?size=1GiB", "--dry-run")
     assert new.returncode == 0
     assert not (folder / "new.img").exists()
+
+
+def test_a_dry_run_on_a_file_says_why_it_would_be_refused(inside: Cli, folder: Path):
+    held = folder / "held.img"
+    held.write_bytes(bytes(4 << 20))
+
+    def refused(text: str, *more: str) -> list[str]:
+        done = inside("pts", "wsat", "--target", text, "--dry-run", *more)
+        assert done.returncode == 0, done.stderr
+        told = [line for line in done.stdout.splitlines() if line.startswith("refused: ")]
+        plan = json.loads(
+            inside("pts", "wsat", "--target", text, "--dry-run", "--json", *more).stdout
+        )
+        assert [f"refused: {reason}" for reason in plan["device"]["refused"]] == told
+        return told
+
+    consent = "refused: holds 4194304 bytes, which would be lost; --destructive allows that"
+    size = (
+        "refused: exists with 4194304 bytes, not 8388608; leave the size away, or remove the file"
+    )
+    assert refused("file:held.img") == [consent]
+    assert refused("file:held.img", "--destructive") == []
+    assert refused("file:held.img?size=8MiB") == [consent, size]
+    assert refused("file:held.img?size=8MiB", "--destructive") == [size]
+    assert refused("file:new.img?size=8MiB") == []
+    assert refused("file:new.img?size=1MiB") == [
+        "refused: 1048576 bytes are too few; at least 2 MiB"
+    ]
+    assert held.read_bytes() == bytes(4 << 20)
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_a_run_into_its_own_file_that_is_cut_says_how_it_goes_on(inside: Cli, monkeypatch):
+    from opennandlab.targets.file import FileTarget
+
+    run, calls = FileTarget.run, 0
+
+    def cut(*arguments, **named):
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise KeyboardInterrupt
+        return run(*arguments, **named)
+
+    monkeypatch.setattr(FileTarget, "run", cut)
+    command = ("pts", "wsat", "--target", "file:own.img?size=16MiB", "--time-base", "smoke")
+    done = inside(*command, "-o", "own")
+    if "direct I/O" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.returncode == 130
+    assert "the same command with --resume --destructive goes on" in done.stderr
+    assert "--destructive allows that" in inside(*command, "-o", "own", "--resume").stderr
+    assert inside(*command, "-o", "own", "--resume", "--destructive").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -431,8 +485,8 @@ def test_the_progress_line_tells_round_cell_rest_and_rule():
         steady=steady_state([5300, 5200, 5050, 4900, 4770]),
     )
     assert line(state) == (
-        "iops · 25% · 8 s to 2 min 05 s left · round 7 of at most 25 · cell 55/56 · "
-        "RND 4 KiB 0/100 · excursion 10.5% of 20 %, slope 10.8% of 10 %"
+        "iops · 8 s to 2 min 05 s left · round 7 of at most 25 · cell 55/56 · "
+        "RND 4 KiB 0/100 (25% of it) · excursion 10.5% (allowed 20 %), slope 10.8% (allowed 10 %)"
     )
     assert line(Progress("wsat", phase="purge", label="purge")) == "wsat · purge · purge"
     state = Progress("wsat", phase="purge", eta_least_s=3.0, eta_s=3.0, number=4, count=9,

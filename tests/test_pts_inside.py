@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -69,10 +70,11 @@ def test_a_course_writes_what_it_says_and_times_the_end_of_the_last_five_pieces(
     assert {stimulus.skew for stimulus, _ in asked} == {asked[0][0].skew}, "one law, one shuffle"
     assert sum(limit.bytes for _, limit in asked) == pytest.approx(2 * capacity, rel=0.01)
     timed = [limit for _, limit in asked if limit.ramp_ratio > 0]
-    assert len(timed) == 5
-    for limit in timed:
+    # One more times the first minute.
+    assert len(timed) == 6
+    for limit in timed[1:]:
         assert limit.bytes == pytest.approx(0.03 * capacity, abs=8192)
-        assert limit.ramp_ratio == pytest.approx(1 / 3)
+        assert limit.ramp_ratio >= 1 / 3 - 1e-9
     assert document["results"]["points"][0]["drive_writes"] == pytest.approx(2.0, abs=0.01)
 
 
@@ -133,6 +135,25 @@ def test_skew_costs_a_drive_that_does_not_tell_hot_from_cold():
         assert point["first_mb_s"] > point["steady_mb_s"] > 0
 
 
+def test_skew_slows_dies_that_have_fixed_pages_before_anything_is_collected():
+    """More than their WAF does; where a write may go to any die, the WAF is all there is."""
+
+    def ends(allocation: str) -> tuple[float, float, float]:
+        changes = {"nand.blocks_per_plane": 64, "nand.pages_per_block": 64}
+        target = SimulatedTarget("tlc_standard", {**changes, "ftl.allocation": allocation})
+        results = found("skew", target, skews="uniform,zipf:1", drive_writes=2.0)["results"]
+        even, skewed = results["points"]
+        rates = skewed["steady_mb_s"] / even["steady_mb_s"]
+        return skewed["first_mb_s"] / even["first_mb_s"], rates, even["waf"] / skewed["waf"]
+
+    first, rate, by_waf = ends("CDP")
+    assert first < 0.95
+    assert rate < 0.85 * by_waf
+    first, rate, by_waf = ends("dynamic")
+    assert first == pytest.approx(1.0, rel=0.01)
+    assert rate == pytest.approx(by_waf, rel=0.05)
+
+
 def test_zones_find_the_superblock_and_that_one_is_open():
     results = found("zones", drive_writes=3.0)["results"]
     declared = results["superblock_bytes_declared"]
@@ -190,10 +211,45 @@ def points(*rows: tuple[float, float | None, bool]) -> list[LoadPoint]:
 
 
 def test_the_knee_is_the_last_load_before_reads_take_twice_as_long():
-    assert load.knee(points((10, 100, True), (30, 201, True), (20, 200, True))) == 20
-    assert load.knee(points((10, 100, True), (20, 150, False))) == 10
-    assert load.knee(points((10, 100, True), (20, 300, True), (30, 150, True))) == 10
-    assert load.knee(points((10, None, True), (20, 150, True))) is None
+    assert load.knee(points((10, 100, True), (30, 201, True), (20, 200, True)), 1000) == 20
+    assert load.knee(points((10, 100, True), (20, 150, False)), 1000) == 10
+    assert load.knee(points((10, 100, True), (20, 300, True), (30, 150, True)), 1000) == 10
+    assert load.knee(points((10, None, True), (20, 150, True)), 1000) is None
+
+
+def test_a_probe_that_is_starved_is_told_and_has_no_knee():
+    document = found("load", rates="10%,50%", probe=100_000.0, time_base="smoke")
+    results = document["results"]
+    low, high = results["points"]
+    assert low["probe_achieved_per_s"] < 0.9 * 100_000
+    assert results["knee_per_s"] is None
+    (told,) = [text for text in document["warnings"] if "no knee" in text]
+    for point in (low, high):
+        assert f"({point['probe_achieved_per_s'] / 100_000:.0%}) beside" in told
+    (table,) = document["tables"]
+    place = table["columns"].index("probe, requests/s")
+    assert table["values"][0][place] == low["probe_achieved_per_s"]
+
+
+def test_a_probe_that_is_starved_beside_a_high_load_alone_has_a_knee():
+    def at(asked: float, got: float) -> LoadPoint:
+        return msgspec.structs.replace(points((asked, 100, True))[0], probe_achieved_per_s=got)
+
+    rows = [at(20, 899), at(10, 900)]
+    assert load.knee(rows, 1000) == 20
+    told = load.starved(rows, 1000, 450)
+    assert told is not None
+    assert "got 899/s (90%) beside 20 writes/s;" in told
+    assert "knee" not in told
+    assert load.starved(rows[1:], 1000, 450) is None
+    assert load.knee([at(10, 899), at(20, 1000)], 1000) is None
+
+
+def test_a_probe_that_fits_is_not_starved():
+    document = found("load", rates="10%,50%", probe=1000.0, time_base="smoke")
+    for point in document["results"]["points"]:
+        assert point["probe_achieved_per_s"] == pytest.approx(1000, rel=0.1)
+    assert not any("the probe asks" in text for text in document["warnings"])
 
 
 def test_loads_of_a_target_are_kept_apart():

@@ -279,3 +279,18 @@ def test_the_registry_names_every_test_once():
     assert list(STANDARD) == ["iops", "throughput", "latency", "wsat", "hir", "xsr", "dirth", "ecw"]
     assert not set(STANDARD) & set(TUTORIAL)
     assert all(name == test.name for name, test in TESTS.items())
+
+
+def test_the_ramp_of_a_simulated_cell_fills_its_queue():
+    base = TimeBase("scaled", is_virtual=True, capacity_bytes=32 * GIB)
+    cell = Limit(ios=2000, ramp_ratio=0.02)
+    assert base.with_ramp(cell, Stimulus()) == cell
+    assert base.with_ramp(cell, Stimulus(queue_depth=40)) == cell
+    # 1960 requests count in any case.
+    deep = base.with_ramp(cell, Stimulus(threads=4, queue_depth=32))
+    assert (deep.ios, deep.ios * deep.ramp_ratio) == (2088, pytest.approx(128))
+    # Bytes are not added to: drive fills are counted.
+    fill = base.with_ramp(Limit(bytes=1 << 28), Stimulus(queue_depth=32, block_bytes=1 << 20))
+    assert fill == Limit(bytes=1 << 28, ramp_ratio=0.125)
+    assert base.with_ramp(Limit(bytes=1 << 20), Stimulus(queue_depth=512)).ramp_ratio == 0.5
+    assert base.with_ramp(Limit(seconds=60), Stimulus(queue_depth=32)) == Limit(seconds=60)

@@ -43,3 +43,11 @@ def test_suites_of_hours_run_only_where_they_are_named() -> None:
     assert set(ON_REQUEST) < set(SUITES)
     assert not {case.suite for case in select_cases()} & set(ON_REQUEST)
     assert {case.suite for case in select_cases(["bases"])} == {"bases"}
+
+
+def test_what_the_watcher_raises_ends_the_test():
+    def stop(_: object) -> None:
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        answer(SMALL, {"test": "latency", "time_base": "full"}, 1, stop)

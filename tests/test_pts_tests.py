@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,13 +12,15 @@ import pytest
 
 from fake_target import FakeTarget
 from opennandlab.documents.record import plain
-from opennandlab.pts import STANDARD, TESTS, Settings, run_test
+from opennandlab.pts import STANDARD, TESTS, Settings, latency, run_test
 from opennandlab.pts.demand import Combination, order, points
+from opennandlab.pts.document import histogram
 from opennandlab.pts.evenness import evenness
 from opennandlab.pts.patterns import COMPOSITE, DATABASE, FILE_SERVER, WEB_SERVER
 from opennandlab.pts.rw_ratio import mixed_efficiency, rms
 from opennandlab.pts.scalability import die_counts
 from opennandlab.pts.xsr import recovery
+from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import Limit, Stimulus
 from opennandlab.targets.simulated import SimulatedTarget
 
@@ -357,6 +360,60 @@ def test_composite_requests_of_the_simulator_have_these_shares():
 
 
 # Tutorials.
+
+
+@pytest.mark.parametrize("name", sorted(TESTS))
+def test_a_smoke_names_preconditioning_where_there_is_some(name):
+    found = document(name)
+    told = [text for text in found["header"]["deviations"] if text.startswith("preconditioning")]
+    # Of the pathological conditions each is filled like that.
+    filled = found["header"].get("wipc") is not None or name == "pathological"
+    assert told == (["preconditioning: 1 drive fill (standard: 2 drive fills)"] if filled else [])
+
+
+def test_a_smoke_of_saturation_says_what_it_wrote():
+    found = document("wsat")
+    fills = found["results"]["drive_fills"]
+    assert found["results"]["ended_by"] == "steady_state"
+    assert fills < 1.9
+    (told,) = [text for text in found["header"]["deviations"] if text.startswith("write satur")]
+    assert told == (
+        f"write saturation: {fills:.3g} drive fills (standard: until steady, at most 4 drive fills)"
+    )
+
+
+class Drifting(FakeTarget):
+    """A drive whose response times change once it has written for long."""
+
+    def run(self, stimulus: Stimulus, limit: Limit, **named: Any) -> Any:
+        done = super().run(stimulus, limit, **named)
+        if limit.seconds_max != 20 * 60.0:
+            return done
+        before = done.writes.latency
+        bins = [
+            (round(ns * 0.85), int(count))
+            for ns, count in zip(before.ns, before.counts, strict=True)
+        ]
+        return replace(done, writes=replace(done.writes, latency=Histogram.of_bins(bins)))
+
+
+def test_a_drive_that_goes_on_changing_after_the_window_is_told():
+    found = document("latency", Drifting())
+    window_ms = found["results"]["art_ms_rnd_4kib_write"]
+    (kept,) = [one for one in found["histograms"] if one["id"] == "response_time"]
+    after_ms = kept["sum_ns"] / kept["count"] * 1e-6
+    assert found["results"]["attained"]
+    (told,) = [text for text in found["warnings"] if "still changing" in text]
+    assert f"{window_ms:.4g} ms in the window and {after_ms:.4g} ms in the histogram" in told
+    assert f"({after_ms / window_ms - 1:+.1%})" in told
+
+
+@pytest.mark.parametrize(("after_us", "is_told"), [(949, True), (951, False), (1051, True)])
+def test_a_mean_may_differ_by_5_percent(after_us, is_told):
+    kept = histogram("response_time", "", Histogram.of_bins([(after_us * 1000, 10)]))
+    told = latency.drift(1000.0, kept)
+    assert (told is not None) is is_told
+    assert latency.drift(None, kept) is None
 
 
 def test_the_surface_has_12_sizes_and_11_mixes():

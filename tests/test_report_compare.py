@@ -99,6 +99,15 @@ def test_what_clouds_the_deltas_is_a_warning() -> None:
     ]
 
 
+def test_a_smoke_is_said_to_be_no_measurement() -> None:
+    smoke = other(time_base__name="smoke")
+    found = compared(smoke, smoke)["warnings"]
+    assert [text for text in found if "smoke" in text] == [
+        "run 0: smoke: not a measurement",
+        "run 1: smoke: not a measurement",
+    ]
+
+
 def test_different_tests_cannot_be_compared() -> None:
     with pytest.raises(ResultError, match="different tests cannot be compared"):
         compared(pts_documents.iops(), pts_documents.xsr())
@@ -179,6 +188,21 @@ def test_the_command_names_every_number_whatever_it_is_called(cli: Cli, folder: 
     shown = cli("compare", "[red]a.json", "[bold]b.json").stdout
     assert f"{document['tables'][0]['id']}[uniform, " in shown
     assert "[red]a" in shown
+
+
+def test_a_folder_stands_for_the_one_document_in_it(cli: Cli, folder: Path) -> None:
+    for name in ("one", "other"):
+        (folder / name).mkdir()
+        text = json.dumps(pts_documents.iops())
+        (folder / name / "iops.json").write_text(text, encoding="utf-8")
+        (folder / name / "run.json").write_text("{}", encoding="utf-8")
+    assert cli("compare", str(folder / "one"), str(folder / "other"), "--quiet").returncode == 0
+    (folder / "other/latency.json").write_text("{}", encoding="utf-8")
+    refused = cli("compare", str(folder / "one"), str(folder / "other"))
+    assert refused.returncode == 2
+    assert "other: a folder; accepted: one document, of which it has iops.json, latency.json" in (
+        refused.stderr
+    )
 
 
 def test_a_document_is_not_compared_with_a_result(cli: Cli, folder: Path) -> None:

@@ -112,6 +112,17 @@ class WriteError(OutputError):
     """
 
 
+class StoreError(OpenNandLabError):
+    """A store of runs, or an entry of one, that cannot be used: foreign, newer, damaged, unlike."""
+
+
+class StoreWriteError(StoreError, WriteError):
+    """A store that could not be written when its time came: a full disk, another writer.
+
+    What it held before is untouched.
+    """
+
+
 class BusyError(OpenNandLabError):
     """A drive that is asked for something while it carries out a run."""
 

@@ -235,13 +235,26 @@ def write_atomically(path: Path, content: bytes) -> None:
     Raises:
         WriteError: with the reason, such as a full disk.
     """
+    write_pieces_atomically(path, (content,))
+
+
+def write_pieces_atomically(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write pieces one after another to `path`: all of them, or nothing and the old file stays.
+
+    Args:
+        path: Where to.
+        pieces: Made while they are written: together they may be more than the memory.
+
+    Raises:
+        WriteError: with the reason, such as a full disk.
+    """
     target = Path(os.path.realpath(path))
     try:
         if target.exists() and not target.is_file():
             with target.open("wb", buffering=0) as stream:
-                stream.write(content)
+                stream.writelines(pieces)
             return
-        _write_and_rename(target, content)
+        _write_and_rename(target, pieces)
     except OSError as error:
         reason = error.strerror or str(error)
         raise WriteError(f"cannot write {path}: {reason}; what was there is untouched") from error
@@ -271,11 +284,11 @@ def write_into(folder: Path, contents: Iterable[tuple[str, bytes]]) -> list[Path
     return written
 
 
-def _write_and_rename(target: Path, content: bytes) -> None:
+def _write_and_rename(target: Path, pieces: Iterable[bytes]) -> None:
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
+            stream.writelines(pieces)
             stream.flush()
             os.fsync(stream.fileno())
         # mkstemp makes files private; a result is as readable as the umask allows.

@@ -23,6 +23,20 @@ BYTES_MAX = 512 << 20
 Kind = TypeVar("Kind")
 
 
+class ForeignError(ResultError):
+    """A document of a schema that is not accepted.
+
+    Args:
+        message: The file, its schema, and what is accepted.
+        schema: Its schema.
+    """
+
+    def __init__(self, message: str, schema: str) -> None:
+        """Keep the schema beside the message."""
+        super().__init__(message)
+        self.schema = schema
+
+
 def read_document(path: Path, accepted: Sequence[str], bytes_max: int = BYTES_MAX) -> JsonObject:
     """Return the document of a file as plain JSON.
 
@@ -52,7 +66,7 @@ def read_document(path: Path, accepted: Sequence[str], bytes_max: int = BYTES_MA
         families = {one.partition("/")[0] for one in accepted}
         is_newer = schema.partition("/")[0] in families
         hint = ": use the newer version" if is_newer else ""
-        raise ResultError(f"{path}: holds `{schema}`; accepted: {wanted}{hint}")
+        raise ForeignError(f"{path}: holds `{schema}`; accepted: {wanted}{hint}", schema)
     # What this machine is called may be any bytes; what enters the digest may not.
     if odd := oddity(deterministic_part(document)):
         raise ResultError(f"{path}: damaged: {odd}")

@@ -103,8 +103,8 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
             typer.Option(
                 "--time-base",
                 help="Durations: as specified (full), scaled to the drive, or a smoke test; "
-                "default: full on real drives; on simulated ones scaled, and full where that takes "
-                "less than a minute (latency).",
+                "default: full on real drives; on simulated ones scaled, but the latency test full "
+                "on drives of up to 1 TB.",
             ),
         ],
         None,

@@ -220,6 +220,8 @@ def _finish(wanted: Asked, suite: "Suite") -> None:
     from opennandlab.documents.record import plain
 
     documents = list(suite.documents.values())
+    if len(documents) > 1 and not wanted.quiet and not wanted.as_json:
+        tables.show_suite(documents)
     if wanted.as_json:
         is_single = len(documents) == 1 and not suite.left_out
         inner = {name: plain(document) for name, document in suite.documents.items()}
@@ -256,11 +258,11 @@ def _partial(
 
         terminal.emit_json({**plain(document), "error": {"exit_code": code, "message": reason}})
     cells = len(document.cells.rows)
-    again = (
-        "other settings need an empty directory"
-        if code == terminal.REFUSED
-        else "the same command with --resume goes on"
-    )
+    again = "other settings need an empty directory"
+    if code != terminal.REFUSED:
+        # What the run has written to a file of its own is content like any other.
+        is_asked = wanted.request.kind == "file" and not wanted.request.consent.destructive
+        again = f"the same command with --resume{' --destructive' if is_asked else ''} goes on"
     if wanted.output is None:
         kept = f"{cells} cells are lost; with --output DIR they would be kept"
     elif is_saved:
@@ -325,7 +327,9 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
 
 
 def _device_plan(wanted: Asked, plans: list["Rehearsal"]) -> dict[str, Any] | None:
-    """Print what the safety gate says of a device; None for other targets."""
+    """Print what the safety gate says of a device or a file; None for other targets."""
+    if wanted.request.kind == "file":
+        return _file_plan(wanted)
     if wanted.request.kind != "device":
         return None
     from opennandlab.targets.base import TargetError
@@ -347,6 +351,19 @@ def _device_plan(wanted: Asked, plans: list["Rehearsal"]) -> dict[str, Any] | No
         for line in gate.lines():
             typer.echo(line)
     return gate.to_dict()
+
+
+def _file_plan(wanted: Asked) -> dict[str, Any]:
+    """Print what speaks against writing to a file."""
+    from opennandlab.targets.file import objections
+    from opennandlab.targets.opening import file_parts
+
+    path, size_bytes = file_parts(wanted.request.text)
+    found = objections(path, size_bytes, wanted.request.consent)
+    if not wanted.as_json and not wanted.quiet:
+        for reason in found:
+            typer.echo(f"refused: {reason}")
+    return {"refused": found}
 
 
 def _span(least_s: float | None, most_s: float) -> str:
@@ -378,8 +395,6 @@ def line(state: "Progress") -> str:
     parts = [state.test]
     if state.count > 1:
         parts.append(f"test {state.number} of {state.count}")
-    if state.fraction is not None:
-        parts.append(f"{state.fraction:.0%}")
     if state.eta_s is not None:
         parts.append(f"{_span(state.eta_least_s, state.eta_s)} left")
     if state.total_s is not None:
@@ -387,11 +402,13 @@ def line(state: "Progress") -> str:
     parts.append(place)
     if state.cells and state.cells > 1:
         parts.append(f"cell {state.cell}/{state.cells}")
-    parts.append(state.label)
+    # How far the step is, not the test: only the time left tells that.
+    done = "" if state.fraction is None else f" ({state.fraction:.0%} of it)"
+    parts.append(f"{state.label}{done}")
     steady = state.steady
     if steady is not None and steady.average:
         parts.append(
-            f"excursion {(steady.excursion or 0) / steady.average:.1%} of 20 %, "
-            f"slope {(steady.slope_excursion or 0) / steady.average:.1%} of 10 %"
+            f"excursion {(steady.excursion or 0) / steady.average:.1%} (allowed 20 %), "
+            f"slope {(steady.slope_excursion or 0) / steady.average:.1%} (allowed 10 %)"
         )
     return " · ".join(part for part in parts if part)

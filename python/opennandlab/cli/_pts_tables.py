@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from opennandlab.cli import _terminal as terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.table import Table
 
     from opennandlab.documents.pts import PtsDocument, Steady
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from opennandlab.reports.model import Table as ShownTable
 
 NOTHING = "n/a"
+# Figures of a test that the table at the end of a suite shows.
+SUITE_FIGURES = 3
 # What tracked values are called; numbers of the rule are in this unit.
 TRACKED = {"iops": "IOPS", "lat_us_mean": "ART in µs", "write_mb_s": "MB/s written", "mb_s": "MB/s"}
 
@@ -28,12 +32,28 @@ def figure(value: object) -> str:
     return f"{value:,.0f}".replace(",", " ") if abs(value) >= 1000 else f"{value:.4g}"
 
 
+def show_suite(documents: "Sequence[PtsDocument]") -> None:
+    """Print each test of a suite in a line or two: what it is worth, and the figures it is for."""
+    from opennandlab.reports.pts.headline import headlines
+    from opennandlab.reports.pts.verdict import verdict
+
+    rows = [
+        [document.name, verdict(document).text, "; ".join(f"{one.text} {one.name}" for one in some)]
+        for document in documents
+        for some in [headlines(document)[:SUITE_FIGURES]]
+    ]
+    table = terminal.plain_table(["test", "worth", "figures"], rows)
+    for column in table.columns:
+        column.justify, column.no_wrap = "left", False
+    terminal.stdout(is_numbers=True).print(table)
+
+
 def show(document: "PtsDocument") -> None:
     """Print a document: what it is worth, what is quoted, settings, tables, steady state."""
     from opennandlab.reports.pts import tables
     from opennandlab.reports.pts.headline import headlines
 
-    console = terminal.stdout()
+    console = terminal.stdout(is_numbers=True)
     console.print(title(document), style="bold", markup=False, soft_wrap=True)
     console.print(verdict_line(document), markup=False, soft_wrap=True)
     quoted = headlines(document)
@@ -159,7 +179,7 @@ def result_rows(results: "Results") -> list[list[str]]:
 
 def show_plan(name: str, least: "Rehearsal", most: "Rehearsal", capacity_bytes: int) -> None:
     """Print what a test would do."""
-    console = terminal.stdout()
+    console = terminal.stdout(is_numbers=True)
     console.print(name, style="bold", markup=False)
     head = ["phase", "at least", "cells", "at most", "cells"]
     rows = []
@@ -229,7 +249,7 @@ def show_total(plans: list[tuple["Rehearsal", "Rehearsal", int]]) -> None:
     ]
     filled = sum(most.of_phase("wipc")[0] for _, most, _ in plans)
     before = f", of it {_decimal_bytes(filled)} to precondition" if filled else ""
-    console = terminal.stdout()
+    console = terminal.stdout(is_numbers=True)
     console.print(f"all {len(plans)} tests", style="bold", markup=False)
     writes = span(*(_decimal_bytes(written) for written, _ in ends))
     times = span(*(terminal.duration(seconds) for _, seconds in ends))

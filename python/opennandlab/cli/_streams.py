@@ -13,12 +13,17 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.segment import Segment
 
-# Wide enough for every table where no terminal tells its width.
-PLAIN_WIDTH = 110
+# Wide enough for most tables where no terminal tells its width; of those of numbers, which are as
+# wide as they must be, for all.
+PLAIN_WIDTH, NUMBERS_WIDTH = 110, 400
 
 
-def stdout() -> "Console":
-    """Return the console for results."""
+def stdout(*, is_numbers: bool = False) -> "Console":
+    """Return the console for results.
+
+    Args:
+        is_numbers: For tables whose cells are never broken: outside a terminal none is cut.
+    """
     from rich.console import Console
 
     from opennandlab.errors import UNPRINTABLE
@@ -36,7 +41,8 @@ def stdout() -> "Console":
                 else:
                     yield segment
 
-    width = None if sys.stdout.isatty() else PLAIN_WIDTH
+    plain_width = NUMBERS_WIDTH if is_numbers else PLAIN_WIDTH
+    width = None if sys.stdout.isatty() else plain_width
     return Inert(width=width, highlight=False)
 
 

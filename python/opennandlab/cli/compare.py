@@ -90,6 +90,7 @@ def _compare_tests(
     from opennandlab.errors import ResultError
     from opennandlab.reports.pts import likeness, source
 
+    files = [_document_in(path) for path in files]
     loaded = [source.load(path) for path in files]
     kinds = {source.family(document) for document, _ in loaded}
     if "pts" not in kinds:
@@ -123,6 +124,24 @@ def _compare_tests(
         if html is not None:
             typer.echo(f"wrote {html}")
     return True
+
+
+def _document_in(path: Path) -> Path:
+    """Return a file, or the one document of a standard test in a folder.
+
+    Raises:
+        ResultError: for a folder with none or several, naming them.
+    """
+    from opennandlab.errors import ResultError
+
+    if not path.is_dir():
+        return path
+    aside = {"run.json", "suite.json"}
+    found = sorted(one for one in path.glob("*.json") if one.name not in aside)
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(one.name for one in found[:8]) or "none"
+    raise ResultError(f"{path}: a folder; accepted: one document, of which it has {names}")
 
 
 def _names(files: list[Path]) -> list[str]:

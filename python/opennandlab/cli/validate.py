@@ -199,12 +199,11 @@ def _seeds(text: str) -> tuple[int, ...]:
 def _run(cases: list["Case"], threads: int | None, *, quiet: bool) -> tuple[list["Row"], bool]:
     """Run the cases; on Ctrl-C return what is done, after stopping the others."""
     from opennandlab.run import benchmark
-    from opennandlab.slices import Progress
     from opennandlab.validation import run_cases
 
     stopping = threading.Event()
 
-    def watch(_: Progress) -> None:
+    def watch(_: object) -> None:
         if stopping.is_set():
             raise RuntimeError("interrupted")
 
@@ -216,7 +215,7 @@ def _run(cases: list["Case"], threads: int | None, *, quiet: bool) -> tuple[list
         if "standard_test" in workload:
             from opennandlab.pts.requests import answer as standard_test
 
-            return standard_test(device, workload["standard_test"], seed)
+            return standard_test(device, workload["standard_test"], seed, watch)
         return benchmark(device, workload, seed=seed, progress=watch).document
 
     rows: list[Row] = []

@@ -154,6 +154,8 @@ class LoadPoint(Record, frozen=True, kw_only=True):
         write_us_p9999: 99.99 % do.
         load_us_p99: The same of the writes beside it.
         waf: Write amplification; `null` where it is unknown.
+        probe_achieved_per_s: Requests a second that the probe got; absent where it is not told
+            apart from the load.
     """
 
     asked_per_s: Number
@@ -169,6 +171,7 @@ class LoadPoint(Record, frozen=True, kw_only=True):
     write_us_p9999: Figure
     load_us_p99: Figure
     waf: Figure
+    probe_achieved_per_s: Number | None = None
 
 
 class LoadResults(Results, frozen=True, kw_only=True):
@@ -177,7 +180,8 @@ class LoadResults(Results, frozen=True, kw_only=True):
     Args:
         probe_per_s: Requests a second of the probe, half of them reads.
         sustained_per_s: Writes a second of the closed loop.
-        knee_per_s: Largest load with a p99 of at most twice that of the lowest; `null` for none.
+        knee_per_s: Largest load with a p99 of at most twice that of the lowest; `null` for none, as
+            where the probe was starved beside the lowest.
         sees_collection: Whether data was moved in the windows; `null` where that is unknown.
         points: The loads.
     """

@@ -108,6 +108,7 @@ def _load(bench: Bench, stimulus: Stimulus) -> BurstLoad:
         is_over=is_over,
         must_collect=True,
     )
+    time.note_saturation(CAPACITIES, bench.fills, f"writes ({label})")
     return _figures(bench, label, cells, rounds)
 
 

@@ -383,7 +383,7 @@ def _littles_law(off: list[tuple[str, float]]) -> list[str]:
     label, worst = max(off, key=lambda one: abs(one[1]))
     count = "1 cell" if len(off) == 1 else f"{len(off)} cells"
     text = (
-        f"Little's law is off by more than 5 % in {count}, by {worst:+.0%} in {label}: too short, "
+        f"Little's law is off by more than 5 % in {count}, by {worst:+.1%} in {label}: too short, "
         "or the host could not keep the queue full"
     )
     return [text]

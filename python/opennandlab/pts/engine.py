@@ -17,7 +17,7 @@ from typing import Any
 from opennandlab.documents import pts_header
 from opennandlab.documents.record import made
 from opennandlab.pts.journal import Journal, measurement_from_dict, measurement_to_dict
-from opennandlab.pts.plan import WIPC_BLOCK_BYTES, Plan, seed_of
+from opennandlab.pts.plan import WIPC_BLOCK_BYTES, WIPC_CAPACITIES, Plan, seed_of
 from opennandlab.pts.record import Cell, Phase, Progress, Record, Watcher
 from opennandlab.stats.steady import SteadyState
 from opennandlab.targets.base import (
@@ -168,7 +168,7 @@ class Bench:
         """Fill the range sequentially, as often as the plan says (WIPC)."""
         plan = self.plan
         base = 1.0 if plan.settings.wipc_base == "user" else plan.wipc_range.share
-        limit = plan.time.capacities(plan.wipc_capacities * base)
+        limit = plan.time.capacities(self.wipc_capacities() * base)
         stimulus = self.stimulus(
             pattern="sequential", block_bytes=block_bytes, active_range=plan.wipc_range
         )
@@ -186,6 +186,12 @@ class Bench:
             queue_depth=stimulus.queue_depth,
             seconds=seconds,
         )
+
+    def wipc_capacities(self) -> float:
+        """Return how often the drive is filled, and note where that is not the standard's."""
+        if self.plan.settings.wipc_capacities is None:
+            self.plan.time.note_wipc(WIPC_CAPACITIES)
+        return self.plan.wipc_capacities
 
     def fill(self, stimulus: Stimulus, limit: Limit, *, label: str) -> float:
         """Write sequentially without measuring, and return the time that it took.
@@ -246,6 +252,8 @@ class Bench:
             is_measured: False for what only writes, on a simulated drive without a clock.
             is_cell: False for what is no cell of the document although it is measured.
         """
+        if is_measured and self.target.is_virtual:
+            limit = self.plan.time.with_ramp(limit, stimulus)
         phase = self.record.phases[-1]
         place = (f"{phase.name}/{phase.group}", phase.round or 0, phase.cells)
         phase.cells += 1

@@ -75,7 +75,7 @@ def _case(bench: Bench, name: str, stimulus: Stimulus) -> Rounds:
     bench.purge(group=name)
     fill = replace(stimulus, pattern="sequential", block_bytes=128 << 10, zones=())
     share = stimulus.active_range.share
-    limit = bench.plan.time.capacities(bench.plan.wipc_capacities * share)
+    limit = bench.plan.time.capacities(bench.wipc_capacities() * share)
     with bench.phase("fill", group=name, cells=1):
         bench.fill(fill, limit, label="fill")
     if name != "pauses":

@@ -129,7 +129,7 @@ class Spec:
         kinds: Kinds of targets it can test; empty for all.
         cache_enabled: Its own default of the write cache; None for that of the profile.
         virtual_base: Time base of a simulated drive, unless the user names one: `full` where that
-            costs less than a minute.
+            takes about a minute.
     """
 
     name: str

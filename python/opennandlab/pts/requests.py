@@ -12,17 +12,24 @@ from typing import Any
 from opennandlab.documents.record import plain
 from opennandlab.pts import TESTS
 from opennandlab.pts.plan import Settings
+from opennandlab.pts.record import Watcher
 from opennandlab.pts.runner import run_test
 from opennandlab.targets.simulated import SimulatedTarget
 
 
-def answer(device: Mapping[str, Any], question: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def answer(
+    device: Mapping[str, Any],
+    question: Mapping[str, Any],
+    seed: int,
+    watch: Watcher | None = None,
+) -> dict[str, Any]:
     """Run a standard test on a simulated drive, and return its document.
 
     Args:
         device: The drive, as in its file.
         question: `test` and settings.
         seed: Decides all addresses.
+        watch: Called several times a second; what it raises ends the test.
 
     Raises:
         ValueError: for a test that does not exist.
@@ -34,6 +41,7 @@ def answer(device: Mapping[str, Any], question: Mapping[str, Any], seed: int) ->
         raise ValueError(f"no standard test is called {test!r}; accepted: {', '.join(TESTS)}")
     target = SimulatedTarget(dict(device), seed=seed)
     try:
-        return plain(run_test(TESTS[test], target, settings=Settings(**asked, seed=seed)))
+        settings = Settings(**asked, seed=seed)
+        return plain(run_test(TESTS[test], target, settings=settings, watch=watch))
     finally:
         target.close()

@@ -99,8 +99,8 @@ def _age(target: Target, _: Settings) -> str:
     model = config.get("reliability")
     kind = model.get("kind") if isinstance(model, Mapping) else model
     if kind not in AGEING_MODELS:
-        accepted = " or ".join(AGEING_MODELS)
-        return f"the error model of the device does not know how old data is (`{accepted}` do)"
+        accepted = " and ".join(AGEING_MODELS)
+        return f"the error model of the device does not know how old data is ({accepted} do)"
     return ""
 
 

@@ -47,6 +47,7 @@ CELL_IOS_MIN = {"scaled": 2000, "smoke": 200}
 # A cell in which some of the first requests are still under way has not measured its queue.
 CELL_IOS_PER_OUTSTANDING = {"scaled": 4, "smoke": 2}
 CELL_RAMP_RATIO = 0.02
+RAMP_RATIO_MAX = 0.5
 # A scaled cell of reads begins when the drive has done nothing by itself for so long: what writes
 # before it have left to do would be a third of its time, and is a second of a minute.
 CELL_QUIET_S = 0.05
@@ -169,6 +170,25 @@ class TimeBase:
             quiet_seconds=CELL_QUIET_S if kind == "reads" else 0.0,
         )
 
+    def with_ramp(self, limit: Limit, stimulus: Stimulus) -> Limit:
+        """Return a limit by requests or bytes whose ramp is as long as it takes to fill the queue.
+
+        A cell of a simulated drive begins with an empty queue: requests that meet no others are
+        answered early. Requests are added to those that count; bytes, of which a test writes so
+        many and no more, are a part of them.
+        """
+        queued = stimulus.outstanding
+        if queued == 1:
+            return limit
+        if limit.ios:
+            ramp = max(limit.ramp_ratio * limit.ios, queued)
+            ios = round(limit.ios * (1 - limit.ramp_ratio) + ramp)
+            return replace(limit, ios=ios, ramp_ratio=ramp / ios)
+        if limit.bytes:
+            share = min(queued * _bytes_max(stimulus) / limit.bytes, RAMP_RATIO_MAX)
+            return replace(limit, ramp_ratio=max(limit.ramp_ratio, share))
+        return limit
+
     @property
     def _is_real_smoke(self) -> bool:
         return self.name == "smoke" and not self.is_virtual
@@ -207,18 +227,30 @@ class TimeBase:
 
     def wipc_capacities(self, asked: float) -> float:
         """Return how often preconditioning fills the drive where `asked` is the standard's."""
-        if WIPC_FACTOR[self.name] != 1:
-            self._note("preconditioning", _fills(asked * WIPC_FACTOR[self.name]), _fills(asked))
         return asked * WIPC_FACTOR[self.name]
+
+    def note_wipc(self, asked: float) -> None:
+        """Note that the drive is preconditioned, where that is less than the standard's."""
+        here = self.wipc_capacities(asked)
+        if here != asked:
+            self._note("preconditioning", _fills(here), _fills(asked))
 
     def saturation_bytes(self, asked_capacities: float, step: str = "write saturation") -> int:
         """Return the bytes after which write saturation ends, or another such step."""
         factor = SATURATION_FACTOR[self.name]
         if self.name == "scaled" and not self.is_virtual:
             factor = 1.0
-        if factor != 1:
+        if factor != 1 and self.name != "smoke":
             self._note(step, _fills(asked_capacities * factor), _fills(asked_capacities))
         return self._sector_round(asked_capacities * factor * self.capacity_bytes)
+
+    def note_saturation(
+        self, asked_capacities: float, written_capacities: float, step: str = "write saturation"
+    ) -> None:
+        """Note how far a smoke went: its rounds end it, or the steady state, before its bytes."""
+        if self.name == "smoke":
+            standard = f"until steady, at most {_fills(asked_capacities)}"
+            self._note(step, _fills(written_capacities), standard)
 
     @property
     def waits_for_collection(self) -> bool:

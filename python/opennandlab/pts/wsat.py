@@ -59,6 +59,7 @@ def run(bench: Bench) -> Findings:
     )
     if rounds.is_longer:
         plan.time.note_longer()
+    plan.time.note_saturation(plan.number("capacities"), bench.fills)
     ended_by = "steady_state" if rounds.attained else writing.ended or "rounds"
     found = results(bench, writing, rounds, ended_by)
     kept = [] if plan.pts_version == "1.1" else [latency.add_on(bench)]

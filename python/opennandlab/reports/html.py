@@ -9,6 +9,7 @@ template engine; only our own drawings and scripts are not.
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -20,6 +21,9 @@ from opennandlab.reports.model import Item, Report, Table, numbers
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
+
+OPTION = re.compile(r"--[a-z][a-z-]*")
 
 
 def page(report: Report) -> str:
@@ -80,8 +84,16 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["written"] = words.value
+    environment.globals["written"] = _written
     return environment
+
+
+def _written(amount: object, digits: int | None = None) -> Markup:
+    """Write a cell of a table; an option of a command is not broken after its hyphens."""
+    from markupsafe import Markup, escape
+
+    text = str(escape(words.value(amount, digits)))
+    return Markup(OPTION.sub(r'<span class="option">\g<0></span>', text))  # noqa: S704 (escaped)
 
 
 def _asset(name: str) -> str:

@@ -19,6 +19,27 @@ Cell = float | int | str | None
 Kind = Literal["good", "plain", "warning", "bad"]
 
 
+class Marked(str):
+    """A number that bears a mark: text on a page, both apart in CSV.
+
+    Args:
+        amount: The number.
+        mark: Its mark.
+    """
+
+    __slots__ = ("amount", "mark")
+
+    amount: float
+    mark: str
+
+    @classmethod
+    def of(cls, text: str, amount: float, mark: str) -> Marked:
+        """Return the text of a number with its mark, and both apart."""
+        made = cls(text)
+        made.amount, made.mark = amount, mark
+        return made
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of numbers or words.
@@ -33,6 +54,7 @@ class Table:
         digits: Decimals of its numbers; None for as many as four digits need.
         wraps: Whether words in its cells break into lines, and rows become cards on a phone.
         tones: How each row is coloured; empty for no colours.
+        marked: The column whose numbers may be `Marked`; None for none.
     """
 
     id: str
@@ -44,6 +66,7 @@ class Table:
     digits: int | None = None
     wraps: bool = False
     tones: tuple[Kind, ...] = ()
+    marked: int | None = None
 
     @property
     def wordy(self) -> tuple[bool, ...]:

@@ -250,19 +250,39 @@ def _found(path: Path, size_bytes: int | None, probe: Probe) -> os.stat_result |
     return found
 
 
-def _check_existing(path: Path, held_bytes: int, size_bytes: int | None, consent: Consent) -> None:
-    """Refuse a file that holds something, unless that may be lost and it fits."""
+def objections(
+    path: Path, size_bytes: int | None, consent: Consent, probe: Probe | None = None
+) -> list[str]:
+    """Return what speaks against using a file, as far as looking at it tells; for plans."""
+    path = path.absolute()
+    try:
+        found = _found(path, size_bytes, probe or Probe())
+    except TargetError as error:
+        return [str(error).removeprefix(f"file:{path}: ").removeprefix("refused: ")]
+    if found is None or not found.st_size:
+        return []
+    return _of_contents(found.st_size, size_bytes, consent)
+
+
+def _of_contents(held_bytes: int, size_bytes: int | None, consent: Consent) -> list[str]:
+    """Find what speaks against a file that holds something."""
+    found = []
     if not consent.destructive:
-        raise TargetError(
-            f"file:{path}: holds {held_bytes} bytes, which would be lost; --destructive allows that"
-        )
+        found.append(f"holds {held_bytes} bytes, which would be lost; --destructive allows that")
     if size_bytes is not None and size_bytes != held_bytes:
-        raise TargetError(
-            f"file:{path}: exists with {held_bytes} bytes, not {size_bytes}; "
+        found.append(
+            f"exists with {held_bytes} bytes, not {size_bytes}; "
             "leave the size away, or remove the file"
         )
     if held_bytes < SIZE_MIN:
-        raise TargetError(f"file:{path}: {held_bytes} bytes are too few; at least 2 MiB")
+        found.append(f"{held_bytes} bytes are too few; at least 2 MiB")
+    return found
+
+
+def _check_existing(path: Path, held_bytes: int, size_bytes: int | None, consent: Consent) -> None:
+    """Refuse a file that holds something, unless that may be lost and it fits."""
+    for reason in _of_contents(held_bytes, size_bytes, consent):
+        raise TargetError(f"file:{path}: {reason}")
 
 
 def _allocate(handle: int, size_bytes: int) -> None:

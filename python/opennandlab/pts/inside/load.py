@@ -11,6 +11,9 @@ A host can have threads x depth outstanding; where that is reached, requests wai
 response time begins when the drive gets them (so fio does it too): beyond saturation response times
 stop growing, and the achieved rate is below the one asked for. Results say so.
 
+The probe itself may be more than a drive can do, half of it being writes: it is then *starved*, and
+what it measures is a closed loop. Where it is so beside the lowest load there is no knee.
+
 A window over which nothing is moved shows a drive without collection. That is so where the range in
 use is small against the spare area: then the results say that too.
 
@@ -49,9 +52,12 @@ SECONDS = {"full": 300.0, "scaled": 30.0, "smoke": 1.0}
 SUSTAINED_SECONDS = {"full": 120.0, "scaled": 15.0, "smoke": 1.0}
 # A load that gets less than this of what it asks for is too much.
 ACHIEVED = 0.97
+# A probe that gets less than this of what it asks for is starved.
+FED = 0.9
 # Below it nothing worth mention was moved.
 MOVED = 1.02
 PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999))
+SIDES = ("read", "write")
 
 
 @dataclass(frozen=True)
@@ -106,12 +112,16 @@ def run(bench: Bench) -> Findings:
             stimulus = _stimulus(bench, writes, rate)
             cells.append(bench.measure(stimulus, _limit(bench), label=_name(rate)))
     points = [_point(rate, cell) for rate, cell in zip(asked, cells, strict=True)]
+    probe_per_s = plan.number("probe")
+    hungry = starved(points, probe_per_s, sustained)
+    if hungry is not None:
+        bench.warn(hungry)
     _warn(bench, points, cells)
     return Findings(
         LoadResults(
-            probe_per_s=plan.number("probe"),
+            probe_per_s=probe_per_s,
             sustained_per_s=sustained,
-            knee_per_s=knee(points),
+            knee_per_s=knee(points, probe_per_s),
             sees_collection=_sees_collection(bench, cells),
             points=points,
         ),
@@ -183,9 +193,15 @@ def _point(asked: float, cell: Cell) -> LoadPoint:
         is_achieved=achieved >= ACHIEVED * asked,
         load_us_p99=_us(load, "writes", 0.99),
         waf=cell.waf,
+        probe_achieved_per_s=_rate(probe, cell) if cell.measurement.loads else None,
         **{f"read_us_{name}": _us(probe, "reads", share) for name, share in PERCENTILES},
         **{f"write_us_{name}": _us(probe, "writes", share) for name, share in PERCENTILES},
     )
+
+
+def _rate(part: LoadPart, cell: Cell) -> float | None:
+    seconds = cell.measurement.seconds
+    return (part.reads.ios + part.writes.ios) / seconds if seconds > 0 else None
 
 
 def parts(cell: Cell) -> tuple[LoadPart, LoadPart]:
@@ -208,13 +224,16 @@ def _us(part: LoadPart, side: str, share: float) -> float | None:
     return None if found is None else found * 1e-3
 
 
-def knee(points: list[LoadPoint]) -> float | None:
+def knee(points: list[LoadPoint], probe_per_s: float) -> float | None:
     """Return the largest load whose reads have a p99 of at most twice that of the lowest load.
 
-    Loads that were not achieved, and all above the first that is slower, do not count.
+    Loads that were not achieved, and all above the first that is slower, do not count. A probe that
+    is starved beside the lowest load has nothing to be compared with.
     """
     ordered = sorted(points, key=lambda point: point.asked_per_s)
     found = None
+    if ordered and _is_starved(ordered[0], probe_per_s):
+        return None
     for point in ordered:
         least = ordered[0].read_us_p99
         if point.read_us_p99 is None or least is None or not point.is_achieved:
@@ -223,6 +242,40 @@ def knee(points: list[LoadPoint]) -> float | None:
             break
         found = point.asked_per_s
     return found
+
+
+def starved(points: list[LoadPoint], probe_per_s: float, sustained: float) -> str | None:
+    """Return what to say of the points at which the probe got too little; None without any."""
+    ordered = sorted(points, key=lambda point: point.asked_per_s)
+    short = [point for point in ordered if _is_starved(point, probe_per_s)]
+    if not short:
+        return None
+    named = ", ".join(
+        f"{_of_probe(point):,.0f}/s ({_of_probe(point) / probe_per_s:.0%}) beside ".replace(
+            ",", " "
+        )
+        + _name(point.asked_per_s)
+        for point in short
+    )
+    asked, writes = (
+        f"{rate:,.0f}".replace(",", " ")
+        for rate in (probe_per_s, probe_per_s * (1.0 - PROBE_READ_PCT / 100.0))
+    )
+    text = (
+        f"the probe asks for {asked} requests/s, {writes} of them writes, and got {named}; the "
+        f"drive sustains {_name(sustained)}: its response times there are those of a full queue"
+    )
+    if short[0] is ordered[0]:
+        text += ", and with a probe that is starved beside the lowest load there is no knee"
+    return f"{text} (--probe asks for less)"
+
+
+def _is_starved(point: LoadPoint, probe_per_s: float) -> bool:
+    return point.probe_achieved_per_s is not None and _of_probe(point) < FED * probe_per_s
+
+
+def _of_probe(point: LoadPoint) -> float:
+    return float(point.probe_achieved_per_s or 0.0)
 
 
 def _sees_collection(bench: Bench, cells: list[Cell]) -> bool | None:
@@ -277,26 +330,32 @@ def _reads(rate: float, cell: Cell) -> Histogram:
 
 
 def _table(points: list[LoadPoint]) -> Table:
-    names = [name for name, _ in PERCENTILES]
-    columns = ["achieved"]
-    columns += [f"r{name[1:]}" for name in names] + [f"w{name[1:]}" for name in names]
+    sides = [(side, name, share) for side in SIDES for name, share in PERCENTILES]
     return table(
         "load",
         "Response times of the probe by the writes beside it",
-        "writes/s; µs",
+        "writes/s; ms",
         row_label="writes/s asked for",
         column_label="",
         rows=[f"{point.asked_per_s:.0f}" for point in points],
-        columns=columns,
+        columns=[
+            "achieved",
+            "probe, requests/s",
+            *(f"{side} {100 * share:g} %, ms" for side, _, share in sides),
+        ],
         values=[
             [
                 point.achieved_per_s,
-                *(getattr(point, f"read_us_{name}") for name in names),
-                *(getattr(point, f"write_us_{name}") for name in names),
+                point.probe_achieved_per_s,
+                *(_ms(getattr(point, f"{side}_us_{name}")) for side, name, _ in sides),
             ]
             for point in points
         ],
     )
+
+
+def _ms(us: float | None) -> float | None:
+    return None if us is None else us * 1e-3
 
 
 TEST = Test(

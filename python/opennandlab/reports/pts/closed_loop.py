@@ -1,10 +1,10 @@
 """Whether cells of a simulated drive were long for their queue: Little's law on what they report.
 
 In a closed loop that is always full, throughput times mean response time is the number of
-outstanding requests (J. D. C. Little, 1961). Cells begin with an empty queue, so that the first
-requests meet no others; where a cell has only a few times as many requests as are outstanding, its
-mean response time is too short by what they were early. Cells of real drives are compared when they
-are measured, and a warning is in their document.
+outstanding requests (J. D. C. Little, 1961). A cell counts from when its queue is full; where it
+has only a few times as many requests as are outstanding, or begins after a pause, those that wait
+longest are still under way when it ends. Cells of real drives are compared when they are measured,
+and a warning is in their document.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def note(measured: Measured) -> tuple[str, ...]:
     worst, cell = max(short, key=lambda pair: pair[0])
     text = (
         f"Mean response times are too short by more than 5 % in {len(short)} of {len(cells)} cells "
-        f"(Little's law; at most {100 * worst:.0f} %, {cell.label}): each begins with an empty "
-        "queue. Outstanding requests over IOPS is right."
+        f"(Little's law; at most {100 * worst:.1f} %, {cell.label}): they are short for their "
+        "queue, or begin after a pause. Outstanding requests over IOPS is right."
     )
     return (text,)
 

@@ -1,8 +1,9 @@
 """A report as CSV: one file for each table and each figure, all cells in one, all tables in one.
 
 Numbers are written with all their digits and a point; what was not measured is an empty field. The
-first row names the columns, units included. `report.csv` holds all tables below one another, each
-under its chapter and title, for those who want one file.
+first row names the columns, units included; marks of numbers have a column of their own.
+`report.csv` holds all tables below one another, each under its chapter and title, for those who
+want one file.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from opennandlab.documents import pts
 from opennandlab.files import write_into
 from opennandlab.reports import words
-from opennandlab.reports.model import Cell, Report, Table, numbers
+from opennandlab.reports.model import Cell, Marked, Report, Table, numbers
 from opennandlab.reports.pts.source import Measured
 
 # What a spreadsheet takes for the beginning of a formula, or leaves out before one.
@@ -73,7 +74,7 @@ def _everything(report: Report) -> str:
         for item in chapter.items:
             if isinstance(item, Table):
                 rows += [[text] for text in (item.title, item.note) if text]
-                rows += [item.columns, *item.rows, []]
+                rows += [*_rows(item), []]
     return _written(rows)
 
 
@@ -83,7 +84,21 @@ def text_of(table: Table) -> str:
     >>> text_of(Table("t", "T", ("round", "IOPS"), ((1.0, 2.5), ("mean", None))))
     'round,IOPS\r\n1,2.5\r\nmean,\r\n'
     """
-    return _written([table.columns, *table.rows])
+    return _written(_rows(table))
+
+
+def _rows(table: Table) -> list[tuple[Cell, ...]]:
+    """Return heads and rows of a table, with the marks of its numbers in a column of their own."""
+    rows: list[tuple[Cell, ...]] = [table.columns, *table.rows]
+    if table.marked is None:
+        return rows
+    at = table.marked + 1
+    heads = (*table.columns[:at], "mark", *table.columns[at:])
+    return [heads, *((*row[: at - 1], *_apart(row[at - 1]), *row[at:]) for row in table.rows)]
+
+
+def _apart(cell: Cell) -> tuple[Cell, Cell]:
+    return (cell.amount, cell.mark) if isinstance(cell, Marked) else (cell, None)
 
 
 def _cells(cells: Sequence[pts.Cell]) -> str:

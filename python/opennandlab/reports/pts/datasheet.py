@@ -16,7 +16,7 @@ from pathlib import Path
 
 from opennandlab.errors import ResultError
 from opennandlab.reports import words
-from opennandlab.reports.model import Badge, Cell, Chapter, Kind, Report, Section, Table
+from opennandlab.reports.model import Badge, Cell, Chapter, Kind, Marked, Report, Section, Table
 from opennandlab.reports.pts import book, command, header, sheet_rows
 from opennandlab.reports.pts.source import Measured
 from opennandlab.reports.pts.verdict import Word
@@ -96,7 +96,7 @@ def _sheet(measured: Sequence[Measured], warnings: tuple[str, ...]) -> Report:
             (
                 Table(
                     words.file_name(group.lower()), group, HEADS, tuple(row for row, _ in found),
-                    wraps=True, tones=tuple(tone for _, tone in found),
+                    wraps=True, tones=tuple(tone for _, tone in found), marked=HEADS.index("value"),
                 ),
             ),
         )
@@ -194,16 +194,18 @@ def _told(
     amount, unit = found.value, wanted.unit
     if amount is not None and unit == "µs" and abs(amount) >= MS_US:
         amount, unit = amount / MS_US, "ms"
-    value: Cell = f"{words.value(amount)} {MARK}" if mark and amount is not None else amount
-    place = f"[{cited.index(one) + 1}]"
+    value: Cell = amount
+    if mark and amount is not None:
+        value = Marked.of(f"{words.value(amount)} {MARK}", amount, MARK)
+    conditions = f"[{cited.index(one) + 1}] {_briefly(one, found)}"
     return (
-        (wanted.name, value, unit, found.load, found.how, f"{place} {_briefly(one)}", _state(one)),
+        (wanted.name, value, unit, found.load, found.how, conditions, _state(one)),
         one.verdict.kind if mark else "plain",
     )
 
 
-def _briefly(one: Measured) -> str:
-    """Return the conditions of a document in a line."""
+def _briefly(one: Measured, found: sheet_rows.Found) -> str:
+    """Return the conditions of a figure in a line."""
     head = one.header
     parts = (
         one.test,
@@ -211,7 +213,7 @@ def _briefly(one: Measured) -> str:
         head.time_base.name,
         f"range {_range(one)}",
         f"cache {head.cache.state or head.cache.asked or 'unknown'}",
-        _filled(one),
+        _filled(one, found.block_bytes),
     )
     return ", ".join(part for part in parts if part)
 
@@ -222,12 +224,21 @@ def _range(one: Measured) -> str:
     return f"{active.share * 100:g} %{part}"
 
 
-def _filled(one: Measured) -> str:
+def _filled(one: Measured, block_bytes: int | None) -> str:
+    """Return what was written before a figure of a block size."""
     wipc = one.header.wipc
     if wipc is None:
         return "purged, no WIPC"
     kind = "SEQ" if wipc.pattern == "sequential" else wipc.pattern
-    return f"after {wipc.capacities:g} × {kind} {words.block(wipc.block_bytes)}"
+    size = wipc.block_bytes
+    if header.fills_by_block(one) and block_bytes is not None:
+        size = block_bytes
+    text = f"after {wipc.capacities:g} × {kind} {words.block(size)}"
+    # Rounds to a steady state that are not those of the test itself.
+    labels = dict.fromkeys(
+        cell.label.partition(": ")[2] or cell.label for cell in one.in_phase("precondition")
+    )
+    return " and ".join((text, *labels))
 
 
 def _state(one: Measured) -> str:

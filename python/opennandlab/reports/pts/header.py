@@ -140,17 +140,17 @@ def _test(measured: Measured) -> list[tuple[str, str]]:
     lengths = [
         words.span(base.cell.seconds) if base.cell.seconds else "",
         f"{base.cell.ios:g} requests" if base.cell.ios else "",
-        f"of writes {base.cell.reclaims} blocks reclaimed in every pool"
-        if base.cell.reclaims
-        else "",
     ]
+    length = " and ".join(filter(None, lengths))
+    if base.cell.reclaims:
+        length += f"; of writes, {base.cell.reclaims} blocks reclaimed in every pool"
     return [
         ("Test", measured.title),
         ("Specification", _specification(measured)),
         ("Profile", profile(measured)),
         ("Conformance", header.conformance),
         ("Time base", ", ".join(filter(None, (base.clock, base.name)))),
-        ("Cell", " and ".join(part for part in lengths if part)),
+        ("Cell", length),
         ("Steady state", _steady(measured)),
     ]
 
@@ -307,12 +307,20 @@ def _wipc(measured: Measured) -> str:
     if wipc is None:
         return "none" if measured.has("header", "wipc") else ""
     over = f"{wipc.passes:.3g} passes" if wipc.passes != wipc.capacities else ""
+    size = words.block(wipc.block_bytes)
+    if fills_by_block(measured):
+        size = "with the block size under test, before each"
     parts = (
-        f"{wipc.pattern} {words.block(wipc.block_bytes)}".strip(),
+        f"{wipc.pattern} {size}".strip(),
         f"{wipc.capacities:g} × user capacity",
         over,
     )
     return ", ".join(filter(None, parts))
+
+
+def fills_by_block(measured: Measured) -> bool:
+    """Whether each block size has a fill of its own size; the header states that of the last."""
+    return measured.test == "throughput" and measured.header.options.get("wipc_block") == "tested"
 
 
 def _options(options: dict[str, str | int | float]) -> str:

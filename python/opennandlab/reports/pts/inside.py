@@ -117,7 +117,9 @@ def load(measured: Measured) -> Iterator[Section]:
             marks.append(Mark("x", found.knee_per_s / 1e3, "knee"))
         for side in ("read", "write"):
             lines = tuple(
-                Series(text, rates, [getattr(point, f"{side}_us_{key}") for point in points])
+                Series(
+                    text, rates, [tables.ms(getattr(point, f"{side}_us_{key}")) for point in points]
+                )
                 for key, text in (
                     ("p50", "50 %"),
                     ("p99", "99 %"),
@@ -130,7 +132,7 @@ def load(measured: Measured) -> Iterator[Section]:
                     f"load-{side}s",
                     f"Response times of the probe's {side}s by the load",
                     Axis("writes asked for, 1000/s", zero=True),
-                    Axis("µs", "log"),
+                    Axis("response time, ms", "log"),
                     lines,
                     marks=tuple(marks),
                     ordered=True,

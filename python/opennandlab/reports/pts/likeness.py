@@ -63,7 +63,8 @@ def compare(measured: Sequence[Measured], names: Sequence[str]) -> Comparison:
     first, rest = (names[0], measured[0]), list(zip(names[1:], measured[1:], strict=True))
     reasons = [text for other in rest for text in _objections(*first, *other)]
     reasons += [text for pair in [first, *rest] for text in _unsteady(*pair)]
-    warnings = [text for other in rest for text in _doubts(*first, *other)]
+    warnings = [text for pair in [first, *rest] for text in _worth(*pair)]
+    warnings += [text for other in rest for text in _doubts(*first, *other)]
     warnings += [
         f"{name}: {text}"
         for name, one in [first, *rest]
@@ -210,6 +211,12 @@ def _objections(one_name: str, one: Measured, other_name: str, other: Measured) 
             yield (
                 f"different {what}: {one_name} has {_shown(left)}, {other_name} has {_shown(right)}"
             )
+
+
+def _worth(name: str, one: Measured) -> Iterator[str]:
+    """Say of a run that is a smoke, or was cut, that its numbers are no measurements."""
+    if one.verdict.word in {"smoke", "partial"}:
+        yield f"{name}: {one.verdict.text}"
 
 
 def _unsteady(name: str, one: Measured) -> Iterator[str]:

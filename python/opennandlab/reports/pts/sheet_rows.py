@@ -37,11 +37,13 @@ class Found:
         value: The number; None where the document does not state it.
         load: Pattern, block size, mix, threads and queue depth.
         how: What the number is of: a mean, a percentile, how many requests.
+        block_bytes: Size of its requests, where the test has several.
     """
 
     value: float | None
     load: str
     how: str
+    block_bytes: int | None = None
 
 
 Finder = Callable[[Measured], Found | None]
@@ -104,7 +106,7 @@ def _in_window(block: int, read_pct: float, table: str) -> Finder:
         value = number(measured, table, words.kib(block), words.mix(read_pct))
         rounds = len({cell.round for cell in cells})
         how = f"mean of {rounds} rounds" if rounds else WINDOW
-        return Found(value, load_of(cells), f"{how}, {requests(cells)}")
+        return Found(value, load_of(cells), f"{how}, {requests(cells)}", block)
 
     return find
 
