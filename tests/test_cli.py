@@ -314,6 +314,17 @@ def test_verify_says_whether_a_result_can_be_repeated(cli: Cli, folder: Path) ->
     assert report["identical"] is False
 
 
+def test_verify_says_how_a_standard_test_is_checked(cli: Cli, folder: Path) -> None:
+    (folder / "iops.json").write_text('{"schema": "opennandlab.pts/1"}', encoding="utf-8")
+    (folder / "other.json").write_text('{"schema": "opennandlab.suite/1"}', encoding="utf-8")
+    shown = cli("verify", "iops.json")
+    assert shown.returncode == 2
+    assert "holds `opennandlab.pts/1`; accepted: opennandlab.result/1" in shown.stderr
+    assert "running its command again" in shown.stderr
+    assert "the same `digest`, and `compare` shows what differs" in shown.stderr
+    assert "its command" not in cli("verify", "other.json").stderr
+
+
 def test_a_failed_check_is_exit_code_1(
     monkeypatch: pytest.MonkeyPatch, small: Any, short: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,6 +27,8 @@ PAGES = [
     "docs/reports.md",
     "docs/pts.md",
     "docs/traces.md",
+    "docs/sweeps.md",
+    "docs/runs.md",
 ]
 
 NAMES = [

@@ -46,6 +46,7 @@ PYTHON_ROOMS = [
     "summary",
     "versions",
     "stats",
+    "store",
     "theory",
     "config",
     "cautions",
@@ -67,6 +68,7 @@ PYTHON_ROOMS = [
     "validation",
     "targets",
     "pts",
+    "sweeps",
     "cli",
 ]
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         OpenNandLabError,
         OutputError,
         ResultError,
+        StoreError,
         TraceError,
         WriteError,
     )
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from opennandlab.result import Interrupted, Result
     from opennandlab.run import Simulation, benchmark, replay
     from opennandlab.slices import Progress
+    from opennandlab.store import open_store
+    from opennandlab.sweeps.runs import sweep
     from opennandlab.threads import set_threads
     from opennandlab.verification import verify
 
@@ -59,6 +62,7 @@ _HOMES = {
     "Result": "result",
     "ResultError": "errors",
     "Simulation": "run",
+    "StoreError": "errors",
     "TraceError": "errors",
     "UnlikeError": "comparison",
     "WorkloadConfig": "config",
@@ -68,9 +72,11 @@ _HOMES = {
     "load": "loading",
     "load_device": "config",
     "load_workload": "config",
+    "open_store": "store",
     "presets": "config",
     "replay": "run",
     "set_threads": "threads",
+    "sweep": "sweeps.runs",
     "verify": "verification",
     "version": "_core",
 }
@@ -91,6 +97,7 @@ __all__ = [
     "Result",
     "ResultError",
     "Simulation",
+    "StoreError",
     "TraceError",
     "UnlikeError",
     "WorkloadConfig",
@@ -101,11 +108,13 @@ __all__ = [
     "load",
     "load_device",
     "load_workload",
+    "open_store",
     "presets",
     "pts",
     "reliability",
     "replay",
     "set_threads",
+    "sweep",
     "theory",
     "verify",
     "version",

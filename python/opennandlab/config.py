@@ -293,6 +293,24 @@ def load_workload(
     return workload
 
 
+def read_device(source: Source) -> dict[str, Any]:
+    """Return a device as it stands in its preset or file, nothing filled in.
+
+    Raises:
+        ConfigError: for an unknown name, and for what is no YAML mapping.
+    """
+    return _read(source, kind="device", folder=PRESETS)[0]
+
+
+def read_workload(source: Source) -> dict[str, Any]:
+    """Return a workload as it stands in its preset or file, nothing filled in.
+
+    Raises:
+        ConfigError: for an unknown name, and for what is no YAML mapping.
+    """
+    return _read(source, kind="workload", folder=PRESETS / "workloads")[0]
+
+
 def load_replay(options: Mapping[str, Any], device: DeviceConfig) -> ReplayConfig:
     """Resolve replay options for one device.
 

@@ -36,6 +36,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "Make reports from saved documents alone.",
         "opennandlab report pts/iops.json --html iops.html --pdf iops.pdf",
     ),
+    "sweep": (
+        "Run a verb over a grid of settings and seeds.",
+        "opennandlab sweep -c tlc_standard -w W2 --vary ftl.over_provisioning_pct=0.07:0.4:6",
+    ),
     "characterise": (
         "Characterise a drive step by step.",
         "opennandlab characterise --target sim:tlc_standard --output drive",
@@ -44,6 +48,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "Recompute the ground truth: formula and simulation.",
         "opennandlab validate --quick",
     ),
+    "runs": ("Keep finished runs in a store, and make tables of them.", ""),
     "config": ("Show, check and describe device and workload files.", ""),
     "theory": ("Evaluate closed forms without simulating.", ""),
     "ecc": ("Study error-correcting codes.", ""),

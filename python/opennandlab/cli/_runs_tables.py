@@ -1,0 +1,273 @@
+"""What `runs` prints: lists of points, one point, and tables of means."""
+
+import datetime as dt
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from opennandlab.cli import _terminal as terminal
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from opennandlab.stats.groups import Mean
+    from opennandlab.store import Entry, Means, Rows
+
+KEY_DIGITS = 8
+# The first of these that a point has are its main metrics: name, and how it is called.
+MAIN = {
+    "waf": "WAF",
+    "iops.total": "IOPS",
+    "latency_us.all.p99": "p99 µs",
+    "throughput_mb_s.total": "MB/s",
+    "fer": "FER",
+    "ber": "BER",
+    "rber": "RBER",
+    "iops_rnd_4kib_write": "4 KiB write IOPS",
+    "iops_rnd_4kib_read": "4 KiB read IOPS",
+}
+MAIN_MAX = 2
+# Coordinates that take more characters do not fit beside each other.
+COLUMNS_CHARS_MAX = 44
+ERROR_CHARS_MAX = 60
+
+
+def points(rows: "Rows", *, now: dt.datetime) -> "Table":
+    """Return a list of points; what was varied has columns where it is the same for all."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    found = list(rows)
+    short = shortened(rows.coordinates)
+    has_columns = _fits(found, short)
+    varied = [short[name] for name in rows.coordinates] if has_columns else ["varied"]
+    made = Table(show_edge=False, pad_edge=False)
+    for head in ("key", "verb", *varied, "seed", "metrics", "age", "status"):
+        is_number = head in {"seed", "age"}
+        made.add_column(
+            escape(head),
+            no_wrap=head in {"key", "verb", "age", "status"},
+            overflow="fold",
+            justify="right" if is_number else "left",
+        )
+    for point in found:
+        values = {name: point[name] for name in rows.coordinates if point[name] is not None}
+        text = " ".join(f"{short[name]}={plain_value(value)}" for name, value in values.items())
+        error = point["error"]
+        cells = (
+            str(point["key"])[:KEY_DIGITS],
+            str(point["verb"]),
+            *([plain_value(point[name]) for name in short] if has_columns else [text]),
+            plain_value(point["seed"]),
+            _main(point, rows.metrics) if error is None else _cut(str(error)),
+            age(str(point["created"]), now),
+            str(point["status"]),
+        )
+        made.add_row(*map(escape, cells), style=None if error is None else "red")
+    return made
+
+
+def _fits(points: Sequence[Mapping[str, Any]], short: Mapping[str, str]) -> bool:
+    """Tell whether the coordinates of points fit beside each other."""
+    widths = [
+        max([len(head), *(len(plain_value(point[name])) for point in points)])
+        for name, head in short.items()
+    ]
+    return sum(widths) + 3 * len(widths) <= COLUMNS_CHARS_MAX
+
+
+def points_json(rows: "Rows") -> list[dict[str, Any]]:
+    """Return a list of points as JSON: each with the coordinates and metrics that it has."""
+    parts = {"coordinates": rows.coordinates, "metrics": rows.metrics}
+    inner = {name for names in parts.values() for name in names}
+    return [
+        {name: value for name, value in point.items() if name not in inner}
+        | {
+            part: {name: point[name] for name in names if point[name] is not None}
+            for part, names in parts.items()
+        }
+        for point in rows
+    ]
+
+
+def _main(point: Mapping[str, Any], metrics: Sequence[str]) -> str:
+    """Return the main metrics of a point."""
+    from opennandlab.summary import number
+
+    has = [name for name in metrics if point[name] is not None]
+    names = [name for name in MAIN if name in has][:MAIN_MAX] or has[:MAIN_MAX]
+    return ", ".join(f"{MAIN.get(name, name)} {number(point[name])}" for name in names)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= ERROR_CHARS_MAX else text[: ERROR_CHARS_MAX - 1] + "…"
+
+
+def plain_value(value: object) -> str:
+    """Write a coordinate as it would be typed."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def shortened(names: Sequence[str]) -> dict[str, str]:
+    """Return names without what stands before the last dot, where that leaves them apart.
+
+    >>> shortened(["ftl.gc_policy", "iops.total"])
+    {'ftl.gc_policy': 'gc_policy', 'iops.total': 'iops'}
+    >>> shortened(["read.p99", "write.p99"])
+    {'read.p99': 'read.p99', 'write.p99': 'write.p99'}
+    """
+    last = {name: name.removesuffix(".total").rpartition(".")[2] for name in names}
+    counts = Counter(last.values())
+    return {name: last[name] if counts[last[name]] == 1 else name for name in names}
+
+
+def age(created: str, now: dt.datetime) -> str:
+    """Return how long ago something was, in its largest unit.
+
+    >>> now = dt.datetime(2026, 1, 3, tzinfo=dt.timezone.utc)
+    >>> age("2026-01-01T00:00:00Z", now), age("2026-01-02T23:59:30Z", now), age("?", now)
+    ('2 d', '30 s', '-')
+    """
+    try:
+        # Python 3.10 does not know the letter for UTC.
+        then = dt.datetime.fromisoformat(created.replace("Z", "+00:00"))
+    except ValueError:
+        return "-"
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=dt.timezone.utc)
+    seconds = max(0.0, (now - then).total_seconds())
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{int(seconds // length)} {unit}"
+    return f"{int(seconds)} s"
+
+
+def show_entry(entry: "Entry") -> None:
+    """Print a point: what it is, its settings, its metrics."""
+    from opennandlab.canonical import readable_json
+    from opennandlab.summary import number
+
+    console = terminal.stdout()
+    seed = "" if entry.seed is None else f", seed {entry.seed}"
+    status = "done" if entry.error is None else "failed"
+    console.print(f"{entry.verb}{seed}: {status}", style="bold", markup=False)
+    facts = {
+        "key": entry.key,
+        "sweep": entry.sweep,
+        "varied": ", ".join(f"{name}={plain_value(it)}" for name, it in entry.coordinates.items()),
+        "created": entry.created,
+        "took": f"{entry.wall_s:.3g} s" if entry.wall_s else None,
+        "program": f"{entry.program}, model version {entry.model_version or 'unknown'}",
+        "host": entry.host,
+        "error": entry.error,
+    }
+    for name, value in facts.items():
+        if value:
+            console.print(f"{name:8} {value}", markup=False, soft_wrap=True)
+    if entry.metrics:
+        console.print()
+        rows = [[name, number(value)] for name, value in entry.metrics.items()]
+        console.print(terminal.plain_table(["metric", "value"], rows))
+    console.print("\nsettings", style="bold")
+    console.print(readable_json(entry.settings), markup=False, soft_wrap=True)
+
+
+def show_means(found: "Means", metrics: Sequence[str]) -> None:
+    """Print a table of means; the heads of metrics are as they were typed."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    if found.added:
+        names = ", ".join(f"`{name}`" for name in found.added)
+        terminal.note(f"note: by {names} too: these points differ in more than the seed")
+    if found.failed:
+        count = "1 failed point is" if found.failed == 1 else f"{found.failed} failed points are"
+        terminal.note(f"note: {count} left out", style="yellow")
+    if not found.groups:
+        terminal.note("no points")
+        return
+    made = Table(show_edge=False, pad_edge=False)
+    short = shortened(found.by)
+    rows = [[*map(_group_value, found.by, group.values)] for group in found.groups]
+    for place, name in enumerate(found.by):
+        values = [group.values[place] for group in found.groups]
+        is_number = all(isinstance(value, int | float) for value in values)
+        head = escape(short[name])
+        made.add_column(head, overflow="fold", justify="right" if is_number else "left")
+    made.add_column("seeds", justify="right")
+    for place, name in enumerate(metrics if len(metrics) == len(found.metrics) else found.metrics):
+        cells = [mean_text(group.means[place]) for group in found.groups]
+        width = max(map(len, cells))
+        made.add_column(escape(name), justify="right", overflow="fold", min_width=width)
+    for row, group in zip(rows, found.groups, strict=True):
+        made.add_row(*map(escape, [*row, str(group.points), *map(mean_text, group.means)]))
+    console = terminal.stdout()
+    console.print(made)
+    if any(mean is not None and mean.half is not None for g in found.groups for mean in g.means):
+        console.print("±: 95 % interval of the mean over seeds (Student's t)", style="dim")
+
+
+def _group_value(name: str, value: object) -> str:
+    """Write a value that tells groups apart; of a hash, enough digits."""
+    return plain_value(value)[:KEY_DIGITS] if name == "settings" else plain_value(value)
+
+
+def mean_text(mean: "Mean | None") -> str:
+    """Write a mean to the digits that its interval leaves.
+
+    >>> from opennandlab.stats.groups import Mean
+    >>> mean_text(Mean(2.34567, 0.01234, 5)), mean_text(Mean(123456.7, 890.0, 3))
+    ('2.346 ± 0.012', '123 460 ± 890')
+    >>> mean_text(Mean(1.5e-7, 2e-8, 3)), mean_text(Mean(1.5, None, 1)), mean_text(None)
+    ('1.50e-07 ± 2.0e-08', '1.5', '-')
+    """
+    from opennandlab.summary import number
+
+    if mean is None:
+        return number(None)
+    if mean.half is None:
+        return number(mean.mean)
+    if mean.half == 0:
+        return f"{number(mean.mean)} ± 0"
+    # Two digits of the interval, and the mean to the same place.
+    place = 1 - math.floor(math.log10(mean.half))
+    size = math.floor(math.log10(max(abs(mean.mean), mean.half)))
+    if place > 7 or size > 14:
+        digits = max(size + place, 1)
+        return f"{mean.mean:.{digits}e} ± {mean.half:.1e}"
+    mean_at, half = round(mean.mean, place), round(mean.half, place)
+    digits = max(place, 0)
+    return f"{mean_at:,.{digits}f} ± {half:,.{digits}f}".replace(",", " ")
+
+
+def means_json(found: "Means") -> dict[str, Any]:
+    """Return a table of means as JSON."""
+    return {
+        "by": found.by,
+        "added": found.added,
+        "metrics": found.metrics,
+        "failed": found.failed,
+        "rows": [
+            {
+                "by": dict(zip(found.by, group.values, strict=True)),
+                "points": group.points,
+                "means": {
+                    name: None
+                    if mean is None
+                    else {
+                        "mean": mean.mean,
+                        "low": None if mean.half is None else mean.low,
+                        "high": None if mean.half is None else mean.high,
+                        "count": mean.count,
+                    }
+                    for name, mean in zip(found.metrics, group.means, strict=True)
+                },
+            }
+            for group in found.groups
+        ],
+    }

@@ -1,0 +1,228 @@
+"""Many runs as one figure: a number against what was varied, a line for each of something else.
+
+Points carry the 95 % interval over their seeds. Where documents have the value that theory
+predicts, it stands beside, dashed, in the colour of its line. A rate of which no error was met is
+drawn as the bound that is known of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from opennandlab.errors import ConfigError
+from opennandlab.reports.figure.model import Axis, Plot, Scale, Series
+from opennandlab.reports.model import Cell, Chapter, Report, Section, Table
+from opennandlab.stats.groups import Group, Mean, Scalar
+
+# Values over more than this ratio lie on a logarithmic axis.
+WIDE = 100.0
+# Rates whose zero says only that nothing was met, and the bound that is known then.
+RATES = ("fer", "ber", "rber", "uber")
+UPPER_END = {"fer": "fer_high"}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is drawn.
+
+    Args:
+        x: Key along the axis.
+        y: Number that is drawn.
+        lines: Key with a line for each of its values; None for one line.
+        facets: Key with a figure for each of its values; None for one figure.
+        theory: Number that theory predicts for `y`; None for none.
+    """
+
+    x: str
+    y: str
+    lines: str | None = None
+    facets: str | None = None
+    theory: str | None = None
+
+
+def choose(
+    groups: Sequence[Group], asked: Mapping[str, str], metric: str, theory: str | None
+) -> Wanted:
+    """Return what is drawn where not all of it was said.
+
+    Along the axis goes the key with the most numbers, then a line for each value of the next, then
+    a figure for each of a third one.
+
+    Raises:
+        ConfigError: for a key or a number that the runs do not have, and for too many keys.
+    """
+    keys = list(dict.fromkeys(key for group in groups for key in group.coordinates))
+    names = list(dict.fromkeys(name for group in groups for name in group.means))
+    for part in ("x", "lines", "facets"):
+        if part in asked and asked[part] not in keys:
+            accepted = ", ".join(keys) or "nothing, for nothing was varied"
+            raise ConfigError(
+                f"plot.{part}", f"`{asked[part]}` was not varied; accepted: {accepted}"
+            )
+    y = asked.get("y", metric)
+    if names and y not in names:
+        raise ConfigError("plot.y", f"`{y}` is no number of these runs; accepted: {_few(names)}")
+    if not keys:
+        raise ConfigError("plot.x", "nothing was varied: there is no axis")
+    free = [key for key in keys if key not in asked.values()]
+    x = asked.get("x") or max(free or keys, key=lambda key: _numbers(groups, key))
+    free = [key for key in free if key != x]
+    lines = asked.get("lines") or (free.pop(0) if free else None)
+    facets = asked.get("facets") or (free.pop(0) if free else None)
+    if free:
+        raise ConfigError(
+            "plot", f"{', '.join(free)} would be mixed up in it; accepted: x, lines and facets, "
+            "and --where for the rest"
+        )  # fmt: skip
+    return Wanted(x, y, lines, facets, theory if y == metric and theory in names else None)
+
+
+def plots(groups: Sequence[Group], wanted: Wanted, title: str = "") -> list[Plot]:
+    """Return the figures: one, or one for each value of `facets`."""
+    if wanted.facets is None:
+        return [_plot(groups, wanted, "runs", title)]
+    values = list(dict.fromkeys(group.coordinates.get(wanted.facets) for group in groups))
+    found = []
+    for place, value in enumerate(values, 1):
+        part = [group for group in groups if group.coordinates.get(wanted.facets) == value]
+        found.append(_plot(part, wanted, f"runs-{place}", f"{wanted.facets} = {shown(value)}"))
+    return found
+
+
+def report(title: str, groups: Sequence[Group], wanted: Wanted, names: Sequence[str]) -> Report:
+    """Return a page: the figures, and the table of all groups."""
+    drawn = Section("figures", "Figures", tuple(plots(groups, wanted, title)))
+    listed = Section("numbers", "Numbers", (table(groups, names),))
+    lead = (
+        "Means over seeds; upright lines and ± are 95 % intervals by Student's distribution."
+        if any(group.count > 1 for group in groups)
+        else ""
+    )
+    chapter = Chapter("runs", title, sections=(drawn, listed))
+    return Report(title, lead, (chapter,), kind="a sweep of runs")
+
+
+def table(groups: Sequence[Group], names: Sequence[str]) -> Table:
+    """Return all groups with some of their numbers."""
+    keys = list(dict.fromkeys(key for group in groups for key in group.coordinates))
+    heads = (*keys, "runs", *names)
+    rows: list[tuple[Cell, ...]] = []
+    for group in groups:
+        cells = [told(group.means.get(name)) for name in names]
+        if group.problem is not None and not group.count:
+            cells = [f"failed: {group.problem}", *[""] * (len(names) - 1)]
+        coordinates = [shown(group.coordinates.get(key)) for key in keys]
+        rows.append((*coordinates, group.count, *cells))
+    return Table("runs", "Runs", heads, tuple(rows), wraps=False)
+
+
+def shown(value: Scalar) -> str:
+    """Return a coordinate as it stands in a table.
+
+    >>> shown(0.07), shown(True), shown(None), shown("greedy")
+    ('0.07', 'true', '', 'greedy')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def told(found: Mean | None) -> str:
+    """Return a mean with as many digits as its interval supports.
+
+    >>> told(Mean(2.21341, 0.0123, 5)), told(Mean(2.5, None, 1)), told(Mean(1234.0, 51.0, 3))
+    ('2.213 ± 0.012', '2.5', '1234 ± 51')
+    """
+    if found is None:
+        return ""
+    if found.half is None or not found.half:
+        return f"{found.mean:.6g}"
+    digits = max(0, 1 - math.floor(math.log10(found.half)))
+    if not 1e-4 <= abs(found.mean) < 1e7:
+        return f"{found.mean:.4g} ± {found.half:.2g}"
+    return f"{found.mean:.{digits}f} ± {found.half:.{digits}f}"
+
+
+def _plot(groups: Sequence[Group], wanted: Wanted, name: str, title: str) -> Plot:
+    places = list(dict.fromkeys(group.coordinates.get(wanted.x) for group in groups))
+    is_number = all(_is_number(place) for place in places)
+    at = {place: float(place) if is_number else float(number)  # type: ignore[arg-type]
+          for number, place in enumerate(places)}  # fmt: skip
+    ticks = () if is_number else tuple((at[place], shown(place)) for place in places)
+    series = tuple(_series(groups, wanted, at, is_line=is_number))
+    values = [y for line in series for y in line.y if y is not None]
+    y_scale: Scale = "log" if wanted.y in RATES or _is_wide(values) else "linear"
+    x_scale: Scale = "log" if is_number and _is_wide(list(at.values())) else "linear"
+    return Plot(
+        name,
+        title or f"{wanted.y} against {wanted.x}",
+        Axis(wanted.x, x_scale, ticks),
+        Axis(wanted.y, y_scale),
+        series,
+        note="" if wanted.lines is None else f"A line for each {wanted.lines}.",
+        ordered=_is_ordered(groups, wanted.lines),
+    )
+
+
+def _series(
+    groups: Sequence[Group], wanted: Wanted, at: Mapping[Scalar, float], *, is_line: bool
+) -> Iterator[Series]:
+    key = wanted.lines
+    lines = [None] if key is None else list(dict.fromkeys(g.coordinates.get(key) for g in groups))
+    for colour, line in enumerate(lines):
+        part = [group for group in groups if key is None or group.coordinates.get(key) == line]
+        part.sort(key=lambda group: at[group.coordinates.get(wanted.x)])
+        name = wanted.y if key is None else shown(line)
+        x = [at[group.coordinates.get(wanted.x)] for group in part]
+        found = [group.means.get(wanted.y) for group in part]
+        met = [None if mean is None or _is_bound(wanted.y, mean) else mean for mean in found]
+        yield Series(
+            name, x, [None if mean is None else mean.mean for mean in met],
+            "dots" if is_line else "points", colour,
+            low=[None if mean is None or mean.half is None else mean.low for mean in met],
+            high=[None if mean is None or mean.half is None else mean.high for mean in met],
+        )  # fmt: skip
+        bounds = [
+            group.means.get(UPPER_END.get(wanted.y, ""))
+            if mean is not None and _is_bound(wanted.y, mean)
+            else None
+            for group, mean in zip(part, found, strict=True)
+        ]
+        if any(bound is not None for bound in bounds):
+            values = [None if bound is None else bound.mean for bound in bounds]
+            yield Series(f"{name}: upper bound", x, values, "bounds", colour, legend="")
+        if wanted.theory is not None:
+            predicted = [group.means.get(wanted.theory) for group in part]
+            values = [None if mean is None else mean.mean for mean in predicted]
+            if any(value is not None for value in values):
+                yield Series(f"{name}, theory", x, values, "dashed", colour)
+
+
+def _is_bound(name: str, mean: Mean) -> bool:
+    return name in RATES and mean.mean == 0.0
+
+
+def _is_number(value: Scalar) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _numbers(groups: Sequence[Group], key: str) -> int:
+    """Return how many different numbers a key has; 0 where one is no number."""
+    values = {group.coordinates.get(key) for group in groups}
+    return len(values) if all(_is_number(value) for value in values) else 0
+
+
+def _is_wide(values: Sequence[float]) -> bool:
+    return bool(values) and min(values) > 0 and max(values) > WIDE * min(values)
+
+
+def _is_ordered(groups: Sequence[Group], key: str | None) -> bool:
+    return key is not None and _numbers(groups, key) > 0
+
+
+def _few(names: Sequence[str], most: int = 12) -> str:
+    return ", ".join(names[:most]) + (" …" if len(names) > most else "")

@@ -1,0 +1,233 @@
+"""Where points run: in threads of this process, or on the workers of a Dask cluster.
+
+    submit(point) ──► slot ──► run_point ──► wait(): Done     document and numbers, or an error
+                                   │
+    close(): what is under way is thrown away, what is done was handed out
+
+Engines run a point at least once; the store makes it once in effect. A simulation gives up the
+interpreter's lock while it runs, so threads use all cores.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import socket
+import sys
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from opennandlab import _core
+from opennandlab.documents.record import JsonObject
+from opennandlab.errors import OpenNandLabError
+from opennandlab.memory import available_bytes
+from opennandlab.sweeps.point import Point
+from opennandlab.sweeps.verb import Stopped, Watcher
+from opennandlab.sweeps.verbs import VERBS
+from opennandlab.threads import set_threads
+
+# Memory that is left to the rest of the machine.
+SPARE_MEMORY_SHARE = 0.1
+# How long a thread may keep the interpreter from another that comes back from its simulation: of
+# 8 ms that a short point takes, 2 are Python's.
+SWITCH_S = 0.0002
+# How long a point is tried before its time is estimated from the part that is done.
+PILOT_S = 10.0
+
+
+class EngineError(OpenNandLabError):
+    """An engine that cannot go on, such as a scheduler that is away; what is done is kept."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a point.
+
+    Args:
+        key: Of the point.
+        document: What it gave; None where it failed.
+        metrics: The numbers of the document by name.
+        error: Why it failed; None where it did not.
+        wall_s: How long it took.
+        host: The machine that ran it.
+        program: Version of the program that ran it.
+    """
+
+    key: str
+    document: JsonObject | None
+    metrics: Mapping[str, float]
+    error: str | None
+    wall_s: float
+    host: str
+    program: str
+
+
+class Engine(ABC):
+    """Runs points, several at a time."""
+
+    # How many at a time.
+    slots: int
+
+    @abstractmethod
+    def submit(self, point: Point) -> None:
+        """Take a point; it runs as soon as there is a slot."""
+
+    @abstractmethod
+    def wait(self, timeout_s: float) -> list[Done]:
+        """Return the points that ended since, after a while none.
+
+        Raises:
+            EngineError: when nothing more will end.
+        """
+
+    @abstractmethod
+    def under_way(self) -> Mapping[str, float | None]:
+        """Return what share is done of each running point, by key; None where nobody knows."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Throw away what is under way; returns as soon as it is."""
+
+
+def run_point(verb: str, key: str, settings: JsonObject, seed: int | None, watch: Watcher) -> Done:
+    """Run one point; whatever goes wrong with it is its result."""
+    began = time.perf_counter()
+    document: JsonObject | None = None
+    metrics: dict[str, float] = {}
+    error: str | None = None
+    try:
+        chosen = VERBS[verb]
+        document = chosen.run(settings, seed, watch)
+        metrics = chosen.metrics(document)
+    except OpenNandLabError as problem:
+        document, error = None, str(problem)
+    except MemoryError:
+        document, error = None, "out of memory"
+    except Exception as problem:  # noqa: BLE001 (one bad point must not end the others)
+        document, error = None, f"{type(problem).__name__}: {problem}"
+    wall_s = time.perf_counter() - began
+    host = socket.gethostname()
+    return Done(key, document, metrics, error, wall_s, host, _core.version())
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS and Windows
+        return os.cpu_count() or 1
+
+
+def slots_for(points: Sequence[Point], jobs: int | None) -> int:
+    """Return how many points can run at a time: as many as cores, and as fit the memory.
+
+    Args:
+        points: Some of those that will run; their drives are taken for the largest.
+        jobs: What the user asked for; None for all cores.
+    """
+    wanted = jobs or cores()
+    needs = memory_bytes(points)
+    free = available_bytes()
+    if not needs or free is None:
+        return wanted
+    return max(1, min(wanted, int(free * (1.0 - SPARE_MEMORY_SHARE)) // needs))
+
+
+class Threads(Engine):
+    """Threads of this process."""
+
+    def __init__(self, slots: int) -> None:
+        """Start none yet; each is started when it is needed.
+
+        Args:
+            slots: Points at a time. With more than one, each drive takes one thread for itself.
+        """
+        self.slots = slots
+        self._pool = ThreadPoolExecutor(slots, thread_name_prefix="point")
+        self._done: queue.SimpleQueue[Done] = queue.SimpleQueue()
+        self._running: dict[str, float | None] = {}
+        self._is_over = threading.Event()
+        self._interval_s = sys.getswitchinterval()
+        if slots > 1:
+            sys.setswitchinterval(SWITCH_S)
+        set_threads(1 if slots > 1 else None)
+
+    def submit(self, point: Point) -> None:
+        """Take a point."""
+        self._pool.submit(self._run, point)
+
+    def wait(self, timeout_s: float) -> list[Done]:
+        """Return the points that ended since."""
+        try:
+            found = [self._done.get(timeout=timeout_s)]
+        except queue.Empty:
+            return []
+        while not self._done.empty():
+            found.append(self._done.get())
+        return found
+
+    def under_way(self) -> Mapping[str, float | None]:
+        """Return what share is done of each running point."""
+        return dict(self._running)
+
+    def close(self) -> None:
+        """Stop what runs: within a slice of a simulation, a fiftieth of a second."""
+        self._is_over.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        sys.setswitchinterval(self._interval_s)
+        set_threads(None)
+
+    def _run(self, point: Point) -> None:
+        if self._is_over.is_set():
+            return
+        self._running[point.key] = None
+
+        def watch(share: float | None) -> None:
+            if self._is_over.is_set():
+                raise Stopped
+            self._running[point.key] = share
+
+        try:
+            self._done.put(run_point(point.verb, point.key, point.settings, point.seed, watch))
+        except Stopped:
+            pass
+        finally:
+            self._running.pop(point.key, None)
+
+
+def payload(point: Point) -> dict[str, Any]:
+    """Return what a worker elsewhere needs of a point."""
+    return {
+        "verb": point.verb, "key": point.key, "settings": point.settings, "seed": point.seed,
+    }  # fmt: skip
+
+
+def memory_bytes(points: Sequence[Point]) -> int:
+    """Return the memory of the largest of some points."""
+    return max((VERBS[point.verb].memory_bytes(point.settings) for point in points), default=0)
+
+
+def pilot_s(points: Sequence[Point], limit_s: float = PILOT_S) -> float | None:
+    """Return how long the first of some points takes, as far as can be told within a limit.
+
+    It runs and is thrown away. None where there is no point, or nothing can be told.
+    """
+    if not points:
+        return None
+    engine = Threads(1)
+    began = time.perf_counter()
+    try:
+        engine.submit(points[0])
+        while not engine.wait(0.05):
+            elapsed_s = time.perf_counter() - began
+            share = engine.under_way().get(points[0].key)
+            if elapsed_s > limit_s:
+                return elapsed_s / share if share else None
+        return time.perf_counter() - began
+    finally:
+        engine.close()

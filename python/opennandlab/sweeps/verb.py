@@ -1,0 +1,114 @@
+"""What a sweep can run: one class for each verb, one row for each in `verbs`.
+
+    request ──reader()──► changes ──► settings      files are read once, each point is checked
+    settings, seed ──run()──► document ──metrics()──► numbers by name
+
+A verb knows how its settings are resolved, how they are run, and which numbers of its document
+people ask for. It knows nothing of grids, threads or stores.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
+
+from opennandlab.documents.record import JsonObject
+from opennandlab.errors import ConfigError
+
+# Changed keys of one point -> its settings.
+Reader = Callable[[Mapping[str, Any]], JsonObject]
+# Told what share is done, None where nobody knows; raises `Stopped` to end the run.
+Watcher = Callable[[float | None], None]
+
+
+class Stopped(BaseException):
+    """Ends a run in the middle; what it did is thrown away."""
+
+
+class Verb(ABC):
+    """Something that a sweep can run."""
+
+    # As it is typed.
+    name: ClassVar[str]
+    # What a request may hold besides what is varied, and what each is, for messages.
+    keys: ClassVar[Mapping[str, str]]
+    # Those without which nothing can be run.
+    needed: ClassVar[tuple[str, ...]] = ()
+    # Whether a seed decides anything.
+    is_random: ClassVar[bool] = True
+    # What is drawn unless something else is asked for.
+    metric: ClassVar[str]
+    # Numbers of a table, those that there are.
+    columns: ClassVar[tuple[str, ...]] = ()
+    # Its value by theory, where the documents have it.
+    theory: ClassVar[str | None] = None
+
+    @abstractmethod
+    def reader(self, request: Mapping[str, Any]) -> Reader:
+        """Return what makes settings of changes; files are read once.
+
+        Args:
+            request: The part of a sweep that all points share; checked by `check`.
+
+        Raises:
+            ConfigError: also what is returned raises it, for a point that cannot be.
+        """
+
+    @abstractmethod
+    def run(self, settings: JsonObject, seed: int | None, watch: Watcher) -> JsonObject:
+        """Run one point and return its document.
+
+        Raises:
+            OpenNandLabError: what the verb raises for what cannot be run.
+            Stopped: as soon as `watch` raises it.
+        """
+
+    @abstractmethod
+    def metrics(self, document: JsonObject) -> dict[str, float]:
+        """Return the numbers of a document by name."""
+
+    def memory_bytes(self, settings: JsonObject) -> int:  # noqa: ARG002
+        """Return what a run takes of the memory, roughly; 0 where it is nothing to speak of."""
+        return 0
+
+    def check(self, request: Mapping[str, Any]) -> None:
+        """Refuse a request with what no point of this verb has, or without what each needs.
+
+        Raises:
+            ConfigError: with the key and what is accepted.
+        """
+        unknown = next((key for key in request if key not in self.keys), None)
+        accepted = ", ".join(self.keys)
+        if unknown is not None:
+            raise ConfigError(unknown, f"is nothing that `{self.name}` takes; accepted: {accepted}")
+        missing = next((key for key in self.needed if request.get(key) is None), None)
+        if missing is not None:
+            raise ConfigError(missing, f"is missing: {self.keys[missing]}")
+
+
+def numbers(document: object, path: str = "") -> Iterator[tuple[str, float]]:
+    """Yield all numbers of a document with their dotted paths; lists are left out.
+
+    >>> dict(numbers({"waf": 2.0, "wear": {"mean": 1}, "ok": True, "name": "x", "list": [1]}))
+    {'waf': 2.0, 'wear.mean': 1.0}
+    """
+    if isinstance(document, Mapping):
+        for key, value in document.items():
+            yield from numbers(value, f"{path}.{key}" if path else str(key))
+    elif isinstance(document, int | float) and not isinstance(document, bool):
+        value = float(document)
+        if math.isfinite(value):
+            yield path, value
+
+
+def drafted(changes: Mapping[str, Any], part: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split changes into those of one part (`workload.queue_depth`) and the others.
+
+    >>> drafted({"workload.queue_depth": 4, "ftl.gc_policy": "fifo"}, "workload")
+    ({'queue_depth': 4}, {'ftl.gc_policy': 'fifo'})
+    """
+    head = f"{part}."
+    own = {key[len(head) :]: value for key, value in changes.items() if key.startswith(head)}
+    return own, {key: value for key, value in changes.items() if not key.startswith(head)}

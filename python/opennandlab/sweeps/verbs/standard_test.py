@@ -1,0 +1,94 @@
+"""`pts.iops` and its siblings: a standard test on a simulated drive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, ClassVar
+
+from opennandlab.config import load_device, read_device
+from opennandlab.documents.record import JsonObject, plain
+from opennandlab.errors import ConfigError
+from opennandlab.pts.plan import Settings
+from opennandlab.pts.record import Progress
+from opennandlab.pts.runner import run_test
+from opennandlab.pts.test import Test
+from opennandlab.run import SEED
+from opennandlab.sweeps.verb import Reader, Verb, Watcher, drafted, numbers
+from opennandlab.sweeps.verbs.benchmark import DEFAULT_DEVICE, Drafts
+from opennandlab.targets.simulated import SimulatedTarget
+
+# The seed belongs to the point.
+NAMES = tuple(field.name for field in fields(Settings) if field.name != "seed")
+
+
+class StandardTest(Verb):
+    """A standard test on a drive."""
+
+    keys: ClassVar[Mapping[str, str]] = {
+        "device": "a preset, a file, or the keys of a device",
+        "pts": "settings of the test, such as {profile: C, time_base: smoke, options: {hours: 1}}",
+    }
+
+    def __init__(self, test: Test) -> None:
+        """Take the test."""
+        self.test = test
+        self.name = f"pts.{test.name}"  # type: ignore[misc]
+        self.metric = "average_1"  # type: ignore[misc]
+
+    def reader(self, request: Mapping[str, Any]) -> Reader:
+        """Return what resolves device and settings of a point."""
+        devices = Drafts(read_device)
+
+        def settings(changes: Mapping[str, Any]) -> JsonObject:
+            own, device_changes = drafted(changes, "pts")
+            source = device_changes.pop("device", request.get("device"))
+            draft = devices.get(DEFAULT_DEVICE if source is None else source)
+            device = load_device(draft, device_changes)
+            asked = _settings({**(request.get("pts") or {}), **own})
+            asked.check()
+            wanted = asked.to_dict()
+            wanted.pop("seed")
+            return {"device": device.to_dict(), "pts": wanted}
+
+        return settings
+
+    def run(self, settings: JsonObject, seed: int | None, watch: Watcher) -> JsonObject:
+        """Run the test; its files are nowhere but in its document."""
+        number = SEED if seed is None else seed
+        target = SimulatedTarget(settings["device"], seed=number)
+
+        def told(progress: Progress) -> None:
+            watch(progress.fraction)
+
+        try:
+            asked = Settings(**settings["pts"], seed=number)
+            return plain(run_test(self.test, target, settings=asked, watch=told))
+        finally:
+            target.close()
+
+    def metrics(self, document: JsonObject) -> dict[str, float]:
+        """Return the numbers of `results`, and the mean of the window of each tracked value."""
+        found = dict(numbers(document["results"]))
+        for place, state in enumerate(document["steady_state"], 1):
+            found[f"average_{place}"] = float(state["average"])
+        return found
+
+    def memory_bytes(self, settings: JsonObject) -> int:
+        """Return the memory of the drive."""
+        return int(load_device(settings["device"]).effective["memory_bytes"])
+
+
+def _settings(asked: Mapping[str, Any]) -> Settings:
+    options: dict[str, Any] = dict(asked.get("options") or {})
+    plain_keys: dict[str, Any] = {}
+    for key, value in asked.items():
+        head, _, rest = key.partition(".")
+        if head == "options":
+            if rest:
+                options[rest] = value
+        elif key in NAMES:
+            plain_keys[key] = value
+        else:
+            raise ConfigError(f"pts.{key}", f"is no setting; accepted: {', '.join(NAMES)}")
+    return Settings(**plain_keys, options=options)

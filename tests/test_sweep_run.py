@@ -1,0 +1,367 @@
+"""Sweeps: points and keys, what each verb makes of a request, runs against a store of a dict."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import opennandlab as onl
+from opennandlab import _core
+from opennandlab.errors import ConfigError
+from opennandlab.store import Entry, Outcome
+from opennandlab.sweeps.definition import Sweep
+from opennandlab.sweeps.engine import (
+    Done,
+    Engine,
+    EngineError,
+    Threads,
+    pilot_s,
+    run_point,
+    slots_for,
+)
+from opennandlab.sweeps.point import Point
+from opennandlab.sweeps.runner import Run
+from opennandlab.sweeps.verb import Stopped, numbers
+from opennandlab.sweeps.verbs import VERBS
+
+SMALL = {"nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
+                  "blocks_per_plane": 64, "pages_per_block": 32}}  # fmt: skip
+WORK = {"pattern": "random", "total": {"drive_writes": 2}, "timed": False}
+GRID = {"ftl.gc_policy": ["greedy", "fifo"], "ftl.over_provisioning_pct": "0.1:0.3:3"}
+
+
+# Neither ends soon, nor wears out.
+SLOW = {
+    "device": {"nand": {**SMALL["nand"], "max_pe_cycles": 1_000_000_000}},
+    "workload": {**WORK, "total": {"drive_writes": 1e6}},
+    "grid": {},
+}
+
+
+def document(**changes: object) -> dict[str, object]:
+    return {"run": "benchmark", "device": SMALL, "workload": WORK, "grid": GRID, **changes}
+
+
+class Shelf:
+    """A store that is a dict."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.sweeps: dict[str, Sequence[tuple[str, Mapping[str, object]]]] = {}
+        self.batches = 0
+
+    def outcomes(self, keys):
+        return {
+            key: Outcome(dict(self.entries[key].metrics), self.entries[key].error)
+            for key in keys
+            if key in self.entries
+        }
+
+    def add(self, entries):
+        self.batches += 1
+        for entry in entries:
+            assert entry.key not in self.entries or self.entries[entry.key].error is not None
+            self.entries[entry.key] = entry
+
+    def note_sweep(self, name, definition, members):
+        assert Sweep.of(definition).document == definition
+        self.sweeps[name] = members
+
+
+class Counted(Engine):
+    """Runs points at once, and counts them; may fail, or be cut off."""
+
+    slots = 2
+
+    def __init__(self, *, cut_after: int | None = None, away_after: int | None = None) -> None:
+        self.ran: list[str] = []
+        self.done: list[Done] = []
+        self.cut_after, self.away_after = cut_after, away_after
+        self.is_closed = False
+
+    def submit(self, point):
+        self.ran.append(point.key)
+        self.done.append(
+            run_point(point.verb, point.key, point.settings, point.seed, lambda _: None)
+        )
+
+    def wait(self, timeout_s):
+        del timeout_s
+        if self.cut_after is not None and len(self.ran) > self.cut_after:
+            raise KeyboardInterrupt
+        if self.away_after is not None and len(self.ran) > self.away_after:
+            raise EngineError("the scheduler is away")
+        found, self.done = self.done[:1], self.done[1:]
+        return found
+
+    def under_way(self):
+        return {}
+
+    def close(self):
+        self.is_closed = True
+
+
+def test_a_sweep_runs_each_point_once_and_a_second_time_none():
+    shelf, engine = Shelf(), Counted()
+    rows = Run(Sweep.of(document(seeds=2)), shelf).to_the_end(engine)
+    assert len(rows) == len(engine.ran) == len(set(engine.ran)) == len(shelf.entries) == 12
+    assert engine.is_closed
+    again = Counted()
+    run = Run(Sweep.of(document(seeds=2)), shelf)
+    assert (run.known_count, run.missing) == (12, [])
+    assert [row.metrics for row in run.to_the_end(again)] == [row.metrics for row in rows]
+    assert again.ran == []
+    # Another axis more: what is shared is known.
+    wider = document(seeds=2, grid={**GRID, "ftl.over_provisioning_pct": "0.1:0.4:4"})
+    assert len(Run(Sweep.of(wider), shelf).missing) == 4
+
+
+def test_points_have_the_digest_of_the_same_benchmark():
+    shelf = Shelf()
+    rows = Run(Sweep.of(document()), shelf).to_the_end(Threads(2))
+    for row in rows:
+        device = onl.load_device(SMALL, dict(row.coordinates))
+        alone = onl.benchmark(device, WORK, seed=row.seed)
+        assert shelf.entries[row.key].document["digest"] == alone.digest
+
+
+@given(cut=st.integers(0, 12))
+@settings(max_examples=8, deadline=None)
+def test_what_is_done_before_ctrl_c_is_kept_and_not_run_again(cut):
+    shelf, engine = Shelf(), Counted(cut_after=cut)
+    run = Run(Sweep.of(document(seeds=2)), shelf)
+    if cut < 12:
+        with pytest.raises(KeyboardInterrupt):
+            run.to_the_end(engine)
+    else:
+        run.to_the_end(engine)
+    kept = set(shelf.entries)
+    assert kept == {row.key for row in run.rows}
+    rest = Counted()
+    rows = Run(Sweep.of(document(seeds=2)), shelf).to_the_end(rest)
+    assert len(rows) == 12
+    assert not kept & set(rest.ran)
+
+
+def test_an_engine_that_is_lost_ends_the_sweep_and_keeps_the_rest():
+    shelf = Shelf()
+    run = Run(Sweep.of(document()), shelf)
+    with pytest.raises(EngineError, match="away"):
+        run.to_the_end(Counted(away_after=4))
+    assert 0 < len(shelf.entries) == len(run.rows) < 6
+
+
+def test_a_bad_point_is_a_row_and_the_others_run():
+    policies = ["greedy", "no_such_policy"]
+    shelf = Shelf()
+    rows = Run(Sweep.of(document(grid={"ftl.gc_policy": policies})), shelf).to_the_end(Counted())
+    good, bad = rows
+    assert good.error is None
+    assert "no_such_policy" in str(bad.error)
+    assert shelf.entries[bad.key].document is None
+    # It is known as well, and tried again only when asked for.
+    again = Run(Sweep.of(document(grid={"ftl.gc_policy": policies})), shelf)
+    assert (again.missing, again.known_count) == ([], 2)
+
+
+def test_a_sweep_without_one_good_point_is_refused():
+    with pytest.raises(ConfigError, match="no_such_policy"):
+        Run(Sweep.of(document(grid={"ftl.gc_policy": ["no_such_policy"]})), Shelf())
+
+
+def test_two_combinations_that_are_one_point_run_once():
+    listed = [{"ftl.gc_policy": "greedy"}, {"ftl.gc_policy.kind": "greedy"}]
+    engine = Counted()
+    rows = Run(Sweep.of(document(grid={}, points=listed)), Shelf()).to_the_end(engine)
+    assert len(engine.ran) == 1
+    assert len(rows) == 2
+    assert rows[0].key == rows[1].key
+    assert rows[0].metrics == rows[1].metrics
+
+
+def test_seeds_are_added_until_the_interval_is_narrow_and_the_same_after_a_cut():
+    wanted = document(seeds={"count": 3, "until": {"waf": "0.3 %"}, "max": 40})
+    whole = Shelf()
+    rows = Run(Sweep.of(wanted), whole).to_the_end(Counted())
+    assert len(rows) > 18  # some combination needed more than three
+    cut = Shelf()
+    with pytest.raises(KeyboardInterrupt):
+        Run(Sweep.of(wanted), cut).to_the_end(Counted(cut_after=15))
+    Run(Sweep.of(wanted), cut).to_the_end(Threads(2))
+    assert cut.entries.keys() == whole.entries.keys()
+
+
+def test_threads_stop_within_a_moment():
+    slow = Sweep.of(document(**SLOW))
+    engine = Threads(1)
+    engine.submit(slow.point(slow.cells[0], 0))
+    while engine.under_way() == {}:
+        time.sleep(0.005)
+    closer = threading.Thread(target=engine.close)
+    closer.start()
+    closer.join(20)
+    assert not closer.is_alive()
+    assert engine.wait(0) == []
+
+
+def test_a_pilot_tells_what_a_point_takes():
+    run = Run(Sweep.of(document()), Shelf())
+    assert 0 < pilot_s(run.missing) < 60
+    assert pilot_s([]) is None
+    slow = Sweep.of(document(**SLOW))
+    assert pilot_s([slow.point(slow.cells[0], 0)], limit_s=0.5) > 0.5
+
+
+def test_no_more_points_at_a_time_than_fit_the_memory(monkeypatch):
+    points = Run(Sweep.of(document()), Shelf()).missing
+    needs = VERBS["benchmark"].memory_bytes(points[0].settings)
+    monkeypatch.setattr("opennandlab.sweeps.engine.available_bytes", lambda: int(2.5 * needs))
+    assert slots_for(points, 8) == 2
+    monkeypatch.setattr("opennandlab.sweeps.engine.available_bytes", lambda: 1)
+    assert slots_for(points, 8) == 1
+
+
+def test_a_point_that_raises_anything_is_a_failed_point(monkeypatch):
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("of a verb")
+
+    monkeypatch.setattr(type(VERBS["benchmark"]), "run", broken)
+    done = run_point("benchmark", "k", {}, 1, lambda _: None)
+    assert (done.document, done.error) == (None, "ZeroDivisionError: of a verb")
+
+
+@pytest.mark.parametrize(("changes", "named"), [
+    ({"run": "benchmarks"}, "benchmark"),
+    ({"devise": 1}, "devise"),
+    ({"workload": None}, "workload"),
+    ({"grid": [1]}, "grid"),
+    ({"points": {"a": 1}}, "points"),
+    ({"set": 3}, "set"),
+    ({"grid": {"nand.chanels": [1, 2]}}, "chanels"),
+    ({"device": "no_such_preset"}, "no_such_preset"),
+    ({"points": [{"ftl.gc_policy": "fifo"}, {"ftl.gc_policy": "fifo"}], "grid": {}}, "twice"),
+    ({"points": [{1: 0.1}], "grid": {}}, "1"),
+    ({"plot": {"z": "waf"}}, "plot.z"),
+    ({"plot": {"x": "nand.channels"}}, "is not varied"),
+    ({"name": "a\nb"}, "printable"),
+])  # fmt: skip
+def test_what_is_no_sweep_is_refused_with_its_key(changes, named):
+    with pytest.raises(ConfigError, match=named):
+        Run(Sweep.of(document(**changes)), Shelf())
+
+
+def test_a_sweep_file_finds_what_lies_beside_it(tmp_path, monkeypatch):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/dev.yaml").write_text("nand: {channels: 1, blocks_per_plane: 64}\n")
+    (tmp_path / "in/sweep.yaml").write_text(
+        "device: dev.yaml\nworkload: {pattern: random, total: {drive_writes: 1}, timed: false}\n"
+        "grid: {ftl.gc_policy: [greedy, fifo]}\nseeds: 2\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    found = Sweep.load(tmp_path / "in/sweep.yaml")
+    assert (found.name, found.seeds.count, len(found.cells)) == ("sweep", 2, 2)
+    assert found.cells[0].settings["device"]["nand"]["channels"] == 1
+
+
+def run_of(wanted: dict[str, object]) -> list[Mapping[str, float]]:
+    rows = Run(Sweep.of(wanted), Shelf()).to_the_end(Counted())
+    assert [row.error for row in rows] == [None] * len(rows)
+    return [row.metrics for row in rows]
+
+
+def test_no_coordinate_is_called_like_a_number():
+    """A table would show what went in as what came out."""
+    names = {"waf", "effective_spare_factor", "iops", "latency_us_mean", "tbw_tb", "dwpd", "rber"}
+    for verb in VERBS.values():
+        assert not names & set(verb.keys), verb.name
+    assert "x" not in run_of({"run": "ecc.curve", "code": "bch:m=8,t=4", "grid": {"x": [1e-3]}})[0]
+
+
+def test_formulas_are_swept_without_seeds():
+    grid = {"policy": ["greedy", "fifo"], "over_provisioning_pct": [0.1, 0.25]}
+    found = run_of({"run": "theory.waf", "grid": grid})
+    # FIFO: 1 / (1 - u) with u = exp(-(1 + OP) (1 - u)); at OP 0.25 that is 2.69 (Desnoyers, 2012).
+    assert found[3]["waf"] == pytest.approx(2.69, abs=0.01)
+    assert found[0]["waf"] > found[1]["waf"]
+    rber = run_of({"run": "reliability.rber", "grid": {"pe_cycles": [0, 1000, 3000]}})
+    assert rber[0]["rber"] < rber[1]["rber"] < rber[2]["rber"]
+
+
+def test_points_of_a_code_are_those_of_its_curve():
+    code = "bch:m=8,t=4"
+    found = run_of({"run": "ecc.curve", "code": code, "grid": {"x": [1e-3, 1e-2]}})
+    alone = onl.ecc.curve(code, "bsc", [1e-3, 1e-2])
+    assert [row["fer"] for row in found] == alone.fer.tolist()
+
+
+def test_a_standard_test_is_swept():
+    found = run_of({
+        "run": "pts.throughput", "device": SMALL, "pts": {"time_base": "smoke", "ss_max_rounds": 5},
+        "grid": {"ftl.over_provisioning_pct": [0.2]},
+    })  # fmt: skip
+    assert found[0]["mb_s_seq_1024kib_write"] > 0
+
+
+def test_a_trace_is_known_by_its_content_and_name_not_by_its_place(tmp_path):
+    text = "".join(f"{at * 1000} 0 {at % 50 * 8} 8 1\n" for at in range(200))
+    keys = []
+    for folder, more in (("one", ""), ("other", ""), ("changed", "900000 0 8 8 1\n")):
+        (tmp_path / folder).mkdir()
+        trace = tmp_path / folder / "a.trace"
+        trace.write_text(text + more)
+        wanted = Sweep.of({"run": "replay", "device": SMALL, "trace": str(trace),
+                           "options": {"format": "mqsim", "beyond": "wrap"}})  # fmt: skip
+        run = Run(wanted, Shelf())
+        keys.append(run.missing[0].key)
+        assert [row.error for row in run.to_the_end(Counted())] == [None]
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_the_key_is_that_of_settings_seed_and_model(monkeypatch):
+    point = Point("theory.waf", {"policy": "greedy"}, None, {"a": 1})
+    assert point.key == Point("theory.waf", {"policy": "greedy"}, None, {"b": 2}).key
+    others = [
+        Point("theory.waf", {"policy": "fifo"}, None).key,
+        Point("theory.waf", {"policy": "greedy"}, 1).key,
+        Point("theory.wafs", {"policy": "greedy"}, None).key,
+    ]
+    monkeypatch.setattr(_core, "model_version", lambda: 999)
+    others.append(Point("theory.waf", {"policy": "greedy"}, None).key)
+    assert len({point.key, *others}) == 5
+
+
+def test_numbers_are_those_of_a_document():
+    assert dict(numbers({"a": {"b": 1, "c": float("inf")}, "d": None, "e": True})) == {"a.b": 1.0}
+
+
+def test_a_stopped_run_is_no_failed_point():
+    def stop(_: object) -> None:
+        raise Stopped
+
+    point = Run(Sweep.of(document()), Shelf()).missing[0]
+    with pytest.raises(Stopped):
+        run_point(point.verb, point.key, point.settings, point.seed, stop)
+
+
+def test_a_sweep_from_python_gives_rows_means_frames_and_figures(tmp_path):
+    vary = {"ftl.gc_policy": ["greedy", "fifo"], "ftl.over_provisioning_pct": "0.1:0.3:3"}
+    runs = onl.sweep(SMALL, WORK, vary=vary, seeds=3, store=tmp_path, jobs=2)
+    assert (len(runs.rows), len(runs.groups), runs.failed) == (18, 6, [])
+    frame = runs.frame()
+    assert list(frame.columns[:3]) == ["ftl.gc_policy", "ftl.over_provisioning_pct", "seed"]
+    first = runs.groups[0].means["waf"]
+    assert first.mean == pytest.approx(frame["waf"][:3].mean())
+    assert first.low < first.mean < first.high
+    text = runs.plot(lines="ftl.gc_policy")
+    assert text.startswith("<?xml")
+    assert "greedy" in text
+    runs.plot(tmp_path / "waf.png", x="ftl.gc_policy")
+    assert (tmp_path / "waf.png").read_bytes().startswith(b"\x89PNG")
+    assert "<td>greedy</td>" in runs._repr_html_()
+    with pytest.raises(ConfigError, match="was not varied"):
+        runs.plot(x="nand.channels")
