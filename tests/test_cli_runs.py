@@ -192,7 +192,7 @@ def test_rm_asks_on_a_terminal_and_nowhere_else(runs: Any, monkeypatch: pytest.M
     for arguments in ([], [entry(1).key, "--where", "waf>2"]):
         code, _, err = runs("rm", *arguments)
         assert code == 2
-        assert "accepted: KEY… or --where" in err
+        assert "accepted: KEY…, --where or --unfinished" in err
 
 
 def test_merge_says_what_was_new(runs: Any, tmp_path: Path) -> None:

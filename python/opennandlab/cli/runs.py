@@ -84,6 +84,14 @@ def list_(
             terminal.note(f"{len(rows)} of {rows.matched} points; --limit N shows more")
         elif not rows.rows:
             terminal.note("no points")
+        if begun := opened.unfinished.keys():
+            from opennandlab.summary import size as spoken
+
+            size = spoken(opened.unfinished.bytes())
+            terminal.note(
+                f"{_count(len(begun))} begun and not finished ({size}): the same sweep goes on "
+                "with them, `runs rm --unfinished` drops them"
+            )
 
 
 @app.command(epilog="Example: opennandlab runs show 3f9a --output result.json")
@@ -331,6 +339,10 @@ def rm(
     ] = None,
     store: Place = None,
     where: Where = None,
+    unfinished: Annotated[
+        bool,
+        typer.Option("--unfinished", help="What cut runs left of points that are not finished."),
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -339,9 +351,14 @@ def rm(
     with terminal.guard(as_json=as_json):
         from opennandlab.errors import StoreError
 
-        if bool(keys) == bool(where):
-            raise StoreError("nothing to remove is named, or both are: accepted: KEY… or --where")
+        if [bool(keys), bool(where), unfinished].count(True) != 1:
+            raise StoreError(
+                "nothing to remove is named, or too much; accepted: KEY…, --where or --unfinished"
+            )
         with _opened(store) as opened:
+            if unfinished:
+                _drop_unfinished(opened, yes=yes, as_json=as_json, quiet=quiet)
+                return
             found = [opened.whole_key(key) for key in keys or ()] or opened.keys(where or ())
             chosen = list(dict.fromkeys(found))
             question = f"remove {_count(len(chosen))} of {len(opened)} from {opened.file}"
@@ -352,6 +369,20 @@ def rm(
             terminal.emit_json({"removed": removed})
         elif not quiet:
             terminal.note(f"{_count(removed)} removed")
+
+
+def _drop_unfinished(opened: "Store", *, yes: bool, as_json: bool, quiet: bool) -> None:
+    begun = opened.unfinished.keys()
+    if begun and not yes:
+        question = f"drop what there is of {_count(len(begun))} not finished in {opened.path}"
+        _ask(question, as_json=as_json)
+    removed = opened.unfinished.drop(begun)
+    if as_json:
+        terminal.emit_json({"removed": removed})
+    elif not quiet:
+        held = len(begun) - removed
+        under_way = f"; {held} under way in another process" if held else ""
+        terminal.note(f"{_count(removed)} not finished removed{under_way}")
 
 
 def _opened(place: Path | None) -> "Store":

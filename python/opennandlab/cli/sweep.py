@@ -14,6 +14,7 @@ from opennandlab.cli._progress import shown
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
+    from opennandlab.store import Store
     from opennandlab.sweeps.definition import Sweep
     from opennandlab.sweeps.engine import Engine
     from opennandlab.sweeps.runner import Run
@@ -143,7 +144,7 @@ def sweep(
                 return
             _note_start(run, quiet=quiet)
             with _resumable(run):
-                rows = run.to_the_end(_engine(run, engine, scheduler, jobs))
+                rows = run.to_the_end(_engine(run, kept, engine, scheduler, jobs))
         groups = tables.groups_of(rows)
         names = tables.names_of(groups, wanted, chosen)
         if plot is not None:
@@ -233,7 +234,9 @@ def _replaced(wanted: "Sweep", **changes: Any) -> "Sweep":  # noqa: ANN401 (fiel
     return replace(wanted, **changes)
 
 
-def _engine(run: "Run", name: EngineName, scheduler: str | None, jobs: int | None) -> "Engine":
+def _engine(
+    run: "Run", store: "Store", name: EngineName, scheduler: str | None, jobs: int | None
+) -> "Engine":
     from opennandlab.errors import ConfigError
     from opennandlab.sweeps.engine import Threads, slots_for
 
@@ -243,7 +246,7 @@ def _engine(run: "Run", name: EngineName, scheduler: str | None, jobs: int | Non
         if name is not EngineName.DASK:
             raise ConfigError("--scheduler", "belongs to --engine dask")
         return Cluster(scheduler, jobs)
-    return Threads(slots_for(run.missing, jobs))
+    return Threads(slots_for(run.missing, jobs), store.unfinished)
 
 
 def _pilot(run: "Run") -> float | None:

@@ -29,6 +29,7 @@ from opennandlab.store.packing import DAMAGE, Row, packed, unpacked
 from opennandlab.store.place import database, where_store
 from opennandlab.store.query import Query
 from opennandlab.store.rows import Rows
+from opennandlab.store.unfinished import Unfinished
 
 # Fewer digits would often stand for several points.
 DIGITS_MIN = 4
@@ -54,6 +55,7 @@ class Store:
     def __init__(self, database: Database) -> None:
         """Take an open file; `Store.open` finds it."""
         self._database = database
+        self.unfinished = Unfinished(database.file.parent)
 
     @classmethod
     def open(
@@ -192,6 +194,7 @@ class Store:
             writer = writing.Writer(connection)
             for row in rows:
                 writer.put(row)
+        self.unfinished.drop(entry.key for entry in entries)
         return writer.added
 
     def entry(self, key: str) -> Entry:

@@ -26,6 +26,7 @@ from opennandlab import _core
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import OpenNandLabError
 from opennandlab.memory import available_bytes
+from opennandlab.store.unfinished import Unfinished
 from opennandlab.sweeps.point import Point
 from opennandlab.sweeps.verb import Stopped, Watcher
 from opennandlab.sweeps.verbs import VERBS
@@ -94,16 +95,42 @@ class Engine(ABC):
         """Throw away what is under way; returns as soon as it is."""
 
 
-def run_point(verb: str, key: str, settings: JsonObject, seed: int | None, watch: Watcher) -> Done:
-    """Run one point; whatever goes wrong with it is its result."""
+def run_point(  # noqa: PLR0913 (a point in parts, as it is sent to workers)
+    verb: str,
+    key: str,
+    settings: JsonObject,
+    seed: int | None,
+    watch: Watcher,
+    *,
+    unfinished: Unfinished | None = None,
+) -> Done:
+    """Run one point; whatever goes wrong with it is its result.
+
+    Args:
+        verb: What is run.
+        key: Of the point.
+        settings: Of the point.
+        seed: Of the point.
+        watch: Told how far it is.
+        unfinished: Where verbs that can go on leave what they have; None for nowhere.
+
+    Raises:
+        Stopped: as soon as `watch` raises it.
+    """
     began = time.perf_counter()
     document: JsonObject | None = None
     metrics: dict[str, float] = {}
     error: str | None = None
     try:
         chosen = VERBS[verb]
-        document = chosen.run(settings, seed, watch)
+        if unfinished is not None and chosen.is_resumable:
+            with unfinished.held(key) as place:
+                document = chosen.run(settings, seed, watch, place)
+        else:
+            document = chosen.run(settings, seed, watch)
         metrics = chosen.metrics(document)
+    except KeyboardInterrupt as end:  # what verbs make of `Stopped`
+        raise Stopped from end
     except OpenNandLabError as problem:
         document, error = None, str(problem)
     except MemoryError:
@@ -141,13 +168,15 @@ def slots_for(points: Sequence[Point], jobs: int | None) -> int:
 class Threads(Engine):
     """Threads of this process."""
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, unfinished: Unfinished | None = None) -> None:
         """Start none yet; each is started when it is needed.
 
         Args:
             slots: Points at a time. With more than one, each drive takes one thread for itself.
+            unfinished: Where verbs that can go on leave what they have; None for nowhere.
         """
         self.slots = slots
+        self._unfinished = unfinished
         self._pool = ThreadPoolExecutor(slots, thread_name_prefix="point")
         self._done: queue.SimpleQueue[Done] = queue.SimpleQueue()
         self._running: dict[str, float | None] = {}
@@ -193,7 +222,7 @@ class Threads(Engine):
             self._running[point.key] = share
 
         try:
-            self._done.put(run_point(point.verb, point.key, point.settings, point.seed, watch))
+            self._done.put(run_point(**payload(point), watch=watch, unfinished=self._unfinished))
         except Stopped:
             pass
         finally:

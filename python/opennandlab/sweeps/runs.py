@@ -169,5 +169,5 @@ def sweep(  # noqa: PLR0913 (options, by name)
     )
     with Store.open(store) as kept:
         run = Run(wanted, kept, watch=progress)
-        rows = run.to_the_end(Threads(slots_for(run.missing, jobs)))
+        rows = run.to_the_end(Threads(slots_for(run.missing, jobs), kept.unfinished))
     return Runs(wanted, rows)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from opennandlab.documents.record import JsonObject
@@ -23,8 +24,8 @@ Reader = Callable[[Mapping[str, Any]], JsonObject]
 Watcher = Callable[[float | None], None]
 
 
-class Stopped(BaseException):
-    """Ends a run in the middle; what it did is thrown away."""
+class Stopped(KeyboardInterrupt):
+    """Ends a run in the middle, as Ctrl-C does."""
 
 
 class Verb(ABC):
@@ -38,6 +39,8 @@ class Verb(ABC):
     needed: ClassVar[tuple[str, ...]] = ()
     # Whether a seed decides anything.
     is_random: ClassVar[bool] = True
+    # Whether a run that was cut leaves something from which the next one goes on.
+    is_resumable: ClassVar[bool] = False
     # What is drawn unless something else is asked for.
     metric: ClassVar[str]
     # Numbers of a table, those that there are.
@@ -57,12 +60,21 @@ class Verb(ABC):
         """
 
     @abstractmethod
-    def run(self, settings: JsonObject, seed: int | None, watch: Watcher) -> JsonObject:
+    def run(
+        self, settings: JsonObject, seed: int | None, watch: Watcher, place: Path | None = None
+    ) -> JsonObject:
         """Run one point and return its document.
+
+        Args:
+            settings: What `reader` returned.
+            seed: Of all randomness.
+            watch: Told how far it is.
+            place: A folder where one that is resumable leaves what it has, and finds what the run
+                before left; the document does not depend on it.
 
         Raises:
             OpenNandLabError: what the verb raises for what cannot be run.
-            Stopped: as soon as `watch` raises it.
+            KeyboardInterrupt: as soon as `watch` raises `Stopped`.
         """
 
     @abstractmethod

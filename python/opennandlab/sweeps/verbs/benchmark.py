@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from opennandlab import _core
@@ -94,8 +95,11 @@ class Benchmark(Simulated):
 
         return settings
 
-    def run(self, settings: JsonObject, seed: int | None, watch: Watcher) -> JsonObject:
+    def run(
+        self, settings: JsonObject, seed: int | None, watch: Watcher, place: Path | None = None
+    ) -> JsonObject:
         """Run the workload."""
+        del place  # what ran without its end is run again
         device = load_device(settings["device"])
         workload = load_workload(settings["workload"], device)
         return _checked(benchmark(device, workload, seed=_seed(seed), progress=_told(watch)))
@@ -136,8 +140,11 @@ class Replay(Simulated):
 
         return settings
 
-    def run(self, settings: JsonObject, seed: int | None, watch: Watcher) -> JsonObject:
+    def run(
+        self, settings: JsonObject, seed: int | None, watch: Watcher, place: Path | None = None
+    ) -> JsonObject:
         """Replay the trace, which must be the one that was resolved."""
+        del place  # what ran without its end is run again
         path = settings[PATHS]["trace"]
         result = replay(
             settings["device"], path, settings["options"], seed=_seed(seed), progress=_told(watch)

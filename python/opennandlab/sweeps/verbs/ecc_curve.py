@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, ClassVar
 
 from opennandlab.documents.record import JsonObject
 from opennandlab.ecc.channels import Channel
 from opennandlab.ecc.codes import Code, Decoder
-from opennandlab.ecc.curves import METHODS, Progress, curve
-from opennandlab.errors import ConfigError
+from opennandlab.ecc.curves import METHODS, Curve, Progress, curve
+from opennandlab.errors import ConfigError, ResultError
 from opennandlab.run import SEED
+from opennandlab.store.unfinished import empty
 from opennandlab.sweeps.point import PATHS
 from opennandlab.sweeps.verb import Reader, Verb, Watcher, numbers
 
 # Counts, and what is a coordinate.
 ASIDE = ("tally", "strata", "x")
 DECODER = tuple(field.name for field in fields(Decoder))
+COUNTS = "curve.json"
 EFFORT = {"errors": 100, "max_frames": 1_000_000, "method": "auto", "zero_codeword": False}
 
 
 class EccCurve(Verb):
     """A code at one point of a channel."""
 
+    is_resumable: ClassVar[bool] = True
     name: ClassVar[str] = "ecc.curve"
     metric: ClassVar[str] = "fer"
     columns: ClassVar[tuple[str, ...]] = ("fer", "fer_low", "fer_high", "frames", "frame_errors")
@@ -70,7 +74,9 @@ class EccCurve(Verb):
 
         return settings
 
-    def run(self, settings: JsonObject, seed: int | None, watch: Watcher) -> JsonObject:
+    def run(
+        self, settings: JsonObject, seed: int | None, watch: Watcher, place: Path | None = None
+    ) -> JsonObject:
         """Count frames, or compute, until the point is known."""
         given = settings["decoder"]
         decoder = Decoder(**given) if given else None
@@ -78,6 +84,8 @@ class EccCurve(Verb):
         def told(progress: Progress) -> None:
             watch(progress.fraction)
 
+        if place is not None and not _can_go_on(place / COUNTS):
+            empty(place)
         found = curve(
             settings[PATHS]["code"],
             settings["channel"],
@@ -89,6 +97,7 @@ class EccCurve(Verb):
             zero_codeword=settings["zero_codeword"],
             seed=SEED if seed is None else seed,
             threads=1,
+            output=None if place is None else place / COUNTS,
             progress=told,
         )
         return found.document
@@ -97,6 +106,15 @@ class EccCurve(Verb):
         """Return the numbers of the point, counts apart."""
         point = document["points"][0]
         return dict(numbers({key: point[key] for key in point if key not in ASIDE}))
+
+
+def _can_go_on(counts: Path) -> bool:
+    """Tell whether what a run left can be read; of which curve it is, the key of its place says."""
+    try:
+        Curve.load(counts)
+    except ResultError:
+        return False
+    return True
 
 
 def _unfolded(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from opennandlab.documents.record import JsonObject
@@ -55,9 +56,11 @@ class Formula(Verb):
 
         return settings
 
-    def run(self, settings: JsonObject, seed: int | None, watch: Watcher) -> JsonObject:
+    def run(
+        self, settings: JsonObject, seed: int | None, watch: Watcher, place: Path | None = None
+    ) -> JsonObject:
         """Compute."""
-        del seed
+        del seed, place
         watch(None)
         try:
             values = self._compute(settings)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, ClassVar
 
 from opennandlab.config import load_device, read_device
 from opennandlab.documents.record import JsonObject, plain
 from opennandlab.errors import ConfigError
+from opennandlab.pts.folder import Place
+from opennandlab.pts.journal import JournalError
 from opennandlab.pts.plan import Settings
 from opennandlab.pts.record import Progress
 from opennandlab.pts.runner import run_test
 from opennandlab.pts.test import Test
 from opennandlab.run import SEED
+from opennandlab.store.unfinished import empty
 from opennandlab.sweeps.verb import Reader, Verb, Watcher, drafted, numbers
 from opennandlab.sweeps.verbs.benchmark import DEFAULT_DEVICE, Drafts
 from opennandlab.targets.simulated import SimulatedTarget
@@ -25,6 +29,7 @@ NAMES = tuple(field.name for field in fields(Settings) if field.name != "seed")
 class StandardTest(Verb):
     """A standard test on a drive."""
 
+    is_resumable: ClassVar[bool] = True
     keys: ClassVar[Mapping[str, str]] = {
         "device": "a preset, a file, or the keys of a device",
         "pts": "settings of the test, such as {profile: C, time_base: smoke, options: {hours: 1}}",
@@ -53,8 +58,10 @@ class StandardTest(Verb):
 
         return settings
 
-    def run(self, settings: JsonObject, seed: int | None, watch: Watcher) -> JsonObject:
-        """Run the test; its files are nowhere but in its document."""
+    def run(
+        self, settings: JsonObject, seed: int | None, watch: Watcher, place: Path | None = None
+    ) -> JsonObject:
+        """Run the test; its journal and the state of its drive are in the place."""
         number = SEED if seed is None else seed
         target = SimulatedTarget(settings["device"], seed=number)
 
@@ -63,7 +70,15 @@ class StandardTest(Verb):
 
         try:
             asked = Settings(**settings["pts"], seed=number)
-            return plain(run_test(self.test, target, settings=asked, watch=told))
+            files = Place(place, resume=place is not None)
+            try:
+                found = run_test(self.test, target, settings=asked, place=files, watch=told)
+            except JournalError:  # damaged, or of another build of the program
+                if place is None:
+                    raise
+                empty(place)
+                found = run_test(self.test, target, settings=asked, place=files, watch=told)
+            return plain(found)
         finally:
             target.close()
 
