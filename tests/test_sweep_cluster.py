@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+
+from kills import ASKED as KILLED
+from kills import digests, disturbed
+from machines import Machines
 
 pytest.importorskip("distributed")
 
@@ -20,55 +20,7 @@ from opennandlab.sweeps.definition import Sweep
 from opennandlab.sweeps.engine import EngineError, Threads
 from opennandlab.sweeps.runner import Run
 
-ASKED = {
-    "name": "kills",
-    "device": {"nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
-                        "blocks_per_plane": 64, "pages_per_block": 64,
-                        "max_pe_cycles": 1_000_000_000}},
-    "workload": {"pattern": "random", "total": {"drive_writes": 400}, "timed": False},
-    "grid": {"ftl.gc_policy": ["greedy", "fifo"], "ftl.over_provisioning_pct": "0.2:0.4:3"},
-    "seeds": 4,
-}  # fmt: skip
-LOOPBACK = ("--host", "127.0.0.1", "--no-dashboard")
-
-
-class Machines:
-    """A scheduler and its workers, each a process of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.file = folder / "scheduler.json"
-        self.folder = folder
-        self.workers: list[subprocess.Popen[bytes]] = []
-        self.scheduler = self._start("dask_scheduler", "--port", "0")
-
-    def _start(self, module: str, *more: str) -> subprocess.Popen[bytes]:
-        named = ("--scheduler-file", str(self.file))
-        return subprocess.Popen(
-            [sys.executable, "-m", f"distributed.cli.{module}", *LOOPBACK, *named, *more],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.folder,
-        )  # fmt: skip
-
-    def add_worker(self) -> None:
-        self.workers.append(self._start("dask_worker", "--no-nanny", "--nthreads", "1"))
-
-    def address(self, workers: int) -> str:
-        """Wait until all are there."""
-        import json
-
-        from distributed import Client
-
-        deadline = time.monotonic() + 60
-        while not self.file.exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        address = str(json.loads(self.file.read_text())["address"])
-        with Client(address, timeout=30, set_as_default=False) as client:
-            client.wait_for_workers(workers, timeout=60)
-        return address
-
-    def end(self) -> None:
-        for process in (*self.workers, self.scheduler):
-            process.kill()
-            process.wait(20)
+ASKED = {**KILLED, "seeds": 4}
 
 
 @pytest.fixture
@@ -86,10 +38,6 @@ def undisturbed(tmp_path_factory) -> dict[str, str]:
     with Store.open(tmp_path_factory.mktemp("here")) as store:
         Run(Sweep.of(ASKED), store).to_the_end(Threads(2))
         return digests(store)
-
-
-def digests(store: Store) -> dict[str, str]:
-    return {entry.key: str((entry.document or {})["digest"]) for entry in store.entries()}
 
 
 def test_a_cluster_of_ones_own_gives_the_same_digests(tmp_path, undisturbed):
@@ -151,13 +99,22 @@ def test_a_point_that_kills_its_worker_again_and_again_has_failed(tmp_path, monk
         return run_of(payload)
 
     monkeypatch.setattr(cluster, "_remote", deadly)
-    asked = {**ASKED, "grid": {"ftl.over_provisioning_pct": [0.2, 0.3, 0.4]}, "seeds": 1}
+    share = [0.2, 0.22, 0.24, 0.3, 0.34, 0.36, 0.38, 0.4]
+    asked = {**ASKED, "grid": {"ftl.over_provisioning_pct": share}, "seeds": 1}
     with Store.open(tmp_path) as store:
         rows = Run(Sweep.of(asked), store).to_the_end(cluster.Cluster(None, 2))
-    assert [row.error is None for row in rows] == [True, False, True]
-    assert "its worker died" in str(rows[1].error)
+    failed = [row for row in rows if row.error is not None]
+    assert [row.coordinates["ftl.over_provisioning_pct"] for row in failed] == [0.3]
+    assert "its worker died" in str(failed[0].error)
 
 
 def test_nobody_at_the_address_is_told():
     with pytest.raises(EngineError, match="no scheduler answers"):
         cluster.Cluster("tcp://127.0.0.1:9", None)
+
+
+def test_a_sweep_survives_the_death_of_each_of_its_processes(tmp_path):
+    roles = ["worker", "client", "scheduler"]
+    found = disturbed(tmp_path, seed=1, roles=roles, seeds=4)
+    assert dict(found.kills) == dict.fromkeys(roles, 1)
+    assert found.digests == found.undisturbed

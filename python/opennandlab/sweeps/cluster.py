@@ -5,8 +5,10 @@
 Workers return results and write nothing: only the client writes the store, which may lie on a disk
 of its own. A result is taken as soon as it is there and then released: results that the client
 still refers to are computed again when their worker is lost. A point whose worker dies runs on
-another one; where that happens three times, the point has failed and the sweep goes on. A scheduler
-that is lost ends the sweep; the same command goes on from the store.
+another one. Where that happens three times, it is under suspicion, for Dask blames all points of a
+worker: suspects run when nothing else is under way, each alone, and the one that takes three
+workers with it has failed. A scheduler that is lost ends the sweep; the same command goes on from
+the store.
 
 A scheduler carries out what it is sent: it belongs on the loopback address, or behind TLS.
 """
@@ -20,7 +22,9 @@ import queue
 import re
 import signal
 import threading
+from collections import deque
 from collections.abc import Iterator, Mapping
+from concurrent.futures import CancelledError
 from typing import Any
 
 from opennandlab import _core
@@ -57,6 +61,11 @@ class Cluster(Engine):
             )
         self._done: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self._futures: dict[str, Any] = {}
+        self._sent: dict[str, Point] = {}
+        # Points that may have killed workers, the one that runs alone, and those that wait for it.
+        self._suspects: deque[Point] = deque()
+        self._alone: str | None = None
+        self._held: deque[Point] = deque()
         self._own = None
         try:
             if address is None:
@@ -79,15 +88,24 @@ class Cluster(Engine):
         self.slots = min(jobs or 1 << 30, sum(threads.values()))
 
     def submit(self, point: Point) -> None:
-        """Send a point to the scheduler."""
-        future = self._client.submit(
-            _remote, payload(point), key=f"opennandlab-{point.key}", pure=False, retries=0
-        )
+        """Send a point to the scheduler, or let it wait while another one runs alone."""
+        if self._alone is None:
+            self._send(point)
+        else:
+            self._held.append(point)
+
+    def _send(self, point: Point) -> None:
+        self._sent[point.key] = point
+        # A name of its own, since the scheduler may still know the other as failed.
+        name = f"opennandlab-{point.key}" + ("-alone" if point.key == self._alone else "")
+        future = self._client.submit(_remote, payload(point), key=name, pure=False, retries=0)
         self._futures[point.key] = future
         future.add_done_callback(lambda ended, key=point.key: self._done.put((key, ended)))
 
     def wait(self, timeout_s: float) -> list[Done]:
         """Return the points that ended since."""
+        if not self._futures:
+            self._send_waiting()
         try:
             ended = [self._done.get(timeout=timeout_s)]
         except queue.Empty:
@@ -99,8 +117,19 @@ class Cluster(Engine):
         found = [self._taken(key, future) for key, future in ended if key in self._futures]
         for key, future in ended:
             self._futures.pop(key, None)
+            self._sent.pop(key, None)
             future.release()
-        return found
+        return [done for done in found if done is not None]
+
+    def _send_waiting(self) -> None:
+        """Send what waited, now that nothing is under way: all held points, or one suspect."""
+        self._alone = None
+        while self._held:
+            self._send(self._held.popleft())
+        if not self._futures and self._suspects:
+            point = self._suspects.popleft()
+            self._alone = point.key
+            self._send(point)
 
     def under_way(self) -> Mapping[str, float | None]:
         """Return the points that were sent; how far they are stays on the workers."""
@@ -116,17 +145,20 @@ class Cluster(Engine):
         if self._own is not None:
             self._own.close(timeout=5)
 
-    def _taken(self, key: str, future: Any) -> Done:  # noqa: ANN401 (a library without types)
-        if future.status == "cancelled":
-            raise EngineError("the scheduler is away")
+    def _taken(self, key: str, future: Any) -> Done | None:  # noqa: ANN401 (without types)
+        """Return what became of a point; None for one that becomes a suspect."""
         try:
-            if future.status == "finished":
+            # A result that was lost with its worker is computed again, and waited for.
+            error = future.exception()
+            if error is None:
                 found: Done = future.result()
                 return found
-            error = future.exception()
-        except OSError as lost:
+        except (OSError, CancelledError) as lost:
             raise EngineError(f"the scheduler is away ({lost})") from lost
         if type(error).__name__ == "KilledWorker":
+            if key != self._alone:
+                self._suspects.append(self._sent[key])
+                return None
             text = f"its worker died {LOST_WORKERS_MAX} times"
         else:
             text = f"{type(error).__name__}: {error}"
