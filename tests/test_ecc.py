@@ -385,7 +385,7 @@ def test_curves_show_themselves(tmp_path: Path) -> None:
     assert "<td>exact</td>" in curve._repr_html_()
     assert list(curve.frame()["method"]) == curve.methods
     assert "2 points" in repr(curve)
-    from opennandlab.reports.ecc import write
+    from opennandlab.ecc.charts import write
 
     for name in ("curve.svg", "curve.html"):
         write(curve.content, tmp_path / name)

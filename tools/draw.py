@@ -22,11 +22,10 @@ from pathlib import Path
 
 import measured_drives
 import mechanisms
-from opennandlab.ecc import Decoder, curve
-from opennandlab.ecc.channels import Channel
-from opennandlab.ecc.comparing import side_by_side
+from opennandlab.ecc import Curve, Decoder, curve
+from opennandlab.ecc.charts import plot
+from opennandlab.ecc.drawn import of_document
 from opennandlab.files import write_atomically
-from opennandlab.reports.ecc import plot
 from opennandlab.reports.figure import static
 from opennandlab.run import benchmark
 
@@ -43,12 +42,14 @@ COMMANDS = {
     "images/reliability-reads": "reliability rber --pe 0,1000,3000,5000 --reads 0:1000:26",
     "images/reliability-table": "reliability table",
     "resources/bandwidth": "theory bandwidth --cell slc --measure",
-    "ecc-1024": (
-        "ecc compare nand-n1024-r0889 bch:m=11,t=10,data_bits=912 "
-        "--points 1e-3,2e-3,3e-3,4e-3,5e-3,6e-3,8e-3,1e-2"
-    ),
 }
-# Curves of codes of 4 KiB, each where it falls: code, channel, raw bit error rates.
+# Curves of codes, each where it falls: code, channel, raw bit error rates.
+SHORT_CODES = (
+    ("bch:m=11,t=10,data_bits=912", "bsc", "1e-3:1e-2:8"),
+    ("nand-n1024-r0889", "bsc", "1e-3:1e-2:8"),
+    ("nand-n1024-r0889", "sensing:3", "3e-3:1.6e-2:8"),
+    ("nand-n1024-r0889", "sensing:7", "4e-3:1.8e-2:8"),
+)
 LARGE_CODES = (
     ("bch:m=16,t=224,data_bits=32768", "bsc", "4.2e-3,4.5e-3,4.8e-3,5.1e-3,5.4e-3,5.8e-3,6.2e-3"),
     ("nand-4k-r090", "bsc", "7.4e-3,7.8e-3,8.2e-3,8.8e-3"),
@@ -89,7 +90,7 @@ def recipes() -> dict[str, Draw]:
     found["images/ecc-recovery"] = partial(simulated, mechanisms.recovery())
     for name, command in COMMANDS.items():
         found[name] = partial(commanded, command)
-    found["ecc-4k"] = large_codes
+    found |= {"ecc-1024": short_codes, "ecc-4k": large_codes}
     for page, names in PAGES.items():
         found |= {name: partial(of_page, page) for name in names}
     for command, figures in REPORTS.items():
@@ -112,14 +113,21 @@ def commanded(command: str, path: Path) -> None:
     _run(f"{command} --plot {shlex.quote(str(path))}", Path.cwd())
 
 
+def short_codes(path: Path) -> None:
+    """Draw the curves of codes of 1024 bits, as the page says how to."""
+    _curves([curve(*row, errors=100, max_frames=100_000) for row in SHORT_CODES], path)
+
+
 def large_codes(path: Path) -> None:
-    """Draw the curves of codes of 4 KiB, with the limits of their rate."""
-    curves = [
-        curve(code, channel, points, errors=50, decoder=None if code[0] == "b" else EIGHT_BITS)
-        for code, channel, points in LARGE_CODES
-    ]
-    document = side_by_side(0.9, Channel.of("bsc"), curves)
-    write_atomically(path, static.svg([plot(document)]).encode())
+    """Draw the curves of codes of 4 KiB."""
+    decoders = [None if row[0].startswith("bch") else EIGHT_BITS for row in LARGE_CODES]
+    pairs = zip(LARGE_CODES, decoders, strict=True)
+    _curves([curve(*row, errors=50, decoder=decoder) for row, decoder in pairs], path)
+
+
+def _curves(curves: list[Curve], path: Path) -> None:
+    drawn = [of_document(found.content) for found in curves]
+    write_atomically(path, static.svg([plot(drawn)]).encode())
 
 
 def of_page(page: str, path: Path) -> None:

@@ -24,6 +24,13 @@ class Arithmetic(str, Enum):
     FLOAT32 = "float32"
 
 
+class AxisOf(str, Enum):
+    """What the column `x` of a CSV file is."""
+
+    RBER = "rber"
+    EBN0_DB = "ebn0_db"
+
+
 CODE_HELP = (
     "bch:m=M,t=T[,data_bits=N], ldpc:FILE.alist, ldpc:FILE.qc, or a name such as nand-4k-r090."
 )
@@ -102,6 +109,18 @@ Threads = Annotated[
 Plot = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Plot into this HTML, SVG, PNG or PDF file."),
+]
+LimitsOf = Annotated[
+    bool,
+    typer.Option(
+        "--limits/--no-limits",
+        help="Draw capacity, the best code of the length, and bounded distance of BCH.",
+    ),
+]
+Ber = Annotated[bool, typer.Option("--ber", help="Draw bit error rates beside.")]
+Target = Annotated[
+    float | None,
+    typer.Option("--target", metavar="FER", help="Draw a level line, such as 1e-11."),
 ]
 InjectBer = Annotated[
     float | None, typer.Option("--inject-ber", help="Flip this share of the encoded bits.")

@@ -14,6 +14,8 @@ from opennandlab.cli._ecc_options import (
     Algorithm,
     Arithmetic,
     ArithmeticOf,
+    AxisOf,
+    Ber,
     ChannelText,
     CodeText,
     Errors,
@@ -21,6 +23,7 @@ from opennandlab.cli._ecc_options import (
     InjectBer,
     InjectErrors,
     Iterations,
+    LimitsOf,
     LlrRber,
     MaxFrames,
     Method,
@@ -32,6 +35,7 @@ from opennandlab.cli._ecc_options import (
     Seed,
     SigmaRatio,
     Spacing,
+    Target,
     Threads,
     Thresholds,
     Zero,
@@ -42,6 +46,7 @@ from opennandlab.cli._terminal import Json, Quiet
 if TYPE_CHECKING:
     from opennandlab.documents.ecc import CodeComparison, CurveDocument
     from opennandlab.ecc.channels import Channel as ChannelOf
+    from opennandlab.ecc.charts import Look
     from opennandlab.ecc.codes import Decoder as DecoderOf
     from opennandlab.ecc.container import Injection
     from opennandlab.ecc.curves import Progress
@@ -87,6 +92,9 @@ def curve(
         ),
     ] = None,
     plot: Plot = None,
+    limits: LimitsOf = True,
+    ber: Ber = False,
+    target: Target = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -98,6 +106,7 @@ def curve(
         settings = _decoder(decoder, iterations, scale, offset, arithmetic, fixed=fixed_iterations)
         where = _channel(channel, thresholds, spacing, sigma_ratio, llr_rber)
         _check_outputs(output, plot)
+        look = _look(limits=limits, ber=ber, target=target)
         interrupted = False
         try:
             with _progress(quiet=quiet) as watch:
@@ -117,7 +126,7 @@ def curve(
                 )
         except CurveInterrupted as interruption:
             found, interrupted = interruption.curve, True
-        _draw(found.content, plot)
+        _draw(found.content, plot, look, quiet=quiet)
         if as_json:
             terminal.emit_json(found.document)
         elif not quiet:
@@ -156,6 +165,9 @@ def compare(
         typer.Option("--output", metavar="FILE", help="Write the document to this file."),
     ] = None,
     plot: Plot = None,
+    limits: LimitsOf = True,
+    ber: Ber = False,
+    target: Target = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -169,6 +181,7 @@ def compare(
         settings = _decoder(decoder, iterations, scale, offset, arithmetic, fixed=fixed_iterations)
         where = _channel(channel, thresholds, spacing, sigma_ratio, llr_rber)
         _check_outputs(output, plot)
+        look = _look(limits=limits, ber=ber, target=target)
         interrupted = False
         try:
             with _progress(quiet=quiet) as watch:
@@ -196,12 +209,56 @@ def compare(
             content, interrupted = interruption.content, True
         if output is not None:
             write_atomically(output, (readable_json(plain(content)) + "\n").encode())
-        _draw(content, plot)
+        _draw(content, plot, look, quiet=quiet)
         if as_json:
             terminal.emit_json(plain(content))
         elif not quiet:
             _ecc_tables.show_comparison(content)
         _end(interrupted=interrupted, output=output, quiet=quiet)
+
+
+@app.command(
+    epilog="Example: opennandlab ecc plot one.json three.json published.csv --output codes.svg"
+)
+def plot(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Saved curves and comparisons, and .csv with the columns rber, ebn0_db or x; fer; "
+            "and fer_low, fer_high, ber, label.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", metavar="FIGURE", help="This HTML, SVG, PNG or PDF file.")
+    ],
+    limits: LimitsOf = True,
+    ber: Ber = False,
+    target: Target = None,
+    x: Annotated[
+        AxisOf | None,
+        typer.Option("--x", help="What the column `x` is, where all files leave it open."),
+    ] = None,
+    title: Annotated[str, typer.Option("--title", help="Title of the figure.")] = "",
+    quiet: Quiet = False,
+) -> None:
+    """Draw saved and published curves together: FER with 95 % intervals, bounds, and limits."""
+    with terminal.guard(as_json=False):
+        from opennandlab.ecc.charts import write_all
+        from opennandlab.ecc.drawn import read_curves
+        from opennandlab.reports.output import check_ending
+
+        terminal.check_outputs({"--output": output}, {str(path): path for path in files})
+        check_ending(output, "--output")
+        look = _look(limits=limits, ber=ber, target=target, title=title)
+        curves, comparisons = read_curves(files, None if x is None else x.value)
+        note = write_all(curves, comparisons, output, look)
+        if not quiet:
+            if note:
+                terminal.note(note, style="dim")
+            count = f"{len(curves)} curve" + "s" * (len(curves) != 1)
+            terminal.note(f"{count} drawn in {output}")
 
 
 @app.command(
@@ -461,11 +518,21 @@ def _check_outputs(output: Path | None, plot: Path | None) -> None:
     terminal.check_outputs({"--output": output, "--plot": plot})
 
 
-def _draw(document: "CurveDocument | CodeComparison", plot: Path | None) -> None:
-    if plot is not None:
-        from opennandlab.reports.ecc import write
+def _look(*, limits: bool, ber: bool, target: float | None, title: str = "") -> "Look":
+    from opennandlab.ecc.charts import Look
 
-        write(document, plot)
+    return Look(limits, ber, target, title)
+
+
+def _draw(
+    document: "CurveDocument | CodeComparison", plot: Path | None, look: "Look", *, quiet: bool
+) -> None:
+    if plot is not None:
+        from opennandlab.ecc.charts import write
+
+        note = write(document, plot, look)
+        if note and not quiet:
+            terminal.note(f"{plot}: {note}", style="dim")
 
 
 def _end(*, interrupted: bool, output: Path | None, quiet: bool) -> None:

@@ -279,7 +279,8 @@ def numbers(figure: Figure, rows_max: int = 60) -> Table:
 
 
 def _of_plot(plot: Plot, rows_max: int) -> Table:
-    lines = [line for line in plot.series if not line.quiet] or list(plot.series)
+    said = [line for line in plot.series if not line.is_key]
+    lines = [line for line in said if not line.quiet] or said
     columns = [column for line in lines for column in _columns(line)]
     places = sorted({x for _, column in columns for x in column})
     kept = thinned(places, rows_max)
@@ -294,7 +295,8 @@ def _of_plot(plot: Plot, rows_max: int) -> Table:
 
 def _columns(line: Series) -> Iterator[tuple[str, dict[float, float | None]]]:
     """Yield values by position, and those of the error bars where there are any."""
-    for suffix, values in (("", line.y), (", low", line.low), (", high", line.high)):
+    ends = ((", low", line.low), (", high", line.high))
+    for suffix, values in ends if line.draw == "band" else (("", line.y), *ends):
         if values or not suffix:
             pairs = zip(line.x, values, strict=False)
             yield line.name + suffix, {x: y for x, y in pairs if x is not None}

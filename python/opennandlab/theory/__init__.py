@@ -2,6 +2,7 @@
 
     uniform, hot_cold, mean_field, trim, waf    write amplification; `predict_waf` picks the formula
     wear, endurance, reliability                erase counts, life, bit errors
+    coding                                      capacity, and the best code of a length
     queueing, closed_loop, bandwidth            time: Poisson reads, fixed queue depth, saturation
     scaling                                     five mixes in one figure, units added, block sizes
     power                                       watts and joules of reads, writes and collections
@@ -37,6 +38,12 @@ from opennandlab.theory.closed_loop import (
     busy_dies,
     exponential_busy_dies,
     partition_count,
+)
+from opennandlab.theory.coding import (
+    binary_entropy,
+    gaussian_information,
+    information_density,
+    normal_approximation,
 )
 from opennandlab.theory.endurance import (
     DRIVE_CLASSES,
@@ -122,6 +129,7 @@ __all__ = [
     "Traffic",
     "TutorialDie",
     "WeibullRber",
+    "binary_entropy",
     "block_size_iops",
     "block_size_mb_s",
     "busy_dies",
@@ -135,9 +143,11 @@ __all__ = [
     "fifo",
     "fifo_classes",
     "fifo_zipf",
+    "gaussian_information",
     "greedy",
     "greedy_level",
     "independent_dies",
+    "information_density",
     "lambert_w0",
     "lifetime_days",
     "link_cap_mb_s",
@@ -149,6 +159,7 @@ __all__ = [
     "missing_shares",
     "mixed_efficiency",
     "mixed_rate",
+    "normal_approximation",
     "normalised_rms",
     "op_ratio_from_spare_factor",
     "page_failure",

@@ -92,7 +92,12 @@ def of_series(plot: Plot, index: int, *, dark: bool = False) -> str:
 def style(line: Series, index: int) -> tuple[tuple[str, str], tuple[object, str]]:
     """Return marker and stroke of a series, each as matplotlib and plotly call it."""
     place = index if line.colour is None else abs(line.colour)
-    marker = ("v", "triangle-down") if line.draw == "bounds" else MARKERS[place % len(MARKERS)]
+    # Colours repeat after so many series; their markers then do not.
+    marker = MARKERS[(place + place // len(NAMED)) % len(MARKERS)]
+    if line.draw == "bounds":
+        marker = ("arrow", "arrow-down")
+    elif line.is_key:
+        marker = MARKERS[0]
     return marker, STROKES[1 if line.draw == "dashed" else line.stroke % len(STROKES)]
 
 

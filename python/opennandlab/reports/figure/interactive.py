@@ -19,7 +19,7 @@ from opennandlab.reports.figure import colours, scale
 from opennandlab.reports.figure.model import Axis, Figure, Number, Plot, Relief, Series, Stack
 
 Palette = list[list[float | str]]
-HEIGHT, HEIGHT_SOLID = 400, 500
+HEIGHT, HEIGHT_TALL, HEIGHT_SOLID = 400, 560, 500
 MODES = {
     "line": "lines", "dots": "lines+markers", "points": "markers", "dashed": "lines",
     "steps": "lines", "bounds": "markers",
@@ -88,6 +88,9 @@ def _plot(plot: Plot) -> dict[str, Any]:
     layout, narrow = _legend([plot.series[index].label for index in named])
     rows = scale.mark_rows(plot, LETTERS)
     level = max((len(mark.text) for mark in plot.marks if mark.axis == "y"), default=0)
+    if plot.is_tall:
+        layout["height"] += HEIGHT_TALL - HEIGHT
+        narrow["height"] += (HEIGHT_TALL - HEIGHT) // 2
     above = 14 * (max((row for row, _ in rows.values()), default=-1) + 1)
     layout["height"] += above
     layout["margin"] |= {"t": 30 + above, "r": round(18 + LETTER * level)}
@@ -140,33 +143,71 @@ def _series(plot: Plot, index: int) -> dict[str, Any]:
         return shape
     if line.draw == "area":
         return shape | _bins(line, colour)
-    (_, symbol), (_, dash) = colours.style(line, index)
-    is_marked = line.draw in {"points", "bounds"}
-    is_dense = line.draw == "dots" and len(line.x) > DOTS_MAX
-    shape |= {
-        "type": "scatter",
-        "mode": "lines" if is_dense else MODES[line.draw],
-        "line": {"color": colour, "width": 2, "dash": dash},
-        "marker": {
-            "size": 9 if is_marked else 7,
-            "symbol": f"{symbol}-open" if is_marked else symbol,
-            "color": colour,
-        },
-    }
+    if line.draw == "band":
+        return shape | _band(line, colour)
+    shape |= _looks(line, index, colour)
     if line.draw == "steps":
         shape["line"]["shape"] = "hv"
     if line.high:
-        ends = [
-            (0.0, 0.0) if None in {y, low, high} else (high - y, y - low)  # type: ignore[operator]
-            for y, low, high in zip(line.y, line.low, line.high, strict=True)
-        ]
-        shape["error_y"] = {
-            "type": "data", "symmetric": False, "array": [up for up, _ in ends],
-            "arrayminus": [down for _, down in ends], "width": 0, "thickness": 1,
-        }  # fmt: skip
+        shape["error_y"] = _intervals(plot, line)
     if line.texts:
         shape |= {"text": list(line.texts), "hovertemplate": "%{text}<br>%{x}, %{y}"}
     return shape
+
+
+def _looks(line: Series, index: int, colour: str) -> dict[str, Any]:
+    """Return mode, stroke and markers of a series."""
+    (_, symbol), (_, dash) = colours.style(line, index)
+    is_marked = line.draw in {"points", "bounds"}
+    is_dense = line.draw == "dots" and (len(line.x) > DOTS_MAX or line.filling == "none")
+    opened = {"full": symbol, "hollow": f"{symbol}-open", "none": symbol}
+    marker: dict[str, Any] = {
+        "size": 9 if is_marked else 7, "symbol": opened[line.filling], "color": colour,
+    }  # fmt: skip
+    if line.marks and not is_dense:
+        marker["symbol"] = [opened[one] for one in line.marks]
+        marker["opacity"] = [float(one != "none") for one in line.marks]
+    if line.draw == "bounds":
+        # The flat end of the arrow lies at the bound; in the legend its middle does in the row.
+        marker |= {"symbol": symbol, "size": 10, "standoff": 0 if line.is_key else 10}
+    looks: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "lines" if is_dense else MODES[line.draw],
+        "line": {"color": colour, "width": 2, "dash": dash},
+        "marker": marker,
+    }
+    # Without a place plotly has no row for it in the legend.
+    return looks | ({"x": [None], "y": [None], "hoverinfo": "skip"} if line.is_key else {})
+
+
+def _intervals(plot: Plot, line: Series) -> dict[str, Any]:
+    """Return the bars of a series."""
+    # One that reaches zero has no end on a logarithmic axis.
+    floor = scale.ends(plot, "y")[0] if plot.y.scale == "log" else -math.inf
+    ends = [
+        (0.0, 0.0) if y is None or low is None or high is None
+        else (high - y, y - max(low, min(floor, y)))
+        for y, low, high in zip(line.y, line.low, line.high, strict=True)
+    ]  # fmt: skip
+    return {
+        "type": "data", "symmetric": False, "array": [up for up, _ in ends],
+        "arrayminus": [down for _, down in ends], "width": 3 if plot.is_tall else 0,
+        "thickness": 1,
+    }  # fmt: skip
+
+
+def _band(line: Series, colour: str) -> dict[str, Any]:
+    """Return what lies between two lines as a closed shape."""
+    known = [
+        (x, low, high) for x, low, high in zip(line.x, line.low, line.high, strict=True)
+        if x is not None and low is not None and high is not None
+    ]  # fmt: skip
+    return {
+        "type": "scatter", "mode": "lines", "fill": "toself", "line": {"width": 0},
+        "fillcolor": colour, "opacity": 0.16, "hoverinfo": "skip",
+        "x": [x for x, _, _ in known] + [x for x, _, _ in reversed(known)],
+        "y": [high for _, _, high in known] + [low for _, low, _ in reversed(known)],
+    }  # fmt: skip
 
 
 def _bins(line: Series, colour: str) -> dict[str, Any]:

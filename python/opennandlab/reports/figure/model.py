@@ -17,7 +17,8 @@ from typing import Literal
 
 Number = float | None
 Scale = Literal["linear", "log"]
-Draw = Literal["line", "dots", "points", "dashed", "bars", "steps", "area", "bounds"]
+Draw = Literal["line", "dots", "points", "dashed", "bars", "steps", "area", "bounds", "band"]
+Filling = Literal["full", "hollow", "none"]
 Shape = Literal["surface", "columns", "bands"]
 
 # Values beyond these stand in damaged or edited files; an axis would have no room for a margin.
@@ -33,12 +34,14 @@ class Axis:
         scale: `linear` or `log`.
         ticks: Fixed ticks as (value, text); empty for automatic ones.
         zero: Start a linear axis at zero.
+        decades: Of more decades than these only every second one, or fewer, has a tick.
     """
 
     label: str
     scale: Scale = "linear"
     ticks: tuple[tuple[float, str], ...] = ()
     zero: bool = False
+    decades: int = 8
 
     def shows(self, value: Number) -> bool:
         """Whether a value has a place on this axis."""
@@ -57,7 +60,8 @@ class Series:
         y: Values, as many as positions.
         draw: `line`, `dots` (a line through marked points), `points` alone, `dashed`, `bars`,
             `steps` (a value holds until the next position), `area` (bars from each position to
-            the next, for histograms) or `bounds` (points that state an upper bound).
+            the next, for histograms), `bounds` (points that state an upper bound, as arrows that
+            hang from it) or `band` (what lies between `low` and `high`).
         colour: Place in the palette, so that series can share one; by default each has its own.
             -1 is the grey of guides, -2 stands out from series in order.
         texts: What each point is called, where that is not clear from its position.
@@ -67,6 +71,9 @@ class Series:
         low: Lower ends of the error bars, as many as positions; empty for none.
         high: Upper ends of the error bars.
         is_right: Whether its values lie on the axis at the right.
+        marks: How each point of `dots` and `points` is marked; by default the first are full and
+            the second hollow. A line goes through points without a mark.
+        is_key: Says in the legend what a mark or a stroke means, and has no values.
     """
 
     name: str
@@ -81,6 +88,19 @@ class Series:
     low: Sequence[Number] = ()
     high: Sequence[Number] = ()
     is_right: bool = False
+    marks: Sequence[Filling] = ()
+    is_key: bool = False
+
+    @property
+    def filling(self) -> Filling:
+        """How most of its points are marked: what its mark in the legend looks like."""
+        if self.marks:
+            return (
+                "full" if "full" in self.marks else "hollow" if "hollow" in self.marks else "none"
+            )
+        if self.draw == "dots":
+            return "full"
+        return "hollow" if self.draw in {"points", "bounds"} else "none"
 
     @property
     def label(self) -> str:
@@ -117,6 +137,7 @@ class Plot:
         marks: Lines across.
         ordered: The series follow an order (block sizes, queue depths), and so do their colours.
         right: A second axis of values, for the series that lie on it; None for no such axis.
+        is_tall: Half as high again, for values over many decades; between decades are small ticks.
     """
 
     id: str
@@ -128,6 +149,7 @@ class Plot:
     marks: tuple[Mark, ...] = ()
     ordered: bool = False
     right: Axis | None = None
+    is_tall: bool = False
 
     @property
     def drawable(self) -> bool:

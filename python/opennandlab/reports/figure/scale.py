@@ -21,6 +21,9 @@ BANDS_MAX = 100
 COLUMN_LABELS_MAX = 64
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
+# How much of the height of a plot the arrow of an upper bound takes.
+ARROW_SHARE = 0.05
+
 Ends = tuple[float, float]
 Ticks = list[tuple[float, str]]
 
@@ -57,13 +60,30 @@ def ticks(axis: Axis, ends: Ends) -> Ticks:
         inside = [(value, text) for value, text in axis.ticks if low <= value <= high]
         return inside[:: max(1, math.ceil(len(inside) / TICKS_MAX))]
     if axis.scale == "log":
-        return _decade_ticks(low, high)
+        return _decade_ticks(low, high, axis.decades)
     return [(value, number(value)) for value in nice_ticks(low, high)]
 
 
-def _decade_ticks(low: float, high: float) -> Ticks:
+def small_ticks(axis: Axis, ends: Ends) -> list[float]:
+    """Return the multiples of the decades of a logarithmic axis that have a tick each.
+
+    >>> small_ticks(Axis("", "log"), (0.95, 40.0))
+    [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 20.0, 30.0, 40.0]
+    """
+    powers = [math.floor(math.log10(end)) for end in ends] if axis.scale == "log" else [0, 99]
+    if powers[1] - powers[0] >= axis.decades:
+        return []
+    steps = [
+        float(f"{factor}e{power}")
+        for power in range(powers[0], powers[1] + 1)
+        for factor in range(2, 10)
+    ]
+    return [step for step in steps if ends[0] <= step <= ends[1]]
+
+
+def _decade_ticks(low: float, high: float, most: int) -> Ticks:
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
-    step = max(1, math.ceil((last - first + 1) / 8))
+    step = max(1, math.ceil((last - first + 1) / most))
     if last > first + 1:
         return [(10.0**power, power_text(power)) for power in range(first, last + 1, step)]
     factors = (1, 2, 5) if high / low > 30 else (1, 2, 3, 5, 7)
@@ -116,6 +136,8 @@ def ends(plot: Plot, axis: str) -> Ends:
     if axis == "y" and chosen.scale == "log" and any(one.draw == "area" for one in plot.series):
         # A bar of a histogram is as long as the decades that it counts, from one request on.
         values.append(1.0)
+    if axis == "y" and chosen.scale == "log":
+        values.extend(_arrow_ends(plot, values))
     if axis == "x" and chosen.scale == "log":
         # Positions need no decade of their own: a sweep fills its axis.
         seen = [value for value in values if value is not None and chosen.shows(value)]
@@ -123,6 +145,16 @@ def ends(plot: Plot, axis: str) -> Ends:
         if stretch > 1.0:
             return min(seen) / stretch, max(seen) * stretch
     return ends_of(chosen, values)
+
+
+def _arrow_ends(plot: Plot, values: Sequence[Number]) -> list[Number]:
+    """Return down to where the arrows of bounds reach on a logarithmic axis."""
+    seen = [value for value in values if value is not None and plot.y.shows(value)]
+    lowest = [y for line in plot.series if line.draw == "bounds" for y in line.y if plot.y.shows(y)]
+    if not lowest or not seen:
+        return []
+    reach = max((max(seen) / min(seen)) ** ARROW_SHARE, 10**ARROW_SHARE)
+    return [y / reach for y in lowest if y is not None]
 
 
 def height_ticks(relief: Relief) -> Ticks:

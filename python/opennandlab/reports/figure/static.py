@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Sheet
 
 WIDTH = 7.2
-PLOT, SOLID, MAP = 2.6, 4.2, 3.1
+PLOT, TALL, SOLID, MAP = 2.6, 3.9, 4.2, 3.1
 BELOW, ABOVE, LINE = 0.46, 0.08, 0.155
 BAR = 0.27
 TITLE = 0.3
@@ -72,7 +72,10 @@ def height(figure: Figure) -> float:
     """Return how high a figure is drawn, without its title."""
     if isinstance(figure, Relief):
         return MAP + BELOW + ABOVE if figure.shape == "bands" else SOLID
-    frame = BAR * len(figure.rows) if isinstance(figure, Stack) else PLOT
+    if isinstance(figure, Stack):
+        frame = BAR * len(figure.rows)
+    else:
+        frame = TALL if figure.is_tall else PLOT
     return frame + _above(figure) + BELOW + LINE * _legend_rows(figure)
 
 
@@ -238,7 +241,9 @@ def _scale(axes: Axes, plot: Plot) -> None:
         axes.set(**{f"{name}scale": axis.scale, f"{name}lim": ends, f"{name}label": axis.label})
         part = axes.xaxis if name == "x" else axes.yaxis
         part.set_ticks([value for value, _ in marks], [text for _, text in marks])
-        part.set_ticks([], minor=True)
+        part.set_ticks(scale.small_ticks(axis, ends) if plot.is_tall else [], minor=True)
+        part.set_tick_params(which="minor", length=1.6, width=0.4, labelsize=0)
+        part.set_minor_formatter("")
     axes.grid(visible=True, color=colours.GRID, linewidth=0.5)
     axes.set_axisbelow(True)
 
@@ -277,25 +282,72 @@ def _series(axes: Axes, plot: Plot, index: int, line: Series) -> None:
         axes.bar(x[:-1], y[:-1], widths, align="edge", color=colour, edgecolor=colours.PAPER,
                  linewidth=0.2, label=label)  # fmt: skip
         return
+    if line.draw == "band":
+        axes.fill_between(x, _known(line.low), _known(line.high), color=colour, alpha=0.16,
+                          linewidth=0, label=label)  # fmt: skip
+        return
+    looks = _looks(line, index) | {"color": colour, "label": label}
+    axes.plot(x, y, **looks)
+    rest = [at for at, one in enumerate(line.marks) if one == "hollow"]
+    if rest and looks["marker"] and line.filling == "full":
+        axes.plot([x[at] for at in rest], [y[at] for at in rest], color=colour, linestyle="none",
+                  marker=looks["marker"], markerfacecolor=colours.PAPER,
+                  label=f"_{line.name}")  # fmt: skip
+    if line.high:
+        _intervals(axes, plot, index, x)
+
+
+def _looks(line: Series, index: int) -> dict[str, Any]:
+    """Return marker and stroke of a series."""
     (marker, _), (stroke, _) = colours.style(line, index)
     is_marked = line.draw in {"points", "bounds"}
-    is_dotted = line.draw == "dots" and len(x) <= DOTS_MAX
-    looks: dict[str, Any] = {"color": colour, "label": label}
-    looks["linestyle"] = "none" if is_marked else stroke
-    looks["marker"] = marker if is_marked or is_dotted else ""
-    if is_marked:
-        looks |= {"markerfacecolor": "none", "markersize": 5}
+    is_dotted = line.draw == "dots" and len(line.x) <= DOTS_MAX and line.filling != "none"
+    looks: dict[str, Any] = {
+        "linestyle": "none" if is_marked else stroke,
+        "marker": marker if is_marked or is_dotted else "",
+    }
+    if line.filling == "hollow":
+        looks |= {"markerfacecolor": "none" if is_marked else colours.PAPER, "markersize": 5}
+    if line.draw == "bounds":
+        arrow = _arrow(is_centred=line.is_key)
+        looks |= {"marker": arrow, "markersize": 13, "markeredgewidth": 1.0}
     if line.draw == "steps":
         looks["drawstyle"] = "steps-post"
-    axes.plot(x, y, **looks)
-    if line.high:
-        ends = [(at, low, high) for at, low, high in zip(x, line.low, line.high, strict=True)
-                if low is not None and high is not None]  # fmt: skip
-        floor = axes.get_ylim()[0]
-        axes.vlines(
-            [at for at, _, _ in ends], [max(low, floor) for _, low, _ in ends],
-            [high for _, _, high in ends], color=colour, linewidth=0.8,
-        )  # fmt: skip
+    if is_dotted and line.marks:
+        looks["markevery"] = [at for at, one in enumerate(line.marks) if one == line.filling]
+    return looks
+
+
+def _intervals(axes: Axes, plot: Plot, index: int, x: Sequence[float]) -> None:
+    """Draw the bars of a series; in a tall plot, where they cross lines, with ends."""
+    line, colour = plot.series[index], colours.of_series(plot, index)
+    ends = [(at, low, high) for at, low, high in zip(x, line.low, line.high, strict=True)
+            if low is not None and high is not None]  # fmt: skip
+    floor = axes.get_ylim()[0]
+    axes.vlines(
+        [at for at, _, _ in ends], [max(low, floor) for _, low, _ in ends],
+        [high for _, _, high in ends], color=colour, linewidth=0.8,
+    )  # fmt: skip
+    places = [(at, end) for at, *both in ends for end in both if end >= floor]
+    if plot.is_tall and places:
+        axes.plot(*zip(*places, strict=True), color=colour, marker="_", linestyle="none",
+                  markersize=3.5, markeredgewidth=0.8, label=f"_{line.name}")  # fmt: skip
+
+
+@functools.cache
+def _arrow(*, is_centred: bool) -> Any:  # noqa: ANN401 (paths are not typed)
+    """Return the mark of an upper bound: a bar at the value, and an arrow down from it.
+
+    In a legend its middle is in the row.
+    """
+    from matplotlib.path import Path
+
+    strokes = (((-0.55, 0), (0.55, 0)), ((0, 0), (0, -1.5)), ((-0.4, -1), (0, -1.5), (0.4, -1)))
+    codes = [Path.MOVETO if at == 0 else Path.LINETO for one in strokes for at in range(len(one))]
+    up = 0.75 if is_centred else 0.0
+    points = [(x, y + up) for one in strokes for x, y in one]
+    # The library scales a mark by its farthest point: this one is never drawn.
+    return Path([*points, (0, 1.5)], [*codes, Path.MOVETO])
 
 
 def _bars(axes: Axes, plot: Plot, index: int, label: str) -> None:
