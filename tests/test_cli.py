@@ -397,7 +397,7 @@ def test_compare_shows_deltas_with_the_tail(cli: Cli) -> None:
     cli(*RUN, "-q", "--output", "other.json", "--set", "ftl.gc_policy=fifo")
     shown = cli("compare", "one.json", "other.json")
     assert shown.returncode == 0
-    for name in ("WAF", "p99, µs", "p99.9, µs", "%)"):
+    for name in ("WAF", "p99, µs", "p99.9, µs", " %", "▲"):
         assert name in shown.stdout
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import opennandlab as onl
 from opennandlab import _core
-from opennandlab.comparison import UnlikeError, compare
+from opennandlab.comparing import UnlikeError, compare
 
 WORK = {
     "name": "random",
@@ -82,10 +82,11 @@ def test_a_build_with_changed_sources_is_warned_of(
     changed = onl.benchmark(small, WORK)
     assert ours.digest == changed.digest
     (warning,) = onl.compare([ours, changed], ["ours", "changed"])["warnings"]
-    assert warning.startswith("changed comes from a build whose sources were changed after commit")
-    assert len(onl.compare([changed, changed])["warnings"]) == 2
+    assert warning.startswith("changed: from a build whose sources were changed after commit")
+    (warning,) = onl.compare([changed, changed])["warnings"]
+    assert warning.startswith("#1 and #2: from a build")
 
 
 def test_one_result_is_no_comparison(small: Any) -> None:
-    with pytest.raises(onl.ResultError, match="two results"):
+    with pytest.raises(onl.ResultError, match="two documents"):
         compare([onl.benchmark(small, WORK)])

@@ -17,10 +17,11 @@ import pytest
 import opennandlab as onl
 import pts_documents
 from conftest import SHORT, SMALL
+from opennandlab.comparing import side_by_side
 from opennandlab.reports import breakdown, output, plot
 from opennandlab.reports.figure import colours
 from opennandlab.reports.model import Report
-from opennandlab.reports.pts import likeness, overlay, views
+from opennandlab.reports.pts import overlay, views
 from opennandlab.reports.pts.source import read
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -80,7 +81,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
     rest = tuple(chapter for test, chapter in chapters.items() if test not in KINDS)
     measured = [read(pts_documents.dirth(), "a"), read(pts_documents.dirth(), "b")]
-    found = likeness.compare(measured, ["a", "b"])
+    found = side_by_side(measured, ["a", "b"], force=True)
     torn = pts_documents.wsat()
     del torn["header"], torn["steady_state"]
     damaged = views.chapter(torn, "torn")

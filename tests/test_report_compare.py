@@ -13,6 +13,7 @@ import pts_documents
 import pts_recorder
 from conftest import Cli
 from opennandlab.canonical import digest
+from opennandlab.comparing import side_by_side
 from opennandlab.documents.record import plain
 from opennandlab.errors import ResultError
 from opennandlab.reports import html
@@ -45,7 +46,8 @@ def other(test: str = "iops", **header: Any) -> dict[str, Any]:
 
 def compared(*documents: dict[str, Any]) -> dict[str, Any]:
     names = [f"run {place}" for place in range(len(documents))]
-    return plain(likeness.compare([read(one, "name") for one in documents], names))
+    measured = [read(one, "name") for one in documents]
+    return plain(side_by_side(measured, names, force=True))
 
 
 def test_like_things_give_deltas() -> None:
@@ -103,8 +105,7 @@ def test_a_smoke_is_said_to_be_no_measurement() -> None:
     smoke = other(time_base__name="smoke")
     found = compared(smoke, smoke)["warnings"]
     assert [text for text in found if "smoke" in text] == [
-        "run 0: smoke: not a measurement",
-        "run 1: smoke: not a measurement",
+        "run 0 and run 1: smoke: not a measurement",
     ]
 
 
@@ -120,7 +121,7 @@ def test_the_plots_of_all_runs_stand_above_one_another(test: str) -> None:
     documents = [pts_documents.MAKERS[test](), other(test), other(test)]
     measured = [read(one, "name") for one in documents]
     names = ["a", "b", "c"]
-    report = overlay.report(measured, names, likeness.compare(measured, names))
+    report = overlay.report(measured, names, side_by_side(measured, names, force=True))
     plots = [item for item in report.chapters[0].items if isinstance(item, Plot)]
     assert plots
     for plot in plots:
@@ -132,7 +133,7 @@ def test_the_plots_of_all_runs_stand_above_one_another(test: str) -> None:
 
 def test_a_delta_table_holds_every_run_and_its_delta() -> None:
     measured = [read(one, "name") for one in (pts_documents.iops(), other())]
-    report = overlay.report(measured, ["a", "b"], likeness.compare(measured, ["a", "b"]))
+    report = overlay.report(measured, ["a", "b"], side_by_side(measured, ["a", "b"], force=True))
     table = next(item for item in report.chapters[0].items if item.id == "delta-iops")
     assert isinstance(table, Table)
     assert [row[1] for row in table.rows[:3]] == ["a", "b", "Δ b, %"]

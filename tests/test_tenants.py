@@ -8,7 +8,7 @@ import pytest
 
 import opennandlab as onl
 from conftest import SMALL
-from opennandlab.comparison import compare
+from opennandlab.comparing import compare
 from opennandlab.summary import metric_rows, tenant_table
 
 SHARED: dict[str, Any] = {

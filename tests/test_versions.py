@@ -13,7 +13,7 @@ import opennandlab as onl
 import pts_documents
 from opennandlab import _core, versions
 from opennandlab.canonical import digest
-from opennandlab.comparison import compare
+from opennandlab.comparing import compare
 from opennandlab.documents.comparison import Row
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -77,7 +77,7 @@ def test_a_version_that_is_not_known_yet_is_said_to_be() -> None:
     found = versions.difference([newest, newest + 1], rows, 1, same_settings=True)
     assert found is not None
     assert "not known to this program" in found.changes[str(newest + 1)]
-    text = versions.words(found, ["a", "b"], rows)
+    text = versions.blocks([found], ["a", "b"], rows)[0]
     assert "None of the 1 numbers that both have changed." in text
     assert versions.difference([None, newest], rows, 1, same_settings=True) is None
 
@@ -91,7 +91,7 @@ def test_words_name_the_largest_changes() -> None:
     rows["new"] = Row(values=[None, 1.0], delta_pct=[None, None])
     found = versions.difference([3, 4], rows, 1, same_settings=True)
     assert found is not None
-    text = versions.words(found, ["a", "b"], rows, str.upper)
+    text = versions.blocks([found], ["a", "b"], rows, str.upper)[0]
     assert text[0] == "a was made by version 3 of the model, b by version 4."
     assert text[-2].startswith(
         "11 of the 12 numbers that both have changed, most of all: M11 1 → 1.11 (+11 %);"

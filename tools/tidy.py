@@ -63,7 +63,7 @@ PYTHON_ROOMS = [
     "slices",
     "run",
     "reliability",
-    "comparison",
+    "comparing",
     "verification",
     "validation",
     "targets",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from opennandlab import reliability as reliability
     from opennandlab import theory as theory
     from opennandlab._core import version as version
-    from opennandlab.comparison import UnlikeError, compare
+    from opennandlab.comparing import UnlikeError, compare
     from opennandlab.config import (
         DeviceConfig,
         WorkloadConfig,
@@ -64,11 +64,11 @@ _HOMES = {
     "Simulation": "run",
     "StoreError": "errors",
     "TraceError": "errors",
-    "UnlikeError": "comparison",
+    "UnlikeError": "comparing",
     "WorkloadConfig": "config",
     "WriteError": "errors",
     "benchmark": "run",
-    "compare": "comparison",
+    "compare": "comparing",
     "load": "loading",
     "load_device": "config",
     "load_workload": "config",

@@ -71,13 +71,15 @@ def difference(
     )
 
 
-def words(
-    found: ModelDifference,
+def blocks(
+    found: Sequence[ModelDifference],
     names: Sequence[str],
     rows: Mapping[str, Row],
     said: Callable[[str], str] = str,
-) -> list[str]:
-    """Return the difference as sentences: versions, what changed, which numbers, by how much.
+) -> list[list[str]]:
+    """Return differences as sentences: versions, what changed, which numbers, by how much.
+
+    Documents of one version share a block; which of their numbers differ is then in the table.
 
     Args:
         found: Of `difference`.
@@ -85,8 +87,24 @@ def words(
         rows: Their numbers by path.
         said: Words for a path.
     """
+    groups: dict[tuple[tuple[int, ...], bool], list[ModelDifference]] = {}
+    for one in found:
+        groups.setdefault((tuple(one.versions), one.same_settings), []).append(one)
+    return [_words(group, names, rows, said) for group in groups.values()]
+
+
+def _words(
+    group: Sequence[ModelDifference],
+    names: Sequence[str],
+    rows: Mapping[str, Row],
+    said: Callable[[str], str],
+) -> list[str]:
+    found = group[0]
     first, other = found.versions
     name = names[found.place]
+    if len(group) > 1:
+        some = ", ".join(names[one.place] for one in group[:NAMED_MAX])
+        name = f"{some} and {len(group) - NAMED_MAX} more" if len(group) > NAMED_MAX else some
     text = [f"{names[0]} was made by version {first} of the model, {name} by version {other}."]
     text += [f"Version {version} changed: {change}" for version, change in found.changes.items()]
     text.append(
@@ -94,7 +112,12 @@ def words(
         if found.same_settings
         else "Their settings or seeds differ too: the model is one reason for deltas among others."
     )
-    if not found.changed:
+    if len(group) > 1:
+        counts = [len(one.changed) for one in group]
+        text.append(
+            f"Of the numbers that the first has too, {min(counts)} to {max(counts)} differ."
+        )
+    elif not found.changed:
         text.append(f"None of the {found.number_count} numbers that both have changed.")
     else:
         shown = [_shown(path, rows[path], found.place, said) for path in found.changed[:NAMED_MAX]]
@@ -103,7 +126,7 @@ def words(
             f"{len(found.changed)} of the {found.number_count} numbers that both have changed"
             f"{most}: {'; '.join(shown)}."
         )
-    if found.one_sided:
+    if found.one_sided and len(group) == 1:
         text.append(f"{len(found.one_sided)} numbers are in one of both only.")
     return text
 

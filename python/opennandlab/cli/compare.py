@@ -1,6 +1,7 @@
-"""`compare`: deltas between result files, or documents of standard tests, of like things."""
+"""`compare`: any number of documents of one family beside each other, best and worst marked."""
 
-import re
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,65 +11,63 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
-    from opennandlab.documents.comparison import Comparison, Row
+    from rich.console import Console
 
-# What the table shows; `--json` has every number.
-ROWS = {
-    "WAF": "waf",
-    "Throughput, write, MB/s": "throughput_mb_s.write",
-    "Throughput, read, MB/s": "throughput_mb_s.read",
-    "IOPS": "iops.total",
-    "Write latency mean, µs": "latency_us.write.mean",
-    "Write latency p99, µs": "latency_us.write.p99",
-    "Write latency p99.9, µs": "latency_us.write.p999",
-    "Read latency mean, µs": "latency_us.read.mean",
-    "Read latency p99, µs": "latency_us.read.p99",
-    "Read latency p99.9, µs": "latency_us.read.p999",
-    "GC cycles": "gc_cycles",
-    "GC pages moved": "gc_pages_moved",
-    "ECC correction rate, %": "ecc_correction_rate_pct",
-    "UBER, per bit read": "uber",
-    "WL stddev": "wl_stddev",
-    "Lifetime estimate, days": "lifetime_days",
-}
+    from opennandlab.comparing.side import Side
+
+# Where no terminal and no COLUMNS says how wide a line may be.
+WIDTH = 100
+STYLES = {"head": "bold", "best": "green", "worst": "red"}
 
 
 def compare(
     files: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
             metavar="FILE FILE...",
-            help="Result files, or documents of one standard test.",
+            help="Documents of one family: results, standard tests, ECC curves or comparisons of "
+            "them, life tests, `validate`; or keys of points in a store (`runs list`).",
             show_default=False,
         ),
     ],
     force: Annotated[
         bool,
-        typer.Option("--force", help="Compare unlike results; the objection stays in the output."),
+        typer.Option("--force", help="Compare unlike things; the objection stays in the output."),
     ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Show every number, not only the main ones.")
+    ] = False,
+    store: Annotated[
+        Path | None,
+        typer.Option("--store", metavar="DIR", help="The store of keys. Default: that of `runs`."),
+    ] = None,
     html: Annotated[
         Path | None,
-        typer.Option("--html", help="Standard tests: write a page with the plots overlaid."),
+        typer.Option(
+            "--html", metavar="FILE", help="Write a page with the table, and plots in one."
+        ),
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Write the table as CSV.")
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare results side by side, relative to the first."""
+    """Compare documents side by side, relative to the first; best and worst are marked."""
     with terminal.guard(as_json=as_json):
-        if html is not None:
-            inputs = {f"the input {path}": path for path in files}
-            terminal.check_outputs({"--html": html}, dict(inputs))
-        if _compare_tests(files, html, force=force, as_json=as_json, quiet=quiet):
-            return
-        from opennandlab.comparison import UnlikeError, side_by_side
+        inputs = {f"the input {path}": Path(path) for path in files}
+        outputs = {"--html": html, "--csv": csv}
+        terminal.check_outputs(outputs, dict(inputs))
+        from opennandlab.comparing.model import UnlikeError
+        from opennandlab.comparing.opening import opened
+        from opennandlab.comparing.side import made
         from opennandlab.documents.record import plain
-        from opennandlab.result import Result
 
-        results = [Result.load(path) for path in files]
+        family, subjects = opened(files, store)
         try:
-            comparison = side_by_side(results, [str(path) for path in files], force=force)
+            side = made(family, subjects, force=force)
         except UnlikeError as refusal:
             terminal.stop(
                 terminal.REFUSED,
@@ -76,153 +75,69 @@ def compare(
                 as_json=as_json,
                 reasons=refusal.reasons,
             )
+        paths = side.every if every else side.main
+        if html is not None:
+            from opennandlab.comparing import page
+            from opennandlab.reports import output
+
+            output.write(page.report(side, paths), html, ".html")
+        if csv is not None:
+            from opennandlab.comparing import sheet
+
+            sheet.write(side.comparison, paths, csv)
         if as_json:
-            terminal.emit_json(plain(comparison))
+            terminal.emit_json(plain(side.comparison))
         elif not quiet:
-            _show(comparison)
+            _show(side, paths)
+            for path in (html, csv):
+                if path is not None:
+                    typer.echo(f"wrote {path}")
 
 
-def _compare_tests(
-    files: list[Path], html: Path | None, *, force: bool, as_json: bool, quiet: bool
-) -> bool:
-    """Compare documents of a standard test, if that is what was given; tell whether it was."""
-    from opennandlab.documents.record import plain
-    from opennandlab.errors import ResultError
-    from opennandlab.reports.pts import likeness, source
+def _show(side: "Side", paths: "Sequence[str]") -> None:
+    """Print objections, what stands for which file, and the table."""
+    from rich.text import Text
 
-    files = [_document_in(path) for path in files]
-    loaded = [source.load(path) for path in files]
-    kinds = {source.family(document) for document, _ in loaded}
-    if "pts" not in kinds:
-        if html is not None:
-            raise ResultError("--html overlays standard tests; `benchmark --plot` draws a result")
-        return False
-    if kinds != {"pts"}:
-        raise ResultError("a document of a standard test is compared with others of its kind only")
-    measured = [
-        source.read(document, path.stem, complaints)
-        for path, (document, complaints) in zip(files, loaded, strict=True)
-    ]
-    names = _names(files)
-    found = likeness.compare(measured, names)
-    if found.reasons and not force:
-        terminal.stop(
-            terminal.REFUSED,
-            f"{'; '.join(found.reasons)} (--force compares nevertheless and keeps this warning)",
-            as_json=as_json,
-            reasons=found.reasons,
-        )
-    if html is not None:
-        from opennandlab.reports import output
-        from opennandlab.reports.pts import overlay
-
-        output.write(overlay.report(measured, names, found), html, ".html")
-    if as_json:
-        terminal.emit_json(plain(found))
-    elif not quiet:
-        _show_tests(found, likeness.summary(measured, names))
-        if html is not None:
-            typer.echo(f"wrote {html}")
-    return True
-
-
-def _document_in(path: Path) -> Path:
-    """Return a file, or the one document of a standard test in a folder.
-
-    Raises:
-        ResultError: for a folder with none or several, naming them.
-    """
-    from opennandlab.errors import ResultError
-
-    if not path.is_dir():
-        return path
-    aside = {"run.json", "suite.json"}
-    found = sorted(one for one in path.glob("*.json") if one.name not in aside)
-    if len(found) == 1:
-        return found[0]
-    names = ", ".join(one.name for one in found[:8]) or "none"
-    raise ResultError(f"{path}: a folder; accepted: one document, of which it has {names}")
-
-
-def _names(files: list[Path]) -> list[str]:
-    """Return short names that tell the files apart."""
-    stems = [path.stem for path in files]
-    if len(set(stems)) == len(stems):
-        return stems
-    folders = [path.resolve().parent.name for path in files]
-    if len(set(folders)) == len(folders) and len(set(stems)) == 1:
-        return folders
-    parents = [f"{path.resolve().parent.name}/{path.stem}" for path in files]
-    if len(set(parents)) == len(parents):
-        return parents
-    return [f"#{place + 1} {path.stem}" for place, path in enumerate(files)]
-
-
-def _show_tests(comparison: "Comparison", summary: list[str]) -> None:
-    """Print results and tables of a standard test; the first run is what deltas are against."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    from opennandlab.reports.pts.tables import spoken_path
-
-    console = terminal.stdout()
-    for text in comparison.reasons:
-        console.print(f"UNLIKE THINGS: {text}", style="bold red", markup=False)
-    for text in comparison.warnings:
-        console.print(f"warning: {text}", style="yellow", markup=False)
-    _show_models(comparison, spoken_path)
-    for text in summary:
-        console.print(text, style="bold", markup=False, soft_wrap=True)
-    table = Table("number", show_edge=False, pad_edge=False)
-    for name in comparison.names:
-        table.add_column(escape(name), justify="right", overflow="fold")
-    for path, row in comparison.metrics.items():
-        if all(value is None for value in row.values):
-            continue
-        table.add_row(escape(spoken_path(path)), *_cells(row))
-    console.print(table)
-
-
-def _show_models(comparison: "Comparison", said: "Callable[[str], str]") -> None:
-    """Print what lies between versions of the model, one block for each that is not the first's."""
     from opennandlab import versions
+    from opennandlab.comparing import layout
 
+    found = side.comparison
     console = terminal.stdout()
-    for found in comparison.models or []:
-        console.print("MODEL VERSIONS DIFFER", style="bold yellow", markup=False)
-        for text in versions.words(found, comparison.names, comparison.metrics, said):
-            console.print(f"  {text}", style="yellow", markup=False, soft_wrap=True)
+    wide = max(shutil.get_terminal_size((WIDTH, 24)).columns, layout.WIDTH_MIN)
+    signs = layout.glyphs(sys.stdout.encoding)
+    labels = {path: row.label or path for path, row in found.metrics.items()}
+    rows = [(labels[path], found.metrics[path]) for path in paths]
+    drawn = layout.table(rows, found.names, found.sources, wide, signs)
+    for text in found.reasons:
+        _say(console, f"UNLIKE THINGS: {text}", wide, "bold red")
+    for text in found.warnings:
+        _say(console, f"warning: {text}", wide, "yellow")
+    for block in versions.blocks(
+        found.models or [], found.names, found.metrics, lambda path: labels[path]
+    ):
+        _say(console, "MODEL VERSIONS DIFFER", wide, "bold yellow")
+        for text in block:
+            _say(console, f"  {text}", wide, "yellow")
+    for text in side.summary():
+        _say(console, text, wide, "bold")
+    for text in drawn.legend:
+        _print(console, Text(text))
+    for line in drawn.lines:
+        _print(console, Text.assemble(*((text, STYLES.get(kind, "")) for text, kind in line)))
+    if any(isinstance(at, int) for _, row in rows for at in (row.best, row.worst)):
+        text = f"{signs.best} best, {signs.worst} worst; deltas are against {drawn.first}"
+        _say(console, text, wide, "dim")
 
 
-def _cells(row: "Row") -> list[str]:
-    """Return the values of a row, each with its delta against the first."""
-    from opennandlab.summary import number
+def _say(console: "Console", text: str, wide: int, style: str) -> None:
+    from rich.text import Text
 
-    return [
-        number(value) if index == 0 or delta is None else f"{number(value)} ({delta:+.1f} %)"
-        for index, (value, delta) in enumerate(zip(row.values, row.delta_pct, strict=True))
-    ]
+    from opennandlab.comparing.layout import paragraph
+
+    for line in paragraph(text, wide):
+        _print(console, Text(line, style=style))
 
 
-def _show(comparison: "Comparison") -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    console = terminal.stdout()
-    for text in comparison.reasons:
-        console.print(f"UNLIKE THINGS: {text}", style="bold red", markup=False)
-    for text in comparison.warnings:
-        console.print(f"warning: {text}", style="yellow", markup=False)
-    labels = {path: label for label, path in ROWS.items()}
-    _show_models(comparison, lambda path: labels.get(path, path))
-    table = Table("metric", show_edge=False, pad_edge=False)
-    for name in comparison.names:
-        table.add_column(escape(name), justify="right", overflow="fold")
-    for label, path in ROWS.items():
-        row = comparison.metrics.get(path)
-        # A tail that is too thin to state is shown as such, wherever its mean is shown.
-        mean = comparison.metrics.get(re.sub(r"\.p\d+$", ".mean", path))
-        if row is None or mean is None or all(value is None for value in mean.values):
-            continue
-        table.add_row(label, *_cells(row))
-    console.print(table)
+def _print(console: "Console", text: object) -> None:
+    """Print a line that is as wide as it is."""
+    console.print(text, soft_wrap=True)

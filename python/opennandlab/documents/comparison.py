@@ -1,8 +1,10 @@
-"""The document `opennandlab.compare/1`: results or documents of one test side by side."""
+"""The document `opennandlab.compare/1`: results or other documents of one family side by side."""
 
 from __future__ import annotations
 
 from typing import Final, Literal
+
+from msgspec import UNSET, UnsetType
 
 from opennandlab.documents.record import Number, Record
 
@@ -13,13 +15,27 @@ class Row(Record, frozen=True, kw_only=True):
     """One figure in all documents.
 
     Args:
+        label: What a table calls it, with its unit.
+        better: Which way is better: `lower` or `higher`; absent where neither is, as of counts of
+            commands.
         values: The figure in each; `null` where one lacks it.
         delta_pct: Against the first, in percent; `null` where one side is missing or the first is
             zero.
+        low: Lower ends of intervals, or least rounds of means; absent where none is known.
+        high: Upper ends.
+        best: Place of the best document, from 0; `null` where no direction is known, and where it
+            cannot be told from another: values equal to four digits, or intervals that meet.
+        worst: Place of the worst, likewise.
     """
 
+    label: str | None = None
+    better: Literal["lower", "higher"] | None = None
     values: list[Number | None]
     delta_pct: list[Number | None]
+    low: list[Number | None] | None = None
+    high: list[Number | None] | None = None
+    best: int | UnsetType | None = UNSET
+    worst: int | UnsetType | None = UNSET
 
 
 class ModelDifference(Record, frozen=True, kw_only=True):
@@ -45,12 +61,13 @@ class ModelDifference(Record, frozen=True, kw_only=True):
 
 
 class Comparison(Record, frozen=True, kw_only=True):
-    """Documents side by side.
+    """Documents of one family side by side.
 
     Args:
         schema: Kind and version of the document.
-        test: Name of the standard test; absent for results.
+        test: Name of the standard test; absent for other families.
         names: What the documents are called.
+        sources: Their files, or keys in a store; absent for documents in memory.
         like: Whether they may be compared.
         reasons: Why they may not.
         warnings: What a reader of the deltas should know.
@@ -61,6 +78,7 @@ class Comparison(Record, frozen=True, kw_only=True):
     schema: Literal["opennandlab.compare/1"]
     test: str | None = None
     names: list[str]
+    sources: list[str] | None = None
     like: bool
     reasons: list[str]
     warnings: list[str]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from opennandlab.reports import words
 from opennandlab.reports.figure import colours, interactive, static
 from opennandlab.reports.figure.model import Relief
-from opennandlab.reports.model import Item, Report, Table, numbers
+from opennandlab.reports.model import Item, Marked, Report, Table, numbers
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -85,7 +85,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["written"] = _written
+    environment.globals["tone"] = _tone
     return environment
+
+
+def _tone(cell: object) -> str:
+    """Return the class of a cell that is marked as the best or worst of its row."""
+    mark = cell.mark if isinstance(cell, Marked) else ""
+    return mark if mark in {"best", "worst"} else ""
 
 
 def _written(amount: object, digits: int | None = None) -> Markup:

@@ -26,7 +26,7 @@ def report(measured: Sequence[Measured], names: Sequence[str], found: Comparison
     Args:
         measured: The documents, of one test.
         names: What to call them, each once.
-        found: What `likeness.compare` said of them.
+        found: The comparison of them.
     """
     chapters = [views.chapter_of(one) for one in measured]
     kinds: tuple[Badge, ...] = (Badge(f"{len(measured)} runs", "plain"),)
@@ -54,9 +54,8 @@ def report(measured: Sequence[Measured], names: Sequence[str], found: Comparison
 
 
 def _models(found: Comparison, names: Sequence[str]) -> Iterator[str]:
-    """Yield what lies between the versions of the model, in one paragraph for each run."""
-    for one in found.models or []:
-        text = versions.words(one, names, found.metrics, spoken_path)
+    """Yield what lies between the versions of the model, a paragraph for each pair of them."""
+    for text in versions.blocks(found.models or [], names, found.metrics, spoken_path):
         yield f"Model versions differ: {' '.join(text)}"
 
 
@@ -69,7 +68,6 @@ def sweep(measured: Sequence[Measured], names: Sequence[str], key: str) -> Chapt
         key: The parameter.
     """
     chapters = [views.chapter_of(one) for one in measured]
-    found = likeness.compare(measured, names)
     by_value = _by_value(measured, names, key)
     first = (Section("varied", f"By {key}", by_value),) if by_value else ()
     return Chapter(
@@ -79,7 +77,7 @@ def sweep(measured: Sequence[Measured], names: Sequence[str], key: str) -> Chapt
         facts=_facts(measured, names),
         badges=(Badge(f"{len(measured)} values of {key}"),),
         deviations=(),
-        warnings=tuple(text for text in found.reasons if likeness.UNSTEADY in text),
+        warnings=tuple(likeness.unsteady(measured, names)),
         missing=(),
         sections=(*first, *_sections(measured, chapters, names)),
         brief=f"{chapters[0].title} by {key}. {header.brief(measured[0])}",

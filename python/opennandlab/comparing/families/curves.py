@@ -1,0 +1,194 @@
+"""ECC curves, and those of ECC comparisons: frame error rates at points, and points at rates.
+
+```text
+ FER  ┤╲        `fer@0.004`     at a point that was measured: rate and 95 % interval
+ 1e-3 ┤─╲──     `x@fer=1e-3`    where the curve crosses a rate: between two points, straight on
+      ┤  ╲                      logarithmic axes (Eb/N0 is one already), never beyond the last
+      └───┴─ x
+```
+An ECC comparison is a list of curves, so its curves are compared one by one. Another channel, rate
+or frame is an objection: codes are comparable where both pay the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+from opennandlab.comparing.model import Better, Family, Finding, Number, differing, remarks
+from opennandlab.documents.ecc import COMPARISON_SCHEMA, CodeComparison, CurveDocument, CurvePoint
+from opennandlab.documents.record import JsonObject, read
+from opennandlab.ecc.comparing import DIFFERENCE_MAX
+from opennandlab.ecc.curves import Curve
+from opennandlab.reports import ecc as drawing
+from opennandlab.reports.model import Section
+
+# Frame error rates at which curves are read off.
+TARGETS = (1e-2, 1e-3, 1e-4, 1e-6, 1e-9, 1e-12, 1e-15)
+MAIN_TARGETS = {1e-3, 1e-6, 1e-9, 1e-12, 1e-15}
+AXES = {"rber": "RBER", "ebn0_db": "Eb/N0"}
+# What is better at a given failure rate: a code that takes more errors, or less energy.
+AXIS_BETTER: dict[str, Better] = {"rber": "higher", "ebn0_db": "lower"}
+
+
+class Curves(Family):
+    """Curves of codes over a channel."""
+
+    name = "an ECC curve or comparison of curves"
+    kinds = (Curve, CurveDocument, CodeComparison)
+
+    def opened(self, document: JsonObject, name: str) -> CurveDocument | CodeComparison:
+        """Return the record."""
+        del name
+        if document.get("schema") == COMPARISON_SCHEMA:
+            return read(document, CodeComparison)[0]
+        return read(document, CurveDocument)[0]
+
+    def parts(
+        self, document: Curve | CurveDocument | CodeComparison, name: str
+    ) -> Iterator[tuple[str, CurveDocument]]:
+        """Yield a curve; of a comparison each, with the name of its code."""
+        if isinstance(document, CodeComparison):
+            for curve in document.curves:
+                yield f"{name}: {code_name(curve)}", curve
+        else:
+            yield name, document.content if isinstance(document, Curve) else document
+
+    def numbers(self, document: CurveDocument) -> dict[str, Number]:
+        """Return rates at the points, points at rates, and the size of the code."""
+        axis = AXES.get(document.x, document.x)
+        unit = " dB" if document.x == "ebn0_db" else ""
+        found = {
+            f"fer@{document.x}={point.x:.6g}": Number(
+                point.fer,
+                f"FER at {axis} {point.x:.6g}{unit}",
+                "lower",
+                point.fer_low,
+                point.fer_high,
+                is_main=True,
+            )
+            for point in document.points
+        }
+        for rate in TARGETS:
+            place = crossing(document.points, rate, document.x)
+            label = f"{axis} at FER {rate:.0e}".replace("e-0", "e-")
+            number = Number(None, f"{label},{unit}" if unit else label)
+            if place is not None:
+                number = replace(
+                    number, value=place[0], low=place[1], high=place[2],
+                    better=AXIS_BETTER.get(document.x), is_main=rate in MAIN_TARGETS,
+                )  # fmt: skip
+                found[f"{document.x}@fer={rate:.0e}"] = number
+        for point in document.points:
+            at = f"{axis} {point.x:.6g}{unit}"
+            found[f"ber@{document.x}={point.x:.6g}"] = Number(point.ber, f"BER at {at}", "lower")
+            if point.iterations_mean is not None:
+                found[f"iterations@{document.x}={point.x:.6g}"] = Number(
+                    point.iterations_mean, f"Iterations at {at}", "lower"
+                )
+        found["rate"] = Number(float(document.rate), "Rate of the code", is_main=True)
+        found["code_bits"] = Number(float(document.code_bits), "Frame, bits", is_main=True)
+        return found
+
+    def objections(self, documents: Sequence[CurveDocument]) -> Iterator[Finding]:
+        """Yield other channels, and codes of another rate or frame."""
+        channels = [
+            {"x": one.x, **{key: it for key, it in one.channel_settings.items() if key != "x"}}
+            for one in documents
+        ]
+        yield from differing("channels", channels, [f"`{one.channel}`" for one in documents])
+        yield from differing(
+            "rates", [float(one.rate) for one in documents],
+            [f"{one.rate:.4g}" for one in documents],
+            "codes are compared where they pay the same (accepted: within 1 %)", same=_close,
+        )  # fmt: skip
+        yield from differing(
+            "frames", [float(one.code_bits) for one in documents],
+            [f"{one.code_bits} bits" for one in documents],
+            "longer frames are better at any rate (accepted: within 1 %)", same=_close,
+        )  # fmt: skip
+
+    def doubts(self, documents: Sequence[CurveDocument]) -> Iterator[Finding]:
+        """Yield what makes rates less sure."""
+        partial = [bool(one.partial) for one in documents]
+        yield from remarks("{}: partial, the run was interrupted", partial)
+        words = [one.codewords for one in documents]
+        yield from differing("codewords", words, [f"`{one}`" for one in words])
+        points = [{point.x for point in one.points} for one in documents]
+        shared = set.intersection(*points)
+        if not shared:
+            yield from remarks(
+                "{}: no point of the channel is in all curves; rates are beside each other only "
+                "where curves cross a failure rate",
+                [True] * len(documents),
+            )
+
+    def sections(
+        self, documents: Sequence[CurveDocument], names: Sequence[str]
+    ) -> tuple[Section, ...]:
+        """Return the curves in one plot; those over another axis in one of their own."""
+        items = []
+        for axis in dict.fromkeys(one.x for one in documents):
+            pairs = [(place, one) for place, one in enumerate(documents) if one.x == axis]
+            items.append(drawing.overlay([one for _, one in pairs], [names[at] for at, _ in pairs]))
+        return (Section("curves", "Curves", tuple(items)),)
+
+
+FAMILY = Curves()
+
+
+def code_name(curve: CurveDocument) -> str:
+    """Return what a curve is called among others of its file."""
+    kind, _, rest = curve.code.partition(":")
+    short = Path(rest).name if kind == "ldpc" else curve.code
+    return short if curve.decoder == "bounded-distance" else f"{short}, {curve.decoder}"
+
+
+def crossing(
+    points: Sequence[CurvePoint], rate: float, axis: str
+) -> tuple[float, float | None, float | None] | None:
+    """Return where a curve crosses a failure rate, with the ends of its 95 % interval.
+
+    The ends are where the curves of the interval cross; None where that is beyond the points.
+    """
+    place = _crossing([(point.x, point.fer) for point in points], rate, axis)
+    if place is None:
+        return None
+    ends = [
+        _crossing([(point.x, one) for point, one in zip(points, rates, strict=True)], rate, axis)
+        for rates in ([p.fer_low for p in points], [p.fer_high for p in points])
+    ]
+    known = [one for one in ends if one is not None]
+    low = min(place, *known) if len(known) == 2 else None
+    high = max(place, *known) if len(known) == 2 else None
+    if low is None and any(p.fer_low != p.fer_high for p in points):
+        # One end is not known: as far as the points reach.
+        low, high = points[0].x, points[-1].x
+    return place, low, high
+
+
+def _crossing(pairs: Sequence[tuple[float, float]], rate: float, axis: str) -> float | None:
+    """Return the place at which straight lines on logarithmic axes have a rate; None for none.
+
+    >>> round(_crossing([(1e-3, 1e-6), (1e-2, 1e-2)], 1e-4, "rber"), 9)
+    0.003162278
+    >>> _crossing([(1.0, 1e-2), (2.0, 1e-4)], 1e-3, "ebn0_db")
+    1.5
+    >>> _crossing([(1.0, 1e-2), (2.0, 1e-4)], 1e-5, "ebn0_db")
+    """
+    known = [(x, fer) for x, fer in pairs if fer > 0]
+    for (x, fer), (next_x, next_fer) in pairwise(known):
+        if not min(fer, next_fer) <= rate <= max(fer, next_fer) or fer == next_fer:
+            continue
+        share = math.log(rate / fer) / math.log(next_fer / fer)
+        if axis == "rber" and x > 0:
+            return math.exp(math.log(x) + share * math.log(next_x / x))
+        return x + share * (next_x - x)
+    return None
+
+
+def _close(one: float, other: float) -> bool:
+    return abs(other / one - 1.0) <= DIFFERENCE_MAX

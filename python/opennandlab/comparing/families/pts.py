@@ -1,0 +1,277 @@
+"""Documents of the standard tests.
+
+Over-provisioning decides the speed of random writes more than anything else, so it is looked at
+first; then everything in the header that the standard fixes. What differs is a reason not to
+compare; what only clouds the deltas is a warning.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from opennandlab.comparing.families.results import counted
+from opennandlab.comparing.model import Better, Family, Finding, Number, Remark, differing, remarks
+from opennandlab.documents import pts
+from opennandlab.documents.comparison import Comparison
+from opennandlab.documents.pts import PtsDocument
+from opennandlab.documents.pts_header import Header, Wipc
+from opennandlab.documents.record import JsonObject
+from opennandlab.documents.record import plain as plain_json
+from opennandlab.errors import ResultError
+from opennandlab.reports import words
+from opennandlab.reports.model import Report
+from opennandlab.reports.pts import likeness
+from opennandlab.reports.pts.source import Measured, plain, read
+from opennandlab.reports.pts.tables import spoken_path
+
+# Rounding of capacities to whole blocks moves the spare area of equal drives by less than this.
+SPARE_TOLERANCE_RATIO = 1e-3
+# What must be equal: the words for it, and where it stands in the header.
+PARAMETERS: tuple[tuple[str, Callable[[Header], object]], ...] = (
+    ("profile", lambda header: header.profile),
+    ("version of the specification", lambda header: header.pts_version),
+    ("time base", lambda header: header.time_base.name),
+    ("clock", lambda header: header.time_base.clock),
+    ("write cache", lambda header: header.cache.state),
+    ("active range", lambda header: plain_json(header.active_range)),
+    ("threads", lambda header: header.threads),
+    ("queue depth", lambda header: header.queue_depth),
+    ("workload-independent preconditioning", lambda header: _wipc(header.wipc)),
+    ("limit of outstanding requests", lambda header: header.oio_throttle),
+    ("data pattern", lambda header: header.data),
+    ("purge", lambda header: header.purge and header.purge.is_purge),
+    ("options of the test", lambda header: header.options),
+)
+# Which way is better, by what a name or unit holds; the first that fits counts.
+BETTER: tuple[tuple[str, Better | None], ...] = (
+    (r"ratio|gain|predicted|_bytes|superblock|_sample$", None),
+    (r"iops|mb_?/?s|throughput|per_s$|min_to_mean|mean_to_deviation", "higher"),
+    (r"art|mrt|lat_|_us\b|_ms\b|^[µu]s$|^ms$|_(us|ms)(_|$)|waf|\bcv\b|recovery|drop_pct", "lower"),
+    (r"share_below_half|excursion|cpu_pct", "lower"),
+)
+# Tables that are shown; `--all` shows every one.
+MAIN_TABLES = {table for table, _, _ in likeness.JUDGED}
+
+
+class StandardTests(Family):
+    """Documents of one standard test, whole or as far as they can be read."""
+
+    name = "a document of a standard test"
+    kinds = (Measured, PtsDocument)
+
+    def opened(self, document: JsonObject, name: str) -> Measured:
+        """Return what can be read of the document."""
+        return read(document, name)
+
+    def parts(self, document: Measured | PtsDocument, name: str) -> Iterator[tuple[str, Measured]]:
+        """Yield the document, read as far as it can be."""
+        if isinstance(document, PtsDocument):
+            document = read(plain_json(document), name)
+        yield name, document
+
+    def numbers(self, document: Measured) -> dict[str, Number]:
+        """Return results, steady values and the cells of tables."""
+        flat = dict(likeness.numbers_of(document))
+        intervals = dict(_intervals(document))
+        units = {block.id: block.unit for block in document.tables}
+        has_main = any(_is_main(path) for path in flat)
+        found = {
+            path: Number(
+                value,
+                _label(path),
+                better(path, units),
+                *intervals.get(path, (None, None)),
+                is_main=value is not None and (_is_main(path) or not has_main),
+            )
+            for path, value in flat.items()
+        }
+        return dict(sorted(found.items(), key=lambda item: _order(item[0])))
+
+    def test(self, documents: Sequence[Measured]) -> str | None:
+        """Return the test that all documents are of."""
+        tests = list(dict.fromkeys(one.test for one in documents))
+        if len(tests) > 1:
+            raise ResultError(
+                f"different tests cannot be compared: {', '.join(f'`{test}`' for test in tests)}; "
+                "accepted: documents of one test"
+            )
+        return tests[0]
+
+    def objections(self, documents: Sequence[Measured]) -> Iterator[Finding]:
+        """Yield another spare area, other settings, and drives that were not steady."""
+        spares = [_spare(one) for one in documents]
+        yield from differing(
+            "over-provisioning",
+            spares,
+            [_percent(spare) for spare in spares],
+            "over its active range, it decides the speed of writes more than anything else",
+            same=_close,
+        )
+        for what, parameter in PARAMETERS:
+            values = [parameter(one.header) for one in documents]
+            yield from differing(what, values, list(map(_shown, values)))
+        yield from remarks(
+            f"{{}} {likeness.UNSTEADY}: {likeness.WHY}",
+            [one.attained is False for one in documents],
+        )
+
+    def doubts(self, documents: Sequence[Measured]) -> Iterator[Finding]:
+        """Yield what clouds the deltas, and what the documents themselves warn of."""
+        verdicts = [one.verdict for one in documents]
+        weak = {one.text for one in verdicts if one.word in {"smoke", "partial"}}
+        for text in dict.fromkeys(one.text for one in verdicts if one.text in weak):
+            yield from remarks(f"{{}}: {text}", [one.text == text for one in verdicts])
+        capacities = [one.capacity_bytes for one in documents]
+        yield from differing("capacities", capacities, list(map(words.capacity, capacities)))
+        seeds = list(dict.fromkeys(one.header.seed for one in documents))
+        if len(seeds) > 1:
+            yield Remark(f"different seeds ({counted(seeds)}): small deltas may be chance")
+        # Of known versions of the model the comparison says more than this.
+        models = {self.model_version(one) for one in documents}
+        made = list(dict.fromkeys(map(_version, documents)))
+        if len(made) > 1 and (None in models or len(models) == 1):
+            yield Remark(
+                f"made by different versions ({counted(made)}): the numbers may differ for that "
+                "alone"
+            )
+        yield from remarks(
+            "{}: interrupted and resumed", [bool(one.header.interrupted) for one in documents]
+        )
+        told = [(*one.document.warnings, *one.missing) for one in documents]
+        for text in dict.fromkeys(text for one in told for text in one):
+            yield from remarks(f"{{}}: {text}", [text in one for one in told])
+
+    def model_version(self, document: Measured) -> int | None:
+        """Return the version of the model behind a simulated drive."""
+        version = document.header.target.platform.get("model_version")
+        return version if isinstance(version, int) and not isinstance(version, bool) else None
+
+    def is_same_run(self, one: Measured, other: Measured) -> bool:
+        """Tell whether drive, procedure and seed are equal."""
+        drives = [each.header.target.device.config_sha256 for each in (one, other)]
+        return (
+            drives[0] is not None
+            and drives[0] == drives[1]
+            and one.header.seed == other.header.seed
+            and all(value(one.header) == value(other.header) for _, value in PARAMETERS)
+        )
+
+    def summary(self, documents: Sequence[Measured], names: Sequence[str]) -> list[str]:
+        """Return for each document but the first how it stands against it."""
+        return likeness.summary(documents, names)
+
+    def report(
+        self, documents: Sequence[Measured], names: Sequence[str], found: Comparison
+    ) -> Report:
+        """Return the page that has tables of deltas, and the plots of all runs in one."""
+        from opennandlab.reports.pts import overlay
+
+        return overlay.report(documents, names, found)
+
+
+FAMILY = StandardTests()
+
+
+def better(path: str, units: dict[str, str]) -> Better | None:
+    """Return which way a number is better: by its name, of a table by the unit.
+
+    >>> better("results.waf_end", {}), better("results.iops_rnd_4kib_read", {})
+    ('lower', 'higher')
+    >>> better("art[4, 0/100]", {"art": "ms"}), better("iops[4, 0/100]", {"iops": "IOPS"})
+    ('lower', 'higher')
+    >>> better("steady_state.RND 4 KiB.iops", {}), better("results.written_bytes", {})
+    ('higher', None)
+    """
+    table, bracket, _ = path.partition("[")
+    name = units.get(table, "") or table if bracket else path.rpartition(".")[2]
+    return next((way for form, way in BETTER if re.search(form, name.lower())), None)
+
+
+def _label(path: str) -> str:
+    """Return what a table calls a number."""
+    if not path.startswith("steady_state."):
+        return spoken_path(path)
+    of, _, metric = path.removeprefix("steady_state.").rpartition(".")
+    label, factor = words.metric(metric)
+    said = label if factor == 1.0 else metric
+    return f"{of}, {said}, steady state" if of != metric else f"{said}, steady state"
+
+
+def _order(path: str) -> int:
+    """Return where a number stands: results first, then what was steady, then cells."""
+    if path.startswith("results."):
+        return 0
+    return 1 if path.startswith("steady_state.") else 2
+
+
+def _is_main(path: str) -> bool:
+    return "[" not in path or path.partition("[")[0] in MAIN_TABLES
+
+
+def _intervals(measured: Measured) -> Iterator[tuple[str, tuple[float | None, float | None]]]:
+    """Yield the least and the greatest round of what is a mean over the window."""
+    for steady in measured.steady:
+        known = [float(value) for value in steady.values if value is not None]
+        if known:
+            yield likeness.steady_path(steady), (min(known), max(known))
+    for block in measured.tables:
+        yield from _cells(block)
+
+
+def _cells(block: pts.Table) -> Iterator[tuple[str, tuple[float | None, float | None]]]:
+    if block.low is None or block.high is None:
+        return
+    for row, least, most in zip(block.rows, block.low, block.high, strict=False):
+        for column, low, high in zip(block.columns, least, most, strict=False):
+            yield f"{block.id}[{row}, {column}]", (low, high)
+
+
+def _spare(measured: Measured) -> float | None:
+    """Return the spare area over the active range: raw / (user × share) − 1."""
+    ratio = measured.header.target.device.over_provisioning_ratio
+    if ratio is None:
+        return None
+    return (1 + ratio) / (measured.header.active_range.share or 1.0) - 1
+
+
+def _close(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return math.isclose(1 + one, 1 + other, rel_tol=SPARE_TOLERANCE_RATIO)
+
+
+def _wipc(wipc: Wipc | None) -> JsonObject | None:
+    """Return of the preconditioning what does not follow from the capacity of the drive."""
+    if wipc is None:
+        return None
+    return {
+        "pattern": wipc.pattern,
+        "block_bytes": wipc.block_bytes,
+        "capacities": wipc.capacities,
+        "passes": wipc.passes,
+    }
+
+
+def _shown(value: object) -> str:
+    if value is None or value == "":
+        return "none"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {plain(found)}" for key, found in value.items()) or "none"
+    return f"`{plain(value)}`"
+
+
+def _percent(ratio: float | None) -> str:
+    return "an unknown share" if ratio is None else f"{ratio:.2%}"
+
+
+def _version(measured: Measured) -> str:
+    platform = measured.header.target.platform
+    parts = [
+        f"{key.removesuffix('_version')} {plain(platform[key])}"
+        for key in ("simulator_version", "model_version", "fio_version")
+        if platform.get(key) is not None
+    ]
+    tool = measured.document.tool
+    return ", ".join(parts) or (tool.version if tool else "unknown")

@@ -1,0 +1,91 @@
+"""A comparison as a page: the table with best and worst marked, then what its family draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from opennandlab import versions
+from opennandlab.comparing.side import Side
+from opennandlab.comparing.words import change, short
+from opennandlab.documents.comparison import Comparison, Row
+from opennandlab.reports.model import Badge, Cell, Chapter, Marked, Report, Section, Table
+
+# From here on documents are rows: more columns are hard to read side by side.
+COLUMNS_MAX = 6
+SIGNS = {"best": "▲", "worst": "▼"}
+LEAD = "▲ best, ▼ worst of what can be told apart. Deltas are against {}."
+
+
+def report(side: Side, paths: Sequence[str]) -> Report:
+    """Return the page of a comparison.
+
+    Args:
+        side: The documents and their comparison.
+        paths: The rows of its table, in order.
+    """
+    found = side.comparison
+    first = Section("comparison", "Comparison", (table(found, paths),), LEAD.format(found.names[0]))
+    own = side.family.report(side.documents, found.names, found)
+    if own is not None:
+        chapter = own.chapters[0]
+        sections = (first, *chapter.sections)
+        return replace(own, chapters=(replace(chapter, sections=sections), *own.chapters[1:]))
+    chapter = Chapter(
+        id="comparison",
+        title=f"Comparison of {len(found.names)} documents",
+        subtitle=" · ".join(found.names),
+        facts=_facts(found),
+        badges=() if found.like else (Badge("UNLIKE THINGS", "bad"),),
+        warnings=(
+            *(f"Unlike things: {text}" for text in found.reasons),
+            *_models(found),
+            *found.warnings,
+        ),
+        sections=(first, *side.family.sections(side.documents, found.names)),
+        brief=f"Comparison of {', '.join(found.names)}",
+    )
+    return Report(chapter.title, "", (chapter,), kind="comparison")
+
+
+def table(found: Comparison, paths: Sequence[str]) -> Table:
+    """Return rows of a comparison as a table of a page."""
+    grid = [_cells(found.metrics[path]) for path in paths]
+    labels = [found.metrics[path].label or path for path in paths]
+    if len(found.names) <= COLUMNS_MAX:
+        heads = ("number", *found.names)
+        rows = [(label, *cells) for label, cells in zip(labels, grid, strict=True)]
+    else:
+        heads = ("document", *labels)
+        rows = [(name, *(cells[place] for cells in grid)) for place, name in enumerate(found.names)]
+    return Table("side-by-side", "Side by side", heads, tuple(rows))
+
+
+def _cells(row: Row) -> list[Cell]:
+    """Return values with their deltas; best and worst bear marks."""
+    found: list[Cell] = []
+    for place, (value, delta) in enumerate(zip(row.values, row.delta_pct, strict=True)):
+        said = change(row.values[0], value, delta) if place else ""
+        text = f"{short(value)} ({said})" if said else short(value)
+        mark = "best" if place == row.best else "worst" if place == row.worst else ""
+        if mark and value is not None:
+            found.append(Marked.of(f"{SIGNS[mark]} {text}", float(value), mark))
+        else:
+            found.append(text)
+    return found
+
+
+def _facts(found: Comparison) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+    """Return which file each document is."""
+    if found.sources is None:
+        return ()
+    return (("Documents", tuple(zip(found.names, found.sources, strict=True))),)
+
+
+def _models(found: Comparison) -> list[str]:
+    """Return what lies between the versions of the model."""
+    labels = {path: row.label or path for path, row in found.metrics.items()}
+    blocks = versions.blocks(
+        found.models or [], found.names, found.metrics, lambda path: labels[path]
+    )
+    return [f"Model versions differ: {' '.join(text)}" for text in blocks]

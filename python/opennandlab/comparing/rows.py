@@ -1,0 +1,140 @@
+"""Numbers side by side: values, deltas against the first, and which is best and worst.
+
+A best is named where it can be told from every other value: the direction is known, four digits
+show the difference, and intervals do not meet. So with the worst.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from opennandlab.comparing.model import Better, Number
+from opennandlab.documents.comparison import Row
+
+# Values that differ by less have a delta that is written as 0.0 %.
+ROUNDING_RATIO = 5e-4
+
+
+def rows(numbers: Sequence[Mapping[str, Number]]) -> dict[str, Row]:
+    """Return a row for each number that any document has, by path."""
+    paths = merged([list(one) for one in numbers])
+    return {path: row([one.get(path) for one in numbers]) for path in paths}
+
+
+def main_paths(numbers: Sequence[Mapping[str, Number]], paths: Sequence[str]) -> list[str]:
+    """Return which of the paths are shown without `--all`."""
+    main = {path for one in numbers for path, number in one.items() if number.is_main}
+    return [path for path in paths if path in main]
+
+
+def merged(lists: Sequence[Sequence[str]]) -> list[str]:
+    """Return all names in an order in which each list's is kept, as far as they agree.
+
+    >>> merged([["a", "c"], ["a", "b", "c"], ["c", "d"]])
+    ['a', 'b', 'c', 'd']
+    """
+    found = list(lists[0])
+    for names in lists[1:]:
+        known = set(found)
+        if known.issuperset(names):
+            continue
+        at = 0
+        for name in names:
+            if name in known:
+                at = found.index(name) + 1
+            else:
+                found.insert(at, name)
+                at += 1
+    return found
+
+
+def row(numbers: Sequence[Number | None]) -> Row:
+    """Return one number in all documents; None for those that lack it."""
+    first = next(number for number in numbers if number is not None)
+    values = [number.value if number else None for number in numbers]
+    low = [number.low if number else None for number in numbers]
+    high = [number.high if number else None for number in numbers]
+    has_interval = any(one is not None for one in (*low, *high))
+    best, worst = extremes(values, low, high, first.better)
+    return Row(
+        label=first.label,
+        better=first.better,
+        values=values,
+        delta_pct=[delta_pct(values[0], value) for value in values],
+        low=low if has_interval else None,
+        high=high if has_interval else None,
+        best=best,
+        worst=worst,
+    )
+
+
+def delta_pct(first: float | None, value: float | None) -> float | None:
+    """Return the change against the first in percent; None where it cannot be said."""
+    if first is None or value is None:
+        return None
+    if first == value:
+        return 0.0
+    change = (value / first - 1.0) * 100.0 if first else None
+    return change if change is not None and math.isfinite(change) else None
+
+
+def extremes(
+    values: Sequence[float | None],
+    low: Sequence[float | None],
+    high: Sequence[float | None],
+    better: Better | None,
+) -> tuple[int | None, int | None]:
+    """Return the places of best and worst; None where it cannot be told from another.
+
+    >>> nothing = [None] * 3
+    >>> extremes([2.0, 1.0, 3.0], nothing, nothing, "lower")
+    (1, 2)
+    >>> extremes([2.0, 2.0, 3.0], nothing, nothing, "lower")
+    (None, 2)
+    >>> extremes([2.0, 1.9, 3.0], [1.8, 1.7, 2.9], [2.1, 2.1, 3.1], "lower")
+    (None, 2)
+    """
+    known = [
+        place for place, value in enumerate(values) if value is not None and math.isfinite(value)
+    ]
+    if better is None or len(known) < 2:
+        return None, None
+    ends = [_interval(*one) for one in zip(values, low, high, strict=True)]
+
+    def order(place: int) -> float:
+        return values[place] or 0.0
+
+    least, most = min(known, key=order), max(known, key=order)
+    found = [
+        place
+        if all(_apart(values, ends, place, other) for other in known if other != place)
+        else None
+        for place in (least, most)
+    ]
+    return (found[0], found[1]) if better == "lower" else (found[1], found[0])
+
+
+def _interval(
+    value: float | None, low: float | None, high: float | None
+) -> tuple[float, float] | None:
+    if value is None:
+        return None
+    return value if low is None else low, value if high is None else high
+
+
+def _apart(
+    values: Sequence[float | None],
+    ends: Sequence[tuple[float, float] | None],
+    one: int,
+    other: int,
+) -> bool:
+    """Tell whether two values differ by more than rounding, and their intervals do not meet."""
+    first, second = values[one], values[other]
+    mine, theirs = ends[one], ends[other]
+    if first is None or second is None or mine is None or theirs is None:
+        return False
+    is_rounding = math.isclose(first, second, rel_tol=ROUNDING_RATIO)
+    if is_rounding or f"{first:.4g}" == f"{second:.4g}":
+        return False
+    return mine[1] < theirs[0] or theirs[1] < mine[0]

@@ -1,0 +1,167 @@
+"""Documents side by side: the comparison as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opennandlab.comparing import families
+from opennandlab.comparing.model import Family, UnlikeError
+from opennandlab.comparing.rows import main_paths, rows
+from opennandlab.comparing.words import sentences
+from opennandlab.documents.comparison import SCHEMA, Comparison
+from opennandlab.documents.record import JsonObject, plain
+from opennandlab.errors import ResultError
+from opennandlab.versions import difference
+
+TOO_FEW = "compare needs two documents or more; accepted: what `onl.load` returns"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One column of a comparison.
+
+    Args:
+        name: What it is called.
+        source: The file, or the key in a store, and what was varied; empty for what was in memory.
+        document: As its family takes it.
+    """
+
+    name: str
+    source: str
+    document: Any
+
+
+@dataclass(frozen=True)
+class Side:
+    """Documents of one family that stand beside each other.
+
+    Args:
+        family: Their family.
+        subjects: The columns; the first is what the others are measured against.
+        comparison: What came out.
+        main: Paths of the rows that are shown without `--all`, in order.
+    """
+
+    family: Family
+    subjects: tuple[Subject, ...]
+    comparison: Comparison
+    main: tuple[str, ...]
+
+    @property
+    def documents(self) -> list[Any]:
+        """The documents, as their family takes them."""
+        return [one.document for one in self.subjects]
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """Paths of all rows in which something is known."""
+        rows = self.comparison.metrics.items()
+        return tuple(path for path, row in rows if any(it is not None for it in row.values))
+
+    def summary(self) -> list[str]:
+        """How each stands against the first, in a sentence; nothing where no family says so."""
+        return self.family.summary(self.documents, self.comparison.names)
+
+
+def compare(
+    results: Sequence[Any], names: Sequence[str] | None = None, *, force: bool = False
+) -> JsonObject:
+    """Put documents side by side: results, standard tests, ECC curves, life tests, validations.
+
+    Args:
+        results: Documents of one family, as `load` returns them; the first is what the others are
+            measured against. An ECC comparison counts as its curves.
+        names: What to call them; by place otherwise.
+        force: Compare unlike things too; the reasons against it stay in the output.
+
+    Returns:
+        The document `opennandlab.compare/1` as plain JSON: each number of any document with its
+        values, deltas, and the places of best and worst.
+
+    Raises:
+        UnlikeError: for unlike things, unless forced.
+        ResultError: for fewer than two documents, and for those of different families.
+    """
+    return plain(side_by_side(results, names, force=force))
+
+
+def side_by_side(
+    results: Sequence[Any], names: Sequence[str] | None = None, *, force: bool = False
+) -> Comparison:
+    """Return what `compare` does, as declared."""
+    names = names or [f"#{index + 1}" for index in range(len(results))]
+    if len(names) != len(results):
+        raise ResultError(f"{len(names)} names for {len(results)} documents; accepted: as many")
+    found = [families.of_document(one) for one in results]
+    for name, one, family in zip(names, results, found, strict=True):
+        if family is None:
+            raise ResultError(
+                f"{name} cannot be compared: it is a {type(one).__name__}; accepted: what "
+                "`onl.load` returns of results, standard tests, ECC curves, life tests and "
+                "`validate`"
+            )
+    known = [family for family in found if family is not None]
+    refuse_mixed(list(names), known)
+    subjects = [
+        Subject(name, "", document)
+        for given, one in zip(names, results, strict=True)
+        for name, document in known[0].parts(one, given)
+    ]
+    return made(known[0], subjects, force=force).comparison
+
+
+def refuse_mixed(names: Sequence[str], found: Sequence[Family]) -> None:
+    """Refuse documents of different families, naming the family of each.
+
+    Raises:
+        ResultError: for these, and for none at all.
+    """
+    if not found:
+        raise ResultError(TOO_FEW)
+    if any(family is not found[0] for family in found):
+        said = ", ".join(
+            f"{name} is {family.name}" for name, family in zip(names, found, strict=True)
+        )
+        raise ResultError(
+            f"a document is compared with others of its kind only: {said}; accepted: documents of "
+            "one family"
+        )
+
+
+def made(family: Family, subjects: Sequence[Subject], *, force: bool) -> Side:
+    """Put subjects of a family side by side.
+
+    Raises:
+        UnlikeError: for unlike things, unless forced.
+        ResultError: for fewer than two.
+    """
+    if len(subjects) < 2:
+        raise ResultError(TOO_FEW)
+    documents = [one.document for one in subjects]
+    names = [one.name for one in subjects]
+    test = family.test(documents)
+    reasons = sentences(family.objections(documents), names)
+    if reasons and not force:
+        raise UnlikeError(reasons)
+    numbers = [family.numbers(document) for document in documents]
+    found = rows(numbers)
+    versions = [family.model_version(document) for document in documents]
+    models = [
+        difference(versions, found, place, same_settings=family.is_same_run(documents[0], document))
+        for place, document in enumerate(documents)
+    ]
+    sources = [one.source for one in subjects]
+    comparison = Comparison(
+        schema=SCHEMA,
+        test=test,
+        names=names,
+        sources=sources if all(sources) else None,
+        like=not reasons,
+        reasons=reasons,
+        warnings=sentences(family.doubts(documents), names),
+        models=[one for one in models if one] or None,
+        metrics=found,
+    )
+    return Side(family, tuple(subjects), comparison, tuple(main_paths(numbers, list(found))))

@@ -1,0 +1,100 @@
+"""Findings as sentences, and numbers and deltas as they stand in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from opennandlab.comparing.model import Difference, Finding
+from opennandlab.summary import NOTHING, number
+
+# Of documents that share something so many are named, the rest is counted; of groups that differ
+# so many are told apart.
+NAMED_MAX = 4
+GROUPS_MAX = 4
+# From here on a number has an exponent.
+PLAIN_MAX = 1e7
+# A change by this factor or more is told as a factor.
+FACTOR = 10.0
+FACTOR_PLAIN_MAX = 1e5
+
+
+def sentences(findings: Iterable[Finding], names: Sequence[str]) -> list[str]:
+    """Return findings as sentences, each once."""
+    return list(dict.fromkeys(sentence(one, names) for one in findings))
+
+
+def sentence(finding: Finding, names: Sequence[str]) -> str:
+    """Return a finding in words.
+
+    >>> from opennandlab.comparing.model import Remark
+    >>> found = Difference("cache", (((0,), "1"), ((1, 2), "2")), "it decides")
+    >>> sentence(found, ["a", "b", "c"])
+    'different cache: a has 1, b and c have 2: it decides'
+    >>> sentence(Remark("{}: partial", (0, 1)), ["a", "b", "c"])
+    'a and b: partial'
+    """
+    if not isinstance(finding, Difference):
+        return finding.text.replace("{}", joined([names[place] for place in finding.places]), 1)
+    said = []
+    for places, shown in finding.groups[:GROUPS_MAX]:
+        verb = finding.verbs[len(places) > 1]
+        said.append(f"{joined([names[place] for place in places])} {verb} {shown}")
+    rest = sum(len(places) for places, _ in finding.groups[GROUPS_MAX:])
+    if rest:
+        values = len(finding.groups) - GROUPS_MAX
+        said.append(f"and {values} more {'values' if values > 1 else 'value'} in {_others(rest)}")
+    why = f": {finding.why}" if finding.why else ""
+    return f"different {finding.what}: {', '.join(said)}{why}"
+
+
+def joined(names: Sequence[str], count_max: int = NAMED_MAX) -> str:
+    """Return names as a list in words, those beyond the first few counted.
+
+    >>> joined(["a"]), joined(["a", "b", "c"]), joined(list("abcdefg"))
+    ('a', 'a, b and c', 'a, b, c, d and 3 others')
+    """
+    shown = list(names[:count_max])
+    if len(names) > count_max + 1:
+        return f"{', '.join(shown)} and {_others(len(names) - count_max)}"
+    shown = list(names)
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def _others(count: int) -> str:
+    return f"{count} other{'s' if count > 1 else ''}"
+
+
+def short(value: float | None) -> str:
+    """Write a number with four digits.
+
+    >>> short(1031475), short(0.2239), short(104399.0), short(3.9e-33), short(2.5e9), short(None)
+    ('1 031 000', '0.2239', '104 400', '3.9e-33', '2.5e+09', '-')
+    """
+    if value is None:
+        return NOTHING
+    return number(float(f"{value:.4g}")) if abs(value) < PLAIN_MAX else f"{value:.4g}"
+
+
+def change(first: float | None, value: float | None, delta_pct: float | None) -> str:
+    """Write the change against the first: in percent, a large one as a factor.
+
+    >>> change(2.0, 2.5, 25.0), change(2.0, 50.0, 2400.0), change(1.0, 1e-6, -99.9999)
+    ('+25.0 %', '×25', '÷1e+06')
+    >>> change(0.0, 1.0, None), change(2.0, 0.0, -100.0)
+    ('', '-100.0 %')
+    >>> change(1.0, 1.0001, 0.01), change(3000.0, 1.0, -99.97)
+    ('0.0 %', '÷3 000')
+    """
+    if delta_pct is None or first is None or value is None:
+        return ""
+    ratio = value / first if first else 1.0
+    if ratio >= FACTOR:
+        return f"×{_factor(ratio)}"
+    if 0 < ratio <= 1 / FACTOR:
+        return f"÷{_factor(1 / ratio)}"
+    text = f"{delta_pct:+.1f} %"
+    return "0.0 %" if text in {"+0.0 %", "-0.0 %"} else text
+
+
+def _factor(ratio: float) -> str:
+    return number(float(f"{ratio:.3g}")) if ratio < FACTOR_PLAIN_MAX else f"{ratio:.0e}"
