@@ -48,6 +48,7 @@ class Glyphs:
         times: Before a factor.
         over: Before its inverse.
         dots: For what is left out.
+        micro: Of units.
     """
 
     best: str = "▲"
@@ -58,15 +59,17 @@ class Glyphs:
     times: str = "×"
     over: str = "÷"
     dots: str = "…"
+    micro: str = "µ"
 
     def plain(self, text: str) -> str:
         """Return a text with its signs as this terminal can print them."""
-        for sign, ours in (("×", self.times), ("÷", self.over), ("…", self.dots)):
+        signs = {"×": self.times, "÷": self.over, "…": self.dots, "µ": self.micro}
+        for sign, ours in signs.items():
             text = text.replace(sign, ours)
         return text
 
 
-ASCII = Glyphs("*", "!", " | ", "-", "-+-", "x", "/", "...")
+ASCII = Glyphs("*", "!", " | ", "-", "-+-", "x", "/", "...", "u")
 
 
 def glyphs(encoding: str | None) -> Glyphs:
@@ -147,7 +150,7 @@ def table(
     if len(blocks) > 1:
         tall = _heads(names, width_max // NAME_SHARE, signs)
         across = _across(labels, grid, tall, width_max, signs)
-        if _height(across) <= _height(blocks):
+        if len(across) == 1 or _height(across) <= _height(blocks):
             heads, blocks = tall, across
     lines: list[Line] = []
     for block in blocks:

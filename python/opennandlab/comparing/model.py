@@ -155,6 +155,10 @@ class Family:
         """Return the numbers of a document by path, the most telling first."""
         raise NotImplementedError
 
+    def order(self, paths: Sequence[str]) -> list[str]:
+        """Return the paths of all documents in the order of the table."""
+        return list(paths)
+
     def objections(self, documents: Sequence[Any]) -> Iterator[Finding]:
         """Yield why documents must not be compared."""
         del documents

@@ -139,6 +139,8 @@ def _names(found: Sequence[_Named]) -> tuple[list[str], list[str]]:
     values = [{**entry.coordinates, "seed": entry.seed} for entry in entries]
     keys = list(dict.fromkeys(key for one in values for key in one))
     varied = [key for key in keys if len({repr(one.get(key)) for one in values}) > 1]
+    # A value that is a word says what it is; a number needs its name.
+    words = len(varied) == 1 and all(isinstance(one.get(varied[0]), str) for one in values)
     texts = {
         entry.key: ", ".join(
             f"{key.rpartition('.')[2]}={one[key]}" for key in varied if one.get(key) is not None
@@ -154,6 +156,7 @@ def _names(found: Sequence[_Named]) -> tuple[list[str], list[str]]:
             sources.append(one.text)
         else:
             key = one.entry.key[:KEY_DIGITS]
-            names.append(texts[one.entry.key] if is_told else key)
+            said = texts[one.entry.key]
+            names.append((said.partition("=")[2] if words else said) if is_told else key)
             sources.append(" ".join(filter(None, [key, texts[one.entry.key]])))
     return names, sources

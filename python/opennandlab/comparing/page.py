@@ -34,15 +34,18 @@ def report(side: Side, paths: Sequence[str]) -> Report:
     chapter = Chapter(
         id="comparison",
         title=f"Comparison of {len(found.names)} documents",
-        subtitle=" · ".join(found.names),
-        facts=_facts(found),
+        subtitle=" · ".join(found.names) if len(found.names) <= COLUMNS_MAX else "",
         badges=() if found.like else (Badge("UNLIKE THINGS", "bad"),),
         warnings=(
             *(f"Unlike things: {text}" for text in found.reasons),
             *_models(found),
             *found.warnings,
         ),
-        sections=(first, *side.family.sections(side.documents, found.names)),
+        sections=(
+            first,
+            *side.family.sections(side.documents, found.names),
+            *_files(found),
+        ),
         brief=f"Comparison of {', '.join(found.names)}",
     )
     return Report(chapter.title, "", (chapter,), kind="comparison")
@@ -75,11 +78,13 @@ def _cells(row: Row) -> list[Cell]:
     return found
 
 
-def _facts(found: Comparison) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+def _files(found: Comparison) -> tuple[Section, ...]:
     """Return which file each document is."""
     if found.sources is None:
         return ()
-    return (("Documents", tuple(zip(found.names, found.sources, strict=True))),)
+    rows = tuple(zip(found.names, found.sources, strict=True))
+    files = Table("documents", "Documents", ("document", "file or key"), rows)
+    return (Section("documents", "Documents", (files,)),)
 
 
 def _models(found: Comparison) -> list[str]:

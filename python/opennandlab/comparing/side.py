@@ -147,6 +147,7 @@ def made(family: Family, subjects: Sequence[Subject], *, force: bool) -> Side:
         raise UnlikeError(reasons)
     numbers = [family.numbers(document) for document in documents]
     found = rows(numbers)
+    found = {path: found[path] for path in family.order(list(found))}
     versions = [family.model_version(document) for document in documents]
     models = [
         difference(versions, found, place, same_settings=family.is_same_run(documents[0], document))

@@ -253,8 +253,15 @@ def _holds_words(cells: Sequence[Cell]) -> bool:
     (True, False, False)
     """
     said = [cell for cell in cells if cell not in {None, "", "-"} and not _is_unknown(cell)]
-    words = [cell for cell in said if isinstance(cell, str) and not cell.lstrip("+-.")[0].isdigit()]
+    words = [cell for cell in said if _is_words(cell)]
     return 2 * len(words) > len(said)
+
+
+def _is_words(cell: Cell) -> bool:
+    """Tell whether a cell begins with a letter; a number that bears a mark does not."""
+    if not isinstance(cell, str) or isinstance(cell, Marked):
+        return False
+    return not cell.lstrip("+-.")[0].isdigit()
 
 
 def numbers(figure: Figure, rows_max: int = 60) -> Table:

@@ -93,6 +93,17 @@ class Curves(Family):
         found["code_bits"] = Number(float(document.code_bits), "Frame, bits", is_main=True)
         return found
 
+    def order(self, paths: Sequence[str]) -> list[str]:
+        """Return the paths of each kind by point or rate, as the curves of all files need it."""
+        kinds = list(dict.fromkeys(path.partition("=")[0] for path in paths))
+
+        def key(path: str) -> tuple[int, float]:
+            kind, _, at = path.partition("=")
+            value = float(at or 0.0)
+            return kinds.index(kind), -value if kind.endswith("@fer") else value
+
+        return sorted(paths, key=key)
+
     def objections(self, documents: Sequence[CurveDocument]) -> Iterator[Finding]:
         """Yield other channels, and codes of another rate or frame."""
         channels = [

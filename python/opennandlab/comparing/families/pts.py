@@ -51,8 +51,8 @@ BETTER: tuple[tuple[str, Better | None], ...] = (
     (r"art|mrt|lat_|_us\b|_ms\b|^[µu]s$|^ms$|_(us|ms)(_|$)|waf|\bcv\b|recovery|drop_pct", "lower"),
     (r"share_below_half|excursion|cpu_pct", "lower"),
 )
-# Tables that are shown; `--all` shows every one.
-MAIN_TABLES = {table for table, _, _ in likeness.JUDGED}
+# Tables of which the first that a document has is shown; `--all` shows every one.
+MAIN_TABLES = [table for table, _, _ in likeness.JUDGED]
 
 
 class StandardTests(Family):
@@ -75,15 +75,18 @@ class StandardTests(Family):
         """Return results, steady values and the cells of tables."""
         flat = dict(likeness.numbers_of(document))
         intervals = dict(_intervals(document))
+        # A result that is a cell of a table is as sure as that.
+        known = {flat[path]: ends for path, ends in intervals.items() if path in flat}
         units = {block.id: block.unit for block in document.tables}
-        has_main = any(_is_main(path) for path in flat)
+        table = next((name for name in MAIN_TABLES if document.table(name)), None)
+        has_main = any("[" not in path for path in flat) or table is not None
         found = {
             path: Number(
                 value,
                 _label(path),
                 better(path, units),
-                *intervals.get(path, (None, None)),
-                is_main=value is not None and (_is_main(path) or not has_main),
+                *(intervals.get(path) or known.get(value, (None, None))),
+                is_main=value is not None and (_is_main(path, table) or not has_main),
             )
             for path, value in flat.items()
         }
@@ -106,7 +109,7 @@ class StandardTests(Family):
             "over-provisioning",
             spares,
             [_percent(spare) for spare in spares],
-            "over its active range, it decides the speed of writes more than anything else",
+            "it decides the speed of writes more than anything else",
             same=_close,
         )
         for what, parameter in PARAMETERS:
@@ -206,8 +209,8 @@ def _order(path: str) -> int:
     return 1 if path.startswith("steady_state.") else 2
 
 
-def _is_main(path: str) -> bool:
-    return "[" not in path or path.partition("[")[0] in MAIN_TABLES
+def _is_main(path: str, table: str | None) -> bool:
+    return "[" not in path or path.partition("[")[0] == table
 
 
 def _intervals(measured: Measured) -> Iterator[tuple[str, tuple[float | None, float | None]]]:
@@ -263,7 +266,7 @@ def _shown(value: object) -> str:
 
 
 def _percent(ratio: float | None) -> str:
-    return "an unknown share" if ratio is None else f"{ratio:.2%}"
+    return f"{'an unknown share' if ratio is None else f'{ratio:.2%}'} of the active range"
 
 
 def _version(measured: Measured) -> str:
