@@ -367,7 +367,7 @@ def test_the_command_compares_files_of_every_family(cli: Cli, tmp_path: Path, ki
         assert 'class="best"' in text
         assert 'class="worst"' in text
     if kind == "ecc-curve":
-        assert "Frame error rate over bsc" in text
+        assert "Frame error rate, 1 read" in text
     # Python says the same of what it loads.
     loaded = [onl.load(path) for path in files]
     again = onl.compare(loaded, document["names"][: len(files)], force=True)

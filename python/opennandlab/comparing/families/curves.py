@@ -12,6 +12,7 @@ or frame is an objection: codes are comparable where both pay the same.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -21,9 +22,11 @@ from pathlib import Path
 from opennandlab.comparing.model import Better, Family, Finding, Number, differing, remarks
 from opennandlab.documents.ecc import COMPARISON_SCHEMA, CodeComparison, CurveDocument, CurvePoint
 from opennandlab.documents.record import JsonObject, read
+from opennandlab.ecc.charts import plot
 from opennandlab.ecc.comparing import DIFFERENCE_MAX
 from opennandlab.ecc.curves import Curve
-from opennandlab.reports import ecc as drawing
+from opennandlab.ecc.drawn import of_document
+from opennandlab.errors import ConfigError
 from opennandlab.reports.model import Section
 
 # Frame error rates at which curves are read off.
@@ -141,11 +144,16 @@ class Curves(Family):
         self, documents: Sequence[CurveDocument], names: Sequence[str]
     ) -> tuple[Section, ...]:
         """Return the curves in one plot; those over another axis in one of their own."""
+        drawn = [
+            replace(of_document(one), name=name) for one, name in zip(documents, names, strict=True)
+        ]
         items = []
-        for axis in dict.fromkeys(one.x for one in documents):
-            pairs = [(place, one) for place, one in enumerate(documents) if one.x == axis]
-            items.append(drawing.overlay([one for _, one in pairs], [names[at] for at, _ in pairs]))
-        return (Section("curves", "Curves", tuple(items)),)
+        for axis in dict.fromkeys(one.x for one in drawn):
+            # Without a rate above 0 there is nothing to draw.
+            with contextlib.suppress(ConfigError):
+                found = plot([one for one in drawn if one.x == axis])
+                items.append(replace(found, id=f"curves-{axis}"))
+        return (Section("curves", "Curves", tuple(items)),) if items else ()
 
 
 FAMILY = Curves()
