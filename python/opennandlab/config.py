@@ -493,6 +493,8 @@ def _replay_again(text: str, name: str, device: DeviceConfig) -> ReplayConfig:
 
 def _refuse_lists(given: object, resolved: object, path: str = "") -> None:
     """Refuse lists where keys belong: the core would take them as values in order."""
+    if given is None or isinstance(given, str | int | float):
+        return
     if isinstance(given, list) and isinstance(resolved, Mapping):
         raise ConfigError(path, "a list was given; accepted: a mapping of keys to values")
     if isinstance(given, Mapping) and isinstance(resolved, Mapping):
@@ -526,13 +528,7 @@ def _read(source: Source, *, kind: str, folder: Path) -> tuple[dict[str, Any], s
 
 
 def _plain(value: object, path: str) -> object:
-    if isinstance(value, Mapping):
-        return {
-            _key(key, path): _plain(inner, f"{path}.{key}" if path else str(key))
-            for key, inner in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_plain(inner, f"{path}[{index}]") for index, inner in enumerate(value)]
+    # Values of most leaves first: asking whether something is a `Mapping` takes long.
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(path, f"`{value}` is not a finite number")
     if isinstance(value, int) and abs(value) > INTEGER_MAX:
@@ -541,6 +537,13 @@ def _plain(value: object, path: str) -> object:
         raise ConfigError(path, f"`{value}` holds half a surrogate pair; accepted: whole letters")
     if value is None or isinstance(value, str | bool | int | float):
         return value
+    if isinstance(value, Mapping):
+        return {
+            _key(key, path): _plain(inner, f"{path}.{key}" if path else str(key))
+            for key, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_plain(inner, f"{path}[{index}]") for index, inner in enumerate(value)]
     if hasattr(value, "item"):  # a numpy scalar
         return _plain(value.item(), path)
     raise ConfigError(path, f"`{value}` ({type(value).__name__}) is neither number nor text")

@@ -13,7 +13,7 @@ import os
 import platform
 import re
 import sys
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -350,12 +350,16 @@ def tool() -> Tool:
     )
 
 
-def _cpu() -> str:
+@cache
+def _cpu_model() -> str:
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
         text = ""
     found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    model = found.group(1) if found else platform.processor() or platform.machine()
+    return found.group(1) if found else platform.processor() or platform.machine()
+
+
+def _cpu() -> str:
     count = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
-    return f"{model}, {count} usable"
+    return f"{_cpu_model()}, {count} usable"

@@ -23,7 +23,7 @@ SLICE_S = 0.02
 # The first slice of a stage: even at 200 000 operations a second it ends within 20 ms.
 SLICE_OPS_FIRST = 4096
 # Sizes of slices grow by at most this factor, since a drive gets slower when collection starts.
-SLICE_GROWTH = 2.0
+SLICE_GROWTH = 4.0
 
 
 @dataclass(frozen=True)
