@@ -14,6 +14,7 @@ import opennandlab as onl
 from opennandlab import _core
 from opennandlab.errors import ConfigError
 from opennandlab.store import Entry, Outcome
+from opennandlab.store.entry import numbers
 from opennandlab.sweeps.definition import Sweep
 from opennandlab.sweeps.engine import (
     Done,
@@ -26,7 +27,7 @@ from opennandlab.sweeps.engine import (
 )
 from opennandlab.sweeps.point import Point
 from opennandlab.sweeps.runner import Run
-from opennandlab.sweeps.verb import Stopped, numbers
+from opennandlab.sweeps.verb import Stopped
 from opennandlab.sweeps.verbs import VERBS
 
 SMALL = {"nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,

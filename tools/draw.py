@@ -59,7 +59,7 @@ LARGE_CODES = (
 EIGHT_BITS = Decoder(arithmetic="int8")
 # Figures that the commands of a page draw.
 PAGES = {
-    "sweeps": ("resources/sweep-waf",),
+    "sweeps": ("resources/sweep-waf", "resources/sweep-policies"),
     "where-time-goes": ("resources/where-time-goes-before", "resources/where-time-goes-after"),
 }
 # Figures of reports: the run, and the id of each figure.

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import os
 import platform
 import re
-import sys
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +35,7 @@ from opennandlab.documents.result import (
 from opennandlab.errors import DocumentError, InternalError
 from opennandlab.files import check_writable, write_atomically
 from opennandlab.saved import damaged, read_document, refuse_edited
+from opennandlab.threads import cores
 
 if TYPE_CHECKING:
     import numpy as np
@@ -361,5 +360,4 @@ def _cpu_model() -> str:
 
 
 def _cpu() -> str:
-    count = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
-    return f"{_cpu_model()}, {count} usable"
+    return f"{_cpu_model()}, {cores()} usable"

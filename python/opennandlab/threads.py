@@ -1,9 +1,19 @@
 """How many threads a simulated drive takes; no result depends on it."""
 
+import os
+
 from opennandlab import _core
 from opennandlab.errors import ConfigError
 
 THREADS_MAX = 1024
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS and Windows
+        return os.cpu_count() or 1
 
 
 def set_threads(count: int | None) -> None:

@@ -246,7 +246,7 @@ def sweeps(store: Place = None, as_json: Json = False, quiet: Quiet = False) -> 
         elif not quiet:
             rows = [
                 [one.name, str(one.definition.get("run", "")), str(one.points), str(one.done),
-                 str(one.failed), one.created]
+                 str(one.failed), one.created[:19].replace("T", " ")]
                 for one in found
             ]  # fmt: skip
             heads = ["sweep", "verb", "points", "done", "failed", "last run"]

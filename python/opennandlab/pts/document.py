@@ -10,9 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-import os
 import platform
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +30,7 @@ from opennandlab.pts.engine import Bench
 from opennandlab.pts.record import COLUMNS, Cell
 from opennandlab.pts.test import Findings
 from opennandlab.stats.histogram import Histogram
+from opennandlab.threads import cores
 
 
 @dataclass(frozen=True)
@@ -203,7 +202,7 @@ def tool() -> pts.Tool:
         python=platform.python_version(),
         os=f"{platform.system()} {platform.release()}",
         cpu=platform.machine(),
-        cpus=len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
+        cpus=cores(),
     )
 
 

@@ -94,8 +94,18 @@ def grouped(outcomes: Iterable[Outcome], names: Sequence[str] | None = None) -> 
     """
     found: dict[tuple[tuple[str, Scalar], ...], list[Outcome]] = {}
     for outcome in outcomes:
-        found.setdefault(tuple(outcome.coordinates.items()), []).append(outcome)
-    return [_group(dict(coordinates), runs, names) for coordinates, runs in found.items()]
+        key = tuple((name, kept_apart(value)) for name, value in outcome.coordinates.items())
+        found.setdefault(key, []).append(outcome)
+    return [_group(runs[0].coordinates, runs, names) for runs in found.values()]
+
+
+def kept_apart(value: Scalar) -> Scalar:
+    """Return a value that is equal to no other kind: 1 and True are one key of a mapping.
+
+    >>> kept_apart(True), kept_apart(1)
+    ('true', 1)
+    """
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _group(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +24,7 @@ from opennandlab.documents.record import JsonObject
 from opennandlab.errors import DocumentError, StoreError
 from opennandlab.files import read_bytes
 from opennandlab.saved import damaged, read_document, refuse_edited, typed
-from opennandlab.store.entry import Entry, Scalar, key_of
+from opennandlab.store.entry import Entry, Scalar, key_of, numbers
 
 UNKNOWN = "unknown"
 # What a result calls a device or workload that is neither a preset nor a file.
@@ -96,19 +95,6 @@ def adopt(path: Path, keys: Sequence[str] = ()) -> Adopted:
     entries = [_entry(path, draft, keys) for draft in drafts]
     notes = dict.fromkeys(note for draft in drafts for note in draft.notes)
     return Adopted(entries, [f"{path}: {note}" for note in notes])
-
-
-def numbers(document: Any, path: str = "") -> Iterator[tuple[str, float]]:  # noqa: ANN401
-    """Yield the numbers of a document by dotted path; lists are left out.
-
-    >>> dict(numbers({"waf": 2.0, "wear": {"mean": 1}, "ok": True, "name": "x", "list": [1]}))
-    {'waf': 2.0, 'wear.mean': 1.0}
-    """
-    if isinstance(document, Mapping):
-        for key, value in document.items():
-            yield from numbers(value, f"{path}.{key}" if path else str(key))
-    elif type(document) in {int, float} and math.isfinite(document):
-        yield path, float(document)
 
 
 def _entry(path: Path, draft: Draft, keys: Sequence[str]) -> Entry:

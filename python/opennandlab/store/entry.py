@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from opennandlab.canonical import as_bytes, canonical_json
@@ -112,6 +112,21 @@ def settings_hash(settings: JsonObject) -> str:
 def without_paths(settings: JsonObject) -> JsonObject:
     """Return settings without the places of files."""
     return {name: part for name, part in settings.items() if name != PATHS}
+
+
+def numbers(document: object, path: str = "") -> Iterator[tuple[str, float]]:
+    """Yield the finite numbers of a document by dotted path; lists are left out.
+
+    >>> dict(numbers({"waf": 2.0, "wear": {"mean": 1}, "ok": True, "name": "x", "list": [1]}))
+    {'waf': 2.0, 'wear.mean': 1.0}
+    """
+    if isinstance(document, Mapping):
+        for key, value in document.items():
+            yield from numbers(value, f"{path}.{key}" if path else str(key))
+    elif isinstance(document, int | float) and not isinstance(document, bool):
+        value = float(document)
+        if math.isfinite(value):
+            yield path, value
 
 
 def refuse_odd(entry: Entry) -> None:

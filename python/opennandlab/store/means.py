@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from opennandlab.errors import StoreError
-from opennandlab.stats.groups import Mean
+from opennandlab.stats.groups import Mean, kept_apart
 from opennandlab.store.entry import Scalar
 from opennandlab.store.query import Query
 from opennandlab.store.rows import Rows
@@ -141,7 +141,7 @@ def _is_mixed(points: Sequence[Mapping[str, Scalar]]) -> bool:
 
 def _tells_apart(points: Sequence[Mapping[str, Scalar]], name: str) -> bool:
     """Tell whether points have unlike values of a name."""
-    return len({_kept_apart(point[name]) for point in points}) > 1
+    return len({kept_apart(point[name]) for point in points}) > 1
 
 
 def _grouped(
@@ -149,13 +149,8 @@ def _grouped(
 ) -> dict[tuple[Scalar, ...], list[Mapping[str, Scalar]]]:
     groups: dict[tuple[Scalar, ...], list[Mapping[str, Scalar]]] = {}
     for point in points:
-        groups.setdefault(tuple(_kept_apart(point[name]) for name in names), []).append(point)
+        groups.setdefault(tuple(kept_apart(point[name]) for name in names), []).append(point)
     return groups
-
-
-def _kept_apart(value: Scalar) -> Scalar:
-    """Return a value that is equal to no other kind: 1 and True are one key of a mapping."""
-    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _mean(values: Iterable[Scalar]) -> Mean | None:

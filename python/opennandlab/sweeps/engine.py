@@ -10,7 +10,6 @@ interpreter's lock while it runs, so threads use all cores.
 
 from __future__ import annotations
 
-import os
 import queue
 import socket
 import sys
@@ -30,7 +29,7 @@ from opennandlab.store.unfinished import Unfinished
 from opennandlab.sweeps.point import Point
 from opennandlab.sweeps.verb import Stopped, Watcher
 from opennandlab.sweeps.verbs import VERBS
-from opennandlab.threads import set_threads
+from opennandlab.threads import cores, set_threads
 
 # Memory that is left to the rest of the machine.
 SPARE_MEMORY_SHARE = 0.1
@@ -140,14 +139,6 @@ def run_point(  # noqa: PLR0913 (a point in parts, as it is sent to workers)
     wall_s = time.perf_counter() - began
     host = socket.gethostname()
     return Done(key, document, metrics, error, wall_s, host, _core.version())
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS and Windows
-        return os.cpu_count() or 1
 
 
 def slots_for(points: Sequence[Point], jobs: int | None) -> int:

@@ -9,9 +9,8 @@ people ask for. It knows nothing of grids, threads or stores.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -98,21 +97,6 @@ class Verb(ABC):
         missing = next((key for key in self.needed if request.get(key) is None), None)
         if missing is not None:
             raise ConfigError(missing, f"is missing: {self.keys[missing]}")
-
-
-def numbers(document: object, path: str = "") -> Iterator[tuple[str, float]]:
-    """Yield all numbers of a document with their dotted paths; lists are left out.
-
-    >>> dict(numbers({"waf": 2.0, "wear": {"mean": 1}, "ok": True, "name": "x", "list": [1]}))
-    {'waf': 2.0, 'wear.mean': 1.0}
-    """
-    if isinstance(document, Mapping):
-        for key, value in document.items():
-            yield from numbers(value, f"{path}.{key}" if path else str(key))
-    elif isinstance(document, int | float) and not isinstance(document, bool):
-        value = float(document)
-        if math.isfinite(value):
-            yield path, value
 
 
 def drafted(changes: Mapping[str, Any], part: str) -> tuple[dict[str, Any], dict[str, Any]]:

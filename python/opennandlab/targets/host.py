@@ -7,6 +7,7 @@ import platform
 from pathlib import Path
 
 from opennandlab.documents import pts_header
+from opennandlab.threads import cores
 
 
 def platform_facts() -> pts_header.Platform:
@@ -26,7 +27,7 @@ def _cpu() -> str | None:
         if line.startswith("model name"):
             model = line.split(":", 1)[1].strip()
             break
-    return f"{len(os.sched_getaffinity(0))} x {model}" if model else None
+    return f"{cores()} x {model}" if model else None
 
 
 def _ram_bytes() -> int | None:

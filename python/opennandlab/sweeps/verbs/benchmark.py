@@ -21,8 +21,9 @@ from opennandlab.memory import available_beside
 from opennandlab.result import Result
 from opennandlab.run import SEED, benchmark, replay
 from opennandlab.slices import Progress
+from opennandlab.store.entry import numbers
 from opennandlab.sweeps.point import PATHS
-from opennandlab.sweeps.verb import Reader, Verb, Watcher, drafted, numbers
+from opennandlab.sweeps.verb import Reader, Verb, Watcher, drafted
 
 DEFAULT_DEVICE = "config"
 
@@ -49,8 +50,16 @@ class Drafts:
         return self._known[name]
 
 
-class Simulated(Verb):
-    """What all verbs have in common that simulate a drive."""
+class OnDrive(Verb):
+    """What all verbs have in common that run on a simulated drive."""
+
+    def memory_bytes(self, settings: JsonObject) -> int:
+        """Return the memory of the drive."""
+        return int(load_device(settings["device"]).effective["memory_bytes"])
+
+
+class Simulated(OnDrive):
+    """What requests on a drive have in common."""
 
     metric: ClassVar[str] = "waf"
     columns: ClassVar[tuple[str, ...]] = (
@@ -63,10 +72,6 @@ class Simulated(Verb):
         found = dict(numbers(document["metrics"]))
         predicted = document["effective"].get("predicted_waf")
         return found if predicted is None else found | {"predicted_waf": float(predicted)}
-
-    def memory_bytes(self, settings: JsonObject) -> int:
-        """Return the memory of the drive."""
-        return int(load_device(settings["device"]).effective["memory_bytes"])
 
 
 class Benchmark(Simulated):
@@ -86,7 +91,7 @@ class Benchmark(Simulated):
 
         def settings(changes: Mapping[str, Any]) -> JsonObject:
             own, device_changes = drafted(changes, "workload")
-            draft = _draft(devices, request, device_changes)
+            draft = draft_of(devices, request, device_changes)
             source = device_changes.pop("workload", request.get("workload"))
             is_fresh = device_changes.pop("state", request.get("state")) == "fresh"
             device = load_device(draft, device_changes)
@@ -122,7 +127,7 @@ class Replay(Simulated):
 
         def settings(changes: Mapping[str, Any]) -> JsonObject:
             own, device_changes = drafted(changes, "options")
-            draft = _draft(devices, request, device_changes)
+            draft = draft_of(devices, request, device_changes)
             path = str(device_changes.pop("trace", request.get("trace")))
             device = load_device(draft, device_changes)
             options = _merged(request.get("options") or {}, own)
@@ -152,7 +157,8 @@ class Replay(Simulated):
         return _checked(result)
 
 
-def _draft(drafts: Drafts, request: Mapping[str, Any], changes: dict[str, Any]) -> JsonObject:
+def draft_of(drafts: Drafts, request: Mapping[str, Any], changes: dict[str, Any]) -> JsonObject:
+    """Return the device of a point as it stands in its file; `changes` loses what names it."""
     source = changes.pop("device", request.get("device"))
     return drafts.get(DEFAULT_DEVICE if source is None else source)
 

@@ -13,9 +13,10 @@ from opennandlab.ecc.codes import Code, Decoder
 from opennandlab.ecc.curves import METHODS, Curve, Progress, curve
 from opennandlab.errors import ConfigError, ResultError
 from opennandlab.run import SEED
+from opennandlab.store.entry import numbers
 from opennandlab.store.unfinished import empty
 from opennandlab.sweeps.point import PATHS
-from opennandlab.sweeps.verb import Reader, Verb, Watcher, numbers
+from opennandlab.sweeps.verb import Reader, Verb, Watcher
 
 # Counts, and what is a coordinate.
 ASIDE = ("tally", "strata", "x")

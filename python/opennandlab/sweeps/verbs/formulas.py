@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import ConfigError
 from opennandlab.reliability import load_model
-from opennandlab.sweeps.verb import Reader, Verb, Watcher, numbers
+from opennandlab.store.entry import numbers
+from opennandlab.sweeps.verb import Reader, Verb, Watcher
 from opennandlab.theory.closed_loop import busy_dies
 from opennandlab.theory.endurance import drive_writes_per_day, tbw_bytes
 from opennandlab.theory.queueing import independent_dies

@@ -17,16 +17,17 @@ from opennandlab.pts.record import Progress
 from opennandlab.pts.runner import run_test
 from opennandlab.pts.test import Test
 from opennandlab.run import SEED
+from opennandlab.store.entry import numbers
 from opennandlab.store.unfinished import empty
-from opennandlab.sweeps.verb import Reader, Verb, Watcher, drafted, numbers
-from opennandlab.sweeps.verbs.benchmark import DEFAULT_DEVICE, Drafts
+from opennandlab.sweeps.verb import Reader, Watcher, drafted
+from opennandlab.sweeps.verbs.benchmark import Drafts, OnDrive, draft_of
 from opennandlab.targets.simulated import SimulatedTarget
 
 # The seed belongs to the point.
 NAMES = tuple(field.name for field in fields(Settings) if field.name != "seed")
 
 
-class StandardTest(Verb):
+class StandardTest(OnDrive):
     """A standard test on a drive."""
 
     is_resumable: ClassVar[bool] = True
@@ -47,9 +48,7 @@ class StandardTest(Verb):
 
         def settings(changes: Mapping[str, Any]) -> JsonObject:
             own, device_changes = drafted(changes, "pts")
-            source = device_changes.pop("device", request.get("device"))
-            draft = devices.get(DEFAULT_DEVICE if source is None else source)
-            device = load_device(draft, device_changes)
+            device = load_device(draft_of(devices, request, device_changes), device_changes)
             asked = _settings({**(request.get("pts") or {}), **own})
             asked.check()
             wanted = asked.to_dict()
@@ -88,10 +87,6 @@ class StandardTest(Verb):
         for place, state in enumerate(document["steady_state"], 1):
             found[f"average_{place}"] = float(state["average"])
         return found
-
-    def memory_bytes(self, settings: JsonObject) -> int:
-        """Return the memory of the drive."""
-        return int(load_device(settings["device"]).effective["memory_bytes"])
 
 
 def _settings(asked: Mapping[str, Any]) -> Settings:
