@@ -152,7 +152,7 @@ def test_every_family_has_a_document_here() -> None:
 def test_best_and_worst_follow_the_direction(kind: str) -> None:
     path, best, worst = TOLD[kind]
     row = compared(kind).metrics[path]
-    assert (row.best, row.worst) == (best, worst)
+    assert (row.best, row.worst) == ([best], [worst])
     assert row.values[0] is not None
     assert row.delta_pct[0] == 0.0
 
@@ -161,7 +161,7 @@ def test_best_and_worst_follow_the_direction(kind: str) -> None:
 def test_equal_documents_have_neither_best_nor_worst(kind: str) -> None:
     family = of_kind(kind)
     documents = [family.opened(MAKERS[kind](0), "x")] * 3
-    found = side_by_side(documents, force=True)
+    found = side_by_side([next(iter(family.parts(one, "")))[1] for one in documents], force=True)
     assert found.metrics
     assert all(row.best is None and row.worst is None for row in found.metrics.values())
 
@@ -172,35 +172,38 @@ def test_what_has_no_direction_is_not_marked() -> None:
         assert results.better(path) is None
         assert found.metrics[path].better is None
     assert found.metrics["iops.total"].better == "higher"
-    assert (found.metrics["iops.total"].best, found.metrics["iops.total"].worst) == (2, 0)
+    assert (found.metrics["iops.total"].best, found.metrics["iops.total"].worst) == ([2], [0])
 
 
 @pytest.mark.parametrize(
     ("values", "low", "high", "better", "told"),
     [
-        ([1.0, 2.0, 3.0], None, None, "lower", (0, 2)),
-        ([1.0, 2.0, 3.0], None, None, "higher", (2, 0)),
+        ([1.0, 2.0, 3.0], None, None, "lower", ([0], [2])),
+        ([1.0, 2.0, 3.0], None, None, "higher", ([2], [0])),
         ([1.0, 2.0, 3.0], None, None, None, (None, None)),
-        # Two that are best together, and a difference in the fifth digit.
-        ([1.0, 1.0, 3.0], None, None, "lower", (None, 2)),
-        ([1.00000, 1.00001, 3.0], None, None, "lower", (None, 2)),
         ([2.0, 2.0], None, None, "lower", (None, None)),
+        # Two that are best together, by the fifth digit too; of three they are most.
+        ([1.0, 1.0, 3.0, 4.0], None, None, "lower", ([0, 1], [3])),
+        ([1.00000, 1.00001, 3.0, 4.0], None, None, "lower", ([0, 1], [3])),
+        ([1.0, 1.0, 3.0], None, None, "lower", (None, [2])),
         # Intervals that meet tell nothing, and one that is missing is the value itself.
-        ([1.0, 1.2, 3.0], [0.9, 1.1, 2.8], [1.15, 1.3, 3.2], "lower", (None, 2)),
-        ([1.0, 1.2, 3.0], [0.9, None, 2.8], [1.15, None, 3.2], "lower", (0, 2)),
+        ([1.0, 1.2, 3.0, 4.0], [0.9, 1.1, 2.8, 3.8], [1.15, 1.3, 3.2, 4.2], "lower", ([0, 1], [3])),
+        ([1.0, 1.2, 3.0], [0.9, None, 2.8], [1.15, None, 3.2], "lower", ([0], [2])),
         ([0.0, 0.1], [0.0, 0.0], [0.3, 0.4], "lower", (None, None)),
+        # One that meets both ends is neither.
+        ([1.0, 2.0, 3.0], [0.5, 1.0, 2.5], [1.5, 3.0, 3.5], "lower", ([0], [2])),
         # What is missing is neither.
-        ([None, 2.0, 3.0], None, None, "lower", (1, 2)),
+        ([None, 2.0, 3.0], None, None, "lower", ([1], [2])),
         ([None, 2.0, None], None, None, "lower", (None, None)),
-        ([float("nan"), 2.0, 3.0], None, None, "lower", (1, 2)),
+        ([float("nan"), 2.0, 3.0], None, None, "lower", ([1], [2])),
     ],
 )
-def test_a_best_is_told_apart_from_every_other(
+def test_best_and_worst_can_be_told_apart(
     values: list[float | None],
     low: list[float | None] | None,
     high: list[float | None] | None,
     better: Any,
-    told: tuple[int | None, int | None],
+    told: tuple[list[int] | None, list[int] | None],
 ) -> None:
     nothing = [None] * len(values)
     assert extremes(values, low or nothing, high or nothing, better) == told
@@ -243,7 +246,7 @@ def widened(row: Any, count: int) -> Any:
     first = values[0]
     deltas = [None if it is None or not first else (it / first - 1) * 100 for it in values]
     return structs.replace(
-        row, values=values, delta_pct=deltas, low=None, high=None, best=0, worst=count - 1
+        row, values=values, delta_pct=deltas, low=None, high=None, best=[0], worst=[count - 1]
     )
 
 
@@ -362,8 +365,8 @@ def test_the_command_compares_files_of_every_family(cli: Cli, tmp_path: Path, ki
         assert [None if it == "" else float(it) for it in row[5 : 5 + len(values)]] == values
     if kind in TOLD:
         path, best, worst = TOLD[kind]
-        assert document["metrics"][path]["best"] == best
-        assert document["metrics"][path]["worst"] == worst
+        assert document["metrics"][path]["best"] == [best]
+        assert document["metrics"][path]["worst"] == [worst]
         assert 'class="best"' in text
         assert 'class="worst"' in text
     if kind == "ecc-curve":
@@ -487,10 +490,10 @@ def test_curves_of_a_comparison_stand_beside_other_curves() -> None:
         "codes: bch:m=13,t=8,data_bits=4096", "codes: bch:m=13,t=9,data_bits=4096", "alone",
     ]  # fmt: skip
     row = found["metrics"]["fer@rber=0.002"]
-    # The same code twice: neither of both is the best.
+    # The same code twice: two of three are no distinction.
     assert row["values"][1] == row["values"][2]
     assert row["best"] is None
-    assert row["worst"] == 0
+    assert row["worst"] == [0]
 
 
 def test_the_unsure_has_no_best() -> None:

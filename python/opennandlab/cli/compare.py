@@ -124,7 +124,7 @@ def _show(side: "Side", paths: "Sequence[str]") -> None:
         _print(console, Text(text))
     for line in drawn.lines:
         _print(console, Text.assemble(*((text, STYLES.get(kind, "")) for text, kind in line)))
-    if any(isinstance(at, int) for _, row in rows for at in (row.best, row.worst)):
+    if any(row.best or row.worst for _, row in rows):
         text = f"{signs.best} best, {signs.worst} worst; deltas are against {drawn.first}"
         _say(console, text, wide, "dim")
 

@@ -105,9 +105,8 @@ def cells_of(row: Row, signs: Glyphs) -> list[Cell]:
     """Return the cells of a row."""
     found = []
     for place, (value, delta) in enumerate(zip(row.values, row.delta_pct, strict=True)):
-        mark = "best" if place == row.best else "worst" if place == row.worst else ""
         said = change(row.values[0], value, delta) if place else ""
-        found.append(Cell(short(value), signs.plain(said), mark))
+        found.append(Cell(short(value), signs.plain(said), row.mark(place)))
     return found
 
 

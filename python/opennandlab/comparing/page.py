@@ -70,7 +70,7 @@ def _cells(row: Row) -> list[Cell]:
     for place, (value, delta) in enumerate(zip(row.values, row.delta_pct, strict=True)):
         said = change(row.values[0], value, delta) if place else ""
         text = f"{short(value)} ({said})" if said else short(value)
-        mark = "best" if place == row.best else "worst" if place == row.worst else ""
+        mark = row.mark(place)
         if mark and value is not None:
             found.append(Marked.of(f"{SIGNS[mark]} {text}", float(value), mark))
         else:

@@ -1,7 +1,7 @@
 """Numbers side by side: values, deltas against the first, and which is best and worst.
 
-A best is named where it can be told from every other value: the direction is known, four digits
-show the difference, and intervals do not meet. So with the worst.
+Best and worst are named where the direction is known and they can be told apart: the difference is
+more than rounding, and intervals do not meet. What cannot be told from the best is named with it.
 """
 
 from __future__ import annotations
@@ -84,16 +84,21 @@ def extremes(
     low: Sequence[float | None],
     high: Sequence[float | None],
     better: Better | None,
-) -> tuple[int | None, int | None]:
-    """Return the places of best and worst; None where it cannot be told from another.
+) -> tuple[list[int] | None, list[int] | None]:
+    """Return the places of the best and the worst, with those that cannot be told from them.
 
-    >>> nothing = [None] * 3
-    >>> extremes([2.0, 1.0, 3.0], nothing, nothing, "lower")
-    (1, 2)
-    >>> extremes([2.0, 2.0, 3.0], nothing, nothing, "lower")
-    (None, 2)
+    None where no direction is known, where best and worst cannot be told apart, and for more than
+    half of the documents: what most have distinguishes none.
+
+    >>> nothing = [None] * 4
+    >>> extremes([2.0, 1.0, 3.0, 2.5], nothing, nothing, "lower")
+    ([1], [2])
+    >>> extremes([2.0, 2.0, 3.0, 3.0], nothing, nothing, "higher")
+    ([2, 3], [0, 1])
+    >>> extremes([2.0, 2.0, 2.0, 3.0], nothing, nothing, "lower")
+    (None, [3])
     >>> extremes([2.0, 1.9, 3.0], [1.8, 1.7, 2.9], [2.1, 2.1, 3.1], "lower")
-    (None, 2)
+    (None, [2])
     """
     known = [
         place for place, value in enumerate(values) if value is not None and math.isfinite(value)
@@ -106,11 +111,14 @@ def extremes(
         return values[place] or 0.0
 
     least, most = min(known, key=order), max(known, key=order)
+    if not _apart(values, ends, least, most):
+        return None, None
+    like_least, like_most = (
+        {place for place in known if not _apart(values, ends, place, end)} for end in (least, most)
+    )
     found = [
-        place
-        if all(_apart(values, ends, place, other) for other in known if other != place)
-        else None
-        for place in (least, most)
+        sorted(places) if 2 * len(places) <= len(known) else None
+        for places in (like_least - like_most, like_most - like_least)
     ]
     return (found[0], found[1]) if better == "lower" else (found[1], found[0])
 

@@ -37,10 +37,13 @@ def text(found: Comparison, paths: Sequence[str]) -> str:
     blank = [None] * len(names)
     for key in paths:
         row = found.metrics[key]
-        ends = [names[at] if isinstance(at, int) else "" for at in (row.best, row.worst)]
+        marked = [
+            "; ".join(name for at, name in enumerate(names) if row.mark(at) == kind)
+            for kind in ("best", "worst")
+        ]
         writer.writerow(
             [
-                *(key, row.label or key, row.better or "", *ends, *row.values),
+                *(key, row.label or key, row.better or "", *marked, *row.values),
                 *row.delta_pct[1:],
                 *(row.low or blank),
                 *(row.high or blank),

@@ -23,9 +23,10 @@ class Row(Record, frozen=True, kw_only=True):
             zero.
         low: Lower ends of intervals, or least rounds of means; absent where none is known.
         high: Upper ends.
-        best: Place of the best document, from 0; `null` where no direction is known, and where it
-            cannot be told from another: values equal to four digits, or intervals that meet.
-        worst: Place of the worst, likewise.
+        best: Places from 0 of the best document and of those that cannot be told from it: by
+            rounding, or since intervals meet. `null` where no direction is known, where best and
+            worst cannot be told apart, and for more than half of the documents.
+        worst: Places of the worst, likewise.
     """
 
     label: str | None = None
@@ -34,8 +35,14 @@ class Row(Record, frozen=True, kw_only=True):
     delta_pct: list[Number | None]
     low: list[Number | None] | None = None
     high: list[Number | None] | None = None
-    best: int | UnsetType | None = UNSET
-    worst: int | UnsetType | None = UNSET
+    best: list[int] | UnsetType | None = UNSET
+    worst: list[int] | UnsetType | None = UNSET
+
+    def mark(self, place: int) -> Literal["best", "worst", ""]:
+        """Return whether a document is among the best or the worst."""
+        if isinstance(self.best, list) and place in self.best:
+            return "best"
+        return "worst" if isinstance(self.worst, list) and place in self.worst else ""
 
 
 class ModelDifference(Record, frozen=True, kw_only=True):

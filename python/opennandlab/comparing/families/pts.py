@@ -46,13 +46,17 @@ PARAMETERS: tuple[tuple[str, Callable[[Header], object]], ...] = (
 )
 # Which way is better, by what a name or unit holds; the first that fits counts.
 BETTER: tuple[tuple[str, Better | None], ...] = (
-    (r"ratio|gain|predicted|_bytes|superblock|_sample$", None),
+    (r"ratio|gain|predicted|_bytes|superblock|_sample$|^probe_|^asked", None),
     (r"iops|mb_?/?s|throughput|per_s$|min_to_mean|mean_to_deviation", "higher"),
-    (r"art|mrt|lat_|_us\b|_ms\b|^[µu]s$|^ms$|_(us|ms)(_|$)|waf|\bcv\b|recovery|drop_pct", "lower"),
-    (r"share_below_half|excursion|cpu_pct", "lower"),
+    (r"\bart|\bmrt|lat_|(_|\b)[µu]s(_|\b)|(_|\b)ms(_|\b)|waf|\bcv\b|recovery", "lower"),
+    (r"drop_pct|share_below_half|excursion|spread|cpu_pct", "lower"),
 )
 # Tables of which the first that a document has is shown; `--all` shows every one.
 MAIN_TABLES = [table for table, _, _ in likeness.JUDGED]
+
+
+# Metrics that pages show in another unit than the document has.
+OTHER_UNITS = {"lat_us_mean": "mean response time, µs", "lat_us_max": "longest response time, µs"}
 
 
 class StandardTests(Family):
@@ -79,14 +83,13 @@ class StandardTests(Family):
         known = {flat[path]: ends for path, ends in intervals.items() if path in flat}
         units = {block.id: block.unit for block in document.tables}
         table = next((name for name in MAIN_TABLES if document.table(name)), None)
-        has_main = any("[" not in path for path in flat) or table is not None
         found = {
             path: Number(
                 value,
                 _label(path),
                 better(path, units),
                 *(intervals.get(path) or known.get(value, (None, None))),
-                is_main=value is not None and (_is_main(path, table) or not has_main),
+                is_main=value is not None and _is_main(path, table),
             )
             for path, value in flat.items()
         }
@@ -186,9 +189,14 @@ def better(path: str, units: dict[str, str]) -> Better | None:
     ('lower', 'higher')
     >>> better("steady_state.RND 4 KiB.iops", {}), better("results.written_bytes", {})
     ('higher', None)
+    >>> better("fill[50 %, GB]", {"fill": "GB; MB/s"}), better("fill[50 %, WAF]", {"fill": "1; %"})
+    (None, 'lower')
     """
-    table, bracket, _ = path.partition("[")
+    table, bracket, cell = path.partition("[")
     name = units.get(table, "") or table if bracket else path.rpartition(".")[2]
+    if ";" in name:
+        # Columns of several units name them themselves.
+        name = cell.rpartition(", ")[2].removesuffix("]")
     return next((way for form, way in BETTER if re.search(form, name.lower())), None)
 
 
@@ -198,8 +206,14 @@ def _label(path: str) -> str:
         return spoken_path(path)
     of, _, metric = path.removeprefix("steady_state.").rpartition(".")
     label, factor = words.metric(metric)
-    said = label if factor == 1.0 else metric
-    return f"{of}, {said}, steady state" if of != metric else f"{said}, steady state"
+    said = label if factor == 1.0 else OTHER_UNITS.get(metric, metric)
+    group, dot, rest = (
+        of[: len(of) // 2],
+        of[len(of) // 2 : len(of) // 2 + 1],
+        of[len(of) // 2 + 1 :],
+    )
+    of = group if dot == "." and group == rest else of
+    return f"{said}, steady state" if of == metric else f"{of}, {said}, steady state"
 
 
 def _order(path: str) -> int:
@@ -210,7 +224,8 @@ def _order(path: str) -> int:
 
 
 def _is_main(path: str, table: str | None) -> bool:
-    return "[" not in path or path.partition("[")[0] == table
+    """Tell whether a number is shown: a cell is where its table is, or where no table is."""
+    return "[" not in path or table in {None, path.partition("[")[0]}
 
 
 def _intervals(measured: Measured) -> Iterator[tuple[str, tuple[float | None, float | None]]]:

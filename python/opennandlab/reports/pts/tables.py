@@ -161,6 +161,7 @@ ENDS = {
     "rounds": "the last round",
 }  # fmt: skip
 UNITS = {
+    "per_s": "1/s",
     "iops": "IOPS", "mb_s": "MB/s", "us": "µs", "ms": "ms", "s": "s", "pct": "%",
     "bytes": "bytes", "minutes": "minutes", "ratio": "ratio",
 }  # fmt: skip
