@@ -8,6 +8,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +222,9 @@ def test_no_line_is_longer_than_the_terminal(kind: str, count: int, columns: int
         f"a-long-name-of-a-study-with-seed-{place}-and-policy-greedy" for place in range(count)
     ]
     sources = [f"some/where/{'deep/' * 12}{name}.json" for name in names]
-    drawn = layout.table(rows, names, sources, columns, layout.Glyphs())
+    drawn = layout.table(
+        rows, names, sources, layout.Screen(columns, layout.Glyphs(), of_kind(kind).shows_intervals)
+    )
     lines = ["".join(text for text, _ in line) for line in drawn.lines]
     assert max(map(width, [*lines, *drawn.legend])) <= columns
     # Every document has its name in the table, and its file in the legend.
@@ -245,8 +248,10 @@ def widened(row: Any, count: int) -> Any:
     values = [None if value is None else value * (1 + place / 7) for place in range(count)]
     first = values[0]
     deltas = [None if it is None or not first else (it / first - 1) * 100 for it in values]
+    low = [None if it is None else 0.8 * it for it in values]
+    high = [None if it is None else 1.3 * it for it in values]
     return structs.replace(
-        row, values=values, delta_pct=deltas, low=None, high=None, best=[0], worst=[count - 1]
+        row, values=values, delta_pct=deltas, low=low, high=high, best=[0], worst=[count - 1]
     )
 
 
@@ -258,7 +263,7 @@ def heads_of(drawn: layout.Drawn) -> list[str]:
 def test_blocks_of_columns_repeat_the_first_document() -> None:
     rows = [("WAF", widened(compared("formula").metrics["waf"], 4))] * 2
     names = ["reference-run", "second-run", "third-run", "fourth-run"]
-    drawn = layout.table(rows, names, None, 60, layout.Glyphs())
+    drawn = layout.table(rows, names, None, layout.Screen(60, layout.Glyphs()))
     lines = ["".join(text for text, _ in line) for line in drawn.lines]
     heads = [line for line in lines if "run" in line]
     assert all("reference-run" in line for line in heads) or len(lines) == 6
@@ -269,7 +274,7 @@ def test_blocks_of_columns_repeat_the_first_document() -> None:
 def test_many_documents_are_rows() -> None:
     rows = [("WAF", widened(compared("formula").metrics["waf"], 20))]
     names = [f"run-{place}" for place in range(20)]
-    drawn = layout.table(rows, names, None, 100, layout.Glyphs())
+    drawn = layout.table(rows, names, None, layout.Screen(100, layout.Glyphs()))
     lines = ["".join(text for text, _ in line) for line in drawn.lines]
     assert len(lines) == 22
     assert lines[2].startswith("run-0 ")
@@ -279,11 +284,22 @@ def test_many_documents_are_rows() -> None:
 def test_a_terminal_without_the_signs_gets_others() -> None:
     signs = layout.glyphs("ascii")
     rows = [("WAF", widened(compared("formula").metrics["waf"], 3))]
-    drawn = layout.table(rows, ["a", "b", "c"], None, 80, signs)
+    drawn = layout.table(rows, ["a", "b", "c"], None, layout.Screen(80, signs))
     text = "\n".join("".join(text for text, _ in line) for line in drawn.lines)
     assert text.isascii()
     assert "* 3" in text or "*" in text
     assert "!" in text
+
+
+def test_marks_have_colours_where_there_are_colours(cli: Cli, tmp_path: Path) -> None:
+    files = saved(tmp_path, "life", 2)
+    shown = cli("compare", *files, FORCE_COLOR="1", TERM="xterm")
+    (line,) = [one for one in shown.stdout.splitlines() if re.match(r"(\x1b\[\d+m)*UBER +│", one)]
+    assert re.search(r"\x1b\[32m[^\x1b]*▲", line)
+    assert re.search(r"\x1b\[31m[^\x1b]*▼", line)
+    plain = cli("compare", *files, NO_COLOR="1").stdout
+    assert "\x1b" not in plain
+    assert "▲" in plain
 
 
 def test_names_tell_files_apart() -> None:
@@ -426,7 +442,17 @@ def test_keys_of_a_store_are_compared_like_files(cli: Cli, tmp_path: Path) -> No
     assert document["names"] == [keys[1], "beside"]
     missing = cli("compare", "abcdef", keys[0], "--store", str(tmp_path / "store"))
     assert missing.returncode == 2
-    assert "begins with abcdef" in missing.stderr
+    assert "abcdef: no such file, and as the key of a point: no point in" in missing.stderr
+    nowhere = cli("compare", "abcdef", keys[0], "--store", str(tmp_path / "none"))
+    assert nowhere.returncode == 2
+    assert "no such file, and as the key of a point" in nowhere.stderr
+    # A point that failed has nothing to compare.
+    failed = replace(entries[0], key="f" * 64, document=None, metrics={}, error="it broke")
+    with Store.open(tmp_path / "store") as store:
+        store.add([failed])
+    refused = cli("compare", "f" * 12, keys[0], "--store", str(tmp_path / "store"))
+    assert refused.returncode == 2
+    assert "has no document, it failed: it broke" in refused.stderr
     # A file is a file, whatever it is called.
     (named,) = saved(tmp_path, "result", 1, "x")
     Path(named).rename(tmp_path / keys[0])
@@ -530,3 +556,21 @@ def test_what_is_compared_can_be_saved_and_loaded(tmp_path: Path) -> None:
     path.write_text(json.dumps(plain(found)), encoding="utf-8")
     assert onl.load(path) == found
     assert '"best": null' in path.read_text(encoding="utf-8")
+
+
+def test_a_rate_of_which_nothing_was_seen_is_a_bound(cli: Cli, tmp_path: Path) -> None:
+    """A curve without an error was shown as 0, 100 % better than any other."""
+    files = []
+    for place, (fer, low, high) in enumerate([(1e-3, 8e-4, 1.3e-3), (0.0, 0.0, 1.84e-4)]):
+        document = curve(0)
+        for point in document["points"]:
+            point |= {"fer": fer, "fer_low": low, "fer_high": high, "method": "monte_carlo"}
+        path = tmp_path / f"c{place}.json"
+        path.write_text(json.dumps(document), encoding="utf-8")
+        files.append(str(path))
+    shown = cli("compare", *files)
+    assert shown.returncode == 0, shown.stderr
+    (line, *_) = [line for line in shown.stdout.splitlines() if line.startswith("FER at")]
+    assert "<0.000184" in line
+    assert "±30 %" in line
+    assert "-100" not in line

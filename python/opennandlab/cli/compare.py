@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Where no terminal and no COLUMNS says how wide a line may be.
 WIDTH = 100
+# Of more documents the table says how each stands against the first.
+SENTENCES_MAX = 5
 STYLES = {"head": "bold", "best": "green", "worst": "red"}
 
 
@@ -107,7 +109,8 @@ def _show(side: "Side", paths: "Sequence[str]") -> None:
     signs = layout.glyphs(sys.stdout.encoding)
     labels = {path: row.label or path for path, row in found.metrics.items()}
     rows = [(labels[path], found.metrics[path]) for path in paths]
-    drawn = layout.table(rows, found.names, found.sources, wide, signs)
+    screen = layout.Screen(wide, signs, side.family.shows_intervals)
+    drawn = layout.table(rows, found.names, found.sources, screen)
     for text in found.reasons:
         _say(console, f"UNLIKE THINGS: {text}", wide, "bold red")
     for text in found.warnings:
@@ -118,7 +121,7 @@ def _show(side: "Side", paths: "Sequence[str]") -> None:
         _say(console, "MODEL VERSIONS DIFFER", wide, "bold yellow")
         for text in block:
             _say(console, f"  {text}", wide, "yellow")
-    for text in side.summary():
+    for text in side.summary() if len(found.names) <= SENTENCES_MAX else ():
         _say(console, text, wide, "bold")
     for text in drawn.legend:
         _print(console, Text(text))
@@ -126,6 +129,8 @@ def _show(side: "Side", paths: "Sequence[str]") -> None:
         _print(console, Text.assemble(*((text, STYLES.get(kind, "")) for text, kind in line)))
     if any(row.best or row.worst for _, row in rows):
         text = f"{signs.best} best, {signs.worst} worst; deltas are against {drawn.first}"
+        if side.family.shows_intervals and any(row.low for _, row in rows):
+            text += f"; {signs.reach} 95 % intervals"
         _say(console, text, wide, "dim")
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from opennandlab.comparing.naming import folded, letters, width
-from opennandlab.comparing.words import change, short
+from opennandlab.comparing.words import bounded, change, short, spread
 from opennandlab.documents.comparison import Row
 
 # A head of a column is at most so wide, and so is the name of a number.
@@ -28,6 +28,7 @@ WIDTH_MIN = 40
 HEAD_LINES = 3
 # A word in it is broken if it is longer.
 WORD_MAX = 20
+FILES = "files: "
 # The share of a line that the name of a document may take, where each has a row.
 NAME_SHARE = 4
 
@@ -49,6 +50,7 @@ class Glyphs:
         over: Before its inverse.
         dots: For what is left out.
         micro: Of units.
+        reach: Before how far an interval reaches.
     """
 
     best: str = "▲"
@@ -60,16 +62,19 @@ class Glyphs:
     over: str = "÷"
     dots: str = "…"
     micro: str = "µ"
+    reach: str = "±"
 
     def plain(self, text: str) -> str:
         """Return a text with its signs as this terminal can print them."""
-        signs = {"×": self.times, "÷": self.over, "…": self.dots, "µ": self.micro}
+        signs = {
+            "×": self.times, "÷": self.over, "…": self.dots, "µ": self.micro, "±": self.reach,
+        }  # fmt: skip
         for sign, ours in signs.items():
             text = text.replace(sign, ours)
         return text
 
 
-ASCII = Glyphs("*", "!", " | ", "-", "-+-", "x", "/", "...", "u")
+ASCII = Glyphs("*", "!", " | ", "-", "-+-", "x", "/", "...", "u", "+-")
 
 
 def glyphs(encoding: str | None) -> Glyphs:
@@ -92,21 +97,46 @@ class Cell:
 
     Args:
         value: The number.
+        spread: How far its interval reaches; empty where it is not shown.
         delta: Its change against the first; empty for the first.
         mark: `best`, `worst` or empty.
     """
 
     value: str
+    spread: str = ""
     delta: str = ""
     mark: str = ""
 
 
-def cells_of(row: Row, signs: Glyphs) -> list[Cell]:
+@dataclass(frozen=True)
+class Screen:
+    """What a table is drawn for.
+
+    Args:
+        width: Columns of the terminal.
+        signs: What is drawn with.
+        has_intervals: Whether intervals stand beside the values.
+    """
+
+    width: int
+    signs: Glyphs
+    has_intervals: bool = False
+
+
+def cells_of(row: Row, screen: Screen) -> list[Cell]:
     """Return the cells of a row."""
+    blank = [None] * len(row.values)
+    ends = zip(row.low or blank, row.high or blank, strict=True)
     found = []
-    for place, (value, delta) in enumerate(zip(row.values, row.delta_pct, strict=True)):
-        said = change(row.values[0], value, delta) if place else ""
-        found.append(Cell(short(value), signs.plain(said), row.mark(place)))
+    for place, (value, (low, high)) in enumerate(zip(row.values, ends, strict=True)):
+        said = change(row.values[0], value, row.delta_pct[place]) if place else ""
+        text, reach = short(value), ""
+        if screen.has_intervals:
+            text, reach = bounded(value, low, high), spread(value, low, high)
+            # Of a bound it is not known how far it is from the first.
+            said = "" if value == 0 and text != short(value) else said
+        plain = screen.signs.plain
+        found.append(Cell(text, plain(reach), plain(said), row.mark(place)))
     return found
 
 
@@ -129,8 +159,7 @@ def table(
     rows: Sequence[tuple[str, Row]],
     names: Sequence[str],
     sources: Sequence[str] | None,
-    width_max: int,
-    signs: Glyphs,
+    screen: Screen,
 ) -> Drawn:
     """Return the table of a comparison.
 
@@ -138,11 +167,10 @@ def table(
         rows: Name and values of each row.
         names: What the documents are called.
         sources: Their files; None for documents in memory.
-        width_max: Columns of the terminal.
-        signs: What is drawn with.
+        screen: What it is drawn for.
     """
-    width_max = max(width_max, WIDTH_MIN)
-    grid = [cells_of(row, signs) for _, row in rows]
+    width_max, signs = max(screen.width, WIDTH_MIN), screen.signs
+    grid = [cells_of(row, screen) for _, row in rows]
     labels = [signs.plain(label) for label, _ in rows]
     heads = _heads(names, HEAD_MAX, signs)
     blocks = _upright(labels, grid, heads, width_max, signs) if rows else []
@@ -180,9 +208,9 @@ def _legend(
     is_named = all(head == signs.plain(name) for head, name in zip(heads, names, strict=True))
     texts = list(names)
     if sources is not None:
-        folder = _folder(names, sources)
-        if is_named and folder is not None:
-            yield from [f"in {signs.plain(folder)}"] if folder else []
+        pattern = _pattern(names, sources) if is_named else None
+        if pattern is not None and width(pattern) + len(FILES) <= width_max:
+            yield from [] if pattern == "*.json" else [f"{FILES}{signs.plain(pattern)}"]
             return
         # A file with several columns, such as a comparison of codes, does not tell them apart.
         texts = [
@@ -199,21 +227,20 @@ def _legend(
         yield from (f"{' ' * (wide + 2)}{piece}" for piece in pieces[1:])
 
 
-def _folder(names: Sequence[str], sources: Sequence[str]) -> str | None:
-    """Return the folder in which all files are called as the documents are; None for none."""
-    folders = {
-        source.removesuffix(".json").removesuffix(name)
-        for name, source in zip(names, sources, strict=True)
-        if source.removesuffix(".json").endswith(name)
-    }
-    is_all = all(
-        source.removesuffix(".json").endswith(name)
-        for name, source in zip(names, sources, strict=True)
-    )
-    if not is_all or len(folders) != 1:
-        return None
-    folder = folders.pop()
-    return folder if not folder or folder.endswith("/") else None
+def _pattern(names: Sequence[str], sources: Sequence[str]) -> str | None:
+    """Return what all files are called, `*` for the name of the document; None for nothing.
+
+    >>> _pattern(["a", "b"], ["x/a/iops.json", "x/b/iops.json"])
+    'x/*/iops.json'
+    >>> _pattern(["a", "b"], ["x/a.json", "y/b.json"])
+    """
+    found = set()
+    for name, source in zip(names, sources, strict=True):
+        begin, is_there, end = source.rpartition(name)
+        if not is_there or begin[-1:] not in {"", "/"} or end[:1] not in {"", "/", "."}:
+            return None
+        found.add(f"{begin}*{end}")
+    return found.pop() if len(found) == 1 else None
 
 
 def _shortened(texts: Sequence[str], room: int) -> list[str]:
@@ -259,13 +286,17 @@ class _Column:
         return max(width(cell.value) for cell in self.cells)
 
     @property
+    def spread_width(self) -> int:
+        return max(width(cell.spread) for cell in self.cells)
+
+    @property
     def delta_width(self) -> int:
         return max(width(cell.delta) for cell in self.cells)
 
     @property
     def inner(self) -> int:
-        gap = 2 if self.delta_width else 0
-        return 2 * self.has_marks + self.value_width + gap + self.delta_width
+        more = sum(2 + wide for wide in (self.spread_width, self.delta_width) if wide)
+        return 2 * self.has_marks + self.value_width + more
 
     @property
     def width(self) -> int:
@@ -277,8 +308,8 @@ class _Column:
         text = " " * (self.width - self.inner)
         text += f"{mark} " if self.has_marks else ""
         text += " " * (self.value_width - width(cell.value)) + cell.value
-        if self.delta_width:
-            text += "  " + " " * (self.delta_width - width(cell.delta)) + cell.delta
+        for part, wide in ((cell.spread, self.spread_width), (cell.delta, self.delta_width)):
+            text += f"  {_padded(part, wide, is_right=True)}" if wide else ""
         return [(text, cell.mark)]
 
 

@@ -134,6 +134,8 @@ class Family:
     name: str
     # The types that `numbers` and the rest take.
     kinds: tuple[type, ...]
+    # Whether intervals stand in the table, beside the values; they always decide what is marked.
+    shows_intervals: bool = False
 
     def opened(self, document: JsonObject, name: str) -> Any:  # noqa: ANN401 (of any family)
         """Return what `numbers` takes, of a whole document as plain JSON.

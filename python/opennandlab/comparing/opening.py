@@ -100,8 +100,11 @@ def _named(text: str, store: Path | None) -> _Named:
 
 
 def _point(key: str, store: Path | None) -> _Named:
-    with Store.open(store, create=False) as open_store:
-        entry = open_store.entry(key)
+    try:
+        with Store.open(store, create=False) as open_store:
+            entry = open_store.entry(key)
+    except StoreError as error:
+        raise StoreError(f"{key}: no such file, and as the key of a point: {error}") from error
     if entry.document is None:
         raise StoreError(
             f"the point {entry.key[:KEY_DIGITS]} has no document, it failed: {entry.error}"

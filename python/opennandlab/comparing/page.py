@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opennandlab import versions
+from opennandlab.comparing.layout import Glyphs, Screen, cells_of
 from opennandlab.comparing.side import Side
-from opennandlab.comparing.words import change, short
 from opennandlab.documents.comparison import Comparison, Row
 from opennandlab.reports.model import Badge, Cell, Chapter, Marked, Report, Section, Table
 
@@ -25,7 +25,7 @@ def report(side: Side, paths: Sequence[str]) -> Report:
         paths: The rows of its table, in order.
     """
     found = side.comparison
-    first = Section("comparison", "Comparison", (table(found, paths),), LEAD.format(found.names[0]))
+    first = Section("comparison", "Comparison", (table(side, paths),), LEAD.format(found.names[0]))
     own = side.family.report(side.documents, found.names, found)
     if own is not None:
         chapter = own.chapters[0]
@@ -51,9 +51,11 @@ def report(side: Side, paths: Sequence[str]) -> Report:
     return Report(chapter.title, "", (chapter,), kind="comparison")
 
 
-def table(found: Comparison, paths: Sequence[str]) -> Table:
+def table(side: Side, paths: Sequence[str]) -> Table:
     """Return rows of a comparison as a table of a page."""
-    grid = [_cells(found.metrics[path]) for path in paths]
+    found = side.comparison
+    screen = Screen(0, Glyphs(), side.family.shows_intervals)
+    grid = [_cells(found.metrics[path], screen) for path in paths]
     labels = [found.metrics[path].label or path for path in paths]
     if len(found.names) <= COLUMNS_MAX:
         heads = ("number", *found.names)
@@ -64,15 +66,13 @@ def table(found: Comparison, paths: Sequence[str]) -> Table:
     return Table("side-by-side", "Side by side", heads, tuple(rows))
 
 
-def _cells(row: Row) -> list[Cell]:
+def _cells(row: Row, screen: Screen) -> list[Cell]:
     """Return values with their deltas; best and worst bear marks."""
     found: list[Cell] = []
-    for place, (value, delta) in enumerate(zip(row.values, row.delta_pct, strict=True)):
-        said = change(row.values[0], value, delta) if place else ""
-        text = f"{short(value)} ({said})" if said else short(value)
-        mark = row.mark(place)
-        if mark and value is not None:
-            found.append(Marked.of(f"{SIGNS[mark]} {text}", float(value), mark))
+    for value, cell in zip(row.values, cells_of(row, screen), strict=True):
+        text = " ".join(filter(None, [cell.value, cell.spread, cell.delta and f"({cell.delta})"]))
+        if cell.mark and value is not None:
+            found.append(Marked.of(f"{SIGNS[cell.mark]} {text}", float(value), cell.mark))
         else:
             found.append(text)
     return found

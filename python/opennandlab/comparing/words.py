@@ -75,6 +75,31 @@ def short(value: float | None) -> str:
     return number(float(f"{value:.4g}")) if abs(value) < PLAIN_MAX else f"{value:.4g}"
 
 
+def spread(value: float | None, low: float | None, high: float | None) -> str:
+    """Write how far an interval reaches from its value, at most.
+
+    >>> spread(0.02, 0.015, 0.028), spread(2.0, 2.0, 2.0), spread(2.0, None, 3.0)
+    ('±40 %', '', '')
+    >>> spread(1.0, 0.1, 2.93), spread(1.0, 0.93, 1.07)
+    ('±193 %', '±7 %')
+    """
+    if not value or low is None or high is None or low == high:
+        return ""
+    share = 100 * max(high - value, value - low) / abs(value)
+    return f"±{share:.0f} %" if share >= 10 else f"±{share:.2g} %"
+
+
+def bounded(value: float | None, low: float | None, high: float | None) -> str:
+    """Write a number; where none was met, its upper bound.
+
+    >>> bounded(0.0, 0.0, 1.84e-4), bounded(0.0, None, None), bounded(0.5, 0.4, 0.6)
+    ('<0.000184', '0', '0.5')
+    """
+    if value == 0 and low == 0 and high:
+        return f"<{short(float(f'{high:.3g}'))}"
+    return short(value)
+
+
 def change(first: float | None, value: float | None, delta_pct: float | None) -> str:
     """Write the change against the first: in percent, a large one as a factor.
 

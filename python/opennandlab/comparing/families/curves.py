@@ -42,6 +42,7 @@ class Curves(Family):
 
     name = "an ECC curve or comparison of curves"
     kinds = (Curve, CurveDocument, CodeComparison)
+    shows_intervals = True
 
     def opened(self, document: JsonObject, name: str) -> CurveDocument | CodeComparison:
         """Return the record."""

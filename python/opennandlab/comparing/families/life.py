@@ -46,6 +46,8 @@ SETTINGS = {"seed", "uber_low", "uber_high"}
 class LifeTests(Family):
     """Documents of one kind of life test."""
 
+    shows_intervals = True
+
     def __init__(self, kind: type[Test], name: str) -> None:
         """Take the kind."""
         self.name = name
