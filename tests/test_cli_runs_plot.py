@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 import opennandlab as onl
 from opennandlab.cli import app
+from opennandlab.errors import ConfigError
 from opennandlab.store import Store
 
 SMALL = {"nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
@@ -91,3 +92,69 @@ def test_sweeps_are_listed():
     found = json.loads(run("sweeps", "--json"))
     assert [(one["name"], one["points"], one["done"]) for one in found] == [("grid", 12, 12)]
     assert found[0]["definition"]["grid"] == {key: list(values) for key, values in VARY.items()}
+
+
+COUNTED = {"code": "nand-n1024-r0889", "method": "monte_carlo", "max_frames": 2000}
+POINTS = {"x": [2e-4, 4e-3, 1e-2]}
+
+
+def drawn(name: str, seeds: int = 1, **asked):
+    from opennandlab.reports.runs import choose, plots
+
+    vary = asked.pop("vary", POINTS)
+    runs = onl.sweep(verb="ecc.curve", vary=vary, seeds=seeds, changes={**COUNTED, **asked},
+                     store="kept", name=name)  # fmt: skip
+    groups = runs.groups
+    return plots(groups, choose(groups, {}, "fer", None))[0], runs
+
+
+def test_a_point_of_one_seed_has_the_interval_of_its_document(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    figure, runs = drawn("one")
+    line, bound, key = figure.series
+    rows = [row.metrics for row in runs.rows]
+    assert rows[0]["frame_errors"] == 0
+    assert line.y == [None, rows[1]["fer"], rows[2]["fer"]]
+    assert line.low == [None, rows[1]["fer_low"], rows[2]["fer_low"]]
+    assert line.high == [None, rows[1]["fer_high"], rows[2]["fer_high"]]
+    assert bound.y == [rows[0]["fer_high"], None, None]
+    assert (key.is_key, key.draw) == (True, "bounds")
+    assert (figure.x.label, figure.x.scale) == ("raw bit error rate (RBER)", "log")
+    run("plot", "one.png", "--where", "sweep=one")
+    assert (tmp_path / "one.png").exists()
+
+
+def test_several_seeds_are_one_count(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    figure, runs = drawn("three", seeds=3)
+    line, bound, _ = figure.series
+    rows = [row.metrics for row in runs.rows if row.coordinates["x"] == 4e-3]
+    errors, frames = (sum(row[key] for row in rows) for key in ("frame_errors", "frames"))
+    assert line.y[1] == pytest.approx(errors / frames)
+    # Narrower than that of a seed, and within a fifth of that of the normal distribution.
+    half = 1.96 * (errors * (1 - errors / frames)) ** 0.5 / frames
+    assert line.high[1] - line.low[1] == pytest.approx(2 * half, rel=0.2)
+    # 6000 frames without an error, by the formula of Clopper and Pearson.
+    assert bound.y[0] == pytest.approx(1 - 0.025 ** (1 / 6000))
+
+
+def test_weighted_points_keep_the_interval_of_students_distribution(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = {"method": "importance_sampling", "channel": "sensing:3",
+             "vary": {"x": [6e-3, 8e-3]}, "max_frames": 20_000}  # fmt: skip
+    figure, runs = drawn("weighted", seeds=2, **asked)
+    means = [group.means["fer"] for group in runs.groups]
+    assert figure.series[0].y == [mean.mean for mean in means]
+    assert figure.series[0].high == [mean.high for mean in means]
+    assert figure.series[0].marks == ["hollow", "hollow"]
+    figure, runs = drawn("single", **asked)
+    assert figure.series[0].marks == ["hollow", "hollow"]
+    assert figure.series[0].low == [row.metrics["fer_low"] for row in runs.rows]
+
+
+def test_decibels_and_error_rates_share_no_axis(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    figure, _ = drawn("db", channel="awgn", vary={"x": [4, 5]})
+    assert (figure.x.label, figure.x.scale) == ("Eb/N0, dB per information bit", "linear")
+    with pytest.raises(ConfigError, match=r"Eb/N0 \(awgn\) and over raw bit error rates"):
+        drawn("both", vary={"x": [0.01, 0.02], "channel": ["awgn", "bsc"]})

@@ -15,7 +15,11 @@ from typer.testing import CliRunner
 import opennandlab as onl
 from opennandlab import reliability
 from opennandlab.cli import app
+from opennandlab.config import load_device
+from opennandlab.reliability.charts import rber_chart
+from opennandlab.reliability.code_limit import code_limit, page_failure
 from opennandlab.reliability.life import poisson_interval
+from opennandlab.reports.figure import scale
 from opennandlab.theory.reliability import PageCode, codeword_failure
 
 RUNNER = CliRunner()
@@ -283,11 +287,76 @@ def test_the_other_commands_answer() -> None:
         (["retry", "--steps", "100"], "1 to 64"),
         (["arrhenius", "--from", "40", "--to", "1000"], "-55 to 200"),
         (["life", "--config", "nothing"], "unknown device"),
+        (["rber", "--config", "client_sata_2013"], "has no code"),
+        (["rber", "--config", "nvme_gen4_tlc", "--spread", "0.2"], "needs a code with a bound"),
+        (["rber", "--spread", "-1"], "accepted: 0 to 3"),
+        (["rber", "--set", "ecc.algorithm=none"], "accepted: with --config"),
     ],
 )
 def test_bad_usage_is_refused_with_exit_code_2(arguments: list[str], words: str) -> None:
     message = answer(*arguments, code=2)["error"]["message"]
     assert words in message
+
+
+def test_what_a_code_takes_is_where_its_uber_is_that_of_the_class() -> None:
+    device = load_device("emmc_16gb")
+    limit = code_limit(device, "enterprise")
+    # 3 codewords of a page of 4 KiB: two of (16383, 15795), one shortened to 1178 data bits.
+    p, failed = limit.rber, 0.0
+    for n in (16383, 16383, 1178 + 588):
+        logs = [
+            math.lgamma(n + 1) - math.lgamma(w + 1) - math.lgamma(n - w + 1)
+            + w * math.log(p) + (n - w) * math.log1p(-p)
+            for w in range(43, 200)
+        ]  # fmt: skip
+        failed += math.fsum(map(math.exp, logs))
+    assert failed / 32768 == pytest.approx(1e-16, rel=1e-6)
+    assert limit.correctable_rber == 42 / 16383
+    # Pages that differ lose some codewords long before the mean does.
+    assert code_limit(device, "enterprise", 0.3).rber < 0.5 * p
+    found = answer("rber", "--pe", "0", "--config", "emmc_16gb", "--class", "enterprise")
+    assert found["limit"]["rber"] == p
+    assert found["limit"]["uber_max"] == 1e-16
+
+
+def test_the_limit_of_ldpc_is_that_of_its_table() -> None:
+    device = load_device("nvme_gen4_tlc")
+    limit = code_limit(device)
+    assert limit.is_extrapolated
+    assert page_failure(device, np.array([limit.rber]))[1] == pytest.approx(1e-15, rel=1e-3)
+    assert limit.correctable_rber is None
+
+
+def test_rber_is_drawn_with_bands_and_limits() -> None:
+    rows = answer("rber", "--pe", "0:5000:6", "--page-type", "all")["points"]
+    limit = code_limit(load_device("emmc_16gb"), cv=0.3)
+    figure = rber_chart(rows, limit=limit, cv=0.3)
+    lines = [line for line in figure.series if line.draw == "line"]
+    assert [line.name for line in lines] == ["lower page", "middle page", "upper page"]
+    assert list(lines[0].y) == [row["rber"] for row in rows if row["page_type"] == "lower"]
+    band, _, last = (line for line in figure.series if line.draw == "band" and not line.is_key)
+    assert list(band.low) == pytest.approx([0.7 * y for y in lines[0].y])
+    assert list(band.high) == pytest.approx([1.3 * y for y in lines[0].y])
+    assert {mark.text: mark.value for mark in figure.marks} == {
+        "UBER 1e-15, client": limit.rber, "t of n bits wrong": 42 / 16383,
+    }  # fmt: skip
+    low, high = scale.ends(figure, "y")
+    assert limit.rber / 2 < low < limit.rber
+    assert max(last.high) < high < 2 * max(last.high)
+    # Far from all lines a limit is told.
+    above = rber_chart([{**row, "rber": 0.1} for row in rows], limit=limit)
+    assert not above.marks
+    assert "Beyond the axis: UBER 1e-15, client" in above.note
+
+
+def test_pages_have_strokes_where_stresses_have_colours() -> None:
+    asked = ("--pe", "0:5000:3", "--retention-h", "0,720,8760", "--page-type", "all")
+    figure = rber_chart(answer("rber", *asked)["points"], cv=0.3)
+    looks = {line.name: (line.colour, line.stroke) for line in figure.series if not line.is_key}
+    assert looks["720 h, lower page"] == (1, 0)
+    assert looks["720 h, upper page"] == (1, 2)
+    assert len(set(looks.values())) == 9
+    assert "Bands around 9 lines would hide them" in figure.note
 
 
 def test_plots_are_pages_or_drawings(tmp_path: Path) -> None:

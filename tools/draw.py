@@ -35,7 +35,9 @@ TARGET = "--target sim:tlc_standard"
 # What `--plot` of a command draws.
 COMMANDS = {
     "images/reliability-states": "reliability states --pe 3000 --retention-h 8760",
-    "images/reliability-pages": "reliability rber --model tlc --pe 0:5000:6 --page-type all",
+    "images/reliability-pages": (
+        "reliability rber --model tlc --pe 0:5000:26 --page-type all --config nvme_gen4_tlc"
+    ),
     "images/reliability-retention": (
         "reliability rber --pe 3000 --retention-h 0:8760:147 --temperature-c 25,30,40,55"
     ),

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from opennandlab.documents.life import DriveLifeTest, LifeTest
+    from opennandlab.reliability.code_limit import CodeLimit
 
 
 def dim(text: str) -> None:
@@ -35,6 +36,19 @@ def print_rows(rows: list[dict[str, Any]], names: list[str]) -> None:
         cells = [f"{row[name]:.4e}" if name == "rber" else number(row[name]) for name in names]
         grid.add_row(*cells)
     terminal.stdout().print(grid)
+
+
+def print_limit(limit: "CodeLimit") -> None:
+    """What a code takes, in one line."""
+    mean = limit.correctable_rber
+    where = (
+        ", on the line of its table" if limit.is_extrapolated or mean is None
+        else f"; t of n bits are {mean:.3e}"
+    )  # fmt: skip
+    dim(
+        f"the code of {limit.device} keeps UBER {limit.uber_max:g} ({limit.drive_class}) up to an "
+        f"RBER of {limit.rber:.3e}{where}"
+    )
 
 
 def print_states(found: Any) -> None:  # noqa: ANN401 - StatesUnderStress

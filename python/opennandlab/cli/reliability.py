@@ -1,5 +1,6 @@
 """`reliability`: error rates, LLRs and retry tables of models; life tests of drives."""
 
+from dataclasses import asdict
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
+    from opennandlab.reliability.code_limit import CodeLimit
     from opennandlab.reports.figure.model import Figure
 
 RBER_EXAMPLE = (
@@ -34,6 +36,8 @@ app = typer.Typer(
 
 # More points than a person reads or a page draws.
 POINTS_MAX = 100_000
+# More than three times the mean is no spread of pages.
+SPREAD_MAX = 3.0
 # A million years.
 HOURS_MAX = 8.766e9
 
@@ -94,6 +98,20 @@ def rber(
     page_type: Annotated[
         str | None, typer.Option(help="lower, middle, upper, top; `all` for each; default mean.")
     ] = None,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            "--config", "-c", metavar="PRESET|FILE", help="A device: what its code takes."
+        ),
+    ] = None,
+    drive_class: Annotated[
+        Class, typer.Option("--class", help="With --config: class of JESD218, for its UBER.")
+    ] = Class.CLIENT,
+    spread: Annotated[
+        float,
+        typer.Option(help="Relative standard deviation of the error rates of pages, as a band."),
+    ] = 0.0,
+    sets: terminal.Sets = None,
     plot: Plot = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -104,6 +122,7 @@ def rber(
 
         terminal.check_outputs({"--plot": plot})
         chosen = load_model(model)
+        limit = _code_limit(config, sets, drive_class, spread)
         axes = {
             "pe_cycles": _numbers("pe", pe),
             "retention_h": _numbers("retention-h", retention_h),
@@ -129,15 +148,20 @@ def rber(
         if plot is not None:
             from opennandlab.reliability.charts import rber_chart
 
-            chart = rber_chart(rows)
-            _draw(plot, f"RBER of {chosen.name}", _words(fixed), chart, chosen.parameters)
+            title = f"Raw bit error rate of {chosen.name}"
+            chart = rber_chart(rows, title, limit, spread)
+            _draw(plot, title, _words(fixed), chart, chosen.parameters)
+            if chart.note and not quiet:
+                terminal.note(f"{plot}: {chart.note}", style="dim")
         if as_json:
-            terminal.emit_json(
-                {"model": chosen.name, "parameters": chosen.parameters, "points": rows}
-            )
+            shown: dict[str, Any] = {"model": chosen.name, "parameters": chosen.parameters}
+            shown |= {} if limit is None else {"limit": asdict(limit)}
+            terminal.emit_json({**shown, "points": rows})
         elif not quiet:
             show.dim(f"{chosen.name}: " + _words(fixed))
             show.print_rows(rows, [*varying, "rber"])
+            if limit is not None:
+                show.print_limit(limit)
 
 
 @app.command(epilog=f"Example: {STATES_EXAMPLE}")
@@ -508,6 +532,24 @@ def _draw(
     rows = tuple((parameters or {}).items())
     tables = [Table("parameters", heading, heads, rows)] if rows else []
     output.write(page_of(title, lead, [drawn, *tables]), plot)
+
+
+def _code_limit(
+    config: str | None, sets: list[str] | None, drive_class: Class, spread: float
+) -> "CodeLimit | None":
+    """Return what the code of a device takes; None without a device."""
+    from opennandlab.config import load_device, parse_overrides
+    from opennandlab.errors import ConfigError
+    from opennandlab.reliability.code_limit import code_limit
+
+    if not 0.0 <= spread < SPREAD_MAX:
+        raise ConfigError("spread", f"{spread:g} is refused; accepted: 0 to {SPREAD_MAX:g}")
+    if config is None:
+        if sets:
+            raise ConfigError("--set", "changes a device; accepted: with --config")
+        return None
+    device = load_device(config, parse_overrides(sets or []))
+    return code_limit(device, drive_class.value, spread, Path(config).name)
 
 
 def _numbers(option: str, text: str) -> list[float]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from opennandlab.reliability.code_limit import CodeLimit
 from opennandlab.reliability.model import Model, StatesUnderStress, load_model
 from opennandlab.reliability.page_table import PAGE
-from opennandlab.reports.figure.model import Axis, Plot, Series
+from opennandlab.reports.figure import colours
+from opennandlab.reports.figure.model import Axis, Draw, Mark, Number, Plot, Series
 
 LABELS = {
     "pe_cycles": "P/E cycles",
@@ -19,19 +21,37 @@ LABELS = {
     "page_type": "page",
 }
 UNITS = {"pe_cycles": "P/E", "retention_h": "h", "temperature_c": "°C", "reads": "reads"}
-# More lines than colours cannot be told apart.
-LINES_MAX = 6
+RBER_AXIS = Axis("raw bit error rate (RBER)", "log")
+# More lines than these cannot be told apart.
+LINES_MAX = 12
+# Bands around more lines than these hide them.
+BANDS_MAX = 6
+# Marks a limit that follows from the line below the first point of a table.
+STAR = "*"
+# Stresses over more than this ratio lie on a logarithmic axis.
+WIDE = 100.0
+# A limit further than so many decades from the curves would leave most of the figure empty.
+AWAY_DECADES = 1.0
 
 
-def rber_chart(rows: Sequence[dict[str, Any]], title: str = "Raw bit error rate") -> Plot:
+def rber_chart(
+    rows: Sequence[dict[str, Any]],
+    title: str = "Raw bit error rate",
+    limit: CodeLimit | None = None,
+    cv: float = 0.0,
+) -> Plot:
     """Return RBER over the stress with most values, one line for each combination of the others.
+
+    Colours are of the stresses; where several page types are drawn too, these have strokes.
 
     Args:
         rows: One mapping per point: stresses, `page_type` and `rber`.
         title: Of the chart.
+        limit: What a code takes, as level lines.
+        cv: Relative standard deviation of the error rates of pages, as a band around each line.
 
     Returns:
-        The chart; at most six lines, spread evenly over the combinations.
+        The chart; at most twelve lines, spread evenly over the combinations.
     """
     values = {name: sorted({row[name] for row in rows}) for name in UNITS}
     x = max(values, key=lambda name: len(values[name]))
@@ -43,19 +63,92 @@ def rber_chart(rows: Sequence[dict[str, Any]], title: str = "Raw bit error rate"
     if len(keys) > LINES_MAX:
         places = np.linspace(0, len(keys) - 1, LINES_MAX).round().astype(int)
         keys = [keys[place] for place in places]
-    lines = tuple(
-        Series(
-            ", ".join(_label(name, value) for name, value in zip(others, key, strict=True))
-            or "mean",
-            [row[x] for row in groups[key]],
-            [row["rber"] for row in groups[key]],
-            "line",
-        )
-        for key in keys
-    )
+    stresses = [name for name in others if name != "page_type"]
+    has_bands = cv > 0.0 and len(keys) <= BANDS_MAX
+    lines = [
+        line
+        for key, look in zip(keys, _looks(others, keys), strict=True)
+        for line in _lines(groups[key], x, _named(others, key), look, cv if has_bands else 0.0)
+    ]
     left = len(groups) - len(keys)
-    note = f"{left} of {len(groups)} combinations are not drawn." if left else ""
-    return Plot("rber", title, Axis(LABELS[x]), Axis("RBER", "log"), lines, note)
+    notes = [f"{left} of {len(groups)} combinations are not drawn."] if left else []
+    if cv > 0.0 and not has_bands:
+        notes.append(f"Bands around {len(keys)} lines would hide them and are left out.")
+    marks, beyond = _limits(limit, [row["rber"] for row in rows])
+    is_wide = values[x][0] > 0.0 and values[x][-1] > WIDE * values[x][0]
+    nothing: list[Number] = [None]
+    if has_bands:
+        text = "± one standard deviation of pages"
+        lines.append(
+            Series(text, nothing, nothing, "band", -1, low=nothing, high=nothing, is_key=True)
+        )
+    if any(mark.text.endswith(STAR) for mark in marks):
+        text = f"{STAR} table of the code, extrapolated"
+        lines.append(Series(text, nothing, nothing, "points", -1, marks=["none"], is_key=True))
+    return Plot(
+        "rber",
+        title,
+        Axis(LABELS[x], "log" if is_wide else "linear"),
+        RBER_AXIS,
+        tuple(lines),
+        " ".join([*notes, *beyond]),
+        tuple(marks),
+        # Of one stress the colours follow its values.
+        ordered=len(stresses) == 1 and len(keys) > 2,
+        is_tall=True,
+    )
+
+
+def _named(others: Sequence[str], key: tuple[Any, ...]) -> str:
+    named = zip(others, key, strict=True)
+    return ", ".join(_label(name, value) for name, value in named) or "mean"
+
+
+def _looks(others: Sequence[str], keys: Sequence[tuple[Any, ...]]) -> list[tuple[int, int]]:
+    """Return colour and stroke of each line."""
+    if len(others) == 1:
+        return [(at, 0) for at in range(len(keys))]
+    if "page_type" not in others:
+        return [(at, at // len(colours.NAMED)) for at in range(len(keys))]
+    place = others.index("page_type")
+    stresses = list(dict.fromkeys(key[:place] + key[place + 1 :] for key in keys))
+    pages = list(dict.fromkeys(key[place] for key in keys))
+    return [
+        (stresses.index(key[:place] + key[place + 1 :]), pages.index(key[place])) for key in keys
+    ]
+
+
+def _lines(
+    rows: Sequence[dict[str, Any]], x: str, name: str, look: tuple[int, int], cv: float
+) -> Iterator[Series]:
+    """Yield the line of a combination in a colour and a stroke, and the band around it."""
+    colour, stroke = look
+    places, rates = [row[x] for row in rows], [row["rber"] for row in rows]
+    # A line of one point would not be seen.
+    draw: Draw = "line" if len(rows) > 1 else "dots"
+    yield Series(name, places, rates, draw, colour, stroke=stroke)
+    if cv > 0.0:
+        low = [max(rate * (1.0 - cv), 0.0) or None for rate in rates]
+        high = [min(rate * (1.0 + cv), 0.5) for rate in rates]
+        yield Series(f"{name}, band", places, rates, "band", colour, low=low, high=high, legend="")
+
+
+def _limits(limit: CodeLimit | None, rates: Sequence[float]) -> tuple[list[Mark], list[str]]:
+    """Return the limits of a code as level lines, and those that lie too far away as notes."""
+    if limit is None:
+        return [], []
+    at = f"UBER {limit.uber_max:g}, {limit.drive_class}"
+    known = [(limit.rber, at + STAR * limit.is_extrapolated)]
+    if limit.correctable_rber is not None:
+        known.append((limit.correctable_rber, "t of n bits wrong"))
+    marks, notes = [], []
+    positive = [rate for rate in rates if rate > 0.0] or [limit.rber]
+    for value, text in known:
+        if min(positive) / 10**AWAY_DECADES <= value <= max(positive) * 10**AWAY_DECADES:
+            marks.append(Mark("y", value, text))
+        else:
+            notes.append(f"Beyond the axis: {text}, at RBER {value:.3g}.")
+    return marks, notes
 
 
 def page_chart() -> Plot:

@@ -16,7 +16,6 @@ Left out: wear that differs between blocks, early failures, the temperature of w
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from statistics import NormalDist
@@ -24,15 +23,14 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from opennandlab import _core
 from opennandlab.config import DeviceConfig, load_device, map_unit_bytes
 from opennandlab.config import Source as DeviceSource
 from opennandlab.documents.life import LIFE_SCHEMA, LifeTest
 from opennandlab.errors import ConfigError
 from opennandlab.prediction import predicted_waf
+from opennandlab.reliability.code_limit import page_failure
 from opennandlab.reliability.jedec import BAKE_C, CLASSES
 from opennandlab.reliability.model import Model, Source, layer_factors, load_model
-from opennandlab.reliability.spread import codeword_failure
 
 # Two-sided, as everywhere in this package.
 CONFIDENCE = 0.95
@@ -111,7 +109,7 @@ def life_test(  # noqa: PLR0913 - what a test plan states
     stress = (cycles, asked.retention_h, asked.retention_c, reads)
     rates, names = _rates(chosen, stress, retry=retry)
     spread = np.outer(rates, layer_factors(layers, layer_swing)).clip(0.0, 0.5)
-    failure, uber = _failure(drive, spread, cv)
+    failure, uber = page_failure(drive, spread, cv)
     bits = float(drive.effective["logical_bytes"]) * 8.0 * passes
     drawn = _drawn(uber * bits, seed)
     low, high = poisson_interval(drawn)
@@ -217,23 +215,6 @@ def _rates(
     if not names:
         return np.atleast_1d(model.rber(*stress)), names
     return np.array([model.rber(*stress, page_type=name) for name in names]).ravel(), names
-
-
-def _failure(device: DeviceConfig, rates: NDArray[np.float64], cv: float) -> tuple[float, float]:
-    """Return the mean failure probability of a full codeword, and the UBER of a page."""
-    if device["ecc.algorithm"] == "ldpc":
-        if cv > 0.0:
-            message = f"{cv} needs a code with a bound; accepted: 0, or ecc.algorithm bch"
-            raise ConfigError("cv", message)
-        table = np.array(_core.codeword_failures(device.json, rates.ravel().tolist()))
-        return float(table[:, 0].mean()), float(table[:, 1].mean())
-    code = json.loads(_core.page_code(device.json))
-    parity, full, last = (code[key] for key in ("parity_bits", "data_bits", "last_data_bits"))
-    mends = code["correctable"]
-    whole = float(codeword_failure(full + parity, mends, rates, cv).mean())
-    short = float(codeword_failure(last + parity, mends, rates, cv).mean())
-    failed = (code["codewords"] - 1) * whole + short
-    return whole if code["codewords"] > 1 else short, failed / code["page_bits"]
 
 
 def _drawn(mean: float, seed: int) -> int:

@@ -3,16 +3,21 @@
 Points carry the 95 % interval over their seeds. Where documents have the value that theory
 predicts, it stands beside, dashed, in the colour of its line. A rate of which no error was met is
 drawn as the bound that is known of it.
+
+Frame error rates have counts, which say more than the spread over a few seeds: a point of one seed
+has the interval of its document, and counted points of several seeds are one count of all frames,
+with the interval of Clopper and Pearson. Weighted strata of several seeds have Student's interval.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from opennandlab import _core
 from opennandlab.errors import ConfigError
-from opennandlab.reports.figure.model import Axis, Plot, Scale, Series
+from opennandlab.reports.figure.model import Axis, Filling, Number, Plot, Scale, Series
 from opennandlab.reports.model import Cell, Chapter, Report, Section, Table
 from opennandlab.stats.groups import Group, Mean, Scalar
 
@@ -21,6 +26,21 @@ WIDE = 100.0
 # Rates whose zero says only that nothing was met, and the bound that is known then.
 RATES = ("fer", "ber", "rber", "uber")
 UPPER_END = {"fer": "fer_high"}
+# Axes of numbers whose names are short.
+LABELS = {
+    "fer": "frame error rate", "ber": "bit error rate", "rber": "raw bit error rate (RBER)",
+    "uber": "UBER, data errors per bit read", "pe_cycles": "P/E cycles",
+    "retention_h": "hours since programming", "temperature_c": "temperature, °C",
+    "reads": "reads per page of the block",
+}  # fmt: skip
+RBER_AXIS, EBN0_AXIS = "raw bit error rate (RBER)", "Eb/N0, dB per information bit"
+# What only points of counted frames, and only those of weighted strata have.
+COUNTED, WEIGHTED = "channel_ber", "relative_error"
+POOLED = (
+    " Frame error rates are drawn as one count of the frames of all seeds, with Clopper and "
+    "Pearson's interval, where frames were counted."
+)
+BARS = "; bars: 95 % intervals"
 
 
 @dataclass(frozen=True)
@@ -97,6 +117,7 @@ def report(title: str, groups: Sequence[Group], wanted: Wanted, names: Sequence[
     listed = Section("numbers", "Numbers", (table(groups, names),))
     lead = (
         "Means over seeds; upright lines and ± are 95 % intervals by Student's distribution."
+        + (POOLED if wanted.y == "fer" else "")
         if any(group.count > 1 for group in groups)
         else ""
     )
@@ -155,17 +176,56 @@ def _plot(groups: Sequence[Group], wanted: Wanted, name: str, title: str) -> Plo
     ticks = () if is_number else tuple((at[place], shown(place)) for place in places)
     series = tuple(_series(groups, wanted, at, is_line=is_number))
     values = [y for line in series for y in line.y if y is not None]
-    y_scale: Scale = "log" if wanted.y in RATES or _is_wide(values) else "linear"
-    x_scale: Scale = "log" if is_number and _is_wide(list(at.values())) else "linear"
+    is_rate = wanted.y in RATES
+    y_scale: Scale = "log" if is_rate or _is_wide(values) else "linear"
+    x_label, is_log = _x_axis(groups, wanted.x, at.values())
+    x_scale: Scale = "log" if is_number and (is_log or _is_wide(list(at.values()))) else "linear"
+    has_bars = is_rate and any(end is not None for line in series for end in line.high)
     return Plot(
         name,
         title or f"{wanted.y} against {wanted.x}",
-        Axis(wanted.x, x_scale, ticks),
-        Axis(wanted.y, y_scale),
-        series,
+        Axis(x_label, x_scale, ticks),
+        Axis(
+            LABELS.get(wanted.y, wanted.y) + BARS * has_bars, y_scale, decades=16 if is_rate else 8
+        ),
+        (*series, *_keys(series)),
         note="" if wanted.lines is None else f"A line for each {wanted.lines}.",
         ordered=_is_ordered(groups, wanted.lines),
+        is_tall=is_rate,
     )
+
+
+def _x_axis(groups: Sequence[Group], key: str, places: Iterable[float]) -> tuple[str, bool]:
+    """Return the name of the axis, and whether it is logarithmic however short it is.
+
+    The points of a channel are raw bit error rates, or of `awgn` decibels: no capacity lies below
+    half a decibel where codes have a rate above 0.6.
+    """
+    if key != "x" or not any("fer" in group.means for group in groups):
+        return LABELS.get(key, key), False
+    kinds = {
+        str(group.coordinates["channel"]) == "awgn"
+        for group in groups if "channel" in group.coordinates
+    }  # fmt: skip
+    if len(kinds) > 1:
+        raise ConfigError(
+            "plot.x", "points over Eb/N0 (awgn) and over raw bit error rates have no common axis; "
+            "accepted: one kind of channel, such as --where channel=awgn"
+        )  # fmt: skip
+    is_rber = not kinds.pop() if kinds else all(0.0 < place < 0.5 for place in places)
+    return (RBER_AXIS, True) if is_rber else (EBN0_AXIS, False)
+
+
+def _keys(series: Sequence[Series]) -> Iterator[Series]:
+    """Yield rows of the legend that say what marks mean."""
+    nothing: list[Number] = [None]
+    fillings = {one for line in series for one in line.marks}
+    if "hollow" in fillings:
+        if "full" in fillings:
+            yield Series("Monte Carlo", nothing, nothing, "points", -1, marks=["full"], is_key=True)
+        yield Series("importance sampling", nothing, nothing, "points", -1, is_key=True)
+    if any(line.draw == "bounds" for line in series):
+        yield Series("no error: 95 % upper bound", nothing, nothing, "bounds", -1, is_key=True)
 
 
 def _series(
@@ -176,30 +236,80 @@ def _series(
     for colour, line in enumerate(lines):
         part = [group for group in groups if key is None or group.coordinates.get(key) == line]
         part.sort(key=lambda group: at[group.coordinates.get(wanted.x)])
-        name = wanted.y if key is None else shown(line)
+        name = wanted.y if key is None else _line_name(key, line)
         x = [at[group.coordinates.get(wanted.x)] for group in part]
-        found = [group.means.get(wanted.y) for group in part]
-        met = [None if mean is None or _is_bound(wanted.y, mean) else mean for mean in found]
+        found = [_point(group, wanted.y) for group in part]
+        is_counted = wanted.y == "fer" and is_line
         yield Series(
-            name, x, [None if mean is None else mean.mean for mean in met],
-            "dots" if is_line else "points", colour,
-            low=[None if mean is None or mean.half is None else mean.low for mean in met],
-            high=[None if mean is None or mean.half is None else mean.high for mean in met],
+            name, x, [point.value for point in found], "dots" if is_line else "points", colour,
+            low=[point.low for point in found], high=[point.high for point in found],
+            marks=[point.filling for point in found] if is_counted else (),
         )  # fmt: skip
-        bounds = [
-            group.means.get(UPPER_END.get(wanted.y, ""))
-            if mean is not None and _is_bound(wanted.y, mean)
-            else None
-            for group, mean in zip(part, found, strict=True)
-        ]
+        bounds = [point.bound for point in found]
         if any(bound is not None for bound in bounds):
-            values = [None if bound is None else bound.mean for bound in bounds]
-            yield Series(f"{name}: upper bound", x, values, "bounds", colour, legend="")
+            legend = name if all(point.value is None for point in found) and key else ""
+            yield Series(f"{name}: upper bound", x, bounds, "bounds", colour, legend=legend)
         if wanted.theory is not None:
             predicted = [group.means.get(wanted.theory) for group in part]
             values = [None if mean is None else mean.mean for mean in predicted]
             if any(value is not None for value in values):
                 yield Series(f"{name}, theory", x, values, "dashed", colour)
+
+
+def _line_name(key: str, value: Scalar) -> str:
+    """Return the name of a line: a number alone would not say what it is.
+
+    >>> _line_name("decoder.iterations", 20), _line_name("ftl.gc_policy", "greedy")
+    ('iterations 20', 'greedy')
+    """
+    return f"{key.rpartition('.')[2]} {shown(value)}" if _is_number(value) else shown(value)
+
+
+@dataclass(frozen=True)
+class _Point:
+    """What is drawn of a group: a value and its interval, or a bound, or nothing."""
+
+    value: Number = None
+    low: Number = None
+    high: Number = None
+    bound: Number = None
+    filling: Filling = "full"
+
+
+def _point(group: Group, name: str) -> _Point:
+    mean = group.means.get(name)
+    if mean is None:
+        return _Point()
+    frames, errors = group.means.get("frames"), group.means.get("frame_errors")
+    if name == "fer" and frames is not None and errors is not None:
+        found = _counted(group, mean, round(frames.mean * frames.count))
+        if found is not None:
+            return found
+    if _is_bound(name, mean):
+        end = group.means.get(UPPER_END.get(name, ""))
+        return _Point(bound=None if end is None else end.mean)
+    filling: Filling = "hollow" if name == "fer" and WEIGHTED in group.means else "full"
+    if mean.half is None:
+        return _Point(mean.mean, filling=filling)
+    return _Point(mean.mean, mean.low, mean.high, filling=filling)
+
+
+def _counted(group: Group, mean: Mean, frames: int) -> _Point | None:
+    """Return a frame error rate by its counts; None where seeds tell more than these."""
+    means = group.means
+    if frames == 0:
+        return _Point(mean.mean, filling="none")
+    if COUNTED in means:
+        errors = round(means["frame_errors"].mean * means["frame_errors"].count)
+        low, high = _core.ecc_interval(errors, frames)
+        return _Point(errors / frames, low, high) if errors else _Point(bound=high)
+    if mean.count > 1 or not {"fer_low", "fer_high"} <= means.keys():
+        return None
+    low, high = means["fer_low"].mean, means["fer_high"].mean
+    unseen = means.get("unseen_share")
+    if mean.mean == 0.0 or (WEIGHTED in means and (unseen is None or unseen.mean > 1.0)):
+        return _Point(bound=high)
+    return _Point(mean.mean, low, high, filling="hollow" if WEIGHTED in means else "full")
 
 
 def _is_bound(name: str, mean: Mean) -> bool:

@@ -197,7 +197,12 @@ def _intervals(plot: Plot, line: Series) -> dict[str, Any]:
 
 
 def _band(line: Series, colour: str) -> dict[str, Any]:
-    """Return what lies between two lines as a closed shape."""
+    """Return what lies between two lines as a closed shape; in the legend a broad stroke."""
+    if line.is_key:
+        return {
+            "type": "scatter", "mode": "lines", "x": [None], "y": [None], "hoverinfo": "skip",
+            "line": {"width": 9, "color": colour}, "opacity": 0.3,
+        }  # fmt: skip
     known = [
         (x, low, high) for x, low, high in zip(line.x, line.low, line.high, strict=True)
         if x is not None and low is not None and high is not None
