@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from opennandlab import ecc
+import opennandlab as onl
+from opennandlab import _core, ecc
 from opennandlab.cli import app
 from opennandlab.documents.ecc import CurveDocument
 from opennandlab.ecc.bounds import Limits, plain_settings
 from opennandlab.ecc.charts import Look, plot
 from opennandlab.ecc.drawn import DrawnCurve, named_apart, of_document, on_one_axis, read_curves
+from opennandlab.ecc.pooled import pooled, stored_curves
 from opennandlab.errors import ConfigError, ResultError
 from opennandlab.reports.figure import interactive, scale
 from opennandlab.reports.figure.model import Plot, Series
@@ -329,3 +331,36 @@ def test_curves_without_any_rate_are_refused_and_bounds_alone_are_not() -> None:
         plot([DrawnCurve("p", "rber", ())])
     figure = drawn(measured(points="1e-4,2e-4"))
     assert [line.label for line in lines(figure, "bounds")] == [SHORT]
+
+
+def test_seeds_of_the_store_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for effort in (2000, 4000):
+        onl.sweep(verb="ecc.curve", vary={"x": [1e-3, 1e-2]}, seeds=3, store="kept", name="s",
+                  changes={"code": SHORT, "method": "monte_carlo", "max_frames": effort,
+                           "errors": 10_000})  # fmt: skip
+    with onl.open_store("kept") as store:
+        assert len(store.keys()) == 12
+        (curve,) = stored_curves(store, ["verb=ecc.curve"])
+        with pytest.raises(ConfigError, match="no curve is left"):
+            stored_curves(store, ["x>1"])
+    # The shorter run of a seed is part of its longer one.
+    assert [point.frames for point in curve.points] == [12_000, 12_000]
+    last = curve.points[1]
+    assert last.fer == last.frame_errors / 12_000
+    assert (last.fer_low, last.fer_high) == _core.ecc_interval(last.frame_errors, 12_000)
+    assert last.fer_low < float(tail(255, 4, Fraction("0.01"))) < last.fer_high
+    shown = run("plot", "--where", "verb=ecc.curve", "--store", "kept", "--output", "s.svg")
+    assert "1 curve drawn" in shown
+    assert "is missing; accepted: files, or --where" in run("plot", "--output", "s.svg", code=2)
+
+
+def test_weighted_strata_of_two_seeds_add_up() -> None:
+    asked = {"channel": "sensing:3", "method": "importance_sampling", "max_frames": 8000}
+    two = [measured("nand-n1024-r0889", "8e-3", seed=seed, **asked) for seed in (1, 2)]
+    (curve,) = pooled(two)
+    (point,) = curve.points
+    ours = [one.points[0] for one in two]
+    assert point.frames == sum(one.frames for one in ours)
+    assert min(one.fer for one in ours) < point.fer < max(one.fer for one in ours)
+    assert point.relative_error < min(one.relative_error for one in ours)

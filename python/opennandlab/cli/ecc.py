@@ -42,6 +42,7 @@ from opennandlab.cli._ecc_options import (
 )
 from opennandlab.cli._progress import shown
 from opennandlab.cli._terminal import Json, Quiet
+from opennandlab.cli.runs import Place, Where
 
 if TYPE_CHECKING:
     from opennandlab.documents.ecc import CodeComparison, CurveDocument
@@ -221,18 +222,20 @@ def compare(
     epilog="Example: opennandlab ecc plot one.json three.json published.csv --output codes.svg"
 )
 def plot(
+    output: Annotated[
+        Path, typer.Option("--output", metavar="FIGURE", help="This HTML, SVG, PNG or PDF file.")
+    ],
     files: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             metavar="FILE...",
             help="Saved curves and comparisons, and .csv with the columns rber, ebn0_db or x; fer; "
             "and fer_low, fer_high, ber, label.",
             show_default=False,
         ),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", metavar="FIGURE", help="This HTML, SVG, PNG or PDF file.")
-    ],
+    ] = None,
+    where: Where = None,
+    store: Place = None,
     limits: LimitsOf = True,
     ber: Ber = False,
     target: Target = None,
@@ -243,16 +246,24 @@ def plot(
     title: Annotated[str, typer.Option("--title", help="Title of the figure.")] = "",
     quiet: Quiet = False,
 ) -> None:
-    """Draw saved and published curves together: FER with 95 % intervals, bounds, and limits."""
+    """Draw saved and published curves together: FER with 95 % intervals, bounds, and limits.
+
+    With --where also points of a store, seeds added up.
+    """
     with terminal.guard(as_json=False):
         from opennandlab.ecc.charts import write_all
-        from opennandlab.ecc.drawn import read_curves
+        from opennandlab.ecc.drawn import of_document, read_curves
+        from opennandlab.errors import ConfigError
         from opennandlab.reports.output import check_ending
 
-        terminal.check_outputs({"--output": output}, {str(path): path for path in files})
+        given = files or []
+        terminal.check_outputs({"--output": output}, {str(path): path for path in given})
         check_ending(output, "--output")
         look = _look(limits=limits, ber=ber, target=target, title=title)
-        curves, comparisons = read_curves(files, None if x is None else x.value)
+        if not given and not where:
+            raise ConfigError("FILE", "is missing; accepted: files, or --where for a store")
+        stored = [of_document(curve) for curve in _stored(store, where)] if where else []
+        curves, comparisons = read_curves(given, None if x is None else x.value, stored)
         note = write_all(curves, comparisons, output, look)
         if not quiet:
             if note:
@@ -522,6 +533,15 @@ def _look(*, limits: bool, ber: bool, target: float | None, title: str = "") -> 
     from opennandlab.ecc.charts import Look
 
     return Look(limits, ber, target, title)
+
+
+def _stored(store: Path | None, where: list[str]) -> "list[CurveDocument]":
+    """Return the curves of a store."""
+    from opennandlab.ecc.pooled import stored_curves
+    from opennandlab.store import Store
+
+    with Store.open(store, create=False) as opened:
+        return stored_curves(opened, where)
 
 
 def _draw(

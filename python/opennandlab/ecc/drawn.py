@@ -92,15 +92,17 @@ def of_document(document: CurveDocument, origin: str = "") -> DrawnCurve:
 
 
 def read_curves(
-    paths: Sequence[Path], x: XKind | None = None
+    paths: Sequence[Path], x: XKind | None = None, others: Sequence[DrawnCurve] = ()
 ) -> tuple[list[DrawnCurve], list[CodeComparison]]:
     """Return the curves of files, and the comparisons among these.
 
     Args:
         paths: Curves, comparisons of codes, and CSV files.
         x: What the column `x` of CSV files is, where nothing else says it.
+        others: Curves that do not come from files, behind those that do.
 
     Raises:
+        ConfigError: where they have no common axis.
         ResultError: for a file that is none of these, or is damaged, and where.
     """
     found: list[DrawnCurve] = []
@@ -115,7 +117,7 @@ def read_curves(
         else:
             comparisons.append(typed(path, document, CodeComparison))
             found += [of_document(curve, str(path)) for curve in comparisons[-1].curves]
-    return on_one_axis(found, x), comparisons
+    return on_one_axis([*found, *others], x), comparisons
 
 
 def on_one_axis(curves: Sequence[DrawnCurve], x: XKind | None = None) -> list[DrawnCurve]:
