@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import opennandlab as onl
+from opennandlab.cli._runs_plot import IDENTITY, draw
 from opennandlab.documents.record import JsonObject
 from opennandlab.store import Entry, Store, key_of
 
@@ -27,6 +28,7 @@ SMALL = {
 }
 SHORT = {"name": "short", "pattern": "random", "read_pct": 50, "total": {"ios": 20_000}}
 BATCH = 20
+PLOTTED = 1000
 
 
 def entries(document: JsonObject, first: int, last: int, metrics: int) -> Iterator[Entry]:
@@ -110,11 +112,21 @@ def main() -> None:
             keys = [point.key for point in entries(document, 0, 10_000, metrics)]
             told("known, 10 000 keys", lambda: store.known(keys))
             told("entry", lambda: store.entry(keys[77]))
+            told("plot of 1,000 points, SVG", lambda: drawn(store, folder / "plot.svg"))
+            told("plot of 1,000 points, HTML page", lambda: drawn(store, folder / "plot.html"))
 
 
 def averaged(store: Store) -> None:
     """Average one metric over the seeds of all settings."""
     store.means(["waf"], ["ftl.gc_policy", "ftl.over_provisioning_pct"])
+
+
+def drawn(store: Store, path: Path) -> None:
+    """Draw some of the points, as `runs plot` does."""
+    where = ["status=done"]
+    rows = store.rows(where=where, limit=PLOTTED)
+    kinds = store.rows(where=where, limit=PLOTTED, columns=IDENTITY)
+    draw(rows, kinds, {"y": "waf"}, "", path)
 
 
 if __name__ == "__main__":
