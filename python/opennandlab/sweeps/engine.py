@@ -36,6 +36,8 @@ SPARE_MEMORY_SHARE = 0.1
 # How long a thread may keep the interpreter from another that comes back from its simulation: of
 # 8 ms that a short point takes, 2 are Python's.
 SWITCH_S = 0.0002
+# Short points are taken together: whoever wakes up for each of them stops the others each time.
+GATHER_S = 0.02
 # How long a point is tried before its time is estimated from the part that is done.
 PILOT_S = 10.0
 
@@ -72,6 +74,8 @@ class Engine(ABC):
 
     # How many at a time.
     slots: int
+    # Points that are there for each slot, those that run among them.
+    ahead: int = 2
 
     @abstractmethod
     def submit(self, point: Point) -> None:
@@ -159,6 +163,8 @@ def slots_for(points: Sequence[Point], jobs: int | None) -> int:
 class Threads(Engine):
     """Threads of this process."""
 
+    ahead = 8
+
     def __init__(self, slots: int, unfinished: Unfinished | None = None) -> None:
         """Start none yet; each is started when it is needed.
 
@@ -187,6 +193,7 @@ class Threads(Engine):
             found = [self._done.get(timeout=timeout_s)]
         except queue.Empty:
             return []
+        time.sleep(GATHER_S)
         while not self._done.empty():
             found.append(self._done.get())
         return found

@@ -27,8 +27,6 @@ from opennandlab.sweeps.point import Point, Scalar
 # Finished points are written when so many wait, or the first of them so long.
 BATCH, BATCH_S = 64, 0.5
 POLL_S = 0.1
-# Points that wait at the engine, beside those that run: for each slot.
-AHEAD = 2
 
 
 class Keeper(Protocol):
@@ -190,7 +188,7 @@ class Run:
         under_way = 0
         try:
             while self._waiting or under_way:
-                while self._waiting and under_way < engine.slots * AHEAD:
+                while self._waiting and under_way < engine.slots * engine.ahead:
                     engine.submit(self._waiting.popleft())
                     under_way += 1
                 found = engine.wait(POLL_S)
@@ -223,7 +221,7 @@ class Run:
         while states:
             added = {id(state): self._next_points(state) for state in states}
             points = [point for found in added.values() for point in found]
-            found = self._store.outcomes({point.key for point in points})
+            found = self._store.outcomes({point.key for point in points}) if points else {}
             for state in states:
                 for point in added[id(state)]:
                     self._place(state, point, found.get(point.key))
