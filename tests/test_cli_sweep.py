@@ -111,7 +111,7 @@ def test_a_sweep_file_and_options_over_it():
 
 
 def test_formulas_and_codes_are_swept_too():
-    assert "2.692" in run("theory.waf", "--set", "policy=fifo", "--vary",
+    assert "2.693" in run("theory.waf", "--set", "policy=fifo", "--vary",
                           "over_provisioning_pct=0.07,0.25")  # fmt: skip
     text = run("ecc.curve", "--set", "code=bch:m=8,t=4", "--vary", "x=1e-3:1e-2:3:log")
     assert "fer_high" in text

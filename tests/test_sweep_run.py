@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import opennandlab as onl
 from opennandlab import _core
 from opennandlab.errors import ConfigError
+from opennandlab.stats.groups import grouped
 from opennandlab.store import Entry, Outcome
 from opennandlab.store.entry import numbers
 from opennandlab.sweeps.definition import Sweep
@@ -26,7 +28,7 @@ from opennandlab.sweeps.engine import (
     slots_for,
 )
 from opennandlab.sweeps.point import Point
-from opennandlab.sweeps.runner import Run
+from opennandlab.sweeps.runner import Row, Run
 from opennandlab.sweeps.verb import Stopped
 from opennandlab.sweeps.verbs import VERBS
 
@@ -366,3 +368,51 @@ def test_a_sweep_from_python_gives_rows_means_frames_and_figures(tmp_path):
     assert "<td>greedy</td>" in runs._repr_html_()
     with pytest.raises(ConfigError, match="was not varied"):
         runs.plot(x="nand.channels")
+
+
+def test_life_tests_are_swept_by_the_keys_of_the_device_and_of_the_test():
+    grid = {"life.drive_class": ["client", "enterprise"], "nand.max_pe_cycles": [100, 1000]}
+    wanted = {"run": "reliability.life", "device": SMALL, "life": {"waf": 2.0}, "grid": grid}
+    found = run_of(wanted)
+    alone = onl.reliability.life_test(
+        onl.load_device(SMALL, {"nand.max_pe_cycles": 1000}), "enterprise", waf=2.0
+    )
+    assert found[3]["uber"] == alone.uber
+    assert found[0]["pe_cycles"] == 100
+
+
+def test_a_life_test_of_a_drive_is_a_point():
+    wanted = {"run": "reliability.drive-life", "device": SMALL,
+              "life": {"programs": 1e5}, "grid": {"nand.max_pe_cycles": [20, 40]}}  # fmt: skip
+    found = run_of(wanted)
+    assert [round(row["pe_cycles"]) for row in found] == [20, 40]
+
+
+def test_a_model_is_what_it_holds_not_where_it_lies(tmp_path):
+    path = tmp_path / "model.yaml"
+    sweep = {"run": "reliability.rber", "grid": {"pe_cycles": [1000]}, "model": str(path)}
+    keys = []
+    for exponent in (1.5, 2.0):
+        path.write_text(f"kind: power_law\nexponent: {exponent}\n", encoding="utf-8")
+        keys.append(Run(Sweep.of(sweep), Shelf()).missing[0].key)
+    assert keys[0] != keys[1]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"run": "reliability.life", "grid": {"life.tbw": [1]}}, "did you mean `tbw_tb`"),
+        ({"run": "theory.waf", "grid": {"policy": [3]}}, "accepted: text such as greedy"),
+        ({"run": "theory.waf", "grid": {"d": ["x"]}}, "accepted: a number"),
+        ({"run": "reliability.rber", "grid": {"model": ["tlcc"]}}, "did you mean `tlc`"),
+    ],
+)
+def test_settings_of_the_wrong_kind_are_named(wanted, said):
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        Run(Sweep.of(wanted), Shelf())
+
+
+def test_runs_with_1_and_with_true_are_two_groups():
+    rows = [Row("a", {"x": 1}, 1, {"y": 1.0}, None, was_known=False),
+            Row("b", {"x": True}, 1, {"y": 2.0}, None, was_known=False)]  # fmt: skip
+    assert [group.means["y"].mean for group in grouped(rows)] == [1.0, 2.0]

@@ -20,10 +20,10 @@ from opennandlab.memory import peak_rss_bytes
 # Ctrl-C must be felt within 0.2 s. A slice that runs from an untimed into a timed stage takes up to
 # six times as long as it was meant to, because its operations get so much slower.
 SLICE_S = 0.02
-# The first slice of a stage: even at 200 000 operations a second it ends within 20 ms.
-SLICE_OPS_FIRST = 4096
+# The first slice of a stage: even at 200 000 operations a second it ends within 40 ms.
+SLICE_OPS_FIRST = 8192
 # Sizes of slices grow by at most this factor, since a drive gets slower when collection starts.
-SLICE_GROWTH = 4.0
+SLICE_GROWTH = 8.0
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,8 @@ def sweep(
         typer.Argument(
             metavar="FILE|VERB",
             help="A sweep file, or what is run: benchmark, replay, pts.TEST, ecc.curve, "
-            "reliability.rber, theory.waf, theory.queueing, theory.endurance.",
+            "reliability.rber, reliability.life, reliability.drive-life, theory.waf, "
+            "theory.queueing, theory.endurance.",
         ),
     ] = "benchmark",
     config: Annotated[

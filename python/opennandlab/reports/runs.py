@@ -1,8 +1,8 @@
 """Many runs as one figure: a number against what was varied, a line for each of something else.
 
 Points carry the 95 % interval over their seeds. Where documents have the value that theory
-predicts, it stands beside, dashed, in the colour of its line. A rate of which no error was met is
-drawn as the bound that is known of it.
+predicts, theory is the line, dashed, and the points stand alone: where both agree, both are seen. A
+rate of which no error was met is drawn as the bound that is known of it.
 
 Frame error rates have counts, which say more than the spread over a few seeds: a point of one seed
 has the interval of its document, and counted points of several seeds are one count of all frames,
@@ -160,8 +160,8 @@ def told(found: Mean | None) -> str:
     """
     if found is None:
         return ""
-    if found.half is None or not found.half:
-        return f"{found.mean:.6g}"
+    if not found.half:
+        return f"{found.mean:.4g}" if abs(found.mean) < 1e4 else f"{found.mean:.6g}"
     digits = max(0, 1 - math.floor(math.log10(found.half)))
     if not 1e-4 <= abs(found.mean) < 1e7:
         return f"{found.mean:.4g} ± {found.half:.2g}"
@@ -224,6 +224,8 @@ def _keys(series: Sequence[Series]) -> Iterator[Series]:
         if "full" in fillings:
             yield Series("Monte Carlo", nothing, nothing, "points", -1, marks=["full"], is_key=True)
         yield Series("importance sampling", nothing, nothing, "points", -1, is_key=True)
+    if any(line.draw == "dashed" for line in series):
+        yield Series("theory", nothing, nothing, "dashed", -1, is_key=True)
     if any(line.draw == "bounds" for line in series):
         yield Series("no error: 95 % upper bound", nothing, nothing, "bounds", -1, is_key=True)
 
@@ -240,20 +242,22 @@ def _series(
         x = [at[group.coordinates.get(wanted.x)] for group in part]
         found = [_point(group, wanted.y) for group in part]
         is_counted = wanted.y == "fer" and is_line
+        theory = [group.means.get(wanted.theory or "") for group in part]
+        predicted = [None if mean is None else mean.mean for mean in theory]
+        has_theory = any(value is not None for value in predicted)
+        fillings = [point.filling for point in found] if is_counted else ()
         yield Series(
-            name, x, [point.value for point in found], "dots" if is_line else "points", colour,
+            name, x, [point.value for point in found],
+            "dots" if is_line and not has_theory else "points", colour,
             low=[point.low for point in found], high=[point.high for point in found],
-            marks=[point.filling for point in found] if is_counted else (),
+            marks=["full"] * len(x) if has_theory else fillings,
         )  # fmt: skip
         bounds = [point.bound for point in found]
         if any(bound is not None for bound in bounds):
             legend = name if all(point.value is None for point in found) and key else ""
             yield Series(f"{name}: upper bound", x, bounds, "bounds", colour, legend=legend)
-        if wanted.theory is not None:
-            predicted = [group.means.get(wanted.theory) for group in part]
-            values = [None if mean is None else mean.mean for mean in predicted]
-            if any(value is not None for value in values):
-                yield Series(f"{name}, theory", x, values, "dashed", colour)
+        if has_theory:
+            yield Series(f"{name}, theory", x, predicted, "dashed", colour, legend="")
 
 
 def _line_name(key: str, value: Scalar) -> str:

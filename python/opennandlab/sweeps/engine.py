@@ -34,8 +34,8 @@ from opennandlab.threads import cores, set_threads
 # Memory that is left to the rest of the machine.
 SPARE_MEMORY_SHARE = 0.1
 # How long a thread may keep the interpreter from another that comes back from its simulation: of
-# 8 ms that a short point takes, 2 are Python's.
-SWITCH_S = 0.0002
+# 7 ms that a short point takes, 1 is Python's.
+SWITCH_S = 0.00005
 # Short points are taken together: whoever wakes up for each of them stops the others each time.
 GATHER_S = 0.02
 # How long a point is tried before its time is estimated from the part that is done.

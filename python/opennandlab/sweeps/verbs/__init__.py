@@ -9,6 +9,7 @@ from opennandlab.sweeps.verb import Verb
 from opennandlab.sweeps.verbs.benchmark import Benchmark, Replay
 from opennandlab.sweeps.verbs.ecc_curve import EccCurve
 from opennandlab.sweeps.verbs.formulas import FORMULAS
+from opennandlab.sweeps.verbs.life import LIFE_TESTS
 from opennandlab.sweeps.verbs.standard_test import StandardTest
 
 VERBS: dict[str, Verb] = {
@@ -18,6 +19,7 @@ VERBS: dict[str, Verb] = {
         Replay(),
         *(StandardTest(test) for test in TESTS.values() if not test.kinds or "sim" in test.kinds),
         EccCurve(),
+        *LIFE_TESTS,
         *FORMULAS,
     )
 }

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from opennandlab import _core
 from opennandlab.config import (
+    WorkloadConfig,
     load_device,
     load_replay,
     load_workload,
@@ -48,6 +49,27 @@ class Drafts:
         if name not in self._known:
             self._known[name] = self._read(name)
         return self._known[name]
+
+
+class Made(dict[str, Any]):
+    """Settings that know what they were made from.
+
+    Resolving them again would be a third of what Python does for a short point.
+    """
+
+    def __init__(self, settings: JsonObject, workload: WorkloadConfig) -> None:
+        """Keep both."""
+        super().__init__(settings)
+        self.workload = workload
+
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[JsonObject]]:
+        """Travel as plain settings."""
+        return dict, (dict(self),)
+
+
+def made_of(settings: JsonObject) -> WorkloadConfig | None:
+    """Return the workload that settings were made from; None where they came from elsewhere."""
+    return settings.workload if isinstance(settings, Made) else None
 
 
 class OnDrive(Verb):
@@ -96,7 +118,7 @@ class Benchmark(Simulated):
             is_fresh = device_changes.pop("state", request.get("state")) == "fresh"
             device = load_device(draft, device_changes)
             workload = load_workload(workloads.get(source), device, overrides=own, fresh=is_fresh)
-            return {"device": device.to_dict(), "workload": workload.to_dict()}
+            return Made({"device": device.to_dict(), "workload": workload.to_dict()}, workload)
 
         return settings
 
@@ -105,8 +127,10 @@ class Benchmark(Simulated):
     ) -> JsonObject:
         """Run the workload."""
         del place  # what ran without its end is run again
-        device = load_device(settings["device"])
-        workload = load_workload(settings["workload"], device)
+        workload = made_of(settings)
+        if workload is None:  # they came from elsewhere
+            workload = load_workload(settings["workload"], load_device(settings["device"]))
+        device = workload.device
         return _checked(benchmark(device, workload, seed=_seed(seed), progress=_told(watch)))
 
 

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import ConfigError
-from opennandlab.reliability import load_model
 from opennandlab.store.entry import numbers
 from opennandlab.sweeps.verb import Reader, Verb, Watcher
+from opennandlab.sweeps.verbs.life import model_of, stated_model
 from opennandlab.theory.closed_loop import busy_dies
 from opennandlab.theory.endurance import drive_writes_per_day, tbw_bytes
 from opennandlab.theory.queueing import independent_dies
@@ -33,6 +33,7 @@ class Formula(Verb):
         metric: str,
         usual: Mapping[str, Any],
         compute: Callable[[Mapping[str, Any]], Values],
+        stated: Callable[[JsonObject], JsonObject] = dict,
     ) -> None:
         """Take what is computed.
 
@@ -41,21 +42,37 @@ class Formula(Verb):
             metric: What is drawn.
             usual: Parameters and their defaults; None for none.
             compute: Parameters -> values by name; raises `ValueError` for what cannot be.
+            stated: Parameters -> the same, with the content of files instead of their names.
         """
         self.name = name  # type: ignore[misc]
         self.metric = metric  # type: ignore[misc]
         self.keys = dict.fromkeys(usual, "a parameter")  # type: ignore[misc]
         self._usual = dict(usual)
         self._compute = compute
+        self._stated = stated
 
     def reader(self, request: Mapping[str, Any]) -> Reader:
         """Return what fills in the defaults of a point."""
 
         def settings(changes: Mapping[str, Any]) -> JsonObject:
             self.check(changes)
-            return {**self._usual, **request, **changes}
+            found = {**self._usual, **request, **changes}
+            for name, value in found.items():
+                self._check_kind(name, value)
+            return self._stated(found)
 
         return settings
+
+    def _check_kind(self, name: str, value: object) -> None:
+        """Refuse text for a number, and a number for text."""
+        usual = self._usual[name]
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if isinstance(usual, int | float) and not is_number:
+            raise ConfigError(name, f"`{value}` is refused; accepted: a number")
+        if isinstance(usual, str) and not isinstance(value, str | Mapping):
+            raise ConfigError(name, f"`{value}` is refused; accepted: text such as {usual}")
+        if usual is None and value is not None and not (is_number or isinstance(value, str)):
+            raise ConfigError(name, f"`{value}` is refused; accepted: a number or text")
 
     def run(
         self, settings: JsonObject, seed: int | None, watch: Watcher, place: Path | None = None
@@ -125,7 +142,7 @@ def _endurance(given: Mapping[str, Any]) -> Values:
 
 
 def _rber(given: Mapping[str, Any]) -> Values:
-    model = load_model(given["model"])
+    model = model_of(given["model"])
     stress = {key: given[key] for key in ("pe_cycles", "retention_h", "temperature_c", "reads")}
     return {"rber": float(model.rber(**stress, page_type=given["page_type"]))}
 
@@ -164,5 +181,6 @@ FORMULAS: tuple[Formula, ...] = (
             "reads": 0.0, "page_type": None,
         },
         _rber,
+        lambda given: {**given, "model": stated_model(given["model"])},
     ),
 )  # fmt: skip

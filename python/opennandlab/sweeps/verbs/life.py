@@ -1,0 +1,120 @@
+"""`reliability.life` and `reliability.drive-life`: life tests after JESD218."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from opennandlab.config import load_device, read_device, read_workload
+from opennandlab.documents.record import JsonObject, plain
+from opennandlab.errors import ConfigError
+from opennandlab.hints import nearest
+from opennandlab.reliability import Model, load_model
+from opennandlab.reliability.drive_life import drive_life_test
+from opennandlab.reliability.life import life_test
+from opennandlab.run import SEED
+from opennandlab.slices import Progress
+from opennandlab.store.entry import numbers
+from opennandlab.sweeps.verb import Reader, Verb, Watcher, drafted
+from opennandlab.sweeps.verbs.benchmark import Drafts, OnDrive, draft_of
+
+# Arguments of both tests that are not settings of their own.
+ASIDE = ("device", "seed", "progress")
+
+
+def stated_model(source: Any) -> JsonObject:  # noqa: ANN401 (what a model is made of)
+    """Return an error model with all its parameters: what a point depends on, not where it lies."""
+    found = load_model(source)
+    return {"name": found.name, "parameters": found.parameters}
+
+
+def model_of(stated: Mapping[str, Any]) -> Model:
+    """Return the model that `stated_model` wrote down."""
+    found = load_model(stated["parameters"])
+    found.name = stated["name"]
+    return found
+
+
+class Life(OnDrive):
+    """A life test by the models."""
+
+    name: ClassVar[str] = "reliability.life"
+    metric: ClassVar[str] = "uber"
+    columns: ClassVar[tuple[str, ...]] = ("uber", "rber", "pe_cycles", "tbw_tb")
+    keys: ClassVar[Mapping[str, str]] = {
+        "device": "a preset, a file, or the keys of a device",
+        "life": "settings of the test, such as {drive_class: enterprise, tbw_tb: 600}",
+    }
+    test: ClassVar[Callable[..., Any]] = life_test
+
+    @property
+    def usual(self) -> dict[str, Any]:
+        """Settings of the test, with their defaults."""
+        given = inspect.signature(type(self).test).parameters.values()
+        return {each.name: each.default for each in given if each.name not in ASIDE}
+
+    def reader(self, request: Mapping[str, Any]) -> Reader:
+        """Return what resolves device and settings of a point."""
+        devices, usual = Drafts(read_device), self.usual
+
+        def settings(changes: Mapping[str, Any]) -> JsonObject:
+            own, device_changes = drafted(changes, "life")
+            device = load_device(draft_of(devices, request, device_changes), device_changes)
+            asked = {**(request.get("life") or {}), **own}
+            unknown = next((key for key in asked if key not in usual), None)
+            if unknown is not None:
+                near = nearest(unknown, list(usual))
+                meant = f"; did you mean `{near}`?" if near else ""
+                accepted = ", ".join(usual)
+                raise ConfigError(f"life.{unknown}", f"is no setting; accepted: {accepted}{meant}")
+            found = {**usual, **asked}
+            if found["model"] is not None:
+                found["model"] = stated_model(found["model"])
+            if found.get("workload") is not None:
+                found["workload"] = read_workload(found["workload"])
+            return {"device": device.to_dict(), "life": found}
+
+        return settings
+
+    def run(
+        self, settings: JsonObject, seed: int | None, watch: Watcher, place: Path | None = None
+    ) -> JsonObject:
+        """Run the test."""
+        del place  # what ran without its end is run again
+        asked = dict(settings["life"])
+        if asked["model"] is not None:
+            asked["model"] = model_of(asked["model"])
+        more = self.watched(watch)
+        test = type(self).test
+        found = test(settings["device"], seed=SEED if seed is None else seed, **asked, **more)
+        return plain(found)
+
+    def watched(self, watch: Watcher) -> dict[str, Any]:
+        """Return what tells a watcher how far the test is."""
+        watch(None)
+        return {}
+
+    def metrics(self, document: JsonObject) -> dict[str, float]:
+        """Return the numbers of the outcome."""
+        return {name: value for name, value in numbers(document) if name != "seed"}
+
+
+class DriveLife(Life):
+    """A life test of a simulated drive."""
+
+    name: ClassVar[str] = "reliability.drive-life"
+    columns: ClassVar[tuple[str, ...]] = ("uber", "rber", "waf", "pe_cycles")
+    test: ClassVar[Callable[..., Any]] = drive_life_test
+
+    def watched(self, watch: Watcher) -> dict[str, Any]:
+        """Return what tells a watcher how far the test is."""
+
+        def told(state: Progress) -> None:
+            watch(state.fraction)
+
+        return {"progress": told}
+
+
+LIFE_TESTS: tuple[Verb, ...] = (Life(), DriveLife())
