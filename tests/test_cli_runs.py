@@ -251,3 +251,22 @@ def test_without_a_store_nothing_is_listed_and_none_is_made(cli: Cli, folder: Pa
     done = cli("runs", "list", "--store", "some.txt", "--json")
     assert done.returncode == 2
     assert "not a database" in json.loads(done.stdout)["error"]["message"]
+
+
+def test_a_table_without_by_has_a_row_for_each_point(runs: Any, tmp_path: Path) -> None:
+    found = json.loads(runs("table", "waf", "--where", "status=done", "--json")[1])
+    listed = json.loads(runs("list", "--where", "status=done", "--limit", "100", "--json")[1])
+    assert found["columns"][-2:] == ["seed", "waf"]
+    assert [row[-1] for row in found["rows"]] == [row["metrics"]["waf"] for row in listed["rows"]]
+    every = json.loads(runs("table", "--json")[1])
+    assert {"key", "verb", "seed", "status", "waf"} <= set(every["columns"])
+    assert len(every["rows"]) == listed["matched"] + 1
+    path = tmp_path / "points.csv"
+    code, out, err = runs("table", "--csv", str(path))
+    assert code == 0
+    assert "waf" in out
+    assert "columns; --csv" in err
+    assert len(path.read_text(encoding="utf-8").splitlines()) == len(every["rows"]) + 1
+    code, _, err = runs("table", "waff")
+    assert code == 2
+    assert "did you mean `waf`" in err

@@ -28,6 +28,8 @@ MAIN = {
     "iops_rnd_4kib_read": "4 KiB read IOPS",
 }
 MAIN_MAX = 2
+# Metrics of a table of points that has none of these.
+SHOWN_MAX = 4
 # Coordinates that take more characters do not fit beside each other.
 COLUMNS_CHARS_MAX = 44
 ERROR_CHARS_MAX = 60
@@ -175,6 +177,71 @@ def show_entry(entry: "Entry") -> None:
         console.print(terminal.plain_table(["metric", "value"], rows))
     console.print("\nsettings", style="bold")
     console.print(readable_json(entry.settings), markup=False, soft_wrap=True)
+
+
+def picked(rows: "Rows", metrics: Sequence[str]) -> "Rows":
+    """Return points with some of their metrics, in the order in which these were asked for.
+
+    Args:
+        rows: The points, with all columns.
+        metrics: Names, or their ends; none for all columns.
+
+    Raises:
+        StoreError: for a name that no point has.
+    """
+    from opennandlab.store.conditions import resolved, unknown
+    from opennandlab.store.rows import Rows
+
+    if not metrics:
+        return rows
+    wanted = [resolved(name, rows.columns) for name in metrics]
+    for name, found in zip(metrics, wanted, strict=True):
+        if found is None:
+            raise unknown(name, [*rows.coordinates, *rows.metrics])
+    columns = list(dict.fromkeys([*rows.coordinates, "seed", *(name for name in wanted if name)]))
+    places = [rows.columns.index(name) for name in columns]
+    return Rows(
+        columns,
+        [[row[place] for place in places] for row in rows.rows],
+        rows.matched,
+        rows.coordinates,
+        tuple(name for name in columns if name in rows.metrics),
+    )
+
+
+def show_rows(rows: "Rows") -> None:
+    """Print points, a row for each: what was varied, and the metrics that were asked for.
+
+    Of points with all their columns those metrics are shown that people ask for first.
+    """
+    from opennandlab.summary import number
+
+    if not rows.rows:
+        terminal.note("no points")
+        return
+    is_whole = "key" in rows.columns
+    main = [name for name in MAIN if name in rows.metrics] or list(rows.metrics)[:SHOWN_MAX]
+    metrics = main if is_whole else rows.metrics
+    aside = {"key", "verb", *rows.coordinates, "seed", *metrics}
+    chosen = [name for name in rows.columns if name in aside]
+    heads = shortened(chosen)
+    cells = [
+        [
+            number(row[name]) if name in rows.metrics
+            else str(row[name])[:KEY_DIGITS] if name == "key"
+            else plain_value(row[name])
+            for name in chosen
+        ]
+        for row in rows
+    ]  # fmt: skip
+    table = terminal.plain_table([heads[name] for name in chosen], cells)
+    terminal.stdout(is_numbers=True).print(table)
+    if is_whole:
+        terminal.note(
+            f"{len(chosen)} of {len(rows.columns)} columns; --csv, --parquet and --json have all, "
+            "and `runs table METRIC,…` chooses",
+            style="dim",
+        )
 
 
 def show_means(found: "Means", metrics: Sequence[str]) -> None:

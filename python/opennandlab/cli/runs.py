@@ -131,11 +131,13 @@ def show(
 @app.command(epilog="Example: opennandlab runs table 'waf,iops by ftl.gc_policy'")
 def table(
     spec: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="'METRIC,… by NAME,…'", help="What is averaged over seeds, and by what."
+            metavar="'METRIC,… [by NAME,…]'",
+            help="What is averaged over seeds, and by what. Without `by`: a row for each point; "
+            "without anything: with all its metrics.",
         ),
-    ],
+    ] = None,
     store: Place = None,
     where: Where = None,
     csv: Annotated[
@@ -148,25 +150,32 @@ def table(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Average metrics over seeds, with 95 % intervals (Student's t) and counts."""
+    """Average metrics over seeds, with 95 % intervals; or points, one a row."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.cli._runs_tables import means_json, show_means
+        from opennandlab.cli import _runs_tables as tables
         from opennandlab.store import exporting
         from opennandlab.store.means import split
 
-        metrics, by = split(spec)
         outputs = {"--csv": csv, "--parquet": parquet}
         terminal.check_outputs(outputs)
         _check_endings(outputs)
+        metrics, by = split(spec or "")
         with _opened(store) as opened:
-            found = opened.means(metrics, by, where=where or ())
+            means = opened.means(metrics, by, where=where or ()) if by else None
+            found = (
+                means.rows() if means else tables.picked(opened.rows(where=where or ()), metrics)
+            )
         for path in (csv, parquet):
             if path is not None:
-                exporting.write_rows(found.rows(), path)
+                exporting.write_rows(found, path)
         if as_json:
-            terminal.emit_json(means_json(found))
+            plain = {"columns": found.columns, "rows": found.rows}
+            terminal.emit_json(tables.means_json(means) if means else plain)
         elif not quiet:
-            show_means(found, metrics)
+            if means:
+                tables.show_means(means, metrics)
+            else:
+                tables.show_rows(found)
             for path in (csv, parquet):
                 if path is not None:
                     terminal.note(f"table saved to {path}")

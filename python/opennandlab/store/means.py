@@ -19,8 +19,8 @@ from opennandlab.store.rows import Rows
 
 # Points that are alike in these differ in nothing but the seed.
 IDENTITY = ("verb", "settings", "model_version", "program")
-SPEC = re.compile(r"\s*(.+?)\s+by\s+(.+?)\s*", re.DOTALL)
-ACCEPTED = "METRIC[,METRIC…] by NAME[,NAME…], such as `waf,iops by ftl.gc_policy`"
+SPEC = re.compile(r"\s*(.+?)(?:\s+by\s+(.+?))?\s*", re.DOTALL)
+ACCEPTED = "METRIC[,METRIC…] [by NAME[,NAME…]], such as `waf,iops by ftl.gc_policy`"
 PARTS = ("", ".low", ".high", ".count")
 
 
@@ -70,17 +70,22 @@ class Means:
 
 
 def split(text: str) -> tuple[list[str], list[str]]:
-    """Return metrics and columns of a description of a table.
+    """Return metrics and columns of a description of a table; none of what it does not name.
 
     Raises:
         StoreError: for anything else.
 
-    >>> split("waf, iops by ftl.gc_policy")
-    (['waf', 'iops'], ['ftl.gc_policy'])
+    >>> split("waf, iops by ftl.gc_policy"), split("waf"), split("")
+    ((['waf', 'iops'], ['ftl.gc_policy']), (['waf'], []), ([], []))
     """
+    if not text.strip():
+        return [], []
     match = SPEC.fullmatch(text)
-    parts = [] if match is None else [re.split(r"\s*,\s*", part) for part in match.groups()]
-    if len(parts) != 2 or not all(name for part in parts for name in part):
+    found = match.groups() if match else ("",)
+    parts = [re.split(r"\s*,\s*", part) if part is not None else [] for part in found]
+    if len(parts) != 2 or not all(
+        name and not re.search(r"\s", name) for part in parts for name in part
+    ):
         raise StoreError(f"the table `{text}` is not valid; accepted: {ACCEPTED}")
     return parts[0], parts[1]
 
