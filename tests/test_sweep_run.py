@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import re
 import threading
 import time
@@ -22,6 +23,7 @@ from opennandlab.sweeps.engine import (
     Done,
     Engine,
     EngineError,
+    Memory,
     Threads,
     pilot_s,
     run_point,
@@ -227,6 +229,32 @@ def test_no_more_points_at_a_time_than_fit_the_memory(monkeypatch):
     assert slots_for(points, 8) == 2
     monkeypatch.setattr("opennandlab.sweeps.engine.available_bytes", lambda: 1)
     assert slots_for(points, 8) == 1
+
+
+def test_points_that_fit_run_beside_each_other_and_a_large_one_alone():
+    memory, seen = Memory(100), queue.SimpleQueue()
+    release = threading.Event()
+
+    def take(need: int) -> None:
+        with memory.taken(need):
+            seen.put(need)
+            assert release.wait(60)
+
+    small = [threading.Thread(target=take, args=(need,)) for need in (40, 50)]
+    for thread in small:
+        thread.start()
+    assert sorted([seen.get(timeout=60), seen.get(timeout=60)]) == [40, 50]
+    large = threading.Thread(target=take, args=(500,))
+    large.start()
+    with pytest.raises(queue.Empty):
+        seen.get(timeout=0.1)
+    release.set()
+    assert seen.get(timeout=60) == 500
+    for thread in (*small, large):
+        thread.join(60)
+    memory.end()
+    with pytest.raises(Stopped), memory.taken(1):
+        pass
 
 
 def test_a_point_that_raises_anything_is_a_failed_point(monkeypatch):

@@ -145,7 +145,7 @@ def sweep(
                 return
             _note_start(run, quiet=quiet)
             with _resumable(run):
-                rows = run.to_the_end(_engine(run, kept, engine, scheduler, jobs))
+                rows = run.to_the_end(_engine(kept, engine, scheduler, jobs))
         groups = tables.groups_of(rows)
         names = tables.names_of(groups, wanted, chosen)
         if plot is not None:
@@ -235,11 +235,10 @@ def _replaced(wanted: "Sweep", **changes: Any) -> "Sweep":  # noqa: ANN401 (fiel
     return replace(wanted, **changes)
 
 
-def _engine(
-    run: "Run", store: "Store", name: EngineName, scheduler: str | None, jobs: int | None
-) -> "Engine":
+def _engine(store: "Store", name: EngineName, scheduler: str | None, jobs: int | None) -> "Engine":
     from opennandlab.errors import ConfigError
-    from opennandlab.sweeps.engine import Threads, slots_for
+    from opennandlab.sweeps.engine import Threads
+    from opennandlab.threads import cores
 
     if name is EngineName.DASK or scheduler is not None:
         from opennandlab.sweeps.cluster import Cluster
@@ -247,7 +246,7 @@ def _engine(
         if name is not EngineName.DASK:
             raise ConfigError("--scheduler", "belongs to --engine dask")
         return Cluster(scheduler, jobs)
-    return Threads(slots_for(run.missing, jobs), store.unfinished)
+    return Threads(jobs or cores(), store.unfinished)
 
 
 def _pilot(run: "Run") -> float | None:

@@ -10,13 +10,14 @@ interpreter's lock while it runs, so threads use all cores.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import socket
 import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -146,7 +147,7 @@ def run_point(  # noqa: PLR0913 (a point in parts, as it is sent to workers)
 
 
 def slots_for(points: Sequence[Point], jobs: int | None) -> int:
-    """Return how many points can run at a time: as many as cores, and as fit the memory.
+    """Return how many points can run at a time, if all are like the largest of them.
 
     Args:
         points: Some of those that will run; their drives are taken for the largest.
@@ -154,10 +155,61 @@ def slots_for(points: Sequence[Point], jobs: int | None) -> int:
     """
     wanted = jobs or cores()
     needs = memory_bytes(points)
+    free = _spare_bytes()
+    return max(1, min(wanted, free // needs)) if needs and free is not None else wanted
+
+
+def _spare_bytes() -> int | None:
+    """Return what points may take of the memory; None where nobody knows what there is."""
     free = available_bytes()
-    if not needs or free is None:
-        return wanted
-    return max(1, min(wanted, int(free * (1.0 - SPARE_MEMORY_SHARE)) // needs))
+    return None if free is None else int(free * (1.0 - SPARE_MEMORY_SHARE))
+
+
+class Memory:
+    """What points that run beside each other may take of the memory.
+
+    Args:
+        bytes_max: All together, bytes; None where nobody knows what there is.
+    """
+
+    def __init__(self, bytes_max: int | None) -> None:
+        """Begin with all of it."""
+        self._free = bytes_max
+        self._users = 0
+        self._is_over = False
+        self._changed = threading.Condition()
+
+    @contextlib.contextmanager
+    def taken(self, need: int) -> Iterator[None]:
+        """Wait until there is room for a point; one that needs more than there is runs alone.
+
+        Raises:
+            Stopped: when `end` was called meanwhile.
+        """
+        if self._free is None:
+            yield
+            return
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_over or not self._users or need <= self._room)
+            if self._is_over:
+                raise Stopped
+            self._free, self._users = self._room - need, self._users + 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._free, self._users = self._room + need, self._users - 1
+                self._changed.notify_all()
+
+    @property
+    def _room(self) -> int:
+        return self._free or 0
+
+    def end(self) -> None:
+        """Let nobody wait any longer."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
 
 
 class Threads(Engine):
@@ -174,6 +226,7 @@ class Threads(Engine):
         """
         self.slots = slots
         self._unfinished = unfinished
+        self._memory = Memory(_spare_bytes())
         self._pool = ThreadPoolExecutor(slots, thread_name_prefix="point")
         self._done: queue.SimpleQueue[Done] = queue.SimpleQueue()
         self._running: dict[str, float | None] = {}
@@ -205,22 +258,22 @@ class Threads(Engine):
     def close(self) -> None:
         """Stop what runs: within a slice of a simulation, a fiftieth of a second."""
         self._is_over.set()
+        self._memory.end()
         self._pool.shutdown(wait=True, cancel_futures=True)
         sys.setswitchinterval(self._interval_s)
         set_threads(None)
 
     def _run(self, point: Point) -> None:
-        if self._is_over.is_set():
-            return
-        self._running[point.key] = None
-
         def watch(share: float | None) -> None:
             if self._is_over.is_set():
                 raise Stopped
             self._running[point.key] = share
 
         try:
-            self._done.put(run_point(**payload(point), watch=watch, unfinished=self._unfinished))
+            with self._memory.taken(_need_bytes(point)):
+                watch(None)
+                done = run_point(**payload(point), watch=watch, unfinished=self._unfinished)
+            self._done.put(done)
         except Stopped:
             pass
         finally:
@@ -232,6 +285,14 @@ def payload(point: Point) -> dict[str, Any]:
     return {
         "verb": point.verb, "key": point.key, "settings": point.settings, "seed": point.seed,
     }  # fmt: skip
+
+
+def _need_bytes(point: Point) -> int:
+    """Return the memory of a point; one whose drive cannot be says so when it runs."""
+    try:
+        return memory_bytes([point])
+    except OpenNandLabError:
+        return 0
 
 
 def memory_bytes(points: Sequence[Point]) -> int:

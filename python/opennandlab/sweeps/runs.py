@@ -18,10 +18,11 @@ from opennandlab.stats.groups import Group, grouped
 from opennandlab.store import Store
 from opennandlab.sweeps.axes import Axis
 from opennandlab.sweeps.definition import Sweep, checked_name
-from opennandlab.sweeps.engine import Threads, slots_for
+from opennandlab.sweeps.engine import Threads
 from opennandlab.sweeps.runner import Progress, Row, Run
 from opennandlab.sweeps.seeds import Seeds
 from opennandlab.sweeps.verbs import verb_of
+from opennandlab.threads import cores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,5 +170,5 @@ def sweep(  # noqa: PLR0913 (options, by name)
     )
     with Store.open(store) as kept:
         run = Run(wanted, kept, watch=progress)
-        rows = run.to_the_end(Threads(slots_for(run.missing, jobs), kept.unfinished))
+        rows = run.to_the_end(Threads(jobs or cores(), kept.unfinished))
     return Runs(wanted, rows)

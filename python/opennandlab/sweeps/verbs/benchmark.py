@@ -77,7 +77,9 @@ class OnDrive(Verb):
 
     def memory_bytes(self, settings: JsonObject) -> int:
         """Return the memory of the drive."""
-        return int(load_device(settings["device"]).effective["memory_bytes"])
+        made = made_of(settings)
+        device = load_device(settings["device"]) if made is None else made.device
+        return int(device.effective["memory_bytes"])
 
 
 class Simulated(OnDrive):
