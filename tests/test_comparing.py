@@ -360,7 +360,7 @@ def test_mixed_families_are_refused_with_the_family_of_each(cli: Cli, tmp_path: 
         onl.compare([])
 
 
-@pytest.mark.parametrize("kind", set(MAKERS) - {"formula"})
+@pytest.mark.parametrize("kind", sorted(set(MAKERS) - {"formula"}))
 def test_the_command_compares_files_of_every_family(cli: Cli, tmp_path: Path, kind: str) -> None:
     files = saved(tmp_path, kind, 3, "study-{}/document")
     shown = cli("compare", *files, "--force", "--all", COLUMNS="80")
