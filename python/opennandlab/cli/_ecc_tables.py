@@ -7,6 +7,11 @@ from opennandlab.cli import _terminal as terminal
 if TYPE_CHECKING:
     from opennandlab.documents.ecc import CodeComparison, CurveDocument
 
+# What a point was found by, beside its rate.
+METHODS = {
+    "monte_carlo": "counted", "importance_sampling": "strata", "analytic": "exact",
+}  # fmt: skip
+
 
 def table(head: list[str], body: list[list[str]]) -> None:
     """Print a table on stdout, the first column to the left."""
@@ -61,7 +66,7 @@ def show_comparison(document: "CodeComparison") -> None:
         row = [f"{x:g}"]
         for curve in document.curves:
             point = next((point for point in curve.points if point.x == x), None)
-            row.append("-" if point is None else f"{point.fer:.3g} ({point.method[:5]})")
+            row.append("-" if point is None else f"{point.fer:.3g} ({METHODS[point.method]})")
         body.append(row)
     table(head, body)
     limits = document.limits if is_rber else document.limits_ebn0_db

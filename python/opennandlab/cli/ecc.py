@@ -263,8 +263,8 @@ def plot(
         if not given and not where:
             raise ConfigError("FILE", "is missing; accepted: files, or --where for a store")
         stored = [of_document(curve) for curve in _stored(store, where)] if where else []
-        curves, comparisons = read_curves(given, None if x is None else x.value, stored)
-        note = write_all(curves, comparisons, output, look)
+        curves = read_curves(given, None if x is None else x.value, stored)
+        note = write_all(curves, output, look)
         if not quiet:
             if note:
                 terminal.note(note, style="dim")

@@ -13,6 +13,7 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
+    from opennandlab.config import DeviceConfig
     from opennandlab.reliability.code_limit import CodeLimit
     from opennandlab.reports.figure.model import Figure
 
@@ -82,7 +83,15 @@ Plot = Annotated[
 
 @app.command(epilog=f"Example: {RBER_EXAMPLE}")
 def rber(
-    model: ModelName = "tlc",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME|FILE",
+            help="A model, a preset, or a device file; default that of --config, else tlc.",
+        ),
+    ] = None,
     pe: Annotated[
         str, typer.Option("--pe", help="Program/erase cycles: a list, or FROM:TO:COUNT.")
     ] = "0:5000:11",
@@ -121,8 +130,9 @@ def rber(
         from opennandlab.reliability import load_model
 
         terminal.check_outputs({"--plot": plot})
-        chosen = load_model(model)
-        limit = _code_limit(config, sets, drive_class, spread)
+        device = _device(config, sets)
+        chosen = load_model(model or device or "tlc")
+        limit = _code_limit(device, config, drive_class, spread)
         axes = {
             "pe_cycles": _numbers("pe", pe),
             "retention_h": _numbers("retention-h", retention_h),
@@ -534,22 +544,30 @@ def _draw(
     output.write(page_of(title, lead, [drawn, *tables]), plot)
 
 
+def _device(config: str | None, sets: list[str] | None) -> "DeviceConfig | None":
+    """Return the device of `--config` and `--set`; None without one."""
+    from opennandlab.config import load_device, parse_overrides
+    from opennandlab.errors import ConfigError
+
+    if config is None:
+        if sets:
+            raise ConfigError("--set", "changes a device; accepted: with --config")
+        return None
+    return load_device(config, parse_overrides(sets or []))
+
+
 def _code_limit(
-    config: str | None, sets: list[str] | None, drive_class: Class, spread: float
+    device: "DeviceConfig | None", config: str | None, drive_class: Class, spread: float
 ) -> "CodeLimit | None":
     """Return what the code of a device takes; None without a device."""
-    from opennandlab.config import load_device, parse_overrides
     from opennandlab.errors import ConfigError
     from opennandlab.reliability.code_limit import code_limit
 
     if not 0.0 <= spread < SPREAD_MAX:
         raise ConfigError("spread", f"{spread:g} is refused; accepted: 0 to {SPREAD_MAX:g}")
-    if config is None:
-        if sets:
-            raise ConfigError("--set", "changes a device; accepted: with --config")
+    if device is None:
         return None
-    device = load_device(config, parse_overrides(sets or []))
-    return code_limit(device, drive_class.value, spread, Path(config).name)
+    return code_limit(device, drive_class.value, spread, Path(config or device.name).name)
 
 
 def _numbers(option: str, text: str) -> list[float]:

@@ -41,11 +41,6 @@ FILLINGS: dict[str, Filling] = {
     "monte_carlo": "full", "importance_sampling": "hollow", "analytic": "none",
     "published": "full",
 }  # fmt: skip
-# Names of the limits of a comparison, by its kind of points.
-LIMIT_NAMES = {
-    "rber": {"1": "1 read", "3": "3 reads", "7": "7 reads", "unquantised": "exact voltages"},
-    "ebn0_db": {"1": "hard decisions", "unquantised": "BPSK"},
-}
 # Rates and lengths within this share of one another have one limit.
 ALIKE = 0.01
 # More limits of a kind than these would hide the curves.
@@ -95,32 +90,21 @@ def write(document: Document, path: str | Path, look: Look | None = None) -> str
     """
     found = document.curves if isinstance(document, CodeComparison) else [document]
     curves = on_one_axis([of_document(curve) for curve in found])
-    comparisons = [document] if isinstance(document, CodeComparison) else []
-    return write_all(curves, comparisons, path, look)
+    return write_all(curves, path, look)
 
 
-def write_all(
-    curves: Sequence[DrawnCurve],
-    comparisons: Sequence[CodeComparison],
-    path: str | Path,
-    look: Look | None = None,
-) -> str:
+def write_all(curves: Sequence[DrawnCurve], path: str | Path, look: Look | None = None) -> str:
     """Draw curves over the same points; see `write` and `plot`."""
-    drawn = plot(curves, comparisons, look)
+    drawn = plot(curves, look)
     output.write(page_of(drawn.title, "", [drawn]), Path(path))
     return drawn.note
 
 
-def plot(
-    curves: Sequence[DrawnCurve],
-    comparisons: Sequence[CodeComparison] = (),
-    look: Look | None = None,
-) -> Plot:
+def plot(curves: Sequence[DrawnCurve], look: Look | None = None) -> Plot:
     """Return the figure of curves over the same points.
 
     Args:
         curves: At least one.
-        comparisons: Whose limits are drawn too.
         look: What is shown.
 
     Raises:
@@ -135,7 +119,7 @@ def plot(
         series += _bers(shown, floor)
     if not any(y is not None for line in series for y in line.y):
         raise ConfigError("points", "no point has a frame error rate above 0: nothing to draw")
-    marks, theory, notes = _limits(shown, comparisons, series) if look.limits else ([], [], [])
+    marks, theory, notes = _limits(shown, series) if look.limits else ([], [], [])
     if look.target is not None:
         marks.append(Mark("y", look.target, f"target {look.target:g}"))
     drawn = (*series, *theory)
@@ -219,11 +203,11 @@ def _bers(curves: Sequence[DrawnCurve], floor: float) -> list[Series]:
 
 
 def _limits(
-    curves: Sequence[DrawnCurve], comparisons: Sequence[CodeComparison], series: Sequence[Series]
+    curves: Sequence[DrawnCurve], series: Sequence[Series]
 ) -> tuple[list[Mark], list[Series], list[str]]:
     """Return capacities as upright lines, theory as series, and what is too far away as notes."""
     is_rber = curves[0].x == "rber"
-    capacities = _capacities(curves, comparisons)
+    capacities = _capacities(curves)
     is_one_rate = all(_are_alike(rate, capacities[0][1]) for _, rate, _ in capacities)
     marks, beyond, notes = [], [], []
     for words, rate, value in capacities:
@@ -242,10 +226,8 @@ def _limits(
     return marks, theory, notes
 
 
-def _capacities(
-    curves: Sequence[DrawnCurve], comparisons: Sequence[CodeComparison]
-) -> list[tuple[str, float, float]]:
-    """Return channel in words, rate and capacity of each channel and rate, once."""
+def _capacities(curves: Sequence[DrawnCurve]) -> list[tuple[str, float, float]]:
+    """Return channel in words, rate and capacity of each channel and rate that is drawn, once."""
     found: list[tuple[str, float, float]] = []
 
     def is_new(words: str, rate: float) -> bool:
@@ -258,12 +240,6 @@ def _capacities(
         words, limits = channel_words(settings), Limits(settings, curve.document.rate)
         if limits.are_known and is_new(words, limits.rate):
             found.append((words, limits.rate, limits.capacity_x))
-    for comparison in comparisons:
-        is_rber = comparison.x == "rber"
-        values = comparison.limits if is_rber else comparison.limits_ebn0_db
-        for name, words in LIMIT_NAMES[comparison.x].items():
-            if name in values and is_new(words, comparison.rate):
-                found.append((words, comparison.rate, values[name]))
     return found
 
 

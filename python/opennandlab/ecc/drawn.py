@@ -93,8 +93,8 @@ def of_document(document: CurveDocument, origin: str = "") -> DrawnCurve:
 
 def read_curves(
     paths: Sequence[Path], x: XKind | None = None, others: Sequence[DrawnCurve] = ()
-) -> tuple[list[DrawnCurve], list[CodeComparison]]:
-    """Return the curves of files, and the comparisons among these.
+) -> list[DrawnCurve]:
+    """Return the curves of files.
 
     Args:
         paths: Curves, comparisons of codes, and CSV files.
@@ -106,7 +106,6 @@ def read_curves(
         ResultError: for a file that is none of these, or is damaged, and where.
     """
     found: list[DrawnCurve] = []
-    comparisons: list[CodeComparison] = []
     for path in paths:
         if path.suffix.lower() == ".csv":
             found += _of_csv(path)
@@ -115,9 +114,9 @@ def read_curves(
         if document["schema"] == CURVE_SCHEMA:
             found.append(of_document(typed(path, document, CurveDocument), str(path)))
         else:
-            comparisons.append(typed(path, document, CodeComparison))
-            found += [of_document(curve, str(path)) for curve in comparisons[-1].curves]
-    return on_one_axis([*found, *others], x), comparisons
+            comparison = typed(path, document, CodeComparison)
+            found += [of_document(curve, str(path)) for curve in comparison.curves]
+    return on_one_axis([*found, *others], x)
 
 
 def on_one_axis(curves: Sequence[DrawnCurve], x: XKind | None = None) -> list[DrawnCurve]:
