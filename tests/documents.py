@@ -138,11 +138,13 @@ def run_page(text: str, folder: Path) -> Iterator[Outcome]:
 
 def _run_command(step: Step, folder: Path) -> Outcome:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    # Tables are as wide as where nobody says how wide the terminal is.
+    environment = {name: text for name, text in os.environ.items() if name != "COLUMNS"}
     # A person sees the tables first and the notes after them.
     done = subprocess.run(
         ["bash", "-c", step.source],
         cwd=folder,
-        env={**os.environ, "PATH": path, "NO_COLOR": "1"},
+        env=environment | {"PATH": path, "NO_COLOR": "1"},
         capture_output=True,
         text=True,
         check=False,

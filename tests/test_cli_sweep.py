@@ -144,6 +144,14 @@ def test_formulas_and_codes_are_swept_too():
     (["theory.waf", "--set", "spare_factor=0.1", "--vary", "over_provisioning_pct=0.1:0.2:2",
       "--x", "nothing"], "is not varied"),
     (["theory.waf", "--vary", "over_provisioning_pct=0.1:0.2:1000000"], "at most 100000"),
+    (["theory.waf", "--vary", "spare_factor=0.1,0.2:0.3:4"], "a range among values"),
+    (["theory.waf", "--vary", "d=2,3", "--set", "d=4"], "in --set and in --vary"),
+    (["theory.waf", "--plot", "x.svg"], "nothing is varied"),
+    (["ecc.curve", "--set", "code=bch:m=8,t=4", "--vary", "x=1e-3", "--set", "errors=-1"],
+     "accepted: 1 and more"),
+    (["ecc.curve", "--set", "code=bch:m=8,t=4", "--vary", "x=-1,2"], "accepted:"),
+    (["ecc.curve", "--set", "code=bch:m=8,t=4", "--set", "x=1e-3", "--vary",
+      "decoder.iterations=1,2"], "changes nothing of BCH"),
 ])  # fmt: skip
 def test_what_cannot_be_is_refused_with_a_sentence(asked, said):
     text = run(*asked, code=2)
@@ -217,3 +225,33 @@ def test_a_store_that_another_process_holds_is_told_and_nothing_is_lost(monkeypa
     assert len(kept_keys()) == 6
     swept("--seeds", "2")
     assert len(kept_keys()) == 12
+
+
+def test_points_over_unlike_axes_are_not_put_side_by_side():
+    text = run("ecc.curve", "--set", "code=bch:m=8,t=4", "--vary", "channel=bsc,awgn", "--set",
+               "x=5e-3", code=1)  # fmt: skip
+    assert "accepted: one kind in a sweep" in text
+
+
+def test_what_a_reader_must_know_is_said_under_the_table():
+    # The two capacities behind a fill are no steady state.
+    Path("work.yaml").write_text(WORK + "precondition: [{kind: sequential_fill}]\n")
+    assert "of waf are further from predicted_waf than their interval" in swept("--seeds", "3")
+    text = run("ecc.curve", "--set", "code=bch:m=8,t=4", "--set", "x=5e-3", "--until",
+               "fer=0.1%", "--seeds-max", "4")  # fmt: skip
+    assert "1 of 1 intervals of fer are wider than 0.001 of the mean" in text
+    assert "fer_low" not in text  # ends of intervals have no mean
+    Path("pts.yaml").write_text("nand: {blocks_per_plane: 64, pages_per_block: 32}\n")
+    text = run("pts.throughput", "-c", "pts.yaml", "--set", "pts.time_base=smoke", "--vary",
+               "ftl.over_provisioning_pct=0.1,0.2")  # fmt: skip
+    assert "smoke: not a measurement" in text
+    assert "steady" in text
+
+
+def test_a_dry_run_tells_of_known_points_that_failed():
+    asked = ("theory.waf", "--vary", "policy=greedy,fifo", "--vary", "d=2")
+    bad = ("-c", "dev.yaml", "-w", "work.yaml", "--vary", "ftl.over_provisioning_pct=0.2,0.0001")
+    run(*asked)
+    run(*bad, code=1)
+    assert "1 of them failed (--retry" in run(*bad, "--dry-run")
+    assert "failed" not in run(*asked, "--dry-run")

@@ -14,9 +14,6 @@ from opennandlab.config import DeviceConfig
 from opennandlab.errors import ConfigError
 from opennandlab.summary import size
 
-# Asking the system takes longer than making a drive that needs less.
-ASKED_FROM_BYTES = 16 << 20
-
 
 def check_memory(device: DeviceConfig) -> None:
     """Refuse a device that does not fit the memory of this machine, before allocating it.
@@ -25,8 +22,6 @@ def check_memory(device: DeviceConfig) -> None:
         ConfigError: with the memory needed and the memory available.
     """
     needs = int(device.effective["memory_bytes"])
-    if needs < ASKED_FROM_BYTES:
-        return
     available = available_bytes()
     if available is not None and needs > available:
         pages = device.effective["physical_pages"]

@@ -297,10 +297,8 @@ def mean_text(mean: "Mean | None") -> str:
 
     if mean is None:
         return number(None)
-    if mean.half is None:
+    if not mean.half:
         return number(mean.mean)
-    if mean.half == 0:
-        return f"{number(mean.mean)} ± 0"
     # Two digits of the interval, and the mean to the same place.
     place = 1 - math.floor(math.log10(mean.half))
     size = math.floor(math.log10(max(abs(mean.mean), mean.half)))

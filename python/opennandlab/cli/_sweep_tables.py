@@ -1,5 +1,6 @@
 """What `sweep` shows: how far it is, the table of its points, failures, costs."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "opennandlab.sweep/1"
 FAILURES_SHOWN = 5
+# What closed forms are short of by themselves, on drives of some hundred blocks.
+THEORY_SHARE = 0.02
 
 
 def line(state: "Progress") -> str:
@@ -46,7 +49,9 @@ def names_of(groups: Sequence["Group"], wanted: "Sweep", chosen: Sequence[str] |
 
     known = list(dict.fromkeys(name for group in groups for name in group.means))
     if chosen is None:
-        usual = [name for name in wanted.verb.columns if name in known]
+        has_means = any(group.count > 1 for group in groups)
+        aside = wanted.verb.single if has_means else ()
+        usual = [name for name in wanted.verb.columns if name in known and name not in aside]
         drawn = wanted.plot.get("y")
         return usual + ([drawn] if drawn in known and drawn not in usual else []) or known[:5]
     unknown = next((name for name in chosen if known and name not in known), None)
@@ -76,8 +81,59 @@ def show(run: "Run", groups: Sequence["Group"], names: Sequence[str], plot: Path
     terminal.stdout(is_numbers=True).print(terminal.plain_table(heads, lines))
     if any(group.count > 1 for group in groups):
         terminal.note("means over seeds, ± 95 % intervals", style="dim")
+    for text in cautions(run, groups, names):
+        terminal.note(f"note: {text}", style="yellow")
     if plot is not None:
         terminal.note(f"drawn in {plot}")
+
+
+def cautions(run: "Run", groups: Sequence["Group"], names: Sequence[str]) -> list[str]:
+    """Return what a reader of the table must know, in words."""
+    verb = run.sweep.verb
+    cells = [cell.settings for cell in run.sweep.cells if cell.settings is not None]
+    found = [text for settings in cells if (text := verb.caution(settings)) is not None]
+    for name, goal in run.sweep.seeds.until.items():
+        found += _wide(groups, name, goal)
+    if verb.theory is not None and verb.theory in names and verb.metric in names:
+        found += _far_from_theory(groups, verb.metric, verb.theory)
+    return list(dict.fromkeys(found))
+
+
+def _wide(groups: Sequence["Group"], name: str, goal: float) -> list[str]:
+    """Say where the most seeds were not enough for the interval that was asked for."""
+    means = [group.means[name] for group in groups if name in group.means]
+    wide = [mean for mean in means if (mean.half or 0.0) > goal * abs(mean.mean)]
+    if not wide:
+        return []
+    widest = max((mean.half or 0.0) / abs(mean.mean) if mean.mean else math.inf for mean in wide)
+    text = (
+        f"{len(wide)} of {len(means)} intervals of {name} are wider than {goal:.3g} of the mean, "
+        f"up to {widest:.2g}, with {max(mean.count for mean in wide)} seeds; --seeds-max allows "
+        "more"
+    )
+    return [text]
+
+
+def _far_from_theory(groups: Sequence["Group"], metric: str, theory: str) -> list[str]:
+    """Say where means are further from theory than chance and rounding explain."""
+    pairs = [
+        (group.means[metric], group.means[theory].mean)
+        for group in groups
+        if metric in group.means and theory in group.means
+    ]
+    far = [
+        abs(mean.mean / value - 1.0)
+        for mean, value in pairs
+        if abs(mean.mean - value) > (mean.half or 0.0) + THEORY_SHARE * value
+    ]
+    if not far:
+        return []
+    text = (
+        f"{len(far)} of {len(pairs)} means of {metric} are further from {theory} than their "
+        f"interval and {THEORY_SHARE:.0%}, by up to {max(far):.1%}: theory is of the steady state "
+        "of many blocks: precondition for longer, or take a larger drive"
+    )
+    return [text]
 
 
 def show_failures(rows: Sequence["Row"], *, quiet: bool) -> None:
@@ -92,7 +148,7 @@ def show_failures(rows: Sequence["Row"], *, quiet: bool) -> None:
         terminal.note(f"  {where}{seed}: {row.error}")
     if len(failed) > FAILURES_SHOWN:
         terminal.note(
-            f"  and {len(failed) - FAILURES_SHOWN} more; `runs list --where error!=` lists them"
+            f"  and {len(failed) - FAILURES_SHOWN} more; `runs list --where status=failed` has them"
         )
 
 
@@ -128,7 +184,9 @@ def show_cost(run: "Run", pilot_s: float | None, *, as_json: bool) -> None:
         )  # fmt: skip
         return
     console = terminal.stdout(is_numbers=True)
-    console.print(f"{run.count} points, {run.known_count} known, {len(missing)} to run")
+    failed = sum(row.error is not None for row in run.rows)
+    again = f", {failed} of them failed (--retry runs these again)" if failed else ""
+    console.print(f"{run.count} points, {run.known_count} known{again}, {len(missing)} to run")
     if run.sweep.seeds.until:
         console.print("more seeds may follow, by the rule of --until")
     if cost_s is not None and pilot_s is not None:

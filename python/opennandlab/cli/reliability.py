@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opennandlab.cli import _reliability_axes as lists
 from opennandlab.cli import _reliability_tables as show
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
@@ -35,8 +36,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-# More points than a person reads or a page draws.
-POINTS_MAX = 100_000
 # More than three times the mean is no spread of pages.
 SPREAD_MAX = 3.0
 # A million years.
@@ -134,15 +133,15 @@ def rber(
         chosen = load_model(model or device or "tlc")
         limit = _code_limit(device, config, drive_class, spread)
         axes = {
-            "pe_cycles": _numbers("pe", pe),
-            "retention_h": _numbers("retention-h", retention_h),
-            "temperature_c": _numbers("temperature-c", temperature_c),
-            "reads": _numbers("reads", reads),
+            "pe_cycles": lists.numbers("pe", pe),
+            "retention_h": lists.numbers("retention-h", retention_h),
+            "temperature_c": lists.numbers("temperature-c", temperature_c),
+            "reads": lists.numbers("reads", reads),
         }
         pages: list[str | None] = [page_type]
         if page_type == "all":
             pages = list(chosen.page_types) or [None]
-        points = _points(axes, len(pages))
+        points = lists.points(axes, len(pages))
         columns = {name: [point[name] for point in points] for name in axes}
         rows = []
         for page in pages:
@@ -254,7 +253,7 @@ def llr(
                 name,
                 reads_per_bit,
                 **stress,
-                offsets=None if offsets is None else _numbers("offsets", offsets),
+                offsets=None if offsets is None else lists.numbers("offsets", offsets),
                 levels=levels.value,
             )
             # A model without states says so itself.
@@ -568,40 +567,6 @@ def _code_limit(
     if device is None:
         return None
     return code_limit(device, drive_class.value, spread, Path(config or device.name).name)
-
-
-def _numbers(option: str, text: str) -> list[float]:
-    """Read `1,2,3` or `from:to:count`, evenly spaced.
-
-    >>> _numbers("pe", "0:1000:3"), _numbers("pe", "0,720")
-    ([0.0, 500.0, 1000.0], [0.0, 720.0])
-    """
-    from opennandlab.errors import ConfigError
-
-    accepted = "accepted: numbers with commas between them, or FROM:TO:COUNT"
-    try:
-        if ":" in text:
-            first, last, count_text = text.split(":")
-            count = int(count_text)
-            if not 2 <= count <= POINTS_MAX:
-                raise ConfigError(option, f"{count} points; accepted: 2 to {POINTS_MAX}")
-            low, high = float(first), float(last)
-            return [low + (high - low) * index / (count - 1) for index in range(count)]
-        return [float(part) for part in text.split(",")]
-    except ValueError as error:
-        raise ConfigError(option, f"`{text}` is not a list of numbers; {accepted}") from error
-
-
-def _points(axes: dict[str, list[float]], pages: int) -> list[dict[str, float]]:
-    from itertools import product
-    from math import prod
-
-    from opennandlab.errors import ConfigError
-
-    count = prod(len(values) for values in axes.values()) * pages
-    if count > POINTS_MAX:
-        raise ConfigError(".", f"{count} combinations; accepted: at most {POINTS_MAX}")
-    return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
 
 
 def _stress(pe: float, hours: float, celsius: float, reads: float) -> dict[str, float]:

@@ -124,6 +124,7 @@ def sweep(
 ) -> None:
     """Run a verb over a grid of settings and seeds; asking again costs nothing."""
     with terminal.guard(as_json=as_json):
+        from opennandlab.errors import ConfigError
         from opennandlab.store import Store
         from opennandlab.sweeps.definition import checked_name
         from opennandlab.sweeps.runner import Run
@@ -138,6 +139,10 @@ def sweep(
         given = {key: value for key, value in drawing.items() if value is not None}
         wanted = _replaced(wanted, plot={**wanted.plot, **given})
         chosen = metrics.split(",") if metrics else None
+        if plot is not None and not wanted.varied:
+            raise ConfigError(
+                "--plot", "nothing is varied: there is no axis; accepted: with --vary"
+            )
         with Store.open(store) as kept, shown(tables.line, quiet=quiet or dry_run) as watch:
             run = Run(wanted, kept, watch=watch, retry=retry)
             if dry_run:
@@ -187,10 +192,16 @@ def _definition(
     rest = {key: value for key, value in overrides.items() if key not in own}
     axes = [Axis.parse(text) for text in vary]
     replaced = {axis.key for axis in axes}
+    both = next((key for key in overrides if key in replaced), None)
+    if both is not None:
+        raise ConfigError(both, "is in --set and in --vary; accepted: in one of them")
     return _replaced(
         found,
         request={**found.request, **given, **own},
-        changes={**found.changes, **rest},
+        changes={
+            **{key: value for key, value in found.changes.items() if key not in replaced},
+            **rest,
+        },
         axes=tuple([axis for axis in found.axes if axis.key not in replaced] + axes),
     )
 

@@ -262,7 +262,10 @@ def _of_csv(path: Path) -> list[DrawnCurve]:
     curves: dict[str, list[DrawnPoint]] = {}
     for number, line in lines[1:]:
         label, point = _row(f"{path}, line {number}", heads, line)
-        curves.setdefault(label or path.stem, []).append(point)
+        there = curves.setdefault(label or path.stem, [])
+        if any(point.x == one.x for one in there):
+            raise ResultError(f"{path}, line {number}: {point.x:g} is there twice; accepted: once")
+        there.append(point)
     if not curves:
         raise ResultError(f"{path}: has a head and no points")
     kind: XKind | None = "rber" if "rber" in heads else "ebn0_db" if "ebn0_db" in heads else None

@@ -196,7 +196,10 @@ def _waf(device: DeviceConfig, waf: float | None) -> tuple[float, str]:
     value = predicted_waf(device.to_dict(), device.effective)
     if value is None:
         message = "no closed form for this device: its FTL does more than collect by one policy"
-        accepted = "1 or more (`--waf 3`), or a life test without --analytic, which simulates it"
+        accepted = (
+            "1 or more (`--waf 3`, in a sweep `life.waf`), or a life test that simulates the drive "
+            "(without --analytic, in a sweep `reliability.drive-life`)"
+        )
         raise ConfigError("waf", f"{message}; accepted: {accepted}")
     return value, "closed form, uniform random writes"
 

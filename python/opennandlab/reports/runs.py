@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from opennandlab import _core
 from opennandlab.errors import ConfigError
-from opennandlab.reports.figure.model import Axis, Filling, Number, Plot, Scale, Series
+from opennandlab.reports.figure.model import Axis, Draw, Filling, Number, Plot, Scale, Series
 from opennandlab.reports.model import Cell, Chapter, Report, Section, Table
 from opennandlab.stats.groups import Group, Mean, Scalar
 
@@ -31,7 +31,10 @@ LABELS = {
     "fer": "frame error rate", "ber": "bit error rate", "rber": "raw bit error rate (RBER)",
     "uber": "UBER, data errors per bit read", "pe_cycles": "P/E cycles",
     "retention_h": "hours since programming", "temperature_c": "temperature, °C",
-    "reads": "reads per page of the block",
+    "reads": "reads per page of the block", "waf": "write amplification",
+    "ftl.over_provisioning_pct": "over-provisioning, ratio", "iops.total": "IOPS",
+    "life.tbw_tb": "written by the host, TB", "workload.queue_depth": "queue depth",
+    "latency_us.all.p99": "99th percentile of latency, µs",
 }  # fmt: skip
 RBER_AXIS, EBN0_AXIS = "raw bit error rate (RBER)", "Eb/N0, dB per information bit"
 # What only points of counted frames, and only those of weighted strata have.
@@ -224,8 +227,9 @@ def _keys(series: Sequence[Series]) -> Iterator[Series]:
         if "full" in fillings:
             yield Series("Monte Carlo", nothing, nothing, "points", -1, marks=["full"], is_key=True)
         yield Series("importance sampling", nothing, nothing, "points", -1, is_key=True)
-    if any(line.draw == "dashed" for line in series):
-        yield Series("theory", nothing, nothing, "dashed", -1, is_key=True)
+    theory = next((line.draw for line in series if line.name.endswith(", theory")), None)
+    if theory is not None:
+        yield Series("theory", nothing, nothing, theory, -1, is_key=True)
     if any(line.draw == "bounds" for line in series):
         yield Series("no error: 95 % upper bound", nothing, nothing, "bounds", -1, is_key=True)
 
@@ -257,7 +261,8 @@ def _series(
             legend = name if all(point.value is None for point in found) and key else ""
             yield Series(f"{name}: upper bound", x, bounds, "bounds", colour, legend=legend)
         if has_theory:
-            yield Series(f"{name}, theory", x, predicted, "dashed", colour, legend="")
+            draw: Draw = "dashed" if is_line else "points"
+            yield Series(f"{name}, theory", x, predicted, draw, colour, legend="")
 
 
 def _line_name(key: str, value: Scalar) -> str:

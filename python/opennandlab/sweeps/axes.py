@@ -152,6 +152,9 @@ def _values(key: str, given: object) -> Sequence[Change]:
     values: object = parse_yaml(f"[{given}]", f"--vary {key}")
     if not isinstance(values, list) or any(value is None for value in values):
         raise ConfigError(key, f"`{given}` is refused; accepted: A,B,C or FROM:TO:COUNT")
+    mixed = next((one for one in values if isinstance(one, str) and RANGE.fullmatch(one)), None)
+    if mixed is not None:
+        raise ConfigError(key, f"`{mixed}` is a range among values; accepted: one or the other")
     return values
 
 

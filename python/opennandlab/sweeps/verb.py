@@ -44,6 +44,8 @@ class Verb(ABC):
     metric: ClassVar[str]
     # Numbers of a table, those that there are.
     columns: ClassVar[tuple[str, ...]] = ()
+    # Those of them that say something of one run, and have no mean.
+    single: ClassVar[tuple[str, ...]] = ()
     # Its value by theory, where the documents have it.
     theory: ClassVar[str | None] = None
 
@@ -83,6 +85,10 @@ class Verb(ABC):
     def memory_bytes(self, settings: JsonObject) -> int:  # noqa: ARG002
         """Return what a run takes of the memory, roughly; 0 where it is nothing to speak of."""
         return 0
+
+    def caution(self, settings: JsonObject) -> str | None:  # noqa: ARG002
+        """Return what a reader of the numbers must know of such a point; None for nothing."""
+        return None
 
     def check(self, request: Mapping[str, Any]) -> None:
         """Refuse a request with what no point of this verb has, or without what each needs.

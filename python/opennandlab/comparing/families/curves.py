@@ -65,17 +65,7 @@ class Curves(Family):
         """Return rates at the points, points at rates, and the size of the code."""
         axis = AXES.get(document.x, document.x)
         unit = " dB" if document.x == "ebn0_db" else ""
-        found = {
-            f"fer@{document.x}={point.x:.6g}": Number(
-                point.fer,
-                f"FER at {axis} {point.x:.6g}{unit}",
-                "lower",
-                point.fer_low,
-                point.fer_high,
-                is_main=True,
-            )
-            for point in document.points
-        }
+        found: dict[str, Number] = {}
         for rate in TARGETS:
             place = crossing(document.points, rate, document.x)
             label = f"{axis} at FER {rate:.0e}".replace("e-0", "e-")
@@ -86,6 +76,17 @@ class Curves(Family):
                     better=AXIS_BETTER.get(document.x), is_main=rate in MAIN_TARGETS,
                 )  # fmt: skip
                 found[f"{document.x}@fer={rate:.0e}"] = number
+        found |= {
+            f"fer@{document.x}={point.x:.6g}": Number(
+                point.fer,
+                f"FER at {axis} {point.x:.6g}{unit}",
+                "lower",
+                point.fer_low,
+                point.fer_high,
+                is_main=True,
+            )
+            for point in document.points
+        }
         for point in document.points:
             at = f"{axis} {point.x:.6g}{unit}"
             found[f"ber@{document.x}={point.x:.6g}"] = Number(point.ber, f"BER at {at}", "lower")

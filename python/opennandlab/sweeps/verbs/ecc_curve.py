@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from opennandlab.documents.record import JsonObject
-from opennandlab.ecc.channels import Channel
+from opennandlab.ecc.channels import Channel, points_of
 from opennandlab.ecc.codes import Code, Decoder
-from opennandlab.ecc.curves import METHODS, Curve, Progress, curve
+from opennandlab.ecc.curves import METHODS, Curve, Effort, Progress, curve
 from opennandlab.errors import ConfigError, ResultError
 from opennandlab.run import SEED
 from opennandlab.store.entry import numbers
@@ -31,6 +31,7 @@ class EccCurve(Verb):
     is_resumable: ClassVar[bool] = True
     name: ClassVar[str] = "ecc.curve"
     metric: ClassVar[str] = "fer"
+    single: ClassVar[tuple[str, ...]] = ("fer_low", "fer_high")
     columns: ClassVar[tuple[str, ...]] = ("fer", "fer_low", "fer_high", "frames", "frame_errors")
     keys: ClassVar[Mapping[str, str]] = {
         "code": "bch:m=M,t=T[,data_bits=N], ldpc:FILE, or a name such as nand-4k-r090",
@@ -45,6 +46,7 @@ class EccCurve(Verb):
 
     def reader(self, request: Mapping[str, Any]) -> Reader:
         """Return what resolves code, channel, decoder and effort of a point."""
+        axes: set[bool] = set()
 
         def settings(changes: Mapping[str, Any]) -> JsonObject:
             asked = _unfolded(request) | _unfolded(changes)
@@ -59,10 +61,22 @@ class EccCurve(Verb):
                 raise ConfigError(f"decoder.{wrong}", f"is no setting; accepted: {accepted}")
             decoder = Decoder(**chosen) if chosen else None
             code = Code.of(str(asked["code"]), decoder)
+            if chosen and code.t is not None:
+                name = next(iter(chosen))
+                raise ConfigError(f"decoder.{name}", "changes nothing of BCH; accepted: LDPC codes")
             channel = Channel.of(str(asked.get("channel", "bsc")))
+            axes.add(channel.has_rber)
+            if len(axes) > 1:
+                raise ConfigError(
+                    "channel", "`x` is Eb/N0 in dB for awgn and a raw bit error rate for others; "
+                    "accepted: one kind in a sweep"
+                )  # fmt: skip
             x = asked["x"]
             if isinstance(x, bool) or not isinstance(x, int | float):
                 raise ConfigError("x", f"`{x}` is refused; accepted: a number")
+            points_of([float(x)], channel)
+            effort = {key: asked.get(key, usual) for key, usual in EFFORT.items()}
+            Effort(effort["errors"], effort["max_frames"], effort["method"])
             found: JsonObject = {
                 "code": code.identity,
                 "channel": str(asked.get("channel", "bsc")),
@@ -71,7 +85,7 @@ class EccCurve(Verb):
                 "x": float(x),
                 PATHS: {"code": str(asked["code"])},
             }
-            return found | {key: asked.get(key, usual) for key, usual in EFFORT.items()}
+            return found | effort
 
         return settings
 

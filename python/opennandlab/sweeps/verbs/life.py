@@ -42,7 +42,13 @@ class Life(OnDrive):
 
     name: ClassVar[str] = "reliability.life"
     metric: ClassVar[str] = "uber"
-    columns: ClassVar[tuple[str, ...]] = ("uber", "rber", "pe_cycles", "tbw_tb")
+    columns: ClassVar[tuple[str, ...]] = (
+        "uber",
+        "uber_max",
+        "passed",
+        "pe_cycles",
+        "pe_cycles_rated",
+    )
     keys: ClassVar[Mapping[str, str]] = {
         "device": "a preset, a file, or the keys of a device",
         "life": "settings of the test, such as {drive_class: enterprise, tbw_tb: 600}",
@@ -97,15 +103,26 @@ class Life(OnDrive):
         return {}
 
     def metrics(self, document: JsonObject) -> dict[str, float]:
-        """Return the numbers of the outcome."""
-        return {name: value for name, value in numbers(document) if name != "seed"}
+        """Return the numbers of the outcome; `passed` and `extrapolated` are 1 or 0."""
+        found = {name: value for name, value in numbers(document) if name != "seed"}
+        found["passed"] = float(document["passed"])
+        if "uber_method" in document:
+            found["extrapolated"] = float(document["uber_method"] == "extrapolated")
+        return found
 
 
 class DriveLife(Life):
     """A life test of a simulated drive."""
 
     name: ClassVar[str] = "reliability.drive-life"
-    columns: ClassVar[tuple[str, ...]] = ("uber", "rber", "waf", "pe_cycles")
+    columns: ClassVar[tuple[str, ...]] = (
+        "uber",
+        "extrapolated",
+        "uber_max",
+        "passed",
+        "pe_cycles",
+        "waf",
+    )
     test: ClassVar[Callable[..., Any]] = drive_life_test
 
     def watched(self, watch: Watcher) -> dict[str, Any]:

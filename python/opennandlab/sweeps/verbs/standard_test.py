@@ -41,6 +41,7 @@ class StandardTest(OnDrive):
         self.test = test
         self.name = f"pts.{test.name}"  # type: ignore[misc]
         self.metric = "average_1"  # type: ignore[misc]
+        self.columns = ("average_1", "steady")  # type: ignore[misc]
 
     def reader(self, request: Mapping[str, Any]) -> Reader:
         """Return what resolves device and settings of a point."""
@@ -81,12 +82,26 @@ class StandardTest(OnDrive):
         finally:
             target.close()
 
+    def caution(self, settings: JsonObject) -> str | None:
+        """Say that a smoke is no measurement."""
+        is_smoke = settings["pts"]["time_base"] == "smoke"
+        return "smoke: not a measurement; the cells are too short for it" if is_smoke else None
+
     def metrics(self, document: JsonObject) -> dict[str, float]:
-        """Return the numbers of `results`, and the mean of the window of each tracked value."""
+        """Return the numbers of `results`, and the mean of the window of each tracked value.
+
+        `steady` is 1 where all of these are steady and the drive collected, else 0.
+        """
         found = dict(numbers(document["results"]))
+        if document["steady_state"]:
+            found["steady"] = float(all(_is_steady(state) for state in document["steady_state"]))
         for place, state in enumerate(document["steady_state"], 1):
             found[f"average_{place}"] = float(state["average"])
         return found
+
+
+def _is_steady(state: JsonObject) -> bool:
+    return bool(state["attained"]) and state.get("collection") != "none"
 
 
 def _settings(asked: Mapping[str, Any]) -> Settings:
