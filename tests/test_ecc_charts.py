@@ -290,6 +290,7 @@ def test_one_axis_has_one_unit(tmp_path: Path, counted: CurveDocument) -> None:
     ("rber,fer\n", "has a head and no points"),
     ("rber,fre\n1e-3,1e-3\n", "line 1: column `fre`; accepted: rber, ebn0_db, x, fer"),
     ("rber,fer,fer\n1e-3,1e-3,1\n", "line 1: column `fer` is there twice"),
+    ("rber,fer\n1e-3,1e-3\n1e-3,1e-2\n", "line 3: 0.001 is there twice"),
     ("rber,x,fer\n", "accepted: one of rber, ebn0_db and x"),
     ("rber,label\n", "column `fer` is missing"),
     ("# a\n\nrber,fer\n1e-3,oops\n", "line 4, column `fer`: `oops`; accepted: 0 to 1"),

@@ -118,7 +118,8 @@ def test_without_columns_a_table_has_all_of_them(store: Store) -> None:
     rows = store.rows(where=["waf<1.2"])
     assert rows.columns == [
         *("key", "verb", "sweep", "seed", "status", "ftl.gc_policy", "ftl.op", "waf", "iops.read"),
-        *("iops.total", "wall_s", "created", "program", "model_version", "host", "error"),
+        *("iops.total", "digest", "wall_s", "created", "program", "model_version", "host"),
+        "error",
     ]
     assert rows.rows[-1][1:10] == ["benchmark", "first", 0, "done", "greedy", 0.0, 1.0, 10.0, 100.0]
     assert len(rows) == 2

@@ -221,14 +221,13 @@ def show_rows(rows: "Rows") -> None:
         return
     is_whole = "key" in rows.columns
     main = [name for name in MAIN if name in rows.metrics] or list(rows.metrics)[:SHOWN_MAX]
-    metrics = main if is_whole else rows.metrics
-    aside = {"key", "verb", *rows.coordinates, "seed", *metrics}
-    chosen = [name for name in rows.columns if name in aside]
+    few = {"key", "verb", *rows.coordinates, "seed", *main}
+    chosen = [name for name in rows.columns if name in few or not is_whole]
     heads = shortened(chosen)
     cells = [
         [
             number(row[name]) if name in rows.metrics
-            else str(row[name])[:KEY_DIGITS] if name == "key"
+            else str(row[name])[:KEY_DIGITS] if name in {"key", "digest"}
             else plain_value(row[name])
             for name in chosen
         ]

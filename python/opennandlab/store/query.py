@@ -45,7 +45,7 @@ COLUMNS = {
 }
 # What stands before coordinates and metrics, and after them.
 HEAD = ("key", "verb", "sweep", "seed", "status")
-TAIL = ("wall_s", "created", "program", "model_version", "host", "error")
+TAIL = ("digest", "wall_s", "created", "program", "model_version", "host", "error")
 # Points that differ in these must not be taken for like ones.
 ORIGINS = ("program", "model_version")
 
