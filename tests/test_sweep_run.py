@@ -16,7 +16,7 @@ import opennandlab as onl
 from opennandlab import _core
 from opennandlab.errors import ConfigError
 from opennandlab.stats.groups import grouped
-from opennandlab.store import Entry, Outcome
+from opennandlab.store import Entry, Outcome, Store
 from opennandlab.store.entry import numbers
 from opennandlab.sweeps.definition import Sweep
 from opennandlab.sweeps.engine import (
@@ -255,6 +255,21 @@ def test_points_that_fit_run_beside_each_other_and_a_large_one_alone():
     memory.end()
     with pytest.raises(Stopped), memory.taken(1):
         pass
+
+
+def test_a_cut_sweep_has_all_its_points_and_those_that_are_there(tmp_path):
+    def cut(state) -> None:
+        if state.done >= 2:
+            raise KeyboardInterrupt
+
+    with Store.open(tmp_path) as store:
+        with pytest.raises(KeyboardInterrupt):
+            Run(Sweep.of(document()), store, watch=cut).to_the_end(Threads(1))
+        (kept,) = store.sweeps()
+        assert kept.points == 6
+        assert 2 <= kept.done == len(store)
+        where = [f"sweep={kept.name}"]
+        assert len(store.rows(where=where, columns=["ftl.gc_policy", "waf"])) == kept.done
 
 
 def test_a_point_that_raises_anything_is_a_failed_point(monkeypatch):

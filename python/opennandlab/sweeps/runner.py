@@ -171,10 +171,7 @@ class Run:
     def _note_members(self) -> None:
         """Let the store know which points this sweep has, and what was varied in each."""
         members = [
-            (point.key, state.cell.coordinates)
-            for state in self._states
-            for point in state.points
-            if point.key in state.rows
+            (point.key, state.cell.coordinates) for state in self._states for point in state.points
         ]
         self._store.note_sweep(self.sweep.name, self.sweep.document, members)
 
@@ -187,6 +184,7 @@ class Run:
         """
         under_way = 0
         try:
+            self._note_members()  # for those who look while it runs, or after it was killed
             while self._waiting or under_way:
                 while self._waiting and under_way < engine.slots * engine.ahead:
                     engine.submit(self._waiting.popleft())
