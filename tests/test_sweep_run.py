@@ -30,7 +30,7 @@ from opennandlab.sweeps.engine import (
     slots_for,
 )
 from opennandlab.sweeps.point import Point
-from opennandlab.sweeps.runner import Row, Run
+from opennandlab.sweeps.runner import Progress, Row, Run
 from opennandlab.sweeps.verb import Stopped
 from opennandlab.sweeps.verbs import VERBS
 
@@ -255,6 +255,13 @@ def test_points_that_fit_run_beside_each_other_and_a_large_one_alone():
     memory.end()
     with pytest.raises(Stopped), memory.taken(1):
         pass
+
+
+def test_the_time_that_is_left_is_told_by_points_that_ran():
+    # 10 of 20 are there: 4 known, 1 of them failed, and of the new ones 2 failed at once.
+    state = Progress(10, 4, 3, 20, [0.5], 9.0, failed_known=1)
+    assert state.eta_s == pytest.approx(9.0 / 4.5 * 9.5)
+    assert Progress(3, 0, 3, 20, [None], 9.0).eta_s is None
 
 
 def test_a_cut_sweep_has_all_its_points_and_those_that_are_there(tmp_path):

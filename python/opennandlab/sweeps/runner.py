@@ -55,6 +55,7 @@ class Progress:
         total: All, as far as is known: a rule for seeds may want more.
         running: Share that is done of each running point.
         elapsed_s: Since the sweep began.
+        failed_known: Points that had failed before, among the known.
     """
 
     done: int
@@ -63,15 +64,19 @@ class Progress:
     total: int
     running: Sequence[float | None]
     elapsed_s: float
+    failed_known: int = 0
 
     @property
     def eta_s(self) -> float | None:
-        """Seconds that are left at the speed so far; None before anything is known."""
-        made = self.done - self.known + sum(share or 0.0 for share in self.running)
+        """Seconds that are left at the speed so far; None before anything is known.
+
+        Points that failed say nothing of how long the others take.
+        """
+        running = sum(share or 0.0 for share in self.running)
+        made = self.done - self.known - (self.failed - self.failed_known) + running
         if made <= 0 or self.elapsed_s < 1.0:
             return None
-        left = self.total - self.known - made
-        return max(0.0, self.elapsed_s / made * left)
+        return max(0.0, self.elapsed_s / made * (self.total - self.done - running))
 
 
 @dataclass(frozen=True)
@@ -139,7 +144,7 @@ class Run:
         self._waiting: deque[Point] = deque()
         self._fresh: list[Entry] = []
         self._fresh_since = 0.0
-        self._done_count = self._known_count = self._failed_count = 0
+        self._done_count = self._known_count = self._failed_count = self._failed_known_count = 0
         self._began = time.monotonic()
         self._extend(self._states)
 
@@ -264,6 +269,7 @@ class Run:
         """Put what became of a point into all cells that have it."""
         self._done_count += 1
         self._failed_count += error is not None
+        self._failed_known_count += was_known and error is not None
         for state in self._of_key[point.key]:
             state.rows[point.key] = Row(
                 point.key, state.cell.coordinates, point.seed, metrics, error, was_known=was_known
@@ -281,7 +287,7 @@ class Run:
         running = list(engine.under_way().values())
         elapsed_s = time.monotonic() - self._began
         counts = (self._done_count, self._known_count, self._failed_count, self.count)
-        self._watch(Progress(*counts, running, elapsed_s))
+        self._watch(Progress(*counts, running, elapsed_s, self._failed_known_count))
 
 
 def _entry(sweep: Sweep, point: Point, done: Done) -> Entry:
