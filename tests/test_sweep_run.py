@@ -226,9 +226,9 @@ def test_no_more_points_at_a_time_than_fit_the_memory(monkeypatch):
     points = Run(Sweep.of(document()), Shelf()).missing
     needs = VERBS["benchmark"].memory_bytes(points[0].settings)
     monkeypatch.setattr("opennandlab.sweeps.engine.available_bytes", lambda: int(2.5 * needs))
-    assert slots_for(points, 8) == 2
+    assert slots_for(needs, 8) == 2
     monkeypatch.setattr("opennandlab.sweeps.engine.available_bytes", lambda: 1)
-    assert slots_for(points, 8) == 1
+    assert slots_for(needs, 8) == 1
 
 
 def test_points_that_fit_run_beside_each_other_and_a_large_one_alone():

@@ -165,13 +165,14 @@ def draw(groups: Sequence["Group"], wanted: "Sweep", names: Sequence[str], path:
     write(report(title, groups, drawn, names), path)
 
 
-def show_cost(run: "Run", pilot_s: float | None, *, as_json: bool) -> None:
-    """Say what a sweep would run, and how long that may take."""
+def show_cost(run: "Run", pilot_s: float | None, jobs: int | None, *, as_json: bool) -> None:
+    """Say what a sweep would run, so many points at a time, and how long that may take."""
     from opennandlab.summary import size
     from opennandlab.sweeps.engine import memory_bytes, slots_for
 
     missing = run.missing
-    slots = min(slots_for(missing, None), max(1, len(missing)))
+    need_bytes = memory_bytes(missing)
+    slots = min(slots_for(need_bytes, jobs), max(1, len(missing)))
     cost_s = None if pilot_s is None else pilot_s * len(missing) / slots
     if as_json:
         terminal.emit_json(
@@ -179,7 +180,7 @@ def show_cost(run: "Run", pilot_s: float | None, *, as_json: bool) -> None:
                 "schema": SCHEMA, "name": run.sweep.name, "verb": run.sweep.verb.name,
                 "points": run.count, "known": run.known_count, "missing": len(missing),
                 "pilot_s": pilot_s, "cost_s": cost_s, "at_a_time": slots,
-                "memory_bytes": memory_bytes(missing) * slots,
+                "memory_bytes": need_bytes * slots,
             }
         )  # fmt: skip
         return
@@ -192,7 +193,7 @@ def show_cost(run: "Run", pilot_s: float | None, *, as_json: bool) -> None:
     if cost_s is not None and pilot_s is not None:
         console.print(
             f"about {terminal.duration(cost_s)}: {pilot_s:.3g} s for the first point, "
-            f"{slots} at a time, {size(memory_bytes(missing) * slots)} of memory"
+            f"{slots} at a time, {size(need_bytes * slots)} of memory"
         )
 
 

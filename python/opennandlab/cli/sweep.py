@@ -146,7 +146,7 @@ def sweep(
         with Store.open(store) as kept, shown(tables.line, quiet=quiet or dry_run) as watch:
             run = Run(wanted, kept, watch=watch, retry=retry)
             if dry_run:
-                tables.show_cost(run, _pilot(run), as_json=as_json)
+                tables.show_cost(run, _pilot(run), jobs, as_json=as_json)
                 return
             _note_start(run, quiet=quiet)
             with _resumable(run):

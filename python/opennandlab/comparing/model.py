@@ -12,6 +12,7 @@ said once, whatever the number of documents.
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -124,7 +125,7 @@ def remarks(text: str, holds: Sequence[bool]) -> Iterator[Remark]:
         yield Remark(text, places)
 
 
-class Family:
+class Family(ABC):
     """Documents of one kind: what they are, their numbers, and when they may be compared.
 
     A family is a file of `comparing/families` with one instance of a subclass, `FAMILY`.
@@ -137,6 +138,7 @@ class Family:
     # Whether intervals stand in the table, beside the values; they always decide what is marked.
     shows_intervals: bool = False
 
+    @abstractmethod
     def opened(self, document: JsonObject, name: str) -> Any:  # noqa: ANN401 (of any family)
         """Return what `numbers` takes, of a whole document as plain JSON.
 
@@ -147,15 +149,14 @@ class Family:
         Raises:
             DocumentError: when it is not what its schema says.
         """
-        raise NotImplementedError
 
     def parts(self, document: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
         """Yield what a document compares, with names: itself, or what it is a list of."""
         yield name, document
 
+    @abstractmethod
     def numbers(self, document: Any) -> dict[str, Number]:  # noqa: ANN401
         """Return the numbers of a document by path, the most telling first."""
-        raise NotImplementedError
 
     def order(self, paths: Sequence[str]) -> list[str]:
         """Return the paths of all documents in the order of the table."""

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from opennandlab.comparing.model import Better, Number
-from opennandlab.documents.comparison import Row
+from opennandlab.documents.comparison import Row, delta_pct
 
 # Values that differ by less have a delta that is written as 0.0 %.
 ROUNDING_RATIO = 5e-4
@@ -67,16 +67,6 @@ def row(numbers: Sequence[Number | None]) -> Row:
         best=best,
         worst=worst,
     )
-
-
-def delta_pct(first: float | None, value: float | None) -> float | None:
-    """Return the change against the first in percent; None where it cannot be said."""
-    if first is None or value is None:
-        return None
-    if first == value:
-        return 0.0
-    change = (value / first - 1.0) * 100.0 if first else None
-    return change if change is not None and math.isfinite(change) else None
 
 
 def extremes(

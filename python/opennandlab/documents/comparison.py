@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final, Literal
 
 from msgspec import UNSET, UnsetType
@@ -91,3 +92,13 @@ class Comparison(Record, frozen=True, kw_only=True):
     warnings: list[str]
     models: list[ModelDifference] | None = None
     metrics: dict[str, Row]
+
+
+def delta_pct(first: float | None, value: float | None) -> float | None:
+    """Return the change against the first in percent; None where it cannot be said."""
+    if first is None or value is None:
+        return None
+    if first == value:
+        return 0.0
+    change = (value / first - 1.0) * 100.0 if first else None
+    return change if change is not None and math.isfinite(change) else None

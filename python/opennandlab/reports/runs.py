@@ -177,7 +177,9 @@ def _plot(groups: Sequence[Group], wanted: Wanted, name: str, title: str) -> Plo
     at = {place: float(place) if is_number else float(number)  # type: ignore[arg-type]
           for number, place in enumerate(places)}  # fmt: skip
     ticks = () if is_number else tuple((at[place], shown(place)) for place in places)
-    series = tuple(_series(groups, wanted, at, is_line=is_number))
+    has_theory = any(wanted.theory in group.means for group in groups)
+    theory: Draw = "dashed" if is_number else "points"
+    series = tuple(_series(groups, wanted, at, theory, is_line=is_number))
     values = [y for line in series for y in line.y if y is not None]
     is_rate = wanted.y in RATES
     y_scale: Scale = "log" if is_rate or _is_wide(values) else "linear"
@@ -191,7 +193,7 @@ def _plot(groups: Sequence[Group], wanted: Wanted, name: str, title: str) -> Plo
         Axis(
             LABELS.get(wanted.y, wanted.y) + BARS * has_bars, y_scale, decades=16 if is_rate else 8
         ),
-        (*series, *_keys(series)),
+        (*series, *_keys(series, theory if has_theory else None)),
         note="" if wanted.lines is None else f"A line for each {wanted.lines}.",
         ordered=_is_ordered(groups, wanted.lines),
         is_tall=is_rate,
@@ -219,23 +221,27 @@ def _x_axis(groups: Sequence[Group], key: str, places: Iterable[float]) -> tuple
     return (RBER_AXIS, True) if is_rber else (EBN0_AXIS, False)
 
 
-def _keys(series: Sequence[Series]) -> Iterator[Series]:
-    """Yield rows of the legend that say what marks mean."""
+def _keys(series: Sequence[Series], theory: Draw | None) -> Iterator[Series]:
+    """Yield rows of the legend that say what marks mean; `theory`: how it is drawn, if it is."""
     nothing: list[Number] = [None]
+    if theory is not None:
+        yield Series("theory", nothing, nothing, theory, -1, is_key=True)
     fillings = {one for line in series for one in line.marks}
     if "hollow" in fillings:
         if "full" in fillings:
             yield Series("Monte Carlo", nothing, nothing, "points", -1, marks=["full"], is_key=True)
         yield Series("importance sampling", nothing, nothing, "points", -1, is_key=True)
-    theory = next((line.draw for line in series if line.name.endswith(", theory")), None)
-    if theory is not None:
-        yield Series("theory", nothing, nothing, theory, -1, is_key=True)
     if any(line.draw == "bounds" for line in series):
         yield Series("no error: 95 % upper bound", nothing, nothing, "bounds", -1, is_key=True)
 
 
 def _series(
-    groups: Sequence[Group], wanted: Wanted, at: Mapping[Scalar, float], *, is_line: bool
+    groups: Sequence[Group],
+    wanted: Wanted,
+    at: Mapping[Scalar, float],
+    theory: Draw,
+    *,
+    is_line: bool,
 ) -> Iterator[Series]:
     key = wanted.lines
     lines = [None] if key is None else list(dict.fromkeys(g.coordinates.get(key) for g in groups))
@@ -246,8 +252,8 @@ def _series(
         x = [at[group.coordinates.get(wanted.x)] for group in part]
         found = [_point(group, wanted.y) for group in part]
         is_counted = wanted.y == "fer" and is_line
-        theory = [group.means.get(wanted.theory or "") for group in part]
-        predicted = [None if mean is None else mean.mean for mean in theory]
+        means = [group.means.get(wanted.theory or "") for group in part]
+        predicted = [None if mean is None else mean.mean for mean in means]
         has_theory = any(value is not None for value in predicted)
         fillings = [point.filling for point in found] if is_counted else ()
         yield Series(
@@ -261,8 +267,7 @@ def _series(
             legend = name if all(point.value is None for point in found) and key else ""
             yield Series(f"{name}: upper bound", x, bounds, "bounds", colour, legend=legend)
         if has_theory:
-            draw: Draw = "dashed" if is_line else "points"
-            yield Series(f"{name}, theory", x, predicted, draw, colour, legend="")
+            yield Series(f"{name}, theory", x, predicted, theory, colour, legend="")
 
 
 def _line_name(key: str, value: Scalar) -> str:

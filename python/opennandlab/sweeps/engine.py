@@ -146,17 +146,15 @@ def run_point(  # noqa: PLR0913 (a point in parts, as it is sent to workers)
     return Done(key, document, metrics, error, wall_s, host, _core.version())
 
 
-def slots_for(points: Sequence[Point], jobs: int | None) -> int:
-    """Return how many points can run at a time, if all are like the largest of them.
+def slots_for(need_bytes: int, jobs: int | None) -> int:
+    """Return how many points can run at a time.
 
     Args:
-        points: Some of those that will run; their drives are taken for the largest.
+        need_bytes: What each of them takes of the memory, bytes; 0 where it is nothing to speak of.
         jobs: What the user asked for; None for all cores.
     """
-    wanted = jobs or cores()
-    needs = memory_bytes(points)
-    free = _spare_bytes()
-    return max(1, min(wanted, free // needs)) if needs and free is not None else wanted
+    wanted, free = jobs or cores(), _spare_bytes()
+    return max(1, min(wanted, free // need_bytes)) if need_bytes and free is not None else wanted
 
 
 def _spare_bytes() -> int | None:

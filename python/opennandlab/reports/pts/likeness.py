@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterator, Sequence
 
@@ -42,16 +41,6 @@ def steady_path(steady: Steady) -> str:
 
 def _float(value: float | None) -> float | None:
     return None if value is None else float(value)
-
-
-def delta_pct(first: float | None, value: float | None) -> float | None:
-    """Return the change against the first in percent; None where it cannot be said."""
-    if first is None or value is None:
-        return None
-    if first == value:
-        return 0.0
-    change = (value / first - 1.0) * 100.0 if first else None
-    return change if change is not None and math.isfinite(change) else None
 
 
 # What a run is judged by, most telling first: table, what it is of, whether more is better.

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from opennandlab import versions
 from opennandlab.documents import pts
-from opennandlab.documents.comparison import Comparison
+from opennandlab.documents.comparison import Comparison, delta_pct
 from opennandlab.reports import words
 from opennandlab.reports.figure.model import Axis, Plot, Relief, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Item, Report, Section, Table
@@ -221,7 +221,7 @@ def _scalars(measured: Sequence[Measured], names: Sequence[str]) -> Table | None
     rows: list[tuple[Cell, ...]] = []
     for key in keys:
         values = [one.get(key) for one in found]
-        deltas = [_signed(likeness.delta_pct(values[0], value)) for value in values[1:]]
+        deltas = [_signed(delta_pct(values[0], value)) for value in values[1:]]
         rows.append((spoken(key.removeprefix("results.")), *values, *deltas))
     if not rows:
         return None
@@ -250,7 +250,7 @@ def _delta_table(blocks: Sequence[pts.Table], names: Sequence[str]) -> Table:
         )
         for name, block in zip(names[1:], blocks[1:], strict=True):
             values = _row(block, row, first.columns)
-            deltas = [_signed(likeness.delta_pct(a, b)) for a, b in zip(base, values, strict=True)]
+            deltas = [_signed(delta_pct(a, b)) for a, b in zip(base, values, strict=True)]
             rows.append((row, f"Δ {name}, %", *deltas))
     unit = f", {first.unit}" if first.unit and first.unit not in first.title else ""
     heads = (first.row_label or "", "run", *first.columns)
