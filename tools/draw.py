@@ -43,6 +43,7 @@ COMMANDS = {
     ),
     "images/reliability-reads": "reliability rber --pe 0,1000,3000,5000 --reads 0:1000:26",
     "images/reliability-table": "reliability table",
+    "images/worked-examples": "theory examples",
     "resources/bandwidth": "theory bandwidth --cell slc --measure",
 }
 # Curves of codes, each where it falls: code, channel, raw bit error rates.

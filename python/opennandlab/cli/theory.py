@@ -12,7 +12,8 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
 
 app = typer.Typer(
-    help="Evaluate closed forms: write amplification, bandwidth, scaling, queueing, endurance.",
+    help="Evaluate closed forms: write amplification, block maps, caches, bandwidth, scaling, "
+    "queueing, endurance; and examples page by page.",
     epilog="Example: opennandlab theory waf --policy greedy --pages-per-block 256 "
     "--spare-factor 0.0654",
     no_args_is_help=True,
@@ -46,6 +47,29 @@ class Link(str, Enum):
 
 # An earlier name of the same link: four lanes of revision 1.1.
 LINK_ALIASES = {"pcie4x4": "pcie1x4"}
+
+
+class Scheme(str, Enum):
+    """Maps of blocks, which merge."""
+
+    BLOCK = "block"
+    BAST = "bast"
+    FAST = "fast"
+
+
+class LogReplacement(str, Enum):
+    """Which log block BAST merges."""
+
+    FIFO = "fifo"
+    LRU = "lru"
+
+
+class Example(str, Enum):
+    """Worked examples of the 2009 SNIA tutorial."""
+
+    READ_ERASE_MODIFY_WRITE = "read_erase_modify_write"
+    READ_MODIFY_WRITE = "read_modify_write"
+    GARBAGE_COLLECTION = "garbage_collection"
 
 
 class Target(str, Enum):
@@ -355,6 +379,109 @@ def scaling(
             terminal.emit_json(document)
         elif not quiet:
             tables.show_scaling(document)
+
+
+@app.command(
+    epilog="Example: opennandlab theory mapping --scheme fast --data-blocks 256 --log-blocks 8 "
+    "--pages-per-block 64"
+)
+def mapping(
+    scheme: Annotated[Scheme, typer.Option(help="How the drive maps.")] = Scheme.FAST,
+    data_blocks: Annotated[
+        int, typer.Option(min=1, help="Full blocks of data, of one die; all schemes but block.")
+    ] = 256,
+    log_blocks: Annotated[
+        int, typer.Option(min=1, help="Log blocks, of one die; all schemes but block.")
+    ] = 8,
+    pages_per_block: Annotated[int, typer.Option(min=1, help="Pages in a block.")] = 64,
+    replacement: Annotated[
+        LogReplacement, typer.Option(help="bast: which log block is merged.")
+    ] = LogReplacement.FIFO,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write amplification of drives that map blocks and merge, random writes of single pages."""
+    with terminal.guard(as_json=as_json), _usage():
+        from opennandlab.theory.mapping import waf_bast, waf_block_mapping, waf_fast
+
+        parameters: dict[str, Any] = {"scheme": scheme.value, "pages_per_block": pages_per_block}
+        if scheme is Scheme.BLOCK:
+            value = waf_block_mapping(pages_per_block)
+        else:
+            parameters |= {"data_blocks": data_blocks, "log_blocks": log_blocks}
+            if scheme is Scheme.BAST:
+                chosen = replacement.value
+                parameters["replacement"] = chosen
+                value = waf_bast(
+                    data_blocks,
+                    log_blocks,
+                    pages_per_block,
+                    "lru" if replacement is LogReplacement.LRU else "fifo",
+                )
+            else:
+                value = waf_fast(data_blocks, log_blocks, pages_per_block)
+        _answer(parameters, [("waf", value, "x")], as_json=as_json, quiet=quiet)
+
+
+@app.command(
+    epilog="Example: opennandlab theory cache --pages 65536 --entries 4096 --zipf 0.99",
+)
+def cache(
+    pages: Annotated[int, typer.Option(min=1, help="Entries of the whole map: logical pages.")],
+    entries: Annotated[
+        int, typer.Option(min=0, help="Entries that the cache holds; 4 bytes each in a DFTL.")
+    ],
+    zipf: Annotated[
+        float, typer.Option(help="Popularity is rank to the power of minus this; 0: uniform.")
+    ] = 0.0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Hit rate of a cached map that drops the least recently used entry (Che 2002)."""
+    with terminal.guard(as_json=as_json), _usage():
+        from opennandlab.theory.caching import che_hit_rate_zipf
+
+        rate = che_hit_rate_zipf(pages, zipf, entries)
+        parameters = {"pages": pages, "entries": entries, "zipf": zipf}
+        unit = "of lookups"
+        rows: list[Row] = [("hit_rate", rate, unit), ("miss_rate", 1.0 - rate, unit)]
+        _answer(parameters, rows, as_json=as_json, quiet=quiet)
+
+
+@app.command(
+    epilog="Example: opennandlab theory examples garbage_collection; "
+    "drawn: opennandlab theory examples --plot examples.svg"
+)
+def examples(
+    name: Annotated[
+        Example | None, typer.Argument(help="One of them; default all three.", show_default=False)
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw them into an SVG or PNG file."),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Overwrite pages in three ways, page by page (worked examples of the SNIA tutorial, 2009)."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.cli import _tutorial as tables
+        from opennandlab.theory.tutorial import worked_example, worked_examples
+
+        if plot is not None:
+            from opennandlab.reports import tutorial as drawing
+
+            terminal.check_outputs({"--plot": plot})
+            drawing.check_ending(plot)
+        chosen = worked_examples() if name is None else (worked_example(name.value),)
+        if as_json:
+            terminal.emit_json(tables.document(chosen))
+        elif not quiet:
+            tables.show(chosen)
+        if plot is not None:
+            drawing.write(chosen, plot)
+            if not quiet:
+                terminal.note(f"drawn in {plot}")
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """What must come out: closed forms and small exact models of flash drives, without simulating any.
 
     uniform, hot_cold, mean_field, trim, waf    write amplification; `predict_waf` picks the formula
+    mapping, caching                            merges of block maps, hit rate of a cached map
+    tutorial                                    three worked examples, page by page
     wear, endurance, reliability                erase counts, life, bit errors
     coding                                      capacity, and the best code of a length
     queueing, closed_loop, bandwidth            time: Poisson reads, fixed queue depth, saturation
@@ -33,6 +35,7 @@ from opennandlab.theory.bandwidth import (
     striped_program_ns,
     striped_read_ns,
 )
+from opennandlab.theory.caching import che_hit_rate, che_hit_rate_zipf, zipf_popularity
 from opennandlab.theory.closed_loop import (
     SharedChannel,
     busy_dies,
@@ -60,6 +63,7 @@ from opennandlab.theory.hot_cold import (
     spare_factor_with_static,
     two_pools,
 )
+from opennandlab.theory.mapping import waf_bast, waf_block_mapping, waf_fast
 from opennandlab.theory.mean_field import d_choices_hot_cold
 from opennandlab.theory.power import DriveEnergy
 from opennandlab.theory.queueing import DeterministicQueue, independent_dies, little_error
@@ -85,6 +89,14 @@ from opennandlab.theory.scaling import (
     scaling_efficiency,
 )
 from opennandlab.theory.trim import mapped_share, spare_factor_with_trim
+from opennandlab.theory.tutorial import (
+    TutorialExample,
+    TutorialPage,
+    TutorialStep,
+    waf_of_victims,
+    worked_example,
+    worked_examples,
+)
 from opennandlab.theory.uniform import (
     d_choices,
     fifo,
@@ -128,11 +140,16 @@ __all__ = [
     "SharedChannel",
     "Traffic",
     "TutorialDie",
+    "TutorialExample",
+    "TutorialPage",
+    "TutorialStep",
     "WeibullRber",
     "binary_entropy",
     "block_size_iops",
     "block_size_mb_s",
     "busy_dies",
+    "che_hit_rate",
+    "che_hit_rate_zipf",
     "codeword_failure",
     "corrected_bits_mean",
     "d_choices",
@@ -187,4 +204,11 @@ __all__ = [
     "uniform_formula",
     "variance_to_mean_greedy",
     "variance_to_mean_random",
+    "waf_bast",
+    "waf_block_mapping",
+    "waf_fast",
+    "waf_of_victims",
+    "worked_example",
+    "worked_examples",
+    "zipf_popularity",
 ]

@@ -105,13 +105,22 @@ def png(figures: Sequence[Figure], *, dots_per_inch: int = 160) -> bytes:
 
 
 def _svg(figures: Sequence[Figure], salt: str, *, is_titled: bool) -> str:
+    with style(salt):
+        return svg_of(_sheet(figures, is_titled=is_titled), transparent=not is_titled)
+
+
+def svg_of(sheet: Sheet, *, transparent: bool = False) -> str:
+    """Return a sheet, drawn inside `style`, as an SVG document: the same bytes each time.
+
+    Args:
+        sheet: What was drawn.
+        transparent: Without paper.
+    """
     import matplotlib as mpl
 
     stream = io.StringIO()
-    with style(salt):
-        sheet = _sheet(figures, is_titled=is_titled)
-        about = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        sheet.savefig(stream, format="svg", metadata=about, transparent=not is_titled)
+    about = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    sheet.savefig(stream, format="svg", metadata=about, transparent=transparent)
     text = re.sub(r"<!DOCTYPE.*?>\s*|<metadata>.*?</metadata>\s*", "", stream.getvalue(),
                   flags=re.DOTALL)  # fmt: skip
     # Only ids that something refers to: the others would be the same in each drawing of a page.
