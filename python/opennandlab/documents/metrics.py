@@ -6,6 +6,7 @@ of the preconditioning is in them. One that was not measured is `null`, never ze
 
 from __future__ import annotations
 
+from opennandlab.documents.mapping import Mapping
 from opennandlab.documents.power import Power
 from opennandlab.documents.record import Record
 
@@ -101,13 +102,15 @@ class Erases(Record, frozen=True, kw_only=True):
 
     Args:
         fold: To empty the SLC cache.
-        gc: By garbage collection.
+        gc: By garbage collection, or by merges.
+        map: Of map pages; only with `ftl.mapping` `dftl`.
         refresh: To refresh its data; only with `ftl.refresh`.
         wear: By wear leveling.
     """
 
     fold: int
     gc: int
+    map: int | None = None
     refresh: int | None = None
     wear: int
 
@@ -119,7 +122,7 @@ class Programs(Record, frozen=True, kw_only=True):
         fold: Moved out of the SLC cache.
         gc: Moved by garbage collection.
         host: Written by the host.
-        map: The drive's own records (`ftl.metadata_share`).
+        map: The drive's own records (`ftl.metadata_share`), map pages (`ftl.mapping`).
         pad: Without data, to complete a unit.
         parity: Parity over dies.
         refresh: Moved to renew charge (`ftl.refresh`).
@@ -143,7 +146,7 @@ class Reads(Record, frozen=True, kw_only=True):
         fold: To move them out of the SLC cache.
         gc: To move them in a collection.
         host: For the host.
-        map: Of the mapping table; 0, since the table is in memory.
+        map: Of map pages; 0 where the map is in memory.
         merge: To complete a page of which the host writes a part.
         parity: To compute parity.
         rebuild: To rebuild a page from its stripe.
@@ -508,6 +511,7 @@ class Metrics(Record, frozen=True, kw_only=True):
             `breakdown`.
         latency_us: Latencies; `null` for untimed runs.
         lifetime_days: Time until the blocks are worn out at this rate; `null` without a limit.
+        mapping: What the way to map did; only where `ftl.mapping` is not `page`.
         nand_bytes_written: Bytes programmed.
         outstanding_mean: Mean number of commands in the drive.
         partial_programs: Programs of a part of a page, that left room for another; only with
@@ -555,6 +559,7 @@ class Metrics(Record, frozen=True, kw_only=True):
     latency_by_collection: ByCollection | None = None
     latency_us: Latencies | None
     lifetime_days: float | None
+    mapping: Mapping | None = None
     nand_bytes_written: int
     outstanding_mean: float | None
     partial_programs: int | None = None

@@ -79,6 +79,7 @@ class CoreEffective(Record, frozen=True, kw_only=True):
         die_count: Dies of the drive.
         logical_bytes: User capacity.
         logical_pages: User capacity in map units.
+        map_blocks: Blocks that are set apart for map pages; only with `ftl.mapping` `dftl`.
         memory_bytes: Memory that the simulation of this device takes.
         pages_per_block: Map units in a block.
         parity_bytes_per_page: Bytes of ECC parity in the spare area of a page.
@@ -103,6 +104,7 @@ class CoreEffective(Record, frozen=True, kw_only=True):
     die_count: int
     logical_bytes: int
     logical_pages: int
+    map_blocks: int | None = None
     memory_bytes: int
     pages_per_block: int
     parity_bytes_per_page: int

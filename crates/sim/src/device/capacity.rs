@@ -14,6 +14,7 @@ use serde_json::{json, Value};
 
 use super::config::DeviceConfig;
 use crate::config::ConfigError;
+use crate::ftl::mapping::ENTRY_BYTES;
 use crate::ftl::{CollectionConfig, PoolSetup, SlcBlocks, SlcCacheConfig};
 use crate::nand::{CellMode, Failures, ProgramUnits, WearOut};
 use crate::units::DieId;
@@ -182,6 +183,7 @@ impl DeviceConfig {
         PoolSetup {
             geometry: self.geometry(),
             logical_pages: self.logical_pages(),
+            over_provisioning: self.ftl.over_provisioning_pct,
             reserve_blocks: self.reserve_blocks(),
             worn_limit,
             slc_worn_limit: self.slc_worn_limit(worn_limit),
@@ -223,6 +225,8 @@ impl DeviceConfig {
         }
         let cache = self.cache_blocks_per_die();
         for (die, good) in (0..).map(DieId).zip(self.good_blocks_per_pool()) {
+            self.check_mapped_spare(&setup, die, good)?;
+            let good = good - setup.map_blocks_of(die, &self.ftl);
             let needed = setup.good_blocks_min(die, &self.ftl);
             if good < needed + cache {
                 return Err(self.no_spare_block(&setup, die, good));
@@ -237,9 +241,50 @@ impl DeviceConfig {
     pub(super) fn spare_blocks_per_pool(&self, setup: &PoolSetup) -> Vec<u32> {
         let cache = self.cache_blocks_per_die();
         let spare = |(die, good): (u32, u32)| {
-            good.saturating_sub(setup.good_blocks_min(DieId(die), &self.ftl) + cache)
+            let map = setup.map_blocks_of(DieId(die), &self.ftl);
+            good.saturating_sub(setup.good_blocks_min(DieId(die), &self.ftl) + cache + map)
         };
         (0..).zip(self.good_blocks_per_pool()).map(spare).collect()
+    }
+
+    /// Refuses a map or log blocks that do not fit the spare area of a die.
+    fn check_mapped_spare(
+        &self,
+        setup: &PoolSetup,
+        die: DieId,
+        good: u32,
+    ) -> Result<(), ConfigError> {
+        let mapping = &self.ftl.mapping;
+        let pages = setup.geometry.logical_pages_of(die, setup.logical_pages);
+        let data = pages.div_ceil(setup.layout.data_pages(die, CellMode::Native));
+        let map = setup.map_blocks_of(die, &self.ftl);
+        let needed = setup.good_blocks_min(die, &self.ftl);
+        if mapping.is_page() || good >= needed + map {
+            return Ok(());
+        }
+        let parts = match mapping.log_blocks() {
+            Some(blocks) => {
+                let own = blocks / setup.geometry.die_count;
+                format!("{data} for data + {own} log + {} to merge into", needed - data - own)
+            }
+            None if mapping.merges() => format!("{data} for data + 1 to rewrite into"),
+            None => format!("{needed} for data and collection + {map} for map pages"),
+        };
+        let (pool, block) =
+            if self.superblocks().is_none() { ("die", "blocks") } else { ("group", "superblocks") };
+        let path =
+            if mapping.log_blocks().is_some() { "ftl.mapping.log_blocks" } else { "ftl.mapping" };
+        Err(ConfigError::new(
+            path,
+            format!(
+                "{pool} {} has {good} good {block}, and needs {} = {parts}; raise \
+                 ftl.over_provisioning_pct (now {}){}",
+                die.0,
+                needed + map,
+                self.ftl.over_provisioning_pct,
+                if mapping.log_blocks().is_some() { " or lower log_blocks" } else { "" },
+            ),
+        ))
     }
 
     /// Refuses failures that take the spare blocks of a die in one use of its `good` blocks.
@@ -350,15 +395,35 @@ impl DeviceConfig {
         Ok(())
     }
 
+    /// Blocks of the drive that never hold data of the host: the reserve and map blocks, or log
+    /// blocks and those to merge into.
+    fn idle_blocks(&self) -> u32 {
+        let pools = self.geometry().die_count;
+        if self.ftl.mapping.merges() {
+            return pools * self.ftl.mapping.merge_blocks(pools);
+        }
+        let setup = self.pool_setup(0);
+        let map = (0..pools).map(|die| setup.map_blocks_of(DieId(die), &self.ftl));
+        self.reserve_blocks() + map.sum::<u32>()
+    }
+
     /// Bytes of memory that a simulation of this device takes: arrays per page and per block.
     pub fn memory_bytes(&self) -> u64 {
         let geometry = self.geometry();
         let slots = u64::from(geometry.block_count()) << geometry.page_bits;
         let per_page =
             4 * geometry.page_count() as u64 + 4 * u64::from(self.logical_pages()) + slots / 8;
+        let per_page = per_page + self.map_bytes();
         // Counts, states, candidates and erased lists: measured 60 bytes per block while most are
         // erased.
         per_page + 60 * u64::from(geometry.block_count())
+    }
+
+    /// Bytes of the cache of a map that is not in RAM: a slot a page, and its entries.
+    fn map_bytes(&self) -> u64 {
+        let Some(dftl) = self.ftl.mapping.dftl() else { return 0 };
+        let pages = u64::from(self.logical_pages());
+        4 * pages + 28 * pages.min(dftl.cache_bytes / ENTRY_BYTES)
     }
 
     /// What follows from the device file, as the result file states it.
@@ -368,7 +433,7 @@ impl DeviceConfig {
         let data_pages = self.data_pages() as f64;
         let logical = f64::from(self.logical_pages());
         let cache_blocks = self.cache_blocks_per_die() * geometry.die_count;
-        let idle_blocks = f64::from(self.reserve_blocks() + cache_blocks);
+        let idle_blocks = f64::from(self.idle_blocks() + cache_blocks);
         let idle_pages = idle_blocks * self.data_pages_per_block();
         let block_pages = f64::from(geometry.pages_per_block);
         let nand = self.flash();
@@ -407,6 +472,12 @@ impl DeviceConfig {
             "parity_bytes_per_page": code.parity_bytes_per_page(),
             "memory_bytes": self.memory_bytes(),
         });
+        if self.ftl.mapping.dftl().is_some() {
+            let setup = self.pool_setup(0);
+            let blocks =
+                (0..geometry.die_count).map(|die| setup.map_blocks_of(DieId(die), &self.ftl));
+            effective["map_blocks"] = json!(blocks.sum::<u32>());
+        }
         if superblocks.is_some() {
             effective["superblocks"] = json!({
                 "dies": dies,

@@ -94,6 +94,7 @@ impl CellRun {
             meter.window.finish(idle_since);
             stage.give_back(drive, idle_since);
             drive.ftl.settle();
+            drive.rest();
             self.idle_since = Some(idle_since);
         }
         self.is_done = true;
@@ -234,6 +235,7 @@ impl IdleRun {
                 stage.give_back(drive, self.span);
             }
             drive.ftl.settle();
+            drive.rest();
             self.is_done = true;
         }
         let now = if self.is_done { self.span.0 } else { self.runner.now().0.min(self.span.0) };

@@ -25,7 +25,7 @@ use crate::nand::{BlockTables, Media};
 use crate::reads::ReadMemory;
 use crate::units::Ns;
 
-const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 7 };
+const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 8 };
 
 #[derive(Serialize, Deserialize)]
 struct State {

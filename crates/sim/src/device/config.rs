@@ -81,6 +81,7 @@ impl DeviceConfig {
         let filled = controller.fill_decode(ecc);
         filled.map_err(|error| error.under("controller"))?;
         config.check_superblocks()?;
+        config.check_mapping()?;
         config.check_spare()?;
         Ok(config)
     }
@@ -210,6 +211,31 @@ impl DeviceConfig {
             let message = "programmed with host.power_loss_protected, whose memory needs no \
                            padding; accepted: in_memory, or host.power_loss_protected false";
             return Err(ConfigError::new("ftl.writes_complete", message));
+        }
+        Ok(())
+    }
+
+    /// Whether the way to map goes with the flash.
+    fn check_mapping(&self) -> Result<(), ConfigError> {
+        let mapping = &self.ftl.mapping;
+        mapping.check_sizes(&self.geometry()).map_err(|error| error.under("ftl"))?;
+        if !mapping.merges() {
+            return Ok(());
+        }
+        let name = mapping.name();
+        if self.nand.failures.is_some() {
+            let message = format!(
+                "failures with ftl.mapping {name}, whose blocks are merged and not collected; \
+                 accepted: left out"
+            );
+            return Err(ConfigError::new("nand.failures", message));
+        }
+        if !matches!(self.nand.program, ProgramMode::Page(_)) {
+            let message = format!(
+                "pages of a wordline together with ftl.mapping {name}, which erases log blocks \
+                 that end in the middle of one; accepted: page"
+            );
+            return Err(ConfigError::new("nand.program", message));
         }
         Ok(())
     }

@@ -153,9 +153,11 @@ impl Drive {
     /// The parts that flash operations go to, and the rest.
     pub(crate) fn split(&mut self) -> (Front<'_>, &mut Media, &mut ReadErrors) {
         let page_shift = self.geometry.page_bytes.trailing_zeros();
+        let is_plain = self.buffer.is_none() && self.clean.is_none();
         let front = Front {
+            takes_singles: is_plain && !self.ftl.tells_requests(),
             ftl: &mut self.ftl,
-            is_plain: self.buffer.is_none() && self.clean.is_none(),
+            is_plain,
             buffer: self.buffer.as_mut(),
             clean: self.clean.as_deref_mut(),
             pads: !self.config.host.power_loss_protected,
@@ -243,6 +245,8 @@ pub(crate) struct Front<'a> {
     pub(super) clean: Option<&'a mut CleanCaches>,
     /// Whether there is neither write buffer nor cache.
     is_plain: bool,
+    /// Whether commands of one page may be carried out without more ado.
+    takes_singles: bool,
     /// Whether what the flash must have is padded to whole program units.
     pub(super) pads: bool,
     /// Pages of a stretch that leaves the write buffer together.
@@ -325,6 +329,11 @@ impl Front<'_> {
             return self.flush(sink);
         }
         self.host.fua_writes += u64::from(command.is_fua && command.op == HostOp::Write);
+        if self.ftl.tells_requests() {
+            // What leaves a write buffer has forgotten its request.
+            let pages = if self.is_plain { self.pages(command).len() as u32 } else { 1 };
+            self.ftl.begin_request(pages);
+        }
         for page in self.pages(command) {
             match command.op {
                 HostOp::Write => {
@@ -335,7 +344,7 @@ impl Front<'_> {
                     }
                 }
                 HostOp::Read => self.read_page(sink, Lpn(page), self.part(command, page)),
-                HostOp::Trim | HostOp::TrimMapped => self.trim_page(command, page),
+                HostOp::Trim | HostOp::TrimMapped => self.trim_page(sink, command, page),
                 HostOp::Flush => {}
             }
         }
@@ -357,7 +366,7 @@ impl Front<'_> {
     /// The page of a command that reads or writes exactly one, in a drive without caches.
     #[inline]
     pub(crate) fn single_page(&self, command: &HostCommand) -> Option<Lpn> {
-        let is_single = self.is_plain
+        let is_single = self.takes_singles
             && matches!(command.op, HostOp::Read | HostOp::Write)
             && u64::from(command.sector_count) == self.sectors_per_page()
             && command.sector & (self.sectors_per_page() - 1) == 0
@@ -421,6 +430,9 @@ impl Front<'_> {
         commands: &[HostCommand],
         page_count: u32,
     ) -> Result<(), NoRoom> {
+        if self.ftl.tells_requests() {
+            return commands.iter().try_for_each(|command| self.apply(sink, command));
+        }
         let first = self.first_page(&commands[0]);
         let written = self.ftl.counters().programs[Source::Host as usize];
         let outcome = self.ftl.write_run(sink, first, page_count);
@@ -529,7 +541,7 @@ impl Front<'_> {
         is_waiting || copied.is_some()
     }
 
-    fn trim_page(&mut self, command: &HostCommand, page: u32) {
+    fn trim_page<S: CommandSink>(&mut self, sink: &mut S, command: &HostCommand, page: u32) {
         if self.covers(command, page) {
             if self.buffer.as_deref_mut().is_some_and(|buffer| buffer.trim(Lpn(page))) {
                 self.host.buffer_trimmed_pages += 1;
@@ -537,7 +549,7 @@ impl Front<'_> {
             if let Some(clean) = self.clean.as_deref_mut() {
                 clean.note_trim(Lpn(page));
             }
-            self.ftl.trim(Lpn(page));
+            self.ftl.trim_mapped(sink, Lpn(page));
         }
     }
 }

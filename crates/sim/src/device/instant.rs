@@ -272,6 +272,13 @@ impl Drive {
         outcome
     }
 
+    /// The firmware does what waits for the next command, since none comes: at the end of a stage,
+    /// in no time.
+    pub(crate) fn rest(&mut self) {
+        let (front, media, reader) = self.split();
+        front.ftl.rest(&mut Instant { media, reader });
+    }
+
     /// Leaves superblocks whose collections go in steps as these would have left them, had what was
     /// written so far taken time: without a victim under way there is a block to spare. Else the
     /// host would stop at first until a whole victim has moved.

@@ -127,6 +127,9 @@ impl Measured<'_> {
                 json!({"blocks": by_age + by_rber, "by_age": by_age, "by_rber": by_rber}),
             );
         }
+        if let Some(mapping) = self.mapping() {
+            section.insert("mapping".into(), mapping);
+        }
         if self.drive.config.nand.partial_programs.is_some() {
             let programs = counters.partial_programs - start.partial_programs;
             section.insert("partial_programs".into(), json!(programs));
@@ -153,9 +156,51 @@ impl Measured<'_> {
         metrics
     }
 
+    /// What a map that is not in RAM, or one of blocks, did.
+    fn mapping(&self) -> Option<Value> {
+        let ftl = &self.drive.config.ftl;
+        let counters = self.drive.ftl.counters().mapping.since(self.start.ftl.mapping);
+        if ftl.mapping.is_page() {
+            return None;
+        }
+        if !ftl.mapping.merges() {
+            let hits = counters.lookups - counters.misses;
+            let rate = (counters.lookups > 0).then(|| hits as f64 / counters.lookups as f64);
+            return Some(json!({
+                "kind": ftl.mapping.name(),
+                "lookups": counters.lookups,
+                "hits": hits,
+                "misses": counters.misses,
+                "hit_rate": rate,
+                "unwritten": counters.unwritten,
+                "dirty_evictions": counters.dirty_evictions,
+                "batched_entries": counters.batched_entries,
+                "reads": {
+                    "miss": counters.misses - counters.unwritten,
+                    "update": counters.update_reads,
+                    "moved": counters.moved,
+                },
+                "programs": {"update": counters.update_programs, "moved": counters.moved},
+                "blocks": self.drive.ftl.map_block_count(),
+            }));
+        }
+        Some(json!({
+            "kind": ftl.mapping.name(),
+            "merges": {
+                "switch": counters.switch_merges,
+                "partial": counters.partial_merges,
+                "full": counters.full_merges,
+            },
+            "log_blocks": ftl.mapping.log_blocks().unwrap_or(0),
+        }))
+    }
+
     /// Sources for which this drive never erases.
     fn sources_without_erases(&self) -> Vec<&'static str> {
-        let mut hidden = vec!["host", "merge", "parity", "pad", "rebuild", "map"];
+        let mut hidden = vec!["host", "merge", "parity", "pad", "rebuild"];
+        if self.drive.config.ftl.mapping.dftl().is_none() {
+            hidden.push("map");
+        }
         if self.drive.config.ftl.refresh.is_none() {
             hidden.push("refresh");
         }

@@ -177,6 +177,7 @@ impl Run {
     fn end_stage(&mut self, drive: &mut Drive) {
         let Some(Current { label, runner, start, .. }) = self.current.take() else { return };
         drive.ftl.settle();
+        drive.rest();
         drive.errors.settle();
         if drive.is_worn_out {
             self.stages.clear();

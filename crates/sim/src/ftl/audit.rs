@@ -25,6 +25,13 @@ impl Ftl {
                 "{live} live pages, {mapped} mapped logical pages, {counted} counted"
             ));
         }
+        self.pools.iter().try_for_each(|pool| match &pool.scheme {
+            Some(scheme) => scheme.audit(&pool.log),
+            None => Ok(()),
+        })?;
+        if let Some(translation) = &self.books.translation {
+            translation.audit(media)?;
+        }
         let states = || self.pools.iter().flat_map(|pool| pool.log.states());
         let open = states().filter(|&&state| state == BlockState::Open).count();
         let frontiers = self.pools.iter().flat_map(|pool| &pool.log.frontiers);

@@ -4,6 +4,7 @@
 //! are given books of their own to work side by side (`dies`).
 
 use super::map::Map;
+use super::mapping::Translation;
 use super::sink::FtlCounters;
 use crate::op::Source;
 
@@ -13,6 +14,8 @@ pub(crate) struct Books {
     pub(crate) counters: FtlCounters,
     /// Host page writes so far: the clock of block ages.
     pub(crate) now: u64,
+    /// What the map costs, where it is not in RAM as a whole.
+    pub(crate) translation: Option<Box<Translation>>,
 }
 
 impl Books {

@@ -106,6 +106,7 @@ impl FtlConfig {
         self.check_refresh()?;
         self.check_slc_cache()?;
         self.check_superblock()?;
+        self.check_mapping()?;
         if let Some(Parity::Stripe(StripeParity { stripe })) = self.parity {
             if !(2..=65_535).contains(&stripe) {
                 return Err(out_of_range("parity.stripe", stripe, "2 to 65535"));
@@ -173,6 +174,14 @@ impl FtlConfig {
     pub(crate) fn check_uneven(&self) -> Result<(), ConfigError> {
         let shrinks =
             self.allocation.superblock().is_some_and(|it| it.bad_block == BadBlock::Shrink);
+        if shrinks && !self.mapping.is_page() {
+            let message = format!(
+                "shrink with ftl.mapping {}, while nand.factory_bad_block_ratio is above 0: \
+                 it needs superblocks of one size; accepted: remap",
+                self.mapping.name()
+            );
+            return Err(ConfigError::new("allocation.bad_block", message));
+        }
         if shrinks && self.metadata_share > 0.0 {
             return Err(ConfigError::new(
                 "allocation.bad_block",

@@ -174,6 +174,9 @@ impl Pool {
             (0..=MOVED_FRONTIER).for_each(|stream| self.log.close_full(books, sink, stream));
         }
         self.log.forget_holes(&mut books.map, victim);
+        if let Some(translation) = &mut books.translation {
+            translation.update_moved(&mut books.counters, sink, self.log.die);
+        }
         if collection.retires {
             self.collection = None;
             self.note_retired(books, sink, collection);
@@ -227,6 +230,9 @@ impl Pool {
                 sink.read_pages(victim, moving.page_indices(), source);
             }
             self.log.place(books, sink, victim, &moving, source);
+        }
+        if let Some(translation) = &mut books.translation {
+            translation.note_moved(self.log.die, moving.lpns());
         }
         self.moving = moving;
         moved

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::allocation::Allocation;
 use super::gc::GcConfig;
+use super::mapping::MappingConfig;
 use super::options::none_or::{self, NoneOr};
 use super::options::{
     CollectionConfig, Compression, Copyback, IdleCollection, Parity, Refresh, SlcCacheConfig,
@@ -105,6 +106,10 @@ pub struct FtlConfig {
     /// Over-provisioning as a ratio (despite the name): `(T - U) / U`, T good data pages, U logical
     /// pages.
     pub over_provisioning_pct: f64,
+    /// How logical pages are mapped: each for itself (`page`), with the map in the flash and a part
+    /// of it in RAM (`dftl`), or by blocks (`block`, `bast`, `fast`).
+    #[serde(deserialize_with = "name_or_mapping", skip_serializing_if = "is_default")]
+    pub mapping: MappingConfig,
     /// How garbage collection picks its victim.
     #[serde(deserialize_with = "name_or_mapping")]
     pub gc_policy: GcConfig,
@@ -201,6 +206,7 @@ impl Default for FtlConfig {
     fn default() -> Self {
         Self {
             over_provisioning_pct: 0.07,
+            mapping: MappingConfig::default(),
             gc_policy: GcConfig::default(),
             gc_trigger_free_pct: 0.10,
             gc_reserve_blocks: None,

@@ -170,7 +170,8 @@ impl Ftl {
         let parts = (0..turns.dies()).zip(pools).zip(maps);
         parts
             .map(|((die, pool), map)| {
-                let books = Books { map, counters: FtlCounters::default(), now: start };
+                let books =
+                    Books { map, counters: FtlCounters::default(), now: start, translation: None };
                 DieFtl { pool, books, start, turns, die }
             })
             .collect()

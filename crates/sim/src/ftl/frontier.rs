@@ -28,6 +28,8 @@ pub(crate) enum BlockState {
     Cached = 6,
     /// A program failed: it is written no more, and waits to be emptied and retired.
     Failed = 7,
+    /// Set apart for map pages.
+    Map = 8,
 }
 
 /// An open block and the next page to program; `next == limit` when there is no room before the

@@ -134,6 +134,15 @@ impl Log {
         }
     }
 
+    /// Sets erased blocks of a new log apart for map pages.
+    pub(super) fn set_apart(&mut self, count: u32) -> Vec<u32> {
+        let blocks: Vec<u32> = (0..count).filter_map(|_| self.erased.pop()).collect();
+        for &block in &blocks {
+            self.set_state(BlockId(block), BlockState::Map);
+        }
+        blocks
+    }
+
     /// The blocks of the die.
     pub(crate) fn blocks(&self) -> std::ops::Range<u32> {
         self.first_block..self.first_block + self.states.len() as u32
@@ -156,7 +165,7 @@ impl Log {
     pub(crate) fn written_limit(&self, block: BlockId) -> u32 {
         let first = self.geometry.first_page(block).0;
         match self.state(block) {
-            BlockState::Erased | BlockState::Erasing | BlockState::Bad => first,
+            BlockState::Erased | BlockState::Erasing | BlockState::Bad | BlockState::Map => first,
             BlockState::Closed | BlockState::Victim | BlockState::Cached | BlockState::Failed => {
                 first + self.geometry.pages_per_block
             }

@@ -10,11 +10,10 @@
 //!  └─ Pool       one die: makes room, collects, folds, levels   (pool, collect, copyback)
 //!      └─ Log    its blocks: erased, open, closed               (log, frontier, erased, gc, slc)
 //! ```
-//! Files use those below them in this order only. Another kind of firmware (zones, a map by blocks)
-//! would stand beside [`Ftl`]: what the drive asks of it are the verbs of this file, and a
-//! [`FlashSink`] takes its operations.
-//!
-//! Left out: map pages in flash (the whole map is in RAM, as in drives with 1 GB of DRAM per TB).
+//! Files use those below them in this order only. By default every page is mapped for itself and
+//! the whole map is in RAM, as in drives with 1 GB of DRAM per TB; [`mapping`] holds the other
+//! ways: a map in the flash, which is asked before a page is read or written, and maps of blocks,
+//! which decide in the pool's place where pages go (`mapped`).
 
 mod allocation;
 mod audit;
@@ -33,6 +32,8 @@ pub mod gc;
 mod layout;
 mod log;
 mod map;
+mod mapped;
+pub mod mapping;
 mod options;
 mod padding;
 mod pool;
@@ -52,6 +53,7 @@ pub use collection::StepOutcome;
 pub use config::{FtlConfig, WearConfig, WriteFrontiers};
 pub use dies::{Dealt, DieFtl, DieList, ERASES_OF_RUN};
 pub use layout::Layout;
+pub use mapping::{MappingConfig, MappingCounters};
 pub use options::{
     CollectionConfig, Compression, Copyback, DataKind, DieParity, DynamicSlcCache, FoldWhen,
     HybridSlcCache, IdleCollection, Parity, Refresh, SlcCacheConfig, StaticSlcCache,
@@ -64,6 +66,7 @@ pub use snapshot::FtlSnapshot;
 
 use books::Books;
 use map::Map;
+use mapping::{Request, Use};
 use pool::Pool;
 
 use crate::geometry::Geometry;
@@ -85,11 +88,14 @@ enum Route {
     /// reserve, open blocks and one of slack. So a pool can always collect, and since each takes at
     /// least its share of the logical pages, one of them has room whenever the host may write.
     Dynamic { turn: u32 },
+    /// The die is found by the number of the page; `ftl.mapping` is not `page`.
+    Mapped,
 }
 
 impl Route {
     fn new(config: &FtlConfig, geometry: &Geometry) -> Self {
         match geometry.striping.turns() {
+            _ if !config.mapping.is_page() => Self::Mapped,
             Some(turns) => Self::InTurns(turns),
             None if config.allocation.is_dynamic() => Self::Dynamic { turn: 0 },
             None => Self::Ordered,
@@ -105,6 +111,7 @@ pub struct Ftl {
     route: Route,
     /// The die of the last write that stalled.
     stalled_die: DieId,
+    request: Request,
 }
 
 impl Ftl {
@@ -113,16 +120,19 @@ impl Ftl {
         let geometry = setup.geometry;
         let pool = |die| Pool::new(DieId(die), config, setup, media, None);
         let route = Route::new(config, &geometry);
+        let pools: Vec<Pool> = (0..geometry.die_count).map(pool).collect();
         Self {
             geometry,
             books: Books {
                 map: Map::new(geometry, setup.logical_pages),
                 counters: FtlCounters::default(),
                 now: 0,
+                translation: Self::translation(config, setup, &pools),
             },
-            pools: (0..geometry.die_count).map(pool).collect(),
+            pools,
             route,
             stalled_die: DieId(0),
+            request: Request::default(),
         }
     }
 
@@ -171,6 +181,9 @@ impl Ftl {
     #[inline]
     pub fn prefetch_entry(&self, lpn: Lpn) {
         self.books.map.prefetch_entry(lpn);
+        if let Some(translation) = &self.books.translation {
+            translation.prefetch(lpn);
+        }
     }
 
     /// Asks for what an overwrite of a coming address will touch; its L2P entry should be at hand.
@@ -195,6 +208,7 @@ impl Ftl {
     /// nothing.
     #[inline]
     pub fn read<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn, source: Source) -> bool {
+        self.translate(sink, lpn, Use::Find);
         let Some(ppn) = self.books.map.find(lpn) else { return false };
         self.books.counters.reads[source as usize] += 1;
         sink.read(ppn, source);
@@ -212,6 +226,7 @@ impl Ftl {
             Route::InTurns(turns) => turns.die(lpn.0),
             Route::Ordered => self.geometry.die_of(lpn).0,
             Route::Dynamic { turn } => return self.write_balanced(sink, lpn, turn),
+            Route::Mapped => return self.write_mapped(sink, lpn),
         };
         let written = if sink.holds_back(DieId(die)) {
             Err(NoRoom::Stalled)
@@ -392,7 +407,7 @@ impl Ftl {
 
     /// Pages of a block that hold something.
     pub fn written_pages(&self, block: BlockId) -> u32 {
-        self.pool_of(block).log.written_limit(block) - self.geometry.first_page(block).0
+        self.pool_of(block).written_pages(block)
     }
 
     /// Pages of the program unit under way in a block that are on the flash, where pages are

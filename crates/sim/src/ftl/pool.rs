@@ -24,6 +24,7 @@ use super::config::{FtlConfig, WearConfig};
 use super::frontier::{HOST_FRONTIER, MOVED_FRONTIER};
 use super::log::Log;
 use super::map::{DeadRun, Moving};
+use super::mapping::BlockScheme;
 use super::setup::PoolSetup;
 use super::sink::{FlashSink, NoRoom};
 use super::wear::WearGauge;
@@ -48,6 +49,10 @@ pub const PAGE_AHEAD: usize = 24;
 /// See the module.
 pub(crate) struct Pool {
     pub(crate) log: Log,
+    /// Where pages go, if it is not the log that decides.
+    pub(crate) scheme: Option<Box<BlockScheme>>,
+    /// Blocks that are set apart for map pages.
+    pub(crate) map_blocks: Vec<u32>,
     /// Erased blocks that GC keeps.
     pub(super) reserve: u32,
     /// Present with static wear leveling only.
@@ -87,7 +92,8 @@ impl Pool {
         media: &Media,
         cache: Option<&[u32]>,
     ) -> Self {
-        let log = Log::new(die, config, setup, media, cache);
+        let mut log = Log::new(die, config, setup, media, cache);
+        let map_blocks = log.set_apart(setup.map_blocks_of(die, config));
         let erased = log.erased.list_with(None);
         let counts = erased.iter().map(|&block| media.erase_count(BlockId(block)));
         let is_shared = config.allocation.is_dynamic() && setup.geometry.die_count > 1;
@@ -113,13 +119,10 @@ impl Pool {
                 .then(|| Share { live_pages: 0, idle_blocks: setup.idle_blocks_of(die, config) }),
             moving: Moving::default(),
             dead: Vec::new(),
+            scheme: BlockScheme::new(config, setup, &log),
+            map_blocks,
             log,
         }
-    }
-
-    /// Good blocks, those of a cache included.
-    pub(crate) fn good_blocks(&self) -> u32 {
-        self.good_blocks + self.log.slc.as_ref().map_or(0, |cache| cache.members.len() as u32)
     }
 
     /// Writes a page of the host.
@@ -286,11 +289,6 @@ impl Pool {
     pub(crate) fn live_limit(&self) -> u32 {
         let idle = self.share.as_ref().map_or(0, |share| share.idle_blocks);
         (self.good_blocks - idle) * self.log.layout.data_pages(self.log.die, CellMode::Native)
-    }
-
-    /// Good blocks beyond those that the pool cannot do without.
-    pub(crate) fn dispensable_blocks(&self) -> u32 {
-        self.good_blocks.saturating_sub(self.good_blocks_min)
     }
 
     /// Good blocks that the pool cannot do without.

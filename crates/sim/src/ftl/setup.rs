@@ -2,6 +2,7 @@
 
 use super::config::FtlConfig;
 use super::layout::Layout;
+use super::mapping;
 use crate::geometry::Geometry;
 use crate::nand::{CellMode, Failures, ProgramUnits};
 use crate::units::DieId;
@@ -22,6 +23,8 @@ pub struct PoolSetup {
     pub geometry: Geometry,
     /// Logical pages of the drive.
     pub logical_pages: u32,
+    /// Over-provisioning of the drive, as a ratio.
+    pub over_provisioning: f64,
     /// Erased blocks that GC keeps, in the whole drive.
     pub reserve_blocks: u32,
     /// Erase count at which a block is taken out of use; `u32::MAX` for never.
@@ -53,11 +56,24 @@ impl PoolSetup {
         self.reserve_of(die) + config.extra_frontiers() + 1
     }
 
+    /// Blocks of a die that hold map pages.
+    pub fn map_blocks_of(&self, die: DieId, config: &FtlConfig) -> u32 {
+        if config.mapping.dftl().is_none() {
+            return 0;
+        }
+        let Geometry { page_bytes, die_count, pages_per_block, .. } = self.geometry;
+        let map_pages = mapping::map_pages_of(self.logical_pages, page_bytes, die.0, die_count);
+        mapping::map_blocks(map_pages, pages_per_block, self.over_provisioning)
+    }
+
     /// Good blocks without which a die cannot work: those for its logical pages, and those that
     /// hold none.
     pub fn good_blocks_min(&self, die: DieId, config: &FtlConfig) -> u32 {
         let logical = self.geometry.logical_pages_of(die, self.logical_pages);
         let data_blocks = logical.div_ceil(self.layout.data_pages(die, CellMode::Native));
+        if config.mapping.merges() {
+            return data_blocks + config.mapping.merge_blocks(self.geometry.die_count);
+        }
         self.idle_blocks_of(die, config) + data_blocks
     }
 

@@ -5,6 +5,7 @@
 //! rules of NAND (`testing`). A moved page is announced with the place that it comes from, so that
 //! a sink that keeps contents can move them.
 
+use super::mapping::MappingCounters;
 use crate::geometry::UNMAPPED;
 use crate::nand::{CellMode, Media};
 use crate::op::{Source, SOURCE_COUNT};
@@ -102,6 +103,12 @@ pub trait FlashSink {
         false
     }
 
+    /// Whether the entries of the pages that come next are in the cache of the map already.
+    #[inline]
+    fn is_translated(&self) -> bool {
+        false
+    }
+
     /// Work that waits for a die, in any unit; the allocation that is `dynamic` prefers the least.
     #[inline]
     fn load(&self, _die: DieId) -> u32 {
@@ -162,6 +169,8 @@ pub struct FtlCounters {
     pub patrol_reads: u64,
     /// Programs of a part of a page, that left room for another.
     pub partial_programs: u64,
+    /// What the scheme of the map did.
+    pub mapping: MappingCounters,
 }
 
 impl FtlCounters {
@@ -193,5 +202,6 @@ impl std::ops::AddAssign for FtlCounters {
         self.refreshed_by_rate += other.refreshed_by_rate;
         self.patrol_reads += other.patrol_reads;
         self.partial_programs += other.partial_programs;
+        self.mapping += other.mapping;
     }
 }

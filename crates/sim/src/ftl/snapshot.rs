@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::collection::Collection;
 use super::frontier::{BlockState, Frontier, PartialPage, FRONTIER_COUNT};
 use super::log::Log;
+use super::mapping::{SchemeSnapshot, TranslationSnapshot};
 use super::pool::Pool;
 use super::slc::SlcCache;
 use super::{Ftl, FtlConfig, PoolSetup, Route};
@@ -32,6 +33,7 @@ pub struct FtlSnapshot {
     /// `BlockState` as a number.
     states: Vec<u8>,
     pools: Vec<PoolSnapshot>,
+    translation: Option<TranslationSnapshot>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -45,6 +47,7 @@ struct PoolSnapshot {
     level_due: bool,
     retire_due: bool,
     slc: Option<CacheSnapshot>,
+    scheme: Option<SchemeSnapshot>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -82,6 +85,7 @@ impl PoolSnapshot {
                 || (pool.gauge.is_some()
                     && erasing.is_some_and(|(_, _, source)| source == Source::Gc)),
             retire_due: pool.retire_due,
+            scheme: pool.scheme.as_ref().map(|scheme| scheme.snapshot()),
             slc: pool.log.slc.as_ref().map(|cache| {
                 let erasing = erasing.filter(|_| to_cache).map(|(victim, ..)| victim);
                 CacheSnapshot {
@@ -109,6 +113,7 @@ impl Ftl {
             live: self.books.map.save_live(),
             states: states.map(number).collect(),
             pools: self.pools.iter().map(PoolSnapshot::of).collect(),
+            translation: self.books.translation.as_ref().map(|it| it.snapshot()),
         }
     }
 
@@ -141,6 +146,7 @@ impl Ftl {
         for (pool, stored) in ftl.pools.iter_mut().zip(&snapshot.pools) {
             restore_pool(pool, stored, media)?;
         }
+        ftl.restore_translation(snapshot, media)?;
         if let Route::Dynamic { turn } = &mut ftl.route {
             *turn = snapshot.turn % ftl.geometry.die_count;
         }
@@ -159,6 +165,7 @@ impl Ftl {
                 4 => BlockState::Victim,
                 6 => BlockState::Cached,
                 7 => BlockState::Failed,
+                8 => BlockState::Map,
                 _ => return Err(format!("block {block} has the unknown state {number}")),
             };
             if (state == BlockState::Bad) != media.is_bad(BlockId(block as u32)) {
@@ -167,6 +174,37 @@ impl Ftl {
             let block = BlockId(block as u32);
             let die = self.geometry.die_of_block(block).0 as usize;
             self.pools[die].log.set_state(block, state);
+        }
+        Ok(())
+    }
+
+    /// The map in the flash, and the blocks that are set apart for it.
+    fn restore_translation(&mut self, snapshot: &FtlSnapshot, media: &Media) -> Result<(), String> {
+        let pages = self.logical_pages();
+        let (pools, books) = (&mut self.pools, &mut self.books);
+        let is_sound = match (&mut books.translation, &snapshot.translation) {
+            (None, None) => true,
+            (Some(translation), Some(stored)) => translation.restore(stored, pages),
+            _ => false,
+        };
+        if !is_sound {
+            return Err("the map in the flash is that of another drive".into());
+        }
+        for (die, pool) in pools.iter_mut().enumerate() {
+            let is_map = |&block: &u32| pool.log.state(BlockId(block)) == BlockState::Map;
+            let set_apart: Vec<u32> = pool.log.blocks().filter(is_map).collect();
+            let blocks = books.translation.as_ref().map(|it| it.blocks_of(die).to_vec());
+            pool.map_blocks = blocks.unwrap_or_default();
+            if !pool.map_blocks.is_empty() {
+                pool.gauge_anew(media);
+            }
+            let mut listed = pool.map_blocks.clone();
+            listed.sort_unstable();
+            if listed != set_apart {
+                return Err(format!(
+                    "die {die}: blocks {listed:?} hold map pages, {set_apart:?} are set apart"
+                ));
+            }
         }
         Ok(())
     }
@@ -277,7 +315,8 @@ impl Ftl {
                     media.replace_member(block, member);
                 }
             }
-            if self.written_pages(block) > 0 {
+            let has_map = self.books.translation.as_ref().is_some_and(|it| it.has_written(block.0));
+            if self.written_pages(block) > 0 || has_map {
                 media.erase(block);
                 erased += 1;
             }
@@ -289,6 +328,7 @@ impl Ftl {
             *pool = Pool::new(DieId(die as u32), config, setup, media, members.as_deref());
         }
         self.books.now = 0;
+        self.books.translation = Self::translation(config, setup, &self.pools);
         self.stalled_die = DieId(0);
         self.route = Route::new(config, &self.geometry);
         erased
@@ -327,6 +367,11 @@ fn restore_pool(pool: &mut Pool, snapshot: &PoolSnapshot, media: &Media) -> Resu
         }
     }
     restore_cache(log, snapshot, media)?;
+    match (&mut pool.scheme, &snapshot.scheme) {
+        (None, None) => {}
+        (Some(scheme), Some(stored)) => scheme.restore(stored, log, media)?,
+        _ => return Err(format!("die {} is of another mapping", log.die.0)),
+    }
     let in_cache = log.slc.as_ref().map_or(0, |cache| cache.erased.len());
     let erased = snapshot.erased.len() + in_cache;
     let counted = |wanted| log.states().iter().filter(|&&state| state == wanted).count();

@@ -18,13 +18,16 @@ pub(crate) struct WearGauge {
 
 impl WearGauge {
     pub(crate) fn new(threshold: u32, erase_counts: impl Iterator<Item = u32>) -> Self {
-        let mut gauge = Self {
-            threshold: f64::from(threshold),
-            blocks_at: vec![0],
-            lowest: 0,
-            erases: 0,
-            blocks: 0,
-        };
+        Self::counting(f64::from(threshold), erase_counts)
+    }
+
+    /// A gauge with the same threshold.
+    pub(crate) fn renewed(&self, erase_counts: impl Iterator<Item = u32>) -> Self {
+        Self::counting(self.threshold, erase_counts)
+    }
+
+    fn counting(threshold: f64, erase_counts: impl Iterator<Item = u32>) -> Self {
+        let mut gauge = Self { threshold, blocks_at: vec![0], lowest: 0, erases: 0, blocks: 0 };
         for count in erase_counts {
             gauge.cell(count as usize);
             gauge.erases += u64::from(count);

@@ -49,6 +49,8 @@ pub struct CheckedFlash {
     erasing: Vec<bool>,
     /// Blocks of which a program or an erase has failed: they are written no more.
     failed: Vec<bool>,
+    /// Whether blocks may be erased before they are full: log blocks that are merged.
+    merges: bool,
     /// Rows of pages that collections sensed.
     senses: u64,
     /// The time, if a clock runs.
@@ -75,6 +77,7 @@ impl CheckedFlash {
             in_steps: false,
             erasing: vec![false; geometry.block_count() as usize],
             failed: vec![false; geometry.block_count() as usize],
+            merges: false,
             senses: 0,
             clock: None,
             media,
@@ -86,7 +89,8 @@ impl CheckedFlash {
         let copyback_limit = config.ftl.copyback.as_ref().map_or(0, |copyback| copyback.limit);
         let programs_per_page = config.nand.partial_programs.unwrap_or(1);
         let new = Self::new(config.geometry(), media);
-        Self { layout: config.layout(), copyback_limit, programs_per_page, ..new }
+        let merges = config.ftl.mapping.merges();
+        Self { layout: config.layout(), copyback_limit, programs_per_page, merges, ..new }
     }
 
     /// Rows of pages that collections have sensed.
@@ -212,6 +216,11 @@ impl FlashSink for CheckedFlash {
     }
 
     fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source) {
+        if source == Source::Map {
+            // A page of the map in the flash, whose content follows from the rest.
+            self.take_page(ppn);
+            return self.media.program(ppn, lpn);
+        }
         assert_eq!(source, Source::Host, "moved pages come from somewhere");
         self.version += 1;
         self.store(ppn, lpn, self.version);
@@ -223,16 +232,17 @@ impl FlashSink for CheckedFlash {
         }
     }
 
-    fn erase(&mut self, block: BlockId, _source: Source) -> u32 {
+    fn erase(&mut self, block: BlockId, source: Source) -> u32 {
         assert!(!self.media.is_bad(block), "block {block:?} is bad");
         let pages = self.pages_of(block);
         let has_failed = std::mem::take(&mut self.failed[block.0 as usize]);
         for own in self.blocks_of(block) {
-            assert!(has_failed || self.next_page[own] == pages, "erased half full");
+            let may_be_part = has_failed || self.merges;
+            assert!(may_be_part || self.next_page[own] == pages, "erased half full");
             self.next_page[own] = 0;
             self.parts[own] = (0, 0);
         }
-        self.erasing[block.0 as usize] = self.in_steps;
+        self.erasing[block.0 as usize] = self.in_steps && source != Source::Map;
         self.media.erase(block)
     }
 

@@ -1,0 +1,118 @@
+//! What each way to map excludes.
+
+use super::super::config::{FtlConfig, WearConfig, WriteFrontiers};
+use super::{DftlMapping, MappingConfig};
+use crate::config::ConfigError;
+use crate::geometry::Geometry;
+
+impl FtlConfig {
+    /// Contradictions between `ftl.mapping` and other keys of this section.
+    pub(crate) fn check_mapping(&self) -> Result<(), ConfigError> {
+        let name = self.mapping.name();
+        let refuse = |key: &str, value: &str, accepted: &str| {
+            let message = format!("{value} with ftl.mapping {name}; accepted: {accepted}");
+            Err(ConfigError::new(key, message))
+        };
+        if self.mapping.is_page() {
+            return Ok(());
+        }
+        if self.allocation.is_dynamic() {
+            let value = "dynamic, which gives a page no die of its own,";
+            return refuse("allocation", value, "CDP, or another order");
+        }
+        if self.parity.is_some() {
+            return refuse("parity", "parity pages inside blocks that it fills by itself", "none");
+        }
+        if self.metadata_share > 0.0 {
+            return refuse("metadata_share", "records inside blocks that it fills by itself", "0");
+        }
+        if !self.mapping.merges() {
+            return Ok(());
+        }
+        let why = "which acts on garbage collection, and a map of blocks merges instead,";
+        if self.collects_in_steps() {
+            return refuse("collection", &format!("steps, {why}"), "whole");
+        }
+        if self.refresh.is_some() {
+            return refuse("refresh", &format!("refresh, {why}"), "none");
+        }
+        if self.copyback.is_some() {
+            return refuse("copyback", &format!("copyback, {why}"), "none");
+        }
+        if self.has_slc_cache() {
+            let value = "a cache of single-bit blocks, which is folded by garbage collection,";
+            return refuse("slc_cache", value, "none");
+        }
+        if !matches!(self.write_frontiers, WriteFrontiers::Single(_)) {
+            let value = "open blocks by kind of write, where a page has its block,";
+            return refuse("write_frontiers", value, "single");
+        }
+        if matches!(self.wear_leveling, WearConfig::Static(_)) {
+            return refuse("wear_leveling", &format!("static, {why}"), "dynamic or none");
+        }
+        Ok(())
+    }
+}
+
+impl MappingConfig {
+    /// Whether the sizes of a scheme fit the shape of the drive.
+    ///
+    /// # Errors
+    /// [`ConfigError`] relative to `ftl`.
+    pub(crate) fn check_sizes(&self, geometry: &Geometry) -> Result<(), ConfigError> {
+        if let Self::Dftl(dftl) = self {
+            return dftl.check(geometry);
+        }
+        if !self.merges() {
+            return Ok(());
+        }
+        if geometry.striping.turns().is_none() {
+            let message = format!(
+                "an order in which the pages of a die do not follow each other, with ftl.mapping \
+                 {}; accepted: CDP, or another order whose planes come last",
+                self.name()
+            );
+            return Err(ConfigError::new("allocation", message));
+        }
+        if geometry.units_per_page > 1 {
+            let message = format!(
+                "{} bytes, smaller than a page, with ftl.mapping {}; accepted: left out, or a \
+                 page and more",
+                geometry.page_bytes,
+                self.name()
+            );
+            return Err(ConfigError::new("map_unit_bytes", message));
+        }
+        let Some(blocks) = self.log_blocks() else { return Ok(()) };
+        let pools = geometry.die_count;
+        if blocks == 0 || !blocks.is_multiple_of(pools) {
+            let message = format!(
+                "{blocks} log blocks over {pools} {}: {} each and {} left over; accepted: a \
+                 multiple of {pools}, from {pools} on",
+                if pools == 1 { "die" } else { "dies or groups" },
+                blocks / pools,
+                blocks % pools
+            );
+            return Err(ConfigError::new("mapping.log_blocks", message));
+        }
+        Ok(())
+    }
+}
+
+impl DftlMapping {
+    fn check(&self, geometry: &Geometry) -> Result<(), ConfigError> {
+        let entry = super::ENTRY_BYTES;
+        let page = geometry.page_bytes;
+        if self.cache_bytes < page {
+            let message = format!(
+                "{} bytes hold {} entries of {entry} bytes, and a map page of {page} bytes holds \
+                 {}; accepted: {page} or more",
+                self.cache_bytes,
+                self.cache_bytes / entry,
+                page / entry
+            );
+            return Err(ConfigError::new("mapping.cache_bytes", message));
+        }
+        Ok(())
+    }
+}

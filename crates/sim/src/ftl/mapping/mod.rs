@@ -1,0 +1,247 @@
+//! How logical pages are mapped: the key `ftl.mapping`.
+//!
+//! ```text
+//! page    a table of all pages in RAM                                   the log alone
+//! dftl    the same table in map pages on the flash, a part of it in RAM  translation, cache, store
+//! block   a table of blocks; an overwrite rewrites its block            block
+//! bast    a table of blocks, and a log block for each of a few          bast
+//! fast    a table of blocks, and log blocks that all share              fast
+//! ```
+//! Where each page lies is in the simulator's own table (`map`) under every scheme: that is what
+//! happened, not what the firmware keeps. A scheme decides where pages go and what has to be moved,
+//! read and erased for it. `dftl` places pages as `page` does and adds what the table costs;
+//! the others place pages at fixed offsets of blocks (`blocks`) and never collect garbage: they
+//! merge.
+//!
+//! A scheme is one file and a row below.
+
+mod bast;
+mod block;
+pub(crate) mod blocks;
+mod cache;
+mod check;
+mod fast;
+mod scheme;
+mod store;
+pub(crate) mod translation;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::{bytes_or_text, size_schema};
+pub use cache::{MapCache, Replacement};
+pub(crate) use scheme::{BlockScheme, SchemeSnapshot};
+pub(crate) use store::map_blocks;
+pub use translation::Use;
+pub(crate) use translation::{map_pages_of, Translation, TranslationSnapshot};
+
+/// Bytes of an entry of the map, in its cache and in map pages.
+pub const ENTRY_BYTES: u64 = 4;
+
+/// How logical pages are mapped: a name, or a mapping with `kind` and parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum MappingConfig {
+    /// Each page for itself, with the whole map in RAM.
+    Page(PageMapping),
+    /// Each page for itself, with the map in the flash and a part of it in RAM (Gupta, Kim,
+    /// Urgaonkar, ASPLOS 2009).
+    Dftl(DftlMapping),
+    /// Whole blocks: an overwrite reads, erases and rewrites its block.
+    Block(BlockMapping),
+    /// Whole blocks, and log blocks that each serve one of them (BAST; Kim et al., 2002).
+    Bast(BastMapping),
+    /// Whole blocks, and log blocks that serve all of them (FAST; Lee et al., 2007).
+    Fast(FastMapping),
+}
+
+impl Default for MappingConfig {
+    fn default() -> Self {
+        Self::Page(PageMapping {})
+    }
+}
+
+/// No parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PageMapping {}
+
+/// A map in the flash, cached.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DftlMapping {
+    /// Bytes of RAM for entries of the map, 4 bytes each: from the entries of one map page on.
+    #[serde(deserialize_with = "bytes_or_text")]
+    #[schemars(schema_with = "size_schema")]
+    pub cache_bytes: u64,
+    /// Which entry leaves a full cache: `lru`, the one that was used longest ago, or `slru`, of
+    /// those that were used only once, while there are some. Default `lru`.
+    #[serde(default)]
+    pub replacement: Replacement,
+    /// Whether a map page that is written takes all its changed entries with it, which stay in the
+    /// cache; false: only the one that leaves. Default true.
+    #[serde(default = "yes")]
+    pub batch_evict: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// No parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BlockMapping {}
+
+/// Which log block is merged when another block needs one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LogReplacement {
+    /// The one that was opened first.
+    #[default]
+    Fifo,
+    /// The one that was written longest ago.
+    Lru,
+}
+
+/// Log blocks that each serve one block of data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BastMapping {
+    /// Log blocks of the drive, evenly over its dies (superblocks, over their groups); they come
+    /// out of the spare area.
+    pub log_blocks: u32,
+    /// Which log block is merged when another block needs one: `fifo` or `lru`. Default `fifo`.
+    #[serde(default)]
+    pub replacement: LogReplacement,
+}
+
+/// Log blocks that serve all blocks of data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FastMapping {
+    /// Log blocks of the drive for random writes, evenly over its dies (superblocks, over their
+    /// groups); they come out of the spare area, as does one more of each die for sequential
+    /// writes.
+    pub log_blocks: u32,
+}
+
+impl MappingConfig {
+    /// Its name in files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Page(_) => "page",
+            Self::Dftl(_) => "dftl",
+            Self::Block(_) => "block",
+            Self::Bast(_) => "bast",
+            Self::Fast(_) => "fast",
+        }
+    }
+
+    /// Whether the map of pages is in RAM as a whole, as drives have it by default.
+    pub fn is_page(&self) -> bool {
+        matches!(self, Self::Page(_))
+    }
+
+    /// Whether pages lie at fixed offsets of blocks that are merged.
+    pub fn merges(&self) -> bool {
+        matches!(self, Self::Block(_) | Self::Bast(_) | Self::Fast(_))
+    }
+
+    /// The parameters of a cached map.
+    pub fn dftl(&self) -> Option<&DftlMapping> {
+        match self {
+            Self::Dftl(config) => Some(config),
+            _ => None,
+        }
+    }
+
+    /// Log blocks of the drive for which there is a key.
+    pub fn log_blocks(&self) -> Option<u32> {
+        match self {
+            Self::Bast(config) => Some(config.log_blocks),
+            Self::Fast(config) => Some(config.log_blocks),
+            _ => None,
+        }
+    }
+
+    /// Good blocks of each of so many pools that hold no data for good: log blocks, and one to
+    /// merge into.
+    pub(crate) fn merge_blocks(&self, pools: u32) -> u32 {
+        match self {
+            Self::Page(_) | Self::Dftl(_) => 0,
+            Self::Block(_) => 1,
+            Self::Bast(config) => config.log_blocks / pools + 1,
+            Self::Fast(config) => config.log_blocks / pools + 2,
+        }
+    }
+}
+
+/// The request of the host that a page belongs to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Request {
+    pub(crate) number: u64,
+    pub(crate) page_count: u32,
+}
+
+/// What a scheme did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MappingCounters {
+    /// Entries of the map that commands asked for.
+    pub lookups: u64,
+    /// Those that were not in the cache.
+    pub misses: u64,
+    /// Those of them whose map page was never written, so that nothing was read.
+    pub unwritten: u64,
+    /// Changed entries that left the cache.
+    pub dirty_evictions: u64,
+    /// Other changed entries that were written with them.
+    pub batched_entries: u64,
+    /// Map pages that were read to be changed.
+    pub update_reads: u64,
+    /// Map pages that were changed.
+    pub update_programs: u64,
+    /// Map pages that were moved.
+    pub moved: u64,
+    /// Merges that took a log block as it was.
+    pub switch_merges: u64,
+    /// Merges that completed a log block.
+    pub partial_merges: u64,
+    /// Merges into another block.
+    pub full_merges: u64,
+}
+
+impl MappingCounters {
+    const COUNT: usize = 11;
+
+    fn fields(&mut self) -> [&mut u64; Self::COUNT] {
+        [
+            &mut self.lookups,
+            &mut self.misses,
+            &mut self.unwritten,
+            &mut self.dirty_evictions,
+            &mut self.batched_entries,
+            &mut self.update_reads,
+            &mut self.update_programs,
+            &mut self.moved,
+            &mut self.switch_merges,
+            &mut self.partial_merges,
+            &mut self.full_merges,
+        ]
+    }
+
+    /// What was counted since `then`.
+    #[must_use]
+    pub fn since(mut self, mut then: Self) -> Self {
+        let earlier = then.fields();
+        self.fields().into_iter().zip(earlier).for_each(|(now, before)| *now -= *before);
+        self
+    }
+}
+
+impl std::ops::AddAssign for MappingCounters {
+    fn add_assign(&mut self, mut other: Self) {
+        let counts = other.fields();
+        self.fields().into_iter().zip(counts).for_each(|(sum, count)| *sum += *count);
+    }
+}

@@ -1,0 +1,211 @@
+//! Ways to map beside a plain map: random commands on random devices, and figures in closed form.
+//!
+//! `CASE=<number> cargo test -p opennandlab-sim --features testing --test mapping` runs one case.
+
+mod drawn;
+
+use drawn::draw_device;
+use opennandlab_sim::device::DeviceConfig;
+use opennandlab_sim::ftl::mapping::Use;
+use opennandlab_sim::ftl::{FlashSink, Ftl, FtlCounters, FtlSnapshot};
+use opennandlab_sim::op::Source;
+use opennandlab_sim::rng::Rng;
+use opennandlab_sim::testing::{metrics, number, CheckedFlash, Oracle};
+use opennandlab_sim::units::Lpn;
+use serde_json::{json, Value};
+
+const CASES: u64 = 400;
+const COMMANDS: u32 = 3000;
+
+/// A device that is drawn, with a way to map that goes with it.
+fn draw(rng: &mut Rng) -> DeviceConfig {
+    loop {
+        let mut device: Value = draw_device(rng, true, false).to_json();
+        let pools = 1 + rng.below(4);
+        let log_blocks = pools * (1 + rng.below(3));
+        let replacement = ["fifo", "lru"][rng.below(2) as usize];
+        let cache = ["lru", "slru"][rng.below(2) as usize];
+        let mapping = match rng.below(4) {
+            0 => json!({"kind": "dftl", "cache_bytes": 512 << rng.below(4), "replacement": cache,
+                        "batch_evict": rng.below(2) == 0}),
+            1 => json!("block"),
+            2 => json!({"kind": "bast", "log_blocks": log_blocks, "replacement": replacement}),
+            _ => json!({"kind": "fast", "log_blocks": log_blocks}),
+        };
+        device["ftl"]["mapping"] = mapping.clone();
+        device["ftl"]["over_provisioning_pct"] = json!(0.3 + rng.unit());
+        for (key, value) in [("parity", "none"), ("compression", "none")] {
+            device["ftl"][key] = json!(value);
+        }
+        if mapping["kind"] == "dftl" {
+            // Map pages are small units, so that there are many.
+            device["ftl"]["map_unit_bytes"] = json!(512);
+            device["nand"]["max_pe_cycles"] = json!(3000);
+            device["nand"]["partial_programs"] = Value::Null;
+        } else {
+            device["nand"]["program"] = json!("page");
+            device["nand"].as_object_mut().expect("an object").remove("failures");
+            for (key, value) in [
+                ("copyback", "none"),
+                ("slc_cache", "none"),
+                ("refresh", "none"),
+                ("write_frontiers", "single"),
+                ("wear_leveling", "dynamic"),
+            ] {
+                device["ftl"][key] = json!(value);
+            }
+        }
+        if let Ok(config) = DeviceConfig::resolve(&device.to_string()) {
+            return config;
+        }
+    }
+}
+
+fn run_case(case: u64, kinds: &mut std::collections::BTreeMap<String, u64>) {
+    let mut rng = Rng::stream(case, "mapping");
+    let config = draw(&mut rng);
+    let setup = config.pool_setup(case);
+    let media = config.fresh_media(case);
+    let mut ftl = Ftl::new(&config.ftl, &setup, &media);
+    let mut flash = CheckedFlash::of_device(&config, media);
+    let mut oracle = Oracle::default();
+    let pages = u64::from(ftl.logical_pages());
+    let mut is_worn_out = false;
+    if rng.below(2) == 0 {
+        for lpn in 0..pages {
+            is_worn_out |= oracle.write(&mut ftl, &mut flash, Lpn(lpn as u32)).is_err();
+        }
+    }
+    let mut command = 0;
+    while command < COMMANDS {
+        let lpn = rng.below(pages);
+        match rng.below(20) {
+            0 => {
+                ftl.look_up(&mut flash, Lpn(lpn as u32), Use::Change);
+                oracle.trim(&mut ftl, Lpn(lpn as u32));
+            }
+            1 => oracle.read(&mut ftl, &mut flash, Lpn(lpn as u32)),
+            2 => ftl.rest(&mut flash),
+            3 => {
+                let first = lpn - lpn % 16;
+                let count = (1 + rng.below(40)).min(pages - first);
+                ftl.begin_request(count as u32);
+                for lpn in first..first + count {
+                    is_worn_out |= oracle.write(&mut ftl, &mut flash, Lpn(lpn as u32)).is_err();
+                }
+                ftl.begin_request(1);
+                command += count as u32;
+            }
+            _ => is_worn_out |= oracle.write(&mut ftl, &mut flash, Lpn(lpn as u32)).is_err(),
+        }
+        command += 1;
+        if command % 1000 == 0 {
+            oracle.check(&ftl, &flash);
+        }
+    }
+    oracle.check(&ftl, &flash);
+    let text = serde_json::to_string(&ftl.snapshot()).expect("plain numbers");
+    let snapshot: FtlSnapshot = serde_json::from_str(&text).expect("what was just written");
+    let mut restored =
+        Ftl::restore(&config.ftl, &setup, flash.media(), &snapshot).expect("a snapshot of this");
+    oracle.check(&restored, &flash);
+    let again = serde_json::to_string(&restored.snapshot()).expect("plain numbers");
+    assert_eq!(again, text, "the snapshot of a restored drive differs");
+    let is_worn = setup.worn_limit < 100 || setup.failures.is_some();
+    assert!(!is_worn_out || is_worn, "no room in a drive that is not worn: {}", config.to_json());
+    // It goes on.
+    for _ in 0..500 {
+        let lpn = Lpn(rng.below(pages) as u32);
+        let written = oracle.write(&mut restored, &mut flash, lpn);
+        assert!(written.is_ok() || is_worn);
+    }
+    oracle.check(&restored, &flash);
+    let counters = ftl.counters();
+    let name = config.ftl.mapping.name();
+    *kinds.entry(name.into()).or_default() += 1;
+    let counted = &counters.mapping;
+    if name == "dftl" {
+        assert_eq!(
+            counters.reads[Source::Map as usize],
+            counted.misses - counted.unwritten + counted.update_reads + counted.moved
+        );
+        assert_eq!(
+            counters.programs[Source::Map as usize],
+            counted.update_programs + counted.moved
+        );
+    }
+    assert!(counters.moves_agree(&FtlCounters::default()));
+    *kinds.entry("merges".into()).or_default() += counted.full_merges;
+    *kinds.entry("switches".into()).or_default() += counted.switch_merges;
+    *kinds.entry("partial".into()).or_default() += counted.partial_merges;
+    *kinds.entry("moved map pages".into()).or_default() += counted.moved;
+    *kinds.entry("superblocks".into()).or_default() +=
+        u64::from(config.ftl.allocation.superblock().is_some());
+}
+
+#[test]
+fn every_way_to_map_agrees_with_a_plain_map() {
+    let only: Option<u64> = std::env::var("CASE").ok().and_then(|case| case.parse().ok());
+    let mut kinds = std::collections::BTreeMap::new();
+    for case in only.map_or(0..CASES, |case| case..case + 1) {
+        let run = std::panic::AssertUnwindSafe(|| run_case(case, &mut kinds));
+        let outcome = std::panic::catch_unwind(run);
+        outcome.unwrap_or_else(|_| panic!("case {case}: repeat it with CASE={case}"));
+    }
+    println!("{kinds:?}");
+    let met = |key: &str| kinds.get(key).copied().unwrap_or(0);
+    let keys = [
+        "dftl",
+        "block",
+        "bast",
+        "fast",
+        "merges",
+        "switches",
+        "partial",
+        "superblocks",
+        "moved map pages",
+    ];
+    assert!(only.is_some() || keys.iter().all(|key| met(key) >= 20), "{kinds:?}");
+}
+
+/// One die of `data` blocks of data and some more, of `pages` pages.
+fn device(data: u32, spare: u32, pages: u32, mapping: &Value) -> Value {
+    json!({
+        "nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
+                 "blocks_per_plane": data + spare, "pages_per_block": pages},
+        "ftl": {"over_provisioning_pct": f64::from(spare) / f64::from(data), "mapping": mapping},
+    })
+}
+
+fn random_writes(count: u64) -> Value {
+    json!({"name": "random", "pattern": "random", "block_size_bytes": 4096, "timed": false,
+           "precondition": [{"kind": "sequential_fill"}], "total": {"ios": count}})
+}
+
+#[test]
+fn a_map_of_blocks_rewrites_a_block_for_each_page() {
+    let found = metrics(&device(64, 2, 32, &json!("block")), &random_writes(20_000));
+    assert_eq!((number(&found, "/waf"), number(&found, "/erases/gc")), (32.0, 20_000.0));
+}
+
+#[test]
+fn bast_merges_as_often_as_its_closed_form_says() {
+    for (data, logs, pages, expected) in [(256, 8, 64, 63.0), (64, 32, 16, 9.0)] {
+        for replacement in ["fifo", "lru"] {
+            let mapping = json!({"kind": "bast", "log_blocks": logs, "replacement": replacement});
+            let found = metrics(&device(data, logs + 1, pages, &mapping), &random_writes(40_000));
+            let waf = number(&found, "/waf");
+            assert!((waf / expected - 1.0).abs() < 0.01, "{data} {logs} {replacement}: {waf}");
+        }
+    }
+}
+
+#[test]
+fn fast_amplifies_as_simulations_of_others_do() {
+    for (data, logs, pages, expected) in [(256, 8, 64, 23.1), (512, 16, 32, 17.17)] {
+        let mapping = json!({"kind": "fast", "log_blocks": logs});
+        let found = metrics(&device(data, logs + 2, pages, &mapping), &random_writes(60_000));
+        let waf = number(&found, "/waf");
+        assert!((waf / expected - 1.0).abs() < 0.02, "{data} {logs}: {waf}");
+    }
+}
