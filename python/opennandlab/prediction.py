@@ -7,6 +7,11 @@ from typing import Any
 
 from opennandlab.config import map_unit_bytes
 
+MAP_ENTRY_BYTES = 4
+# Patterns that hardly ever write a page right behind the one before it.
+SCATTERED = ("random", "hot_cold", "zipf")
+# From so many blocks on it changes less than a percent that the last is not a whole one.
+DATA_BLOCKS_MIN = 100
 # Without a workload: uniform random writes of single pages.
 UNIFORM: Mapping[str, Any] = {"pattern": {"kind": "random"}}
 
@@ -26,13 +31,24 @@ def predicted_waf(
     Returns:
         The prediction to 6 digits (so that no library's last bit reaches a digest), or None.
     """
+    # Tenants mix patterns and ranges: no closed form is known for that.
+    is_mixed = "trace" in workload or bool(workload.get("tenants"))
+    if is_mixed or not _is_whole_pages(workload, map_unit_bytes(device)):
+        return None
+    scheme, parameters = mapping_of(device)
+    # For programs of map pages no closed form is known.
+    if scheme == "page" or (scheme == "dftl" and _fits(parameters, effective)):
+        return _collecting_waf(device, effective, workload)
+    return None if scheme == "dftl" else _merging_waf(device, effective, workload)
+
+
+def _collecting_waf(
+    device: Mapping[str, Any], effective: Mapping[str, Any], workload: Mapping[str, Any]
+) -> float | None:
+    """Return the WAF of a map of pages in memory, whose blocks are collected."""
     from opennandlab.theory.waf import POLICIES, Traffic, predict_waf
 
     page_bytes = map_unit_bytes(device)
-    # Tenants mix patterns and ranges: no closed form is known for that.
-    is_mixed = "trace" in workload or bool(workload.get("tenants"))
-    if is_mixed or not _is_whole_pages(workload, page_bytes):
-        return None
     kind, pattern = _kind(workload.get("pattern", "random"))
     # Parity of rows and the drive's own records are programmed beside the data.
     superblocks = effective.get("superblocks")
@@ -68,6 +84,74 @@ def predicted_waf(
     except ValueError:  # outside the range of the formula, such as more trims than writes
         return None
     return None if value is None else float(f"{value * programs:.6g}")
+
+
+def mapping_of(device: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return how a resolved device maps, `page` by default, and the parameters of that.
+
+    Args:
+        device: The resolved device.
+    """
+    return _kind(device["ftl"].get("mapping", "page"))
+
+
+def _fits(parameters: Mapping[str, Any], effective: Mapping[str, Any]) -> bool:
+    """Tell whether a cached map is in memory as a whole, so that none of it is ever written."""
+    return int(parameters["cache_bytes"]) >= MAP_ENTRY_BYTES * int(effective["logical_pages"])
+
+
+def _merging_waf(
+    device: Mapping[str, Any], effective: Mapping[str, Any], workload: Mapping[str, Any]
+) -> float | None:
+    """Return the WAF of a map of blocks with log blocks or without, by their own formulas.
+
+    Each die has its blocks of data, the last of which may be a part of one, and its log blocks.
+    """
+    from opennandlab.theory.mapping import waf_block_mapping
+
+    scheme, _ = mapping_of(device)
+    page_bytes, dies = map_unit_bytes(device), int(effective["die_count"])
+    pages_per_block, logical = int(effective["pages_per_block"]), int(effective["logical_pages"])
+    size = workload.get("block_size_bytes", page_bytes)
+    kind, _ = _kind(workload.get("pattern", "random"))
+    is_known = (
+        "superblocks" not in effective
+        and not workload.get("trim_pct")
+        and workload.get("read_pct", 0) < 100
+        and workload.get("active_range_pct", 100) == 100
+        and not (device["ftl"].get("write_buffer_pages", 0) or _has_write_back(device))
+        and isinstance(size, int)
+    )
+    if not is_known:
+        return None
+    if kind == "sequential":
+        # A request that ends with the space, and in FAST more than one page of a die, so that the
+        # log block of sequential writes takes it.
+        is_long = scheme != "fast" or size >= 2 * dies * page_bytes
+        return 1.0 if is_long and logical * page_bytes % size == 0 else None
+    if size != page_bytes or kind not in SCATTERED:
+        return None
+    if scheme == "block":
+        return waf_block_mapping(pages_per_block)
+    return _logged_waf(device, effective) if kind == "random" else None
+
+
+def _logged_waf(device: Mapping[str, Any], effective: Mapping[str, Any]) -> float | None:
+    """Return the WAF of single pages at random on a drive with log blocks."""
+    from opennandlab.theory.mapping import waf_bast, waf_fast
+
+    scheme, parameters = mapping_of(device)
+    dies, block = int(effective["die_count"]), int(effective["pages_per_block"])
+    data_blocks, rest = divmod(-(-int(effective["logical_pages"]) // dies), block)
+    log_blocks = int(parameters["log_blocks"]) // dies
+    if log_blocks < 1 or (rest and data_blocks < DATA_BLOCKS_MIN):
+        return None
+    data_blocks += rest > 0
+    if scheme == "bast":
+        value = waf_bast(data_blocks, log_blocks, block, parameters.get("replacement", "fifo"))
+    else:
+        value = waf_fast(data_blocks, log_blocks, block)
+    return float(f"{value:.6g}")
 
 
 def fills(workload: Mapping[str, Any]) -> bool:

@@ -202,11 +202,12 @@ def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
     from rich.table import Table
 
     from opennandlab.config import leaves
+    from opennandlab.prediction import mapping_of
     from opennandlab.summary import number, size
 
     console = terminal.stdout()
     console.print(f"device {device.name}", style="bold", markup=False)
-    waf = effective["predicted_waf"]
+    waf, given = effective["predicted_waf"], device.to_dict()
     facts = [
         ("raw capacity", f"{size(effective['raw_bytes'])} ({effective['raw_bytes']} bytes)"),
         (
@@ -217,7 +218,7 @@ def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
         ("spare factor, effective", number(effective["spare_factor_effective"])),
         (
             "predicted WAF",
-            "no closed form for this policy"
+            f"no closed form for this {'policy' if mapping_of(given)[0] == 'page' else 'mapping'}"
             if waf is None
             else f"{number(waf)} (uniform random page writes, steady state)",
         ),
