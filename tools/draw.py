@@ -3,7 +3,8 @@
 Usage: `python tools/draw.py [NAME...]`, where a name is that of a file without its ending; without
 names all are drawn, which takes some minutes: those of the standard tests run the tests. A recipe
 is a command of the package, the commands of a page, simulations with a plot of their results
-(`mechanisms.py`, `measured_drives.py`), or figures of the report of a standard test.
+(`mechanisms.py`, `measured_drives.py`, `mapping_figures.py`), or figures of the report of a
+standard test.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import mapping_figures
 import measured_drives
 import mechanisms
 from opennandlab.ecc import Curve, Decoder, curve
@@ -89,6 +91,8 @@ def recipes() -> dict[str, Draw]:
     for drawing in mechanisms.drawings():
         found[f"resources/mechanisms/{drawing.name}"] = partial(simulated, drawing)
     for drawing in measured_drives.drawings():
+        found[f"resources/{drawing.name}"] = partial(simulated, drawing)
+    for drawing in mapping_figures.drawings():
         found[f"resources/{drawing.name}"] = partial(simulated, drawing)
     found["images/ecc-recovery"] = partial(simulated, mechanisms.recovery())
     for name, command in COMMANDS.items():
