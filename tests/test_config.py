@@ -89,7 +89,7 @@ def test_a_resolved_device_resolves_to_itself(small: Any) -> None:
 
 def sent(thing: Any) -> Any:
     """Return what another process gets."""
-    return pickle.loads(pickle.dumps(thing))  # noqa: S301 (made here)
+    return pickle.loads(pickle.dumps(thing))
 
 
 def test_devices_and_workloads_can_be_pickled(small: Any, short: Any) -> None:

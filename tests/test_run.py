@@ -373,7 +373,7 @@ def test_a_drive_that_was_pickled_goes_on_as_itself(small: Any, short: Any, tmp_
     """Pools of processes send drives: it could not be pickled at all."""
 
     def sent(drive: onl.Simulation) -> onl.Simulation:
-        again: onl.Simulation = pickle.loads(pickle.dumps(drive))  # noqa: S301 (made here)
+        again: onl.Simulation = pickle.loads(pickle.dumps(drive))
         return again
 
     drive = onl.Simulation(small, seed=7)
@@ -397,7 +397,7 @@ def test_a_pickled_drive_goes_on_with_its_reads(small: Any, short: Any) -> None:
     drive = onl.Simulation(small)
     reads = {**short, "read_pct": 80, "total": {"ios": 3000}}
     drive.run(reads)
-    copy = pickle.loads(pickle.dumps(drive))  # noqa: S301 (made here)
+    copy = pickle.loads(pickle.dumps(drive))
     expected = drive.run(reads)
     assert expected.metrics["uncorrectable_reads"] > 0
     assert expected.metrics["health"]["host_read_commands"] > 4000

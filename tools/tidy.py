@@ -48,6 +48,8 @@ PYTHON_ROOMS = [
     "stats",
     "store",
     "theory",
+    "plain",
+    "policies",
     "config",
     "cautions",
     "memory",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     __version__: str
     from opennandlab import ecc as ecc
+    from opennandlab import policies as policies
     from opennandlab import pts as pts
     from opennandlab import reliability as reliability
     from opennandlab import theory as theory
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         InternalError,
         OpenNandLabError,
         OutputError,
+        PolicyError,
         ResultError,
         StoreError,
         TraceError,
@@ -58,6 +60,7 @@ _HOMES = {
     "Interrupted": "result",
     "OpenNandLabError": "errors",
     "OutputError": "errors",
+    "PolicyError": "errors",
     "Progress": "slices",
     "Result": "result",
     "ResultError": "errors",
@@ -82,7 +85,7 @@ _HOMES = {
 }
 
 # Rooms that are names themselves: `onl.reliability`.
-_ROOMS = {"ecc", "pts", "reliability", "theory"}
+_ROOMS = {"ecc", "policies", "pts", "reliability", "theory"}
 
 __all__ = [
     "BusyError",
@@ -93,6 +96,7 @@ __all__ = [
     "Interrupted",
     "OpenNandLabError",
     "OutputError",
+    "PolicyError",
     "Progress",
     "Result",
     "ResultError",
@@ -109,6 +113,7 @@ __all__ = [
     "load_device",
     "load_workload",
     "open_store",
+    "policies",
     "presets",
     "pts",
     "reliability",

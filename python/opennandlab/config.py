@@ -8,7 +8,6 @@ runs takes that. Python adds what only it can: preset names, files and `--set` o
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -17,10 +16,12 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from opennandlab import _core
-from opennandlab.canonical import INTEGER_MAX, canonical_json, oddity
+from opennandlab.canonical import canonical_json
 from opennandlab.errors import ConfigError
 from opennandlab.files import is_there, parse_yaml, read_yaml
 from opennandlab.hints import hints, nearest
+from opennandlab.plain import frozen, thawed, to_json
+from opennandlab.policies import policy as policies
 
 PRESETS = Path(__file__).parent / "presets"
 
@@ -54,8 +55,8 @@ class Document(Mapping[str, Any]):
 
     @cached_property
     def _frozen(self) -> Mapping[str, Any]:
-        frozen: Mapping[str, Any] = _freeze(json.loads(self._json))
-        return frozen
+        found: Mapping[str, Any] = frozen(json.loads(self._json))
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return a copy that may be changed freely."""
@@ -117,12 +118,61 @@ class DeviceConfig(Document):
     """
 
     def __init__(
-        self, core: _core.Device, name: str = "custom", given: Mapping[str, str] | None = None
+        self,
+        core: _core.Device,
+        name: str = "custom",
+        given: Mapping[str, str] | None = None,
+        policy: policies.Policy | None = None,
     ) -> None:
         """Keep the document and remember which keys the user gave, with their comments."""
         super().__init__(core, name)
         self.core = core
         self.given = MappingProxyType(dict(given or {}))
+        self._policy = policy
+
+    def drive(self, seed: int) -> _core.Drive:
+        """Return a new drive of this device.
+
+        Raises:
+            ConfigError: when its policy cannot be asked.
+        """
+        return self.consulted(_core.Drive(self.core, seed))
+
+    def consulted(self, core: _core.Drive) -> _core.Drive:
+        """Return a drive of this device that asks its policy, if that is the user's own.
+
+        Raises:
+            ConfigError: when it is not there, or its source is another one than is recorded.
+        """
+        record = self["ftl.gc_policy"]
+        if record["kind"] == "python":
+            found = self._policy or policies.resolved(thawed(record))[1]
+            if found is None:
+                raise ConfigError(
+                    policies.KEY,
+                    f"`{record['name']}` was handed over as an object, and its name does not lead "
+                    "back to it; accepted: the same object as `gc_policy`",
+                )
+            found.attach(core)
+        return core
+
+    def with_policy(self, thing: object) -> DeviceConfig:
+        """Return the same device with a policy of one's own.
+
+        Args:
+            thing: A name, an object or a class with `choose(pool)`, a function, or a native one.
+                None changes nothing.
+
+        Raises:
+            ConfigError: for what cannot be asked.
+        """
+        if thing is None:
+            return self
+        found = policies.given(thing)
+        document = self.to_dict()
+        document["ftl"]["gc_policy"] = found.record()
+        given = {**self.given, policies.KEY: ""}
+        return _resolve_device(document, self.name, given, found)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what the document says; the core reads it again."""
@@ -131,8 +181,8 @@ class DeviceConfig(Document):
     @cached_property
     def effective(self) -> Mapping[str, Any]:
         """What follows from the keys: capacities, spare factors, the GC trigger, memory needs."""
-        frozen: Mapping[str, Any] = _freeze(json.loads(self.core.effective()))
-        return frozen
+        found: Mapping[str, Any] = frozen(json.loads(self.core.effective()))
+        return found
 
     @cached_property
     def sources(self) -> Mapping[str, str]:
@@ -173,7 +223,8 @@ class DeviceConfig(Document):
             for leaf in ([leaf for leaf, _ in leaves(value)] if isinstance(value, dict) else [""])
         ]
         given = {**self.given, **dict.fromkeys(paths, "")}
-        return _resolve_device(document, self.name, given)
+        kept = document["ftl"]["gc_policy"] == self.to_dict()["ftl"]["gc_policy"]
+        return _resolve_device(document, self.name, given, self._policy if kept else None)
 
 
 class WorkloadConfig(Document):
@@ -317,7 +368,7 @@ def load_replay(options: Mapping[str, Any], device: DeviceConfig) -> ReplayConfi
     Raises:
         ConfigError: with dotted path, the offending value and what is accepted.
     """
-    document = _thaw(options)
+    document = thawed(options)
     text = to_json(document)
     with hints(document, _core.replay_schema):
         core = _core.Replay(text, device.core)
@@ -332,7 +383,7 @@ def load_steps(steps: Iterable[Mapping[str, Any]]) -> Steps:
     Raises:
         ConfigError: with dotted path, the offending value and what is accepted.
     """
-    document = {"precondition": [_thaw(step) for step in steps]}
+    document = {"precondition": [thawed(step) for step in steps]}
     text = to_json(document)
     with hints(document, _core.workload_schema):
         resolved = Steps(_core.Steps(text))
@@ -458,25 +509,33 @@ def comments(text: str) -> dict[str, str]:
     return found
 
 
-def to_json(document: object) -> str:
-    """Return JSON for the core; YAML knows types that it does not.
-
-    Raises:
-        ConfigError: for dates, NaN, infinities and cycles, with their dotted path.
-    """
-    try:
-        return json.dumps(_plain(document, ""), allow_nan=False)
-    except RecursionError as error:
-        raise ConfigError(".", "nested too deeply, or containing itself") from error
-
-
-def _resolve_device(document: dict[str, Any], name: str, given: Mapping[str, str]) -> DeviceConfig:
+def _resolve_device(
+    document: dict[str, Any],
+    name: str,
+    given: Mapping[str, str],
+    policy: policies.Policy | None = None,
+) -> DeviceConfig:
+    if policy is None:
+        document, policy = _with_names(document)
     text = to_json(document)
     with hints(document, _core.device_schema):
         core = _core.Device(text)
-    device = DeviceConfig(core, name, given)
+    device = DeviceConfig(core, name, given, policy)
     _refuse_lists(document, device.to_dict())
     return device
+
+
+def _with_names(document: dict[str, Any]) -> tuple[dict[str, Any], policies.Policy | None]:
+    """Return a device in which names of the user's own stand for what they lead to."""
+    ftl = document.get("ftl")
+    chosen = ftl.get("gc_policy") if isinstance(ftl, Mapping) else None
+    given = {"kind": chosen} if isinstance(chosen, str) else chosen
+    if not isinstance(given, Mapping):
+        return document, None
+    record, policy = policies.resolved(given)
+    if policy is None:
+        return document, None
+    return document | {"ftl": {**document["ftl"], "gc_policy": record}}, policy
 
 
 def _device_again(text: str, name: str, given: dict[str, str]) -> DeviceConfig:
@@ -509,7 +568,7 @@ def _read(source: Source, *, kind: str, folder: Path) -> tuple[dict[str, Any], s
     """Return the unresolved document, what to call it, and its file."""
     if isinstance(source, Mapping):
         try:
-            return _thaw(source), "custom", None
+            return thawed(source), "custom", None
         except RecursionError as error:
             raise ConfigError(".", "nested too deeply, or containing itself") from error
     text = str(source)
@@ -525,50 +584,3 @@ def _read(source: Source, *, kind: str, folder: Path) -> tuple[dict[str, Any], s
     raise ConfigError(
         ".", f"unknown {kind} `{text}`; accepted: {accepted}, or the path of a YAML file{meant}"
     )
-
-
-def _plain(value: object, path: str) -> object:
-    # Values of most leaves first: asking whether something is a `Mapping` takes long.
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ConfigError(path, f"`{value}` is not a finite number")
-    if isinstance(value, int) and abs(value) > INTEGER_MAX:
-        raise ConfigError(path, "an integer beyond 2^64; accepted: smaller ones")
-    if isinstance(value, str) and oddity(value):
-        raise ConfigError(path, f"`{value}` holds half a surrogate pair; accepted: whole letters")
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    if isinstance(value, Mapping):
-        return {
-            _key(key, path): _plain(inner, f"{path}.{key}" if path else str(key))
-            for key, inner in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_plain(inner, f"{path}[{index}]") for index, inner in enumerate(value)]
-    if hasattr(value, "item"):  # a numpy scalar
-        return _plain(value.item(), path)
-    raise ConfigError(path, f"`{value}` ({type(value).__name__}) is neither number nor text")
-
-
-def _key(key: object, path: str) -> str:
-    """Return a key as text; lists and mappings are values, not keys."""
-    if isinstance(key, str | bool | int | float):
-        text = str(key)
-        if not oddity(text):
-            return text
-    raise ConfigError(path or ".", f"the key `{key}` is not usable; accepted: text")
-
-
-def _freeze(value: Any) -> Any:  # noqa: ANN401 (as varied as JSON)
-    if isinstance(value, dict):
-        return MappingProxyType({key: _freeze(inner) for key, inner in value.items()})
-    if isinstance(value, list):
-        return tuple(_freeze(inner) for inner in value)
-    return value
-
-
-def _thaw(value: Any) -> Any:  # noqa: ANN401 (as varied as JSON)
-    if isinstance(value, Mapping):
-        return {key: _thaw(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_thaw(inner) for inner in value]
-    return value

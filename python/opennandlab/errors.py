@@ -123,6 +123,10 @@ class StoreWriteError(StoreError, WriteError):
     """
 
 
+class PolicyError(OpenNandLabError):
+    """A policy of the user's own that chose what cannot be chosen: block, its state, candidates."""
+
+
 class BusyError(OpenNandLabError):
     """A drive that is asked for something while it carries out a run."""
 

@@ -6,7 +6,9 @@ import os
 import stat
 from pathlib import Path
 
-from opennandlab.errors import ImageError
+from opennandlab.canonical import first_difference
+from opennandlab.config import DeviceConfig, Source, load_device
+from opennandlab.errors import ConfigError, ImageError
 from opennandlab.memory import available_bytes
 from opennandlab.summary import size
 
@@ -35,3 +37,28 @@ def read_image(path: str | Path) -> bytes:
             return stream.read(status.st_size)
     except OSError as error:
         raise ImageError(f"{path}: {error.strerror or error}") from error
+
+
+def with_policy(image: DeviceConfig, gc_policy: object) -> DeviceConfig:
+    """Return the device of an image with a policy, which must be the one that it had."""
+    device = image.with_policy(gc_policy)
+    here, there = device["ftl.gc_policy"], image["ftl.gc_policy"]
+    if dict(here) != dict(there):
+        raise ConfigError(
+            "ftl.gc_policy",
+            f"{image.name} was saved with {dict(there)}, not {dict(here)}; accepted: the policy "
+            "that it was saved with",
+        )
+    return device
+
+
+def same_device(image: DeviceConfig, device: Source | None, path: Path) -> None:
+    """An image brings its device; another one beside it must be the same."""
+    if device is None:
+        return
+    wanted = load_device(device)
+    difference = first_difference(image.to_dict(), wanted.to_dict())
+    if difference:
+        raise ConfigError(
+            "state", f"{path} was saved from another device: {difference} (image against --config)"
+        )

@@ -35,7 +35,7 @@ from opennandlab.errors import (
 )
 from opennandlab.files import write_atomically
 from opennandlab.history import History, Past
-from opennandlab.images import read_image
+from opennandlab.images import read_image, same_device, with_policy
 from opennandlab.memory import available_beside, check_memory
 from opennandlab.observation import Observation, Timeline, window_of
 from opennandlab.prediction import fills, predicted_waf
@@ -58,6 +58,7 @@ class Simulation:
     Args:
         device: Preset name, path, mapping or `DeviceConfig`.
         seed: Seed of all randomness of the drive; recorded in every result.
+        gc_policy: A policy of your own, in place of `ftl.gc_policy`: see `opennandlab.policies`.
 
     Raises:
         ConfigError: for a device that cannot be built, or that needs more memory than there is.
@@ -69,20 +70,27 @@ class Simulation:
     True
     """
 
-    def __init__(self, device: Source, seed: int = SEED) -> None:
+    def __init__(self, device: Source, seed: int = SEED, *, gc_policy: object = None) -> None:
         """Build an empty drive."""
-        self.device = load_device(device)
+        self.device = load_device(device).with_policy(gc_policy)
         self.seed = _checked_seed(seed)
         check_memory(self.device)
-        self._core = _core.Drive(self.device.core, seed)
+        self._core = self.device.drive(seed)
         self._exclusive = Exclusive()
         self._history = History()
 
     @classmethod
-    def load(cls, path: str | Path, seed: int = SEED) -> Simulation:
+    def load(cls, path: str | Path, seed: int = SEED, *, gc_policy: object = None) -> Simulation:
         """Build a drive from a device image.
 
+        Args:
+            path: The image.
+            seed: Of what is drawn at random from now on.
+            gc_policy: The policy of your own that the drive had, where its name does not lead to
+                it. What it had noted is not in the image.
+
         Raises:
+            ConfigError: when it is another policy than that of the image.
             ImageError: when the file is truncated, foreign, damaged or newer, and why.
         """
         image = read_image(path)
@@ -90,7 +98,8 @@ class Simulation:
         self.seed = _checked_seed(seed)
         self._core = _image_core(image, seed, path)
         self._exclusive = Exclusive()
-        self.device = DeviceConfig(self._core.device(), Path(path).name)
+        self.device = with_policy(DeviceConfig(self._core.device(), Path(path).name), gc_policy)
+        self.device.consulted(self._core)
         origin = _outcome(self._core).state.origin
         name = f"image {origin.image_crc32}" if isinstance(origin, Origin) else origin
         self._history = History(names=[name], is_filled=True)
@@ -223,6 +232,7 @@ def _of_checkpoint(state: bytes, device: DeviceConfig, seed: int, history: Histo
 def _again(core: _core.Drive, device: DeviceConfig, seed: int, history: History) -> Simulation:
     """Return the drive of a pickled one."""
     drive = Simulation.__new__(Simulation)
+    device.consulted(core)
     drive.device = device
     drive.seed = seed
     drive._core = core  # noqa: SLF001 (it is being built)
@@ -340,11 +350,13 @@ class Start:
         seed: Seed of all randomness; recorded in the result.
         state: None for the workload's own preconditioning, `"fresh"` for an empty drive,
             `"image:FILE"` for a saved one.
+        gc_policy: A policy of the user's own, in place of `ftl.gc_policy`.
     """
 
     device: Source | None
     seed: int = SEED
     state: str | None = None
+    gc_policy: object = None
 
     def open(self) -> tuple[DeviceConfig, _core.Drive | None, dict[str, str]]:
         """Return the device, its drive if an image brought one, and paths for the record."""
@@ -352,10 +364,11 @@ class Start:
         path = parse_state(self.state)
         if path is None:
             device = load_device("config" if self.device is None else self.device)
-            return device, None, {}
+            return device.with_policy(self.gc_policy), None, {}
         core = _image_core(read_image(path), self.seed, path)
-        device = DeviceConfig(core.device(), path.name)
-        _same_device(device, self.device, path)
+        device = with_policy(DeviceConfig(core.device(), path.name), self.gc_policy)
+        same_device(device, self.device, path)
+        device.consulted(core)
         return device, core, {"image_path": str(path)}
 
     @property
@@ -387,7 +400,7 @@ def prepare_benchmark(
     watch.check(job.to_dict())
     if core is None:
         check_memory(device)
-        core = _core.Drive(device.core, start.seed)
+        core = device.drive(start.seed)
     core.observe(watch.breakdown, watch.timeline_ns)
     core.begin(job.core, start.seed)
     # How an image was made is not known; most hold a drive that was filled.
@@ -436,7 +449,7 @@ def prepare_replay(
         _check_digest(records.digest(), recorded, path)
         file = str(recorded.get("file", file))  # it may be renamed by now
     if core is None:
-        core = _core.Drive(device.core, start.seed)
+        core = device.drive(start.seed)
     # The digest of the text makes sure that a verification replays the same trace.
     resolved = resolved.of(file, records.digest())
     core.observe(watch.breakdown, watch.timeline_ns)
@@ -465,6 +478,7 @@ def benchmark(  # noqa: PLR0913 (options, by name)
     *,
     seed: int = SEED,
     state: str | None = None,
+    gc_policy: object = None,
     breakdown: bool = False,
     timeline: tuple[float, float] | None = None,
     progress: Watcher | None = None,
@@ -478,6 +492,7 @@ def benchmark(  # noqa: PLR0913 (options, by name)
         seed: Seed of all randomness; recorded in the result.
         state: None for the workload's own preconditioning, `"fresh"` for an empty drive,
             `"image:FILE"` for a saved one.
+        gc_policy: A policy of your own, in place of `ftl.gc_policy`: see `opennandlab.policies`.
         breakdown: Account for the time of every command: `Result.breakdown`.
         timeline: From and to, in seconds of the measured part: `Result.timeline`.
         progress: Called about 50 times a second with a `Progress`.
@@ -498,7 +513,7 @@ def benchmark(  # noqa: PLR0913 (options, by name)
     True
     """
     watch = Observation(breakdown, window_of(timeline))
-    run = prepare_benchmark(Start(device, seed, state), workload, watch=watch)
+    run = prepare_benchmark(Start(device, seed, state, gc_policy), workload, watch=watch)
     return run.measure(progress=progress)
 
 
@@ -508,6 +523,7 @@ def replay(  # noqa: PLR0913 (options, by name)
     options: Mapping[str, Any] | None = None,
     *,
     seed: int = SEED,
+    gc_policy: object = None,
     breakdown: bool = False,
     timeline: tuple[float, float] | None = None,
     progress: Watcher | None = None,
@@ -519,6 +535,7 @@ def replay(  # noqa: PLR0913 (options, by name)
         trace: The trace file; plain, or gzip, bzip2, xz or zstd.
         options: How to read and run it, see `prepare_replay`.
         seed: Seed of the drive.
+        gc_policy: A policy of your own, in place of `ftl.gc_policy`: see `opennandlab.policies`.
         breakdown: Account for the time of every command: `Result.breakdown`.
         timeline: From and to, in seconds of the measured part: `Result.timeline`.
         progress: Called about 50 times a second.
@@ -529,7 +546,7 @@ def replay(  # noqa: PLR0913 (options, by name)
         Interrupted: on Ctrl-C, with the partial result.
     """
     watch = Observation(breakdown, window_of(timeline))
-    run = prepare_replay(Start(device, seed), trace, options, watch)
+    run = prepare_replay(Start(device, seed, gc_policy=gc_policy), trace, options, watch)
     return run.measure(progress=progress)
 
 
@@ -552,20 +569,6 @@ def _image_core(image: bytes, seed: int, path: str | Path) -> _core.Drive:
         return _core.Drive.from_image(image, seed)
     except ImageError as error:
         raise ImageError(f"{path}: {error}") from error
-
-
-def _same_device(image: DeviceConfig, device: Source | None, path: Path) -> None:
-    """An image brings its device; another one beside it must be the same."""
-    from opennandlab.canonical import first_difference
-
-    if device is None:
-        return
-    wanted = load_device(device)
-    difference = first_difference(image.to_dict(), wanted.to_dict())
-    if difference:
-        raise ConfigError(
-            "state", f"{path} was saved from another device: {difference} (image against --config)"
-        )
 
 
 def _checked_seed(seed: int) -> int:

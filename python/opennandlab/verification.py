@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from opennandlab.canonical import deterministic_part, digest, first_difference
 from opennandlab.cautions import is_fresh, is_session
 from opennandlab.documents.result import ResultDocument, Tool
 from opennandlab.errors import ConfigError, ResultError
 from opennandlab.observation import recorded
+from opennandlab.policies import policy as policies
 from opennandlab.result import Result, model_version, tool
 from opennandlab.run import Run, Start, prepare_benchmark, prepare_replay
 from opennandlab.saved import ForeignError
@@ -41,11 +44,12 @@ class Verdict:
     note: str | None = None
 
 
-def verify(
+def verify(  # noqa: PLR0913 (options, by name)
     path: str | Path,
     *,
     state: str | None = None,
     trace: str | Path | None = None,
+    gc_policy: object = None,
     progress: Watcher | None = None,
     slice_ops: int | None = None,
 ) -> Verdict:
@@ -55,6 +59,7 @@ def verify(
         path: The result file.
         state: Where the device image is now, as `image:FILE`, if the result started from one.
         trace: Where the trace is now, if the result replayed one.
+        gc_policy: The policy, if the result is of one whose name does not lead back to it.
         progress: Called about 20 times a second.
         slice_ops: Operations in a slice; results do not depend on it.
 
@@ -78,7 +83,7 @@ def verify(
             note="other versions of the model give other numbers; it was not run again",
         )
     try:
-        run = _run_again(content, state, trace)
+        run = _run_again(content, state, trace, gc_policy)
     except ConfigError as error:
         if filed.digest == digest(filed.document):
             raise
@@ -120,13 +125,19 @@ def _changed_sources(made_by: Tool) -> str | None:
     return f"the sources were changed after the commit of {' and of '.join(changed)}"
 
 
-def _run_again(document: ResultDocument, state: str | None, trace: str | Path | None) -> Run:
+def _run_again(
+    document: ResultDocument,
+    state: str | None,
+    trace: str | Path | None,
+    gc_policy: object,
+) -> Run:
     run = document.run
     if state is None and run.image_path is not None:
         state = f"image:{run.image_path}"
     elif state is None and is_fresh(document):
         state = "fresh"
-    start = Start(document.device, document.seed, state)
+    _same_policy(document.device, gc_policy)
+    start = Start(document.device, document.seed, state, gc_policy)
     if "trace" in document.workload:
         path = trace or run.trace_path
         if path is None:
@@ -135,3 +146,17 @@ def _run_again(document: ResultDocument, state: str | None, trace: str | Path | 
             )
         return prepare_replay(start, path, document.workload, recorded(document))
     return prepare_benchmark(start, document.workload, watch=recorded(document))
+
+
+def _same_policy(device: Mapping[str, Any], gc_policy: object) -> None:
+    """Refuse a policy whose source is not that of the result.
+
+    Raises:
+        ResultError: with both.
+    """
+    recorded = device["ftl"].get("gc_policy") or {}
+    if gc_policy is None:
+        return
+    here = policies.given(gc_policy).record()
+    if here != recorded:
+        raise ResultError(f"the result is of the policy {recorded}, not of {here}")

@@ -67,7 +67,8 @@ fn raise(py: Python<'_>, failure: Failure) -> PyErr {
     }
 }
 
-fn exception<'py, A>(py: Python<'py>, class: &str, arguments: A) -> PyErr
+/// An exception of `opennandlab.errors`.
+pub(crate) fn exception<'py, A>(py: Python<'py>, class: &str, arguments: A) -> PyErr
 where
     A: pyo3::call::PyCallArgs<'py>,
 {

@@ -7,8 +7,9 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opennandlab_sim::config;
+use opennandlab_sim::config::{self, ConfigError};
 use opennandlab_sim::device::{Observation, Simulation};
+use opennandlab_sim::ftl::gc::{Choosers, GcConfig};
 use opennandlab_sim::units::Ns;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -16,6 +17,7 @@ use serde_json::Value;
 
 use crate::config::{Device, Replay, Steps, Workload};
 use crate::doorway::{doorway, Failure};
+use crate::policy::{Failed, NativeChoosers, Policy, PythonChoosers};
 use crate::trace::Trace;
 
 /// Threads that untimed writes of a drive take; 0: as many as this process has cores.
@@ -31,6 +33,10 @@ pub(crate) fn set_threads(count: usize) {
 #[pyclass(frozen)]
 pub(crate) struct Drive {
     simulation: Mutex<Simulation>,
+    /// What its policy, if that is the user's own, could not do.
+    failed: Arc<Failed>,
+    /// The name of a policy that is still to be loaded.
+    missing: Mutex<Option<String>>,
 }
 
 impl Drive {
@@ -40,7 +46,35 @@ impl Drive {
             count => count,
         };
         simulation.set_threads(threads);
-        Self { simulation: Mutex::new(simulation) }
+        let missing = match &simulation.config().ftl.gc_policy {
+            GcConfig::Python(policy) => Some(policy.name.clone()),
+            _ => None,
+        };
+        Self {
+            simulation: Mutex::new(simulation),
+            failed: Arc::default(),
+            missing: Mutex::new(missing),
+        }
+    }
+
+    /// Takes what chooses victims; with one thread, where that needs the interpreter.
+    fn take_policy(
+        &self,
+        py: Python<'_>,
+        choosers: Arc<dyn Choosers>,
+        threads_max: usize,
+    ) -> PyResult<()> {
+        *self.missing.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.with(py, |drive| {
+            drive.limit_threads(threads_max);
+            drive.consult(choosers);
+            Ok(())
+        })?;
+        self.failed.raise()
+    }
+
+    fn policy(&self, name: String) -> Policy {
+        Policy { name, failed: Arc::clone(&self.failed) }
     }
 
     /// Works on the drive without the GIL.
@@ -72,6 +106,26 @@ impl Drive {
     #[staticmethod]
     fn from_image(py: Python<'_>, image: &[u8], seed: u64) -> PyResult<Self> {
         doorway(py, || Ok(Self::of(Simulation::from_image(image, seed)?)))
+    }
+
+    /// Lets victims be chosen by Python: `make(die, block_count, pages_per_block)` gives the pool,
+    /// its arrays and what is called with it.
+    fn consult(&self, py: Python<'_>, name: String, make: Py<PyAny>) -> PyResult<()> {
+        let choosers = PythonChoosers { policy: self.policy(name), make };
+        self.take_policy(py, Arc::new(choosers), 1)
+    }
+
+    /// Lets victims be chosen by a native function, whose code lives as long as its owner.
+    fn consult_native(
+        &self,
+        py: Python<'_>,
+        name: String,
+        address: NonZero<usize>,
+        owner: Py<PyAny>,
+    ) -> PyResult<()> {
+        let (policy, owner) = (self.policy(name), Arc::new(owner));
+        let choosers = NativeChoosers { policy, address: address.get(), owner };
+        self.take_policy(py, Arc::new(choosers), usize::MAX)
     }
 
     /// The drive as bytes.
@@ -140,10 +194,16 @@ impl Drive {
 
     /// Runs about `ops` operations further; the progress as JSON.
     fn advance(&self, py: Python<'_>, ops: u64) -> PyResult<String> {
-        self.with(py, |drive| {
+        let progress = self.with(py, |drive| {
+            if let Some(name) = &*self.missing.lock().unwrap_or_else(PoisonError::into_inner) {
+                let message = format!("the policy `{name}` was not loaded");
+                return Err(ConfigError::new("ftl.gc_policy", message).into());
+            }
             let progress = drive.advance(ops);
             Ok(serde_json::to_value(progress).unwrap_or(Value::Null).to_string())
-        })
+        })?;
+        self.failed.raise()?;
+        Ok(progress)
     }
 
     /// Begins a stimulus; `advance` carries it out.
@@ -191,12 +251,15 @@ impl Drive {
 
     /// Forgets everything that was written; the blocks that were erased for it.
     fn purge(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, |drive| Ok(drive.purge()))
+        let erased = self.with(py, |drive| Ok(drive.purge()))?;
+        self.failed.raise()?;
+        Ok(erased)
     }
 
     /// Goes on as a device with another write buffer, or other compression.
     fn reconfigure(&self, py: Python<'_>, device: &Device) -> PyResult<()> {
-        self.with(py, |drive| Ok(drive.reconfigure(device.config.clone())?))
+        self.with(py, |drive| Ok(drive.reconfigure(device.config.clone())?))?;
+        self.failed.raise()
     }
 
     /// Logical pages that hold data.

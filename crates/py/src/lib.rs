@@ -8,6 +8,7 @@ mod config;
 mod doorway;
 mod drive;
 mod ecc;
+mod policy;
 mod reliability;
 mod source;
 mod stream;

@@ -7,6 +7,7 @@ is drawn only where a person can see it.
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,10 +75,17 @@ def stop(code: int, text: str, *, as_json: bool = False, **details: object) -> N
 @contextlib.contextmanager
 def guard(*, as_json: bool) -> Iterator[None]:
     """Turn what a command may raise into a sentence and an exit code."""
-    from opennandlab.errors import ConfigError, InternalError, OpenNandLabError, WriteError
+    from opennandlab.errors import (
+        ConfigError,
+        InternalError,
+        OpenNandLabError,
+        PolicyError,
+        WriteError,
+    )
 
     try:
-        yield
+        with _of_policies(as_json=as_json):
+            yield
     except KeyboardInterrupt:
         stop(INTERRUPTED, "interrupted", as_json=as_json)
     except WriteError as error:
@@ -88,6 +96,8 @@ def guard(*, as_json: bool) -> Iterator[None]:
         stop(
             FAILED, f"{error} (this is a defect of opennandlab, please report it)", as_json=as_json
         )
+    except PolicyError as error:
+        stop(FAILED, str(error), as_json=as_json)
     except OpenNandLabError as error:
         stop(REFUSED, str(error), as_json=as_json)
     except MemoryError:
@@ -96,6 +106,21 @@ def guard(*, as_json: bool) -> Iterator[None]:
         if error.filename is None:  # stdout, which `main` speaks of
             raise
         stop(BROKEN, f"{error.filename}: {error.strerror}", as_json=as_json)
+
+
+@contextlib.contextmanager
+def _of_policies(*, as_json: bool) -> Iterator[None]:
+    """Show the traceback of what a policy of the user's own raised, whatever it is."""
+    try:
+        yield
+    except Exception as error:
+        notes = getattr(error, "__notes__", None) or [""]
+        if not str(notes[-1]).startswith("in the policy `"):
+            raise
+        import traceback
+
+        sys.stderr.write("".join(traceback.format_exception(error)))
+        stop(FAILED, f"{type(error).__name__} {notes[-1]}", as_json=as_json)
 
 
 def line(state: "Progress") -> str:
@@ -438,4 +463,6 @@ def split_sets(assignments: list[str] | None) -> tuple[dict[str, Any], dict[str,
 
 
 def _kind(value: object) -> str:
+    if isinstance(value, dict) and value.get("kind") == "python":
+        return str(value.get("name"))
     return str(value.get("kind", value)) if isinstance(value, dict) else str(value)

@@ -167,8 +167,9 @@ def sweep(
 def _definition(
     what: str, asked: Mapping[str, str | None], vary: Sequence[str], settings: Sequence[str]
 ) -> "Sweep":
-    from opennandlab.config import parse_overrides, to_json
+    from opennandlab.config import parse_overrides
     from opennandlab.errors import ConfigError
+    from opennandlab.plain import to_json
     from opennandlab.sweeps.axes import Axis
     from opennandlab.sweeps.definition import Sweep
 

@@ -19,11 +19,11 @@ from opennandlab.config import (
     DeviceConfig,
     device_presets,
     load_device,
-    to_json,
 )
 from opennandlab.errors import ConfigError
 from opennandlab.files import is_there, read_yaml
 from opennandlab.hints import hints, nearest
+from opennandlab.plain import to_json
 
 Floats: TypeAlias = NDArray[np.float64]
 Source: TypeAlias = "str | Path | Mapping[str, Any] | DeviceConfig | Model"

@@ -24,9 +24,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from opennandlab.config import to_json
 from opennandlab.errors import ConfigError
 from opennandlab.files import read_yaml
+from opennandlab.plain import to_json
 from opennandlab.run import SEED
 from opennandlab.sweeps.axes import Axis, combinations, label
 from opennandlab.sweeps.point import Point, Scalar

@@ -116,7 +116,7 @@ class SimulatedTarget(Target):
         self.name = name or f"sim:{self._declared.name}"
         check_memory(self._declared)
         self._seed = seed
-        self._open: _core.Drive | None = _core.Drive(self._declared.core, seed)
+        self._open: _core.Drive | None = self._declared.drive(seed)
         self.capacity_bytes = int(self._declared.effective["logical_bytes"])
         self.sector_bytes = 512
         self._data = _declared_data(self._declared)
@@ -276,6 +276,7 @@ class SimulatedTarget(Target):
             for data in (self._data, *_data_kinds(self._declared)):
                 if self._configuration(has_cache=has_cache, data=data).json() == found:
                     self._open, self._has_cache, self._data = core, has_cache, data
+                    self._declared.consulted(core)
                     self.device = DeviceConfig(core.device(), self._declared.name)
                     return
         raise TargetError(f"{self.name}: the checkpoint is of another device")

@@ -6,9 +6,12 @@
 //! host having written the rest. Trims take effect on whole pages only. The text is generic over
 //! the sink, so both executors do the same.
 
+use std::sync::Arc;
+
 use super::config::DeviceConfig;
 use super::host_counters::HostCounters;
 use super::patrol::Patrol;
+use crate::ftl::gc::Choosers;
 use crate::ftl::{FlashSink, Ftl, NoRoom};
 use crate::geometry::Geometry;
 use crate::host::cache::{CleanCaches, Copied, Found, Part, WriteCache};
@@ -56,6 +59,8 @@ pub struct Drive {
     /// Simulated time of all timed stages, cells and idle times so far.
     pub(crate) clock: Ns,
     pub(crate) patrol: Option<Box<Patrol>>,
+    /// Who chooses victims, where that is not the drive itself.
+    choosers: Option<Arc<dyn Choosers>>,
 }
 
 impl Drive {
@@ -84,6 +89,7 @@ impl Drive {
                 .patrol
                 .as_ref()
                 .map(|patrol| Box::new(Patrol::new(patrol.period_days))),
+            choosers: None,
             seed,
             draw_seed: seed,
             config,
@@ -139,9 +145,23 @@ impl Drive {
     pub(crate) fn purge(&mut self) -> u64 {
         let setup = self.config.pool_setup(self.seed);
         let erased = self.ftl.purge(&self.config.ftl, &setup, &mut self.media);
+        self.consult_again();
         self.forget_memory();
         self.is_worn_out = false;
         erased
+    }
+
+    /// Victim policies that ask somebody outside are to ask these from now on.
+    pub(crate) fn consult(&mut self, choosers: Arc<dyn Choosers>) {
+        self.choosers = Some(choosers);
+        self.consult_again();
+    }
+
+    /// The same of new firmware.
+    pub(super) fn consult_again(&mut self) {
+        if let Some(choosers) = &self.choosers {
+            self.ftl.consult(&**choosers);
+        }
     }
 
     /// Write buffer and caches as they are when nothing is in them.

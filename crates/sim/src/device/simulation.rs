@@ -1,5 +1,7 @@
 //! A drive and the job that runs on it: what the Python package holds.
 
+use std::sync::Arc;
+
 use serde_json::{json, Value};
 
 use super::cell::{CellRun, IdleRun};
@@ -11,6 +13,7 @@ use super::observation::Observation;
 use super::outcome;
 use super::run::{Progress, Run};
 use crate::config::ConfigError;
+use crate::ftl::gc::Choosers;
 use crate::op::HostCommand;
 use crate::reliability::conditions::StressConfig;
 use crate::units::Ns;
@@ -106,6 +109,17 @@ impl Simulation {
     /// Lets untimed writes take up to so many threads; no result depends on it.
     pub fn set_threads(&mut self, threads: usize) {
         self.drive.threads = threads.max(1);
+    }
+
+    /// Lets them take no more than so many, whatever was allowed before.
+    pub fn limit_threads(&mut self, threads_max: usize) {
+        self.drive.threads = self.drive.threads.min(threads_max.max(1));
+    }
+
+    /// Victims are chosen by these from now on, if `ftl.gc_policy` leaves that to somebody outside.
+    /// A chooser that fails is to be noticed after [`Simulation::advance`] by who made it.
+    pub fn consult(&mut self, choosers: Arc<dyn Choosers>) {
+        self.drive.consult(choosers);
     }
 
     /// Watches the measured stage of later jobs; no metric depends on it.

@@ -1,6 +1,6 @@
 //! Whether the tables of the FTL and the out-of-band areas of the media tell one story.
 
-use super::frontier::BlockState;
+use super::block_state::BlockState;
 use super::map::Pairs;
 use super::Ftl;
 use crate::nand::Media;

@@ -13,10 +13,11 @@
 //! those are not moved. A copy is placed before the old one is given up, so that a power cut
 //! between the two loses nothing.
 
+use super::block_state::BlockState;
 use super::books::Books;
 use super::collection::{Collection, StepOutcome};
 use super::copyback::place_inside;
-use super::frontier::{BlockState, HOST_FRONTIER, MOVED_FRONTIER};
+use super::frontier::{HOST_FRONTIER, MOVED_FRONTIER};
 use super::pool::Pool;
 use super::sink::FlashSink;
 use super::wear::WearGauge;
@@ -122,7 +123,7 @@ impl Pool {
             self.log.failed.push(failed);
         }
         loop {
-            let victim = self.log.choose(books)?;
+            let victim = self.log.choose(books, media)?;
             let has_spare = self.has_spare();
             if !self.is_last_use(media, BlockId(victim)) {
                 let data_pages = self.log.layout.data_pages(self.log.die, CellMode::Native);

@@ -16,9 +16,10 @@
 
 use std::ops::Range;
 
+use super::block_state::BlockState;
 use super::books::Books;
 use super::collection::Collection;
-use super::frontier::{BlockState, Frontier};
+use super::frontier::Frontier;
 use super::layout::Part;
 use super::log::Log;
 use super::map::Map;

@@ -1,4 +1,4 @@
-//! What a block is used for, and which open block a page goes to.
+//! Which open block a page goes to.
 //!
 //! ```text
 //! frontier (stream)      single     host_gc         hot_cold
@@ -11,26 +11,6 @@ use super::config::WriteFrontiers;
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::op::Source;
 use crate::units::{BlockId, Lpn, Ppn};
-
-/// What a block is used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum BlockState {
-    Erased = 0,
-    Open = 1,
-    Closed = 2,
-    Bad = 3,
-    /// Under collection: no candidate any more.
-    Victim = 4,
-    /// Its erase was emitted and is not over.
-    Erasing = 5,
-    /// Written to its end at one bit per cell, and waiting to be folded.
-    Cached = 6,
-    /// A program failed: it is written no more, and waits to be emptied and retired.
-    Failed = 7,
-    /// Set apart for map pages.
-    Map = 8,
-}
 
 /// An open block and the next page to program; `next == limit` when there is no room before the
 /// next parity page or the end of the block, or when there is no open block.

@@ -8,11 +8,12 @@
 //! The log knows where the next page goes and which blocks may be collected. It does not decide
 //! when to collect; that is the pool's.
 
+use super::block_state::BlockState;
 use super::books::Books;
 use super::config::{FtlConfig, WearConfig};
 use super::erased::{ErasedBlocks, OpenOrder};
-use super::frontier::{BlockState, Frontier, PartialPage, Placement, FRONTIER_COUNT};
-use super::gc::{BlockView, BuildContext, GcPolicy};
+use super::frontier::{Frontier, PartialPage, Placement, FRONTIER_COUNT};
+use super::gc::{BlockView, BuildContext, Choosers, GcPolicy};
 use super::layout::{Layout, Part};
 use super::map::{Map, Moving};
 use super::refresh_queue::RefreshQueue;
@@ -94,6 +95,7 @@ impl Log {
             erased.push(block, media.erase_count(BlockId(block)));
         }
         let policy = config.gc_policy.build(BuildContext {
+            die: die.0,
             block_count: geometry.blocks_per_die,
             pages_per_block: setup.layout.data_pages(die, CellMode::Native),
             rng: Rng::stream(setup.seed, &format!("gc.{}", die.0)),
@@ -307,9 +309,12 @@ impl Log {
     }
 
     /// The policy's victim, which is not a candidate any more.
-    pub(crate) fn choose(&mut self, books: &Books) -> Option<u32> {
+    pub(crate) fn choose(&mut self, books: &Books, media: &Media) -> Option<u32> {
+        let block_count = self.states.len() as u32;
         let view = BlockView {
-            live_counts: books.map.live_counts(self.first_block, self.states.len() as u32),
+            live_counts: books.map.live_counts(self.first_block, block_count),
+            erase_counts: media.erase_counts_from(BlockId(self.first_block), block_count),
+            states: &self.states,
             pages_per_block: self.layout.pages(CellMode::Native),
             now: books.now,
         };
@@ -506,6 +511,11 @@ impl Log {
             });
             (pages, lpns) = (&pages[count..], &lpns[count..]);
         }
+    }
+
+    /// The victim policy is to ask these from now on, if it asks anybody.
+    pub(crate) fn consult(&mut self, choosers: &dyn Choosers) {
+        self.policy.consult(choosers);
     }
 
     /// Random choices of the victim policy follow from this stream from now on.

@@ -17,6 +17,7 @@
 
 mod allocation;
 mod audit;
+mod block_state;
 mod books;
 mod checks;
 mod collect;
@@ -48,6 +49,7 @@ mod wear;
 pub use allocation::{
     Allocation, AllocationOrder, BadBlock, GroupDies, Grouping, SuperblockConfig,
 };
+pub use block_state::BlockState;
 pub(crate) use collection::Reclaimed;
 pub use collection::StepOutcome;
 pub use config::{FtlConfig, WearConfig, WriteFrontiers};
@@ -65,6 +67,7 @@ pub use sink::{FlashSink, FtlCounters, MoveRun, MoveWay, NoRoom};
 pub use snapshot::FtlSnapshot;
 
 use books::Books;
+use gc::Choosers;
 use map::Map;
 use mapping::{Request, Use};
 use pool::Pool;
@@ -144,6 +147,11 @@ impl Ftl {
     /// Logical pages that hold data.
     pub fn mapped_pages(&self) -> u32 {
         self.books.map.mapped_count()
+    }
+
+    /// Victim policies that ask somebody outside are to ask these from now on.
+    pub fn consult(&mut self, choosers: &dyn Choosers) {
+        self.pools.iter_mut().for_each(|pool| pool.log.consult(choosers));
     }
 
     /// Operations so far.

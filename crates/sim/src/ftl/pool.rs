@@ -542,7 +542,8 @@ impl Pool {
                 self.log.open(books, sink, stream, Source::Host);
             } else if is_full || is_short || !worn.is_empty() {
                 let failed = self.failed_to_erase(sink.media());
-                let chosen = || (tries_left > 0).then(|| self.log.choose(books)).flatten();
+                let chosen =
+                    || (tries_left > 0).then(|| self.log.choose(books, sink.media())).flatten();
                 let victim = failed.or_else(chosen);
                 let Some(victim) = victim.filter(|&it| self.has_room_for(books, sink.media(), it))
                 else {

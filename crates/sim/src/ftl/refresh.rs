@@ -9,9 +9,9 @@
 //! a single-bit cache is folded instead. Data that passes on is corrected: it never goes by
 //! copyback.
 
+use super::block_state::BlockState;
 use super::books::Books;
 use super::collect::Beginning;
-use super::frontier::BlockState;
 use super::pool::Pool;
 use super::refresh_queue::Due;
 use super::sink::FlashSink;

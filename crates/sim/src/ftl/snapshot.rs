@@ -11,8 +11,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::block_state::BlockState;
 use super::collection::Collection;
-use super::frontier::{BlockState, Frontier, PartialPage, FRONTIER_COUNT};
+use super::frontier::{Frontier, PartialPage, FRONTIER_COUNT};
 use super::log::Log;
 use super::mapping::{SchemeSnapshot, TranslationSnapshot};
 use super::pool::Pool;

@@ -409,6 +409,12 @@ impl Media {
         self.erase_counts[self.place(block)]
     }
 
+    /// How often each of so many blocks was erased.
+    pub(crate) fn erase_counts_from(&self, first: BlockId, block_count: u32) -> &[u32] {
+        let place = self.place(first);
+        &self.erase_counts[place..place + block_count as usize]
+    }
+
     /// How densely the block is written.
     #[inline]
     pub fn mode(&self, block: BlockId) -> CellMode {

@@ -33,7 +33,7 @@ impl GreedyConfig {
     }
 
     pub(super) fn build(&self, context: BuildContext) -> Box<dyn GcPolicy> {
-        Box::new(Greedy::new(context.block_count, context.pages_per_block))
+        Box::new(Greedy::new(context.block_count, context.pages_per_block, ()))
     }
 }
 
@@ -48,8 +48,26 @@ struct Node {
 const ABSENT: u32 = u32::MAX;
 const UNLISTED: u32 = u32::MAX - 1;
 
+/// What is noted beside the rings of where a candidate hangs; the built-in policy notes nothing.
+pub trait Notes: Send {
+    /// It hangs last in the ring of `live_count`.
+    #[inline]
+    fn listed(&mut self, _block: u32, _live_count: u32) {}
+
+    /// It is a candidate in no ring.
+    #[inline]
+    fn unlisted(&mut self, _block: u32) {}
+
+    /// It is no candidate any more.
+    #[inline]
+    fn gone(&mut self, _block: u32) {}
+}
+
+impl Notes for () {}
+
 /// See the module.
-pub struct Greedy {
+pub struct Greedy<N = ()> {
+    pub(super) notes: N,
     nodes: Vec<Node>,
     block_count: u32,
     pages_per_block: u32,
@@ -62,12 +80,13 @@ pub struct Greedy {
     ring_counts: Vec<u32>,
 }
 
-impl Greedy {
-    fn new(block_count: u32, pages_per_block: u32) -> Self {
+impl<N: Notes> Greedy<N> {
+    pub(super) fn new(block_count: u32, pages_per_block: u32, notes: N) -> Self {
         let mut nodes = vec![Node { next: ABSENT, previous: ABSENT }; block_count as usize];
         let anchors = block_count..=block_count + pages_per_block;
         nodes.extend(anchors.map(|anchor| Node { next: anchor, previous: anchor }));
         Self {
+            notes,
             nodes,
             block_count,
             pages_per_block,
@@ -102,6 +121,7 @@ impl Greedy {
         self.lowest = self.lowest.min(live_count);
         self.listed_count += 1;
         self.ring_counts[live_count as usize] += 1;
+        self.notes.listed(block, live_count);
     }
 
     fn insert(&mut self, block: u32, live_count: u32) {
@@ -109,6 +129,7 @@ impl Greedy {
             self.push_back(block, live_count);
         } else {
             self.nodes[block as usize].next = UNLISTED;
+            self.notes.unlisted(block);
         }
     }
 
@@ -160,6 +181,7 @@ impl Greedy {
             let anchor = self.block_count + self.listed_limit;
             let mut block = self.nodes[anchor as usize].next;
             while block != anchor {
+                self.notes.unlisted(block);
                 block = std::mem::replace(&mut self.nodes[block as usize].next, UNLISTED);
             }
             self.nodes[anchor as usize] = Node { next: anchor, previous: anchor };
@@ -167,9 +189,52 @@ impl Greedy {
             self.listed_limit -= 1;
         }
     }
+
+    /// Lists enough candidates and not too many, as is due before each choice.
+    #[inline]
+    pub(super) fn prepare(&mut self, view: &BlockView) {
+        if self.listed_count == 0 {
+            self.raise_limit(view);
+        } else if self.listed_count > self.block_count / 2 {
+            self.lower_limit();
+        }
+    }
+
+    /// Whether no candidate is listed, and none could be.
+    pub(super) fn is_empty(&self) -> bool {
+        self.listed_count == 0
+    }
+
+    pub(super) fn is_candidate(&self, block: u32) -> bool {
+        self.nodes[block as usize].next != ABSENT
+    }
+
+    /// The candidates, ring by ring in the order in which they would be taken; those in no ring
+    /// follow in the order in which they would be taken among equals.
+    pub(super) fn order(&self, into: &mut Vec<u32>) {
+        into.clear();
+        for live_count in self.lowest..=self.listed_limit {
+            let anchor = self.block_count + live_count;
+            let onward = |node: u32| {
+                let node = self.nodes[node as usize];
+                if live_count == 0 {
+                    node.next
+                } else {
+                    node.previous
+                }
+            };
+            let mut block = onward(anchor);
+            while block != anchor {
+                into.push(block);
+                block = onward(block);
+            }
+        }
+        let unlisted = |block: &u32| self.nodes[*block as usize].next == UNLISTED;
+        into.extend((0..self.block_count).rev().filter(unlisted));
+    }
 }
 
-impl GcPolicy for Greedy {
+impl<N: Notes> GcPolicy for Greedy<N> {
     fn closed(&mut self, block: u32, live_count: u32, _now: u64) {
         self.insert(block, live_count);
     }
@@ -194,11 +259,7 @@ impl GcPolicy for Greedy {
     }
 
     fn choose(&mut self, view: &BlockView) -> Option<u32> {
-        if self.listed_count == 0 {
-            self.raise_limit(view);
-        } else if self.listed_count > self.block_count / 2 {
-            self.lower_limit();
-        }
+        self.prepare(view);
         let victim = self.emptiest_listed()?;
         self.remove(victim, self.lowest);
         Some(victim)
@@ -210,6 +271,7 @@ impl GcPolicy for Greedy {
             self.unlink(block, live_count);
         }
         self.nodes[block as usize].next = ABSENT;
+        self.notes.gone(block);
     }
 
     /// The limit, the unlisted candidates and `u64::MAX`; then pairs of live count and block, ring
@@ -247,6 +309,7 @@ impl GcPolicy for Greedy {
                 return false;
             }
             self.nodes[block as usize].next = UNLISTED;
+            self.notes.unlisted(block as u32);
         }
         let pairs = rest[end + 1..].chunks_exact(2);
         pairs.remainder().is_empty()
@@ -266,13 +329,13 @@ mod tests {
 
     #[test]
     fn the_emptiest_block_goes_first_and_of_equals_the_latest() {
-        let mut policy = Greedy::new(4, 8);
+        let mut policy = Greedy::new(4, 8, ());
         for (block, live_count) in [(0, 5), (1, 7), (2, 6), (3, 5)] {
             policy.closed(block, live_count, 0);
         }
         policy.invalidated(1, 6, 1, 0);
         policy.invalidated(1, 4, 2, 0);
-        let view = BlockView { live_counts: &[5, 4, 6, 5], pages_per_block: 8, now: 0 };
+        let view = BlockView::of(&[5, 4, 6, 5], 8, 0);
         let order: Vec<u32> = std::iter::from_fn(|| policy.choose(&view)).collect();
         assert_eq!(order, [1, 3, 0, 2]);
     }
@@ -281,7 +344,7 @@ mod tests {
     fn the_choice_is_always_a_block_with_the_fewest_live_pages() {
         // Random lives and deaths against a plain search, with limits going up and down.
         let mut rng = crate::rng::Rng::stream(7, "greedy");
-        let mut policy = Greedy::new(64, 256);
+        let mut policy = Greedy::new(64, 256, ());
         let mut live_counts = [256_u32; 64];
         let mut candidates = std::collections::BTreeSet::new();
         for round in 0..200_000_u64 {
@@ -296,8 +359,7 @@ mod tests {
                 live_counts[block as usize] -= died;
                 policy.invalidated(block, live_counts[block as usize], died, round);
             } else {
-                let view =
-                    BlockView { live_counts: &live_counts, pages_per_block: 256, now: round };
+                let view = BlockView::of(&live_counts, 256, round);
                 let fewest = candidates.iter().map(|&block| live_counts[block as usize]).min();
                 let victim = policy.choose(&view).expect("there are candidates");
                 assert_eq!(Some(live_counts[victim as usize]), fewest, "round {round}");

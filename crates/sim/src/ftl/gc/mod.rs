@@ -12,6 +12,7 @@ mod cost_benefit;
 mod d_choices;
 mod fifo;
 mod greedy;
+mod outside;
 mod random;
 mod windowed_greedy;
 
@@ -22,8 +23,10 @@ pub use cost_benefit::{Age, CostBenefit};
 pub use d_choices::DChoices;
 pub use fifo::Fifo;
 pub use greedy::Greedy;
+pub use outside::{Chooser, Choosers, PoolShape, PoolView, PythonConfig, NO_RANK};
 pub use windowed_greedy::WindowedGreedy;
 
+use super::block_state::BlockState;
 use crate::config::ConfigError;
 use crate::rng::Rng;
 
@@ -31,14 +34,28 @@ use crate::rng::Rng;
 pub struct BlockView<'a> {
     /// Live pages by block of the pool.
     pub live_counts: &'a [u32],
+    /// How often each block of the pool was erased.
+    pub erase_counts: &'a [u32],
+    /// What each block of the pool is used for.
+    pub states: &'a [BlockState],
     /// Pages of a block.
     pub pages_per_block: u32,
     /// Host page writes so far: the clock of ages.
     pub now: u64,
 }
 
+#[cfg(test)]
+impl<'a> BlockView<'a> {
+    /// A view of blocks of which nothing else matters.
+    fn of(live_counts: &'a [u32], pages_per_block: u32, now: u64) -> Self {
+        Self { live_counts, erase_counts: &[], states: &[], pages_per_block, now }
+    }
+}
+
 /// What a policy is built with.
 pub struct BuildContext {
+    /// The die of the pool.
+    pub die: u32,
     /// Blocks of the pool, bad ones included.
     pub block_count: u32,
     /// Pages of a block.
@@ -76,6 +93,9 @@ pub trait GcPolicy: Send {
 
     /// Takes a candidate out, because wear leveling collects it.
     fn remove(&mut self, block: u32, live_count: u32);
+
+    /// Somebody outside is to be asked from now on; for other policies that is nothing.
+    fn consult(&mut self, _choosers: &dyn Choosers) {}
 
     /// Random choices follow from this stream from now on; policies without any ignore it.
     fn reseed(&mut self, _rng: Rng) {}
@@ -129,6 +149,8 @@ gc_registry! {
     DChoices(d_choices::DChoicesConfig),
     /// The best of the `window_blocks` blocks that were closed first.
     WindowedGreedy(windowed_greedy::WindowedGreedyConfig),
+    /// A policy of your own, which `module:name` or `path/file.py:name` stands for.
+    Python(outside::PythonConfig),
 }
 
 impl Default for GcConfig {
@@ -277,6 +299,7 @@ mod tests {
                 serde_json::json!({"kind": "cost_benefit", "age": "since_invalidation"}),
                 serde_json::json!({"kind": "d_choices", "d": 3}),
                 serde_json::json!({"kind": "windowed_greedy", "window_blocks": 4}),
+                serde_json::json!({"kind": "python", "name": "module:Name"}),
             ])
             .map(|value| serde_json::from_value(value).expect("a row of the registry"))
             .collect()
@@ -284,6 +307,7 @@ mod tests {
 
     fn build(config: &GcConfig) -> Box<dyn GcPolicy> {
         config.build(BuildContext {
+            die: 0,
             block_count: 16,
             pages_per_block: 8,
             rng: Rng::stream(1, "gc"),
@@ -302,7 +326,7 @@ mod tests {
                 }
             }
             policy.remove(5, live_counts[5]);
-            let view = BlockView { live_counts: &live_counts, pages_per_block: 8, now: 100 };
+            let view = BlockView::of(&live_counts, 8, 100);
             let mut victims: Vec<u32> = std::iter::from_fn(|| policy.choose(&view)).collect();
             victims.sort_unstable();
             assert_eq!(
@@ -326,7 +350,7 @@ mod tests {
             }
             let mut restored = build(&config);
             assert!(restored.restore(&policy.save()), "{config:?}");
-            let view = BlockView { live_counts: &live_counts, pages_per_block: 8, now: 100 };
+            let view = BlockView::of(&live_counts, 8, 100);
             for _ in 0..17 {
                 assert_eq!(policy.choose(&view), restored.choose(&view), "{config:?}");
             }

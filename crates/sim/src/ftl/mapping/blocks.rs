@@ -12,8 +12,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::super::block_state::BlockState;
 use super::super::books::Books;
-use super::super::frontier::BlockState;
 use super::super::log::Log;
 use super::super::sink::{FlashSink, MoveRun, MoveWay};
 use crate::geometry::UNMAPPED;

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::super::block_state::BlockState;
 use super::super::books::Books;
 use super::super::config::FtlConfig;
-use super::super::frontier::BlockState;
 use super::super::log::Log;
 use super::super::setup::PoolSetup;
 use super::super::sink::{FlashSink, NoRoom};
