@@ -39,6 +39,7 @@ def predicted(mapping: dict[str, Any] | str, work: dict[str, Any], **keys: objec
     [
         ({"kind": "block"}, {}, 64.0),
         ({"kind": "block"}, {"pattern": {"kind": "zipf", "theta": 0.99}}, 64.0),
+        ({"kind": "block"}, {"pattern": {"kind": "zipf", "shuffle": False}}, None),
         ({"kind": "block"}, {"active_range_pct": 50}, None),
         ({"kind": "block"}, {"block_size_bytes": 2 * PAGE}, None),
         ({"kind": "block"}, {"pattern": "sequential"}, 1.0),

@@ -113,7 +113,7 @@ def _merging_waf(
     page_bytes, dies = map_unit_bytes(device), int(effective["die_count"])
     pages_per_block, logical = int(effective["pages_per_block"]), int(effective["logical_pages"])
     size = workload.get("block_size_bytes", page_bytes)
-    kind, _ = _kind(workload.get("pattern", "random"))
+    kind, pattern = _kind(workload.get("pattern", "random"))
     is_known = (
         "superblocks" not in effective
         and not workload.get("trim_pct")
@@ -129,7 +129,9 @@ def _merging_waf(
         # log block of sequential writes takes it.
         is_long = scheme != "fast" or size >= 2 * dies * page_bytes
         return 1.0 if is_long and logical * page_bytes % size == 0 else None
-    if size != page_bytes or kind not in SCATTERED:
+    # Popularity that falls with the address writes the first pages of a block behind each other.
+    is_ordered = kind == "zipf" and not pattern.get("shuffle", True)
+    if size != page_bytes or kind not in SCATTERED or is_ordered:
         return None
     if scheme == "block":
         return waf_block_mapping(pages_per_block)
