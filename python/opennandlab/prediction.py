@@ -61,10 +61,12 @@ def _collecting_waf(
     whole = workload.get("active_range_pct", 100) == 100
     buffered = device["ftl"].get("write_buffer_pages", 0) or _has_write_back(device)
     known = policy in POLICIES and kind in {"random", "hot_cold"}
-    frontiers = _kind(device["ftl"].get("write_frontiers", "single"))[0]
+    frontiers = _frontiers(device, workload, pattern)
     # The oracle of such a drive takes the first addresses for hot.
     known = known and not (pattern.get("shuffle") and frontiers == "hot_cold")
-    if not (known and aligned and whole and not buffered and 0.0 < spare < 1.0):
+    if frontiers is None or not (
+        known and aligned and whole and not buffered and 0.0 < spare < 1.0
+    ):
         return None
     changing = 100.0 - float(workload.get("read_pct", 0))
     if changing <= 0:
@@ -159,6 +161,22 @@ def _logged_waf(device: Mapping[str, Any], effective: Mapping[str, Any]) -> floa
 def fills(workload: Mapping[str, Any]) -> bool:
     """Tell whether the preconditioning of a workload writes the whole space."""
     return any(_kind(step)[0] == "sequential_fill" for step in workload.get("precondition", ()))
+
+
+def _frontiers(
+    device: Mapping[str, Any], workload: Mapping[str, Any], pattern: Mapping[str, Any]
+) -> str | None:
+    """Return which writes share an open block, or None if the formulas know no such division."""
+    plain = _kind(device["ftl"].get("write_frontiers", "single"))[0]
+    placement, parameters = _kind(device["ftl"].get("placement", "none"))
+    if placement == "none" or parameters.get("handles") == 1:
+        return plain
+    stays = parameters.get("isolation") == "persistently"
+    ids = workload.get("placement")
+    if ids is None:
+        return plain if stays else "host_gc"
+    is_oracle = ids["by"] == "hot_cold" and ids["fraction"] == pattern.get("fraction")
+    return "hot_cold" if stays and plain == "single" and is_oracle else None
 
 
 def _has_write_back(device: Mapping[str, Any]) -> bool:

@@ -33,7 +33,8 @@ impl Stream {
         thread: u32,
     ) -> PyResult<Self> {
         doorway(py, || {
-            let space = Space { logical_bytes: capacity_bytes, page_bytes: PAGE_BYTES };
+            let space =
+                Space { logical_bytes: capacity_bytes, page_bytes: PAGE_BYTES, placement_ids: 0 };
             let generator = CellSpec::resolve(spec, space)?.stream(thread, seed);
             Ok(Self { generator: Mutex::new(generator) })
         })

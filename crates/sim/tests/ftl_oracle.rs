@@ -30,6 +30,7 @@ struct Met {
     refreshed: u64,
     asked: u64,
     partial_programs: u64,
+    placed: u64,
 }
 
 /// Runs one case, and adds what it has met.
@@ -66,6 +67,10 @@ fn run_case(case: u64, options: bool, met: &mut Met) {
             ftl.ask_refresh(flash.media(), BlockId(block), now);
         }
         let lpn = Lpn(rng.below(range) as u32);
+        if !config.ftl.placement.is_none() {
+            ftl.set_handle(own.below(config.ftl.placement.ids().into()) as u8);
+            met.placed += 1;
+        }
         match rng.below(20) {
             0 => oracle.trim(&mut ftl, lpn),
             1 => oracle.read(&mut ftl, &mut flash, lpn),
@@ -142,11 +147,11 @@ fn drives_of_every_make_agree_with_a_plain_map() {
     if let Some(met) = run_cases(true) {
         let Met { copies, folds, parities, retired_caches, refreshed, asked, .. } = met;
         let parts = met.partial_programs;
-        let counts = [copies, folds, parities, retired_caches, refreshed, asked, parts];
-        let least = [100_000, 100_000, 20_000, 20, 100_000, 1000, 500];
+        let counts = [copies, folds, parities, retired_caches, refreshed, asked, parts, met.placed];
+        let least = [100_000, 100_000, 20_000, 20, 100_000, 1000, 500, 100_000];
         assert!(
             counts.iter().zip(least).all(|(&count, least)| count > least),
-            "copies, folds, parities, retired caches, refreshed, asked, parts: {counts:?}"
+            "copies, folds, parities, retired caches, refreshed, asked, parts, placed: {counts:?}"
         );
     }
 }

@@ -32,6 +32,8 @@ struct Bench {
     own: Rng,
     refreshes: bool,
     blocks: u64,
+    /// Placement ids of the drive.
+    ids: u64,
     now: Ns,
 }
 
@@ -107,6 +109,9 @@ impl Bench {
     }
 
     fn write(&mut self, lpn: Lpn) {
+        if self.ids > 0 {
+            self.ftl.set_handle(self.own.below(self.ids) as u8);
+        }
         for patience in 0..2_000_000 {
             match self.oracle.write(&mut self.ftl, &mut self.flash, lpn) {
                 Ok(()) => return,
@@ -154,6 +159,7 @@ fn run_case(case: u64, options: bool) -> (u64, bool, u64) {
         own: Rng::stream(case, "refresh"),
         refreshes: config.ftl.refresh.is_some(),
         blocks: u64::from(setup.geometry.block_count()),
+        ids: config.ftl.placement.ids().into(),
         now: Ns(0),
     };
     bench.ftl.start_clock(Ns(0));

@@ -8,7 +8,7 @@ use opennandlab_sim::op::{HostCommand, HostOp};
 use opennandlab_sim::workload::{Generator, Space, WorkloadConfig};
 use proptest::prelude::*;
 
-const SPACE: Space = Space { logical_bytes: 1 << 30, page_bytes: 4096 };
+const SPACE: Space = Space { logical_bytes: 1 << 30, page_bytes: 4096, placement_ids: 0 };
 
 const PATTERNS: [&str; 6] = [
     r#""sequential""#,
@@ -99,7 +99,8 @@ proptest! {
         percent in 50.0_f64..100.0,
         pattern in prop::sample::select(&PATTERNS[..]),
     ) {
-        let space = Space { logical_bytes: pages * 4096 + odd_sectors * 512, page_bytes: 4096 };
+        let logical_bytes = pages * 4096 + odd_sectors * 512;
+        let space = Space { logical_bytes, page_bytes: 4096, placement_ids: 0 };
         let json = format!(
             r#"{{"total": {{"ios": 1}}, "pattern": {pattern}, "align_bytes": {}, "trim_pct": 30,
                 "active_range_pct": {percent}, "block_size_bytes": {{"{}": 1, "512": 1}}}}"#,
@@ -120,7 +121,7 @@ proptest! {
 #[test]
 fn every_start_of_every_size_is_reached() {
     // 10 pages, aligned to pages: 10 starts of one page, 8 of three pages, 2 of nine.
-    let space = Space { logical_bytes: 10 * 4096, page_bytes: 4096 };
+    let space = Space { logical_bytes: 10 * 4096, page_bytes: 4096, placement_ids: 0 };
     for pattern in &PATTERNS[1..] {
         let json = format!(
             r#"{{"total": {{"ios": 1}}, "pattern": {pattern},
@@ -138,7 +139,7 @@ fn every_start_of_every_size_is_reached() {
 
 #[test]
 fn uniform_starts_fit_a_chi_square() {
-    let space = Space { logical_bytes: 1000 * 4096, page_bytes: 4096 };
+    let space = Space { logical_bytes: 1000 * 4096, page_bytes: 4096, placement_ids: 0 };
     let config = WorkloadConfig::resolve(r#"{"total": {"ios": 1}}"#, space).unwrap();
     let mut counts = [0_u32; 1000];
     for command in draw(config.generator(space, 7).as_mut(), &[1_000_000]) {

@@ -7,6 +7,7 @@ of the preconditioning is in them. One that was not measured is `null`, never ze
 from __future__ import annotations
 
 from opennandlab.documents.mapping import Mapping
+from opennandlab.documents.placement import Fdp, Streams
 from opennandlab.documents.power import Power
 from opennandlab.documents.record import Record
 
@@ -498,6 +499,7 @@ class Metrics(Record, frozen=True, kw_only=True):
         erases: Blocks erased.
         failures: Operations of the flash that failed; only with `nand.failures`.
         fairness: Shares of the tenants; only with tenants.
+        fdp: Log of placement handles; only with `ftl.placement` fdp.
         free_blocks: Erased blocks at the end.
         gc_cycles: Blocks erased by garbage collection.
         gc_pages_moved: Map units moved by garbage collection.
@@ -524,6 +526,7 @@ class Metrics(Record, frozen=True, kw_only=True):
         recovery: Page reads by what corrected them.
         refresh: Blocks that were refreshed; only with `ftl.refresh`.
         retired_blocks: Blocks taken out of use.
+        streams: What was written to streams; only with `ftl.placement` streams.
         tbw_tb: Bytes that a host can write until the blocks are worn out, in 10^12.
         tenants: Figures of each tenant; only with tenants.
         throughput_mb_s: Bytes per second.
@@ -547,6 +550,7 @@ class Metrics(Record, frozen=True, kw_only=True):
     erases: Erases
     failures: Failures | None = None
     fairness: Fairness | None = None
+    fdp: Fdp | None = None
     free_blocks: int
     gc_cycles: int
     gc_pages_moved: int
@@ -571,6 +575,7 @@ class Metrics(Record, frozen=True, kw_only=True):
     recovery: Recovery
     refresh: Refreshed | None = None
     retired_blocks: int
+    streams: Streams | None = None
     tbw_tb: float | None
     tenants: list[Tenant] | None = None
     throughput_mb_s: Throughput

@@ -129,7 +129,11 @@ impl DeviceConfig {
     /// The address space that the host sees.
     pub fn space(&self) -> Space {
         let page_bytes = self.geometry().page_bytes;
-        Space { logical_bytes: u64::from(self.logical_pages()) * page_bytes, page_bytes }
+        Space {
+            logical_bytes: u64::from(self.logical_pages()) * page_bytes,
+            page_bytes,
+            placement_ids: self.ftl.placement.ids(),
+        }
     }
 
     /// Spare blocks of the drive, `(T - U) / pages per block`, as a float.
@@ -348,11 +352,15 @@ impl DeviceConfig {
             (true, _) => "slc_cache.blocks_per_die",
             (false, _) => "over_provisioning_pct",
         };
+        let ids = match self.ftl.placement.ids() {
+            0 | 1 => String::new(),
+            ids => format!(" ({ids} ids of ftl.placement)"),
+        };
         ConfigError::new(
             format!("ftl.{path}"),
             format!(
                 "no spare block is left: {pool} {} has {good} good {block} ({bad} bad) and needs \
-                 {} = {} for {pages} logical pages + {} reserve + {} further open + 1 to \
+                 {} = {} for {pages} logical pages + {} reserve + {} further open{ids} + 1 to \
                  collect{cached}; \
                  raise over_provisioning_pct (now {}) or lower \
                  gc_reserve_blocks (now {} per device)",

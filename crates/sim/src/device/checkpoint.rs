@@ -25,7 +25,7 @@ use crate::nand::{BlockTables, Media};
 use crate::reads::ReadMemory;
 use crate::units::Ns;
 
-const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 8 };
+const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 9 };
 
 #[derive(Serialize, Deserialize)]
 struct State {
@@ -35,7 +35,7 @@ struct State {
     ftl: FtlSnapshot,
     begun_in_vain: Vec<u32>,
     /// Pages that are programmed in parts, of each open block.
-    partial_pages: Vec<[[u32; 3]; 3]>,
+    partial_pages: Vec<Vec<[u32; 3]>>,
     /// Write buffer, pages written through, pages read, pages of the write buffer in part.
     memory: [Vec<u64>; 4],
     throttle: Option<(f64, f64, bool, u64)>,

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use super::command_ids::CommandIds;
 use super::config::DeviceConfig;
 use super::host_counters::HostCounters;
 use super::patrol::Patrol;
@@ -61,6 +62,8 @@ pub struct Drive {
     pub(crate) patrol: Option<Box<Patrol>>,
     /// Who chooses victims, where that is not the drive itself.
     choosers: Option<Arc<dyn Choosers>>,
+    /// Placement ids by page, where writes carry ids that addresses do not decide.
+    pub(crate) ids: Option<Box<CommandIds>>,
 }
 
 impl Drive {
@@ -90,6 +93,7 @@ impl Drive {
                 .as_ref()
                 .map(|patrol| Box::new(Patrol::new(patrol.period_days))),
             choosers: None,
+            ids: None,
             seed,
             draw_seed: seed,
             config,
@@ -170,10 +174,15 @@ impl Drive {
         self.clean = self.config.host.build_clean_caches();
     }
 
+    /// Whether there is neither write buffer nor cache, nor an id that a page must remember.
+    pub(super) fn is_plain(&self) -> bool {
+        self.buffer.is_none() && self.clean.is_none() && self.ids.is_none()
+    }
+
     /// The parts that flash operations go to, and the rest.
     pub(crate) fn split(&mut self) -> (Front<'_>, &mut Media, &mut ReadErrors) {
         let page_shift = self.geometry.page_bytes.trailing_zeros();
-        let is_plain = self.buffer.is_none() && self.clean.is_none();
+        let is_plain = self.is_plain();
         let front = Front {
             takes_singles: is_plain && !self.ftl.tells_requests(),
             ftl: &mut self.ftl,
@@ -182,6 +191,7 @@ impl Drive {
             clean: self.clean.as_deref_mut(),
             pads: !self.config.host.power_loss_protected,
             stretch: (self.config.ftl.coalesce_bytes.unwrap_or(0) >> page_shift).max(1) as u32,
+            ids: self.ids.as_deref_mut(),
             host: &mut self.host,
             // A page is a power of two sectors.
             page_shift: page_shift - SECTOR_BYTES.trailing_zeros(),
@@ -263,10 +273,11 @@ pub(crate) struct Front<'a> {
     pub(crate) ftl: &'a mut Ftl,
     pub(crate) buffer: Option<&'a mut WriteCache>,
     pub(super) clean: Option<&'a mut CleanCaches>,
-    /// Whether there is neither write buffer nor cache.
+    /// See [`Drive::is_plain`].
     is_plain: bool,
     /// Whether commands of one page may be carried out without more ado.
     takes_singles: bool,
+    pub(super) ids: Option<&'a mut CommandIds>,
     /// Whether what the flash must have is padded to whole program units.
     pub(super) pads: bool,
     /// Pages of a stretch that leaves the write buffer together.
@@ -485,6 +496,7 @@ impl Front<'_> {
             }
             return self.program_page(sink, lpn);
         }
+        self.note_id(command.tenant, lpn);
         self.write_cached_page(sink, command, lpn)
     }
 
@@ -494,6 +506,7 @@ impl Front<'_> {
         sink: &mut S,
         lpn: Lpn,
     ) -> Result<(), NoRoom> {
+        self.tell_id(lpn);
         let outcome = self.ftl.write(sink, lpn);
         match outcome {
             Ok(()) => {}

@@ -149,8 +149,7 @@ impl Drive {
     /// Sectors of a page, where writes of whole pages may come as a list of pages: in a drive
     /// without caches whose pages take turns on the dies.
     pub(crate) fn list_page_sectors(&self) -> Option<u32> {
-        let is_plain = self.buffer.is_none() && self.clean.is_none();
-        (is_plain && self.ftl.takes_turns())
+        (self.is_plain() && self.ftl.takes_turns())
             .then_some((self.geometry.page_bytes / SECTOR_BYTES) as u32)
     }
 

@@ -9,6 +9,7 @@ use serde_json::{json, Map, Value};
 use super::drive::Drive;
 use super::health;
 use super::power::Consumed;
+use super::reclaim_units;
 use super::run::{Baseline, Run};
 use super::series::{Series, Wear};
 use super::timed::TimedStage;
@@ -153,6 +154,8 @@ impl Measured<'_> {
         section.extend(self.timed_metrics());
         section.extend(self.tenant_metrics());
         section.extend(self.power_metrics());
+        let bytes = [written_bytes, self.nand_bytes_written()];
+        section.extend(reclaim_units::metrics(self.drive, self.start, bytes));
         metrics
     }
 

@@ -17,7 +17,7 @@ use super::runner::Runner;
 use super::series::Series;
 use super::steady::SteadyWatch;
 use super::timed::{Latencies, TimedStage};
-use crate::ftl::FtlCounters;
+use crate::ftl::{FtlCounters, HandleCounts};
 use crate::reads::ReadTally;
 use crate::units::{Ns, SECTOR_BYTES};
 use crate::workload::{Job, Stage};
@@ -54,6 +54,8 @@ pub(crate) struct Baseline {
     pub(crate) ftl: FtlCounters,
     pub(crate) tally: ReadTally,
     pub(crate) buffered_pages: u64,
+    /// By handle, see [`crate::ftl::Ftl::handle_counts`].
+    pub(crate) handles: Vec<HandleCounts>,
 }
 
 impl Baseline {
@@ -63,6 +65,7 @@ impl Baseline {
             ftl: *drive.ftl.counters(),
             tally: drive.errors.tally().clone(),
             buffered_pages: drive.buffered_pages() as u64,
+            handles: drive.ftl.handle_counts(),
         }
     }
 }
@@ -157,6 +160,7 @@ impl Run {
             let hosts: Vec<_> = feeds.iter().map(|feed| &feed.load.host).collect();
             Box::new(TimedStage::new(drive, observation, &hosts, Latencies::Kept))
         });
+        drive.place(stage.ids.as_ref());
         let start = Baseline::of(drive);
         let sampling = is_measured.then(|| Sampling {
             series: Series::new(drive, timed.as_deref()),

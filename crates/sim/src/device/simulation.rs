@@ -221,6 +221,7 @@ impl Simulation {
     fn drop_work(&mut self) {
         self.work = Work::None;
         self.drive.ftl.settle();
+        self.drive.place(None);
     }
 
     /// Runs about `max_ops` operations further; without work, nothing is left to do.

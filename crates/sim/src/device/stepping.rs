@@ -89,6 +89,7 @@ impl TimedStage {
                     sink.epoch = stalled.epoch;
                     sink.cache.in_flight -= 1;
                 }
+                front.tell_id(stalled.lpn);
                 let written = front.ftl.write(sink, stalled.lpn);
                 if written.is_err() && stalled.epoch.is_some() {
                     sink.cache.in_flight += 1;

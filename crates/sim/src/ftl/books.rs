@@ -16,6 +16,8 @@ pub(crate) struct Books {
     pub(crate) now: u64,
     /// What the map costs, where it is not in RAM as a whole.
     pub(crate) translation: Option<Box<Translation>>,
+    /// The placement handle of the host writes under way, where addresses do not decide.
+    pub(crate) handle: u8,
 }
 
 impl Books {

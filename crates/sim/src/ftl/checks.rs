@@ -88,7 +88,40 @@ impl FtlConfig {
             return Err(ConfigError::new("wear_leveling.threshold", message));
         }
         self.check_options()?;
+        self.check_placement()?;
         self.gc_policy.check().map_err(|error| error.under("gc_policy"))
+    }
+
+    /// Contradictions between handles and other keys.
+    fn check_placement(&self) -> Result<(), ConfigError> {
+        self.placement.check()?;
+        if self.placement.is_none() {
+            return Ok(());
+        }
+        let refused = if matches!(self.write_frontiers, WriteFrontiers::HotCold(_)) {
+            (
+                "write_frontiers",
+                "hot_cold with ftl.placement: two would decide where a page goes; accepted: single \
+                 or host_gc with ftl.placement",
+            )
+        } else if self.placement.ids() < 2 {
+            return Ok(());
+        } else if self.has_slc_cache() {
+            (
+                "slc_cache",
+                "with ftl.placement: the cache has one open block for the data of all ids; \
+                 accepted: none with ftl.placement",
+            )
+        } else if self.keeps_apart() && matches!(self.wear_leveling, WearConfig::Static(_)) {
+            (
+                "wear_leveling",
+                "static with ftl.placement persistently: data that it moves shares one open \
+                 block; accepted: none or dynamic, or isolation initially",
+            )
+        } else {
+            return Ok(());
+        };
+        Err(ConfigError::new(refused.0, refused.1))
     }
 
     fn check_options(&self) -> Result<(), ConfigError> {
@@ -192,6 +225,7 @@ impl FtlConfig {
         }
         let key = match (&self.write_frontiers, &self.wear_leveling) {
             (WriteFrontiers::HotCold(_), _) => "write_frontiers hot_cold",
+            _ if self.keeps_apart() => "placement persistently",
             (_, WearConfig::Static(_)) => "wear_leveling static",
             _ => return Ok(()),
         };

@@ -17,7 +17,7 @@ use super::block_state::BlockState;
 use super::books::Books;
 use super::collection::{Collection, StepOutcome};
 use super::copyback::place_inside;
-use super::frontier::{HOST_FRONTIER, MOVED_FRONTIER};
+use super::placement::HOST_FRONTIER;
 use super::pool::Pool;
 use super::sink::FlashSink;
 use super::wear::WearGauge;
@@ -49,6 +49,28 @@ impl Pool {
         let is_closed = |&block: &BlockId| self.log.state(block) == BlockState::Closed;
         !is_full(victim)
             || self.log.blocks().map(BlockId).filter(is_closed).any(|block| !is_full(block))
+    }
+
+    /// Whether the live pages of a victim are sure to find room; if not, it is a candidate again.
+    /// Only a pool at its end of life lacks it.
+    pub(super) fn has_room_for(&mut self, books: &Books, media: &Media, victim: u32) -> bool {
+        let has_room = self.finds_room(books, media, BlockId(victim));
+        if !has_room {
+            self.log.put_back(books, victim);
+        }
+        has_room
+    }
+
+    /// The same of any block.
+    pub(super) fn finds_room(&self, books: &Books, media: &Media, victim: BlockId) -> bool {
+        if self.log.is_uneven {
+            let live = u64::from(self.live_pages(books, victim));
+            let stream = self.log.moved_stream(Lpn(0), Source::Gc, victim);
+            return self.log.erased.pages() + self.log.pages_left(media, stream) >= live;
+        }
+        let free_pages: u32 = self.log.frontiers[..2].iter().map(|it| it.free_pages()).sum();
+        let opens_two = books.map.live_count(victim) >= free_pages + 2;
+        !self.log.placement.splits(Source::Gc) || self.log.erased.len() > u32::from(opens_two)
     }
 
     /// Live pages that the collection under way has still to move; 0 without one.
@@ -172,7 +194,8 @@ impl Pool {
         }
         if collection.source == Source::Refresh {
             // Blocks that it filled age from now on, not from when the next is needed.
-            (0..=MOVED_FRONTIER).for_each(|stream| self.log.close_full(books, sink, stream));
+            let streams = 0..self.log.placement.wear_stream();
+            streams.for_each(|stream| self.log.close_full(books, sink, stream));
         }
         self.log.forget_holes(&mut books.map, victim);
         if let Some(translation) = &mut books.translation {
@@ -187,6 +210,9 @@ impl Pool {
         self.replace_failed(books, sink, collection);
         let erase_count = sink.erase(victim, collection.source);
         books.counters.erases[collection.source as usize] += 1;
+        if let Some(handles) = &mut self.log.placement.handles {
+            handles.note_erased(victim);
+        }
         if collection.source == Source::Gc {
             self.reclaimed.all += 1;
             self.reclaimed.live += u64::from(moved > 0 || collection.next_page > 0);
@@ -206,16 +232,20 @@ impl Pool {
         let Collection { victim, source, is_whole, .. } = *collection;
         let mut batch = limit.min(RUN_MAX);
         if !is_whole {
-            let stream = self.log.placement.stream(Lpn(0), source);
+            let stream = self.log.moved_stream(Lpn(0), source, victim);
             self.log.make_ready(books, sink, stream, source);
             batch = batch.min(self.log.frontiers[stream].free_pages());
         }
+        let is_first = collection.next_page == 0;
         let oob = sink.media().oob_of_block(victim);
         let mut moving = std::mem::take(&mut self.moving);
         collection.next_page =
             books.map.take_live(victim, collection.next_page, batch, oob, &mut moving);
         let moved = moving.len();
         books.count_moves(source, u64::from(moved));
+        if let Some(handles) = &mut self.log.placement.handles {
+            handles.note_moved(victim, moved.into(), is_first);
+        }
         if let Some(cache) = self.log.slc.as_mut().filter(|_| source == Source::Fold) {
             cache.draining.note_folded(moved);
         }

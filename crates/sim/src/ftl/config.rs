@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::allocation::Allocation;
 use super::gc::GcConfig;
+use super::handles::{Isolation, PlacementConfig};
 use super::mapping::MappingConfig;
 use super::options::none_or::{self, NoneOr};
 use super::options::{
@@ -122,6 +123,10 @@ pub struct FtlConfig {
     /// Which writes share an open block.
     #[serde(deserialize_with = "name_or_mapping")]
     pub write_frontiers: WriteFrontiers,
+    /// Which data belongs together, told by the host: `none`, `{kind: fdp, handles: N}` or
+    /// `{kind: streams, count: N}`. Ids come from `placement` of a workload.
+    #[serde(deserialize_with = "name_or_mapping", skip_serializing_if = "is_default")]
+    pub placement: PlacementConfig,
     /// How erase counts are kept even.
     #[serde(deserialize_with = "name_or_mapping")]
     pub wear_leveling: WearConfig,
@@ -211,6 +216,7 @@ impl Default for FtlConfig {
             gc_trigger_free_pct: 0.10,
             gc_reserve_blocks: None,
             write_frontiers: WriteFrontiers::default(),
+            placement: PlacementConfig::default(),
             wear_leveling: WearConfig::default(),
             write_buffer_pages: 0,
             write_buffer_absorbs: true,
@@ -268,13 +274,21 @@ impl FtlConfig {
 
     /// Open blocks that a pool can hold besides the first.
     pub fn extra_frontiers(&self) -> u32 {
-        u32::from(!matches!(self.write_frontiers, WriteFrontiers::Single(_)))
+        self.write_frontiers.extra(&self.placement)
             + u32::from(matches!(self.wear_leveling, WearConfig::Static(_)))
     }
 
     /// Erased blocks that a pool needs in the middle of one collection: one per open block that it
-    /// may fill.
+    /// may fill. Handles that stay apart keep as many as the oracle, whose effective spare area is
+    /// then theirs.
     pub fn reserve_min(&self) -> u32 {
-        1 + u32::from(matches!(self.write_frontiers, WriteFrontiers::HotCold(_)))
+        1 + u32::from(
+            matches!(self.write_frontiers, WriteFrontiers::HotCold(_)) || self.keeps_apart(),
+        )
+    }
+
+    /// Whether data of several handles stays apart when it is moved.
+    pub(super) fn keeps_apart(&self) -> bool {
+        self.placement.ids() > 1 && self.placement.isolation() == Isolation::Persistently
     }
 }

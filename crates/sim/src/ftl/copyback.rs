@@ -60,7 +60,7 @@ pub(crate) fn place_inside<S: FlashSink>(
     while pages.left > 0 {
         let first = pages.queues.iter().position(|queue| !queue.is_empty());
         let (_, lpn) = first.and_then(|plane| pages.queues[plane].last()).expect("pages are left");
-        let stream = log.placement.stream(Lpn(*lpn), source);
+        let stream = log.moved_stream(Lpn(*lpn), source, victim);
         log.wanted_plane = first.filter(|_| may_copy).map(|plane| plane as u32);
         log.make_ready(books, sink, stream, source);
         log.wanted_plane = None;

@@ -165,13 +165,14 @@ impl Ftl {
     pub fn split(&mut self) -> Vec<DieFtl> {
         assert!(self.is_separable(), "the dies share a table");
         let (start, turns) = (self.books.now, self.turns());
+        let handle = self.books.handle;
         let maps = self.books.map.take().split();
         let pools = std::mem::take(&mut self.pools);
         let parts = (0..turns.dies()).zip(pools).zip(maps);
         parts
             .map(|((die, pool), map)| {
-                let books =
-                    Books { map, counters: FtlCounters::default(), now: start, translation: None };
+                let counters = FtlCounters::default();
+                let books = Books { map, counters, now: start, handle, translation: None };
                 DieFtl { pool, books, start, turns, die }
             })
             .collect()

@@ -9,7 +9,7 @@
 //! that no page costs anything.
 
 use super::books::Books;
-use super::frontier::HOST_FRONTIER;
+use super::placement::HOST_FRONTIER;
 use super::pool::Pool;
 use super::sink::FlashSink;
 use super::slc::Draining;

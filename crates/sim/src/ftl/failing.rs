@@ -135,6 +135,9 @@ impl Log {
             books.counters.programs[Source::Pad as usize] += 1;
         }
         books.counters.failed_programs += 1;
+        if let Some(handles) = &mut self.placement.handles {
+            handles.note_not_full(block);
+        }
         sink.fail_program(block);
         self.set_state(block, BlockState::Failed);
         self.failed.push(block.0);

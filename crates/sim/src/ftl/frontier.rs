@@ -1,16 +1,7 @@
-//! Which open block a page goes to.
-//!
-//! ```text
-//! frontier (stream)      single     host_gc         hot_cold
-//! 0                      all        host            hot
-//! 1                      -          moved           cold
-//! 2                      data moved by static wear leveling
-//! ```
+//! How far an open block is written.
 
-use super::config::WriteFrontiers;
 use crate::geometry::{Geometry, UNMAPPED};
-use crate::op::Source;
-use crate::units::{BlockId, Lpn, Ppn};
+use crate::units::{BlockId, Ppn};
 
 /// An open block and the next page to program; `next == limit` when there is no room before the
 /// next parity page or the end of the block, or when there is no open block.
@@ -66,61 +57,5 @@ impl PartialPage {
     /// From what [`PartialPage::save`] gave.
     pub(super) fn restore([until, programs, erase_count]: [u32; 3]) -> Self {
         Self { until, programs, erase_count }
-    }
-}
-
-/// Index of an open block of a pool: up to two by stream, and the one of wear leveling.
-pub(crate) const FRONTIER_COUNT: usize = 3;
-/// The open block of host writes.
-pub(crate) const HOST_FRONTIER: usize = 0;
-/// The open block of moved pages, where they do not share that of the host.
-pub(crate) const MOVED_FRONTIER: usize = 1;
-const WEAR_FRONTIER: usize = 2;
-
-/// Which open block a page goes to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Placement {
-    host_gc: bool,
-    /// Logical pages below this one are hot, for the oracle; 0 without it.
-    hot_limit: u32,
-}
-
-impl Placement {
-    pub(crate) fn new(frontiers: &WriteFrontiers, logical_pages: u32) -> Self {
-        let hot_limit = match frontiers {
-            WriteFrontiers::HotCold(oracle) => {
-                (f64::from(logical_pages) * oracle.fraction).round() as u32
-            }
-            _ => 0,
-        };
-        Self { host_gc: matches!(frontiers, WriteFrontiers::HostGc(_)), hot_limit }
-    }
-
-    /// The last of the streams that the host writes to; the first is [`HOST_FRONTIER`].
-    pub(crate) fn last_host_stream(self) -> usize {
-        HOST_FRONTIER + usize::from(self.hot_limit != 0)
-    }
-
-    /// The open block of a page that the host writes.
-    #[inline]
-    pub(crate) fn host_stream(self, lpn: Lpn) -> usize {
-        // Without the oracle the limit is 0, and no page lies below it.
-        usize::from(self.hot_limit != 0 && lpn.0 >= self.hot_limit)
-    }
-
-    #[inline]
-    pub(crate) fn stream(self, lpn: Lpn, source: Source) -> usize {
-        if source == Source::Wear {
-            WEAR_FRONTIER
-        } else if self.hot_limit != 0 {
-            usize::from(lpn.0 >= self.hot_limit)
-        } else {
-            usize::from(self.host_gc && source != Source::Host)
-        }
-    }
-
-    /// Whether pages of one collection can go to different open blocks.
-    pub(crate) fn splits(self, source: Source) -> bool {
-        self.hot_limit != 0 && source != Source::Wear
     }
 }

@@ -12,10 +12,11 @@ use super::block_state::BlockState;
 use super::books::Books;
 use super::config::{FtlConfig, WearConfig};
 use super::erased::{ErasedBlocks, OpenOrder};
-use super::frontier::{Frontier, PartialPage, Placement, FRONTIER_COUNT};
+use super::frontier::{Frontier, PartialPage};
 use super::gc::{BlockView, BuildContext, Choosers, GcPolicy};
 use super::layout::{Layout, Part};
 use super::map::{Map, Moving};
+use super::placement::Placement;
 use super::refresh_queue::RefreshQueue;
 use super::setup::PoolSetup;
 use super::sink::{FlashSink, MoveRun, MoveWay};
@@ -41,9 +42,10 @@ pub(crate) struct Log {
     first_block: u32,
     /// What each block of the die is used for.
     states: Vec<BlockState>,
-    pub(crate) frontiers: [Frontier; FRONTIER_COUNT],
+    /// The open block of each stream.
+    pub(crate) frontiers: Box<[Frontier]>,
     /// By stream: the page that was programmed in part last.
-    pub(super) parts: [PartialPage; FRONTIER_COUNT],
+    pub(super) parts: Box<[PartialPage]>,
     pub(crate) erased: ErasedBlocks,
     pub(crate) placement: Placement,
     policy: Box<dyn GcPolicy>,
@@ -100,6 +102,12 @@ impl Log {
             pages_per_block: setup.layout.data_pages(die, CellMode::Native),
             rng: Rng::stream(setup.seed, &format!("gc.{}", die.0)),
         });
+        let placement = Placement::new(
+            &config.write_frontiers,
+            &config.placement,
+            setup.logical_pages,
+            blocks.clone(),
+        );
         let state_of = |block| {
             if media.is_bad(BlockId(block)) {
                 BlockState::Bad
@@ -117,10 +125,10 @@ impl Log {
             die,
             first_block,
             states: blocks.clone().map(state_of).collect(),
-            frontiers: [Frontier::NONE; FRONTIER_COUNT],
-            parts: [PartialPage::NONE; FRONTIER_COUNT],
+            frontiers: vec![Frontier::NONE; placement.streams()].into(),
+            parts: vec![PartialPage::NONE; placement.streams()].into(),
             erased,
-            placement: Placement::new(&config.write_frontiers, setup.logical_pages),
+            placement,
             heard_limit: policy.heard_limit(),
             policy,
             choices: 0,
@@ -186,6 +194,12 @@ impl Log {
         let ppn = Ppn(frontier.next);
         frontier.next += 1;
         ppn
+    }
+
+    /// The stream of a page that is moved out of a block.
+    #[inline]
+    pub(crate) fn moved_stream(&self, lpn: Lpn, source: Source, victim: BlockId) -> usize {
+        self.placement.moved_stream(lpn, source, victim)
     }
 
     /// Pages of data that open blocks of full density still take, to within a stretch.
@@ -364,6 +378,9 @@ impl Log {
         };
         let block = popped.expect("the reserve holds a block for every open block of a collection");
         self.open_block(books, sink, stream, BlockId(block), CellMode::Native);
+        if let Some(handles) = &mut self.placement.handles {
+            handles.note_opened(BlockId(block), stream, source == Source::Host);
+        }
         if self.failures.is_some() {
             let stretch = self.frontiers[stream];
             self.frontiers[stream] =
@@ -490,13 +507,14 @@ impl Log {
         let mut pages = moving.page_indices();
         let mut lpns = moving.lpns();
         while let Some(&lpn) = lpns.first() {
-            let stream = self.placement.stream(Lpn(lpn), source);
+            let stream = self.moved_stream(Lpn(lpn), source, victim);
             self.make_ready(books, sink, stream, source);
             let frontier = &mut self.frontiers[stream];
             let first = Ppn(frontier.next);
             let mut count = lpns.len().min(frontier.free_pages() as usize);
             if splits {
-                let is_same = |&&lpn: &&u32| self.placement.stream(Lpn(lpn), source) == stream;
+                let is_same =
+                    |&&lpn: &&u32| self.placement.moved_stream(Lpn(lpn), source, victim) == stream;
                 count = lpns[..count].iter().take_while(is_same).count();
             }
             frontier.next += count as u32;

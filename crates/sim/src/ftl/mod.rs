@@ -30,6 +30,7 @@ mod erased;
 mod failing;
 mod frontier;
 pub mod gc;
+mod handles;
 mod layout;
 mod log;
 mod map;
@@ -37,6 +38,7 @@ mod mapped;
 pub mod mapping;
 mod options;
 mod padding;
+mod placement;
 mod pool;
 mod refresh;
 mod refresh_queue;
@@ -54,6 +56,9 @@ pub(crate) use collection::Reclaimed;
 pub use collection::StepOutcome;
 pub use config::{FtlConfig, WearConfig, WriteFrontiers};
 pub use dies::{Dealt, DieFtl, DieList, ERASES_OF_RUN};
+pub use handles::{
+    FdpConfig, HandleCounts, Ids, Isolation, NoPlacement, PlacementConfig, StreamsConfig,
+};
 pub use layout::Layout;
 pub use mapping::{MappingConfig, MappingCounters};
 pub use options::{
@@ -131,6 +136,7 @@ impl Ftl {
                 counters: FtlCounters::default(),
                 now: 0,
                 translation: Self::translation(config, setup, &pools),
+                handle: 0,
             },
             pools,
             route,
@@ -350,6 +356,29 @@ impl Ftl {
         });
         self.books.now = start + u64::from(count);
         outcome
+    }
+
+    /// Says which handle each write of the host goes to, where the drive has handles.
+    pub fn set_ids(&mut self, ids: &Ids) {
+        self.pools.iter_mut().for_each(|pool| pool.log.placement.set_ids(ids));
+        self.books.handle = 0;
+    }
+
+    /// The next writes of the host are of this handle, where addresses do not decide.
+    #[inline]
+    pub fn set_handle(&mut self, handle: u8) {
+        self.books.handle = handle;
+    }
+
+    /// What was counted by handle, and behind them of data of several; empty without handles.
+    pub fn handle_counts(&self) -> Vec<HandleCounts> {
+        let mut pools = self.pools.iter().filter_map(|pool| pool.log.placement.handles.as_ref());
+        let mut sums = pools.next().map_or(Vec::new(), |first| first.counts().to_vec());
+        for handles in pools {
+            let both = sums.iter_mut().zip(handles.counts());
+            both.for_each(|(sum, &counts)| *sum = sum.plus(counts));
+        }
+        sums
     }
 
     /// Whether neighbouring pages of the host may go to different open blocks of a die.

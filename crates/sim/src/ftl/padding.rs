@@ -9,8 +9,9 @@
 //! pages take several programs (`nand.partial_programs`), only the last of them pads.
 
 use super::books::Books;
-use super::frontier::{Frontier, PartialPage, FRONTIER_COUNT, HOST_FRONTIER};
+use super::frontier::{Frontier, PartialPage};
 use super::log::Log;
+use super::placement::HOST_FRONTIER;
 use super::pool::Pool;
 use super::sink::FlashSink;
 use crate::nand::{CellMode, Media};
@@ -72,7 +73,7 @@ impl Log {
         if !self.units.programs_parts() {
             return 0;
         }
-        let units = (0..FRONTIER_COUNT).filter_map(|stream| self.open_unit(media, stream));
+        let units = (0..self.frontiers.len()).filter_map(|stream| self.open_unit(media, stream));
         let own = units.filter(|unit| unit.block == block && unit.next < unit.limit);
         own.map(|unit| unit.until - unit.first).sum()
     }
@@ -83,7 +84,7 @@ impl Log {
         if !self.units.programs_parts() {
             return;
         }
-        for stream in 0..FRONTIER_COUNT {
+        for stream in 0..self.frontiers.len() {
             if let Some(unit) = self.open_unit(media, stream).filter(|it| it.next < it.limit) {
                 let programs = self.units.programs_per_page() - 1;
                 self.note_part(media, stream, unit, programs);

@@ -21,10 +21,10 @@
 use super::books::Books;
 use super::collection::{Collection, Reclaimed};
 use super::config::{FtlConfig, WearConfig};
-use super::frontier::{HOST_FRONTIER, MOVED_FRONTIER};
 use super::log::Log;
 use super::map::{DeadRun, Moving};
 use super::mapping::BlockScheme;
+use super::placement::{HOST_FRONTIER, MOVED_FRONTIER};
 use super::setup::PoolSetup;
 use super::sink::{FlashSink, NoRoom};
 use super::wear::WearGauge;
@@ -134,9 +134,9 @@ impl Pool {
         sink: &mut S,
         lpn: Lpn,
     ) -> Result<(), NoRoom> {
-        let stream = self.log.placement.host_stream(lpn);
+        let stream = self.log.placement.host_stream(lpn, books.handle);
         if self.log.frontiers[stream].is_full() {
-            self.make_room(books, sink, stream)?;
+            self.make_room_counted(books, sink, stream)?;
         }
         books.now += 1;
         let ppn = self.log.next_page(stream);
@@ -163,7 +163,7 @@ impl Pool {
         }
         let mut done = 0;
         while let Some(&lpn) = lpns.get(done) {
-            let stream = self.log.placement.host_stream(Lpn(lpn));
+            let stream = self.log.placement.host_stream(Lpn(lpn), books.handle);
             if self.log.frontiers[stream].is_full() {
                 books.now = clock(done);
                 if let Err(no_room) = self.make_room(books, sink, stream) {
@@ -228,9 +228,9 @@ impl Pool {
         sink: &mut S,
         lpn: Lpn,
     ) -> Result<(Ppn, Option<Ppn>), NoRoom> {
-        let stream = self.log.placement.host_stream(lpn);
+        let stream = self.log.placement.host_stream(lpn, books.handle);
         if self.log.frontiers[stream].is_full() {
-            self.make_room(books, sink, stream)?;
+            self.make_room_counted(books, sink, stream)?;
         }
         books.now += 1;
         // Making room may have moved the old copy, inside its die.
@@ -248,7 +248,7 @@ impl Pool {
         run: DieRun,
         clock: impl Fn(Lpn) -> u64,
     ) -> Result<(), NoRoom> {
-        let stream = self.log.placement.host_stream(run.lpn(0));
+        let stream = self.log.placement.host_stream(run.lpn(0), books.handle);
         let mut done = 0;
         while done < run.count {
             books.now = clock(run.lpn(done));
@@ -309,9 +309,16 @@ impl Pool {
 
     /// Pages that the host may write before a write has to wait, with collections in steps.
     pub(crate) fn pages_until_stall(&self) -> u32 {
-        let open = self.log.frontiers[HOST_FRONTIER].free_pages();
+        let open = self.open_host_pages();
         let moved = if self.lends() { self.log.frontiers[MOVED_FRONTIER].free_pages() } else { 0 };
         open + moved + self.spare_blocks() * self.block_pages()
+    }
+
+    /// Pages that the open block of the host takes; with handles, the one with the least room of
+    /// those that were written to.
+    fn open_host_pages(&self) -> u32 {
+        let host = &self.log.frontiers[..=self.log.placement.last_host_stream()];
+        host.iter().filter(|it| it.exists()).map(|it| it.free_pages()).min().unwrap_or(0)
     }
 
     /// Pages that a block takes.
@@ -353,7 +360,19 @@ impl Pool {
 
     /// Whether a page of the host would have to wait, with collections in steps.
     pub(crate) fn would_stall(&self) -> bool {
-        self.log.frontiers[HOST_FRONTIER].is_full() && self.spare_blocks() == 0 && !self.lends()
+        self.open_host_pages() == 0 && self.spare_blocks() == 0 && !self.lends()
+    }
+
+    /// As [`Pool::make_room`], for a page that counts as written by its handle.
+    #[inline(never)]
+    fn make_room_counted<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        stream: usize,
+    ) -> Result<(), NoRoom> {
+        let made = self.make_room(books, sink, stream);
+        made.inspect_err(|_| self.log.placement.refused(stream))
     }
 
     /// Makes the stream's open block able to take a page of the host.
@@ -567,27 +586,5 @@ impl Pool {
                 return Ok(());
             }
         }
-    }
-
-    /// Whether the live pages of a victim are sure to find room; if not, it is a candidate again.
-    /// Only a pool at its end of life lacks it.
-    fn has_room_for(&mut self, books: &Books, media: &Media, victim: u32) -> bool {
-        let has_room = self.finds_room(books, media, BlockId(victim));
-        if !has_room {
-            self.log.put_back(books, victim);
-        }
-        has_room
-    }
-
-    /// The same of any block.
-    pub(super) fn finds_room(&self, books: &Books, media: &Media, victim: BlockId) -> bool {
-        if self.log.is_uneven {
-            let live = u64::from(self.live_pages(books, victim));
-            let stream = self.log.placement.stream(Lpn(0), Source::Gc);
-            return self.log.erased.pages() + self.log.pages_left(media, stream) >= live;
-        }
-        let free_pages: u32 = self.log.frontiers[..2].iter().map(|it| it.free_pages()).sum();
-        let opens_two = books.map.live_count(victim) >= free_pages + 2;
-        !self.log.placement.splits(Source::Gc) || self.log.erased.len() > u32::from(opens_two)
     }
 }

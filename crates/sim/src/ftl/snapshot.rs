@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::block_state::BlockState;
 use super::collection::Collection;
-use super::frontier::{Frontier, PartialPage, FRONTIER_COUNT};
+use super::frontier::{Frontier, PartialPage};
 use super::log::Log;
 use super::mapping::{SchemeSnapshot, TranslationSnapshot};
 use super::pool::Pool;
@@ -39,7 +39,10 @@ pub struct FtlSnapshot {
 
 #[derive(Serialize, Deserialize)]
 struct PoolSnapshot {
-    frontiers: [(u32, u32); FRONTIER_COUNT],
+    /// By stream.
+    frontiers: Vec<(u32, u32)>,
+    /// By block, where the host places data: the handle of its data.
+    handles: Vec<u8>,
     erased: Vec<u32>,
     candidates: Vec<u64>,
     /// A collection under way: victim, source, next page, whether it retires the block, whether the
@@ -74,7 +77,8 @@ impl PoolSnapshot {
         });
         let moving = pool.collection.filter(|collection| collection.erase_count.is_none());
         Self {
-            frontiers: pool.log.frontiers.map(|frontier| (frontier.next, frontier.limit)),
+            frontiers: pool.log.frontiers.iter().map(|it| (it.next, it.limit)).collect(),
+            handles: pool.log.placement.handles.as_ref().map_or(Vec::new(), |it| it.save()),
             erased: pool
                 .log
                 .erased
@@ -270,14 +274,16 @@ impl Ftl {
     }
 
     /// By pool and open block, the page that was programmed in part last: a snapshot lacks it.
-    pub fn partial_pages(&self) -> Vec<[[u32; 3]; FRONTIER_COUNT]> {
-        self.pools.iter().map(|pool| pool.log.parts.map(PartialPage::save)).collect()
+    pub fn partial_pages(&self) -> Vec<Vec<[u32; 3]>> {
+        let save = |pool: &Pool| pool.log.parts.iter().map(|part| part.save()).collect();
+        self.pools.iter().map(save).collect()
     }
 
     /// Restores what [`Ftl::partial_pages`] gave.
-    pub fn set_partial_pages(&mut self, pages: &[[[u32; 3]; FRONTIER_COUNT]]) {
+    pub fn set_partial_pages(&mut self, pages: &[Vec<[u32; 3]>]) {
         for (pool, pages) in self.pools.iter_mut().zip(pages) {
-            pool.log.parts = pages.map(PartialPage::restore);
+            let parts = pool.log.parts.iter_mut().zip(pages);
+            parts.for_each(|(part, &saved)| *part = PartialPage::restore(saved));
         }
     }
 
@@ -349,6 +355,14 @@ fn restore_pool(pool: &mut Pool, snapshot: &PoolSnapshot, media: &Media) -> Resu
             return Err(format!("block {block} is listed as erased and is not"));
         }
         log.erased.push(block, media.erase_count(BlockId(block)));
+    }
+    let of_blocks = &snapshot.handles;
+    let handles_fit = match &mut log.placement.handles {
+        Some(handles) => handles.restore(of_blocks),
+        None => of_blocks.is_empty(),
+    };
+    if !handles_fit || snapshot.frontiers.len() != log.frontiers.len() {
+        return Err(format!("die {} has the open blocks of other placement handles", log.die.0));
     }
     let mut open = 0;
     for (stream, &(next, limit)) in snapshot.frontiers.iter().enumerate() {

@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use super::check::{refuse, whole};
+use super::placement::{Phases, PlacementIds, StageIds};
 use super::precondition::{resolve_steps, PreconditionStep, StepContext};
 use super::synthetic::SyntheticParts;
 use super::tenant::{check_names, TenantConfig, TENANTS_MAX};
@@ -34,6 +35,10 @@ with_traffic! {
         /// describe requests then only say what preconditioning writes. Default none: one host.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub tenants: Vec<TenantConfig> = Vec::new(),
+        /// Which placement id writes carry, for drives with `ftl.placement`: `by: range`, `phase`,
+        /// `tenant` or `hot_cold`. Default none: all carry id 0.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub placement: Option<PlacementIds> = None,
         /// Steps to run before measuring; nothing of them enters the metrics. Default none.
         pub precondition: Vec<PreconditionStep> = Vec::new(),
         /// Points of each series of the result; 1 to 100000; default 100.
@@ -56,6 +61,15 @@ impl WorkloadConfig {
         config.resolve_tenants(space)?;
         config.check_total()?;
         resolve_steps(&mut config.precondition)?;
+        let phases = Phases {
+            step_count: config.precondition.len(),
+            tenant_count: config.tenants.len(),
+            pattern: &config.pattern,
+            space,
+        };
+        if let Some(ids) = &mut config.placement {
+            ids.resolve(&phases).map_err(|error| error.under("placement"))?;
+        }
         Ok(config)
     }
 
@@ -80,13 +94,14 @@ impl WorkloadConfig {
             timed: self.timed,
             limit: self.total.limit(space),
             until: None,
+            ids: self.stage_ids(self.precondition.len(), space),
         };
         Job {
             precondition: self.preconditioning(space, seed),
             measured: Some(measured),
             sample_count: self.samples,
             resolved: self.to_json(),
-            warnings: Vec::new(),
+            warnings: self.placement_warning(space).into_iter().collect(),
         }
     }
 
@@ -101,12 +116,29 @@ impl WorkloadConfig {
         let admission = self.queue_depth.admission().without_arrivals();
         let context = StepContext { space, admission, pattern: &pattern };
         let steps = self.precondition.iter().enumerate();
-        steps.map(|(index, step)| step.stage(index, &context)).collect()
+        let stage = |(index, step): (usize, &PreconditionStep)| Stage {
+            ids: self.stage_ids(index, space),
+            ..step.stage(index, &context)
+        };
+        steps.map(stage).collect()
     }
 
     /// The commands of the measured part alone, of a workload without tenants.
     pub fn generator(&self, space: Space, seed: u64) -> Box<dyn Generator> {
         self.traffic().generator(space, seed, "workload", seed)
+    }
+
+    /// The placement ids of a step of preconditioning, or of the measured part behind the last.
+    fn stage_ids(&self, index: usize, space: Space) -> Option<StageIds> {
+        let is_measured = index == self.precondition.len();
+        self.placement.as_ref().map(|ids| ids.of_stage(index, is_measured, space))
+    }
+
+    fn placement_warning(&self, space: Space) -> Option<String> {
+        let is_ignored = self.placement.is_some() && space.placement_ids == 0;
+        is_ignored.then(|| {
+            "placement had no effect: the drive takes no placement ids (ftl.placement none)".into()
+        })
     }
 
     fn traffic(&self) -> Traffic<'_> {

@@ -12,6 +12,7 @@ mod durability;
 pub mod idle;
 pub mod load;
 pub mod pattern;
+pub mod placement;
 pub mod precondition;
 pub mod replay;
 mod sequential_fill;
@@ -28,6 +29,7 @@ use crate::units::Ns;
 
 pub use config::WorkloadConfig;
 pub use idle::Bursts;
+pub use placement::StageIds;
 pub use replay::ReplayConfig;
 pub use steps::StepsConfig;
 pub use traffic::TrimTarget;
@@ -39,6 +41,8 @@ pub struct Space {
     pub logical_bytes: u64,
     /// The flash page, in bytes.
     pub page_bytes: u64,
+    /// Placement ids that commands may carry, from 0; 0 where they have no effect.
+    pub placement_ids: u32,
 }
 
 /// A source of host commands. Who calls: the device, in batches, in the order in which it issues
@@ -171,6 +175,8 @@ pub struct Stage {
     pub limit: Limit,
     /// Ends it earlier, when the WAF is steady.
     pub until: Option<SteadyRule>,
+    /// The placement ids of its writes; `None`: all 0.
+    pub ids: Option<StageIds>,
 }
 
 /// A workload compiled for a device.

@@ -114,6 +114,7 @@ impl PreconditionStep {
                     context.space.logical_bytes.saturating_mul(u64::from(step.fills)),
                 ),
                 until: None,
+                ids: None,
             },
             Self::Workload(step) => {
                 let (label, limit, until) = step.end(context.space);
@@ -123,6 +124,7 @@ impl PreconditionStep {
                     timed: step.timed,
                     limit: Limit::WrittenBytes(limit),
                     until,
+                    ids: None,
                 }
             }
         }

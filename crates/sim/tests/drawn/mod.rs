@@ -18,6 +18,7 @@ pub fn draw_device(rng: &mut Rng, options: bool, in_steps: bool) -> DeviceConfig
         }
         draw_refresh(rng, &mut device);
         draw_parts(rng, &mut device);
+        draw_placement(rng, &mut device);
         if let Ok(config) = DeviceConfig::resolve(&device.to_string()) {
             return config;
         }
@@ -83,6 +84,22 @@ fn draw_parts(rng: &mut Rng, device: &mut Value) {
     device["ftl"]["compression"] = json!("none");
     if device["ftl"]["allocation"].is_object() {
         device["ftl"]["allocation"] = json!("dynamic");
+    }
+}
+
+/// Placement handles in half of the drives that they go with; from a copy, as above.
+fn draw_placement(rng: &mut Rng, device: &mut Value) {
+    let mut own = rng.clone();
+    let isolation = one_of(&mut own, &["initially", "persistently"].map(Value::from));
+    let kind = match own.below(4) {
+        0 => json!({"kind": "fdp", "handles": 2 + own.below(4), "isolation": isolation}),
+        1 => json!({"kind": "streams", "count": 1 + own.below(3)}),
+        _ => return,
+    };
+    let mut placed = device.clone();
+    placed["ftl"]["placement"] = kind;
+    if DeviceConfig::resolve(&placed.to_string()).is_ok() {
+        *device = placed;
     }
 }
 

@@ -47,6 +47,10 @@ impl FtlConfig {
             let value = "open blocks by kind of write, where a page has its block,";
             return refuse("write_frontiers", value, "single");
         }
+        if !self.placement.is_none() {
+            let value = "open blocks by placement id, where a page has its block,";
+            return refuse("placement", value, "none");
+        }
         if matches!(self.wear_leveling, WearConfig::Static(_)) {
             return refuse("wear_leveling", &format!("static, {why}"), "dynamic or none");
         }

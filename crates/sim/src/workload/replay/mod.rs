@@ -236,6 +236,7 @@ impl ReplayConfig {
                 timed: self.timed,
                 limit: self.total.map_or(Limit::Exhausted, |total| total.limit(space)),
                 until: None,
+                ids: None,
             }),
             sample_count: self.samples,
             resolved: self.to_json(),

@@ -1,0 +1,64 @@
+//! What a drive tells of its placement handles or streams, in the measured part.
+
+use serde_json::{json, Value};
+
+use super::drive::{total, Drive};
+use super::run::Baseline;
+use crate::ftl::{HandleCounts, PlacementConfig};
+use crate::op::Source;
+
+/// The log of a drive that places data: statistics and events as the FDP log pages have them, and
+/// what was counted by handle.
+pub(super) fn metrics(
+    drive: &Drive,
+    start: &Baseline,
+    [host_bytes, media_bytes]: [u64; 2],
+) -> Option<(String, Value)> {
+    let config = &drive.config.ftl.placement;
+    let now = drive.ftl.handle_counts();
+    let mut counts: Vec<HandleCounts> =
+        now.iter().zip(&start.handles).map(|(now, &then)| now.since(then)).collect();
+    let mixed = counts.pop()?;
+    let (counters, then) = (drive.ftl.counters(), &start.ftl);
+    if let [only] = &mut counts[..] {
+        let host = Source::Host as usize;
+        only.host_pages = counters.programs[host] - then.programs[host];
+    }
+    let geometry = &drive.geometry;
+    let page_bytes = geometry.page_bytes;
+    let unit_bytes = geometry.physical_pages_of(geometry.pages_per_block.into()) * page_bytes;
+    let moved = |counts: &HandleCounts| {
+        json!({
+            "moved_bytes": counts.moved_pages * page_bytes,
+            "reclaim_units_moved": counts.units_moved,
+            "reclaim_units_erased": counts.units_erased,
+        })
+    };
+    let by_id = (0..).zip(&counts).map(|(id, counts)| {
+        let mut row = moved(counts);
+        row["id"] = json!(id);
+        row["host_bytes"] = json!(counts.host_pages * page_bytes);
+        row["reclaim_units_opened"] = json!(counts.units_opened);
+        row
+    });
+    let by_id: Vec<Value> = by_id.collect();
+    if let PlacementConfig::Streams(_) = config {
+        return Some(("streams".into(), json!({"streams": by_id, "mixed": moved(&mixed)})));
+    }
+    let erases = total(&counters.erases) - total(&then.erases);
+    let sum = |of: fn(&HandleCounts) -> u64| counts.iter().map(of).sum::<u64>() + of(&mixed);
+    let fdp = json!({
+        "host_bytes_with_metadata_written": host_bytes,
+        "media_bytes_with_metadata_written": media_bytes,
+        "media_bytes_erased": erases * unit_bytes,
+        "reclaim_unit_bytes": unit_bytes,
+        "events": {
+            "reclaim_unit_switched": sum(|it| it.units_opened),
+            "reclaim_unit_not_fully_written": sum(|it| it.units_not_full),
+            "media_reallocated": sum(|it| it.units_moved),
+        },
+        "handles": by_id,
+        "mixed": moved(&mixed),
+    });
+    Some(("fdp".into(), fdp))
+}
