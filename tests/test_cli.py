@@ -19,6 +19,7 @@ from opennandlab import _core
 from opennandlab import cli as cli_room
 
 VERBS = (
+    "plugins",
     *("benchmark", "verify", "compare", "replay", "validate", "config show", "config check"),
     *("config schema", "config presets", "theory waf", "theory bandwidth", "theory queueing"),
     *("theory endurance", "theory scaling"),

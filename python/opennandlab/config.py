@@ -15,11 +15,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from opennandlab import _core
+from opennandlab import _core, plugins
 from opennandlab.canonical import canonical_json
 from opennandlab.errors import ConfigError
 from opennandlab.files import is_there, parse_yaml, read_yaml
 from opennandlab.hints import hints, nearest
+from opennandlab.own import with_names, with_registered
 from opennandlab.plain import frozen, thawed, to_json
 from opennandlab.policies import policy as policies
 
@@ -331,7 +332,7 @@ def load_workload(
             return source
         document, name = source.to_dict(), source.name
     else:
-        document, name, _ = _read(source, kind="workload", folder=PRESETS / "workloads")
+        document, name = _workload(source, device)
     for path, value in _changes(overrides or {}).items():
         set_path(document, path, value)
     if fresh:
@@ -342,6 +343,22 @@ def load_workload(
     workload = WorkloadConfig(core, name, device)
     _refuse_lists(document, workload.to_dict())
     return workload
+
+
+def _workload(source: Source, device: DeviceConfig) -> tuple[dict[str, Any], str]:
+    """Return a workload as it stands in its preset or file, or as a plug-in of this name gives it.
+
+    Raises:
+        ConfigError: for a name that nothing has.
+    """
+    try:
+        return _read(source, kind="workload", folder=PRESETS / "workloads")[:2]
+    except ConfigError as error:
+        found = plugins.named("workloads", source, ".") if error.path == "." else None
+        if found is None:
+            raise
+        document = plugins.mapping(found[1], str(source), "workload", device)
+        return thawed(document), str(source)
 
 
 def read_device(source: Source) -> dict[str, Any]:
@@ -516,26 +533,18 @@ def _resolve_device(
     policy: policies.Policy | None = None,
 ) -> DeviceConfig:
     if policy is None:
-        document, policy = _with_names(document)
-    text = to_json(document)
-    with hints(document, _core.device_schema):
-        core = _core.Device(text)
+        document, policy = with_names(document)
+    try:
+        with hints(document, _core.device_schema):
+            core = _core.Device(to_json(document))
+    except ConfigError as error:
+        known = with_registered(document, error)
+        if known is None:
+            raise
+        return _resolve_device(known, name, given)
     device = DeviceConfig(core, name, given, policy)
     _refuse_lists(document, device.to_dict())
     return device
-
-
-def _with_names(document: dict[str, Any]) -> tuple[dict[str, Any], policies.Policy | None]:
-    """Return a device in which names of the user's own stand for what they lead to."""
-    ftl = document.get("ftl")
-    chosen = ftl.get("gc_policy") if isinstance(ftl, Mapping) else None
-    given = {"kind": chosen} if isinstance(chosen, str) else chosen
-    if not isinstance(given, Mapping):
-        return document, None
-    record, policy = policies.resolved(given)
-    if policy is None:
-        return document, None
-    return document | {"ftl": {**document["ftl"], "gc_policy": record}}, policy
 
 
 def _device_again(text: str, name: str, given: dict[str, str]) -> DeviceConfig:

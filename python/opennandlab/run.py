@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from opennandlab.config import (
     Source,
     WorkloadConfig,
     load_device,
-    load_replay,
     load_steps,
     load_workload,
 )
@@ -39,6 +39,7 @@ from opennandlab.images import read_image, same_device, with_policy
 from opennandlab.memory import available_beside, check_memory
 from opennandlab.observation import Observation, Timeline, window_of
 from opennandlab.prediction import fills, predicted_waf
+from opennandlab.readers import load_own
 from opennandlab.result import Interrupted, Result, assemble
 from opennandlab.slices import Clock, Exclusive, Watcher, iter_run
 
@@ -432,16 +433,20 @@ def prepare_replay(
     path = Path(trace)
     document = {"name": _printable(path.name or str(path))} | dict(options or {})
     recorded = document.get("trace")
-    document["trace"] = {"file": _printable(path.name)}
+    source = {"file": _printable(path.name)}
+    if isinstance(recorded, Mapping):
+        source |= {key: recorded[key] for key in ("reader", "reader_sha256") if key in recorded}
+    document["trace"] = source
     if start.is_given:
         document["precondition"] = []
-    resolved = load_replay(document, device)
+    resolved, reader = load_own(document, device)
     watch.check(resolved.to_dict())
     if core is None:
         check_memory(device)
     memory_bytes_max = available_beside(device)
     try:
-        records = _core.Trace(str(trace), resolved.core, memory_bytes_max)
+        with nullcontext(trace) if reader is None else reader.text_of(trace) as text:
+            records = _core.Trace(str(text), resolved.core, memory_bytes_max)
     except UnicodeEncodeError as error:
         raise TraceError(f"{path}: the name is not UTF-8 text; rename the file") from error
     file = _printable(path.name)

@@ -6,7 +6,6 @@
 
 use opennandlab_sim::config::ConfigError;
 use opennandlab_sim::device::DeviceConfig;
-use opennandlab_sim::workload::replay::TraceSource;
 use opennandlab_sim::workload::trace::TraceOptions;
 use opennandlab_sim::workload::{ReplayConfig, Space, StepsConfig, WorkloadConfig};
 use pyo3::prelude::*;
@@ -117,7 +116,7 @@ handle! {
         /// digest of its text.
         fn of(&self, file: String, digest: String) -> Self {
             let Fitted { config, space } = &self.0;
-            Self(Fitted { config: config.of(TraceSource { file, digest }), space: *space })
+            Self(Fitted { config: config.of(file, digest), space: *space })
         }
     }
 }

@@ -48,6 +48,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "Recompute the ground truth: formula and simulation.",
         "opennandlab validate --quick",
     ),
+    "plugins": (
+        "List what installed packages bring: policies, codes, …",
+        "opennandlab plugins --json",
+    ),
     "runs": ("Keep finished runs in a store, and make tables of them.", ""),
     "config": ("Show, check and describe device and workload files.", ""),
     "theory": ("Evaluate closed forms without simulating.", ""),

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from opennandlab import _core
+from opennandlab import _core, plugins
 from opennandlab.errors import ConfigError
 from opennandlab.files import read_bytes
+from opennandlab.policies import source
 
 # A matrix of a million edges is about 10 MB of text; anything larger was given by mistake.
 MATRIX_BYTES_MAX = 64 << 20
@@ -142,12 +143,34 @@ class Code:
                 if error.path != "code":
                     raise
                 raise ConfigError("code", f"{rest}: {error.message}") from error
+        if colon and kind != "ldpc" and source.leads_somewhere(text):
+            return cls._own(text, text, decoder)
         if colon or not text.strip():
             raise ConfigError(
-                "code", f"`{text}` is not a known code; accepted: {ACCEPTED}{OWN_NAMES}"
+                "code",
+                f"`{text}` is not a known code; accepted: {ACCEPTED}{OWN_NAMES}, or module:name",
             )
         identity = {"kind": "nand", "name": text}
-        return cls(text, identity, {"kind": "nand", "name": text}, decoder).checked()
+        try:
+            return cls(text, identity, {"kind": "nand", "name": text}, decoder).checked()
+        except ConfigError:
+            plugin = plugins.find("codes", text, "code")
+            if plugin is None:
+                raise
+            return cls._own(text, plugin.object, decoder)
+
+    @classmethod
+    def _own(cls, text: str, name: str, decoder: Decoder | None) -> Code:
+        """Return the code that an object of somebody's own describes."""
+        thing = source.load(source.find(name, "code"), "code")
+        thing = thing() if callable(thing) else thing
+        if isinstance(thing, str) and "\n" not in thing:
+            return replace(cls.parse(thing, decoder), text=text)
+        matrix = thing if isinstance(thing, str) else _alist(thing, name)
+        digest = hashlib.sha256(matrix.encode()).hexdigest()
+        identity = {"kind": "ldpc", "matrix_sha256": digest}
+        spec = {"kind": "alist", "text": matrix}
+        return cls(text, identity, spec, decoder or Decoder()).checked()
 
     @classmethod
     def of(cls, given: str | Code, decoder: Decoder | None = None) -> Code:
@@ -222,6 +245,33 @@ class Code:
             "info_bits": self.info_bits,
             "rate": self.rate,
         }
+
+
+def _alist(matrix: Any, name: str) -> str:  # noqa: ANN401 (whatever was given)
+    """Return the alist text of a parity-check matrix: rows are checks, columns are bits.
+
+    >>> _alist([[1, 1, 0], [0, 1, 1]], "two checks").splitlines()[:3]
+    ['3 2', '2 2', '1 2 1']
+    """
+    import numpy as np
+
+    try:
+        table = np.asarray(matrix)
+        fits = table.ndim == 2 and table.size > 0 and bool(np.isin(table, (0, 1)).all())
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ConfigError(
+            "code",
+            f"`{name}` gives {type(matrix).__name__}; accepted: the text of a code, an alist, a "
+            "matrix of 0 and 1 with a row for each check, or a function that returns one of them",
+        )
+    lists = [[(np.flatnonzero(line) + 1).tolist() for line in side] for side in (table.T, table)]
+    most = [max(map(len, side)) for side in lists]
+    lines = [[len(lists[0]), len(lists[1])], most, *([len(it) for it in side] for side in lists)]
+    for side, limit in zip(lists, most, strict=True):
+        lines += [places + [0] * (limit - len(places)) for places in side]
+    return "".join(" ".join(map(str, line)) + "\n" for line in lines)
 
 
 def _bch_parameters(text: str) -> dict[str, int]:

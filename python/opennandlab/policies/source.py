@@ -52,6 +52,19 @@ def is_name(text: object) -> bool:
     return isinstance(text, str) and ":" in text
 
 
+def leads_somewhere(name: str) -> bool:
+    """Tell whether a name has a source; where it has not, it may be meant otherwise.
+
+    >>> leads_somewhere("turbo:3"), leads_somewhere("json:loads")
+    (False, True)
+    """
+    try:
+        find(name, ".")
+    except ConfigError:
+        return False
+    return True
+
+
 def find(name: str, key: str) -> Source:
     """Find the source of a name.
 

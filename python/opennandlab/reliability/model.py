@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from opennandlab import _core
+from opennandlab import _core, plugins
 from opennandlab.config import (
     DeviceConfig,
     device_presets,
@@ -23,7 +23,9 @@ from opennandlab.config import (
 from opennandlab.errors import ConfigError
 from opennandlab.files import is_there, read_yaml
 from opennandlab.hints import hints, nearest
+from opennandlab.own import model
 from opennandlab.plain import to_json
+from opennandlab.policies.source import is_name
 
 Floats: TypeAlias = NDArray[np.float64]
 Source: TypeAlias = "str | Path | Mapping[str, Any] | DeviceConfig | Model"
@@ -329,7 +331,8 @@ def load_model(source: Source) -> Model:
     """Load a model by name, from a file, from a mapping, or from a device.
 
     Args:
-        source: A name of `MODELS`, a device preset, the path of a YAML file that holds a
+        source: A name of `MODELS`, one that a package has registered, `module:name`, a device
+            preset, the path of a YAML file that holds a
             `reliability` section or is one, a mapping with `kind`, a device, or a model.
 
     Returns:
@@ -348,8 +351,9 @@ def load_model(source: Source) -> Model:
     if isinstance(source, Mapping):
         return _made(source, "custom")
     text = str(source)
-    if text in MODELS:
-        return _made(MODELS[text], text)
+    section = MODELS.get(text) or _registered(text)
+    if section is not None:
+        return _made(section, text)
     path = Path(text)
     if path.suffix in {".yaml", ".yml"} or is_there(path):
         return _from_file(path)
@@ -362,6 +366,15 @@ def load_model(source: Source) -> Model:
     raise ConfigError(
         ".", f"unknown model `{text}`; accepted: {accepted}, or the path of a YAML file{meant}"
     )
+
+
+def _registered(name: str) -> dict[str, Any] | None:
+    """Return the section that somebody's own name stands for; None where it is no such name."""
+    if is_name(name):
+        return model(name)
+    known = is_there(Path(name)) or name in device_presets()
+    plugin = None if known else plugins.find("reliability", name, ".")
+    return None if plugin is None else model(plugin.object)
 
 
 def layer_factors(layers: int, swing: float) -> Floats:

@@ -32,6 +32,12 @@ pub struct TraceSource {
     pub file: String,
     /// SHA-256 of its uncompressed text, in hexadecimal; empty if not known.
     pub digest: String,
+    /// The reader of the user's own that gave its requests, as `module:name`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reader: Option<String>,
+    /// SHA-256 of the source of that reader.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reader_sha256: Option<String>,
 }
 
 /// When requests of the trace are issued.
@@ -197,9 +203,10 @@ impl ReplayConfig {
         schemars::schema_for!(Self).to_value()
     }
 
-    /// The same replay, of a trace that was read.
+    /// The same replay, of a trace that was read: its file and its digest.
     #[must_use]
-    pub fn of(&self, trace: TraceSource) -> Self {
+    pub fn of(&self, file: String, digest: String) -> Self {
+        let trace = TraceSource { file, digest, ..self.trace.clone() };
         Self { trace, ..self.clone() }
     }
 

@@ -1,0 +1,130 @@
+"""`plugins`: what installed packages bring, and whether it loads."""
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._terminal import Json, Quiet
+
+if TYPE_CHECKING:
+    from opennandlab.plugins import Plugin
+
+
+def plugins(
+    load: Annotated[
+        bool,
+        typer.Option("--load/--no-load", help="Import each object, to see whether it loads."),
+    ] = True,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """List the names that installed packages register."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.plugins import GROUPS, installed
+
+        rows = []
+        for kind, group in GROUPS.items():
+            found = installed(kind)
+            known = BUILT_IN[kind]() if found else []
+            names = [plugin.name for plugin in found]
+            for plugin in found:
+                status = _status(plugin, names.count(plugin.name), known, load=load)
+                rows.append({
+                    "group": group, "name": plugin.name, "package": plugin.package,
+                    "version": plugin.version, "object": plugin.object, **status,
+                })  # fmt: skip
+        if as_json:
+            terminal.emit_json({"plugins": rows})
+            return
+        if quiet:
+            return
+        if not rows:
+            terminal.stdout().print("no package registers anything", markup=False)
+            return
+        head = ["group", "name", "package", "object", "state"]
+        lines = [
+            [
+                row["group"].partition(".")[2], row["name"], f"{row['package']} {row['version']}",
+                row["object"], _words(row),
+            ]
+            for row in rows
+        ]  # fmt: skip
+        widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
+        console = terminal.stdout()
+        for line in (head, *lines):
+            cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+            console.print("  ".join(cells).rstrip(), markup=False, soft_wrap=True)
+
+
+def _status(plugin: "Plugin", count: int, known: list[str], *, load: bool) -> dict[str, Any]:
+    """Return what a name is worth."""
+    from opennandlab.errors import ConfigError
+
+    loads, error = None, None
+    if load:
+        try:
+            plugin.load()
+            loads = True
+        except ConfigError as problem:
+            loads, error = False, problem.message
+    return {
+        "loads": loads,
+        "error": error,
+        "hidden": plugin.name in known,
+        "clashes": count > 1,
+    }
+
+
+def _words(row: dict[str, Any]) -> str:
+    """Say what a name is worth."""
+    words = {None: "not loaded", True: "loads", False: f"fails: {row['error']}"}[row["loads"]]
+    if row["hidden"]:
+        words += "; hidden by the built-in name"
+    if row["clashes"]:
+        words += "; registered twice, so it cannot be used"
+    return words
+
+
+def _policies() -> list[str]:
+    from opennandlab import _core
+
+    rows = json.loads(_core.device_schema())["$defs"]["GcConfig"]["oneOf"]
+    return [row["properties"]["kind"]["const"] for row in rows]
+
+
+def _workloads() -> list[str]:
+    from opennandlab.config import workload_presets
+
+    return workload_presets()
+
+
+def _traces() -> list[str]:
+    from opennandlab import _core
+
+    schema = json.loads(_core.replay_schema())
+    return list(schema["properties"]["format"]["anyOf"][0]["enum"])
+
+
+def _codes() -> list[str]:
+    from opennandlab import _core
+
+    return list(_core.ecc_ldpc_names())
+
+
+def _models() -> list[str]:
+    from opennandlab.config import device_presets
+    from opennandlab.reliability.model import MODELS
+
+    return [*MODELS, *device_presets()]
+
+
+BUILT_IN: dict[str, Callable[[], list[str]]] = {
+    "policies": _policies,
+    "workloads": _workloads,
+    "traces": _traces,
+    "codes": _codes,
+    "reliability": _models,
+}

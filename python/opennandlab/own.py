@@ -1,0 +1,68 @@
+"""Names in device files that lead out of the package: what they stand for is put in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from opennandlab import plugins
+from opennandlab.errors import ConfigError
+from opennandlab.policies import policy as policies
+from opennandlab.policies import source
+
+
+def with_names(document: dict[str, Any]) -> tuple[dict[str, Any], policies.Policy | None]:
+    """Return a device in which names of the user's own stand for what they lead to.
+
+    Raises:
+        ConfigError: for a name that leads to nothing.
+    """
+    kind = _kind(document.get("reliability"))
+    if source.is_name(kind):
+        document = document | {"reliability": model(str(kind))}
+    ftl = document.get("ftl")
+    chosen = ftl.get("gc_policy") if isinstance(ftl, Mapping) else None
+    given = {"kind": chosen} if isinstance(chosen, str) else chosen
+    if not isinstance(given, Mapping):
+        return document, None
+    record, policy = policies.resolved(given)
+    if policy is None:
+        return document, None
+    return document | {"ftl": {**document["ftl"], "gc_policy": record}}, policy
+
+
+def with_registered(document: dict[str, Any], error: ConfigError) -> dict[str, Any] | None:
+    """Return a device that the core has refused for a name that some package has registered.
+
+    None where that is not what it was refused for.
+
+    Raises:
+        ConfigError: when two packages have registered the name.
+    """
+    if "unknown variant" not in error.message:
+        return None
+    if error.path == "reliability":
+        plugin = plugins.find("reliability", str(_kind(document["reliability"])), error.path)
+        return None if plugin is None else document | {"reliability": model(plugin.object)}
+    if error.path != policies.KEY:
+        return None
+    given = document["ftl"]["gc_policy"]
+    plugin = plugins.find("policies", str(_kind(given)), error.path)
+    if plugin is None:
+        return None
+    rest = given if isinstance(given, Mapping) else {}
+    return document | {"ftl": {**document["ftl"], "gc_policy": {**rest, "kind": plugin.object}}}
+
+
+def _kind(value: object) -> object:
+    return value.get("kind") if isinstance(value, Mapping) else value
+
+
+def model(name: str) -> dict[str, Any]:
+    """Return the section `reliability` that an object of somebody's own stands for.
+
+    Raises:
+        ConfigError: for a name that leads to nothing.
+    """
+    found = source.load(source.find(name, "reliability"), "reliability")
+    return plugins.mapping(found, name, "reliability")
