@@ -32,6 +32,7 @@ PARTS = {
     "controller": "processing in the controller",
     "link": "the host link, waiting for it included",
     "throttle": "being held back by the throttle",
+    "mapping": "reading and writing map pages",
     "cache": "the write cache, waiting for room included",
     "room": "waiting for an erased block",
     "queue": "waiting on a die behind other host operations",

@@ -136,8 +136,15 @@ fn commands(ios: u64) -> Value {
     })
 }
 
+/// Whether the map of a device is one of pages in RAM.
+#[derive(Clone, Copy, PartialEq)]
+enum Maps {
+    Pages,
+    Otherwise,
+}
+
 /// A device of which everything is drawn: geometry, map, blocks, caches, schedulers, host.
-fn draw_everything(rng: &mut Rng) -> Value {
+fn draw_everything(rng: &mut Rng, maps: Maps) -> Value {
     loop {
         let in_steps = rng.below(2) == 0;
         let mut device = drawn::draw_device(rng, true, in_steps).to_json();
@@ -190,6 +197,9 @@ fn draw_everything(rng: &mut Rng) -> Value {
             && device["host"]["power_loss_protected"].is_null();
         if pads && rng.below(2) == 0 {
             device["ftl"]["writes_complete"] = json!("programmed");
+        }
+        if maps == Maps::Otherwise {
+            drawn::draw_mapping(rng, &mut device);
         }
         // The largest command must fit.
         let fits = |it: &DeviceConfig| it.effective()["logical_bytes"].as_u64() >= Some(1 << 18);
@@ -266,7 +276,7 @@ fn watching_changes_nothing_and_slices_change_nothing() {
 fn devices_drawn_at_random_pass_every_check() {
     let mut rng = Rng::stream(7, "everything");
     for seed in 0..150 {
-        let device = draw_everything(&mut rng);
+        let device = draw_everything(&mut rng, Maps::Pages);
         run(&device.to_string(), &device, 3000, seed);
     }
 }
@@ -275,7 +285,25 @@ fn devices_drawn_at_random_pass_every_check() {
 #[ignore = "twenty million commands; some minutes"]
 fn a_million_commands_on_devices_drawn_at_random() {
     for seed in 0..20 {
-        let device = draw_everything(&mut Rng::stream(seed, "everything"));
+        let device = draw_everything(&mut Rng::stream(seed, "everything"), Maps::Pages);
+        run(&device.to_string(), &device, 1_000_000, seed);
+    }
+}
+
+#[test]
+fn devices_of_every_map_pass_every_check() {
+    let mut rng = Rng::stream(7, "every map");
+    for seed in 0..150 {
+        let device = draw_everything(&mut rng, Maps::Otherwise);
+        run(&device.to_string(), &device, 3000, seed);
+    }
+}
+
+#[test]
+#[ignore = "twenty million commands; some minutes"]
+fn a_million_commands_on_devices_of_every_map() {
+    for seed in 0..20 {
+        let device = draw_everything(&mut Rng::stream(seed, "every map"), Maps::Otherwise);
         run(&device.to_string(), &device, 1_000_000, seed);
     }
 }

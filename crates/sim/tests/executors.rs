@@ -95,6 +95,47 @@ fn both_executors_leave_the_same_drive() {
     }
 }
 
+/// Ways to map, and one by one where a command waits for the map: others then pass it.
+fn mapped_devices() -> Vec<(Value, u64)> {
+    let mappings = [
+        (json!({"kind": "dftl", "cache_bytes": 8192}), 1),
+        (json!({"kind": "dftl", "cache_bytes": 16384, "replacement": "slru"}), 1),
+        (json!("block"), 8),
+        (json!({"kind": "bast", "log_blocks": 8, "replacement": "lru"}), 8),
+        (json!({"kind": "fast", "log_blocks": 8}), 8),
+    ];
+    let with = |(mapping, depth): (Value, u64)| {
+        let mut device = device(&json!("greedy"), "single", &json!("dynamic"), 0);
+        device["ftl"]["mapping"] = mapping;
+        (device, depth)
+    };
+    mappings.into_iter().map(with).collect()
+}
+
+#[test]
+fn both_executors_map_alike() {
+    for (device, depth) in mapped_devices() {
+        let commands = |timed| {
+            let mut commands = mix(timed);
+            commands["queue_depth"] = json!(depth);
+            commands["total"] = json!({"drive_writes": 2});
+            commands
+        };
+        let untimed = run(&device, &commands(false), 1 << 40);
+        let timed = run(&device, &commands(true), 1 << 40);
+        assert!(untimed.image() == timed.image(), "the drives differ: {device}");
+        let loaded = Simulation::from_image(&timed.image(), 7).expect("an image");
+        assert!(loaded.image() == timed.image(), "the image of a loaded drive differs: {device}");
+        let (untimed, timed) = (untimed.outcome(), timed.outcome());
+        for figure in ["waf", "programs", "erases", "reads", "wear", "host_pages", "mapping"] {
+            assert_eq!(untimed["metrics"][figure], timed["metrics"][figure], "{figure}: {device}");
+        }
+        for outcome in [untimed, timed] {
+            assert_eq!(outcome["checks"]["passed"], true, "{}: {device}", outcome["checks"]);
+        }
+    }
+}
+
 #[test]
 fn every_check_passes() {
     for device in every_device() {

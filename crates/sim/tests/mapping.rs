@@ -4,7 +4,7 @@
 
 mod drawn;
 
-use drawn::draw_device;
+use drawn::{draw_device, draw_mapping};
 use opennandlab_sim::device::DeviceConfig;
 use opennandlab_sim::ftl::mapping::Use;
 use opennandlab_sim::ftl::{FlashSink, Ftl, FtlCounters, FtlSnapshot};
@@ -21,40 +21,8 @@ const COMMANDS: u32 = 3000;
 fn draw(rng: &mut Rng) -> DeviceConfig {
     loop {
         let mut device: Value = draw_device(rng, true, false).to_json();
-        let pools = 1 + rng.below(4);
-        let log_blocks = pools * (1 + rng.below(3));
-        let replacement = ["fifo", "lru"][rng.below(2) as usize];
-        let cache = ["lru", "slru"][rng.below(2) as usize];
-        let mapping = match rng.below(4) {
-            0 => json!({"kind": "dftl", "cache_bytes": 512 << rng.below(4), "replacement": cache,
-                        "batch_evict": rng.below(2) == 0}),
-            1 => json!("block"),
-            2 => json!({"kind": "bast", "log_blocks": log_blocks, "replacement": replacement}),
-            _ => json!({"kind": "fast", "log_blocks": log_blocks}),
-        };
-        device["ftl"]["mapping"] = mapping.clone();
-        device["ftl"]["over_provisioning_pct"] = json!(0.3 + rng.unit());
-        for (key, value) in [("parity", "none"), ("compression", "none")] {
-            device["ftl"][key] = json!(value);
-        }
-        if mapping["kind"] == "dftl" {
-            // Map pages are small units, so that there are many.
-            device["ftl"]["map_unit_bytes"] = json!(512);
-            device["nand"]["max_pe_cycles"] = json!(3000);
-            device["nand"]["partial_programs"] = Value::Null;
-        } else {
-            device["nand"]["program"] = json!("page");
-            device["nand"].as_object_mut().expect("an object").remove("failures");
-            for (key, value) in [
-                ("copyback", "none"),
-                ("slc_cache", "none"),
-                ("refresh", "none"),
-                ("write_frontiers", "single"),
-                ("wear_leveling", "dynamic"),
-            ] {
-                device["ftl"][key] = json!(value);
-            }
-        }
+        draw_mapping(rng, &mut device);
+        device["ftl"]["compression"] = json!("none");
         if let Ok(config) = DeviceConfig::resolve(&device.to_string()) {
             return config;
         }
@@ -208,4 +176,24 @@ fn fast_amplifies_as_simulations_of_others_do() {
         let waf = number(&found, "/waf");
         assert!((waf / expected - 1.0).abs() < 0.02, "{data} {logs}: {waf}");
     }
+}
+
+/// A read takes the time of a sense and a transfer, and twice that where its entry is not cached.
+#[test]
+fn a_miss_costs_a_read_before_the_read() {
+    let pages = 64 * 256;
+    let mapping = json!({"kind": "dftl", "cache_bytes": 4 * pages / 4});
+    let mut device = device(256, 64, 64, &mapping);
+    device["nand"]["timing"] = json!({"t_read_us": 50, "t_program_us": 500, "t_erase_us": 3000,
+                                      "bus_mt_s": 409.6});
+    let reads = json!({"name": "reads", "pattern": "random", "read_pct": 100, "queue_depth": 1,
+                       "precondition": [{"kind": "sequential_fill"}], "total": {"ios": 50_000}});
+    let found = metrics(&device, &reads);
+    let transfer_us = 4096.0 / 409.6;
+    let misses = 1.0 - number(&found, "/mapping/hit_rate");
+    // Uniform reads, a quarter of the entries: three in four miss.
+    assert!((misses - 0.75).abs() < 0.01, "{misses}");
+    let mean_us = number(&found, "/latency_us/read/mean");
+    let expected_us = (50.0 + transfer_us) * (1.0 + misses);
+    assert!((mean_us / expected_us - 1.0).abs() < 1e-3, "{mean_us} us, expected {expected_us}");
 }

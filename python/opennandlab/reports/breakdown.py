@@ -31,6 +31,7 @@ COLOURS = {
     "controller": "#555555",
     "link": "#56b4e9",
     "throttle": "#f7d9e8",
+    "mapping": "#a6761d",
     "cache": "#f0e442",
     "room": "#e8b98a",
     "queue": "#e69f00",

@@ -6,7 +6,7 @@
 //! parts, so that any band of percentiles can be asked for afterwards without keeping commands.
 //!
 //! ```text
-//! submitted ─ submission ─ controller ─ link in ─ cache, room ─ die queue (behind host,
+//! submitted ─ submission ─ controller ─ link in ─ mapping ─ cache, room ─ die queue (behind host,
 //!     collection, erases) ─ sense, retries ─ bus wait ─ bus ─ program ─ suspended ─ ecc ─ link out
 //! ```
 
@@ -27,6 +27,8 @@ pub enum Part {
     Link,
     /// Held back by a throttle.
     Throttle,
+    /// Reading entries of the map from the flash, and writing those that had to leave for them.
+    Mapping,
     /// Waiting for room in the write cache.
     Cache,
     /// Waiting for an erased block.
@@ -58,7 +60,7 @@ pub enum Part {
 }
 
 /// Number of [`Part`]s.
-pub const PART_COUNT: usize = 18;
+pub const PART_COUNT: usize = 19;
 
 /// Their names in results.
 pub const PART_NAMES: [&str; PART_COUNT] = [
@@ -66,6 +68,7 @@ pub const PART_NAMES: [&str; PART_COUNT] = [
     "controller",
     "link",
     "throttle",
+    "mapping",
     "cache",
     "room",
     "queue",

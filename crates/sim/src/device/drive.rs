@@ -33,6 +33,11 @@ pub trait CommandSink: FlashSink {
     fn stalled(&mut self, die: DieId, lpn: Lpn);
     /// Whether a page was read ahead: then the command has it, or waits for it.
     fn takes_ahead(&mut self, lpn: Lpn) -> bool;
+    /// Whether the entries of the map that a command needs are looked up before it is carried out.
+    #[inline]
+    fn looks_up_itself(&self) -> bool {
+        false
+    }
     /// The command waits until every page that left the write buffer so far is on the flash.
     fn fence(&mut self);
 }
@@ -184,7 +189,7 @@ impl Drive {
         let page_shift = self.geometry.page_bytes.trailing_zeros();
         let is_plain = self.is_plain();
         let front = Front {
-            takes_singles: is_plain && !self.ftl.tells_requests(),
+            takes_singles: is_plain && !self.ftl.merges(),
             ftl: &mut self.ftl,
             is_plain,
             buffer: self.buffer.as_mut(),
@@ -274,7 +279,7 @@ pub(crate) struct Front<'a> {
     pub(crate) buffer: Option<&'a mut WriteCache>,
     pub(super) clean: Option<&'a mut CleanCaches>,
     /// See [`Drive::is_plain`].
-    is_plain: bool,
+    pub(super) is_plain: bool,
     /// Whether commands of one page may be carried out without more ado.
     takes_singles: bool,
     pub(super) ids: Option<&'a mut CommandIds>,
@@ -301,7 +306,7 @@ impl Front<'_> {
 
     /// First page of a command, and the page after its last.
     #[inline]
-    fn pages(&self, command: &HostCommand) -> std::ops::Range<u32> {
+    pub(super) fn pages(&self, command: &HostCommand) -> std::ops::Range<u32> {
         let limit = command.sector + u64::from(command.sector_count);
         let past = limit + self.sectors_per_page() - 1;
         self.first_page(command).0..(past >> self.page_shift) as u32
@@ -361,15 +366,14 @@ impl Front<'_> {
         }
         self.host.fua_writes += u64::from(command.is_fua && command.op == HostOp::Write);
         if self.ftl.tells_requests() {
-            // What leaves a write buffer has forgotten its request.
-            let pages = if self.is_plain { self.pages(command).len() as u32 } else { 1 };
-            self.ftl.begin_request(pages);
+            self.begin_mapped(sink, command);
         }
         for page in self.pages(command) {
             match command.op {
                 HostOp::Write => {
                     let written = self.write_page(sink, command, page);
                     if written.is_err() {
+                        self.ftl.set_translated(false);
                         self.refuse(command, page);
                         return written;
                     }
@@ -379,6 +383,7 @@ impl Front<'_> {
                 HostOp::Flush => {}
             }
         }
+        self.ftl.set_translated(false);
         if command.is_fua && command.op == HostOp::Write && self.pads {
             self.pages(command).for_each(|page| self.ftl.pad_behind(sink, Lpn(page)));
         }
@@ -537,11 +542,15 @@ impl Front<'_> {
         is_ahead || self.ftl.read(sink, lpn, Source::Host)
     }
 
+    /// Whether there is a copy of a page, or of a part of it, in memory.
+    pub(super) fn holds_in_memory(&self, lpn: Lpn) -> bool {
+        self.buffer.as_deref().is_some_and(|buffer| buffer.contains(lpn))
+            || self.clean.as_deref().is_some_and(|clean| clean.holds(lpn))
+    }
+
     /// Reads a page ahead of the host, unless there is a copy of it, or a part, in memory.
     pub(crate) fn read_page_ahead<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn) {
-        let is_here = self.buffer.as_deref().is_some_and(|buffer| buffer.contains(lpn))
-            || self.clean.as_deref().is_some_and(|clean| clean.holds(lpn));
-        let is_read = !is_here && self.ftl.read(sink, lpn, Source::Host);
+        let is_read = !self.holds_in_memory(lpn) && self.ftl.read(sink, lpn, Source::Host);
         self.host.ahead_pages += u64::from(is_read);
     }
 

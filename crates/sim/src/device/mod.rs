@@ -20,6 +20,7 @@ mod health;
 mod host_counters;
 mod image;
 mod instant;
+mod mapping;
 mod members;
 mod meter;
 mod observation;

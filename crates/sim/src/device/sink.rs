@@ -57,6 +57,8 @@ pub(super) struct TimedSink<'a> {
     /// Time of the longest decoding that follows what the command waits for, in nanoseconds.
     pub(super) decode_ns: u32,
     pub(super) is_flush: bool,
+    /// The command waits for operations of the map.
+    pub(super) awaits_map: bool,
     /// Told of what the host asks of the dies, where collections are scheduled in steps.
     pub(super) collector: Option<&'a mut Collector>,
     /// What was read ahead, where drives do that.
@@ -93,7 +95,7 @@ impl TimedSink<'_> {
     pub(super) fn send(&mut self, op: FlashOp, extra: Extra, block: BlockId, geometry: &Geometry) {
         let source = op.source();
         let is_host = matches!(source, Source::Host | Source::Merge | Source::Rebuild);
-        let is_own = is_host || source == Source::Pad;
+        let is_own = is_host || source == Source::Pad || (self.awaits_map && source == Source::Map);
         let waits = is_own && !self.is_flush && self.slot != NO_COMMAND;
         self.waits += u32::from(waits);
         if waits {
@@ -319,6 +321,11 @@ impl FlashSink for TimedSink<'_> {
 }
 
 impl CommandSink for TimedSink<'_> {
+    #[inline]
+    fn looks_up_itself(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn flush_next(&mut self) {
         self.is_flush = true;

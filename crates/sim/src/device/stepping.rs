@@ -90,7 +90,9 @@ impl TimedStage {
                     sink.cache.in_flight -= 1;
                 }
                 front.tell_id(stalled.lpn);
+                front.ftl.set_translated(true);
                 let written = front.ftl.write(sink, stalled.lpn);
+                front.ftl.set_translated(false);
                 if written.is_err() && stalled.epoch.is_some() {
                     sink.cache.in_flight += 1;
                 }

@@ -226,6 +226,7 @@ impl TimedStage {
             Leg::Submitted | Leg::Processor => Part::Controller,
             Leg::Throttle => Part::Throttle,
             Leg::LinkIn | Leg::LinkOut => Part::Link,
+            Leg::Mapping | Leg::Mapped => Part::Mapping,
             Leg::Served | Leg::Decoder => Part::Ecc,
         };
         self.ledger.credit(index, part, self.engine.now());
@@ -247,7 +248,10 @@ impl TimedStage {
 
     /// The FTL decides; operations are queued. A command that waits for nothing completes by an
     /// event at this instant, so that completions never nest.
-    fn start(&mut self, drive: &mut Drive, index: u32) {
+    pub(super) fn start(&mut self, drive: &mut Drive, index: u32) {
+        if drive.ftl.looks_up() && self.awaits_map(drive, index) {
+            return;
+        }
         let command = self.path.slot(index).command;
         if self.collector.is_some() && command.op == HostOp::Trim {
             self.forget_stalled(drive, &command);
@@ -339,6 +343,7 @@ impl TimedStage {
             waits: 0,
             decode_ns: 0,
             is_flush: false,
+            awaits_map: false,
             epoch: None,
             programmed_pages: 0,
             failing: &mut self.failing,
@@ -464,10 +469,12 @@ impl TimedStage {
     fn satisfy(&mut self, drive: &mut Drive, index: u32, last: Option<FlashOp>) -> Step {
         let slot = self.path.slot(index);
         slot.waits -= 1;
-        if slot.waits == 0 {
-            self.served(drive, index, last)
-        } else {
+        if slot.waits > 0 {
             Step::Internal
+        } else if self.path.leg(index) == Leg::Mapping {
+            self.mapped(drive, index)
+        } else {
+            self.served(drive, index, last)
         }
     }
 

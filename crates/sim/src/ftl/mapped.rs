@@ -19,24 +19,29 @@ impl Ftl {
         config.mapping.dftl().map(|dftl| Box::new(Translation::new(dftl, setup, blocks())))
     }
 
-    /// Brings the entry of a page into the cache of the map, where there is one and the sink has
-    /// not waited for that before.
+    /// Brings the entry of a page into the cache of the map, where there is one and it was not done
+    /// before.
     #[inline]
     pub(super) fn translate<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn, how: Use) {
         let Books { translation, counters, .. } = &mut self.books;
         if let Some(translation) = translation {
-            if !sink.is_translated() {
+            if !self.is_translated {
                 translation.look_up(counters, sink, lpn, how);
             }
         }
     }
 
-    /// The same, for sinks that wait for what it takes before the command goes on.
+    /// The same, before the command that needs it goes on.
     pub fn look_up<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn, how: Use) {
         let Books { translation, counters, .. } = &mut self.books;
         if let Some(translation) = translation {
             translation.look_up(counters, sink, lpn, how);
         }
+    }
+
+    /// Whether the entries of the pages that come next were looked up before.
+    pub fn set_translated(&mut self, is_translated: bool) {
+        self.is_translated = is_translated;
     }
 
     /// Whether commands have to wait for entries of the map.
@@ -86,6 +91,11 @@ impl Ftl {
 
     /// Whether it matters which pages belong to one request.
     pub fn tells_requests(&self) -> bool {
+        self.merges() || self.looks_up()
+    }
+
+    /// Whether blocks of data and log blocks are merged.
+    pub fn merges(&self) -> bool {
         self.pools[0].scheme.is_some()
     }
 

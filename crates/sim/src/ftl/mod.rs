@@ -72,6 +72,7 @@ pub use sink::{FlashSink, FtlCounters, MoveRun, MoveWay, NoRoom};
 pub use snapshot::FtlSnapshot;
 
 use books::Books;
+use frontier::BlockState;
 use gc::Choosers;
 use map::Map;
 use mapping::{Request, Use};
@@ -120,6 +121,8 @@ pub struct Ftl {
     /// The die of the last write that stalled.
     stalled_die: DieId,
     request: Request,
+    /// The entries of the pages that come next are in the cache of the map already.
+    is_translated: bool,
 }
 
 impl Ftl {
@@ -142,6 +145,7 @@ impl Ftl {
             route,
             stalled_die: DieId(0),
             request: Request::default(),
+            is_translated: false,
         }
     }
 
@@ -444,7 +448,13 @@ impl Ftl {
 
     /// Pages of a block that hold something.
     pub fn written_pages(&self, block: BlockId) -> u32 {
-        self.pool_of(block).written_pages(block)
+        let pool = self.pool_of(block);
+        match &self.books.translation {
+            Some(translation) if pool.log.state(block) == BlockState::Map => {
+                translation.written(block.0)
+            }
+            _ => pool.written_pages(block),
+        }
     }
 
     /// Pages of the program unit under way in a block that are on the flash, where pages are

@@ -103,12 +103,6 @@ pub trait FlashSink {
         false
     }
 
-    /// Whether the entries of the pages that come next are in the cache of the map already.
-    #[inline]
-    fn is_translated(&self) -> bool {
-        false
-    }
-
     /// Work that waits for a die, in any unit; the allocation that is `dynamic` prefers the least.
     #[inline]
     fn load(&self, _die: DieId) -> u32 {

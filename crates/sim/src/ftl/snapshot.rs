@@ -322,8 +322,7 @@ impl Ftl {
                     media.replace_member(block, member);
                 }
             }
-            let has_map = self.books.translation.as_ref().is_some_and(|it| it.has_written(block.0));
-            if self.written_pages(block) > 0 || has_map {
+            if self.written_pages(block) > 0 {
                 media.erase(block);
                 erased += 1;
             }

@@ -29,6 +29,10 @@ pub enum Leg {
     Throttle,
     /// Its data, or the command alone, is on the way into the drive.
     LinkIn,
+    /// Entries of the map are read from the flash.
+    Mapping,
+    /// They are there.
+    Mapped,
     /// Nothing in the flash has to be waited for any more.
     Served,
     /// Its data is being decoded.
@@ -181,6 +185,17 @@ impl HostPath {
         }
         slot.leg = Leg::LinkOut;
         Some(link.reserve(now, Direction::ToHost, bytes_of(&slot.command)) - now)
+    }
+
+    /// The command of a slot waits for entries of the map.
+    pub fn await_map(&mut self, index: u32, operations: u32) {
+        let slot = &mut self.slots[index as usize];
+        (slot.leg, slot.waits) = (Leg::Mapping, operations);
+    }
+
+    /// The entries of the map that the command of a slot waited for are there.
+    pub fn end_mapping(&mut self, index: u32) {
+        self.slots[index as usize].leg = Leg::Mapped;
     }
 
     /// The command of a slot waits for nothing in the flash any more.

@@ -193,3 +193,44 @@ fn draw_options(rng: &mut Rng, device: &mut Value) {
         }
     }
 }
+
+/// Gives a device a way to map that is not by pages in RAM, and takes away what does not go with
+/// it; it may be refused all the same.
+#[allow(dead_code)] // not every test that draws devices maps otherwise
+pub fn draw_mapping(rng: &mut Rng, device: &mut Value) {
+    let pools = 1 + rng.below(4);
+    let log_blocks = pools * (1 + rng.below(3));
+    let replacement = ["fifo", "lru"][rng.below(2) as usize];
+    let cache = ["lru", "slru"][rng.below(2) as usize];
+    let mapping = match rng.below(4) {
+        0 => json!({"kind": "dftl", "cache_bytes": 512 << rng.below(4), "replacement": cache,
+                    "batch_evict": rng.below(2) == 0}),
+        1 => json!("block"),
+        2 => json!({"kind": "bast", "log_blocks": log_blocks, "replacement": replacement}),
+        _ => json!({"kind": "fast", "log_blocks": log_blocks}),
+    };
+    device["ftl"]["over_provisioning_pct"] = json!(0.3 + rng.unit());
+    device["ftl"]["parity"] = json!("none");
+    if mapping["kind"] == "dftl" {
+        // Map pages are small units, so that there are many.
+        device["ftl"]["map_unit_bytes"] = json!(512);
+        device["nand"]["max_pe_cycles"] = json!(1_000_000);
+        device["nand"]["partial_programs"] = Value::Null;
+    } else {
+        device["nand"]["program"] = json!("page");
+        device["nand"].as_object_mut().expect("an object").remove("failures");
+        let off = [
+            ("copyback", "none"),
+            ("slc_cache", "none"),
+            ("refresh", "none"),
+            ("write_frontiers", "single"),
+            ("wear_leveling", "dynamic"),
+            ("collection", "whole"),
+            ("idle_collection", "none"),
+        ];
+        for (key, value) in off {
+            device["ftl"][key] = json!(value);
+        }
+    }
+    device["ftl"]["mapping"] = mapping;
+}

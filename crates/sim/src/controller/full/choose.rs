@@ -13,6 +13,7 @@
 use super::die::{Array, Class, Queued, Turn};
 use super::{Full, Order, Urgency};
 use crate::controller::{FlashOp, OpKind};
+use crate::op::Source;
 use crate::units::{DieId, Ns};
 
 impl Full {
@@ -122,8 +123,8 @@ impl Full {
         let reads = &self.dies[index as usize].queues[Class::HostRead as usize];
         let is_read = reads.iter().any(|read| self.geometry.block_of(read.op.first()) == block);
         // In one queue, programs that come after the erase count as pending too.
-        let is_written =
-            self.mechanisms.splits_collection && self.blocks[block.0 as usize].pending > 0;
+        let is_apart = self.mechanisms.splits_collection && op.source() != Source::Map;
+        let is_written = is_apart && self.blocks[block.0 as usize].pending > 0;
         !is_read && !is_written
     }
 }

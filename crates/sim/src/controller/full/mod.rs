@@ -489,7 +489,12 @@ impl Full {
             return Class::HostWrite;
         }
         match op.kind() {
-            OpKind::Read if is_host(op.source()) => Class::HostRead,
+            // Commands wait for the entries of map pages.
+            OpKind::Read if is_host(op.source()) || op.source() == Source::Map => Class::HostRead,
+            // A map block is written again while its erase waits: both are in one queue.
+            OpKind::Erase if op.source() == Source::Map => {
+                self.blocks[self.geometry.block_of(op.first()).0 as usize].class
+            }
             OpKind::Program | OpKind::Copyback if self.follows(op) => {
                 self.blocks[self.geometry.block_of(op.first()).0 as usize].class
             }

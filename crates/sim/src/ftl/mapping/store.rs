@@ -183,11 +183,13 @@ impl MapStore {
         self.pools[pool].erased.push_back(victim);
     }
 
-    /// Whether a block has map pages, live or not.
-    pub(crate) fn has_written(&self, block: u32) -> bool {
-        let is_open =
-            |pool: &MapBlocks| pool.open.is_some_and(|(open, next)| open == block && next > 0);
-        self.pools.iter().any(|pool| pool.full.contains(&block) || is_open(pool))
+    /// Pages of a map block that were programmed.
+    pub(crate) fn written(&self, block: u32) -> u32 {
+        let of = |pool: &MapBlocks| match pool.open {
+            Some((open, next)) if open == block => Some(next),
+            _ => pool.full.contains(&block).then_some(self.pages),
+        };
+        self.pools.iter().find_map(of).unwrap_or(0)
     }
 
     /// Checks the directory against the out-of-band areas, and the counts of live map pages.

@@ -193,9 +193,9 @@ impl Translation {
         self.moved[die.0 as usize] = moved;
     }
 
-    /// Whether a block has map pages, live or not.
-    pub(crate) fn has_written(&self, block: u32) -> bool {
-        self.store.has_written(block)
+    /// Pages of a map block that were programmed.
+    pub(crate) fn written(&self, block: u32) -> u32 {
+        self.store.written(block)
     }
 
     /// See [`MapStore::audit`].
