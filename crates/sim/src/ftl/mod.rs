@@ -72,7 +72,6 @@ pub use sink::{FlashSink, FtlCounters, MoveRun, MoveWay, NoRoom};
 pub use snapshot::FtlSnapshot;
 
 use books::Books;
-use frontier::BlockState;
 use gc::Choosers;
 use map::Map;
 use mapping::{Request, Use};
