@@ -29,6 +29,7 @@ PAGES = [
     "docs/traces.md",
     "docs/sweeps.md",
     "docs/runs.md",
+    "docs/policies.md",
 ]
 
 NAMES = [

@@ -23,7 +23,7 @@ from opennandlab import policies
 HERE = Path(__file__).parent / "policies"
 sys.path.insert(0, str(HERE))
 
-import my_policies as mine  # noqa: E402 (as a user's script has it)
+import policy_cases as mine  # noqa: E402 (as a user's script has it)
 
 # The built-in greedy again, in C.
 GREEDY_C = """
@@ -265,7 +265,7 @@ def test_a_wrong_choice_names_the_block_and_the_candidates(
     with pytest.raises(onl.PolicyError) as refusal:
         simulation.run(short)
     message = str(refusal.value)
-    assert f"the policy `my_policies:{name}` " in message
+    assert f"the policy `policy_cases:{name}` " in message
     assert words in message
     assert " candidates: " in message
     whole(simulation, tmp_path)
@@ -296,7 +296,7 @@ def test_what_a_policy_raises_is_raised_and_the_drive_is_whole(
         simulation.run(short)
     frames = [frame.name for frame in raised.traceback]
     assert frames[-1] == "raises"
-    note = "in the policy `my_policies:raises`, asked for a victim of die 1"
+    note = "in the policy `policy_cases:raises`, asked for a victim of die 1"
     assert raised.value.__notes__ == [note]
     whole(simulation, tmp_path)
     with pytest.raises(KeyError):  # asked again, it fails again
@@ -347,16 +347,22 @@ def test_a_policy_that_wins_hardly_any_room_ends(small: Any, short: Any) -> None
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("my_policies:nothing", "`my_policies:nothing` (int) cannot be asked; accepted: an object"),
-        ("my_policies:missing", "my_policies.py has no `missing`; it has Any, ByRank, CostBenefit"),
+        (
+            "policy_cases:nothing",
+            "`policy_cases:nothing` (int) cannot be asked; accepted: an object",
+        ),
+        (
+            "policy_cases:missing",
+            "policy_cases.py has no `missing`; it has Any, ByRank, CostBenefit",
+        ),
         ("no_such_module:Greedy", "there is no module `no_such_module` where Python looks"),
         ("no_such/file.py:Greedy", "cannot read no_such/file.py: No such file or directory"),
-        ("my_policies:", "`my_policies:` names nothing; accepted: module:name"),
+        ("policy_cases:", "`policy_cases:` names nothing; accepted: module:name"),
         (
-            {"kind": "my_policies:Weighted", "weigt": 1},
+            {"kind": "policy_cases:Weighted", "weigt": 1},
             "unexpected keyword argument 'weigt'; accep",
         ),
-        ({"kind": "my_policies:first", "d": 1}, "is no class and takes no parameters: d"),
+        ({"kind": "policy_cases:first", "d": 1}, "is no class and takes no parameters: d"),
         ({"kind": "sys:path"}, "the module `sys` has no file"),
         ("gredy", "unknown variant `gredy`"),
     ],
@@ -375,7 +381,7 @@ def test_a_module_that_cannot_be_run_says_where(small: Any, tmp_path: Path) -> N
 
 
 def test_parameters_become_keyword_arguments(small: Any, short: Any) -> None:
-    given = {"kind": "my_policies:Weighted", "weight": 2.5, "keep": 1}
+    given = {"kind": "policy_cases:Weighted", "weight": 2.5, "keep": 1}
     device = onl.load_device(drive(small, gc_policy=given))
     record = device["ftl.gc_policy"]
     assert dict(record["parameters"]) == {"weight": 2.5, "keep": 1}
@@ -391,9 +397,9 @@ def test_parameters_become_keyword_arguments(small: Any, short: Any) -> None:
 
 
 def test_a_resolved_device_names_the_source_and_is_read_again(small: Any) -> None:
-    device = onl.load_device(drive(small, gc_policy="my_policies:Greedy"))
+    device = onl.load_device(drive(small, gc_policy="policy_cases:Greedy"))
     record = device["ftl.gc_policy"]
-    assert record["name"] == "my_policies:Greedy"
+    assert record["name"] == "policy_cases:Greedy"
     assert record["source_sha256"] == policies_hash()
     assert onl.load_device(device.to_dict()) == device
     assert pickle.loads(pickle.dumps(device)) == device
@@ -408,7 +414,7 @@ def test_a_resolved_device_names_the_source_and_is_read_again(small: Any) -> Non
 def policies_hash() -> str:
     import hashlib
 
-    return hashlib.sha256((HERE / "my_policies.py").read_bytes()).hexdigest()
+    return hashlib.sha256((HERE / "policy_cases.py").read_bytes()).hexdigest()
 
 
 def test_a_built_in_policy_records_no_source(small: Any, short: Any) -> None:
@@ -421,7 +427,7 @@ def test_a_result_is_verified_with_the_same_source_alone(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     source = tmp_path / "own_policy.py"
-    text = (HERE / "my_policies.py").read_text(encoding="utf-8")
+    text = (HERE / "policy_cases.py").read_text(encoding="utf-8")
     source.write_text(text, encoding="utf-8")
     onl.benchmark(drive(small, gc_policy="own_policy.py:Greedy"), short).save("result.json")
     assert onl.verify("result.json").identical
@@ -478,11 +484,11 @@ def test_a_standard_test_asks_the_policy(small: Any) -> None:
         target.audit()
         return found.inside
 
-    assert waf("my_policies:Greedy") == waf("greedy")
+    assert waf("policy_cases:Greedy") == waf("greedy")
 
 
 def onl_command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    shutil.copy(HERE / "my_policies.py", folder)
+    shutil.copy(HERE / "policy_cases.py", folder)
     return subprocess.run(
         [str(COMMAND), *arguments], cwd=folder, capture_output=True, text=True, timeout=120,
         check=False,
@@ -494,13 +500,13 @@ BENCH = ("benchmark", "-w", "short.yaml", "-c", "small.yaml", "--quiet", "--set"
 
 def test_the_command_line_takes_names_and_files(folder: Path) -> None:
     metrics = []
-    for policy in ("greedy", "my_policies:Greedy", "./my_policies.py:Greedy"):
+    for policy in ("greedy", "policy_cases:Greedy", "./policy_cases.py:Greedy"):
         done = onl_command(folder, *BENCH, f"ftl.gc_policy={policy}", "-o", "result.json")
         assert done.returncode == 0, done.stderr
         metrics.append(json.loads((folder / "result.json").read_text())["metrics"])
     assert metrics[0] == metrics[1] == metrics[2]
     assert onl_command(folder, "verify", "result.json").returncode == 0
-    (folder / "my_policies.py").write_text("Greedy = 3\n", encoding="utf-8")
+    (folder / "policy_cases.py").write_text("Greedy = 3\n", encoding="utf-8")
     done = subprocess.run(
         [str(COMMAND), "verify", "result.json"], cwd=folder, capture_output=True, text=True,
         timeout=60, check=False,
@@ -516,20 +522,20 @@ def test_the_command_line_shows_the_traceback_and_exits_with_1(folder: Path) -> 
         ("Unmade", "RuntimeError: not today\n"),
         ("writes", "ValueError: assignment destination is read-only\n"),
     ):
-        done = onl_command(folder, *BENCH, f"ftl.gc_policy=my_policies:{name}", "--json")
+        done = onl_command(folder, *BENCH, f"ftl.gc_policy=policy_cases:{name}", "--json")
         assert done.returncode == 1
         assert "Traceback (most recent call last)" in done.stderr
         assert words in done.stderr
-        assert f"in the policy `my_policies:{name}`" in done.stderr
+        assert f"in the policy `policy_cases:{name}`" in done.stderr
         assert json.loads(done.stdout)["error"]["exit_code"] == 1
-    done = onl_command(folder, *BENCH, "ftl.gc_policy=my_policies:none")
+    done = onl_command(folder, *BENCH, "ftl.gc_policy=policy_cases:none")
     assert done.returncode == 1
-    assert "error: the policy `my_policies:none` returned `None`" in done.stderr
+    assert "error: the policy `policy_cases:none` returned `None`" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_ctrl_c_ends_a_policy_that_never_ends(folder: Path) -> None:
-    shutil.copy(HERE / "my_policies.py", folder)
+    shutil.copy(HERE / "policy_cases.py", folder)
     marker = folder / "asked"
     (folder / "stuck.py").write_text(
         "import pathlib\n\n\ndef stuck(pool):\n    pathlib.Path('asked').touch()\n"
@@ -554,10 +560,25 @@ def test_ctrl_c_ends_a_policy_that_never_ends(folder: Path) -> None:
 def test_a_sweep_takes_policies_as_values(folder: Path) -> None:
     done = onl_command(
         folder, "sweep", "-c", "small.yaml", "-w", "short.yaml", "--vary",
-        "ftl.gc_policy=greedy,my_policies:Greedy,my_policies.py:CostBenefit", "--store", "store",
+        "ftl.gc_policy=greedy,policy_cases:Greedy,policy_cases.py:CostBenefit", "--store", "store",
         "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["points"]
     wafs = [row["metrics"]["waf"] for row in rows]
     assert wafs[0] == wafs[1] != wafs[2]
+
+
+def test_the_numba_policy_of_the_page_is_greedy(small: Any, short: Any, tmp_path: Path) -> None:
+    pytest.importorskip("numba", reason="numba is not installed")
+    from documents import blocks
+
+    page = Path(__file__).parent.parent / "docs/policies.md"
+    found = {block.file: block for block in blocks(page.read_text(encoding="utf-8"))}
+    source = tmp_path / "numba_policies.py"
+    source.write_text("\n".join(found["numba_policies.py"].lines), encoding="utf-8")
+    device = drive(small, gc_policy=f"{source}:greedy")
+    assert (
+        onl.benchmark(device, short).metrics
+        == onl.benchmark(small | {"ftl": {**small["ftl"], "gc_policy": "greedy"}}, short).metrics
+    )

@@ -64,6 +64,7 @@ LARGE_CODES = (
 EIGHT_BITS = Decoder(arithmetic="int8")
 # Figures that the commands of a page draw.
 PAGES = {
+    "policies": ("resources/policies-waf",),
     "sweeps": ("resources/sweep-waf", "resources/sweep-policies"),
     "where-time-goes": ("resources/where-time-goes-before", "resources/where-time-goes-after"),
 }
