@@ -534,16 +534,30 @@ def test_the_command_line_shows_the_traceback_and_exits_with_1(folder: Path) -> 
     assert "Traceback" not in done.stderr
 
 
-def test_ctrl_c_ends_a_policy_that_never_ends(folder: Path) -> None:
-    shutil.copy(HERE / "policy_cases.py", folder)
+STUCK = """
+import pathlib
+
+
+def stuck(pool):
+    pathlib.Path("asked").touch()
+    while True:
+        pass
+"""
+SWEEP = ("sweep", "-c", "small.yaml", "-w", "short.yaml", "--store", "store", "--seeds", "2")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        (*BENCH, "ftl.gc_policy=stuck:stuck", "-o", "part.json"),
+        (*SWEEP, "--vary", "ftl.gc_policy=stuck:stuck"),
+    ],
+)
+def test_ctrl_c_ends_a_policy_that_never_ends(folder: Path, command: tuple[str, ...]) -> None:
     marker = folder / "asked"
-    (folder / "stuck.py").write_text(
-        "import pathlib\n\n\ndef stuck(pool):\n    pathlib.Path('asked').touch()\n"
-        "    while True:\n        pass\n",
-        encoding="utf-8",
-    )
+    (folder / "stuck.py").write_text(STUCK, encoding="utf-8")
     process = subprocess.Popen(
-        [str(COMMAND), *BENCH, "ftl.gc_policy=stuck:stuck", "-o", "part.json"],
+        [str(COMMAND), *command],
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
@@ -554,7 +568,8 @@ def test_ctrl_c_ends_a_policy_that_never_ends(folder: Path) -> None:
     finally:
         process.kill()
     assert process.returncode == 130, said
-    assert json.loads((folder / "part.json").read_text())["partial"] is True
+    if command[0] == "benchmark":
+        assert json.loads((folder / "part.json").read_text())["partial"] is True
 
 
 def test_a_sweep_takes_policies_as_values(folder: Path) -> None:

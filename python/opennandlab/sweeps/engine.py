@@ -11,6 +11,7 @@ interpreter's lock while it runs, so threads use all cores.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import queue
 import socket
 import sys
@@ -39,6 +40,8 @@ SPARE_MEMORY_SHARE = 0.1
 SWITCH_S = 0.00005
 # Short points are taken together: whoever wakes up for each of them stops the others each time.
 GATHER_S = 0.02
+# How long a point may take to end when it is told to, before code of the user's own is interrupted.
+GRACE_S = 0.5
 # How long a point is tried before its time is estimated from the part that is done.
 PILOT_S = 10.0
 
@@ -228,6 +231,7 @@ class Threads(Engine):
         self._pool = ThreadPoolExecutor(slots, thread_name_prefix="point")
         self._done: queue.SimpleQueue[Done] = queue.SimpleQueue()
         self._running: dict[str, float | None] = {}
+        self._threads: dict[str, int] = {}
         self._is_over = threading.Event()
         self._interval_s = sys.getswitchinterval()
         if slots > 1:
@@ -257,7 +261,14 @@ class Threads(Engine):
         """Stop what runs: within a slice of a simulation, a fiftieth of a second."""
         self._is_over.set()
         self._memory.end()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        ends = time.monotonic() + GRACE_S
+        while self._threads:
+            time.sleep(0.005)
+            if time.monotonic() > ends:
+                _interrupt(list(self._threads.values()))
+                ends = time.monotonic() + GRACE_S
+        self._pool.shutdown(wait=True)
         sys.setswitchinterval(self._interval_s)
         set_threads(None)
 
@@ -267,6 +278,7 @@ class Threads(Engine):
                 raise Stopped
             self._running[point.key] = share
 
+        self._threads[point.key] = threading.get_ident()
         try:
             with self._memory.taken(_need_bytes(point)):
                 watch(None)
@@ -275,7 +287,16 @@ class Threads(Engine):
         except Stopped:
             pass
         finally:
+            self._threads.pop(point.key, None)
             self._running.pop(point.key, None)
+
+
+def _interrupt(threads: Sequence[int]) -> None:
+    """Press Ctrl-C in threads: a policy of the user's own may be in a loop without an end."""
+    for thread in threads:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+            ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt)
+        )
 
 
 def payload(point: Point) -> dict[str, Any]:
