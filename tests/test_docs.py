@@ -28,6 +28,8 @@ PAGES = [
     "docs/pts.md",
     "docs/traces.md",
     "docs/sweeps.md",
+    "docs/placement.md",
+    "docs/zones.md",
     "docs/runs.md",
     "docs/policies.md",
 ]

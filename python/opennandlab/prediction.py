@@ -36,6 +36,9 @@ def predicted_waf(
     if is_mixed or not _is_whole_pages(workload, map_unit_bytes(device)):
         return None
     scheme, parameters = mapping_of(device)
+    # A drive with zones moves nothing.
+    if scheme == "zoned":
+        return 1.0
     # For programs of map pages no closed form is known.
     if scheme == "page" or (scheme == "dftl" and _fits(parameters, effective)):
         return _collecting_waf(device, effective, workload)

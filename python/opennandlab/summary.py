@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass
 
 from opennandlab.documents.metrics import Band, Latency, Metrics
+from opennandlab.documents.placement import Fdp
+from opennandlab.documents.record import plain
 from opennandlab.documents.result import Origin, ResultDocument, State
 
 LATENCY_COLUMNS = (
@@ -59,6 +61,7 @@ ACTIVITIES = {
 # More columns than this do not fit a terminal: the smallest parts then share one, `rest`.
 PART_COLUMNS_MAX = 9
 REST = "rest"
+ZONE_ROWS_MAX = 24
 NO_FORMULA = "no formula for this device, workload or state"
 
 
@@ -192,6 +195,56 @@ def tenant_table(document: ResultDocument) -> tuple[list[str], list[list[str]]]:
         labels = [tenant.name, str(tenant.weight), tenant.priority]
         rows.append([*labels, *(number(figure) for figure in figures)])
     return head, rows
+
+
+def handle_table(document: ResultDocument) -> tuple[list[str], list[list[str]]]:
+    """Return what was written with each placement id; no rows without handles or streams."""
+    metrics = document.metrics
+    section = metrics and (metrics.fdp or metrics.streams)
+    if not section:
+        return [], []
+    rows = section.handles if isinstance(section, Fdp) else section.streams
+    name = "handle" if isinstance(section, Fdp) else "stream"
+    head = [name, "host", "moved", "opened", "moved from", "erased"]
+    lines = [
+        [
+            str(row.id),
+            size(row.host_bytes),
+            size(row.moved_bytes),
+            number(row.reclaim_units_opened),
+            number(row.reclaim_units_moved),
+            number(row.reclaim_units_erased),
+        ]
+        for row in rows
+    ]
+    mixed = section.mixed
+    if mixed.reclaim_units_erased:
+        units = [mixed.reclaim_units_moved, mixed.reclaim_units_erased]
+        lines.append(
+            ["mixed", NOTHING, size(mixed.moved_bytes), NOTHING, *[number(unit) for unit in units]]
+        )
+    return head, lines
+
+
+def zone_table(document: ResultDocument) -> tuple[list[str], list[list[str]]]:
+    """Return the zone report, or zones by state where there are many; no rows without zones."""
+    zones = document.metrics and document.metrics.zones
+    if not zones:
+        return [], []
+    if zones.report is not None and len(zones.report) <= ZONE_ROWS_MAX:
+        lines = [
+            [
+                str(row.zone),
+                row.state.replace("_", " "),
+                size(row.start_bytes),
+                size(row.written_bytes),
+            ]
+            for row in zones.report
+        ]
+        return ["zone", "state", "start", "written"], lines
+    states = plain(zones.states).items()
+    lines = [[name.replace("_", " "), number(count)] for name, count in states if count]
+    return ["zones", "count"], lines
 
 
 @dataclass(frozen=True)

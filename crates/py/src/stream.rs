@@ -33,8 +33,12 @@ impl Stream {
         thread: u32,
     ) -> PyResult<Self> {
         doorway(py, || {
-            let space =
-                Space { logical_bytes: capacity_bytes, page_bytes: PAGE_BYTES, placement_ids: 0 };
+            let space = Space {
+                logical_bytes: capacity_bytes,
+                page_bytes: PAGE_BYTES,
+                placement_ids: 0,
+                zones: None,
+            };
             let generator = CellSpec::resolve(spec, space)?.stream(thread, seed);
             Ok(Self { generator: Mutex::new(generator) })
         })

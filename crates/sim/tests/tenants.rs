@@ -6,7 +6,8 @@ use opennandlab_sim::op::{HostCommand, HostOp};
 use opennandlab_sim::workload::{Space, WorkloadConfig};
 use serde_json::{json, Value};
 
-const SPACE: Space = Space { logical_bytes: 1 << 28, page_bytes: 4096, placement_ids: 0 };
+const SPACE: Space =
+    Space { logical_bytes: 1 << 28, page_bytes: 4096, placement_ids: 0, zones: None };
 
 /// A small drive of 4 dies with these keys of its host interface.
 fn device(host: &Value) -> DeviceConfig {

@@ -9,7 +9,8 @@ use opennandlab_sim::workload::trace::{Trace, TraceOptions};
 use opennandlab_sim::workload::{Admission, Job, Limit, ReplayConfig, Space};
 use proptest::prelude::*;
 
-const SPACE: Space = Space { logical_bytes: 64 * 4096, page_bytes: 4096, placement_ids: 0 };
+const SPACE: Space =
+    Space { logical_bytes: 64 * 4096, page_bytes: 4096, placement_ids: 0, zones: None };
 
 /// Volume 5 uses sectors up to 20, volume 3 up to 600.
 const TEXT: &str = "1000 5 0 8 0\n3000 3 100 16 1\n3000 5 13 7 1\n9000 3 592 8 0\n";
@@ -179,7 +180,8 @@ proptest! {
         });
         let text = lines.collect::<Vec<_>>().join("\n");
         let page_bytes = 1 << page_bits;
-        let space = Space { logical_bytes: pages * page_bytes, page_bytes, placement_ids: 0 };
+        let logical_bytes = pages * page_bytes;
+        let space = Space { logical_bytes, page_bytes, placement_ids: 0, zones: None };
         let json = format!(r#"{{"beyond": "{beyond}", "volumes": "{volumes}"}}"#);
         let config = ReplayConfig::resolve(&json, space).unwrap();
         let Ok(job) = config.job(trace(&text), space) else {

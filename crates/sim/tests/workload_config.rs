@@ -4,7 +4,8 @@
 use opennandlab_sim::op::HostOp;
 use opennandlab_sim::workload::{Admission, Limit, Space, SteadyRule, WorkloadConfig};
 
-const SPACE: Space = Space { logical_bytes: 1 << 30, page_bytes: 4096, placement_ids: 0 };
+const SPACE: Space =
+    Space { logical_bytes: 1 << 30, page_bytes: 4096, placement_ids: 0, zones: None };
 
 fn resolve(json: &str) -> WorkloadConfig {
     WorkloadConfig::resolve(json, SPACE).unwrap_or_else(|error| panic!("{json}: {error}"))
@@ -172,7 +173,7 @@ fn totals_are_exactly_one_and_possible() {
 
 #[test]
 fn a_workload_larger_than_the_device_is_refused() {
-    let tiny = Space { logical_bytes: 8 * 4096, page_bytes: 4096, placement_ids: 0 };
+    let tiny = Space { logical_bytes: 8 * 4096, page_bytes: 4096, placement_ids: 0, zones: None };
     let json = r#"{"total": {"ios": 1}, "block_size_bytes": {"4KiB": 1, "64KiB": 1}}"#;
     let error = WorkloadConfig::resolve(json, tiny).unwrap_err();
     assert_eq!(error.path, "block_size_bytes");

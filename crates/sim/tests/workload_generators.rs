@@ -8,7 +8,8 @@ use opennandlab_sim::op::{HostCommand, HostOp};
 use opennandlab_sim::workload::{Generator, Space, WorkloadConfig};
 use proptest::prelude::*;
 
-const SPACE: Space = Space { logical_bytes: 1 << 30, page_bytes: 4096, placement_ids: 0 };
+const SPACE: Space =
+    Space { logical_bytes: 1 << 30, page_bytes: 4096, placement_ids: 0, zones: None };
 
 const PATTERNS: [&str; 6] = [
     r#""sequential""#,
@@ -100,7 +101,7 @@ proptest! {
         pattern in prop::sample::select(&PATTERNS[..]),
     ) {
         let logical_bytes = pages * 4096 + odd_sectors * 512;
-        let space = Space { logical_bytes, page_bytes: 4096, placement_ids: 0 };
+        let space = Space { logical_bytes, page_bytes: 4096, placement_ids: 0, zones: None };
         let json = format!(
             r#"{{"total": {{"ios": 1}}, "pattern": {pattern}, "align_bytes": {}, "trim_pct": 30,
                 "active_range_pct": {percent}, "block_size_bytes": {{"{}": 1, "512": 1}}}}"#,
@@ -121,7 +122,7 @@ proptest! {
 #[test]
 fn every_start_of_every_size_is_reached() {
     // 10 pages, aligned to pages: 10 starts of one page, 8 of three pages, 2 of nine.
-    let space = Space { logical_bytes: 10 * 4096, page_bytes: 4096, placement_ids: 0 };
+    let space = Space { logical_bytes: 10 * 4096, page_bytes: 4096, placement_ids: 0, zones: None };
     for pattern in &PATTERNS[1..] {
         let json = format!(
             r#"{{"total": {{"ios": 1}}, "pattern": {pattern},
@@ -139,7 +140,8 @@ fn every_start_of_every_size_is_reached() {
 
 #[test]
 fn uniform_starts_fit_a_chi_square() {
-    let space = Space { logical_bytes: 1000 * 4096, page_bytes: 4096, placement_ids: 0 };
+    let space =
+        Space { logical_bytes: 1000 * 4096, page_bytes: 4096, placement_ids: 0, zones: None };
     let config = WorkloadConfig::resolve(r#"{"total": {"ios": 1}}"#, space).unwrap();
     let mut counts = [0_u32; 1000];
     for command in draw(config.generator(space, 7).as_mut(), &[1_000_000]) {

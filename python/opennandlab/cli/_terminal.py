@@ -358,12 +358,14 @@ def show_result(result: "Result") -> None:
         breakdown_tables,
         collection_table,
         footnotes,
+        handle_table,
         latency_table,
         metric_rows,
         number,
         size,
         state_text,
         tenant_table,
+        zone_table,
     )
 
     document = result.content
@@ -391,7 +393,13 @@ def show_result(result: "Result") -> None:
     console.print(metrics)
     for text in footnotes(document):
         console.print(text, markup=False, style="dim")
-    tables = (latency_table(document), tenant_table(document), activity_table(document))
+    tables = (
+        latency_table(document),
+        tenant_table(document),
+        handle_table(document),
+        zone_table(document),
+        activity_table(document),
+    )
     for head, lines in tables:
         if lines:
             console.print()

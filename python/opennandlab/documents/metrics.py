@@ -10,6 +10,7 @@ from opennandlab.documents.mapping import Mapping
 from opennandlab.documents.placement import Fdp, Streams
 from opennandlab.documents.power import Power
 from opennandlab.documents.record import Record
+from opennandlab.documents.zones import Zones
 
 
 class Activity(Record, frozen=True, kw_only=True):
@@ -539,6 +540,7 @@ class Metrics(Record, frozen=True, kw_only=True):
         waf: Bytes programmed over bytes written by the host; `null` when it wrote none.
         wear: Erases per block.
         wl_stddev: Standard deviation of erases per block; `wear.stddev`.
+        zones: States and report of zones; only with `ftl.mapping` zoned.
     """
 
     activity: Activity | None = None
@@ -588,3 +590,4 @@ class Metrics(Record, frozen=True, kw_only=True):
     waf: float | None
     wear: Wear
     wl_stddev: float
+    zones: Zones | None = None

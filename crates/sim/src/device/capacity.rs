@@ -16,9 +16,10 @@ use super::config::DeviceConfig;
 use crate::config::ConfigError;
 use crate::ftl::mapping::ENTRY_BYTES;
 use crate::ftl::{CollectionConfig, PoolSetup, SlcBlocks, SlcCacheConfig};
+use crate::geometry::Geometry;
 use crate::nand::{CellMode, Failures, ProgramUnits, WearOut};
 use crate::units::DieId;
-use crate::workload::Space;
+use crate::workload::{Space, ZoneSpace};
 
 impl DeviceConfig {
     /// Blocks of each die at one bit per cell.
@@ -122,8 +123,22 @@ impl DeviceConfig {
     pub fn logical_pages(&self) -> u32 {
         // Rounded down, since a partial page does not count; 1e-12 keeps exact quotients from
         // falling short of themselves. Below 2^32 by the geometry.
-        (self.physical_pages() as f64 / (1.0 + self.ftl.over_provisioning_pct) * (1.0 + 1e-12))
-            as u32
+        let pages = (self.physical_pages() as f64 / (1.0 + self.ftl.over_provisioning_pct)
+            * (1.0 + 1e-12)) as u32;
+        let Some(zoned) = self.ftl.mapping.zoned() else { return pages };
+        let Geometry { page_bytes, die_count, pages_per_block, .. } = self.geometry();
+        // A zone takes whole blocks of each die.
+        let row = u64::from(die_count) * u64::from(pages_per_block) * page_bytes;
+        let zones = u64::from(pages) * page_bytes / zoned.capacity_bytes().next_multiple_of(row);
+        u32::try_from(zones * (zoned.zone_bytes / page_bytes)).unwrap_or(u32::MAX)
+    }
+
+    /// Those of them that can hold data: of zones, their capacity.
+    pub fn stored_pages(&self) -> u32 {
+        let Some(zoned) = self.ftl.mapping.zoned() else { return self.logical_pages() };
+        let page_bytes = self.geometry().page_bytes;
+        let zones = u64::from(self.logical_pages()) * page_bytes / zoned.zone_bytes.max(1);
+        (zones * (zoned.capacity_bytes() / page_bytes)) as u32
     }
 
     /// The address space that the host sees.
@@ -133,12 +148,18 @@ impl DeviceConfig {
             logical_bytes: u64::from(self.logical_pages()) * page_bytes,
             page_bytes,
             placement_ids: self.ftl.placement.ids(),
+            zones: self.ftl.mapping.zoned().map(|zoned| ZoneSpace {
+                zone_bytes: zoned.zone_bytes,
+                capacity_bytes: zoned.capacity_bytes(),
+                open_max: zoned.open_zones_max,
+                active_max: zoned.active_zones_max,
+            }),
         }
     }
 
     /// Spare blocks of the drive, `(T - U) / pages per block`, as a float.
     fn spare_blocks(&self) -> f64 {
-        let spare_pages = self.data_pages() - u64::from(self.logical_pages());
+        let spare_pages = self.data_pages() - u64::from(self.stored_pages());
         spare_pages as f64 / self.data_pages_per_block()
     }
 
@@ -222,6 +243,16 @@ impl DeviceConfig {
         self.check_slc_bytes()?;
         let setup = self.pool_setup(0);
         let geometry = setup.geometry;
+        if let Some(zoned) = self.ftl.mapping.zoned().filter(|_| self.logical_pages() == 0) {
+            let message = format!(
+                "zones of {} B in a drive of {} B for data; accepted: at least one zone",
+                zoned.capacity_bytes(),
+                u64::from(geometry.block_count())
+                    * u64::from(geometry.pages_per_block)
+                    * geometry.page_bytes
+            );
+            return Err(ConfigError::new("ftl.mapping.zone_bytes", message));
+        }
         if self.logical_pages() < geometry.die_count {
             let message =
                 format!("{} logical pages for {} dies", self.logical_pages(), geometry.die_count);
@@ -271,6 +302,7 @@ impl DeviceConfig {
                 let own = blocks / setup.geometry.die_count;
                 format!("{data} for data + {own} log + {} to merge into", needed - data - own)
             }
+            None if mapping.zoned().is_some() => format!("{needed} for its zones"),
             None if mapping.merges() => format!("{data} for data + 1 to rewrite into"),
             None => format!("{needed} for data and collection + {map} for map pages"),
         };
@@ -439,7 +471,7 @@ impl DeviceConfig {
         let geometry = self.geometry();
         let layout = self.layout();
         let data_pages = self.data_pages() as f64;
-        let logical = f64::from(self.logical_pages());
+        let logical = f64::from(self.stored_pages());
         let cache_blocks = self.cache_blocks_per_die() * geometry.die_count;
         let idle_blocks = f64::from(self.idle_blocks() + cache_blocks);
         let idle_pages = idle_blocks * self.data_pages_per_block();

@@ -82,6 +82,7 @@ impl DeviceConfig {
         filled.map_err(|error| error.under("controller"))?;
         config.check_superblocks()?;
         config.check_mapping()?;
+        config.check_zoned()?;
         config.check_spare()?;
         Ok(config)
     }

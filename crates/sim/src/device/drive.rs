@@ -333,7 +333,7 @@ impl Front<'_> {
 
     /// Whether the page lies wholly inside the command.
     #[inline]
-    fn covers(&self, command: &HostCommand, page: u32) -> bool {
+    pub(super) fn covers(&self, command: &HostCommand, page: u32) -> bool {
         let first = u64::from(page) << self.page_shift;
         let limit = command.sector + u64::from(command.sector_count);
         command.sector <= first && first + self.sectors_per_page() <= limit
@@ -364,6 +364,9 @@ impl Front<'_> {
         if command.op == HostOp::Flush {
             return self.flush(sink);
         }
+        if self.ftl.zones().is_some() {
+            return self.apply_to_zone(sink, command);
+        }
         self.host.fua_writes += u64::from(command.is_fua && command.op == HostOp::Write);
         if self.ftl.tells_requests() {
             self.begin_mapped(sink, command);
@@ -392,7 +395,7 @@ impl Front<'_> {
 
     /// The write of `page` was refused, and with it the rest of the command.
     #[cold]
-    fn refuse(&mut self, command: &HostCommand, page: u32) {
+    pub(super) fn refuse(&mut self, command: &HostCommand, page: u32) {
         self.host.refused_page_writes += 1;
         let limit = command.sector + u64::from(command.sector_count);
         let first = (u64::from(page) << self.page_shift).max(command.sector);

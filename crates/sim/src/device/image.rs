@@ -21,7 +21,7 @@ use super::drive::Drive;
 use crate::ftl::{Ftl, FtlSnapshot};
 use crate::nand::{BlockTables, Media};
 
-const MAGIC: Magic = Magic { word: *b"ONLIMAGE", version: 6 };
+const MAGIC: Magic = Magic { word: *b"ONLIMAGE", version: 7 };
 const HEADER_BYTES: usize = 24;
 
 /// Why bytes are no usable device image.

@@ -42,6 +42,7 @@ mod stepping;
 mod superblocks;
 mod timed;
 mod window;
+mod zoned;
 
 pub use config::DeviceConfig;
 pub use drive::Drive;

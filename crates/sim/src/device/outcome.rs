@@ -13,6 +13,7 @@ use super::reclaim_units;
 use super::run::{Baseline, Run};
 use super::series::{Series, Wear};
 use super::timed::TimedStage;
+use super::zoned;
 use crate::host::arbitration::ArbitrationConfig;
 use crate::host::latency::LatencyBook;
 use crate::op::{HostOp, Source, HOST_OP_KINDS, SOURCE_COUNT, SOURCE_NAMES};
@@ -156,6 +157,7 @@ impl Measured<'_> {
         section.extend(self.power_metrics());
         let bytes = [written_bytes, self.nand_bytes_written()];
         section.extend(reclaim_units::metrics(self.drive, self.start, bytes));
+        section.extend(zoned::metrics(self.drive, self.start.zones));
         metrics
     }
 
@@ -163,7 +165,7 @@ impl Measured<'_> {
     fn mapping(&self) -> Option<Value> {
         let ftl = &self.drive.config.ftl;
         let counters = self.drive.ftl.counters().mapping.since(self.start.ftl.mapping);
-        if ftl.mapping.is_page() {
+        if ftl.mapping.is_page() || ftl.mapping.zoned().is_some() {
             return None;
         }
         if !ftl.mapping.merges() {

@@ -17,6 +17,7 @@ use super::runner::Runner;
 use super::series::Series;
 use super::steady::SteadyWatch;
 use super::timed::{Latencies, TimedStage};
+use crate::ftl::zones::ZoneCounts;
 use crate::ftl::{FtlCounters, HandleCounts};
 use crate::reads::ReadTally;
 use crate::units::{Ns, SECTOR_BYTES};
@@ -56,6 +57,7 @@ pub(crate) struct Baseline {
     pub(crate) buffered_pages: u64,
     /// By handle, see [`crate::ftl::Ftl::handle_counts`].
     pub(crate) handles: Vec<HandleCounts>,
+    pub(crate) zones: ZoneCounts,
 }
 
 impl Baseline {
@@ -66,6 +68,7 @@ impl Baseline {
             tally: drive.errors.tally().clone(),
             buffered_pages: drive.buffered_pages() as u64,
             handles: drive.ftl.handle_counts(),
+            zones: drive.ftl.zones().map_or_else(ZoneCounts::default, |zones| *zones.counts()),
         }
     }
 }

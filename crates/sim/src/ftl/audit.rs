@@ -12,6 +12,7 @@ impl Ftl {
     /// # Errors
     /// The first contradiction, with its numbers.
     pub fn audit(&self, media: &Media) -> Result<(), String> {
+        self.audit_zones()?;
         let mut live = Pairs::default();
         for block in (0..self.geometry.block_count()).map(BlockId) {
             self.audit_counts(block, media, &mut live)?;

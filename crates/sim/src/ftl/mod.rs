@@ -47,6 +47,7 @@ mod sink;
 mod slc;
 mod snapshot;
 mod wear;
+pub mod zones;
 
 pub use allocation::{
     Allocation, AllocationOrder, BadBlock, GroupDies, Grouping, SuperblockConfig,
@@ -76,6 +77,7 @@ use gc::Choosers;
 use map::Map;
 use mapping::{Request, Use};
 use pool::Pool;
+use zones::Zones;
 
 use crate::geometry::Geometry;
 use crate::nand::Media;
@@ -122,6 +124,7 @@ pub struct Ftl {
     request: Request,
     /// The entries of the pages that come next are in the cache of the map already.
     is_translated: bool,
+    zones: Option<Box<Zones>>,
 }
 
 impl Ftl {
@@ -145,6 +148,7 @@ impl Ftl {
             stalled_die: DieId(0),
             request: Request::default(),
             is_translated: false,
+            zones: Zones::of_drive(&config.mapping, setup),
         }
     }
 

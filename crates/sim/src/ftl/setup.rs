@@ -71,6 +71,12 @@ impl PoolSetup {
     pub fn good_blocks_min(&self, die: DieId, config: &FtlConfig) -> u32 {
         let logical = self.geometry.logical_pages_of(die, self.logical_pages);
         let data_blocks = logical.div_ceil(self.layout.data_pages(die, CellMode::Native));
+        if let Some(zoned) = config.mapping.zoned() {
+            let Geometry { page_bytes, die_count, pages_per_block, .. } = self.geometry;
+            let zones = u64::from(self.logical_pages) * page_bytes / zoned.zone_bytes;
+            let row = u64::from(die_count) * u64::from(pages_per_block) * page_bytes;
+            return (zones * zoned.capacity_bytes().div_ceil(row)) as u32;
+        }
         if config.mapping.merges() {
             return data_blocks + config.mapping.merge_blocks(self.geometry.die_count);
         }

@@ -18,6 +18,7 @@ use super::log::Log;
 use super::mapping::{SchemeSnapshot, TranslationSnapshot};
 use super::pool::Pool;
 use super::slc::SlcCache;
+use super::zones::{Zones, ZonesSnapshot};
 use super::{Ftl, FtlConfig, PoolSetup, Route};
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
@@ -34,6 +35,7 @@ pub struct FtlSnapshot {
     /// `BlockState` as a number.
     states: Vec<u8>,
     pools: Vec<PoolSnapshot>,
+    zones: Option<ZonesSnapshot>,
     translation: Option<TranslationSnapshot>,
 }
 
@@ -118,6 +120,7 @@ impl Ftl {
             live: self.books.map.save_live(),
             states: states.map(number).collect(),
             pools: self.pools.iter().map(PoolSnapshot::of).collect(),
+            zones: self.zones.as_ref().map(|zones| zones.save()),
             translation: self.books.translation.as_ref().map(|it| it.snapshot()),
         }
     }
@@ -154,6 +157,14 @@ impl Ftl {
         ftl.restore_translation(snapshot, media)?;
         if let Route::Dynamic { turn } = &mut ftl.route {
             *turn = snapshot.turn % ftl.geometry.die_count;
+        }
+        let zones_fit = match (&mut ftl.zones, &snapshot.zones) {
+            (Some(zones), Some(stored)) => zones.restore(stored),
+            (None, None) => true,
+            _ => false,
+        };
+        if !zones_fit {
+            return Err("the zones are those of another drive".into());
         }
         ftl.rebuild_map(media)?;
         ftl.audit(media)?;
@@ -334,6 +345,7 @@ impl Ftl {
             *pool = Pool::new(DieId(die as u32), config, setup, media, members.as_deref());
         }
         self.books.now = 0;
+        self.zones = Zones::of_drive(&config.mapping, setup);
         self.books.translation = Self::translation(config, setup, &self.pools);
         self.stalled_die = DieId(0);
         self.route = Route::new(config, &self.geometry);

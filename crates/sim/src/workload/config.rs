@@ -12,6 +12,7 @@ use super::synthetic::SyntheticParts;
 use super::tenant::{check_names, TenantConfig, TENANTS_MAX};
 use super::total::TotalConfig;
 use super::traffic::{with_traffic, Part, Traffic};
+use super::zones::Asked;
 use super::{Admission, Generator, Job, Load, Space, Stage};
 use crate::config::{parse, ConfigError};
 
@@ -59,6 +60,14 @@ impl WorkloadConfig {
         config.resolve_alignment()?;
         config.traffic().check_space(space)?;
         config.resolve_tenants(space)?;
+        space.check_zones(&Asked {
+            pattern: &config.pattern,
+            request_bytes: config.block_size_bytes.bytes_max(),
+            reads_or_trims: config.read_pct + config.trim_pct > 0.0,
+            tenant_count: config.tenants.len(),
+            active_range_pct: config.active_range_pct,
+            steps: &config.precondition,
+        })?;
         config.check_total()?;
         resolve_steps(&mut config.precondition)?;
         let phases = Phases {

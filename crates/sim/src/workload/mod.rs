@@ -23,6 +23,7 @@ pub mod tenant;
 pub mod total;
 pub mod trace;
 mod traffic;
+mod zones;
 
 use crate::op::{HostCommand, Priority};
 use crate::units::Ns;
@@ -43,6 +44,21 @@ pub struct Space {
     pub page_bytes: u64,
     /// Placement ids that commands may carry, from 0; 0 where they have no effect.
     pub placement_ids: u32,
+    /// Zones, where the drive is written by zones.
+    pub zones: Option<ZoneSpace>,
+}
+
+/// The zones of a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZoneSpace {
+    /// Bytes of the space that a zone takes.
+    pub zone_bytes: u64,
+    /// Those of them that can be written, from the start on.
+    pub capacity_bytes: u64,
+    /// Zones that may be open.
+    pub open_max: u32,
+    /// Zones that may be active.
+    pub active_max: u32,
 }
 
 /// A source of host commands. Who calls: the device, in batches, in the order in which it issues

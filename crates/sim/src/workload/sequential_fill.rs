@@ -57,7 +57,8 @@ mod tests {
     #[test]
     fn a_pass_writes_each_sector_once() {
         // 100 pages of 4 KiB are 3 requests of 32 pages and one of 4.
-        let space = Space { logical_bytes: 100 * 4096, page_bytes: 4096, placement_ids: 0 };
+        let space =
+            Space { logical_bytes: 100 * 4096, page_bytes: 4096, placement_ids: 0, zones: None };
         let mut fill = SequentialFill::new(space);
         let mut batch = Vec::new();
         fill.fill(&mut batch, 5);
@@ -67,9 +68,11 @@ mod tests {
 
     #[test]
     fn requests_are_whole_pages() {
-        let space = Space { logical_bytes: 1 << 30, page_bytes: 256 << 10, placement_ids: 0 };
+        let space =
+            Space { logical_bytes: 1 << 30, page_bytes: 256 << 10, placement_ids: 0, zones: None };
         assert_eq!(SequentialFill::new(space).request_sectors, 512);
-        let space = Space { logical_bytes: 96 << 10, page_bytes: 48 << 10, placement_ids: 0 };
+        let space =
+            Space { logical_bytes: 96 << 10, page_bytes: 48 << 10, placement_ids: 0, zones: None };
         assert_eq!(SequentialFill::new(space).request_sectors, 192);
     }
 }

@@ -30,6 +30,7 @@ from opennandlab.validation.suites import (
     waf_hot_cold,
     waf_uniform,
     wear,
+    zones,
 )
 
 SUITES: dict[str, Callable[[Effort], list[Case]]] = {
@@ -44,6 +45,7 @@ SUITES: dict[str, Callable[[Effort], list[Case]]] = {
     "superblocks": superblocks.cases,
     "mapping": mapping.cases,
     "placement": placement.cases,
+    "zones": zones.cases,
     "reliability": reliability.cases,
     "refresh": refresh.cases,
     "decoding": decoding.cases,

@@ -127,6 +127,11 @@ impl DataBlocks {
         self.data[number as usize] = block.0;
     }
 
+    /// No block of the flash holds a block of data any more.
+    pub(crate) fn forget(&mut self, number: u32) {
+        self.data[number as usize] = NONE;
+    }
+
     /// Pages of a block of the flash that were programmed.
     #[inline]
     pub(crate) fn written(&self, block: BlockId) -> u32 {

@@ -1,7 +1,7 @@
 //! What each way to map excludes.
 
 use super::super::config::{FtlConfig, WearConfig, WriteFrontiers};
-use super::{DftlMapping, MappingConfig};
+use super::{DftlMapping, MappingConfig, ZonedMapping};
 use crate::config::ConfigError;
 use crate::geometry::Geometry;
 
@@ -38,6 +38,10 @@ impl FtlConfig {
         }
         if self.copyback.is_some() {
             return refuse("copyback", &format!("copyback, {why}"), "none");
+        }
+        if self.mapping.zoned().is_some() && self.write_buffer_pages > 0 {
+            let value = format!("{}, where writes wait out of order,", self.write_buffer_pages);
+            return refuse("write_buffer_pages", &value, "0");
         }
         if self.has_slc_cache() {
             let value = "a cache of single-bit blocks, which is folded by garbage collection,";
@@ -91,6 +95,9 @@ impl MappingConfig {
             );
             return Err(ConfigError::new("map_unit_bytes", message));
         }
+        if let Self::Zoned(zoned) = self {
+            return zoned.check(geometry);
+        }
         let Some(blocks) = self.log_blocks() else { return Ok(()) };
         let pools = geometry.die_count;
         if blocks == 0 || !blocks.is_multiple_of(pools) {
@@ -102,6 +109,46 @@ impl MappingConfig {
                 blocks % pools
             );
             return Err(ConfigError::new("mapping.log_blocks", message));
+        }
+        Ok(())
+    }
+}
+
+impl ZonedMapping {
+    fn check(&self, geometry: &Geometry) -> Result<(), ConfigError> {
+        let refuse = |key: &str, message| Err(ConfigError::new(format!("mapping.{key}"), message));
+        let page = geometry.page_bytes;
+        let row = u64::from(geometry.die_count) * u64::from(geometry.pages_per_block) * page;
+        if self.zone_bytes == 0 || !self.zone_bytes.is_multiple_of(row) {
+            let message = format!(
+                "{} bytes are {:.3} blocks of {} pages on each of {} pools; accepted: a multiple \
+                 of {row}",
+                self.zone_bytes,
+                self.zone_bytes as f64 / row as f64,
+                geometry.pages_per_block,
+                geometry.die_count
+            );
+            return refuse("zone_bytes", message);
+        }
+        if self.zone_bytes / page > u64::from(u32::MAX >> 4) {
+            let message = format!("{} bytes; accepted: less than 2^28 pages", self.zone_bytes);
+            return refuse("zone_bytes", message);
+        }
+        let capacity = self.capacity_bytes();
+        if capacity == 0 || capacity > self.zone_bytes || !capacity.is_multiple_of(page) {
+            let message = format!(
+                "{capacity} bytes of a zone of {}; accepted: a multiple of {page}, at most the \
+                 zone",
+                self.zone_bytes
+            );
+            return refuse("zone_capacity_bytes", message);
+        }
+        if self.open_zones_max == 0 || self.open_zones_max > self.active_zones_max {
+            let message = format!(
+                "{} of {} active ones; accepted: 1 to active_zones_max",
+                self.open_zones_max, self.active_zones_max
+            );
+            return refuse("open_zones_max", message);
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 //! block   a table of blocks; an overwrite rewrites its block            block
 //! bast    a table of blocks, and a log block for each of a few          bast
 //! fast    a table of blocks, and log blocks that all share              fast
+//! zoned   a table of blocks; zones are written in order, and reset      zoned
 //! ```
 //! Where each page lies is in the simulator's own table (`map`) under every scheme: that is what
 //! happened, not what the firmware keeps. A scheme decides where pages go and what has to be moved,
@@ -24,11 +25,12 @@ mod fast;
 mod scheme;
 mod store;
 pub(crate) mod translation;
+mod zoned;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{bytes_or_text, size_schema};
+use crate::config::{bytes_or_text, optional_bytes, size_schema};
 pub use cache::{MapCache, Replacement};
 pub(crate) use scheme::{BlockScheme, SchemeSnapshot};
 pub(crate) use store::map_blocks;
@@ -53,6 +55,8 @@ pub enum MappingConfig {
     Bast(BastMapping),
     /// Whole blocks, and log blocks that serve all of them (FAST; Lee et al., 2007).
     Fast(FastMapping),
+    /// Zones: the host writes each from its start on, and resets it as a whole (ZNS).
+    Zoned(ZonedMapping),
 }
 
 impl Default for MappingConfig {
@@ -126,7 +130,48 @@ pub struct FastMapping {
     pub log_blocks: u32,
 }
 
+/// Zones of the logical space.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ZonedMapping {
+    /// Bytes of the logical space that a zone takes: a multiple of a block of every die
+    /// (superblocks: of every group).
+    #[serde(deserialize_with = "bytes_or_text")]
+    #[schemars(schema_with = "size_schema")]
+    pub zone_bytes: u64,
+    /// Bytes of a zone that can be written, whole map units; default all.
+    #[serde(default, deserialize_with = "optional_bytes", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "size_schema")]
+    pub zone_capacity_bytes: Option<u64>,
+    /// Zones that may be open; at least 1. Default 14.
+    #[serde(default = "fourteen")]
+    pub open_zones_max: u32,
+    /// Zones that may be open or closed, with data and room for more; at least `open_zones_max`.
+    /// Default 14.
+    #[serde(default = "fourteen")]
+    pub active_zones_max: u32,
+}
+
+fn fourteen() -> u32 {
+    14
+}
+
+impl ZonedMapping {
+    /// Bytes of a zone that can be written.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.zone_capacity_bytes.unwrap_or(self.zone_bytes)
+    }
+}
+
 impl MappingConfig {
+    /// The parameters of zones.
+    pub fn zoned(&self) -> Option<&ZonedMapping> {
+        match self {
+            Self::Zoned(config) => Some(config),
+            _ => None,
+        }
+    }
+
     /// Its name in files.
     pub fn name(&self) -> &'static str {
         match self {
@@ -135,6 +180,7 @@ impl MappingConfig {
             Self::Block(_) => "block",
             Self::Bast(_) => "bast",
             Self::Fast(_) => "fast",
+            Self::Zoned(_) => "zoned",
         }
     }
 
@@ -143,9 +189,9 @@ impl MappingConfig {
         matches!(self, Self::Page(_))
     }
 
-    /// Whether pages lie at fixed offsets of blocks that are merged.
+    /// Whether pages lie at fixed offsets of blocks, which are merged, or reset with their zone.
     pub fn merges(&self) -> bool {
-        matches!(self, Self::Block(_) | Self::Bast(_) | Self::Fast(_))
+        matches!(self, Self::Block(_) | Self::Bast(_) | Self::Fast(_) | Self::Zoned(_))
     }
 
     /// The parameters of a cached map.
@@ -169,7 +215,7 @@ impl MappingConfig {
     /// merge into.
     pub(crate) fn merge_blocks(&self, pools: u32) -> u32 {
         match self {
-            Self::Page(_) | Self::Dftl(_) => 0,
+            Self::Page(_) | Self::Dftl(_) | Self::Zoned(_) => 0,
             Self::Block(_) => 1,
             Self::Bast(config) => config.log_blocks / pools + 1,
             Self::Fast(config) => config.log_blocks / pools + 2,

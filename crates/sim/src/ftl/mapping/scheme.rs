@@ -12,7 +12,7 @@ use super::bast::Bast;
 use super::block::BlockOnly;
 use super::blocks::{Bench, BlocksSnapshot, DataBlocks};
 use super::fast::Fast;
-use super::{MappingConfig, Request};
+use super::{zoned, MappingConfig, Request};
 use crate::nand::Media;
 use crate::units::{BlockId, Lpn};
 
@@ -22,6 +22,7 @@ enum Kind {
     Block(BlockOnly),
     Bast(Bast),
     Fast(Fast),
+    Zoned,
 }
 
 /// See the module.
@@ -51,6 +52,7 @@ impl BlockScheme {
                 Kind::Bast(Bast::new(bast.replacement, limit, blocks.numbers()))
             }
             MappingConfig::Fast(fast) => Kind::Fast(Fast::new(fast.log_blocks / pools)),
+            MappingConfig::Zoned(_) => Kind::Zoned,
             _ => Kind::Block(BlockOnly::default()),
         };
         Some(Box::new(Self { blocks, kind }))
@@ -73,7 +75,19 @@ impl BlockScheme {
             Kind::Block(block) => block.write(blocks, at, lpn, request),
             Kind::Bast(bast) => bast.write(blocks, at, lpn),
             Kind::Fast(fast) => fast.write(blocks, at, lpn, request),
+            Kind::Zoned => zoned::write(blocks, at, lpn),
         }
+    }
+
+    /// Erases blocks of a zone, by their numbers.
+    pub(crate) fn reset<S: FlashSink>(
+        &mut self,
+        log: &mut Log,
+        books: &mut Books,
+        sink: &mut S,
+        numbers: std::ops::Range<u32>,
+    ) {
+        zoned::reset(&mut self.blocks, &mut Bench { log, books, sink }, numbers);
     }
 
     /// Completes what waits for the next write of the host, since none comes.
@@ -98,6 +112,7 @@ impl BlockScheme {
             Kind::Block(block) => block.in_use().collect(),
             Kind::Bast(bast) => bast.in_use().collect(),
             Kind::Fast(fast) => fast.in_use().collect(),
+            Kind::Zoned => Vec::new(),
         };
         self.blocks.in_use().chain(beside).collect()
     }
@@ -142,6 +157,7 @@ impl BlockScheme {
             (Kind::Block(block), Kind::Block(_)) => block.is_sound(data_blocks as u32),
             (Kind::Bast(bast), Kind::Bast(like)) => bast.is_sound(like),
             (Kind::Fast(fast), Kind::Fast(like)) => fast.is_sound(like, data_blocks as u32),
+            (Kind::Zoned, Kind::Zoned) => true,
             _ => false,
         };
         if !is_sound || !self.blocks.restore(&snapshot.blocks) {

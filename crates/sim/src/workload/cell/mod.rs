@@ -239,6 +239,7 @@ impl CellSpec {
     /// The dotted path of the first key that cannot be, its value, and what is accepted.
     pub fn resolve(json: &str, space: Space) -> Result<Cell, ConfigError> {
         let spec: Self = parse(json)?;
+        space.refuse_zones(".", "a standard test")?;
         spec.check_requests()?;
         spec.limit.check(spec.is_measured)?;
         spec.check_pieces()?;

@@ -4,7 +4,8 @@ use super::*;
 use crate::op::HostOp;
 use serde_json::{json, Value};
 
-const SPACE: Space = Space { logical_bytes: 1 << 30, page_bytes: 4096, placement_ids: 0 };
+const SPACE: Space =
+    Space { logical_bytes: 1 << 30, page_bytes: 4096, placement_ids: 0, zones: None };
 /// Draws of a statistical check, and how far it may be off.
 const DRAWS: usize = 100_000;
 const SIGMAS: f64 = 4.5;
@@ -204,7 +205,12 @@ fn streams_skip_the_ends_of_segments() {
 
 /// How often each place of 4 KiB is written, over a range of so many.
 fn hits(spec: &Value, places: usize, draws: usize) -> Vec<usize> {
-    let space = Space { logical_bytes: places as u64 * 4096, page_bytes: 4096, placement_ids: 0 };
+    let space = Space {
+        logical_bytes: places as u64 * 4096,
+        page_bytes: 4096,
+        placement_ids: 0,
+        zones: None,
+    };
     let mut spec = spec.clone();
     spec["limit"] = json!({"ios": 1});
     let cell = CellSpec::resolve(&spec.to_string(), space).expect("a stimulus");
@@ -300,7 +306,8 @@ fn popular_places_follow_the_seed_of_the_skew_alone() {
 fn a_shuffled_pass_writes_every_place_once_however_many_threads_share_it() {
     for threads in [1, 3] {
         let spec = json!({"pattern": "shuffled", "threads": threads, "limit": {"ios": 1}});
-        let space = Space { logical_bytes: 1000 * 4096, page_bytes: 4096, placement_ids: 0 };
+        let space =
+            Space { logical_bytes: 1000 * 4096, page_bytes: 4096, placement_ids: 0, zones: None };
         let cell = CellSpec::resolve(&spec.to_string(), space).expect("a stimulus");
         let mut places: Vec<u64> = Vec::new();
         for thread in 0..threads {

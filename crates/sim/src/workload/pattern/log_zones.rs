@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Parameters;
-use crate::config::{bytes_or_text, size_schema, ConfigError};
+use crate::config::{bytes_or_text, optional_bytes, size_schema, ConfigError};
 use crate::op::{HostCommand, HostOp};
 use crate::rng::Rng;
 use crate::units::SECTOR_BYTES;
@@ -36,6 +36,11 @@ pub struct LogZonesConfig {
     #[serde(deserialize_with = "bytes_or_text")]
     #[schemars(schema_with = "size_schema")]
     pub zone_bytes: u64,
+    /// Bytes of a zone that are written, from its start: a multiple of the request size, at most
+    /// the zone; default all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_bytes")]
+    #[schemars(schema_with = "size_schema")]
+    pub capacity_bytes: Option<u64>,
     /// Zones that are written in turn; 1 to 1024, below the number of zones; default 1.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 1024))]
@@ -63,6 +68,14 @@ impl Parameters for LogZonesConfig {
             let accepted = format!("a multiple of the {bytes} B of a request, at most {limit}");
             return Err(refuse("zone_bytes", self.zone_bytes, &accepted));
         }
+        let capacity = self.capacity_bytes.unwrap_or(self.zone_bytes);
+        if capacity == 0 || !capacity.is_multiple_of(bytes) || capacity > self.zone_bytes {
+            let accepted = format!(
+                "a multiple of the {bytes} B of a request, at most the {} B of a zone",
+                self.zone_bytes
+            );
+            return Err(refuse("capacity_bytes", capacity, &accepted));
+        }
         let zones = extent.sector_count * SECTOR_BYTES / self.zone_bytes;
         if !(1..=OPEN_MAX).contains(&self.open) || u64::from(self.open) >= zones {
             let accepted = format!(
@@ -76,7 +89,9 @@ impl Parameters for LogZonesConfig {
 
     fn compile(&self, _: u64) -> LogZones {
         let zone_sectors = self.zone_bytes / SECTOR_BYTES;
-        LogZones { zone_sectors, open_count: self.open, open: Vec::new(), turn: 0 }
+        let capacity_sectors = self.capacity_bytes.unwrap_or(self.zone_bytes) / SECTOR_BYTES;
+        let open = Vec::new();
+        LogZones { zone_sectors, capacity_sectors, open_count: self.open, open, turn: 0 }
     }
 
     fn generator(&self, parts: SyntheticParts, seed: u64) -> Box<dyn Generator> {
@@ -88,6 +103,7 @@ impl Parameters for LogZonesConfig {
 #[derive(Clone, Debug)]
 pub struct LogZones {
     zone_sectors: u64,
+    capacity_sectors: u64,
     open_count: u32,
     /// First sector of each open zone, and sectors that it has taken; empty before the first
     /// request.
@@ -129,7 +145,7 @@ impl Addresses for LogZones {
         }
         let turn = self.turn;
         self.turn = (turn + 1) % self.open.len();
-        if self.open[turn].1 == self.zone_sectors {
+        if self.open[turn].1 == self.capacity_sectors {
             self.open[turn] = self.draw(span.count, rng);
         }
         let (first, written) = &mut self.open[turn];
@@ -192,7 +208,7 @@ mod tests {
     use crate::workload::synthetic::OpMix;
 
     fn generator(zone_bytes: u64, open: u32) -> Box<dyn Generator> {
-        let config = LogZonesConfig { zone_bytes, open };
+        let config = LogZonesConfig { zone_bytes, capacity_bytes: None, open };
         let extent = Extent { sector_count: 8 * 100 + 5, align_sectors: 8 };
         config.check(extent, &[8]).expect("zones of this size");
         let rng = || Rng::stream(1, "zones");
@@ -251,7 +267,9 @@ mod tests {
     fn zones_that_do_not_fit_are_refused() {
         let extent = Extent { sector_count: 800, align_sectors: 8 };
         let check = |zone_bytes, open, sizes: &[u32]| {
-            LogZonesConfig { zone_bytes, open }.check(extent, sizes).expect_err("a refusal")
+            LogZonesConfig { zone_bytes, capacity_bytes: None, open }
+                .check(extent, sizes)
+                .expect_err("a refusal")
         };
         assert!(check(4096 * 10, 10, &[8]).message.contains("fewer than the 10 zones"));
         assert!(check(4096 * 10, 0, &[8]).message.contains("1 to 1024"));

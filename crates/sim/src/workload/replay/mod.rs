@@ -178,6 +178,7 @@ impl ReplayConfig {
     /// The dotted path of the first key that cannot be, its value, and what is accepted.
     pub fn resolve(json: &str, space: Space) -> Result<Self, ConfigError> {
         let mut config: Self = parse(json)?;
+        space.refuse_zones(".", "a trace")?;
         config.check(space)?;
         for (index, step) in config.precondition.iter_mut().enumerate() {
             let path = format!("precondition[{index}]");

@@ -1,0 +1,144 @@
+//! Commands of a host to a drive with zones: writes at write pointers, reads, resets.
+//!
+//! A trim of a whole zone resets it. What a zone does not take is refused with its status: the
+//! command completes at once, nothing has changed, and it is counted.
+
+use serde_json::{json, Map, Value};
+
+use super::config::DeviceConfig;
+use super::drive::{CommandSink, Drive, Front};
+use crate::config::ConfigError;
+use crate::ftl::zones::{ZoneCounts, ZoneReport, ZoneState, ZoneStatus};
+use crate::ftl::NoRoom;
+use crate::op::{HostCommand, HostOp};
+use crate::units::Lpn;
+
+/// Zones of which every row is reported, at most.
+const ROWS_MAX: u32 = 1 << 16;
+
+impl DeviceConfig {
+    /// Refuses memory in which writes to zones would wait out of order.
+    pub(super) fn check_zoned(&self) -> Result<(), ConfigError> {
+        let host = &self.host;
+        let has_cache =
+            host.build_write_cache(0, true).is_some() || host.build_clean_caches().is_some();
+        if self.ftl.mapping.zoned().is_none() || !has_cache {
+            return Ok(());
+        }
+        let message = "a cache of pages with ftl.mapping zoned, where writes go to their zone in \
+                       order, and a reset drops them; accepted: none";
+        Err(ConfigError::new("host.write_cache", message))
+    }
+}
+
+/// The zones of a drive: states at the end, what was counted in the measured part, and the report.
+pub(super) fn metrics(drive: &Drive, start: ZoneCounts) -> Option<(String, Value)> {
+    let zones = drive.ftl.zones()?;
+    let (limits, counts) = (zones.limits(), zones.counts());
+    let states = [
+        ZoneState::Empty,
+        ZoneState::ImplicitlyOpen,
+        ZoneState::ExplicitlyOpen,
+        ZoneState::Closed,
+        ZoneState::Full,
+        ZoneState::ReadOnly,
+        ZoneState::Offline,
+    ];
+    let name = |state: ZoneState| json!(state).as_str().unwrap_or_default().to_owned();
+    let number = |state| zones.reports().filter(|row| row.state == state).count();
+    let by_state: Map<String, Value> =
+        states.into_iter().map(|state| (name(state), json!(number(state)))).collect();
+    let refused: Map<String, Value> = ZoneStatus::ALL
+        .into_iter()
+        .map(|status| (status, counts.refused[status as usize] - start.refused[status as usize]))
+        .filter(|&(_, count)| count > 0)
+        .map(|(status, count)| (status.to_string(), json!(count)))
+        .collect();
+    let page_bytes = drive.geometry.page_bytes;
+    let row = |row: ZoneReport| {
+        json!({
+            "zone": row.zone,
+            "state": name(row.state),
+            "start_bytes": u64::from(row.start) * page_bytes,
+            "written_bytes": u64::from(row.write_pointer - row.start) * page_bytes,
+        })
+    };
+    let report = limits.zone_count <= ROWS_MAX;
+    let section = json!({
+        "count": limits.zone_count,
+        "zone_bytes": u64::from(limits.zone_pages) * page_bytes,
+        "capacity_bytes": u64::from(limits.capacity_pages) * page_bytes,
+        "states": by_state,
+        "resets": counts.resets - start.resets,
+        "closed_for_others": counts.closed_for_others - start.closed_for_others,
+        "refused": refused,
+        "report": report.then(|| zones.reports().map(row).collect::<Vec<_>>()),
+    });
+    Some(("zones".into(), section))
+}
+
+impl Front<'_> {
+    /// Carries out a command but for a flush.
+    ///
+    /// # Errors
+    /// [`NoRoom::WornOut`] when a die has no erased block for a zone.
+    #[inline(never)]
+    pub(super) fn apply_to_zone<S: CommandSink>(
+        &mut self,
+        sink: &mut S,
+        command: &HostCommand,
+    ) -> Result<(), NoRoom> {
+        match self.try_on_zone(sink, command) {
+            Ok(outcome) => outcome,
+            Err(status) => {
+                self.host.sectors[command.op.index()] -= u64::from(command.sector_count);
+                if let Some(zones) = self.ftl.zones_mut() {
+                    zones.note_refused(status);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn try_on_zone<S: CommandSink>(
+        &mut self,
+        sink: &mut S,
+        command: &HostCommand,
+    ) -> Result<Result<(), NoRoom>, ZoneStatus> {
+        let pages = self.pages(command);
+        let (first, count) = (Lpn(pages.start), pages.end - pages.start);
+        let is_whole = pages.clone().all(|page| self.covers(command, page));
+        match command.op {
+            HostOp::Write if !is_whole => Err(ZoneStatus::InvalidField),
+            HostOp::Write => {
+                let written = self.ftl.write_zone(sink, first, count)?;
+                self.host.fua_writes += u64::from(command.is_fua);
+                let Err((done, no_room)) = written else {
+                    self.host.page_writes += u64::from(count);
+                    return Ok(Ok(()));
+                };
+                self.host.page_writes += u64::from(done) + 1;
+                self.host.rejected_pages += 1;
+                self.refuse(command, first.0 + done);
+                Ok(Err(no_room))
+            }
+            HostOp::Read => {
+                let zones = self.ftl.zones().ok_or(ZoneStatus::InvalidField)?;
+                zones.read(first.0, count)?;
+                for page in pages {
+                    self.read_page(sink, Lpn(page), self.part(command, page));
+                }
+                Ok(Ok(()))
+            }
+            HostOp::Trim | HostOp::TrimMapped => {
+                let zones = self.ftl.zones().ok_or(ZoneStatus::InvalidField)?;
+                if !is_whole || count != zones.limits().zone_pages {
+                    return Err(ZoneStatus::InvalidField);
+                }
+                self.ftl.reset_zone(sink, first)?;
+                Ok(Ok(()))
+            }
+            HostOp::Flush => Ok(Ok(())),
+        }
+    }
+}

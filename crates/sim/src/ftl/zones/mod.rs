@@ -1,0 +1,481 @@
+//! Zones: which states they are in, where each is written next, and what a command may do.
+//!
+//! ```text
+//!            write, append            at capacity, finish
+//!  empty ───────────────► implicitly open ─────────────► full
+//!    │  open                 │ open   ▲ write               ▲
+//!    └──────► explicitly open ◄───────┘                     │
+//!                 │ close   ▲ open                          │
+//!                 └───────► closed ─────────────────────────┘ finish
+//!  reset: each of these ► empty            read-only ► offline
+//! ```
+//! Open zones (implicitly or explicitly) and active ones (open or closed) are limited. When a zone
+//! is to be opened and as many are open as may be, the one that was implicitly open for longest is
+//! closed by the drive. A command that breaks a rule is refused with the status that the
+//! specification names, and changes nothing.
+//!
+//! This is the state machine alone: it knows no flash. Numbers are pages of the logical space; a
+//! zone has `zone_pages` of them, of which the first `capacity_pages` can be written.
+//!
+//! Source: NVM Express Zoned Namespace Command Set Specification 1.1, 2.1 and 3.4. Left out: zone
+//! random write areas, zone descriptor extensions, a limit on the size of an append.
+
+mod on_flash;
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+/// The state of a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ZoneState {
+    /// ZSE: nothing is written.
+    Empty,
+    /// ZSIO: opened by a write; the drive may close it.
+    ImplicitlyOpen,
+    /// ZSEO: opened by the host.
+    ExplicitlyOpen,
+    /// ZSC: active, and not open.
+    Closed,
+    /// ZSF: takes no more.
+    Full,
+    /// ZSRO: can be read only.
+    ReadOnly,
+    /// ZSO: its data is lost.
+    Offline,
+}
+
+impl ZoneState {
+    /// Whether it counts against the limit of open zones.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::ImplicitlyOpen | Self::ExplicitlyOpen)
+    }
+
+    /// Whether it counts against the limit of active zones.
+    pub fn is_active(self) -> bool {
+        self.is_open() || self == Self::Closed
+    }
+}
+
+/// Why a command was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum ZoneStatus {
+    /// 00h/02h.
+    #[error("Invalid Field in Command")]
+    InvalidField,
+    /// 00h/80h.
+    #[error("LBA Out of Range")]
+    LbaOutOfRange,
+    /// 01h/B8h.
+    #[error("Zone Boundary Error")]
+    ZoneBoundaryError,
+    /// 01h/B9h.
+    #[error("Zone Is Full")]
+    ZoneIsFull,
+    /// 01h/BAh.
+    #[error("Zone Is Read Only")]
+    ZoneIsReadOnly,
+    /// 01h/BBh.
+    #[error("Zone Is Offline")]
+    ZoneIsOffline,
+    /// 01h/BCh.
+    #[error("Zone Invalid Write")]
+    ZoneInvalidWrite,
+    /// 01h/BDh.
+    #[error("Too Many Active Zones")]
+    TooManyActiveZones,
+    /// 01h/BEh.
+    #[error("Too Many Open Zones")]
+    TooManyOpenZones,
+    /// 01h/BFh.
+    #[error("Invalid Zone State Transition")]
+    InvalidZoneStateTransition,
+}
+
+impl ZoneStatus {
+    /// All, in order.
+    pub const ALL: [Self; STATUS_COUNT] = [
+        Self::InvalidField,
+        Self::LbaOutOfRange,
+        Self::ZoneBoundaryError,
+        Self::ZoneIsFull,
+        Self::ZoneIsReadOnly,
+        Self::ZoneIsOffline,
+        Self::ZoneInvalidWrite,
+        Self::TooManyActiveZones,
+        Self::TooManyOpenZones,
+        Self::InvalidZoneStateTransition,
+    ];
+
+    /// Status code type and status code.
+    pub fn code(self) -> (u8, u8) {
+        match self {
+            Self::InvalidField => (0, 0x02),
+            Self::LbaOutOfRange => (0, 0x80),
+            Self::ZoneBoundaryError => (1, 0xB8),
+            Self::ZoneIsFull => (1, 0xB9),
+            Self::ZoneIsReadOnly => (1, 0xBA),
+            Self::ZoneIsOffline => (1, 0xBB),
+            Self::ZoneInvalidWrite => (1, 0xBC),
+            Self::TooManyActiveZones => (1, 0xBD),
+            Self::TooManyOpenZones => (1, 0xBE),
+            Self::InvalidZoneStateTransition => (1, 0xBF),
+        }
+    }
+}
+
+/// Sizes and limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZoneLimits {
+    /// Zones.
+    pub zone_count: u32,
+    /// Pages of the logical space that a zone takes.
+    pub zone_pages: u32,
+    /// Those of them that can be written, from the first on.
+    pub capacity_pages: u32,
+    /// Zones that may be open.
+    pub open_max: u32,
+    /// Zones that may be active.
+    pub active_max: u32,
+}
+
+/// What is asked of a zone, or of all that it applies to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZoneAction {
+    /// Explicitly.
+    Open,
+    /// An open one.
+    Close,
+    /// It takes no more.
+    Finish,
+    /// It is empty again.
+    Reset,
+    /// A read-only one.
+    Offline,
+}
+
+/// A row of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ZoneReport {
+    /// Its number.
+    pub zone: u32,
+    /// Its state.
+    pub state: ZoneState,
+    /// Its first page.
+    pub start: u32,
+    /// Pages that can be written.
+    pub capacity: u32,
+    /// The page that is written next; without meaning where a zone takes no writes.
+    pub write_pointer: u32,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Zones {
+    limits: ZoneLimits,
+    states: Vec<ZoneState>,
+    /// Pages written, from the start of each zone.
+    written: Vec<u32>,
+    /// Zones that are implicitly open, the one opened first in front.
+    implicit: VecDeque<u32>,
+    open_count: u32,
+    active_count: u32,
+    counts: ZoneCounts,
+}
+
+/// What was counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ZoneCounts {
+    /// Zones that were reset.
+    pub resets: u64,
+    /// Zones that the drive closed to open others.
+    pub closed_for_others: u64,
+    /// Commands that were refused, by [`ZoneStatus`] in its order.
+    pub refused: [u64; STATUS_COUNT],
+}
+
+/// Number of [`ZoneStatus`] values.
+pub const STATUS_COUNT: usize = 10;
+
+/// Zones as plain numbers: the state and the pages written of each, and those implicitly open.
+pub type ZonesSnapshot = (Vec<(ZoneState, u32)>, Vec<u32>);
+
+impl Zones {
+    /// Empty zones.
+    ///
+    /// # Panics
+    /// When a size is zero, the capacity exceeds the zone, or a limit is zero or out of order.
+    pub fn new(limits: ZoneLimits) -> Self {
+        let ZoneLimits { zone_count, zone_pages, capacity_pages, open_max, active_max } = limits;
+        assert!(zone_count > 0 && (1..=zone_pages).contains(&capacity_pages), "{limits:?}");
+        assert!(open_max > 0 && open_max <= active_max, "{limits:?}");
+        Self {
+            limits,
+            states: vec![ZoneState::Empty; zone_count as usize],
+            written: vec![0; zone_count as usize],
+            implicit: VecDeque::new(),
+            open_count: 0,
+            active_count: 0,
+            counts: ZoneCounts::default(),
+        }
+    }
+
+    /// Sizes and limits.
+    pub fn limits(&self) -> &ZoneLimits {
+        &self.limits
+    }
+
+    /// Zones that are open, and zones that are active.
+    pub fn in_use(&self) -> [u32; 2] {
+        [self.open_count, self.active_count]
+    }
+
+    /// What was counted so far.
+    pub fn counts(&self) -> &ZoneCounts {
+        &self.counts
+    }
+
+    /// A command was refused.
+    pub fn note_refused(&mut self, status: ZoneStatus) {
+        self.counts.refused[status as usize] += 1;
+    }
+
+    /// A zone was reset.
+    pub(super) fn note_reset(&mut self) {
+        self.counts.resets += 1;
+    }
+
+    /// As plain numbers.
+    pub(super) fn save(&self) -> ZonesSnapshot {
+        let rows = self.states.iter().copied().zip(self.written.iter().copied());
+        (rows.collect(), self.implicit.iter().copied().collect())
+    }
+
+    /// Restores what [`Zones::save`] gave; false if it contradicts itself or the limits.
+    pub(super) fn restore(&mut self, (rows, implicit): &ZonesSnapshot) -> bool {
+        let of = |wanted: fn(ZoneState) -> bool| {
+            rows.iter().filter(|(state, _)| wanted(*state)).count() as u32
+        };
+        let (open, active) = (of(ZoneState::is_open), of(ZoneState::is_active));
+        let mut listed = implicit.clone();
+        listed.sort_unstable();
+        let is_implicit = |&zone: &u32| rows[zone as usize].0 == ZoneState::ImplicitlyOpen;
+        let fits = rows.len() == self.states.len()
+            && rows.iter().all(|&(_, written)| written <= self.limits.capacity_pages)
+            && open <= self.limits.open_max
+            && active <= self.limits.active_max
+            && listed == (0..rows.len() as u32).filter(is_implicit).collect::<Vec<_>>();
+        if fits {
+            self.states = rows.iter().map(|&(state, _)| state).collect();
+            self.written = rows.iter().map(|&(_, written)| written).collect();
+            self.implicit = implicit.iter().copied().collect();
+            (self.open_count, self.active_count) = (open, active);
+        }
+        fits
+    }
+
+    /// A row of the report.
+    pub fn report(&self, zone: u32) -> ZoneReport {
+        let start = zone * self.limits.zone_pages;
+        ZoneReport {
+            zone,
+            state: self.states[zone as usize],
+            start,
+            capacity: self.limits.capacity_pages,
+            write_pointer: start + self.written[zone as usize],
+        }
+    }
+
+    /// Every row of the report.
+    pub fn reports(&self) -> impl Iterator<Item = ZoneReport> + '_ {
+        (0..self.limits.zone_count).map(|zone| self.report(zone))
+    }
+
+    /// Pages written of a zone, from its start.
+    pub fn written(&self, zone: u32) -> u32 {
+        self.written[zone as usize]
+    }
+
+    /// The zone of a page, and the page's place in it.
+    ///
+    /// # Errors
+    /// [`ZoneStatus::LbaOutOfRange`] beyond the last zone.
+    pub fn locate(&self, page: u32) -> Result<(u32, u32), ZoneStatus> {
+        let zone = page / self.limits.zone_pages;
+        let place = page % self.limits.zone_pages;
+        (zone < self.limits.zone_count).then_some((zone, place)).ok_or(ZoneStatus::LbaOutOfRange)
+    }
+
+    /// Whether pages may be read.
+    ///
+    /// # Errors
+    /// A page beyond the last zone, pages of two zones, or an offline zone.
+    pub fn read(&self, page: u32, count: u32) -> Result<(), ZoneStatus> {
+        let (zone, place) = self.locate(page)?;
+        if self.states[zone as usize] == ZoneState::Offline {
+            return Err(ZoneStatus::ZoneIsOffline);
+        }
+        if count > self.limits.zone_pages - place {
+            let last = self.limits.zone_count - 1;
+            let is_last = zone == last;
+            let beyond =
+                if is_last { ZoneStatus::LbaOutOfRange } else { ZoneStatus::ZoneBoundaryError };
+            return Err(beyond);
+        }
+        Ok(())
+    }
+
+    /// Writes pages, the first of which must be the write pointer of its zone.
+    ///
+    /// # Errors
+    /// Why the zone does not take them.
+    pub fn write(&mut self, page: u32, count: u32) -> Result<(), ZoneStatus> {
+        let (zone, place) = self.locate(page)?;
+        self.check_writable(zone)?;
+        if place != self.written[zone as usize] {
+            return Err(ZoneStatus::ZoneInvalidWrite);
+        }
+        self.advance(zone, count)
+    }
+
+    /// Appends pages to the zone that begins at a page; returns where the first of them went.
+    ///
+    /// # Errors
+    /// Why the zone does not take them.
+    pub fn append(&mut self, start: u32, count: u32) -> Result<u32, ZoneStatus> {
+        let (zone, place) = self.locate(start)?;
+        if place != 0 {
+            return Err(ZoneStatus::InvalidField);
+        }
+        self.check_writable(zone)?;
+        let page = start + self.written[zone as usize];
+        self.advance(zone, count)?;
+        Ok(page)
+    }
+
+    fn check_writable(&self, zone: u32) -> Result<(), ZoneStatus> {
+        match self.states[zone as usize] {
+            ZoneState::Full => Err(ZoneStatus::ZoneIsFull),
+            ZoneState::ReadOnly => Err(ZoneStatus::ZoneIsReadOnly),
+            ZoneState::Offline => Err(ZoneStatus::ZoneIsOffline),
+            _ => Ok(()),
+        }
+    }
+
+    /// Moves the write pointer of a zone that takes writes.
+    fn advance(&mut self, zone: u32, count: u32) -> Result<(), ZoneStatus> {
+        let place = zone as usize;
+        if count > self.limits.capacity_pages - self.written[place] {
+            return Err(ZoneStatus::ZoneBoundaryError);
+        }
+        if !self.states[place].is_open() {
+            self.make_open(zone, ZoneState::ImplicitlyOpen)?;
+        }
+        self.written[place] += count;
+        if self.written[place] == self.limits.capacity_pages {
+            self.set(zone, ZoneState::Full);
+        }
+        Ok(())
+    }
+
+    /// Opens an empty or closed zone; closes one that is implicitly open for it, if need be.
+    fn make_open(&mut self, zone: u32, state: ZoneState) -> Result<(), ZoneStatus> {
+        let is_new = self.states[zone as usize] == ZoneState::Empty;
+        if is_new && self.active_count == self.limits.active_max {
+            return Err(ZoneStatus::TooManyActiveZones);
+        }
+        if self.open_count == self.limits.open_max {
+            let Some(&first) = self.implicit.front() else {
+                return Err(ZoneStatus::TooManyOpenZones);
+            };
+            self.set(first, ZoneState::Closed);
+            self.counts.closed_for_others += 1;
+        }
+        self.set(zone, state);
+        Ok(())
+    }
+
+    /// Puts a zone into a state, and keeps account.
+    fn set(&mut self, zone: u32, state: ZoneState) {
+        let old = std::mem::replace(&mut self.states[zone as usize], state);
+        self.open_count = self.open_count + u32::from(state.is_open()) - u32::from(old.is_open());
+        self.active_count =
+            self.active_count + u32::from(state.is_active()) - u32::from(old.is_active());
+        if old == ZoneState::ImplicitlyOpen {
+            self.implicit.retain(|&other| other != zone);
+        }
+        if state == ZoneState::ImplicitlyOpen {
+            self.implicit.push_back(zone);
+        }
+    }
+
+    /// Does what is asked of a zone; whether that changed it.
+    ///
+    /// # Errors
+    /// Why it cannot be.
+    ///
+    /// # Panics
+    /// When there is no such zone.
+    pub fn act(&mut self, zone: u32, action: ZoneAction) -> Result<bool, ZoneStatus> {
+        use ZoneState::{Closed, Empty, ExplicitlyOpen, Full, ImplicitlyOpen, Offline, ReadOnly};
+        let refused = Err(ZoneStatus::InvalidZoneStateTransition);
+        match (action, self.states[zone as usize]) {
+            (ZoneAction::Open, ExplicitlyOpen)
+            | (ZoneAction::Close, Closed)
+            | (ZoneAction::Finish, Full)
+            | (ZoneAction::Reset, Empty)
+            | (ZoneAction::Offline, Offline) => return Ok(false),
+            (ZoneAction::Open, ImplicitlyOpen) => self.set(zone, ExplicitlyOpen),
+            (ZoneAction::Open, Empty | Closed) => self.make_open(zone, ExplicitlyOpen)?,
+            (ZoneAction::Close, ImplicitlyOpen | ExplicitlyOpen) => self.set(zone, Closed),
+            (ZoneAction::Finish, Empty | ImplicitlyOpen | ExplicitlyOpen | Closed) => {
+                self.set(zone, Full);
+            }
+            (ZoneAction::Reset, ImplicitlyOpen | ExplicitlyOpen | Closed | Full) => {
+                self.set(zone, Empty);
+                self.written[zone as usize] = 0;
+            }
+            (ZoneAction::Offline, ReadOnly) => self.set(zone, Offline),
+            _ => return refused,
+        }
+        Ok(true)
+    }
+
+    /// Does what is asked of all zones that it applies to: opens closed ones, closes open ones,
+    /// finishes active ones, resets active and full ones. Returns how many that changed.
+    ///
+    /// # Errors
+    /// [`ZoneStatus::TooManyOpenZones`] when not all closed zones can be open; none is opened then.
+    pub fn act_on_all(&mut self, action: ZoneAction) -> Result<u32, ZoneStatus> {
+        let applies = |state: ZoneState| match action {
+            ZoneAction::Open => state == ZoneState::Closed,
+            ZoneAction::Close => state.is_open(),
+            ZoneAction::Finish => state.is_active(),
+            ZoneAction::Reset => state.is_active() || state == ZoneState::Full,
+            ZoneAction::Offline => state == ZoneState::ReadOnly,
+        };
+        let zones: Vec<u32> = (0..self.limits.zone_count)
+            .filter(|&zone| applies(self.states[zone as usize]))
+            .collect();
+        if action == ZoneAction::Open && self.open_count + zones.len() as u32 > self.limits.open_max
+        {
+            return Err(ZoneStatus::TooManyOpenZones);
+        }
+        for &zone in &zones {
+            self.act(zone, action)?;
+        }
+        Ok(zones.len() as u32)
+    }
+
+    /// A zone can be written no more, or be read no more: its flash has failed.
+    ///
+    /// # Panics
+    /// When the state is another than read-only or offline.
+    pub fn fail(&mut self, zone: u32, state: ZoneState) {
+        assert!(matches!(state, ZoneState::ReadOnly | ZoneState::Offline), "{state:?}");
+        if self.states[zone as usize] != ZoneState::Offline {
+            self.set(zone, state);
+        }
+    }
+}

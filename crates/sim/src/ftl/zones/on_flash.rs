@@ -1,0 +1,110 @@
+//! Zones on the flash: what a zoned drive is asked, and what that does to its blocks.
+
+use super::{ZoneLimits, ZoneState, ZoneStatus, Zones};
+use crate::ftl::{FlashSink, Ftl, MappingConfig, NoRoom, PoolSetup};
+use crate::units::Lpn;
+
+impl Zones {
+    /// Those of a drive, if it has zones; they take its whole logical space.
+    pub(in crate::ftl) fn of_drive(config: &MappingConfig, setup: &PoolSetup) -> Option<Box<Self>> {
+        let zoned = config.zoned()?;
+        let page_bytes = setup.geometry.page_bytes;
+        let zone_pages = (zoned.zone_bytes / page_bytes) as u32;
+        let limits = ZoneLimits {
+            zone_count: setup.logical_pages / zone_pages,
+            zone_pages,
+            capacity_pages: (zoned.capacity_bytes() / page_bytes) as u32,
+            open_max: zoned.open_zones_max,
+            active_max: zoned.active_zones_max,
+        };
+        Some(Box::new(Self::new(limits)))
+    }
+}
+
+impl Ftl {
+    /// The zones of a drive that has some.
+    #[inline]
+    pub fn zones(&self) -> Option<&Zones> {
+        self.zones.as_deref()
+    }
+
+    /// The same, to do what needs no flash.
+    pub fn zones_mut(&mut self) -> Option<&mut Zones> {
+        self.zones.as_deref_mut()
+    }
+
+    /// Writes pages at the write pointer of their zone. The outer error is why the zone does not
+    /// take them: nothing has changed then.
+    ///
+    /// # Errors
+    /// See above. Inside, [`NoRoom`] and how many were written, where a die has no erased block
+    /// left: the zone can only be read from then on.
+    ///
+    /// # Panics
+    /// When the drive has no zones.
+    pub fn write_zone<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        first: Lpn,
+        count: u32,
+    ) -> Result<Result<(), (u32, NoRoom)>, ZoneStatus> {
+        let zones = self.zones.as_deref_mut().expect("a zoned drive");
+        zones.write(first.0, count)?;
+        for (done, lpn) in (first.0..first.0 + count).enumerate() {
+            if let Err(no_room) = self.write(sink, Lpn(lpn)) {
+                let zones = self.zones.as_deref_mut().expect("a zoned drive");
+                let zone = lpn / zones.limits().zone_pages;
+                zones.fail(zone, ZoneState::ReadOnly);
+                return Ok(Err((done as u32, no_room)));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Resets the zone that begins at a page: its blocks are erased.
+    ///
+    /// # Errors
+    /// Why it cannot be; nothing has changed then.
+    ///
+    /// # Panics
+    /// When the drive has no zones.
+    pub fn reset_zone<S: FlashSink>(&mut self, sink: &mut S, start: Lpn) -> Result<(), ZoneStatus> {
+        let zones = self.zones.as_deref_mut().expect("a zoned drive");
+        let (zone, place) = zones.locate(start.0)?;
+        if place != 0 {
+            return Err(ZoneStatus::InvalidField);
+        }
+        let is_changed = zones.act(zone, super::ZoneAction::Reset)?;
+        if !is_changed {
+            return Ok(());
+        }
+        zones.note_reset();
+        let per_die = zones.limits().zone_pages / self.geometry.die_count;
+        let per_zone = per_die / self.geometry.pages_per_block;
+        let Self { pools, books, .. } = self;
+        for pool in pools {
+            let scheme = pool.scheme.as_mut().expect("zones lie on blocks");
+            scheme.reset(&mut pool.log, books, sink, zone * per_zone..(zone + 1) * per_zone);
+        }
+        Ok(())
+    }
+
+    /// Checks that what the zones have written is what the flash holds.
+    ///
+    /// # Errors
+    /// The first zone that differs.
+    pub(in crate::ftl) fn audit_zones(&self) -> Result<(), String> {
+        let Some(zones) = &self.zones else { return Ok(()) };
+        let pages = zones.limits().zone_pages;
+        for row in zones.reports().filter(|row| row.state != ZoneState::ReadOnly) {
+            let limit = row.write_pointer;
+            let is_mapped = |lpn: u32| self.find(Lpn(lpn)).is_some();
+            let differs = (row.start..limit).find(|&lpn| !is_mapped(lpn));
+            let beyond = (limit..row.start + pages).find(|&lpn| is_mapped(lpn));
+            if let Some(lpn) = differs.or(beyond) {
+                return Err(format!("zone {} is written up to {limit}, page {lpn}", row.zone));
+            }
+        }
+        Ok(())
+    }
+}

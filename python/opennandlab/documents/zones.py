@@ -1,0 +1,67 @@
+"""What a drive with zones tells of them: `metrics.zones`."""
+
+from __future__ import annotations
+
+from opennandlab.documents.record import Record
+
+
+class ZoneStates(Record, frozen=True, kw_only=True):
+    """Zones by state, at the end.
+
+    Args:
+        closed: Active and not open.
+        empty: Nothing is written.
+        explicitly_open: Opened by the host.
+        full: Takes no more.
+        implicitly_open: Opened by a write.
+        offline: Its data is lost.
+        read_only: Takes no more, since a die has no erased block for it.
+    """
+
+    closed: int
+    empty: int
+    explicitly_open: int
+    full: int
+    implicitly_open: int
+    offline: int
+    read_only: int
+
+
+class ZoneRow(Record, frozen=True, kw_only=True):
+    """A row of the zone report, at the end.
+
+    Args:
+        start_bytes: Where it begins.
+        state: As the keys of `states`.
+        written_bytes: Bytes up to its write pointer.
+        zone: Its number.
+    """
+
+    start_bytes: int
+    state: str
+    written_bytes: int
+    zone: int
+
+
+class Zones(Record, frozen=True, kw_only=True):
+    """The zones of a drive.
+
+    Args:
+        capacity_bytes: Bytes of a zone that can be written.
+        closed_for_others: Zones that the drive closed to open others.
+        count: Zones.
+        refused: Commands that were refused, by the status of the specification.
+        report: The zone report; `null` with more than 65,536 zones.
+        resets: Zones that were reset.
+        states: Zones by state.
+        zone_bytes: Bytes of the logical space that a zone takes.
+    """
+
+    capacity_bytes: int
+    closed_for_others: int
+    count: int
+    refused: dict[str, int]
+    report: list[ZoneRow] | None
+    resets: int
+    states: ZoneStates
+    zone_bytes: int
