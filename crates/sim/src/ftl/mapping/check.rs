@@ -55,10 +55,6 @@ impl FtlConfig {
             let value = "open blocks by placement id, where a page has its block,";
             return refuse("placement", value, "none");
         }
-        if self.placement.ids() > 1 {
-            let value = "handles or streams, where a page has its block,";
-            return refuse("placement", value, "none");
-        }
         if matches!(self.wear_leveling, WearConfig::Static(_)) {
             return refuse("wear_leveling", &format!("static, {why}"), "dynamic or none");
         }
