@@ -193,6 +193,11 @@ impl MapCache {
         Lpn(self.entries[slot as usize].lpn)
     }
 
+    /// Entries of a map page, as a power of two.
+    pub fn page_bits(&self) -> u32 {
+        self.page_bits
+    }
+
     /// The map page of a logical page.
     #[inline]
     pub fn map_page(&self, lpn: Lpn) -> u32 {

@@ -39,9 +39,42 @@ pub(crate) struct Translation {
     cache: MapCache,
     store: MapStore,
     batch_evict: bool,
-    /// By pool: pages that its collection has moved and whose entries are not in the cache.
-    moved: Vec<Vec<u32>>,
+    /// By pool: map pages with entries of pages that its collection has moved, and that are not in
+    /// the cache.
+    moved: Vec<MapPages>,
 }
+
+/// A set of map pages, in the order in which they came.
+#[derive(Clone)]
+struct MapPages {
+    pages: Vec<u32>,
+    /// A bit for each that is among them.
+    marks: Vec<u64>,
+}
+
+impl MapPages {
+    fn new(map_pages: u32) -> Self {
+        Self { pages: Vec::new(), marks: vec![0; map_pages.div_ceil(64) as usize] }
+    }
+
+    fn insert(&mut self, map_page: u32) {
+        let (word, bit) = (&mut self.marks[map_page as usize / 64], 1 << (map_page % 64));
+        if *word & bit == 0 {
+            *word |= bit;
+            self.pages.push(map_page);
+        }
+    }
+
+    fn clear(&mut self) {
+        for &map_page in &self.pages {
+            self.marks[map_page as usize / 64] = 0;
+        }
+        self.pages.clear();
+    }
+}
+
+/// Pages ahead at which the slot of a moved page is asked for.
+const SLOT_AHEAD: usize = 16;
 
 /// As plain numbers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -73,7 +106,7 @@ impl Translation {
             cache: MapCache::new(config.replacement, capacity as u32, setup.logical_pages, bits),
             store: MapStore::new(setup, map_pages, blocks),
             batch_evict: config.batch_evict,
-            moved: vec![Vec::new(); pools],
+            moved: vec![MapPages::new(map_pages); pools],
         }
     }
 
@@ -161,10 +194,13 @@ impl Translation {
 
     /// The collection of a pool has moved pages.
     pub(crate) fn note_moved(&mut self, die: DieId, lpns: &[u32]) {
-        for &lpn in lpns {
+        for (place, &lpn) in lpns.iter().enumerate() {
+            if let Some(&coming) = lpns.get(place + SLOT_AHEAD) {
+                self.cache.prefetch(Lpn(coming));
+            }
             match self.cache.find(Lpn(lpn)) {
                 Some(slot) => self.cache.mark_dirty(slot),
-                None => self.moved[die.0 as usize].push(lpn),
+                None => self.moved[die.0 as usize].insert(self.cache.map_page(Lpn(lpn))),
             }
         }
     }
@@ -177,20 +213,14 @@ impl Translation {
         sink: &mut S,
         die: DieId,
     ) {
-        let mut moved = std::mem::take(&mut self.moved[die.0 as usize]);
-        for lpn in &mut moved {
-            *lpn = self.cache.map_page(Lpn(*lpn));
-        }
-        moved.sort_unstable();
-        moved.dedup();
-        for &map_page in &moved {
+        for place in 0..self.moved[die.0 as usize].pages.len() {
+            let map_page = self.moved[die.0 as usize].pages[place];
             if self.batch_evict {
                 counters.mapping.batched_entries += u64::from(self.cache.clean_page(map_page));
             }
             self.update(counters, sink, map_page);
         }
-        moved.clear();
-        self.moved[die.0 as usize] = moved;
+        self.moved[die.0 as usize].clear();
     }
 
     /// Pages of a map block that were programmed.
@@ -210,19 +240,22 @@ impl Translation {
         TranslationSnapshot {
             cache: self.cache.save(),
             store: self.store.snapshot(),
-            moved: self.moved.clone(),
+            moved: self.moved.iter().map(|moved| moved.pages.clone()).collect(),
         }
     }
 
     /// Restores what [`Translation::snapshot`] gave; false: it is of another drive.
     pub(crate) fn restore(&mut self, snapshot: &TranslationSnapshot, logical_pages: u32) -> bool {
+        let map_pages = logical_pages.div_ceil(1 << self.cache.page_bits());
         let mut moved = snapshot.moved.iter().flatten();
         let fits = snapshot.moved.len() == self.moved.len()
-            && moved.all(|&lpn| lpn < logical_pages)
+            && moved.all(|&map_page| map_page < map_pages)
             && self.cache.restore(&snapshot.cache)
             && self.store.restore(&snapshot.store);
         if fits {
-            self.moved.clone_from(&snapshot.moved);
+            for (moved, stored) in self.moved.iter_mut().zip(&snapshot.moved) {
+                stored.iter().for_each(|&map_page| moved.insert(map_page));
+            }
         }
         fits
     }
