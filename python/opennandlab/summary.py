@@ -87,6 +87,7 @@ def metric_rows(document: ResultDocument) -> list[tuple[str, str, str]]:
         ("GC cycles", number(metrics.gc_cycles), "blocks erased"),
         ("GC pages moved", number(metrics.gc_pages_moved), "pages"),
         *_other_programs(metrics),
+        *_mapping_rows(metrics),
         ("ECC correction rate", number(metrics.ecc_correction_rate_pct), "bits / 100 page reads"),
         ("Uncorrectable reads", number(metrics.uncorrectable_read_rate), "per page read"),
         ("UBER (JESD218: per bit)", number(metrics.uber), f"per bit read{method}"),
@@ -116,10 +117,26 @@ def _other_programs(metrics: Metrics) -> list[tuple[str, str, str]]:
         ("Moved to level wear", programs.wear),
         ("Parity", programs.parity),
         ("Padding", programs.pad),
-        ("Drive's own records", programs.map),
+        ("Map pages" if metrics.mapping else "Drive's own records", programs.map),
         ("Rebuilt from parity", metrics.recovery.rebuilt),
     ]
     return [(label, number(count), "pages") for label, count in rows if count]
+
+
+def _mapping_rows(metrics: Metrics) -> list[tuple[str, str, str]]:
+    """Return what a map that is not one of pages in RAM did."""
+    mapping = metrics.mapping
+    if mapping is None:
+        return []
+    if mapping.merges is None:
+        share = None if mapping.hit_rate is None else 100 * mapping.hit_rate
+        return [
+            ("Map entries found cached", number(share), f"% of {number(mapping.lookups)} lookups"),
+            ("Map pages read", number(metrics.reads.map), "pages"),
+        ]
+    merges = mapping.merges
+    counts = (merges.switch, merges.partial, merges.full)
+    return [("Merges", " / ".join(number(count) for count in counts), "switch / partial / full")]
 
 
 def _host_rows(metrics: Metrics) -> list[tuple[str, str, str]]:

@@ -379,7 +379,7 @@ def show_result(result: "Result") -> None:
         f"{size(effective.raw_bytes)} raw, {size(effective.logical_bytes)} logical, "
         f"spare factor {number(effective.spare_factor)} "
         f"(effective {number(effective.spare_factor_effective)}), "
-        f"GC {_kind(document.device['ftl'].get('gc_policy'))}"
+        f"{_policy(document.device['ftl'])}"
     )
     for line in (drive, f"measured from {state_text(document.state)}"):
         console.print(line, markup=False, soft_wrap=True)
@@ -468,6 +468,15 @@ def split_sets(assignments: list[str] | None) -> tuple[dict[str, Any], dict[str,
         else:
             device[path] = value
     return device, workload
+
+
+def _policy(ftl: Mapping[str, object]) -> str:
+    """Say how garbage is collected, or pages are mapped where that is not by pages in RAM."""
+    mapping = _kind(ftl.get("mapping", "page"))
+    collection = f"GC {_kind(ftl.get('gc_policy'))}"
+    if mapping == "page":
+        return collection
+    return f"mapping {mapping}, {collection}" if mapping == "dftl" else f"mapping {mapping}"
 
 
 def _kind(value: object) -> str:
