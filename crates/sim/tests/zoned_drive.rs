@@ -137,6 +137,8 @@ fn commands_that_a_zone_refuses_change_nothing_and_both_executors_agree() {
             let outcome = simulation.outcome();
             assert_eq!(outcome["checks"]["passed"], true, "{}", outcome["checks"]);
             assert_eq!(outcome["metrics"]["waf"], 1.0);
+            let warnings = outcome["warnings"].to_string();
+            assert!(warnings.contains("zones refused commands"), "{warnings}");
             (outcome["metrics"]["zones"].clone(), simulation.image())
         });
         assert_eq!(instant, timed, "{}", device["ftl"]);

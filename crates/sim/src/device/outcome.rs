@@ -493,6 +493,7 @@ impl Measured<'_> {
             ));
         }
         warnings.extend(self.sharing_warnings());
+        warnings.extend(zoned::warning(self.drive, self.start.zones));
         if self.errors.extrapolated_reads > 0 {
             warnings.push(format!(
                 "the error rate of {} of {} page reads lies below the measured frame error rates \

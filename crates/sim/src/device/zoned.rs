@@ -77,6 +77,19 @@ pub(super) fn metrics(drive: &Drive, start: ZoneCounts) -> Option<(String, Value
     Some(("zones".into(), section))
 }
 
+/// What zones refused in the measured part, for the warnings.
+pub(super) fn warning(drive: &Drive, start: ZoneCounts) -> Option<String> {
+    let counts = drive.ftl.zones()?.counts();
+    let refused = |status: &ZoneStatus| {
+        let place = *status as usize;
+        (counts.refused[place] - start.refused[place], *status)
+    };
+    let (count, status) = ZoneStatus::ALL.iter().map(refused).max_by_key(|&(count, _)| count)?;
+    (count > 0).then(|| {
+        format!("zones refused commands, {count} of them with {status}: see metrics.zones.refused")
+    })
+}
+
 impl Front<'_> {
     /// Carries out a command but for a flush.
     ///
