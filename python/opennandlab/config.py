@@ -22,6 +22,7 @@ from opennandlab.files import is_there, parse_yaml, read_yaml
 from opennandlab.hints import hints, nearest
 from opennandlab.own import with_names, with_registered
 from opennandlab.plain import frozen, thawed, to_json
+from opennandlab.policies import placer
 from opennandlab.policies import policy as policies
 
 PRESETS = Path(__file__).parent / "presets"
@@ -155,6 +156,7 @@ class DeviceConfig(Document):
                     "back to it; accepted: the same object as `gc_policy`",
                 )
             found.attach(core)
+        placer.attach(core, thawed(self["ftl"].get("placement") or {}))
         return core
 
     def with_policy(self, thing: object) -> DeviceConfig:

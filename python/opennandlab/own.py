@@ -7,8 +7,8 @@ from typing import Any
 
 from opennandlab import plugins
 from opennandlab.errors import ConfigError
+from opennandlab.policies import placer, source
 from opennandlab.policies import policy as policies
-from opennandlab.policies import source
 
 
 def with_names(document: dict[str, Any]) -> tuple[dict[str, Any], policies.Policy | None]:
@@ -21,6 +21,9 @@ def with_names(document: dict[str, Any]) -> tuple[dict[str, Any], policies.Polic
     if source.is_name(kind):
         document = document | {"reliability": model(str(kind))}
     ftl = document.get("ftl")
+    if isinstance(ftl, Mapping) and "placement" in ftl:
+        ftl = {**ftl, "placement": placer.resolved(ftl["placement"])}
+        document = document | {"ftl": ftl}
     chosen = ftl.get("gc_policy") if isinstance(ftl, Mapping) else None
     given = {"kind": chosen} if isinstance(chosen, str) else chosen
     if not isinstance(given, Mapping):

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::config::{Device, Replay, Steps, Workload};
 use crate::doorway::{doorway, Failure};
-use crate::policy::{Failed, NativeChoosers, Policy, PythonChoosers};
+use crate::policy::{Failed, NativeChoosers, Policy, PythonChoosers, PythonPlacer};
 use crate::trace::Trace;
 
 /// Threads that untimed writes of a drive take; 0: as many as this process has cores.
@@ -126,6 +126,15 @@ impl Drive {
         let (policy, owner) = (self.policy(name), Arc::new(owner));
         let choosers = NativeChoosers { policy, address: address.get(), owner };
         self.take_policy(py, Arc::new(choosers), usize::MAX)
+    }
+
+    /// Lets Python give writes their placement ids; see `PythonPlacer`.
+    fn place_by(&self, py: Python<'_>, name: String, ask: Py<PyAny>) -> PyResult<()> {
+        let placer = PythonPlacer { policy: self.policy(name), ask };
+        self.with(py, |drive| {
+            drive.place_by(Box::new(placer));
+            Ok(())
+        })
     }
 
     /// The drive as bytes.

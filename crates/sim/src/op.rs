@@ -71,12 +71,14 @@ pub struct HostCommand {
     pub tenant: u8,
     /// Force unit access: a write that completes only when the flash holds it.
     pub is_fua: bool,
+    /// Placement id of a write, where each command has its own.
+    pub placement: u8,
 }
 
 impl HostCommand {
     /// A command of a single host in a closed loop.
     pub fn new(op: HostOp, sector: u64, sector_count: u32) -> Self {
-        Self { arrival: Ns(0), sector, sector_count, op, tenant: 0, is_fua: false }
+        Self { arrival: Ns(0), sector, sector_count, op, tenant: 0, is_fua: false, placement: 0 }
     }
 
     /// Its bytes.

@@ -9,6 +9,7 @@
 //! of its slice, so that the drive stays whole, and then the exception is raised.
 
 mod native;
+mod placer;
 mod python;
 mod raw;
 
@@ -18,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 
 pub(crate) use native::NativeChoosers;
+pub(crate) use placer::PythonPlacer;
 pub(crate) use python::PythonChoosers;
 
 use crate::doorway::exception;

@@ -1,10 +1,11 @@
 //! Placement ids that belong to commands, remembered by logical page until the page is written.
 
+use crate::op::HostCommand;
 use crate::units::Lpn;
 
 /// See the module.
 pub(crate) struct CommandIds {
-    /// By tenant; one for all where there is one.
+    /// By tenant; one for all where there is one, none where each command has its own.
     of_tenant: Vec<u8>,
     of_page: Vec<u8>,
 }
@@ -17,11 +18,12 @@ impl CommandIds {
         Self { of_tenant, of_page }
     }
 
-    /// A tenant writes a page.
+    /// A command writes a page.
     #[inline]
-    pub(super) fn note(&mut self, tenant: u8, lpn: Lpn) {
-        let last = self.of_tenant.len() - 1;
-        self.of_page[lpn.0 as usize] = self.of_tenant[usize::from(tenant).min(last)];
+    pub(super) fn note(&mut self, command: &HostCommand, lpn: Lpn) {
+        let tenant = usize::from(command.tenant).min(self.of_tenant.len().saturating_sub(1));
+        self.of_page[lpn.0 as usize] =
+            self.of_tenant.get(tenant).copied().unwrap_or(command.placement);
     }
 
     /// The id of a page.

@@ -12,6 +12,7 @@ use super::command_ids::CommandIds;
 use super::config::DeviceConfig;
 use super::host_counters::HostCounters;
 use super::patrol::Patrol;
+use super::placer::SharedPlacer;
 use crate::ftl::gc::Choosers;
 use crate::ftl::{FlashSink, Ftl, NoRoom};
 use crate::geometry::Geometry;
@@ -66,7 +67,9 @@ pub struct Drive {
     pub(crate) clock: Ns,
     pub(crate) patrol: Option<Box<Patrol>>,
     /// Who chooses victims, where that is not the drive itself.
-    choosers: Option<Arc<dyn Choosers>>,
+    pub(crate) choosers: Option<Arc<dyn Choosers>>,
+    /// Who gives writes their placement ids, where that is not the workload.
+    pub(crate) placer: Option<SharedPlacer>,
     /// Placement ids by page, where writes carry ids that addresses do not decide.
     pub(crate) ids: Option<Box<CommandIds>>,
 }
@@ -98,6 +101,7 @@ impl Drive {
                 .as_ref()
                 .map(|patrol| Box::new(Patrol::new(patrol.period_days))),
             choosers: None,
+            placer: None,
             ids: None,
             seed,
             draw_seed: seed,
@@ -160,14 +164,9 @@ impl Drive {
         erased
     }
 
-    /// Victim policies that ask somebody outside are to ask these from now on.
-    pub(crate) fn consult(&mut self, choosers: Arc<dyn Choosers>) {
-        self.choosers = Some(choosers);
-        self.consult_again();
-    }
-
-    /// The same of new firmware.
-    pub(super) fn consult_again(&mut self) {
+    /// Victim policies that ask somebody outside are to ask the drive's choosers: due when these or
+    /// the firmware are new.
+    pub(crate) fn consult_again(&mut self) {
         if let Some(choosers) = &self.choosers {
             self.ftl.consult(&**choosers);
         }
@@ -504,7 +503,7 @@ impl Front<'_> {
             }
             return self.program_page(sink, lpn);
         }
-        self.note_id(command.tenant, lpn);
+        self.note_id(command, lpn);
         self.write_cached_page(sink, command, lpn)
     }
 

@@ -26,6 +26,7 @@ mod meter;
 mod observation;
 mod outcome;
 mod patrol;
+mod placer;
 mod placing;
 mod power;
 mod reclaim_units;
@@ -49,6 +50,7 @@ pub use drive::Drive;
 pub use host_counters::HostCounters;
 pub use image::ImageError;
 pub use observation::Observation;
+pub use placer::Placer;
 pub use run::Progress;
 pub use simulation::Simulation;
 

@@ -3,6 +3,7 @@
 //! ```text
 //! one id for all, or by address ──────────────────────────────────► told to the FTL once
 //! by tenant; pages that wait in a write buffer ──► noted by page ──► told before each page
+//! by command, from a placer (`placer`) ──────────► the same
 //! ```
 //! A page is written after its command where it waits in the write buffer, or for room. Then its id
 //! is remembered by logical page: the newest write of a page decides.
@@ -10,6 +11,7 @@
 use super::command_ids::CommandIds;
 use super::drive::{Drive, Front};
 use crate::ftl::Ids;
+use crate::op::HostCommand;
 use crate::units::Lpn;
 use crate::workload::StageIds;
 
@@ -28,14 +30,15 @@ impl Drive {
             None => vec![0],
             Some(StageIds::One(id)) => vec![*id],
             Some(StageIds::Tenants(ids)) => ids.clone(),
-            Some(StageIds::Ranges(_)) => Vec::new(),
+            Some(StageIds::Ranges(_) | StageIds::Commands) => Vec::new(),
         };
         if let [id] = of_tenant[..] {
             self.ftl.set_handle(id);
         }
         // Pages that wait keep the id of the stage that wrote them.
         let waits = self.buffer.is_some() && ids.is_some();
-        let is_remembered = !of_tenant.is_empty() && (of_tenant.len() > 1 || waits);
+        let by_command = ids == Some(&StageIds::Commands);
+        let is_remembered = by_command || (!of_tenant.is_empty() && (of_tenant.len() > 1 || waits));
         self.ids = is_remembered.then(|| {
             let pages = self.ftl.logical_pages() as usize;
             Box::new(CommandIds::new(of_tenant, pages, self.ids.take()))
@@ -46,9 +49,9 @@ impl Drive {
 impl Front<'_> {
     /// Remembers which id a page is written with, where commands decide.
     #[inline]
-    pub(super) fn note_id(&mut self, tenant: u8, lpn: Lpn) {
+    pub(super) fn note_id(&mut self, command: &HostCommand, lpn: Lpn) {
         if let Some(ids) = self.ids.as_deref_mut() {
-            ids.note(tenant, lpn);
+            ids.note(command, lpn);
         }
     }
 

@@ -13,6 +13,7 @@ use super::feed::Feed;
 use super::host_counters::HostCounters;
 use super::meter::{Meter, Sampling, StageMeter};
 use super::observation::Observation;
+use super::placer::Placed;
 use super::runner::Runner;
 use super::series::Series;
 use super::steady::SteadyWatch;
@@ -21,7 +22,7 @@ use crate::ftl::zones::ZoneCounts;
 use crate::ftl::{FtlCounters, HandleCounts};
 use crate::reads::ReadTally;
 use crate::units::{Ns, SECTOR_BYTES};
-use crate::workload::{Job, Stage};
+use crate::workload::{Job, Load, Stage, StageIds};
 
 /// How far a run is.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -157,13 +158,22 @@ impl Run {
     }
 
     fn begin_stage(&mut self, drive: &mut Drive, mut stage: Stage, is_measured: bool) {
-        let feeds: Vec<_> = stage.loads.drain(..).map(Feed::new).collect();
+        let page_sectors = (drive.geometry.page_bytes / SECTOR_BYTES) as u32;
+        let placed = |load: Load| match drive.placer.clone() {
+            None => load,
+            Some(placer) => {
+                let generator = Box::new(Placed { inner: load.generator, placer, page_sectors });
+                Load { generator, ..load }
+            }
+        };
+        let feeds: Vec<_> = stage.loads.drain(..).map(placed).map(Feed::new).collect();
         let observation = if is_measured { &self.observation } else { &Observation::default() };
         let timed = stage.timed.then(|| {
             let hosts: Vec<_> = feeds.iter().map(|feed| &feed.load.host).collect();
             Box::new(TimedStage::new(drive, observation, &hosts, Latencies::Kept))
         });
-        drive.place(stage.ids.as_ref());
+        let by_command = drive.placer.as_ref().map(|_| StageIds::Commands);
+        drive.place(by_command.or(stage.ids.take()).as_ref());
         let start = Baseline::of(drive);
         let sampling = is_measured.then(|| Sampling {
             series: Series::new(drive, timed.as_deref()),

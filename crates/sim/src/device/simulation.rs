@@ -1,6 +1,6 @@
 //! A drive and the job that runs on it: what the Python package holds.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use serde_json::{json, Value};
 
@@ -11,6 +11,7 @@ use super::drive::Drive;
 use super::image::{self, ImageError};
 use super::observation::Observation;
 use super::outcome;
+use super::placer::Placer;
 use super::run::{Progress, Run};
 use crate::config::ConfigError;
 use crate::ftl::gc::Choosers;
@@ -119,7 +120,13 @@ impl Simulation {
     /// Victims are chosen by these from now on, if `ftl.gc_policy` leaves that to somebody outside.
     /// A chooser that fails is to be noticed after [`Simulation::advance`] by who made it.
     pub fn consult(&mut self, choosers: Arc<dyn Choosers>) {
-        self.drive.consult(choosers);
+        self.drive.choosers = Some(choosers);
+        self.drive.consult_again();
+    }
+
+    /// Writes of later jobs get their placement ids from this placer; those of stimuli have id 0.
+    pub fn place_by(&mut self, placer: Box<dyn Placer>) {
+        self.drive.placer = Some(Arc::new(Mutex::new(placer)));
     }
 
     /// Watches the measured stage of later jobs; no metric depends on it.

@@ -16,6 +16,7 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::gc::PythonConfig;
 use crate::config::ConfigError;
 use crate::units::{BlockId, Lpn};
 
@@ -67,6 +68,10 @@ pub struct FdpConfig {
     /// an open block, `persistently` isolated data stays with its handle. Default `initially`.
     #[serde(default)]
     pub isolation: Isolation,
+    /// Who gives writes their ids, in place of the workload: `module:name`, or
+    /// `path/file.py:name`. Left out: the workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<PythonConfig>,
 }
 
 /// Parameters of `streams`.
@@ -76,6 +81,10 @@ pub struct StreamsConfig {
     /// Streams, with ids from 1; 1 to 127. Id 0 is a write without a stream.
     #[schemars(range(min = 1, max = 127))]
     pub count: u32,
+    /// Who gives writes their ids, in place of the workload: `module:name`, or
+    /// `path/file.py:name`. Left out: the workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<PythonConfig>,
 }
 
 impl PlacementConfig {
@@ -85,6 +94,15 @@ impl PlacementConfig {
             Self::None(_) => 0,
             Self::Fdp(fdp) => fdp.handles,
             Self::Streams(streams) => streams.count + 1,
+        }
+    }
+
+    /// Who gives writes their ids, where that is not the workload.
+    pub fn by(&self) -> Option<&PythonConfig> {
+        match self {
+            Self::None(_) => None,
+            Self::Fdp(fdp) => fdp.by.as_ref(),
+            Self::Streams(streams) => streams.by.as_ref(),
         }
     }
 
@@ -116,7 +134,8 @@ impl PlacementConfig {
             Self::Streams(streams) => (streams.count, HANDLES_MAX - 1),
         };
         if (1..=max).contains(&value) {
-            return Ok(());
+            let checked = self.by().map_or(Ok(()), PythonConfig::check);
+            return checked.map_err(|error| error.under("placement.by"));
         }
         let message = format!("{value} is out of range; accepted: 1 to {max}");
         Err(ConfigError::new(self.count_key(), message))

@@ -101,6 +101,8 @@ pub enum StageIds {
     Ranges(Vec<(u32, u8)>),
     /// By the number of the tenant.
     Tenants(Vec<u8>),
+    /// Each command has its own.
+    Commands,
 }
 
 /// What of a workload the ids depend on.

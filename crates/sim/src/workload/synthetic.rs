@@ -122,6 +122,7 @@ impl<A: Addresses> Synthetic<A> {
                 op: parts.operations.draw(),
                 tenant: 0,
                 is_fua: false,
+                placement: 0,
             }
         }));
     }

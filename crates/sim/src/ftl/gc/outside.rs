@@ -42,7 +42,8 @@ pub struct PythonConfig {
 }
 
 impl PythonConfig {
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+    /// Refuses what is no name, or no hash.
+    pub(in crate::ftl) fn check(&self) -> Result<(), ConfigError> {
         let parts = self.name.rsplit_once(':');
         if parts.is_none_or(|(module, name)| module.is_empty() || name.is_empty()) {
             let message = format!(
