@@ -254,7 +254,9 @@ impl Translation {
             && self.store.restore(&snapshot.store);
         if fits {
             for (moved, stored) in self.moved.iter_mut().zip(&snapshot.moved) {
-                stored.iter().for_each(|&map_page| moved.insert(map_page));
+                for &map_page in stored {
+                    moved.insert(map_page);
+                }
             }
         }
         fits
