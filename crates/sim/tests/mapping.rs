@@ -197,3 +197,41 @@ fn a_miss_costs_a_read_before_the_read() {
     let expected_us = (50.0 + transfer_us) * (1.0 + misses);
     assert!((mean_us / expected_us - 1.0).abs() < 1e-3, "{mean_us} us, expected {expected_us}");
 }
+
+/// Sizes that do not fit, and keys that exclude each other, say so.
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let refusal = |mapping: &Value, changes: Value| {
+        let mut device = device(256, 26, 64, mapping);
+        opennandlab_sim::testing::merge(&mut device, &changes);
+        DeviceConfig::resolve(&device.to_string()).expect_err("a refusal").to_string()
+    };
+    let bast = json!({"kind": "bast", "log_blocks": 8});
+    let fast = json!({"kind": "fast", "log_blocks": 8});
+    let small = json!({"kind": "dftl", "cache_bytes": 1000});
+    let many = json!({"kind": "fast", "log_blocks": 25});
+    let policy = json!({"kind": "python", "name": "m:P", "sha256": "0", "parameters": {}});
+    let cases = [
+        (&small, json!({}), "ftl.mapping.cache_bytes: 1000 bytes hold 250 entries"),
+        (&many, json!({}), "needs 283 = 256 for data + 25 log + 2 to merge into"),
+        (&bast, json!({"nand": {"dies_per_channel": 3}}), "2 left over; accepted: a multiple of 3"),
+        (
+            &fast,
+            json!({"ftl": {"slc_cache": {"kind": "dynamic"}, "write_frontiers": "host_gc"}}),
+            "ftl.slc_cache",
+        ),
+        (
+            &bast,
+            json!({"ftl": {"collection": {"kind": "steps"}, "write_frontiers": "host_gc"}}),
+            "ftl.collection: steps",
+        ),
+        (&bast, json!({"ftl": {"allocation": "dynamic"}}), "ftl.allocation: dynamic"),
+        (&bast, json!({"ftl": {"gc_policy": policy}}), "ftl.gc_policy"),
+        (&fast, json!({"nand": {"failures": {"erase": 0.001}}}), "nand.failures"),
+        (&fast, json!({"ftl": {"map_unit_bytes": 512}}), "ftl.map_unit_bytes"),
+    ];
+    for (mapping, changes, words) in cases {
+        let text = refusal(mapping, changes);
+        assert!(text.contains(words), "{text}, without {words}");
+    }
+}

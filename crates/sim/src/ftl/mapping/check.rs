@@ -1,6 +1,7 @@
 //! What each way to map excludes.
 
 use super::super::config::{FtlConfig, WearConfig, WriteFrontiers};
+use super::super::gc::GcConfig;
 use super::{DftlMapping, MappingConfig, ZonedMapping};
 use crate::config::ConfigError;
 use crate::geometry::Geometry;
@@ -32,6 +33,9 @@ impl FtlConfig {
         let why = "which acts on garbage collection, and a map of blocks merges instead,";
         if self.collects_in_steps() {
             return refuse("collection", &format!("steps, {why}"), "whole");
+        }
+        if matches!(self.gc_policy, GcConfig::Python(_)) {
+            return refuse("gc_policy", &format!("a policy of your own, {why}"), "left out");
         }
         if self.refresh.is_some() {
             return refuse("refresh", &format!("refresh, {why}"), "none");
