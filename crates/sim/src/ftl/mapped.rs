@@ -1,11 +1,12 @@
 //! What the drive asks of firmware that maps otherwise than by pages in RAM: see `mapping`.
 
+use super::block_state::BlockState;
 use super::books::Books;
 use super::mapping::{Request, Translation, Use};
 use super::pool::Pool;
 use super::sink::{FlashSink, NoRoom};
 use super::{Ftl, FtlConfig, PoolSetup};
-use crate::nand::Media;
+use crate::nand::{CellMode, Media};
 use crate::units::{BlockId, Lpn};
 
 impl Ftl {
@@ -55,6 +56,27 @@ impl Ftl {
         self.books.translation.as_ref().map_or(0, |translation| translation.block_count())
     }
 
+    /// Map blocks that were erased change places with less worn erased blocks of their pools. Where
+    /// erases are scheduled, this waits for a stage in which they are not.
+    fn share_wear<S: FlashSink>(&mut self, sink: &mut S) {
+        let Some(translation) = &mut self.books.translation else { return };
+        if sink.collects_in_steps() {
+            return;
+        }
+        let store = translation.store_mut();
+        while let Some(die) = store.take_due() {
+            let pool = &mut self.pools[die as usize];
+            if let Some((old, new)) = store
+                .most_worn(die, sink.media())
+                .and_then(|old| Some((old, pool.exchange_for(sink.media(), old)?)))
+            {
+                // It may have been a block of one bit per cell.
+                sink.set_mode(BlockId(new), CellMode::Native);
+                store.exchange(die, old, new);
+            }
+        }
+    }
+
     /// Writes a page of the host where the map is not one of pages in RAM.
     #[inline(never)]
     pub(super) fn write_mapped<S: FlashSink>(
@@ -62,6 +84,7 @@ impl Ftl {
         sink: &mut S,
         lpn: Lpn,
     ) -> Result<(), NoRoom> {
+        self.share_wear(sink);
         let die = self.geometry.die_of(lpn);
         let written = if sink.holds_back(die) {
             Err(NoRoom::Stalled)
@@ -116,6 +139,25 @@ impl Ftl {
 }
 
 impl Pool {
+    /// Takes an erased map block in for a less worn erased block of its own, where wear is leveled;
+    /// returns that.
+    fn exchange_for(&mut self, media: &Media, map_block: u32) -> Option<u32> {
+        let (worn, new) = (media.erase_count(BlockId(map_block)), self.log.erased.next()?);
+        let count = media.erase_count(BlockId(new));
+        if !self.shares_wear || count >= worn {
+            return None;
+        }
+        self.log.erased.pop();
+        self.log.erased.push(map_block, worn);
+        self.log.set_state(BlockId(map_block), BlockState::Erased);
+        self.log.set_state(BlockId(new), BlockState::Map);
+        self.map_blocks.iter_mut().filter(|it| **it == map_block).for_each(|it| *it = new);
+        if let Some(gauge) = &mut self.gauge {
+            gauge.exchanged(count, worn);
+        }
+        Some(new)
+    }
+
     /// Good blocks, those of a cache included.
     pub(crate) fn good_blocks(&self) -> u32 {
         let retired = self.scheme.as_ref().map_or(0, |scheme| scheme.retired());

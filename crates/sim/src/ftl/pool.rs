@@ -53,6 +53,8 @@ pub(crate) struct Pool {
     pub(crate) scheme: Option<Box<BlockScheme>>,
     /// Blocks that are set apart for map pages.
     pub(crate) map_blocks: Vec<u32>,
+    /// Whether they change places with other blocks.
+    pub(super) shares_wear: bool,
     /// Erased blocks that GC keeps.
     pub(super) reserve: u32,
     /// Present with static wear leveling only.
@@ -121,6 +123,7 @@ impl Pool {
             dead: Vec::new(),
             scheme: BlockScheme::new(config, setup, &log),
             map_blocks,
+            shares_wear: !matches!(config.wear_leveling, WearConfig::None(_)),
             log,
         }
     }

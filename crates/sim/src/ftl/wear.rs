@@ -50,6 +50,15 @@ impl WearGauge {
         self.blocks -= 1;
     }
 
+    /// A block with one count was replaced by one with another.
+    pub(crate) fn exchanged(&mut self, old: u32, new: u32) {
+        self.retired(old);
+        self.cell(new as usize);
+        self.erases += u64::from(new);
+        self.blocks += 1;
+        self.lowest = self.lowest.min(new as usize);
+    }
+
     /// The erase count below which a block lags too far behind, if any block does.
     pub(crate) fn lagging_below(&mut self) -> Option<f64> {
         while self.lowest + 1 < self.blocks_at.len() && self.blocks_at[self.lowest] == 0 {

@@ -208,16 +208,23 @@ Spare = tuple[float | None, float | None]
 
 
 def _spare(document: ResultDocument) -> Spare:
-    """Return the over-provisioning that was asked for, and the spare factor that came of it."""
-    asked = document.device["ftl"].get("over_provisioning_pct")
-    return asked, document.effective.spare_factor_effective
+    """Return the over-provisioning that was asked for, and the spare factor that came of it.
+
+    What log blocks and map pages leave of it is the way to map, which may be what is compared.
+    """
+    ftl = document.device["ftl"]
+    is_mapped = "mapping" in ftl
+    return (
+        ftl.get("over_provisioning_pct"),
+        None if is_mapped else document.effective.spare_factor_effective,
+    )
 
 
 def _same_spare(one: Spare, other: Spare) -> bool:
     if one[0] != other[0]:
         return False
     if one[1] is None or other[1] is None:
-        return one[1] is other[1]
+        return True
     return math.isclose(one[1], other[1], rel_tol=SPARE_TOLERANCE_RATIO)
 
 

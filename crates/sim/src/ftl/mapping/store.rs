@@ -7,9 +7,9 @@
 //! ```
 //! Map page `m` belongs to pool `m mod pools`. In its out-of-band area it carries the number
 //! `logical pages + m`, which no page of data has. A pool's map blocks are those for its map pages
-//! with the drive's over-provisioning, and two more: one open, one to collect into. They keep to
-//! themselves: their wear is not shared with blocks of data, and one at its rated endurance goes on
-//! only as long as others can stand for it.
+//! with the drive's over-provisioning, and two more: one open, one to collect into. They are erased
+//! far more often than blocks of data, so with wear leveling one that was erased changes places
+//! with a less worn erased block of the pool ([`MapStore::exchange`]).
 
 use std::collections::VecDeque;
 
@@ -44,6 +44,8 @@ pub(crate) struct MapStore {
     /// By block of the drive: live map pages.
     live: Vec<u32>,
     pools: Vec<MapBlocks>,
+    /// Pools that have erased map blocks since blocks changed places.
+    due: Vec<u32>,
     worn_limit: u32,
     /// A block at its rated endurance had to be erased once more: the drive takes no more writes.
     pub(crate) is_worn: bool,
@@ -55,6 +57,7 @@ pub(crate) struct MapStore {
 pub(crate) struct StoreSnapshot {
     directory: Vec<u32>,
     pools: Vec<MapBlocks>,
+    due: Vec<u32>,
     is_worn: bool,
 }
 
@@ -79,6 +82,7 @@ impl MapStore {
             directory: vec![UNMAPPED; map_pages as usize],
             live: vec![0; setup.geometry.block_count() as usize],
             pools: pools.collect(),
+            due: Vec::new(),
             worn_limit: setup.worn_limit,
             is_worn: false,
         }
@@ -177,10 +181,29 @@ impl MapStore {
             sink.read(Ppn(first + index), Source::Map);
             self.place(counters, sink, pool, map_page);
         }
-        self.is_worn |= sink.media().erase_count(BlockId(victim)) + 1 >= self.worn_limit;
+        self.is_worn |= sink.media().erase_count(BlockId(victim)) >= self.worn_limit;
         sink.erase(BlockId(victim), Source::Map);
         counters.erases[Source::Map as usize] += 1;
         self.pools[pool].erased.push_back(victim);
+        self.due.push(pool as u32);
+    }
+
+    /// A pool that has erased a map block since blocks changed places.
+    pub(crate) fn take_due(&mut self) -> Option<u32> {
+        self.due.pop()
+    }
+
+    /// The erased map block of a pool that is worn most.
+    pub(crate) fn most_worn(&self, pool: u32, media: &Media) -> Option<u32> {
+        let erased = self.pools[pool as usize].erased.iter().copied();
+        erased.max_by_key(|&block| media.erase_count(BlockId(block)))
+    }
+
+    /// An erased block of data takes the place of an erased map block.
+    pub(crate) fn exchange(&mut self, pool: u32, old: u32, new: u32) {
+        let pool = &mut self.pools[pool as usize];
+        let changed = pool.all.iter_mut().chain(&mut pool.erased).filter(|block| **block == old);
+        changed.for_each(|block| *block = new);
     }
 
     /// Pages of a map block that were programmed.
@@ -227,6 +250,7 @@ impl MapStore {
         StoreSnapshot {
             directory: self.directory.clone(),
             pools: self.pools.clone(),
+            due: self.due.clone(),
             is_worn: self.is_worn,
         }
     }
@@ -247,10 +271,12 @@ impl MapStore {
         let is_sound = snapshot.directory.len() == self.directory.len()
             && snapshot.pools.len() == self.pools.len()
             && snapshot.directory.iter().all(|&ppn| ppn == UNMAPPED || ppn < page_limit)
+            && snapshot.due.iter().all(|&pool| (pool as usize) < self.pools.len())
             && self.pools.iter().zip(&snapshot.pools).all(fits);
         if is_sound {
             self.directory.clone_from(&snapshot.directory);
             self.pools.clone_from(&snapshot.pools);
+            self.due.clone_from(&snapshot.due);
             self.is_worn = snapshot.is_worn;
             self.live.fill(0);
             for &ppn in self.directory.iter().filter(|&&ppn| ppn != UNMAPPED) {

@@ -116,6 +116,11 @@ impl Translation {
         self.cache.prefetch(lpn);
     }
 
+    /// The map pages in the flash.
+    pub(crate) fn store_mut(&mut self) -> &mut MapStore {
+        &mut self.store
+    }
+
     /// Whether the map can be changed no more.
     pub(crate) fn is_worn(&self) -> bool {
         self.store.is_worn
