@@ -32,6 +32,12 @@ class Program:
 PROGRAMS = (
     Program(("fio",), ("fio",), "files and drives through fio"),
     Program(("nbdkit",), ("nbdkit",), "NBD exports"),
+    Program(("nbdinfo",), ("libnbd-bin",), "served drives through libnbd"),
+    Program(("nbdfuse",), ("nbdfuse",), "served drives as mounted disks"),
+    Program(("qemu-img",), ("qemu-utils",), "served drives through QEMU"),
+    Program(("mkfs.ext4",), ("e2fsprogs",), "ext4 on served drives"),
+    Program(("mkfs.xfs",), ("xfsprogs",), "XFS on served drives"),
+    Program(("mkfs.btrfs",), ("btrfs-progs",), "Btrfs on served drives"),
     # The fonts are only recommended by the browser, and its pages are read from pictures.
     Program(
         ("chromium", "chromium-browser", "google-chrome"),

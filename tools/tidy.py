@@ -74,6 +74,7 @@ PYTHON_ROOMS = [
     "targets",
     "pts",
     "sweeps",
+    "serving",
     "cli",
 ]
 

@@ -78,7 +78,7 @@ impl Drive {
     }
 
     /// Works on the drive without the GIL.
-    fn with<T: Send>(
+    pub(crate) fn with<T: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&mut Simulation) -> Result<T, Failure> + Send,

@@ -10,6 +10,7 @@ mod drive;
 mod ecc;
 mod policy;
 mod reliability;
+mod server;
 mod source;
 mod stream;
 mod trace;
@@ -65,6 +66,8 @@ mod _core {
         arrhenius, beta_binomial_tail, codeword_failures, device_reliability, layer_factors,
         llr_table, page_code, page_types, rber, resolve_reliability, retry_steps, states,
     };
+    #[pymodule_export]
+    use super::server::Server;
     #[pymodule_export]
     use super::stream::Stream;
     #[pymodule_export]

@@ -40,6 +40,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "Run a verb over a grid of settings and seeds.",
         "opennandlab sweep -c tlc_standard -w W2 --vary ftl.over_provisioning_pct=0.07:0.4:6",
     ),
+    "serve": (
+        "Serve a simulated drive as a disk that can be mounted.",
+        "opennandlab serve -c tlc_standard --socket drive.sock --save-image drive.onl",
+    ),
     "characterise": (
         "Characterise a drive step by step.",
         "opennandlab characterise --target sim:tlc_standard --output drive",

@@ -53,7 +53,7 @@ def replay(
             "--trace-format",
             metavar="NAME",
             help="mqsim, msr, vscsi, spc, tencent, alibaba, systor17, fiu, mobile, fio_iolog, "
-            "blkparse, biosnoop, or auto.",
+            "blkparse, biosnoop, served, or auto.",
         ),
     ] = "auto",
     columns: Annotated[

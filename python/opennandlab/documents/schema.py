@@ -19,6 +19,7 @@ from opennandlab.documents.pts import PtsDocument, SuiteDocument
 from opennandlab.documents.pts_results import RESULTS
 from opennandlab.documents.record import JsonObject
 from opennandlab.documents.result import EMPTY_SECTIONS, ResultDocument
+from opennandlab.documents.served import ServedDocument
 from opennandlab.documents.validation import ValidationDocument
 
 # Name of the schema -> the record of the whole document.
@@ -32,6 +33,7 @@ FAMILIES: dict[str, type] = {
     "life": LifeTest,
     "drive-life": DriveLifeTest,
     "validation": ValidationDocument,
+    "served": ServedDocument,
 }
 
 TEMPLATE = "#/$defs/{name}"

@@ -23,6 +23,8 @@ use crate::nand::{BlockTables, Media};
 
 const MAGIC: Magic = Magic { word: *b"ONLIMAGE", version: 7 };
 const HEADER_BYTES: usize = 24;
+/// How the contents of a served drive begin, behind its image.
+pub(super) const CONTENTS_WORD: &[u8; 8] = b"ONLBYTES";
 
 /// Why bytes are no usable device image.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -94,11 +96,23 @@ pub(super) fn save(drive: &Drive) -> Vec<u8> {
 
 /// The drive and the checksum of its image.
 pub(super) fn load(bytes: &[u8], seed: u64) -> Result<(Drive, u32), ImageError> {
-    let (body, rest, checksum) = open(&MAGIC, bytes)?;
+    let (body, rest, checksum) = open(&MAGIC, without_contents(bytes))?;
     if !rest.is_empty() {
         return Err(ImageError::Content(format!("{} bytes too many", rest.len())));
     }
     assemble(body, seed).map(|drive| (drive, checksum)).map_err(ImageError::Content)
+}
+
+/// The image alone: behind that of a served drive follows what its pages hold (`session`).
+fn without_contents(bytes: &[u8]) -> &[u8] {
+    contents_of(bytes).map_or(bytes, |contents| &bytes[..bytes.len() - contents.len()])
+}
+
+/// What follows behind an image, if that is what a served drive held.
+pub(super) fn contents_of(bytes: &[u8]) -> Option<&[u8]> {
+    let length = bytes.get(12..20)?.try_into().map(u64::from_le_bytes).ok()?;
+    let end = usize::try_from(length).ok()?.checked_add(HEADER_BYTES)?;
+    bytes.get(end..).filter(|rest| rest.starts_with(CONTENTS_WORD))
 }
 
 /// How a format begins.

@@ -21,6 +21,8 @@ const CREW_PAGES: u64 = 1 << 16;
 
 /// Who counts the reads of an untimed executor.
 pub(crate) trait Reader {
+    /// Whether what pages hold goes where they go.
+    const CARRIES: bool = false;
     /// The types of pages that are told apart.
     fn page_types(&self) -> &PageTypes;
     /// A page is read.
@@ -82,6 +84,9 @@ impl<R: Reader> FlashSink for Instant<'_, R> {
     #[inline]
     fn program(&mut self, ppn: Ppn, lpn: Lpn, _source: Source) {
         self.media.program(ppn, lpn);
+        if R::CARRIES {
+            self.media.carry_program(ppn, lpn);
+        }
     }
 
     #[cold]
@@ -102,6 +107,9 @@ impl<R: Reader> FlashSink for Instant<'_, R> {
     #[inline]
     fn move_run(&mut self, run: &MoveRun<'_>) {
         self.media.program_run(run.first, run.lpns);
+        if R::CARRIES {
+            self.media.carry_move(run.victim, run.page_indices, run.first);
+        }
         if run.way == MoveWay::Inside {
             // The decoder does not see these pages.
             self.media.note_copyback(run.victim, self.media.block_of(run.first));
@@ -109,6 +117,9 @@ impl<R: Reader> FlashSink for Instant<'_, R> {
     }
 
     fn erase(&mut self, block: BlockId, _source: Source) -> u32 {
+        if R::CARRIES {
+            self.media.carry_erase(block);
+        }
         self.media.erase(block)
     }
 

@@ -97,6 +97,17 @@ impl Simulation {
         Ok(Self::of(drive, json!("checkpoint")))
     }
 
+    /// The drive alone, idle.
+    pub(super) fn into_drive(mut self) -> Drive {
+        self.drop_work();
+        self.drive
+    }
+
+    /// A drive that was lent.
+    pub(super) fn of_drive(drive: Drive) -> Self {
+        Self::of(drive, json!("served"))
+    }
+
     /// The resolved device.
     pub fn config(&self) -> &DeviceConfig {
         &self.drive.config

@@ -208,6 +208,9 @@ impl FlashSink for TimedSink<'_> {
     fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source) {
         self.programmed_pages += 1;
         self.media.program(ppn, lpn);
+        if self.media.contents.is_some() {
+            self.media.carry_program(ppn, lpn);
+        }
         self.push(FlashOp::new(OpKind::Program, source, ppn, 1), Extra::default());
     }
 
@@ -229,6 +232,7 @@ impl FlashSink for TimedSink<'_> {
         // The operation counts on the block as it is before this erase.
         let first = self.media.geometry().first_page(block);
         self.push(FlashOp::new(OpKind::Erase, source, first, 1), Extra::default());
+        self.media.carry_erase(block);
         self.media.erase(block)
     }
 
@@ -306,6 +310,9 @@ impl FlashSink for TimedSink<'_> {
     fn move_run(&mut self, run: &MoveRun<'_>) {
         self.programmed_pages += run.lpns.len() as u64;
         self.media.program_run(run.first, run.lpns);
+        if self.media.contents.is_some() {
+            self.media.carry_move(run.victim, run.page_indices, run.first);
+        }
         let kind = match run.way {
             MoveWay::Bus => OpKind::Program,
             MoveWay::Inside => {

@@ -166,17 +166,18 @@ impl TimedStage {
         self.engine.schedule(after, ARRIVAL + u32::from(tenant));
     }
 
-    /// A command reaches the drive now, or waits outside while the drive is full.
+    /// A command reaches the drive now: its slot, or `None` while the drive is full and it waits
+    /// outside.
     #[inline]
-    pub(super) fn submit(&mut self, drive: &mut Drive, command: &HostCommand) {
+    pub(super) fn submit(&mut self, drive: &mut Drive, command: &HostCommand) -> Option<u32> {
         let now = self.now();
         self.ledger.note_issued(now);
         self.note_depth();
-        if let Some(index) = self.path.offer(command, now) {
-            self.note_inside(index);
-            self.ledger.note_slot(index, now, now);
-            self.go_in(drive, index);
-        }
+        let index = self.path.offer(command, now)?;
+        self.note_inside(index);
+        self.ledger.note_slot(index, now, now);
+        self.go_in(drive, index);
+        Some(index)
     }
 
     /// Lets the next event happen.
@@ -384,7 +385,7 @@ impl TimedStage {
 
     /// An operation is over: whoever waited for it goes on.
     #[inline]
-    fn operation_done(&mut self, drive: &mut Drive, done: FlashOp) -> Step {
+    pub(super) fn operation_done(&mut self, drive: &mut Drive, done: FlashOp) -> Step {
         if self.collector.is_some() {
             self.note_done(drive, done);
         }

@@ -28,6 +28,8 @@ pub(crate) struct Completion {
     pub(crate) latency: Ns,
     /// The host that asked.
     pub(crate) tenant: u8,
+    /// Its slot in the drive, free by now.
+    pub(crate) slot: u32,
 }
 
 /// The most of a cell that its ramp may take to see what it waits for.
@@ -408,7 +410,7 @@ mod tests {
     /// Writes of 4 KiB that complete at these times, each after 1 us; the window then.
     fn run(limit: &CellLimit, piece: Option<u64>, times: &[u64]) -> Window {
         let mut window = Window::new(limit, piece.map(Ns));
-        let done = Completion { kind: 1, bytes: 4096, latency: Ns(1000), tenant: 0 };
+        let done = Completion { kind: 1, bytes: 4096, latency: Ns(1000), tenant: 0, slot: 0 };
         for &at in times {
             window.note(Ns(at), &done);
         }
@@ -449,7 +451,7 @@ mod tests {
             seconds_max: Some(seconds_max),
             ..limit(200e-9, 4, 0, 0.5)
         };
-        let done = Completion { kind: 0, bytes: 4096, latency: Ns(1000), tenant: 0 };
+        let done = Completion { kind: 0, bytes: 4096, latency: Ns(1000), tenant: 0, slot: 0 };
         let run = |limit: &CellLimit, busy_until: u64| {
             let mut window = Window::new(limit, None);
             for at in (1..=40).map(|index| 50 * index) {
@@ -468,7 +470,7 @@ mod tests {
     #[test]
     fn a_ramp_sees_a_quarter_of_the_collections() {
         let limit = CellLimit { reclaims: 4, seconds_max: Some(2e-6), ..limit(0.0, 4, 0, 0.5) };
-        let done = Completion { kind: 1, bytes: 4096, latency: Ns(1000), tenant: 0 };
+        let done = Completion { kind: 1, bytes: 4096, latency: Ns(1000), tenant: 0, slot: 0 };
         let run = |every: u64| {
             let mut window = Window::new(&limit, None);
             for at in (1..=50).map(|index| 50 * index) {

@@ -101,6 +101,11 @@ impl Engine {
         self.near.copy_within(NEAR_MAX / 2.., 0);
     }
 
+    /// When the next event comes.
+    pub fn next_at(&mut self) -> Option<Ns> {
+        (self.near_count > 0 || self.refill()).then(|| Ns(self.near[self.near_count - 1].0))
+    }
+
     /// The next event: moves the clock and returns the code.
     #[inline]
     pub fn take(&mut self) -> Option<u32> {

@@ -4,7 +4,8 @@
 //! (the only reverse map of the drive), and for each block its erase count, whether it is bad, how
 //! many bits its cells hold, and how often its data was copied without passing the decoder. A page
 //! is programmed once between two erases, in order; `testing::checked` holds the FTL to that rule.
-//! Cell contents are not kept: the simulator knows which data a page holds, not the bytes.
+//! The bytes that pages hold are kept only in drives that are served as disks ([`Contents`]):
+//! elsewhere the simulator knows which data a page holds, and that is enough.
 //!
 //! Where blocks of the FTL are superblocks, what is said here of a block holds for all blocks of
 //! its [`Members`]: they are erased, worn and written together.
@@ -13,6 +14,7 @@
 //! FTL decides.
 
 mod config;
+mod contents;
 mod energy;
 mod erases;
 mod failures;
@@ -22,6 +24,7 @@ mod mechanisms;
 mod program_unit;
 
 pub use config::{CellType, NandConfig, PageTimes, Timing, TimingConfig, WearOut};
+pub use contents::{Contents, MediaError, Unit};
 pub use energy::EnergyConfig;
 pub use erases::EraseHistogram;
 pub use failures::{Failures, FailuresConfig};
@@ -89,6 +92,9 @@ pub struct Media {
     first_block: u32,
     /// What superblocks are made of, where there are some.
     members: Option<Arc<Members>>,
+    /// What the pages hold, in drives that are served: see [`Contents`]. Untimed writes on several
+    /// threads do not carry it.
+    pub(crate) contents: Option<Box<Contents>>,
 }
 
 /// Bad blocks of each die, at places drawn from `seed`.
@@ -179,6 +185,7 @@ impl Media {
             disturbs: disturbs.into(),
             first_block: 0,
             members,
+            contents: None,
         })
     }
 
@@ -226,6 +233,7 @@ impl Media {
             wear: std::mem::take(&mut self.wear),
             first_block: self.first_block,
             members: self.members.clone(),
+            contents: self.contents.take(),
         }
     }
 
@@ -257,6 +265,7 @@ impl Media {
                     wear: vec![wear.next()?],
                     first_block,
                     members: members.clone(),
+                    contents: None,
                 })
             })
             .collect()
@@ -288,6 +297,7 @@ impl Media {
             wear,
             first_block: 0,
             members,
+            contents: None,
         }
     }
 

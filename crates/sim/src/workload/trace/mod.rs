@@ -27,6 +27,7 @@ pub mod mqsim;
 pub mod msr;
 mod read;
 mod record;
+pub mod served;
 pub mod spc;
 pub mod systor17;
 pub mod tencent;
@@ -253,6 +254,8 @@ formats! {
     Blkparse "blkparse" = blkparse::Blkparse,
     /// Text output of biosnoop.
     Biosnoop "biosnoop" = biosnoop::Biosnoop,
+    /// What `serve --record` writes: `seq,conn,op,flags,off,len,t_arrive,t_target,t_reply`.
+    Served "served" = served::Served,
     /// Any table, by the names of its columns.
     Columns "columns" = columns::Columns,
 }

@@ -1,0 +1,228 @@
+//! The served drive with all that is under way: what the threads share. Times are passed in.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hdrhistogram::Histogram;
+use opennandlab_sim::device::{Begun, Done, Refusal, Request as Ask, Session};
+use opennandlab_sim::units::Ns;
+use serde_json::{json, Map, Value};
+
+use crate::pipe::Pipe;
+use crate::record::{Recorder, Times};
+use crate::wire::{self, Command, Errno, Replies, Request};
+
+/// Most extents that a question for them gets.
+const EXTENTS_MAX: usize = 1024;
+/// The largest time that histograms tell apart, in nanoseconds: 1000 s.
+const SPAN_NS_MAX: u64 = 1_000_000_000_000;
+
+/// A request under way, and its reply should all go well.
+pub(crate) struct Pending {
+    pub(crate) pipe: Arc<Pipe>,
+    pub(crate) replies: Replies,
+    pub(crate) reply: Vec<u8>,
+    /// Bytes acquired for it.
+    pub(crate) held: usize,
+    pub(crate) entry: Entry,
+}
+
+/// What is recorded of a request.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry {
+    pub(crate) sequence: u64,
+    pub(crate) connection: u64,
+    pub(crate) request: Request,
+    pub(crate) times: Times,
+    pub(crate) errno: Errno,
+}
+
+/// The drive and what is under way on it.
+pub(crate) struct Core {
+    pub(crate) session: Session,
+    pending: HashMap<u64, Pending>,
+    sequence: u64,
+    done: Vec<Done>,
+}
+
+impl Core {
+    pub(crate) fn new(session: Session) -> Self {
+        Self { session, pending: HashMap::new(), sequence: 0, done: Vec::new() }
+    }
+
+    /// The number of the request that comes next.
+    pub(crate) fn next_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence - 1
+    }
+
+    /// Begins a request that was checked; `reply` gets what is to be sent when it is done.
+    pub(crate) fn begin(
+        &mut self,
+        at: Ns,
+        token: u64,
+        (request, data): (&Request, &[u8]),
+        replies: Replies,
+        reply: &mut Vec<u8>,
+    ) -> Result<Begun, Errno> {
+        let start = reply.len();
+        let outcome = self.ask(at, token, (request, data), replies, reply);
+        outcome.map_err(|refusal| {
+            reply.truncate(start);
+            match refusal {
+                Refusal::Media(_) => Errno::Io,
+                Refusal::WornOut => Errno::NoSpace,
+            }
+        })
+    }
+
+    fn ask(
+        &mut self,
+        at: Ns,
+        token: u64,
+        (request, data): (&Request, &[u8]),
+        replies: Replies,
+        reply: &mut Vec<u8>,
+    ) -> Result<Begun, Refusal> {
+        let Request { command, flags, offset, length, .. } = *request;
+        let (length, is_fua) = (u64::from(length), flags & wire::FUA != 0);
+        let ask = match command {
+            Command::Read => {
+                wire::read_head(replies, request, reply);
+                let start = reply.len();
+                reply.resize(start + length as usize, 0);
+                self.session.read(offset, &mut reply[start..])?;
+                Ask::Read { offset, length }
+            }
+            Command::BlockStatus => {
+                let count_max = if flags & wire::REQ_ONE != 0 { 1 } else { EXTENTS_MAX };
+                let extents = self.session.extents(offset, length, count_max);
+                wire::block_status(request, &extents, reply);
+                return Ok(Begun::Done);
+            }
+            Command::Cache => Ask::Read { offset, length },
+            Command::Write => Ask::Write { offset, bytes: data, is_fua },
+            Command::Trim => Ask::Trim { offset, length },
+            Command::WriteZeroes => {
+                let is_allocated = flags & wire::NO_HOLE != 0;
+                Ask::Zero { offset, length, is_fua, is_allocated }
+            }
+            Command::Flush => Ask::Flush,
+            Command::Disconnect | Command::Unknown(_) => return Ok(Begun::Done),
+        };
+        if command != Command::Read {
+            wire::reply(replies, request, Errno::Ok, reply);
+        }
+        self.session.begin(at, token, ask, &mut self.done)
+    }
+
+    /// The reply of a request that is under way is to wait here.
+    pub(crate) fn wait(&mut self, token: u64, pending: Pending) {
+        self.pending.insert(token, pending);
+    }
+
+    /// Lets the drive go on until then; what is done goes to `ready` with the times of the model.
+    pub(crate) fn advance(&mut self, until: Ns, ready: &mut Vec<(Ns, Pending)>) {
+        self.session.advance(until, &mut self.done);
+        for done in self.done.drain(..) {
+            let Some(mut pending) = self.pending.remove(&done.token) else { continue };
+            if done.is_refused {
+                let (entry, replies) = (&mut pending.entry, pending.replies);
+                entry.errno = Errno::NoSpace;
+                pending.reply.clear();
+                wire::reply(replies, &entry.request, Errno::NoSpace, &mut pending.reply);
+            }
+            ready.push((done.at, pending));
+        }
+    }
+}
+
+/// What is counted of requests.
+pub(crate) struct Books {
+    pub(crate) recorder: Option<Recorder>,
+    requests: [u64; KINDS.len()],
+    bytes: [u64; KINDS.len()],
+    errors: u64,
+    /// Reply after target, in nanoseconds.
+    lateness: Histogram<u64>,
+    /// Target after arrival: what the model says; and reply after arrival.
+    latency: [Histogram<u64>; 2],
+}
+
+const KINDS: [Command; 7] = [
+    Command::Read,
+    Command::Write,
+    Command::Flush,
+    Command::Trim,
+    Command::WriteZeroes,
+    Command::Cache,
+    Command::BlockStatus,
+];
+
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, SPAN_NS_MAX, 3).expect("constant bounds are valid")
+}
+
+impl Books {
+    pub(crate) fn new(recorder: Option<Recorder>) -> Self {
+        Self {
+            recorder,
+            requests: [0; KINDS.len()],
+            bytes: [0; KINDS.len()],
+            errors: 0,
+            lateness: histogram(),
+            latency: [histogram(), histogram()],
+        }
+    }
+
+    /// A request was answered.
+    pub(crate) fn note(&mut self, entry: &Entry) {
+        let Entry { sequence, connection, request, times, errno } = entry;
+        if let Some(kind) = KINDS.iter().position(|&kind| kind == request.command) {
+            self.requests[kind] += 1;
+            self.bytes[kind] += u64::from(request.length);
+        }
+        self.errors += u64::from(*errno != Errno::Ok);
+        let after = |late: u64, early: u64| late.saturating_sub(early).max(1);
+        self.lateness.saturating_record(after(times.reply, times.target));
+        self.latency[0].saturating_record(after(times.target, times.arrive));
+        self.latency[1].saturating_record(after(times.reply, times.arrive));
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note(*sequence, *connection, request, times);
+        }
+    }
+
+    /// `{requests, bytes, errors, lateness_us, latency_us, response_us}`.
+    pub(crate) fn to_json(&self) -> Value {
+        let by_kind = |counts: &[u64]| -> Value {
+            let named = KINDS.iter().zip(counts);
+            named.map(|(kind, &n)| (kind.name().to_owned(), json!(n))).collect::<Map<_, _>>().into()
+        };
+        json!({
+            "requests": by_kind(&self.requests),
+            "bytes": by_kind(&self.bytes),
+            "errors": self.errors,
+            "lateness_us": in_us(&self.lateness),
+            "latency_us": in_us(&self.latency[0]),
+            "response_us": in_us(&self.latency[1]),
+        })
+    }
+}
+
+/// A percentile is stated only when at least ten samples lie beyond it.
+fn in_us(histogram: &Histogram<u64>) -> Value {
+    let us = |ns: u64| ns as f64 / 1e3;
+    let share = |share: f64| {
+        let beyond = histogram.len() as f64 * (1.0 - share);
+        (beyond >= 10.0).then(|| us(histogram.value_at_quantile(share)))
+    };
+    let count = histogram.len();
+    json!({
+        "count": count,
+        "mean": (count > 0).then(|| histogram.mean() / 1e3),
+        "p50": share(0.5),
+        "p99": share(0.99),
+        "p999": share(0.999),
+        "max": (count > 0).then(|| us(histogram.max())),
+    })
+}

@@ -1,0 +1,23 @@
+//! A simulated drive as a disk that can be mounted: a server of the NBD protocol.
+//!
+//! ```text
+//!  wire       numbers of the protocol, requests and replies as bytes      pure
+//!  handshake  options of a client, answered                               pure
+//!  record     requests as lines of a file                                 pure
+//!  core       the drive, what is under way, counts                        a clock is passed in
+//!  pipe       the bytes to one client, never waited for by the others     threads
+//!  server     sockets, connections, the timer                             threads, the wall clock
+//! ```
+//! The simulator knows neither time nor threads; this crate is the only place that has both. What
+//! arrives on a socket is parsed by functions of bytes alone, which tests feed with everything.
+//! A client that sends nonsense loses its connection, and nobody else notices.
+
+mod core;
+mod handshake;
+mod pipe;
+mod record;
+mod server;
+pub mod wire;
+
+pub use handshake::{Export, Handshake, Next};
+pub use server::{Options, Server, Timing};

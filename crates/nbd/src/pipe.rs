@@ -1,0 +1,169 @@
+//! The bytes on their way to one client: nobody who sends ever waits for it.
+//!
+//! A reply goes to the socket at once if that takes it; what is left is written by a thread of the
+//! connection. So the timer is never held up by a client that does not read. What such a client can
+//! make the server keep is bounded: before a request is begun its reader acquires the bytes that
+//! the request and its reply take, and waits while there are too many.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::net::{send, SendFlags};
+
+/// Most bytes of requests and replies of a connection that are kept at once; one request may be
+/// larger.
+const HELD_BYTES_MAX: usize = 80 << 20;
+
+/// A connected socket.
+pub(crate) enum Socket {
+    /// Of a Unix socket.
+    Unix(UnixStream),
+    /// Of a port.
+    Tcp(TcpStream),
+}
+
+impl Socket {
+    /// Ends both directions; whoever reads or writes returns.
+    pub(crate) fn close(&self) {
+        let _ = match self {
+            Self::Unix(stream) => stream.shutdown(Shutdown::Both),
+            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+
+    /// How long a read may wait; `None` without end.
+    pub(crate) fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Unix(stream) => stream.set_read_timeout(patience),
+            Self::Tcp(stream) => stream.set_read_timeout(patience),
+        }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Unix(stream) => stream.as_fd(),
+            Self::Tcp(stream) => stream.as_fd(),
+        }
+    }
+}
+
+impl Read for &Socket {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match *self {
+            Socket::Unix(stream) => { stream }.read(bytes),
+            Socket::Tcp(stream) => { stream }.read(bytes),
+        }
+    }
+}
+
+impl Write for &Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(send(self.as_fd(), bytes, SendFlags::NOSIGNAL)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Outbox {
+    /// Bytes to write, and how many bytes are released then.
+    queue: VecDeque<(Vec<u8>, usize)>,
+    /// The writer has bytes in hand, which come before the queue.
+    is_writing: bool,
+    is_closed: bool,
+    held_bytes: usize,
+}
+
+/// See the module.
+pub(crate) struct Pipe {
+    pub(crate) socket: Socket,
+    outbox: Mutex<Outbox>,
+    changed: Condvar,
+}
+
+impl Pipe {
+    pub(crate) fn new(socket: Socket) -> Self {
+        Self { socket, outbox: Mutex::default(), changed: Condvar::new() }
+    }
+
+    fn outbox(&self) -> MutexGuard<'_, Outbox> {
+        self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until so many bytes more may be kept; false when the connection is closed.
+    pub(crate) fn acquire(&self, bytes: usize) -> bool {
+        let mut outbox = self.outbox();
+        while outbox.held_bytes > 0
+            && outbox.held_bytes + bytes > HELD_BYTES_MAX
+            && !outbox.is_closed
+        {
+            outbox = self.changed.wait(outbox).unwrap_or_else(PoisonError::into_inner);
+        }
+        outbox.held_bytes += bytes;
+        !outbox.is_closed
+    }
+
+    /// Sends a reply, now or soon, and releases what was acquired for it.
+    pub(crate) fn send(&self, mut bytes: Vec<u8>, held: usize) {
+        let mut outbox = self.outbox();
+        if outbox.queue.is_empty() && !outbox.is_writing && !outbox.is_closed {
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            let sent = send(self.socket.as_fd(), &bytes, flags).unwrap_or(0);
+            if sent == bytes.len() {
+                outbox.held_bytes -= held;
+                drop(outbox);
+                self.changed.notify_all();
+                return;
+            }
+            bytes.drain(..sent);
+        }
+        if outbox.is_closed {
+            outbox.held_bytes -= held;
+        } else {
+            outbox.queue.push_back((bytes, held));
+        }
+        drop(outbox);
+        self.changed.notify_all();
+    }
+
+    /// Writes what the socket did not take at once, until the pipe is closed.
+    pub(crate) fn write_on(&self) {
+        loop {
+            let mut outbox = self.outbox();
+            while outbox.queue.is_empty() && !outbox.is_closed {
+                outbox = self.changed.wait(outbox).unwrap_or_else(PoisonError::into_inner);
+            }
+            let Some((bytes, held)) = outbox.queue.pop_front() else { return };
+            outbox.is_writing = true;
+            drop(outbox);
+            let outcome = (&self.socket).write_all(&bytes);
+            let mut outbox = self.outbox();
+            outbox.is_writing = false;
+            outbox.held_bytes -= held;
+            drop(outbox);
+            self.changed.notify_all();
+            if outcome.is_err() {
+                self.close();
+            }
+        }
+    }
+
+    /// Sends nothing more, and lets everybody go on who waits.
+    pub(crate) fn close(&self) {
+        self.socket.close();
+        let mut outbox = self.outbox();
+        outbox.is_closed = true;
+        outbox.queue.clear();
+        drop(outbox);
+        self.changed.notify_all();
+    }
+}

@@ -1,0 +1,149 @@
+//! A served drive as Python holds it: options and status as JSON text, the rest is the server's.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use opennandlab_nbd::{Options, Server as Nbd, Timing};
+use opennandlab_sim::config::ConfigError;
+use opennandlab_sim::device::{ImageError, Pace, Session, Simulation};
+use pyo3::prelude::*;
+
+use crate::doorway::{doorway, Failure};
+use crate::drive::Drive;
+
+/// Where a server is in its life.
+enum Life {
+    /// It answers.
+    Serving(Nbd),
+    /// It is at rest.
+    Rested(Box<Session>),
+    /// It cannot be used any more.
+    Lost,
+}
+
+/// A drive that is served, and afterwards can be saved.
+#[pyclass(frozen)]
+pub(crate) struct Server {
+    life: Mutex<Life>,
+}
+
+impl Server {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Life) -> Result<T, Failure> + Send,
+    ) -> PyResult<T> {
+        doorway(py, || {
+            work(&mut self.life.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+        })
+    }
+}
+
+fn refused(message: impl Into<String>) -> Failure {
+    Failure::Config(ConfigError::new("serve", message.into()))
+}
+
+#[pymethods]
+impl Server {
+    /// Serves a copy of a drive, with what its pages held if `image` says so.
+    ///
+    /// `scale`: how many times slower than the model; `None` as fast as this machine. `socket`,
+    /// `tcp`: where clients connect. `record`: the file that requests are written to.
+    #[new]
+    #[pyo3(signature = (drive, image, scale, socket, tcp, *, any_address=false, read_only=false,
+        record=None))]
+    #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // Python names them
+    fn new(
+        py: Python<'_>,
+        drive: &Drive,
+        image: Option<&[u8]>,
+        scale: Option<f64>,
+        socket: Option<PathBuf>,
+        tcp: Option<&str>,
+        any_address: bool,
+        read_only: bool,
+        record: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let checkpoint = drive.with(py, |drive| Ok(drive.checkpoint()))?;
+        doorway(py, || {
+            let simulation = Simulation::from_checkpoint(&checkpoint)?;
+            drop(checkpoint);
+            let pace = if scale.is_some() { Pace::Timed } else { Pace::Untimed };
+            let mut session = Session::new(simulation, pace)?;
+            session.load_contents(image.unwrap_or(&[])).map_err(ImageError::Content)?;
+            let tcp = match tcp.map(str::parse) {
+                Some(Ok(address)) => Some(address),
+                Some(Err(_)) => {
+                    return Err(refused("--tcp takes ADDRESS:PORT, such as 127.0.0.1:10809"))
+                }
+                None => None,
+            };
+            let options = Options {
+                timing: scale.map_or(Timing::Off, Timing::Scaled),
+                socket,
+                tcp,
+                is_remote_allowed: any_address,
+                name: "drive".to_owned(),
+                is_read_only: read_only,
+                record,
+            };
+            let server = Nbd::start(session, &options).map_err(refused)?;
+            Ok(Self { life: Mutex::new(Life::Serving(server)) })
+        })
+    }
+
+    /// The address and port that were bound, if any.
+    fn tcp(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.with(py, |life| match life {
+            Life::Serving(server) => Ok(server.tcp().map(|address| address.to_string())),
+            _ => Ok(None),
+        })
+    }
+
+    /// What was done so far, as JSON.
+    fn status(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |life| match life {
+            Life::Serving(server) => Ok(server.status().to_string()),
+            _ => Err(refused("the server was stopped")),
+        })
+    }
+
+    /// Ends all connections and brings the drive to rest; the last status as JSON, and why the
+    /// record could not be written.
+    fn stop(&self, py: Python<'_>) -> PyResult<(String, Option<String>)> {
+        self.with(py, |life| {
+            let Life::Serving(server) = std::mem::replace(life, Life::Lost) else {
+                return Err(refused("the server was stopped"));
+            };
+            let (session, status, recorded) = server.stop();
+            if let Some(session) = session {
+                *life = Life::Rested(Box::new(session));
+            }
+            Ok((status.to_string(), recorded.err()))
+        })
+    }
+
+    /// The first contradiction between the tables of the drive and what its pages hold.
+    fn audit(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.with(py, |life| match life {
+            Life::Rested(session) => Ok(session.audit().err()),
+            _ => Err(refused("stop the server first")),
+        })
+    }
+
+    /// Writes the image of the drive and what its pages hold to a file; why it could not be.
+    fn save(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
+        self.with(py, |life| {
+            let Life::Rested(session) = life else { return Err(refused("stop the server first")) };
+            let write = || {
+                let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
+                session.save(&mut file)?;
+                file.flush()?;
+                file.get_ref().sync_all()
+            };
+            Ok(write().err().map(|error| error.to_string()))
+        })
+    }
+}

@@ -1,0 +1,333 @@
+//! The bytes of a served drive: what each page of the flash holds, and what is on the way there.
+//!
+//! ```text
+//! host ─► staged (memory of the controller) ─ program ─► units by page slot ─ move ─► other slot
+//!              └────────── read ◄──────── by the map: L2P, slot, unit ──────────┘
+//! ```
+//! Bytes follow the map and never lead it: a read asks the map for the page of the flash and takes
+//! what lies there, collection carries units from slot to slot, and an erase drops them. So a
+//! mistake of the FTL would give wrong data, and each unit carries what finds it out: its logical
+//! page, a version that counts writes of this page, and a CRC-32 of all three. A read whose unit is
+//! of another page, of another version or damaged is a [`MediaError`], never data.
+//!
+//! Sparse: units of zeros hold no bytes, blocks without units no table. What is overwritten stays
+//! until its block is erased, as on flash; a moved unit shares its bytes with the old place.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Media;
+use crate::units::{BlockId, Lpn, Ppn};
+
+/// What a page holds does not fit what was written: the drive reports an error of the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("logical page {}: {what}", lpn.0)]
+pub struct MediaError {
+    /// The logical page that was read.
+    pub lpn: Lpn,
+    /// What does not fit.
+    pub what: &'static str,
+}
+
+/// What one page of the flash holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// Whose data it is.
+    pub lpn: u32,
+    /// Writes of this logical page up to this one.
+    pub version: u32,
+    /// CRC-32 of logical page, version and bytes.
+    pub crc: u32,
+    /// `None` for zeros.
+    pub bytes: Option<Arc<[u8]>>,
+}
+
+impl Unit {
+    fn new(lpn: u32, version: u32, bytes: Option<Arc<[u8]>>) -> Self {
+        let crc = checksum(lpn, version, bytes.as_deref());
+        Self { lpn, version, crc, bytes }
+    }
+}
+
+fn checksum(lpn: u32, version: u32, bytes: Option<&[u8]>) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&lpn.to_le_bytes());
+    hasher.update(&version.to_le_bytes());
+    hasher.update(bytes.unwrap_or(&[]));
+    hasher.finalize()
+}
+
+/// Data on its way to the flash.
+#[derive(Clone, Debug)]
+struct Staged {
+    unit: Unit,
+    /// Commands under way that concern the page. Any of them may make the map point elsewhere, or
+    /// nowhere, so the data stays here until the last is over.
+    holds: u32,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Contents {
+    unit_bytes: usize,
+    /// By block and page index.
+    blocks: Vec<Option<Box<[Option<Unit>]>>>,
+    /// Controller memory: data that no program has taken to the flash yet, by logical page.
+    staged: BTreeMap<u32, Staged>,
+    /// By logical page, its newest version; 0 was never written.
+    versions: Vec<u32>,
+    /// By logical page, 1 + the slot of its newest unit on the flash; 0 is none.
+    newest: Vec<usize>,
+    /// Units with bytes, on the flash.
+    stored_units: u64,
+    /// Reads that found something else than what was written.
+    pub media_errors: u64,
+}
+
+impl Contents {
+    /// A drive that holds zeros.
+    pub fn new(unit_bytes: usize, block_count: usize, logical_pages: usize) -> Self {
+        Self {
+            unit_bytes,
+            blocks: vec![None; block_count],
+            staged: BTreeMap::new(),
+            versions: vec![0; logical_pages],
+            newest: vec![0; logical_pages],
+            stored_units: 0,
+            media_errors: 0,
+        }
+    }
+
+    /// Bytes of a unit.
+    pub fn unit_bytes(&self) -> usize {
+        self.unit_bytes
+    }
+
+    /// Bytes that the units on the flash take in memory, old versions included.
+    pub fn stored_bytes(&self) -> u64 {
+        self.stored_units * self.unit_bytes as u64
+    }
+
+    /// A command brings new data of a page, `None` for zeros: until [`Contents::release`] it is
+    /// read from here.
+    pub fn stage(&mut self, lpn: Lpn, bytes: Option<Arc<[u8]>>) {
+        let version = &mut self.versions[lpn.0 as usize];
+        *version = version.wrapping_add(1);
+        let unit = Unit::new(lpn.0, *version, bytes);
+        let holds = self.staged.get(&lpn.0).map_or(0, |staged| staged.holds) + 1;
+        self.staged.insert(lpn.0, Staged { unit, holds });
+    }
+
+    /// A command that concerned a page is over. `place` is where the map has it; `waits` says that
+    /// it waits in the write buffer.
+    pub fn release(&mut self, lpn: Lpn, place: Option<(BlockId, u32)>, waits: bool) {
+        let Some(staged) = self.staged.get_mut(&lpn.0) else { return };
+        staged.holds = staged.holds.saturating_sub(1);
+        if staged.holds > 0 || waits {
+            return;
+        }
+        let (version, is_zero) = (staged.unit.version, staged.unit.bytes.is_none());
+        match place {
+            Some(place) if self.unit(place).is_some_and(|unit| unit.version == version) => {}
+            None if is_zero => self.newest[lpn.0 as usize] = 0,
+            _ => return,
+        }
+        self.staged.remove(&lpn.0);
+    }
+
+    /// The write of a page was refused: what it had before stays.
+    pub fn abandon(&mut self, lpn: Lpn, page_slot: Option<(BlockId, u32)>) {
+        let is_alone = self.staged.get(&lpn.0).is_some_and(|staged| staged.holds <= 1);
+        if is_alone && self.staged.remove(&lpn.0).is_some() {
+            let unit = page_slot.and_then(|slot| self.unit(slot));
+            self.versions[lpn.0 as usize] = unit.map_or(0, |unit| unit.version);
+        }
+    }
+
+    /// Logical pages whose data is not on the flash, in order.
+    pub fn staged_pages(&self) -> Vec<Lpn> {
+        self.staged.keys().copied().map(Lpn).collect()
+    }
+
+    /// Whether data of a page has not reached the flash.
+    pub fn is_staged(&self, lpn: Lpn) -> bool {
+        self.staged.contains_key(&lpn.0)
+    }
+
+    fn unit(&self, (block, index): (BlockId, u32)) -> Option<&Unit> {
+        self.blocks[block.0 as usize].as_ref()?[index as usize].as_ref()
+    }
+
+    fn checked(&self, lpn: Lpn, unit: Option<&Unit>) -> Result<Option<Arc<[u8]>>, MediaError> {
+        let version = self.versions[lpn.0 as usize];
+        let fail = |what| Err(MediaError { lpn, what });
+        match unit {
+            // Written before the drive was served: nobody knows what.
+            None if version == 0 => Ok(None),
+            None => fail("the flash holds nothing where the map points"),
+            Some(unit) if unit.lpn != lpn.0 => fail("the data is of another page"),
+            Some(unit) if unit.version != version => fail("the data is of another version"),
+            Some(unit) if unit.crc != checksum(lpn.0, version, unit.bytes.as_deref()) => {
+                fail("the checksum of the data does not fit")
+            }
+            Some(unit) => Ok(unit.bytes.clone()),
+        }
+    }
+
+    /// What a logical page holds, `None` for zeros; `place` is where the map has it.
+    ///
+    /// # Errors
+    /// [`MediaError`] when what lies there is not what was written; it is counted.
+    pub fn read(
+        &mut self,
+        lpn: Lpn,
+        place: Option<(BlockId, u32)>,
+    ) -> Result<Option<Arc<[u8]>>, MediaError> {
+        let outcome = match (self.staged.get(&lpn.0), place) {
+            (Some(staged), _) => self.checked(lpn, Some(&staged.unit)),
+            (None, Some(place)) => self.checked(lpn, self.unit(place)),
+            (None, None) => Ok(None),
+        };
+        self.media_errors += u64::from(outcome.is_err());
+        outcome
+    }
+
+    /// Whether a page holds data, so that it is no hole; `place` is where the map has it.
+    pub fn is_allocated(&self, lpn: Lpn, place: Option<(BlockId, u32)>) -> bool {
+        let staged = self.staged.get(&lpn.0).map(|staged| &staged.unit);
+        let newest = staged.or_else(|| self.unit(place?));
+        newest.is_some_and(|unit| unit.bytes.is_some())
+    }
+
+    /// What lies at a page of the flash.
+    pub fn at(&self, block: BlockId, index: u32) -> Option<&Unit> {
+        self.unit((block, index))
+    }
+
+    /// Puts a unit to where the map has its page, as it was saved.
+    pub fn restore(&mut self, unit: Unit, block: BlockId, index: u32, pages_per_block: u32) {
+        self.versions[unit.lpn as usize] = unit.version;
+        self.put(unit, (block, index), pages_per_block);
+    }
+
+    /// Damages a bit of what lies at a page of the flash, as a fault would.
+    pub fn corrupt(&mut self, block: BlockId, index: u32) {
+        let table = self.blocks[block.0 as usize].as_mut();
+        if let Some(unit) = table.and_then(|units| units[index as usize].as_mut()) {
+            let mut bytes = unit.bytes.as_deref().map_or(vec![0; self.unit_bytes], <[u8]>::to_vec);
+            bytes[0] ^= 1;
+            unit.bytes = Some(bytes.into());
+        }
+    }
+
+    fn put(&mut self, unit: Unit, (block, index): (BlockId, u32), pages_per_block: u32) {
+        let newest = &mut self.newest[unit.lpn as usize];
+        *newest = 1 + block.0 as usize * pages_per_block as usize + index as usize;
+        let table = self.blocks[block.0 as usize]
+            .get_or_insert_with(|| vec![None; pages_per_block as usize].into());
+        self.stored_units += u64::from(unit.bytes.is_some());
+        if let Some(old) = table[index as usize].replace(unit) {
+            self.stored_units -= u64::from(old.bytes.is_some());
+        }
+    }
+}
+
+impl Media {
+    /// A page of the host was programmed: what is staged for it lies there now.
+    pub(crate) fn carry_program(&mut self, ppn: Ppn, lpn: Lpn) {
+        let (block, index) = (self.block_of(ppn), self.geometry.page_index(ppn));
+        let pages = self.geometry.pages_per_block;
+        let Some(contents) = &mut self.contents else { return };
+        // Pages of the drive's own records, and fillings.
+        if lpn.0 as usize >= contents.versions.len() {
+            return;
+        }
+        let staged = contents.staged.get(&lpn.0).map(|it| (it.unit.clone(), it.holds));
+        if let Some((_, 0)) = staged {
+            contents.staged.remove(&lpn.0);
+        }
+        let unit = staged.map(|(unit, _)| unit).or_else(|| {
+            // Of two writes of a page the first program has taken the data of both.
+            let version = contents.versions[lpn.0 as usize];
+            let newest = contents.newest[lpn.0 as usize].checked_sub(1);
+            let place = newest.map(|slot| (slot / pages as usize, slot % pages as usize));
+            match place {
+                Some((block, index)) => {
+                    contents.unit((BlockId(block as u32), index as u32)).cloned()
+                }
+                None => (version > 0).then(|| Unit::new(lpn.0, version, None)),
+            }
+        });
+        if let Some(unit) = unit {
+            contents.put(unit, (block, index), pages);
+        }
+    }
+
+    /// Pages were moved: what they hold goes with them.
+    pub(crate) fn carry_move(&mut self, victim: BlockId, page_indices: &[u32], first: Ppn) {
+        let (block, start) = (self.block_of(first), self.geometry.page_index(first));
+        let pages = self.geometry.pages_per_block;
+        let Some(contents) = &mut self.contents else { return };
+        for (index, &from) in (start..).zip(page_indices) {
+            if let Some(unit) = contents.unit((victim, from)).cloned() {
+                contents.put(unit, (block, index), pages);
+            }
+        }
+    }
+
+    /// A block was erased, and what it held with it.
+    pub(crate) fn carry_erase(&mut self, block: BlockId) {
+        let Some(contents) = &mut self.contents else { return };
+        if let Some(units) = contents.blocks[block.0 as usize].take() {
+            let stored = units.iter().flatten().filter(|unit| unit.bytes.is_some()).count();
+            contents.stored_units -= stored as u64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: Lpn = Lpn(3);
+    const PLACE: (BlockId, u32) = (BlockId(1), 2);
+
+    fn stored() -> Contents {
+        let mut contents = Contents::new(512, 4, 8);
+        contents.stage(PAGE, Some(vec![7; 512].into()));
+        let unit = contents.staged.remove(&PAGE.0).expect("it was staged").unit;
+        contents.put(unit, PLACE, 16);
+        contents
+    }
+
+    #[test]
+    fn what_is_not_as_written_is_never_data() {
+        let mut contents = stored();
+        assert_eq!(contents.read(PAGE, Some(PLACE)), Ok(Some(vec![7; 512].into())));
+        assert_eq!(contents.read(Lpn(4), Some(PLACE)).map_err(|it| it.what), {
+            Err("the data is of another page")
+        });
+        contents.versions[3] += 1;
+        assert!(contents.read(PAGE, Some(PLACE)).is_err());
+        contents.versions[3] -= 1;
+        contents.corrupt(PLACE.0, PLACE.1);
+        let error = contents.read(PAGE, Some(PLACE)).expect_err("it is damaged");
+        assert_eq!(error.to_string(), "logical page 3: the checksum of the data does not fit");
+        assert_eq!(contents.media_errors, 3);
+    }
+
+    #[test]
+    fn trimmed_pages_are_zeros_before_the_map_knows() {
+        let mut contents = stored();
+        contents.stage(PAGE, None);
+        assert_eq!(contents.read(PAGE, Some(PLACE)), Ok(None));
+        contents.release(PAGE, None, false);
+        assert_eq!(contents.read(PAGE, None), Ok(None));
+        assert!(contents.staged_pages().is_empty());
+        // What was written after it stays while the trim is under way.
+        contents.stage(PAGE, None);
+        contents.stage(PAGE, Some(vec![9; 512].into()));
+        contents.release(PAGE, None, false);
+        assert_eq!(contents.read(PAGE, None), Ok(Some(vec![9; 512].into())));
+    }
+}

@@ -1,0 +1,170 @@
+//! A served drive beside a plain array of bytes: whatever is written, collected, trimmed, saved and
+//! loaded, both read the same.
+
+use opennandlab_sim::device::{Begun, DeviceConfig, Pace, Request, Session, Simulation};
+use opennandlab_sim::rng::Rng;
+use opennandlab_sim::units::{Lpn, Ns};
+
+fn drive(more: &str) -> Simulation {
+    let json = format!(
+        r#"{{"nand": {{"channels": 1, "dies_per_channel": 2, "planes_per_die": 1,
+        "blocks_per_plane": 24, "pages_per_block": 16}},
+        "ftl": {{"over_provisioning_pct": 0.4 {more}}}}}"#
+    );
+    Simulation::new(DeviceConfig::resolve(&json).expect("a device"), 7)
+}
+
+/// Random requests on a session and on the array; returns the array.
+fn exercise(session: &mut Session, seed: u64, count: u64) -> Vec<u8> {
+    let mut rng = Rng::stream(seed, "session");
+    let mut truth = vec![0; session.capacity_bytes() as usize];
+    let (mut done, mut under_way, mut at) = (Vec::new(), 0, Ns(0));
+    for token in 0..count {
+        at = Ns(at.0 + rng.below(40_000));
+        let length_max = if rng.below(3) == 0 { 40_000 } else { 5_000 };
+        let length = 1 + rng.below(length_max);
+        // Most requests at places that are multiples of a sector.
+        let mask = if rng.below(8) == 0 { 0 } else { 511 };
+        let offset = rng.below(session.capacity_bytes() - length) & !mask;
+        let range = offset as usize..(offset + length) as usize;
+        let bytes = vec![rng.below(255) as u8; length as usize];
+        let is_fua = rng.below(10) == 0;
+        let request = match rng.below(10) {
+            0 => Request::Trim { offset, length },
+            1 => Request::Zero { offset, length, is_fua, is_allocated: rng.below(2) == 0 },
+            2 => Request::Flush,
+            3 | 4 => Request::Read { offset, length },
+            _ => Request::Write { offset, bytes: &bytes, is_fua },
+        };
+        match request {
+            Request::Write { .. } => truth[range.clone()].copy_from_slice(&bytes),
+            Request::Zero { .. } => truth[range.clone()].fill(0),
+            Request::Trim { .. } => {
+                let unit = session.unit_bytes() as usize;
+                let (first, limit) = (range.start.next_multiple_of(unit), range.end / unit * unit);
+                if first < limit {
+                    truth[first..limit].fill(0);
+                }
+            }
+            _ => {}
+        }
+        let begun = session.begin(at, token, request, &mut done).expect("the drive takes it");
+        under_way += u64::from(begun == Begun::UnderWay);
+        let mut found = vec![1; length as usize];
+        session.read(offset, &mut found).expect("what was written");
+        assert!(found == truth[range], "request {token} of seed {seed}: {request:?}");
+    }
+    session.settle();
+    let mut all = vec![1; truth.len()];
+    session.read(0, &mut all).expect("what was written");
+    assert!(all == truth, "seed {seed}: the whole drive after it came to rest");
+    session.audit().expect("tables and contents agree");
+    assert!(session.under_way() == 0 && done.len() as u64 <= under_way);
+    truth
+}
+
+const KINDS: [&str; 8] = [
+    "",
+    r#", "write_buffer_pages": 16"#,
+    r#", "gc_policy": {"kind": "cost_benefit"}, "write_frontiers": "host_gc""#,
+    r#", "collection": {"kind": "steps"}, "write_frontiers": "host_gc""#,
+    r#", "allocation": "superblock""#,
+    r#", "mapping": {"kind": "dftl", "cache_bytes": 4096}"#,
+    r#", "mapping": {"kind": "fast", "log_blocks": 4}"#,
+    r#", "allocation": "dynamic""#,
+];
+
+#[test]
+fn bytes_follow_the_map() {
+    for (seed, more) in (0..).zip(KINDS) {
+        for pace in [Pace::Untimed, Pace::Timed] {
+            let mut session = Session::new(drive(more), pace).expect("a plain disk");
+            exercise(&mut session, seed, 1500);
+            let status = session.status();
+            assert!(
+                status["erases"].as_u64() > Some(20),
+                "{more}: nothing was collected: {status}"
+            );
+            assert_eq!(status["media_errors"], 0);
+        }
+    }
+}
+
+#[test]
+fn a_saved_drive_holds_the_same() {
+    let mut session = Session::new(drive(KINDS[1]), Pace::Timed).expect("a plain disk");
+    let truth = exercise(&mut session, 3, 800);
+    let mut image = Vec::new();
+    session.save(&mut image).expect("a vector takes all");
+
+    let load = |image: &[u8]| {
+        let simulation = Simulation::from_image(image, 7).map_err(|error| error.to_string())?;
+        let mut again = Session::new(simulation, Pace::Untimed).expect("a plain disk");
+        again.load_contents(image).map(|()| again)
+    };
+    let mut again = load(&image).expect("what was saved");
+    let mut found = vec![1; truth.len()];
+    again.read(0, &mut found).expect("what was written");
+    assert!(found == truth);
+    again.audit().expect("tables and contents agree");
+
+    // Cut off or damaged it is refused, wherever that happens.
+    for cut in [image.len() - 1, image.len() - 5000, image.len() / 2, 30] {
+        assert!(load(&image[..cut]).is_err(), "cut at {cut}");
+    }
+    let mut rng = Rng::stream(1, "damage");
+    for _ in 0..200 {
+        let mut damaged = image.clone();
+        let place = rng.below(image.len() as u64) as usize;
+        damaged[place] ^= 1 << rng.below(8);
+        assert!(load(&damaged).is_err(), "a bit of byte {place}");
+    }
+}
+
+#[test]
+fn damage_is_an_error_of_the_medium_and_never_data() {
+    let mut session = Session::new(drive(""), Pace::Untimed).expect("a plain disk");
+    let mut done = Vec::new();
+    let bytes = [5; 8192];
+    let write = |offset, bytes| Request::Write { offset, bytes, is_fua: false };
+    session.begin(Ns(0), 0, write(0, &bytes[..]), &mut done).expect("the drive takes it");
+    assert!(session.corrupt(Lpn(1)) && !session.corrupt(Lpn(9)));
+    let mut found = [0; 4096];
+    assert!(session.read(4096, &mut found).is_err() && session.read(0, &mut found).is_ok());
+    // A part of a damaged unit cannot be written, the whole can.
+    assert!(session.begin(Ns(0), 1, write(4096, &bytes[..512]), &mut done).is_err());
+    assert!(session.begin(Ns(0), 2, write(4096, &bytes[..4096]), &mut done).is_ok());
+    session.read(4096, &mut found).expect("written anew");
+    assert_eq!((found[0], session.status()["media_errors"].as_u64()), (5, Some(2)));
+}
+
+#[test]
+fn a_timed_session_takes_what_the_model_takes() {
+    let run = |more| {
+        let mut session = Session::new(drive(more), Pace::Timed).expect("a plain disk");
+        let mut done = Vec::new();
+        let bytes = [1; 4096];
+        let write = Request::Write { offset: 0, bytes: &bytes, is_fua: false };
+        session.begin(Ns(1000), 1, write, &mut done).expect("the drive takes it");
+        session.advance(Ns(10_000_000), &mut done);
+        let begin = Ns(20_000_000);
+        let read = Request::Read { offset: 0, length: 4096 };
+        session.begin(begin, 2, read, &mut done).expect("the drive takes it");
+        session.advance(Ns(40_000_000), &mut done);
+        assert_eq!((done[0].token, done[1].token), (1, 2));
+        (done[0].at.0 - 1000, done[1].at.0 - begin.0)
+    };
+    let (written, read) = run("");
+    // tPROG and tR of the flash, and the transfer of a page.
+    assert!(written > read && read > 20_000, "{written} ns and {read} ns");
+    // A write buffer answers at once, and has the page until it leaves.
+    let (buffered, from_memory) = run(KINDS[1]);
+    assert!(buffered < read && from_memory < read, "{buffered} ns and {from_memory} ns");
+}
+
+#[test]
+fn what_is_no_plain_disk_is_refused() {
+    let zoned = r#", "mapping": {"kind": "zoned", "zone_bytes": 131072}"#;
+    let refused = Session::new(drive(zoned), Pace::Untimed).err().expect("zones");
+    assert_eq!(refused.path, "ftl.mapping");
+}

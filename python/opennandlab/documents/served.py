@@ -1,0 +1,160 @@
+"""The document `opennandlab.served/1`: what a served drive was asked for and did."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from opennandlab.documents.record import JsonObject, Number, Record
+
+SCHEMA: Final = "opennandlab.served/1"
+
+
+class Kinds(Record, frozen=True, kw_only=True):
+    """Counts by kind of request.
+
+    Args:
+        read: Reads.
+        write: Writes.
+        flush: Flushes.
+        trim: Trims.
+        write_zeroes: Zeros, allocated or not.
+        cache: Reads ahead for the client.
+        block_status: Questions for data and holes.
+    """
+
+    read: int
+    write: int
+    flush: int
+    trim: int
+    write_zeroes: int
+    cache: int
+    block_status: int
+
+
+class Span(Record, frozen=True, kw_only=True):
+    """Times in microseconds; a percentile is `null` with fewer than ten samples beyond it.
+
+    Args:
+        count: Samples.
+        mean: Their mean; `null` without any.
+        p50: Median.
+        p99: 99th percentile.
+        p999: 99.9th percentile.
+        max: Largest; `null` without any.
+    """
+
+    count: int
+    mean: Number | None
+    p50: Number | None
+    p99: Number | None
+    p999: Number | None
+    max: Number | None
+
+
+class ServedDrive(Record, frozen=True, kw_only=True):
+    """What the drive did.
+
+    Args:
+        read_bytes: Bytes of sectors that clients read.
+        written_bytes: Bytes of sectors that they wrote.
+        trimmed_bytes: Bytes of sectors that they trimmed.
+        flushes: Flushes, that of the end included.
+        fua_writes: Writes that completed only on the flash.
+        programmed_bytes: Bytes that were programmed.
+        waf: Programmed over written bytes; `null` without a write.
+        collections: Blocks erased by garbage collection.
+        moved_pages: Pages that it moved, in map units.
+        erases: Blocks erased.
+        free_blocks: Erased blocks at the end.
+        mapped_pages: Map units that hold data at the end.
+        buffered_pages: Map units in the write buffer.
+        stored_bytes: Memory of what the flash holds, old versions included.
+        is_worn_out: The drive took no more writes.
+    """
+
+    read_bytes: int
+    written_bytes: int
+    trimmed_bytes: int
+    flushes: int
+    fua_writes: int
+    programmed_bytes: int
+    waf: Number | None
+    collections: int
+    moved_pages: int
+    erases: int
+    free_blocks: int
+    mapped_pages: int
+    buffered_pages: int
+    stored_bytes: int
+    is_worn_out: bool
+
+
+class ServedChecks(Record, frozen=True, kw_only=True):
+    """Whether drive and contents agree at the end.
+
+    Args:
+        contradiction: The first between map, out-of-band areas and what the pages hold; `null` if
+            there is none.
+        media_errors: Reads that found something else than what was written.
+        passed: No contradiction.
+    """
+
+    contradiction: str | None
+    media_errors: int
+    passed: bool
+
+
+class ServedRun(Record, frozen=True, kw_only=True):
+    """Facts of this machine and hour, outside the digest.
+
+    Args:
+        wall_ns: How long it was served, in nanoseconds.
+        accepted: Connections that came.
+        connections: Those that were open at the end.
+        rejected: Those that were closed for what they sent, or since there were too many.
+        lateness_us: Reply after the time at which the model was done.
+        latency_us: End by the model after arrival.
+        response_us: Reply after arrival.
+    """
+
+    wall_ns: int
+    accepted: int
+    connections: int
+    rejected: int
+    lateness_us: Span
+    latency_us: Span
+    response_us: Span
+
+
+class ServedDocument(Record, frozen=True, kw_only=True):
+    """What `serve` did.
+
+    Args:
+        schema: Kind and version of the document.
+        device: The resolved device.
+        seed: Of what was drawn at random.
+        timing: `real`, `off` or `scaled:K`.
+        read_only: Writes were refused.
+        requests: Requests that were answered.
+        bytes: Bytes that they named.
+        errors: Requests that failed.
+        drive: What the drive did.
+        checks: Whether it is consistent.
+        passed: No check failed and every read gave what was written.
+        run: Facts of this machine.
+        digest: SHA-256 over all but `run` and itself.
+    """
+
+    schema: str
+    device: JsonObject
+    seed: int
+    timing: str
+    read_only: bool
+    requests: Kinds
+    bytes: Kinds
+    errors: int
+    drive: ServedDrive
+    checks: ServedChecks
+    passed: bool
+    run: ServedRun
+    digest: str

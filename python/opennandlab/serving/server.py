@@ -1,0 +1,258 @@
+"""Serving a drive: from a device or an image, until it is stopped, and back to an image.
+
+```text
+device ─► fresh drive ─┐                       ┌─► image, with what the pages hold
+image ── lock, bytes ──┴─► server of the core ─┴─► record of the requests, result
+```
+One server at a time has an image: a lock beside it is held from before it is read until it was
+saved. Image and record are written beside their targets and renamed over them, whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from opennandlab import _core
+from opennandlab.canonical import digest
+from opennandlab.config import DeviceConfig, load_device
+from opennandlab.documents.record import made
+from opennandlab.documents.served import SCHEMA, ServedDocument
+from opennandlab.errors import ConfigError, OutputError, WriteError
+from opennandlab.files import check_writable
+from opennandlab.images import read_image
+from opennandlab.memory import check_memory
+from opennandlab.serving.record import rewrite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCALE_MAX: Final = 1e6
+# What the document says of this machine and this hour, and no digest depends on.
+OF_THE_RUN = ("lateness_us", "latency_us", "response_us", "wall_ns", "connections", "accepted",
+              "rejected")  # fmt: skip
+
+
+def timing_scale(text: str) -> float | None:
+    """Return how many times slower than its model a drive is to be; None for as fast as can be.
+
+    Raises:
+        ConfigError: for anything but `real`, `off` and `scaled:K`.
+
+    >>> timing_scale("real"), timing_scale("off"), timing_scale("scaled:0.1")
+    (1.0, None, 0.1)
+    """
+    if text in {"real", "off"}:
+        return 1.0 if text == "real" else None
+    kind, _, factor = text.partition(":")
+    with contextlib.suppress(ValueError):
+        scale = float(factor)
+        if kind == "scaled" and 1 / SCALE_MAX <= scale <= SCALE_MAX:
+            return scale
+    raise ConfigError(
+        "timing", f"`{text}`; accepted: `real`, `off`, and `scaled:K` with K from 1e-6 to 1e6"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is to be served, where, and what is left of it.
+
+    Args:
+        device: The drive, fresh; None when `image` brings one.
+        image: A saved drive, which is also saved again in the end.
+        save_image: Where it is saved instead.
+        seed: Of what is drawn at random.
+        timing: `real`, `off` or `scaled:K`.
+        socket: Path of the Unix socket.
+        tcp: `ADDRESS:PORT`.
+        any_address: Whether the address may be another than loopback.
+        read_only: Whether writes are refused.
+        record: File of the requests.
+    """
+
+    device: DeviceConfig | None = None
+    image: Path | None = None
+    save_image: Path | None = None
+    seed: int = 42
+    timing: str = "real"
+    socket: Path | None = None
+    tcp: str | None = None
+    any_address: bool = False
+    read_only: bool = False
+    record: Path | None = None
+
+    @property
+    def saved_to(self) -> Path | None:
+        """Where the drive is saved in the end."""
+        return self.save_image or (None if self.read_only else self.image)
+
+
+class Served:
+    """A drive that is being served.
+
+    Args:
+        plan: What and where.
+
+    Raises:
+        ConfigError: for a plan that cannot be; nothing was made then.
+        ImageError: for an image that cannot be read.
+        OutputError: for files that could not be written later.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        """Take the drive and begin to serve it."""
+        self.plan = plan
+        scale = timing_scale(plan.timing)
+        if plan.socket is None and plan.tcp is None:
+            raise ConfigError("socket", "give --socket PATH, or --tcp 127.0.0.1:PORT")
+        if (plan.device is None) == (plan.image is None):
+            raise ConfigError("image", "give either --config or --image")
+        for path in (plan.saved_to, plan.record):
+            if path is not None:
+                check_writable(path)
+        with contextlib.ExitStack() as stack:
+            for path in {plan.image, plan.saved_to} - {None}:
+                stack.enter_context(locked(Path(path or "")))
+            self._record = stack.enter_context(_beside(plan.record)) if plan.record else None
+            image = None if plan.image is None else read_image(plan.image)
+            self.device, drive = _drive(plan, image)
+            self._core = _core.Server(
+                drive,
+                image,
+                scale,
+                None if plan.socket is None else os.fspath(plan.socket),
+                plan.tcp,
+                any_address=plan.any_address,
+                read_only=plan.read_only,
+                record=None if self._record is None else os.fspath(self._record),
+            )
+            self._stack = stack.pop_all()
+
+    @property
+    def uris(self) -> list[str]:
+        """Where clients find it."""
+        found = []
+        if self.plan.socket is not None:
+            path = quote(os.fspath(self.plan.socket.absolute()), safe="/")
+            found.append(f"nbd+unix:///?socket={path}")
+        address = self._core.tcp()
+        if address is not None:
+            found.append(f"nbd://{address}")
+        return found
+
+    def status(self) -> dict[str, Any]:
+        """Return what was done so far: requests, times, counters of the drive."""
+        status: dict[str, Any] = json.loads(self._core.status())
+        return status
+
+    def stop(self) -> ServedDocument:
+        """End all connections, save drive and record, and say what was done.
+
+        Raises:
+            WriteError: when image or record could not be written.
+        """
+        with self._stack:
+            text, unrecorded = self._core.stop()
+            status = json.loads(text)
+            contradiction = self._core.audit()
+            target = self.plan.saved_to
+            if target is not None:
+                with _beside(target) as path:
+                    problem = self._core.save(os.fspath(path))
+                    if problem is not None:
+                        raise WriteError(f"cannot write {target}: {problem}; what was there stays")
+                    _rename(path, target)
+            if self.plan.record is not None and self._record is not None:
+                if unrecorded is not None:
+                    raise WriteError(f"cannot write {self.plan.record}: {unrecorded}")
+                rewrite(self._record, self.plan.record.suffix)
+                _rename(self._record, self.plan.record)
+        return self._document(status, contradiction)
+
+    def _document(self, status: dict[str, Any], contradiction: str | None) -> ServedDocument:
+        run = {name: status.pop(name) for name in OF_THE_RUN}
+        checks = {
+            "contradiction": contradiction,
+            "media_errors": status["drive"].pop("media_errors"),
+            "passed": contradiction is None,
+        }
+        document = {
+            "schema": SCHEMA,
+            "device": self.device.to_dict(),
+            "seed": self.plan.seed,
+            "timing": self.plan.timing,
+            "read_only": self.plan.read_only,
+            **status,
+            "checks": checks,
+            "passed": checks["passed"] and checks["media_errors"] == 0,
+            "run": run,
+        }
+        return made({**document, "digest": digest(document)}, ServedDocument)
+
+
+def _drive(plan: Plan, image: bytes | None) -> tuple[DeviceConfig, _core.Drive]:
+    if image is not None:
+        drive = _core.Drive.from_image(image, plan.seed)
+        return DeviceConfig(drive.device(), Path(plan.image or "").name), drive
+    device = load_device(plan.device or "config")
+    check_memory(device)
+    return device, device.drive(plan.seed)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other servers away from an image; the lock ends with this process, however it ends.
+
+    Raises:
+        ConfigError: when another server has it.
+        OutputError: when no lock can be made beside it.
+    """
+    beside = path.with_name(f".{path.name}.lock")
+    try:
+        handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise OutputError(f"cannot lock {path}: {beside}: {error.strerror or error}") from error
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Who had it before may have removed the file between our two calls.
+            if os.fstat(handle).st_ino != beside.stat().st_ino:
+                raise FileNotFoundError
+        except OSError as error:
+            raise ConfigError("image", f"{path} is being served by another process") from error
+        try:
+            yield
+        finally:
+            beside.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _beside(target: Path) -> Iterator[Path]:
+    """Give the name of a file beside `target`, which is removed unless it was renamed."""
+    real = Path(os.path.realpath(target))
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{real.name}.", suffix=".tmp", dir=real.parent)
+    except OSError as error:
+        raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
+    os.close(handle)
+    try:
+        yield Path(name)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _rename(path: Path, target: Path) -> None:
+    try:
+        path.replace(os.path.realpath(target))
+    except OSError as error:
+        raise WriteError(f"cannot write {target}: {error.strerror or error}") from error
