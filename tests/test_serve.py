@@ -325,3 +325,43 @@ def test_a_file_system_lives_on_it(tmp_path: Path) -> None:
         document = server.stop()
     assert document["drive"]["flushes"] > 1
     assert document["drive"]["trimmed_bytes"] > 0
+
+
+def test_a_recipe_can_be_typed(tmp_path: Path) -> None:
+    """Nothing is done without `--run`, and what `attach` did not make is left alone."""
+    onl = (sys.executable, "-m", "opennandlab")
+    socket = tmp_path / "socket"
+    said = json.loads(run(*onl, "attach", "--socket", socket, "--mount", tmp_path / "m", "--json"))
+    assert said["uri"] == f"nbd+unix:///?socket={socket}"
+    commands = said["recipe"]["up"]
+    assert commands[-2].startswith("mkfs.ext4 /dev/")
+    assert said["recipe"]["down"][0] == f"umount {tmp_path / 'm'}"
+    assert list(tmp_path.iterdir()) == []
+    done = subprocess.run(
+        [*onl, "detach", "/", "--run"], capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    assert done.returncode == 2
+    assert "was not made by" in done.stderr
+
+
+@pytest.mark.skipif(mountable() is not None, reason=mountable() or "")
+def test_attach_takes_down_what_it_made(tmp_path: Path) -> None:
+    """`attach --run` gives a file system, `detach --run` leaves nothing."""
+    onl = (sys.executable, "-m", "opennandlab")
+    place = tmp_path / "mount"
+    with serving(tmp_path, "--timing", "off") as server:
+        options = ("--socket", server.socket, "--mount", place, "--json")
+        made = json.loads(run(*onl, "attach", "--run", *options))["attached"]
+        try:
+            (place / "file").write_bytes(noise(50_000, 1))
+            assert (place / "file").read_bytes() == noise(50_000, 1)
+            again = subprocess.run(
+                [*map(str, (*onl, "attach", "--run", *options))],
+                capture_output=True, timeout=LIMIT_S, check=False,
+            )  # fmt: skip
+            assert again.returncode == 2
+        finally:
+            run(*onl, "detach", place, "--run")
+        assert not place.is_mount()
+        assert not Path(made["file"]).exists()
+        server.stop()

@@ -46,7 +46,7 @@ WAIT_S = 120
 SAID_CHARS_MAX = 20_000
 CODES = {0, 2, 3, 130}
 # These listen, open windows, change the user's shell, or take as long as they are told to.
-NEVER_VERBS = {"serve", "attach", "app", "ui", "validate", "fleet", "calibrate"}
+NEVER_VERBS = {"serve", "attach", "detach", "app", "ui", "validate", "fleet", "calibrate"}
 NEVER_OPTIONS = {"--open", "--install-completion", "--show-completion", "--seconds", "--help", "-h"}
 
 

@@ -44,6 +44,14 @@ VERBS: dict[str, tuple[str, str]] = {
         "Serve a simulated drive as a disk that can be mounted.",
         "opennandlab serve -c tlc_standard --socket drive.sock --save-image drive.onl",
     ),
+    "attach": (
+        "Make a served drive a block device, or print how.",
+        "opennandlab attach --socket drive.sock --mount /mnt/drive",
+    ),
+    "detach": (
+        "Take down what `attach --run` made.",
+        "opennandlab detach /mnt/drive --run",
+    ),
     "characterise": (
         "Characterise a drive step by step.",
         "opennandlab characterise --target sim:tlc_standard --output drive",
