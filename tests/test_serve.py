@@ -254,11 +254,15 @@ def test_records_replay(tmp_path: Path) -> None:
 
 def test_what_cannot_be_served_is_said(tmp_path: Path) -> None:
     """Exit code 2 and a sentence, before anything is made."""
+    # A device such as /dev/null would be lost just so; a pipe is one that a test may lose.
+    os.mkfifo(tmp_path / "pipe")
     for options, message in (
         (("--timing", "fast"), "accepted: `real`, `off`"),
         (("--tcp", "0.0.0.0:0"), "this machine alone"),
         (("--tcp", "here"), "ADDRESS:PORT"),
         (("--record", tmp_path), "directory"),
+        (("--save-image", tmp_path / "pipe"), "must not be replaced"),
+        (("--record", tmp_path / "pipe"), "must not be replaced"),
         (("--set", "nand.dies_per_channel=0"), "nand.dies_per_channel"),
     ):
         done = subprocess.run(

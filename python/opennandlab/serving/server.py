@@ -118,6 +118,7 @@ class Served:
         for path in (plan.saved_to, plan.record):
             if path is not None:
                 check_writable(path)
+                _check_file(path)
         with contextlib.ExitStack() as stack:
             for path in {plan.image, plan.saved_to} - {None}:
                 stack.enter_context(locked(Path(path or "")))
@@ -236,6 +237,17 @@ def locked(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
+def _check_file(path: Path) -> None:
+    """Refuse what is there and no file: a rename would put a file in the place of a device.
+
+    Raises:
+        OutputError: for a device, a pipe or a socket, such as `/dev/null`.
+    """
+    real = Path(os.path.realpath(path))
+    if real.exists() and not real.is_file():
+        raise OutputError(f"cannot write {path}: it is no file, and must not be replaced by one")
+
+
 @contextlib.contextmanager
 def _beside(target: Path) -> Iterator[Path]:
     """Give the name of a file beside `target`, which is removed unless it was renamed."""
@@ -252,6 +264,7 @@ def _beside(target: Path) -> Iterator[Path]:
 
 
 def _rename(path: Path, target: Path) -> None:
+    _check_file(target)
     try:
         path.replace(os.path.realpath(target))
     except OSError as error:
