@@ -15,6 +15,7 @@ import random
 import socket
 import struct
 import sys
+import time
 from collections.abc import Iterator
 
 FLAGS = struct.pack(">I", 3)
@@ -54,8 +55,30 @@ def _requests(rng: random.Random) -> bytes:
     return b"".join(sent)
 
 
+def send(path: str, message: bytes) -> None:
+    """Send a message on a connection of its own, and read until the server closes it."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(path)
+        client.settimeout(SECONDS)
+        with contextlib.suppress(ConnectionError):
+            client.sendall(message)
+            client.shutdown(socket.SHUT_WR)
+            while client.recv(1 << 16):
+                pass
+
+
 def answers(path: str) -> bool:
-    """Tell whether an orderly client gets an answer."""
+    """Tell whether an orderly client gets an answer, once there is a place for it."""
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        with contextlib.suppress(ConnectionError):
+            if _answers_now(path):
+                return True
+        time.sleep(0.05)
+    return False
+
+
+def _answers_now(path: str) -> bool:
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(path)
         client.settimeout(SECONDS)
@@ -78,11 +101,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     for number, message in enumerate(messages(options.seed, options.count), 1):
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(options.socket)
-            client.settimeout(SECONDS)
-            with contextlib.suppress(OSError):
-                client.sendall(message)
+        send(options.socket, message)
         if number % 1000 == 0 and not answers(options.socket):
             print(f"no answer after message {number} of seed {options.seed}")
             return 1

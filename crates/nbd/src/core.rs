@@ -121,6 +121,15 @@ impl Core {
         self.pending.insert(token, pending);
     }
 
+    /// Nobody is left who reads the replies of a connection: its requests go on without them.
+    pub(crate) fn drop_replies(&mut self, connection: u64) {
+        for pending in self.pending.values_mut() {
+            if pending.entry.connection == connection {
+                pending.reply = Vec::new();
+            }
+        }
+    }
+
     /// Lets the drive go on until then; what is done goes to `ready` with the times of the model.
     pub(crate) fn advance(&mut self, until: Ns, ready: &mut Vec<(Ns, Pending)>) {
         self.session.advance(until, &mut self.done);

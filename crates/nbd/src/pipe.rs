@@ -157,12 +157,22 @@ impl Pipe {
         }
     }
 
+    /// Waits until nothing is acquired any more, for a moment; true if nothing is.
+    pub(crate) fn is_done(&self) -> bool {
+        let outbox = self.outbox();
+        let patience = Duration::from_millis(20);
+        let waited =
+            self.changed.wait_timeout_while(outbox, patience, |outbox| outbox.held_bytes > 0);
+        waited.unwrap_or_else(PoisonError::into_inner).0.held_bytes == 0
+    }
+
     /// Sends nothing more, and lets everybody go on who waits.
     pub(crate) fn close(&self) {
         self.socket.close();
         let mut outbox = self.outbox();
         outbox.is_closed = true;
-        outbox.queue.clear();
+        let unsent: usize = outbox.queue.drain(..).map(|(_, held)| held).sum();
+        outbox.held_bytes -= unsent;
         drop(outbox);
         self.changed.notify_all();
     }

@@ -44,6 +44,8 @@ const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
 const OPTIONS_MAX: usize = 1000;
 /// What a request takes in memory beside its data.
 const REQUEST_COST: usize = 512;
+/// Bytes of a range for each byte of the list of its pages.
+const PAGE_COST: usize = 512;
 /// Replies that wait for others to be sent together, in bytes.
 const TOGETHER_BYTES: usize = 256 << 10;
 /// No event is planned.
@@ -308,6 +310,16 @@ struct Leaving<'a> {
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
         self.pipe.close();
+        // What it asked for goes on in the model. Its place stays taken until that is over, so that
+        // clients which come and go cannot pile up work without end.
+        if let Ok(mut core) = self.shared.core.lock() {
+            core.drop_replies(self.number);
+        }
+        loop {
+            if self.pipe.is_done() || self.shared.is_stopping.load(Ordering::SeqCst) {
+                break;
+            }
+        }
         self.shared.pipes().retain(|(number, _)| *number != self.number);
         self.shared.connection_count.fetch_sub(1, Ordering::SeqCst);
     }
@@ -475,8 +487,10 @@ impl Shared {
         let mut data = Vec::new();
         let mut ready = Vec::new();
         while let Some((request, errno)) = self.receive(handshake, reader, &mut data)? {
-            let reads = if request.command == Command::Read { request.length as usize } else { 0 };
-            let held = REQUEST_COST + reads.min(wire::DATA_BYTES_MAX as usize);
+            // The reply to a read; of others the list of their pages.
+            let length = request.length.min(wire::DATA_BYTES_MAX) as usize;
+            let is_read = request.command == Command::Read;
+            let held = REQUEST_COST + if is_read { length } else { length / PAGE_COST };
             if !pipe.acquire(held) {
                 return Ok(());
             }
