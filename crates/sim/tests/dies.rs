@@ -1,6 +1,6 @@
 //! Dies that work apart leave what they leave together, on any number of threads.
 
-mod drawn;
+use crate::drawn;
 
 use drawn::draw_device;
 use opennandlab_sim::device::{DeviceConfig, Simulation};

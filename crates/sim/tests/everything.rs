@@ -10,7 +10,7 @@ use opennandlab_sim::units::Ns;
 use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
 
-mod drawn;
+use crate::drawn;
 
 /// Devices that together switch on every mechanism; contradictory ones are on different devices.
 fn devices() -> Vec<(&'static str, Value)> {
@@ -304,6 +304,7 @@ fn devices_of_every_map_pass_every_check() {
 fn a_million_commands_on_devices_of_every_map() {
     for seed in 0..20 {
         let device = draw_everything(&mut Rng::stream(seed, "every map"), Maps::Otherwise);
+        eprintln!("seed {seed}: {}", device["ftl"]["mapping"]);
         run(&device.to_string(), &device, 1_000_000, seed);
     }
 }

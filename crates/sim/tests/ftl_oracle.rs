@@ -2,9 +2,9 @@
 //!
 //! Each case is a seed: geometry, policy, open blocks, wear leveling, bad blocks and endurance are
 //! drawn from it, then commands. A failure prints the case; `CASE=<number> cargo test -p
-//! opennandlab-sim --features testing --test ftl_oracle` runs it alone.
+//! opennandlab-sim --features testing --test all ftl_oracle` runs it alone.
 
-mod drawn;
+use crate::drawn;
 
 use drawn::draw_device;
 use opennandlab_sim::device::DeviceConfig;

@@ -5,7 +5,7 @@
 //! the middle of one. `CASE=<number> cargo test -p opennandlab-sim --features testing --test
 //! ftl_steps` runs one case.
 
-mod drawn;
+use crate::drawn;
 
 use drawn::draw_device;
 use opennandlab_sim::device::DeviceConfig;

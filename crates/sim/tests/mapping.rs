@@ -1,8 +1,9 @@
 //! Ways to map beside a plain map: random commands on random devices, and figures in closed form.
 //!
-//! `CASE=<number> cargo test -p opennandlab-sim --features testing --test mapping` runs one case.
+//! `CASE=<number> cargo test -p opennandlab-sim --features testing --test all mapping` runs one
+//! case.
 
-mod drawn;
+use crate::drawn;
 
 use drawn::{draw_device, draw_mapping};
 use opennandlab_sim::device::DeviceConfig;
