@@ -20,6 +20,7 @@ from opennandlab.documents.partial import nothing
 from opennandlab.documents.pts import PtsDocument, SuiteDocument
 from opennandlab.documents.record import plain
 from opennandlab.documents.schema import FAMILIES
+from opennandlab.documents.served import ServedDocument
 from opennandlab.documents.validation import ValidationDocument
 
 SAVED = Path(__file__).parent / "saved"
@@ -30,6 +31,11 @@ def suite() -> dict[str, Any]:
         "schema": "opennandlab.suite/1", "name": "s", "documents": ["a"], "digests": {"a": "0"},
         "results": {"a": {"iops": 1.0}}, "varied": None, "left_out": {},
     }  # fmt: skip
+    return made | {"digest": digest(made)}
+
+
+def served() -> dict[str, Any]:
+    made: dict[str, Any] = plain(nothing(ServedDocument))
     return made | {"digest": digest(made)}
 
 
@@ -56,6 +62,7 @@ MAKERS: dict[str, Callable[[], dict[str, Any]]] = {
         "schema": "opennandlab.validation/1", "passed": True, "case_count": 1, "failed_count": 0,
         "rows": [ROW],
     },
+    "served": served,
 }  # fmt: skip
 KINDS: dict[str, type] = {
     "result": onl.Result,
@@ -67,6 +74,7 @@ KINDS: dict[str, type] = {
     "life": LifeTest,
     "drive-life": DriveLifeTest,
     "validation": ValidationDocument,
+    "served": ServedDocument,
 }
 
 

@@ -11,6 +11,7 @@ from opennandlab.documents.life import DriveLifeTest, LifeTest
 from opennandlab.documents.pts import PtsDocument, SuiteDocument
 from opennandlab.documents.result import ResultDocument
 from opennandlab.documents.schema import FAMILIES
+from opennandlab.documents.served import ServedDocument
 from opennandlab.documents.validation import ValidationDocument
 from opennandlab.ecc.curves import Curve
 from opennandlab.errors import DocumentError
@@ -26,6 +27,7 @@ Rest = (
     | LifeTest
     | DriveLifeTest
     | ValidationDocument
+    | ServedDocument
 )
 Loaded = Result | Curve | PtsDocument | Rest
 # What a `schema` says -> the record of the whole document.
@@ -41,7 +43,8 @@ def load(path: str | Path, *, check_digest: bool = True) -> Loaded:
 
     Returns:
         A `Result` or an ECC `Curve`, by the `schema` in the file; for other kinds (standard tests,
-        suites, comparisons, life tests, validation) the declared record: keys are attributes.
+        suites, comparisons, life tests, validation, served drives) the declared record: keys are
+        attributes.
 
     Raises:
         ResultError: when the file is damaged, foreign or newer than this build, and why.

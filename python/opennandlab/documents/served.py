@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
 from opennandlab.documents.record import JsonObject, Number, Record
 
@@ -145,7 +145,7 @@ class ServedDocument(Record, frozen=True, kw_only=True):
         digest: SHA-256 over all but `run` and itself.
     """
 
-    schema: str
+    schema: Literal["opennandlab.served/1"]
     device: JsonObject
     seed: int
     timing: str
