@@ -8,6 +8,7 @@ mod config;
 mod doorway;
 mod drive;
 mod ecc;
+mod player;
 mod policy;
 mod reliability;
 mod server;
@@ -61,6 +62,8 @@ mod _core {
     use super::ecc::ldpc::{ecc_ldpc_names, EccLdpc};
     #[pymodule_export]
     use super::ecc::monte_carlo::{EccCodec, EccTask};
+    #[pymodule_export]
+    use super::player::Player;
     #[pymodule_export]
     use super::reliability::{
         arrhenius, beta_binomial_tail, codeword_failures, device_reliability, layer_factors,

@@ -466,6 +466,8 @@ impl Session {
         let contents = self.drive.media.contents.as_deref();
         let bytes = |kind: HostOp| host.sectors[kind.index()] * SECTOR_BYTES;
         let (written, programmed) = (self.drive.written_bytes(), self.drive.programmed_bytes());
+        let wear = self.drive.media.wear();
+        let blocks = wear.blocks();
         json!({
             "read_bytes": bytes(HostOp::Read),
             "written_bytes": written,
@@ -482,6 +484,8 @@ impl Session {
             "buffered_pages": self.drive.buffered_pages(),
             "media_errors": contents.map_or(0, |it| it.media_errors),
             "stored_bytes": contents.map_or(0, Contents::stored_bytes),
+            "erase_count_mean": (blocks > 0).then(|| wear.erases() as f64 / f64::from(blocks)),
+            "erase_count_max": wear.highest(),
             "is_worn_out": self.drive.is_worn_out,
         })
     }

@@ -1,0 +1,100 @@
+//! Recorded requests played on a copy of a drive: records and times cross as bytes.
+
+use std::sync::{Mutex, PoisonError};
+
+use opennandlab_sim::config::ConfigError;
+use opennandlab_sim::device::{Asked, Player as Inner, Recorded, Simulation};
+use opennandlab_sim::units::Ns;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::doorway::{doorway, Failure};
+use crate::drive::Drive;
+
+/// Bytes of a record: kind u32, stream u32, offset, length, arrival and reply u64, little endian.
+const RECORD_BYTES: usize = 40;
+
+/// A drive on which records are played.
+#[pyclass(frozen)]
+pub(crate) struct Player {
+    inner: Mutex<Inner>,
+}
+
+impl Player {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Inner) -> Result<T, Failure> + Send,
+    ) -> PyResult<T> {
+        doorway(py, || work(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+#[pymethods]
+impl Player {
+    /// Takes a copy of a drive.
+    #[new]
+    fn new(py: Python<'_>, drive: &Drive) -> PyResult<Self> {
+        let checkpoint = drive.with(py, |drive| Ok(drive.checkpoint()))?;
+        doorway(py, || {
+            let inner = Inner::new(Simulation::from_checkpoint(&checkpoint)?)?;
+            Ok(Self { inner: Mutex::new(inner) })
+        })
+    }
+
+    /// Bytes that may be addressed.
+    fn capacity_bytes(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |player| Ok(player.capacity_bytes()))
+    }
+
+    /// What the drive has done so far, as JSON.
+    fn status(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |player| Ok(player.status().to_string()))
+    }
+
+    /// Plays records; of each when it began and ended, u64 in nanoseconds, the end 0 if refused.
+    fn play<'py>(&self, py: Python<'py>, records: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        let played = self.with(py, |player| {
+            let records = recorded(records)?;
+            let played = player.play(&records)?;
+            let end =
+                |one: &opennandlab_sim::device::Played| if one.is_refused { 0 } else { one.end.0 };
+            let words = played.iter().flat_map(|one| [one.start.0, end(one)]);
+            Ok(words.flat_map(u64::to_le_bytes).collect::<Vec<u8>>())
+        })?;
+        Ok(PyBytes::new(py, &played))
+    }
+}
+
+fn recorded(bytes: &[u8]) -> Result<Vec<Recorded>, ConfigError> {
+    let refuse = |message: String| ConfigError::new("trace", message);
+    if !bytes.len().is_multiple_of(RECORD_BYTES) {
+        return Err(refuse(format!("{} bytes are no records of {RECORD_BYTES}", bytes.len())));
+    }
+    let word = |record: &[u8], at: usize| {
+        u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"))
+    };
+    bytes
+        .chunks_exact(RECORD_BYTES)
+        .map(|record| {
+            let head = word(record, 0);
+            let asked = match head as u32 {
+                0 => Asked::Read,
+                1 => Asked::Write { is_fua: false },
+                2 => Asked::Write { is_fua: true },
+                3 => Asked::Trim,
+                4 => Asked::Flush,
+                5 => Asked::Mark,
+                other => return Err(refuse(format!("{other} is no kind of request: 0 to 5 are"))),
+            };
+            Ok(Recorded {
+                asked,
+                stream: (head >> 32) as u32,
+                offset: word(record, 8),
+                length: word(record, 16),
+                arrive: Ns(word(record, 24)),
+                reply: Ns(word(record, 32)),
+            })
+        })
+        .collect()
+}
