@@ -69,6 +69,8 @@ class ServedDrive(Record, frozen=True, kw_only=True):
         mapped_pages: Map units that hold data at the end.
         buffered_pages: Map units in the write buffer.
         stored_bytes: Memory of what the flash holds, old versions included.
+        erase_count_mean: How often a good block was erased since the factory.
+        erase_count_max: The most often that one was.
         is_worn_out: The drive took no more writes.
     """
 
@@ -86,6 +88,8 @@ class ServedDrive(Record, frozen=True, kw_only=True):
     mapped_pages: int
     buffered_pages: int
     stored_bytes: int
+    erase_count_mean: Number | None
+    erase_count_max: int
     is_worn_out: bool
 
 
