@@ -13,6 +13,7 @@ import pytest
 import opennandlab as onl
 import pts_documents
 from opennandlab.canonical import digest, readable_json
+from opennandlab.documents.app import AppDocument
 from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison
 from opennandlab.documents.life import DriveLifeTest, LifeTest
@@ -36,6 +37,11 @@ def suite() -> dict[str, Any]:
 
 def served() -> dict[str, Any]:
     made: dict[str, Any] = plain(nothing(ServedDocument))
+    return made | {"digest": digest(made)}
+
+
+def app() -> dict[str, Any]:
+    made: dict[str, Any] = plain(nothing(AppDocument))
     return made | {"digest": digest(made)}
 
 
@@ -63,6 +69,7 @@ MAKERS: dict[str, Callable[[], dict[str, Any]]] = {
         "rows": [ROW],
     },
     "served": served,
+    "app": app,
 }  # fmt: skip
 KINDS: dict[str, type] = {
     "result": onl.Result,
@@ -75,6 +82,7 @@ KINDS: dict[str, type] = {
     "drive-life": DriveLifeTest,
     "validation": ValidationDocument,
     "served": ServedDocument,
+    "app": AppDocument,
 }
 
 

@@ -75,6 +75,7 @@ PYTHON_ROOMS = [
     "pts",
     "sweeps",
     "serving",
+    "app",
     "cli",
 ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from opennandlab.documents import pts
+from opennandlab.documents.app import AppDocument
 from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
@@ -28,6 +29,7 @@ Rest = (
     | DriveLifeTest
     | ValidationDocument
     | ServedDocument
+    | AppDocument
 )
 Loaded = Result | Curve | PtsDocument | Rest
 # What a `schema` says -> the record of the whole document.
@@ -43,8 +45,8 @@ def load(path: str | Path, *, check_digest: bool = True) -> Loaded:
 
     Returns:
         A `Result` or an ECC `Curve`, by the `schema` in the file; for other kinds (standard tests,
-        suites, comparisons, life tests, validation, served drives) the declared record: keys are
-        attributes.
+        suites, comparisons, life tests, validation, served drives, applications) the declared
+        record: keys are attributes.
 
     Raises:
         ResultError: when the file is damaged, foreign or newer than this build, and why.

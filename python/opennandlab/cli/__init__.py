@@ -52,6 +52,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "Take down what `attach --run` made.",
         "opennandlab detach /mnt/drive --run",
     ),
+    "app": ("Run application-shaped work: what a user feels of a drive.", ""),
     "characterise": (
         "Characterise a drive step by step.",
         "opennandlab characterise --target sim:tlc_standard --output drive",
@@ -71,6 +72,9 @@ VERBS: dict[str, tuple[str, str]] = {
     "reliability": ("Study raw bit errors, retries and the life of drives.", ""),
     "pts": ("Run standard tests of drives (SNIA PTS-C and PTS-E).", ""),
 }
+
+# Verbs whose file has another name: `cli.app` is the whole command line.
+FILES = {"app": "application"}
 
 
 class Verbs(TyperGroup):
@@ -105,7 +109,7 @@ class Verbs(TyperGroup):
 
 @cache
 def _verb(name: str) -> Any:  # noqa: ANN401 (click's command, of any package)
-    module = import_module(f"opennandlab.cli.{name}")
+    module = import_module(f"opennandlab.cli.{FILES.get(name, name)}")
     group: typer.Typer | None = getattr(module, "app", None)
     if group is not None:
         group.rich_markup_mode = None

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from opennandlab.documents.app import AppDocument
 from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
@@ -34,6 +35,7 @@ FAMILIES: dict[str, type] = {
     "drive-life": DriveLifeTest,
     "validation": ValidationDocument,
     "served": ServedDocument,
+    "app": AppDocument,
 }
 
 TEMPLATE = "#/$defs/{name}"

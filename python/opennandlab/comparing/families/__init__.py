@@ -20,6 +20,7 @@ HOMES = {
     "life": ("life", "FAMILY"),
     "drive-life": ("life", "DRIVES"),
     "validation": ("validation", "FAMILY"),
+    "app": ("app", "FAMILY"),
     "formula": ("theory", "FAMILY"),
 }
 SCHEMAS = [f"opennandlab.{kind}/1" for kind in HOMES]

@@ -1,0 +1,65 @@
+"""What a case is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Final
+
+from opennandlab.app.draw import Draw
+from opennandlab.app.ops import AnyOp, Append, Create
+from opennandlab.errors import ConfigError
+
+KIB: Final = 1024
+MIB: Final = 1024 * 1024
+
+
+class Case(ABC):
+    """A generator of a script.
+
+    Args:
+        seed: Of its choices.
+        sizes: Those that differ from `SIZES`.
+
+    Raises:
+        ConfigError: for a size that the case does not have, or that is no size.
+    """
+
+    name: ClassVar[str]
+    # Names and defaults; `_bytes` are bytes, the others counts.
+    SIZES: ClassVar[dict[str, int]] = {}
+
+    def __init__(self, seed: int, sizes: Mapping[str, int]) -> None:
+        """Check the sizes."""
+        for key, value in sizes.items():
+            if key not in self.SIZES:
+                known = ", ".join(self.SIZES) or "none"
+                raise ConfigError(f"{self.name}.{key}", f"no such size; accepted: {known}")
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1 << 40:
+                raise ConfigError(f"{self.name}.{key}", f"`{value}`; accepted: 1 to 2^40")
+        self.sizes = {**self.SIZES, **sizes}
+        self.draw = Draw(seed, self.name)
+
+    @abstractmethod
+    def bytes(self, iterations: int) -> int:
+        """Return about how many bytes of a file system it takes at most."""
+
+    def setup(self) -> Iterator[AnyOp]:
+        """Yield what is there before the first iteration; it is not measured."""
+        return iter(())
+
+    def before(self, index: int) -> Iterator[AnyOp]:
+        """Yield what comes before an iteration and is not measured, such as an eviction."""
+        del index
+        return iter(())
+
+    @abstractmethod
+    def iteration(self, index: int) -> Iterator[AnyOp]:
+        """Yield one iteration."""
+
+
+def file_of(name: str, total: int, piece: int) -> Iterator[AnyOp]:
+    """Yield the creation of a file that is written from its start to its end in pieces."""
+    yield Create(file=name)
+    for done in range(0, total, piece):
+        yield Append(file=name, len=min(piece, total - done))

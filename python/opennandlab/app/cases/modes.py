@@ -1,0 +1,47 @@
+"""One file written in eight ways, an iteration each, in turn: what being durable costs.
+
+The ways are those that Mobibench documents: buffered, O_SYNC, fsync after each write, O_DIRECT,
+O_SYNC with O_DIRECT, and through a mapping: left alone, synchronised without and with waiting.
+Writing at random places or in order is the size `random` (1 or 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from opennandlab.app.cases.base import KIB, MIB, Case, file_of
+from opennandlab.app.ops import MODES, AnyOp, Fsync, Mode, Write
+
+FILE = "mobibench.bin"
+WAYS: tuple[tuple[Mode, bool], ...] = (("buffered", True), *((mode, False) for mode in MODES))
+RANDOM = 1
+
+
+class Modes(Case):
+    """See the file."""
+
+    name = "modes"
+    SIZES: ClassVar = {"file_bytes": 4 * MIB, "record_bytes": 4 * KIB, "random": RANDOM}
+
+    def bytes(self, iterations: int) -> int:
+        """Return the file."""
+        del iterations
+        return self.sizes["file_bytes"] + (1 << 20)
+
+    def setup(self) -> Iterator[AnyOp]:
+        """Yield the file."""
+        yield from file_of(FILE, self.sizes["file_bytes"], 128 * KIB)
+        yield Fsync(file=FILE)
+
+    def iteration(self, index: int) -> Iterator[AnyOp]:
+        """Yield a rewrite of the whole file in one of the ways."""
+        mode, is_synchronised = WAYS[index % len(WAYS)]
+        size, record = self.sizes["file_bytes"], self.sizes["record_bytes"]
+        places = list(range(size // record))
+        if self.sizes["random"] == RANDOM:
+            places = self.draw.shuffled(places)
+        for place in places:
+            yield Write(file=FILE, off=place * record, len=record, mode=mode)
+            if is_synchronised:
+                yield Fsync(file=FILE)

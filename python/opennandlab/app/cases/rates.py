@@ -1,0 +1,56 @@
+"""Throughput as AndroBench describes it: sequential and random reads and writes, a part each.
+
+An iteration is one of four parts, in turn: sequential read, sequential write, random read, random
+write; writes are synchronised at their end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from opennandlab.app.cases.base import KIB, MIB, Case, file_of
+from opennandlab.app.ops import AnyOp, Evict, Fsync, Read, Write
+
+FILE = "rates.bin"
+LARGE, SMALL = 256 * KIB, 4 * KIB
+PARTS = 4
+
+
+class Rates(Case):
+    """See the file."""
+
+    name = "rates"
+    SIZES: ClassVar = {"file_bytes": 32 * MIB, "random_requests": 1024}
+
+    def bytes(self, iterations: int) -> int:
+        """Return the file."""
+        del iterations
+        return self.sizes["file_bytes"] + (1 << 20)
+
+    def setup(self) -> Iterator[AnyOp]:
+        """Yield the file."""
+        yield from file_of(FILE, self.sizes["file_bytes"], LARGE)
+        yield Fsync(file=FILE)
+
+    def before(self, index: int) -> Iterator[AnyOp]:
+        """Yield the eviction."""
+        del index
+        yield Evict()
+
+    def iteration(self, index: int) -> Iterator[AnyOp]:
+        """Yield one part."""
+        size = self.sizes["file_bytes"]
+        if index % PARTS < 2:
+            requests = [(done, min(LARGE, size - done)) for done in range(0, size, LARGE)]
+        else:
+            pages = max(1, size // SMALL)
+            count = self.sizes["random_requests"]
+            requests = [(self.draw.below(pages) * SMALL, SMALL) for _ in range(count)]
+        if index % 2 == 0:
+            for offset, length in requests:
+                yield Read(file=FILE, off=offset, len=length)
+            return
+        for offset, length in requests:
+            yield Write(file=FILE, off=offset, len=length)
+        yield Fsync(file=FILE)

@@ -1,0 +1,183 @@
+"""The four states of a device: young or old, clean or dirty, both reached by really writing.
+
+```text
+old     the whole drive is written `drive_writes` times (30), without a clock, then formatted
+dirty   files are written until 95 % of the drive holds data; then a quarter of them is deleted,
+        without trim, and their room is written anew, with small writes between, until
+        `dirty_writes` capacities (1.19) were written; with `pages`, single pages at random places
+        instead of the files that are written anew
+```
+Files die together and leave whole blocks to collect; pages leave a few live ones in every block.
+What the source wrote is not known; both are bounds. No state is set: where drives are large, aging
+runs without a clock, at the speed of memory.
+
+Formatting clears the dirt and not the age: erase counts and blocks that failed stay. What age costs
+follows from the keys of the device: `nand.wear_timing`, `nand.failures`, `reliability`. The numbers
+are those of "Truth about eMMC performance benchmark" (A. Lee): 16 GB x 30, and 19 GB on 16 GB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from opennandlab import _core
+from opennandlab.app.draw import Draw
+from opennandlab.app.trace import WRITE, Request, records
+from opennandlab.config import DeviceConfig, load_steps
+from opennandlab.errors import ConfigError
+from opennandlab.slices import iter_run
+
+STATES: Final = ("young-clean", "young-dirty", "old-clean", "old-dirty")
+DIRT: Final = ("files", "pages")
+PAGE, PIECE = 4096, 512 << 10
+PHOTO_MIN, PHOTO_MAX = 2 << 20, 4 << 20
+SMALL_PER_PHOTO, SMALL_MEDIAN, SMALL_CAP = 4, 16 << 10, 256 << 10
+FULL_RATIO: Final = 0.95
+DELETED_RATIO: Final = 0.25
+# Requests of one call of the core, so that Ctrl-C is heard.
+BATCH: Final = 2000
+Tell = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A state.
+
+    Args:
+        name: One of `STATES`.
+        drive_writes: Capacities written to age an old drive.
+        dirty_writes: Capacities written to make a drive dirty.
+        dirt_of: `files` or `pages`: what is written once 95 % is in use.
+
+    Raises:
+        ConfigError: for an unknown name, or amounts out of range.
+    """
+
+    name: str = "young-clean"
+    drive_writes: int = 30
+    dirty_writes: float = 1.19
+    dirt_of: str = "files"
+
+    def __post_init__(self) -> None:
+        """Check them."""
+        if self.name not in STATES:
+            raise ConfigError("state", f"`{self.name}`; accepted: {', '.join(STATES)}, image:FILE")
+        if self.dirt_of not in DIRT:
+            raise ConfigError("dirt", f"`{self.dirt_of}`; accepted: {', '.join(DIRT)}")
+        if not 1 <= self.drive_writes <= 1000:
+            raise ConfigError("drive_writes", f"{self.drive_writes}; accepted: 1 to 1000")
+        if not FULL_RATIO <= self.dirty_writes <= 100:
+            message = f"{self.dirty_writes}; accepted: {FULL_RATIO} to 100"
+            raise ConfigError("dirty_writes", message)
+
+    @property
+    def is_old(self) -> bool:
+        """Whether the drive is aged."""
+        return self.name.startswith("old")
+
+    @property
+    def is_dirty(self) -> bool:
+        """Whether it is filled."""
+        return self.name.endswith("dirty")
+
+    @property
+    def age(self) -> str:
+        """How it comes to its age, in words."""
+        if not self.is_old:
+            return "fresh from the factory"
+        return f"{self.drive_writes} sequential fills, untimed; then formatted"
+
+    @property
+    def dirt(self) -> str:
+        """How it comes to what it holds, in words."""
+        if not self.is_dirty:
+            return "formatted; only what the traces read is there"
+        return (
+            f"files until {FULL_RATIO:.0%} is in use, then {self.dirt_of}: {self.dirty_writes:g} "
+            "capacities written in all"
+        )
+
+
+def aged(device: DeviceConfig, seed: int, wanted: Wanted, tell: Tell) -> _core.Drive:
+    """Return a drive of the wanted age, formatted.
+
+    Args:
+        device: The device.
+        seed: Of the drive.
+        wanted: The state; only its age matters here.
+        tell: Told what is done, and how much of it.
+    """
+    drive = device.drive(seed)
+    if wanted.is_old:
+        steps = load_steps([{"kind": "sequential_fill", "fills": wanted.drive_writes}])
+        drive.begin_precondition(steps.core, seed)
+        for state in iter_run(drive):
+            tell("aging", state.fraction or 0.0)
+        drive.purge()
+    return drive
+
+
+def soil(player: _core.Player, seed: int, wanted: Wanted, tell: Tell) -> None:
+    """Write until the drive is dirty.
+
+    Args:
+        player: The drive.
+        seed: Of sizes and places.
+        wanted: How much, and of what.
+        tell: Told how much of it is done.
+    """
+    capacity = player.capacity_bytes()
+    target = int(wanted.dirty_writes * capacity)
+    batch: list[Request] = []
+    written = 0
+    for offset, length in _dirt(capacity, Draw(seed, "dirt"), wanted.dirt_of):
+        if written >= target:
+            break
+        at = 1000 * len(batch)
+        batch.append(Request(WRITE, 0, offset, length, at, at + 1000))
+        written += length
+        if len(batch) == BATCH:
+            player.play(records(batch))
+            batch.clear()
+            tell("filling", written / target)
+    player.play(records(batch))
+
+
+def _dirt(capacity: int, draw: Draw, dirt_of: str) -> Iterator[tuple[int, int]]:
+    """Yield writes for ever: files until the drive is full, then files or pages over them."""
+    limit = int(capacity * FULL_RATIO) // PAGE * PAGE
+    files: list[tuple[int, int]] = []
+    cursor = 0
+    while cursor < limit:
+        sizes = [_size(draw.between(PHOTO_MIN, PHOTO_MAX), limit)]
+        sizes += [
+            _size(draw.lognormal(SMALL_MEDIAN, SMALL_CAP), limit) for _ in range(SMALL_PER_PHOTO)
+        ]
+        for size in sizes:
+            length = min(size, limit - cursor)
+            if length:
+                files.append((cursor, length))
+                yield from _pieces(cursor, length)
+                cursor += length
+    while dirt_of == "pages":
+        yield draw.below(limit // PAGE) * PAGE, PAGE
+    while True:
+        deleted = draw.shuffled(range(len(files)))[: max(1, int(len(files) * DELETED_RATIO))]
+        for number in deleted:
+            offset, length = files[number]
+            yield from _pieces(offset, length)
+            # Directories, journals and databases are written in between, a page at a time.
+            for _ in range(SMALL_PER_PHOTO):
+                yield draw.below(limit // PAGE) * PAGE, PAGE
+
+
+def _size(wanted: int, limit: int) -> int:
+    """Return whole pages, and no file above a twentieth of the drive."""
+    return max(PAGE, min(wanted, limit // 20) // PAGE * PAGE)
+
+
+def _pieces(offset: int, length: int) -> Iterator[tuple[int, int]]:
+    for done in range(0, length, PIECE):
+        yield offset + done, min(PIECE, length - done)

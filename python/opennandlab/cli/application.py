@@ -1,0 +1,405 @@
+"""`app`: application-shaped work on a simulated drive or in a directory."""
+
+import sys
+import time
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._progress import shown
+from opennandlab.cli._terminal import Json, Quiet, Seed, Sets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opennandlab.app.outcome import Outcome, Progress
+    from opennandlab.app.suites import Suite
+    from opennandlab.documents.app import AppDocument
+    from opennandlab.reports.model import Cell, Report, Table
+
+RUN_EXAMPLE = "opennandlab app run --target sim:emmc_16gb --suite light --output phone"
+SCRIPT_EXAMPLE = "opennandlab app script contact --iterations 2"
+
+app = typer.Typer(
+    help="Application-shaped work: contacts, web, install, camera, gallery, media scan.",
+    epilog=f"Example: {RUN_EXAMPLE}",
+    no_args_is_help=True,
+)
+
+
+class ModeName(str, Enum):
+    """How scripts are run."""
+
+    AUTO = "auto"
+    LIVE = "live"
+    REPLAY = "replay"
+
+
+SizeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--size",
+        metavar="CASE.NAME=N",
+        help="Change a size of a case, such as contact.rows=500. May be repeated.",
+    ),
+]
+
+
+@app.command(epilog=f"Example: {RUN_EXAMPLE}")
+def run(
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target",
+            metavar="sim:PRESET|FILE, dir:PATH",
+            help="A simulated drive, on which recorded requests are played in virtual time, or a "
+            "directory, in which scripts are run.",
+            show_default=False,
+        ),
+    ],
+    suite: Annotated[
+        str,
+        typer.Option(
+            help="light, heavy, main-full-main, iozone, fileio-32m, mobibench-like or "
+            "androbench-like."
+        ),
+    ] = "light",
+    case: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--case", metavar="NAME[=N]", help="Only this case, N times a run. May be repeated."
+        ),
+    ] = None,
+    mode: Annotated[
+        ModeName, typer.Option("--mode", help="live for dir:, replay for sim:.")
+    ] = ModeName.AUTO,
+    state: Annotated[
+        str,
+        typer.Option(
+            "--state",
+            metavar="NAME|image:FILE",
+            help="young-clean, young-dirty, old-clean, old-dirty, or a saved drive.",
+        ),
+    ] = "young-clean",
+    drive_writes: Annotated[int, typer.Option(help="Capacities written to make a drive old.")] = 30,
+    dirty_writes: Annotated[
+        float, typer.Option(help="Capacities written to make a drive dirty.")
+    ] = 1.19,
+    dirt: Annotated[
+        str, typer.Option(help="What makes a drive dirty once 95 % is in use: files or pages.")
+    ] = "files",
+    runs: Annotated[int, typer.Option(help="How often each case is run.", min=1, max=1000)] = 5,
+    idle_ms: Annotated[
+        int, typer.Option(help="Pause between iterations.", min=0, max=3_600_000)
+    ] = 0,
+    journal: Annotated[
+        str, typer.Option(help="Of databases, live: truncate, delete, persist or wal.")
+    ] = "truncate",
+    sync: Annotated[str, typer.Option(help="Of databases, live: full, extra or normal.")] = "full",
+    page: Annotated[int, typer.Option(help="Bytes of a page of databases, live.")] = 4096,
+    evict: Annotated[
+        str, typer.Option(help="How pages leave the cache, live: auto, drop_caches or dontneed.")
+    ] = "auto",
+    compress_ratio: Annotated[
+        float, typer.Option(help="Share of written bytes that compresses away, live: 0 to below 1.")
+    ] = 0.0,
+    may_fill: Annotated[
+        bool, typer.Option("--may-fill", help="Let main-full-main fill the file system to 95 %.")
+    ] = False,
+    fill_rounds: Annotated[
+        int, typer.Option(help="Rounds of filling, live.", min=1, max=1000)
+    ] = 30,
+    trace: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trace", metavar="CASE=FILE", help="Play a trace of your own. May be repeated."
+        ),
+    ] = None,
+    size: SizeOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Write app.json, app.html and tables as CSV."
+        ),
+    ] = None,
+    compat: Annotated[
+        bool, typer.Option("--compat", help="Print the layout of the source's report.")
+    ] = False,
+    seed: Seed = 42,
+    sets: Sets = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a suite of applications and report what the user waited for."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.app.suites import suite as find_suite
+        from opennandlab.errors import ConfigError
+
+        chosen = find_suite(suite, _cases(case))
+        kind, _, place = target.partition(":")
+        if kind not in {"sim", "dir"} or not place:
+            message = f"`{target}`; accepted: sim:PRESET, sim:FILE, dir:PATH"
+            if target.startswith("nbd"):
+                message += "; `opennandlab attach` gives a served drive a directory"
+            raise ConfigError("target", message)
+        wanted_mode = "replay" if kind == "sim" else "live"
+        if mode is not ModeName.AUTO and mode.value != wanted_mode:
+            raise ConfigError("mode", f"{kind}: targets are run with --mode {wanted_mode}")
+        if output is not None and output.exists() and not output.is_dir():
+            raise ConfigError("output", f"{output} is no directory")
+        sizes = _sizes(size)
+        started = time.monotonic()
+        if kind == "sim":
+            if sizes:
+                raise ConfigError("size", "a recorded trace has the sizes of its recording")
+            work = _replaying(
+                place, chosen, state, (drive_writes, dirty_writes, dirt), _pairs(trace, "trace"),
+                sets, seed=seed, runs=runs, idle_ms=idle_ms,
+            )  # fmt: skip
+        else:
+            if sets or state != "young-clean" or trace:
+                raise ConfigError("target", "--set, --state and --trace are of simulated drives")
+            from opennandlab.app.executor import Profile
+
+            work = _live(
+                Path(place), chosen, Profile(journal, sync, page), sizes, seed=seed, runs=runs,
+                idle_ms=idle_ms, compress_ratio=compress_ratio, evict=evict, may_fill=may_fill,
+                fill_rounds=fill_rounds,
+            )  # fmt: skip
+        with shown(_line, quiet=quiet or as_json, is_last=lambda now: now.finished) as watch:
+            outcome, effective_sizes = work(watch)
+        from opennandlab.app.assembling import assemble
+
+        settings: dict[str, object] = {
+            "mode": wanted_mode, "seed": seed, "runs": runs, "idle_ms": idle_ms,
+            "sizes": effective_sizes,
+        }  # fmt: skip
+        document = assemble(
+            outcome, chosen, settings, target=target, wall_s=time.monotonic() - started
+        )
+        _tell(document, output, as_json=as_json, quiet=quiet, compat=compat)
+
+
+@app.command(epilog=f"Example: {SCRIPT_EXAMPLE}")
+def script(
+    case: Annotated[str, typer.Argument(help="The case.", show_default=False)],
+    iterations: Annotated[int, typer.Option(help="How often.", min=0, max=1_000_000)] = 1,
+    size: SizeOption = None,
+    seed: Seed = 42,
+) -> None:
+    """Print the script of a case as JSON lines."""
+    with terminal.guard(as_json=False):
+        from opennandlab.app import cases, ops
+
+        made = cases.make(case, seed, _sizes(size))
+        for line in ops.lines(cases.script(made, iterations)):
+            sys.stdout.write(line + "\n")
+
+
+@app.command(epilog="Example: opennandlab app suites")
+def suites(*, as_json: Json = False) -> None:
+    """List the suites: cases, and how often each is run."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.app.suites import SUITES
+
+        if as_json:
+            terminal.emit_json(
+                {
+                    one.name: {"title": one.title, "cases": dict(one.counts)}
+                    for one in SUITES.values()
+                }
+            )
+            return
+        rows = [
+            [one.name, ", ".join(f"{name} {count}" for name, count in one.counts.items())]
+            for one in SUITES.values()
+        ]
+        for name, counts in rows:
+            typer.echo(f"{name:16} {counts}")
+
+
+def _replaying(
+    place: str,
+    chosen: "Suite",
+    state: str,
+    amounts: tuple[int, float, str],
+    traces: dict[str, str],
+    sets: list[str] | None,
+    **settings: Any,  # noqa: ANN401 (of the plan)
+) -> "Callable[[Callable[[Progress], None] | None], tuple[Outcome, dict[str, dict[str, int]]]]":
+    from opennandlab.app import replaying
+    from opennandlab.app.states import Wanted
+    from opennandlab.config import DeviceConfig, load_device
+    from opennandlab.errors import ConfigError
+    from opennandlab.images import same_device
+
+    device_sets, workload_sets = terminal.split_sets(sets)
+    if workload_sets:
+        raise ConfigError("set", "--set changes the device of the target")
+    device: DeviceConfig = load_device(place, device_sets)
+    image = Path(state.partition(":")[2]) if state.startswith("image:") else None
+    if image is not None:
+        from opennandlab import _core
+        from opennandlab.images import read_image
+
+        core = _core.Drive.from_image(read_image(image), settings["seed"])
+        same_device(DeviceConfig(core.device(), image.name), device, image)
+    wanted = Wanted() if image is not None else Wanted(state, *amounts)
+    plan = replaying.Plan(
+        device=device,
+        suite=chosen,
+        wanted=wanted,
+        image=image,
+        traces={name: Path(path) for name, path in traces.items()},
+        **settings,
+    )
+    replaying.prepare(plan)
+    return lambda watch: (replaying.replay(plan, watch), {})
+
+
+def _live(
+    path: Path,
+    chosen: "Suite",
+    profile: Any,  # noqa: ANN401 (imported late)
+    sizes: dict[str, dict[str, int]],
+    **settings: Any,  # noqa: ANN401 (of the plan)
+) -> "Callable[[Callable[[Progress], None] | None], tuple[Outcome, dict[str, dict[str, int]]]]":
+    from opennandlab.app import executor, live
+
+    executor.pool(0, settings["compress_ratio"])
+    plan = live.Plan(path=path, suite=chosen, profile=profile, sizes=sizes, **settings)
+    live.prepare(plan)
+    return lambda watch: (live.run(plan, watch), live.merged_sizes(plan))
+
+
+def _cases(given: list[str] | None) -> dict[str, int | None]:
+    """Return cases with their iterations, None for those of the suite."""
+    from opennandlab.errors import ConfigError
+
+    found: dict[str, int | None] = {}
+    for text in given or []:
+        name, equals, count = text.partition("=")
+        if equals and not (count.isdigit() and len(count) < 10):
+            raise ConfigError("case", f"`{text}`; accepted: NAME or NAME=N")
+        found[name] = int(count) if equals else None
+    return found
+
+
+def _pairs(given: list[str] | None, what: str) -> dict[str, str]:
+    from opennandlab.errors import ConfigError
+
+    found = {}
+    for text in given or []:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise ConfigError(what, f"`{text}`; accepted: NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def _sizes(given: list[str] | None) -> dict[str, dict[str, int]]:
+    """Return sizes by case and name.
+
+    Raises:
+        ConfigError: for another form, and for sizes that no case has.
+    """
+    from opennandlab.app.cases import check_sizes
+    from opennandlab.errors import ConfigError
+
+    found: dict[str, dict[str, int]] = {}
+    for path, value in _pairs(given, "size").items():
+        case, _, name = path.partition(".")
+        if not name or not value.isdigit() or len(value) > 15:
+            raise ConfigError("size", f"`{path}={value}`; accepted: CASE.NAME=N, a whole number")
+        found.setdefault(case, {})[name] = int(value)
+    check_sizes(found)
+    return found
+
+
+def _line(now: "Progress") -> str:
+    left = "" if now.eta_s is None or now.finished else f"{terminal.duration(now.eta_s)} left"
+    return "  ".join(part for part in (now.what, f"{now.fraction:.0%}", left) if part)
+
+
+def _tell(
+    document: "AppDocument", output: Path | None, *, as_json: bool, quiet: bool, compat: bool
+) -> None:
+    """Write files, print tables, and end with the exit code of the outcome."""
+    from opennandlab.documents.record import plain
+
+    content = plain(document)
+    if document.partial:
+        terminal.ignore_signals()
+    if output is not None:
+        _write(document, output)
+    if as_json:
+        terminal.emit_json(content)
+    elif not quiet:
+        from opennandlab.reports import app as pages
+
+        _print(pages.compat(document) if compat else _tables(pages.report(document)), document)
+        if output is not None:
+            terminal.note(f"written to {output}")
+    if document.partial:
+        terminal.stop(terminal.INTERRUPTED, "interrupted: the result is partial")
+    if not document.passed:
+        failed = "; ".join(f"{it.name}: {it.detail}" for it in document.checks if not it.passed)
+        terminal.stop(terminal.FAILED, f"self-checks failed: {failed}")
+
+
+def _write(document: "AppDocument", folder: Path) -> None:
+    from opennandlab.canonical import readable_json
+    from opennandlab.documents.record import plain
+    from opennandlab.files import write_into
+    from opennandlab.reports import app as pages
+    from opennandlab.reports import output
+    from opennandlab.reports.pts import csv
+
+    page = pages.report(document)
+    files = [
+        ("app.json", readable_json(plain(document)).encode()),
+        ("app.html", output.content(page, ".html")),
+        *((name, text.encode()) for name, text in csv.files(page, ())),
+    ]
+    write_into(folder, iter(files))
+
+
+def _tables(page: "Report") -> "list[Table]":
+    from opennandlab.reports.model import Table
+
+    return [item for item in page.chapters[0].items if isinstance(item, Table)]
+
+
+def _print(tables: "list[Table]", document: "AppDocument") -> None:
+    from opennandlab.reports import app as pages
+
+    console = terminal.stdout()
+    title = f"{document.suite} on {document.run.target}: {pages.subtitle(document)}"
+    console.print(title, style="bold", markup=False, soft_wrap=True)
+    for table in tables:
+        console.print()
+        console.print(table.title, markup=False, style="bold")
+        if table.note:
+            console.print(table.note, markup=False, soft_wrap=True)
+        if table.wraps:
+            for row in table.rows:
+                console.print(f"{row[0]}: {row[1]}", markup=False, soft_wrap=True)
+            continue
+        lines = [[_text(cell, table.digits) for cell in row] for row in table.rows]
+        console.print(terminal.plain_table(list(table.columns), lines))
+    console.print(f"\ndigest {document.digest}", markup=False)
+
+
+def _text(cell: "Cell", digits: int | None) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, float):
+        return (
+            f"{cell:.{4 if digits is None else digits}g}"
+            if digits is None
+            else (f"{cell:.{digits}f}")
+        )
+    return str(cell)

@@ -1,0 +1,327 @@
+"""The document `opennandlab.app/1`: how long a user waited for application-shaped work."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from opennandlab.documents.record import JsonObject, Number, Record
+
+APP_SCHEMA: Final = "opennandlab.app/1"
+
+
+class AppTime(Record, frozen=True, kw_only=True):
+    """Run time over the runs, in milliseconds.
+
+    Args:
+        mean: Mean of the runs.
+        sd: Their standard deviation, of a sample; 0 for one run.
+        samples: Each run.
+    """
+
+    mean: float
+    sd: float
+    samples: list[float]
+
+
+class AppResponse(Record, frozen=True, kw_only=True):
+    """Response of the iterations of all runs, in milliseconds.
+
+    Args:
+        count: Iterations.
+        min: The shortest.
+        mean: Their mean.
+        p50: Median, by nearest rank.
+        p99: 99th percentile, by nearest rank; `null` with fewer than 100 iterations.
+        max: The longest.
+        samples: Each iteration, a list for each run.
+    """
+
+    count: int
+    min: float
+    mean: float
+    p50: float
+    p99: float | None
+    max: float
+    samples: list[list[float]]
+
+
+class AppCase(Record, frozen=True, kw_only=True):
+    """A case in one phase of the suite.
+
+    Args:
+        case: Its name.
+        phase: `main`, or `first`, `full` and `second` of a suite that fills the device in between.
+        iterations: Of each run; 0 for a case that was left out.
+        run_time_ms: Time of all iterations of a run; `null` for a case that was left out.
+        response_ms: Time of each; `null` for a case that was left out.
+    """
+
+    case: str
+    phase: str
+    iterations: int
+    run_time_ms: AppTime | None
+    response_ms: AppResponse | None
+
+
+class AppScore(Record, frozen=True, kw_only=True):
+    """Scores; `null` where nothing can be compared.
+
+    Args:
+        score: 1000 times the geometric mean of the baseline's time over this one, of all cases that
+            ran and that the baseline has; larger is faster.
+        baseline: What the baseline is.
+        compat: Total run time in seconds times the number of cases of the suite, which is how the
+            report of the source looks to be made (our inference).
+    """
+
+    score: float | None
+    baseline: str
+    compat: float | None
+
+
+class AppIo(Record, frozen=True, kw_only=True):
+    """Requests of a class of sizes, of all runs.
+
+    Args:
+        size: The class, `total` for all.
+        reads: Reads.
+        read_bytes: Their bytes.
+        writes: Writes.
+        write_bytes: Their bytes.
+        read_busy_ms: Sum of the response times of the reads.
+        write_busy_ms: The same of the writes.
+        read_iops_busy: Reads over their busy time, a second; `null` without any.
+        read_mb_s_busy: MB of 10^6 bytes over their busy time.
+        write_iops_busy: Writes over their busy time.
+        write_mb_s_busy: MB over their busy time.
+        read_iops_wall: Reads over the run time of all cases.
+        read_mb_s_wall: MB over the run time.
+        write_iops_wall: Writes over the run time.
+        write_mb_s_wall: MB over the run time.
+    """
+
+    size: str
+    reads: int
+    read_bytes: int
+    writes: int
+    write_bytes: int
+    read_busy_ms: float
+    write_busy_ms: float
+    read_iops_busy: Number | None
+    read_mb_s_busy: Number | None
+    write_iops_busy: Number | None
+    write_mb_s_busy: Number | None
+    read_iops_wall: Number | None
+    read_mb_s_wall: Number | None
+    write_iops_wall: Number | None
+    write_mb_s_wall: Number | None
+
+
+class AppLatency(Record, frozen=True, kw_only=True):
+    """Response times of one kind of request, in microseconds.
+
+    Args:
+        count: Requests.
+        mean: Their mean; `null` without any.
+        p50: Median, by nearest rank.
+        p99: 99th percentile; `null` with fewer than 100 requests.
+        max: The longest, which is the longest stall.
+    """
+
+    count: int
+    mean: float | None
+    p50: float | None
+    p99: float | None
+    max: float | None
+
+
+class AppRequests(Record, frozen=True, kw_only=True):
+    """Requests that the drive got while cases ran.
+
+    Args:
+        read: Reads.
+        write: Writes.
+        flush: Flushes.
+        trims: Trims.
+        trim_bytes: Their bytes.
+        fua: Writes with force unit access.
+        refused: Writes that a worn-out drive refused.
+        small_write_ratio: Share of the writes of 4 KiB; `null` without writes.
+    """
+
+    read: AppLatency
+    write: AppLatency
+    flush: AppLatency
+    trims: int
+    trim_bytes: int
+    fua: int
+    refused: int
+    small_write_ratio: float | None
+
+
+class AppDrive(Record, frozen=True, kw_only=True):
+    """A simulated drive at one moment, counted since it was put into its state.
+
+    Args:
+        written_bytes: Bytes that the host wrote.
+        programmed_bytes: Bytes that were programmed.
+        waf: Programmed over written bytes; `null` without a write.
+        collections: Blocks erased by garbage collection.
+        moved_pages: Map units that it moved.
+        erases: Blocks erased.
+        free_blocks: Erased blocks.
+        mapped_pages: Map units that hold data.
+        erase_count_mean: How often a good block was erased since the factory.
+        erase_count_max: The most often that one was.
+        is_worn_out: The drive takes no more writes.
+    """
+
+    written_bytes: int
+    programmed_bytes: int
+    waf: Number | None
+    collections: int
+    moved_pages: int
+    erases: int
+    free_blocks: int
+    mapped_pages: int
+    erase_count_mean: Number | None
+    erase_count_max: int
+    is_worn_out: bool
+
+
+class AppState(Record, frozen=True, kw_only=True):
+    """The state of a simulated drive, and how it was reached.
+
+    Args:
+        name: `young-clean`, `young-dirty`, `old-clean`, `old-dirty` or `image`.
+        age: How it came to its age.
+        dirt: How it came to what it holds.
+        drive_writes: Capacities written to age it.
+        dirty_writes: Capacities written to make it dirty.
+        before: The drive before the first case.
+        after: The drive after the last.
+    """
+
+    name: str
+    age: str
+    dirt: str
+    drive_writes: float
+    dirty_writes: float
+    before: AppDrive
+    after: AppDrive
+
+
+class AppProfile(Record, frozen=True, kw_only=True):
+    """How databases kept their promises.
+
+    Args:
+        journal: SQLite's journal mode.
+        sync: Its `synchronous`.
+        page_bytes: Of a database.
+    """
+
+    journal: str
+    sync: str
+    page_bytes: int
+
+
+class AppEnvironment(Record, frozen=True, kw_only=True):
+    """Where it ran.
+
+    Args:
+        path: `sim` for a simulated drive in virtual time, `directory` for a file system.
+        file_system: Type and mount options, or what the traces were recorded on.
+        kernel: Of Linux; of a replay that of the recording stands under `file_system`.
+        eviction: How pages left the cache; `recorded` for a replay.
+        flush: How durability reaches the drive.
+        traces: Name and SHA-256 of the traces, by case; `null` for a live run.
+    """
+
+    path: str
+    file_system: str
+    kernel: str
+    eviction: str
+    flush: str
+    traces: dict[str, str] | None
+
+
+class AppCheck(Record, frozen=True, kw_only=True):
+    """A self-check.
+
+    Args:
+        name: What was checked.
+        passed: Whether it holds.
+        detail: What was found.
+    """
+
+    name: str
+    passed: bool
+    detail: str
+
+
+class AppRun(Record, frozen=True, kw_only=True):
+    """Facts of this machine and hour, outside the digest.
+
+    Args:
+        version: Of the program.
+        kernel: Of the machine.
+        sqlite: Version of SQLite.
+        wall_s: How long all took.
+        target: The target as it was given.
+    """
+
+    version: str
+    kernel: str
+    sqlite: str
+    wall_s: float
+    target: str
+
+
+class AppDocument(Record, frozen=True, kw_only=True):
+    """A run of the application benchmark.
+
+    Args:
+        schema: Kind and version of the document.
+        suite: Name of the suite.
+        mode: `live` or `replay`.
+        seed: Of scripts, contents and the simulated drive.
+        runs: How often each case was run.
+        idle_ms: The user's pause between iterations.
+        profile: Of databases; of a replay, that of the recording.
+        sizes: Sizes that differ from the defaults, by case and name.
+        cases: What the user waited for.
+        total_ms: Run time of all cases.
+        score: Both scores.
+        io: Requests by class of sizes; `null` where they are not known.
+        requests: Response times of requests; `null` where they are not known.
+        state: Of a simulated drive; `null` for others.
+        device: The resolved device; `null` for others.
+        environment: Where it ran.
+        checks: Self-checks.
+        passed: Whether all checks hold and nothing was cut short.
+        partial: Whether it was interrupted.
+        run: Facts of this machine.
+        digest: SHA-256 over all but `run` and itself.
+    """
+
+    schema: Literal["opennandlab.app/1"]
+    suite: str
+    mode: str
+    seed: int
+    runs: int
+    idle_ms: int
+    profile: AppProfile
+    sizes: dict[str, dict[str, int]]
+    cases: list[AppCase]
+    total_ms: AppTime | None
+    score: AppScore
+    io: list[AppIo] | None
+    requests: AppRequests | None
+    state: AppState | None
+    device: JsonObject | None
+    environment: AppEnvironment
+    checks: list[AppCheck]
+    passed: bool
+    partial: bool
+    run: AppRun
+    digest: str

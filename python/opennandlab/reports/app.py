@@ -1,0 +1,258 @@
+"""The report of an application benchmark: what the user waited for, and what the drive did for it.
+
+Seven parts, in this order: score, run time, response, requests by size, device, state, environment.
+`compat` shows the layout of the report in "Truth about eMMC performance benchmark" (A. Lee): one
+score, run times with deviations (0 for a case that was left out), and rates by classes of requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opennandlab.documents.app import AppCase, AppDocument, AppDrive, AppIo
+from opennandlab.reports.figure.model import Axis, Plot, Series
+from opennandlab.reports.model import (
+    Badge,
+    Cell,
+    Chapter,
+    Headline,
+    Item,
+    Report,
+    Section,
+    Table,
+)
+
+TITLE = "What an application feels"
+RATES = ("read IOPS", "read MB/s", "write IOPS", "write MB/s")
+COMPAT_CLASSES = {
+    "total": "Total",
+    "<= 8 KiB": "4K/8K",
+    "(8, 64] KiB": "16K/32K/64K",
+    "(64, 512] KiB": "128K/256K/512K",
+    "> 512 KiB": "an excess of 512K",
+}
+DRIVE_ROWS = {
+    "written_bytes": "written by the host, bytes",
+    "programmed_bytes": "programmed, bytes",
+    "waf": "WAF",
+    "collections": "blocks collected",
+    "moved_pages": "map units moved",
+    "erases": "blocks erased",
+    "free_blocks": "free blocks",
+    "mapped_pages": "map units in use",
+    "erase_count_mean": "erase count, mean of blocks",
+    "erase_count_max": "erase count, highest",
+}
+
+
+def report(document: AppDocument) -> Report:
+    """Return the report of a document."""
+    sections = tuple(
+        Section(name, title, items)
+        for name, title, items in (
+            ("score", "Score", (score(document),)),
+            ("run-time", "Run time", (run_time(document),)),
+            ("response", "Response", (response(document), *_courses(document))),
+            ("io", "Requests by size", tuple(io_tables(document))),
+            ("device", "Device", tuple(device(document))),
+            ("environment", "Environment", (environment(document),)),
+        )
+        if items
+    )
+    failed = [f"{one.name}: {one.detail}" for one in document.checks if not one.passed]
+    verdict = Badge("PASSED", "good") if document.passed else Badge("FAILED", "bad")
+    if document.partial:
+        verdict = Badge("INTERRUPTED", "warning")
+    chapter = Chapter(
+        id="app",
+        title=f"{document.suite} on {document.run.target}",
+        subtitle=subtitle(document),
+        verdict=verdict,
+        reason="; ".join(failed),
+        headlines=tuple(_headlines(document)),
+        sections=sections,
+        test="app",
+    )
+    foot = f"opennandlab {document.run.version}, digest {document.digest}"
+    return Report(TITLE, subtitle(document), (chapter,), (), foot, "an application benchmark")
+
+
+def subtitle(document: AppDocument) -> str:
+    """Return a line on how it was run."""
+    how = "closed-loop replay in virtual time" if document.mode == "replay" else "live"
+    state = f", {document.state.name}" if document.state else ""
+    return f"{how}{state}, {document.runs} runs, seed {document.seed}"
+
+
+def _headlines(document: AppDocument) -> Iterator[Headline]:
+    if document.score.score is not None:
+        yield Headline("score", f"{document.score.score:.0f}")
+    if document.total_ms is not None:
+        yield Headline("run time", f"{document.total_ms.mean:.0f}", "ms")
+    longest = [one for one in document.cases if one.response_ms]
+    if longest:
+        worst = max(longest, key=lambda one: one.response_ms.max if one.response_ms else 0.0)
+        if worst.response_ms:
+            yield Headline(f"longest response, {worst.case}", f"{worst.response_ms.max:.1f}", "ms")
+
+
+def score(document: AppDocument) -> Table:
+    """Return both scores."""
+    rows = (
+        ("score", *_dashes(document.score.score)),
+        ("compat", *_dashes(document.score.compat)),
+    )
+    note = (
+        f"Score: larger is faster; 1000 is {document.score.baseline}. Compat: total seconds times "
+        "the cases of the suite, as the source's report looks to be made."
+    )
+    return Table("score", "Score", ("", "value"), rows, note, digits=3)
+
+
+def run_time(document: AppDocument) -> Table:
+    """Return run times of all cases."""
+    rows: list[tuple[Cell, ...]] = []
+    if document.total_ms is not None:
+        rows.append(("total", None, document.total_ms.mean, document.total_ms.sd))
+    for one in document.cases:
+        time = one.run_time_ms
+        cells = ("-", "-") if time is None else (time.mean, time.sd)
+        rows.append((label(one), one.iterations or "-", *cells))
+    heads = ("case", "iterations", "mean ms", "sd ms")
+    return Table("run-time", "Run time", heads, tuple(rows), digits=1)
+
+
+def label(one: AppCase) -> str:
+    """Return what a case is called in a table."""
+    return one.case if one.phase == "main" else f"{one.case}, {one.phase}"
+
+
+def response(document: AppDocument) -> Table:
+    """Return responses of all cases."""
+    rows = tuple(
+        (label(one), it.count, it.min, it.mean, it.p50, "-" if it.p99 is None else it.p99, it.max)
+        for one in document.cases
+        if (it := one.response_ms) is not None
+    )
+    heads = ("case", "count", "min ms", "mean ms", "p50 ms", "p99 ms", "max ms")
+    return Table("response", "Response of an iteration", heads, rows, digits=2)
+
+
+def _courses(document: AppDocument) -> Iterator[Item]:
+    series = []
+    for one in document.cases:
+        if one.response_ms is not None:
+            values = [value for run in one.response_ms.samples for value in run]
+            places = [at / max(1, len(values)) for at in range(len(values))]
+            series.append(Series(label(one), places, values, "points"))
+    if series:
+        yield Plot(
+            "responses",
+            "Response of each iteration, in order",
+            Axis("place in all runs, 0 to 1"),
+            Axis("response, ms", "log"),
+            tuple(series),
+        )
+
+
+def io_tables(document: AppDocument) -> Iterator[Table]:
+    """Yield counts, and rates over busy and over wall time."""
+    rows = document.io
+    if rows is None:
+        return
+    counts = tuple(
+        (one.size, one.reads, one.read_bytes, one.writes, one.write_bytes) for one in rows
+    )
+    heads = ("size", "reads", "bytes read", "writes", "bytes written")
+    yield Table("io-count", "Requests", heads, counts)
+    yield Table(
+        "io-busy", "Rates over busy time (count / sum of response times)", ("size", *RATES),
+        tuple((one.size, *busy(one)) for one in rows), digits=1,
+    )  # fmt: skip
+    yield Table(
+        "io-wall", "Rates over run time", ("size", *RATES),
+        tuple((one.size, *_wall(one)) for one in rows), digits=1,
+    )  # fmt: skip
+
+
+def busy(one: AppIo) -> tuple[Cell, ...]:
+    """Return the rates over busy time."""
+    return _dashes(one.read_iops_busy, one.read_mb_s_busy, one.write_iops_busy, one.write_mb_s_busy)
+
+
+def _wall(one: AppIo) -> tuple[Cell, ...]:
+    return _dashes(one.read_iops_wall, one.read_mb_s_wall, one.write_iops_wall, one.write_mb_s_wall)
+
+
+def _dashes(*values: float | None) -> tuple[Cell, ...]:
+    return tuple("-" if value is None else value for value in values)
+
+
+def device(document: AppDocument) -> Iterator[Table]:
+    """Yield response times of requests, and the drive before and after."""
+    found = document.requests
+    if found is not None:
+        rows = tuple(
+            (name, it.count, *_dashes(it.mean, it.p50, it.p99, it.max))
+            for name, it in (("read", found.read), ("write", found.write), ("flush", found.flush))
+        )
+        note = (
+            f"FUA writes {found.fua}, trims {found.trims} of {found.trim_bytes} bytes, refused "
+            f"writes {found.refused}"
+        )
+        heads = ("request", "count", "mean us", "p50 us", "p99 us", "max us")
+        yield Table("requests", "Response times of requests", heads, rows, note, digits=1)
+    state = document.state
+    if state is not None:
+        drive = tuple(
+            (name, *_of(state.before, key), *_of(state.after, key))
+            for key, name in DRIVE_ROWS.items()
+        )
+        note = f"{state.name}. Age: {state.age}. Dirt: {state.dirt}."
+        yield Table("drive", "The drive", ("", "before", "after"), drive, note)
+
+
+def _of(drive: AppDrive, key: str) -> tuple[Cell, ...]:
+    return _dashes(getattr(drive, key))
+
+
+def environment(document: AppDocument) -> Table:
+    """Return where it ran."""
+    it, profile = document.environment, document.profile
+    rows = (
+        ("mode", document.mode),
+        ("path", it.path),
+        ("file system", it.file_system),
+        ("kernel", it.kernel),
+        ("eviction", it.eviction),
+        ("flush", it.flush),
+        ("SQLite", f"{profile.journal}, {profile.sync}, pages of {profile.page_bytes} bytes"),
+        ("idle time", f"{document.idle_ms} ms"),
+        ("checks", ", ".join(f"{one.name}: {one.detail}" for one in document.checks)),
+    )
+    return Table("environment", "Environment", ("", "value"), rows, wraps=True)
+
+
+def compat(document: AppDocument) -> list[Table]:
+    """Return the tables in the layout of the source's report."""
+    by_case: dict[str, list[AppCase]] = {}
+    for one in document.cases:
+        by_case.setdefault(one.case, []).append(one)
+    total = document.total_ms
+    rows: list[tuple[Cell, ...]] = [
+        ("Total", total.mean if total else 0.0, total.sd if total else 0.0)
+    ]
+    for case, found in by_case.items():
+        times = [one.run_time_ms for one in found if one.run_time_ms is not None]
+        mean = sum(time.mean for time in times)
+        rows.append((case.capitalize(), mean, sum(time.sd for time in times)))
+    score = document.score.compat
+    title = f"Total Score {score:.3f} ms" if score is not None else "Total Score -"
+    tables = [Table("compat", title, ("", "Run Time Average, ms", "SD"), tuple(rows), digits=1)]
+    if document.io is not None:
+        classes = tuple(
+            (COMPAT_CLASSES[one.size], *(0.0 if cell == "-" else cell for cell in busy(one)))
+            for one in document.io
+        )
+        tables.append(Table("compat-io", "Rates", ("", *RATES), classes, digits=1))
+    return tables
