@@ -73,9 +73,10 @@ PYTHON_ROOMS = [
     "validation",
     "targets",
     "pts",
-    "sweeps",
-    "serving",
     "app",
+    "sweeps",
+    "fleet",
+    "serving",
     "cli",
 ]
 

@@ -32,7 +32,7 @@ def sweep(
         str,
         typer.Argument(
             metavar="FILE|VERB",
-            help="A sweep file, or what is run: benchmark, replay, pts.TEST, ecc.curve, "
+            help="A sweep file, or what is run: benchmark, replay, app, pts.TEST, ecc.curve, "
             "reliability.rber, reliability.life, reliability.drive-life, theory.waf, "
             "theory.queueing, theory.endurance.",
         ),

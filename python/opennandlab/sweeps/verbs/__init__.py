@@ -6,6 +6,7 @@ from opennandlab.errors import ConfigError
 from opennandlab.hints import nearest
 from opennandlab.pts import TESTS
 from opennandlab.sweeps.verb import Verb
+from opennandlab.sweeps.verbs.application import Application
 from opennandlab.sweeps.verbs.benchmark import Benchmark, Replay
 from opennandlab.sweeps.verbs.ecc_curve import EccCurve
 from opennandlab.sweeps.verbs.formulas import FORMULAS
@@ -17,6 +18,7 @@ VERBS: dict[str, Verb] = {
     for verb in (
         Benchmark(),
         Replay(),
+        Application(),
         *(StandardTest(test) for test in TESTS.values() if not test.kinds or "sim" in test.kinds),
         EccCurve(),
         *LIFE_TESTS,
