@@ -16,6 +16,7 @@ from opennandlab.canonical import digest, readable_json
 from opennandlab.documents.app import AppDocument
 from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison
+from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
 from opennandlab.documents.partial import nothing
 from opennandlab.documents.pts import PtsDocument, SuiteDocument
@@ -45,6 +46,11 @@ def app() -> dict[str, Any]:
     return made | {"digest": digest(made)}
 
 
+def fleet() -> dict[str, Any]:
+    made: dict[str, Any] = plain(nothing(FleetDocument))
+    return made | {"digest": digest(made)}
+
+
 CODES = ["bch:m=8,t=4", "bch:m=8,t=4,data_bits=222"]
 ROW = {
     "suite": "s", "case": "c", "title": "t", "source": "definition", "quantity": "WAF",
@@ -70,6 +76,7 @@ MAKERS: dict[str, Callable[[], dict[str, Any]]] = {
     },
     "served": served,
     "app": app,
+    "fleet": fleet,
 }  # fmt: skip
 KINDS: dict[str, type] = {
     "result": onl.Result,
@@ -83,6 +90,7 @@ KINDS: dict[str, type] = {
     "validation": ValidationDocument,
     "served": ServedDocument,
     "app": AppDocument,
+    "fleet": FleetDocument,
 }
 
 

@@ -8,6 +8,7 @@ from opennandlab.documents import pts
 from opennandlab.documents.app import AppDocument
 from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
+from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
 from opennandlab.documents.pts import PtsDocument, SuiteDocument
 from opennandlab.documents.result import ResultDocument
@@ -30,6 +31,7 @@ Rest = (
     | ValidationDocument
     | ServedDocument
     | AppDocument
+    | FleetDocument
 )
 Loaded = Result | Curve | PtsDocument | Rest
 # What a `schema` says -> the record of the whole document.
@@ -45,8 +47,8 @@ def load(path: str | Path, *, check_digest: bool = True) -> Loaded:
 
     Returns:
         A `Result` or an ECC `Curve`, by the `schema` in the file; for other kinds (standard tests,
-        suites, comparisons, life tests, validation, served drives, applications) the declared
-        record: keys are attributes.
+        suites, comparisons, life tests, validation, served drives, applications, fleets) the
+        declared record: keys are attributes.
 
     Raises:
         ResultError: when the file is damaged, foreign or newer than this build, and why.

@@ -53,6 +53,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "opennandlab detach /mnt/drive --run",
     ),
     "app": ("Run application-shaped work: what a user feels of a drive.", ""),
+    "fleet": ("Run many drives, each a little different, and see the spread.", ""),
     "characterise": (
         "Characterise a drive step by step.",
         "opennandlab characterise --target sim:tlc_standard --output drive",

@@ -15,6 +15,7 @@ import msgspec
 from opennandlab.documents.app import AppDocument
 from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
+from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
 from opennandlab.documents.pts import PtsDocument, SuiteDocument
 from opennandlab.documents.pts_results import RESULTS
@@ -36,6 +37,7 @@ FAMILIES: dict[str, type] = {
     "validation": ValidationDocument,
     "served": ServedDocument,
     "app": AppDocument,
+    "fleet": FleetDocument,
 }
 
 TEMPLATE = "#/$defs/{name}"

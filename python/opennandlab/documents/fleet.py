@@ -1,0 +1,126 @@
+"""The document `opennandlab.fleet/1`: many devices through the same suites."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from opennandlab.documents.record import JsonObject, Number, Record
+
+FLEET_SCHEMA: Final = "opennandlab.fleet/1"
+
+
+class FleetRow(Record, frozen=True, kw_only=True):
+    """A suite on a device.
+
+    Args:
+        device: Index of the device.
+        suite: Name of the suite.
+        key: Of the point in the store.
+        metrics: Its numbers by name; empty where it failed.
+        error: Why it failed; `null` where it did not.
+    """
+
+    device: int
+    suite: str
+    key: str
+    metrics: dict[str, float]
+    error: str | None
+
+
+class FleetDevice(Record, frozen=True, kw_only=True):
+    """A device of the fleet.
+
+    Args:
+        index: Which, from 0.
+        seed: Of all its randomness.
+        drawn: What it drew, by key.
+    """
+
+    index: int
+    seed: int
+    drawn: JsonObject
+
+
+class FleetOutlier(Record, frozen=True, kw_only=True):
+    """A device that is far from the others.
+
+    Args:
+        device: Its index.
+        value: Its number.
+        score: 0.6745 (value - median) / median absolute deviation; outliers have 3.5 or more
+            either way (Iglewicz and Hoaglin, 1993).
+    """
+
+    device: int
+    value: float
+    score: Number | None
+
+
+class FleetSummary(Record, frozen=True, kw_only=True):
+    """A number over all devices that have it.
+
+    Args:
+        suite: Name of the suite.
+        metric: Name of the number.
+        count: Devices that have it.
+        min: The least.
+        median: The median.
+        mean: The mean.
+        max: The most.
+        sd: Standard deviation, of a sample; 0 for one device.
+        outliers: Devices far from the others.
+    """
+
+    suite: str
+    metric: str
+    count: int
+    min: float
+    median: float
+    mean: float
+    max: float
+    sd: float
+    outliers: list[FleetOutlier]
+
+
+class FleetRun(Record, frozen=True, kw_only=True):
+    """What was true of the run and not of its result.
+
+    Args:
+        version: Of the program.
+        wall_s: How long it took; less where points were known.
+        known: Points that were in the store before.
+        command: What ran the fleet; with `--only INDEX` it runs one device.
+    """
+
+    version: str
+    wall_s: float
+    known: int
+    command: str
+
+
+class FleetDocument(Record, frozen=True, kw_only=True):
+    """A fleet.
+
+    Args:
+        schema: Kind and version of the document.
+        fleet: The file, as it was read.
+        devices: The devices that were run.
+        rows: A row for each suite and device.
+        summary: Spread of the main numbers of each suite.
+        failed: How many rows failed.
+        passed: None failed, and none is missing.
+        partial: It was interrupted.
+        run: What was true of the run and not of its result.
+        digest: SHA-256 of all but `run`, in hex.
+    """
+
+    schema: Literal["opennandlab.fleet/1"]
+    fleet: JsonObject
+    devices: list[FleetDevice]
+    rows: list[FleetRow]
+    summary: list[FleetSummary]
+    failed: int
+    passed: bool
+    partial: bool
+    run: FleetRun
+    digest: str

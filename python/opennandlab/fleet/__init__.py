@@ -1,0 +1,10 @@
+"""Many drives of one kind, each a little different, through the same suites.
+
+```text
+fleet.yaml ─► devices: index, seed, what each drew ─► a sweep per suite ─► engine, store
+                                                                            │
+summary: spread, outliers, failures ◄── one row per device and suite ◄──────┘
+```
+A device is its index: its seed and all it draws follow from the name of the campaign and the index,
+so any of them can be run again alone. What was run lies in a store, and is not run again.
+"""

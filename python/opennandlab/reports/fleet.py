@@ -1,0 +1,138 @@
+"""The report of a fleet: spread of its numbers, outliers, what failed, each device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opennandlab.documents.fleet import FleetDocument
+from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
+from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Item, Report, Section, Table
+
+TITLE = "A fleet of drives"
+OUTLIERS_NOTE = (
+    "Outliers are 3.5 or more modified standard deviations from the median "
+    "(0.6745 (value - median) / median absolute deviation)."
+)
+
+
+def report(document: FleetDocument) -> Report:
+    """Return the report of a document."""
+    name = str(document.fleet["name"])
+    parts: list[tuple[str, str, tuple[Item, ...]]] = [
+        ("spread", "Spread", (spread(document), *_plots(document))),
+        ("outliers", "Outliers", tuple(outliers(document))),
+        ("failures", "Failures", tuple(failures(document))),
+        ("devices", "Devices", (devices(document),)),
+    ]
+    verdict = Badge("PASSED", "good") if document.passed else Badge("FAILED", "bad")
+    if document.partial:
+        verdict = Badge("INTERRUPTED", "warning")
+    outlying = {one.device for row in document.summary for one in row.outliers}
+    chapter = Chapter(
+        id="fleet",
+        title=name,
+        subtitle=subtitle(document),
+        verdict=verdict,
+        reason=f"{document.failed} of {len(document.rows)} failed" if document.failed else "",
+        headlines=(
+            Headline("devices", str(len(document.devices))),
+            Headline("failed", str(document.failed)),
+            Headline("devices with outliers", str(len(outlying))),
+        ),
+        sections=tuple(Section(key, title, items) for key, title, items in parts if items),
+        test="fleet",
+    )
+    foot = f"opennandlab {document.run.version}, digest {document.digest}"
+    return Report(TITLE, subtitle(document), (chapter,), (), foot, "a fleet")
+
+
+def subtitle(document: FleetDocument) -> str:
+    """Return a line on what was run."""
+    suites = ", ".join(document.fleet["suites"])
+    count = len(document.devices)
+    return f"{count} device{'s' * (count != 1)} of {document.fleet['device']}: {suites}"
+
+
+def spread(document: FleetDocument) -> Table:
+    """Return the spread of the main numbers."""
+    heads = ("suite, number", "devices", "min", "median", "mean", "max", "sd", "outliers")
+    rows = tuple(
+        (
+            f"{row.suite}: {row.metric}", str(row.count), row.min, row.median, row.mean, row.max,
+            row.sd, str(len(row.outliers) or "-"),
+        )
+        for row in document.summary
+    )  # fmt: skip
+    return Table("spread", "Over the devices", heads, rows)
+
+
+def outliers(document: FleetDocument) -> Iterator[Table]:
+    """Yield the devices that are far from the others, and how each is run again."""
+    rows: list[tuple[Cell, ...]] = [
+        (str(one.device), f"{row.suite}: {row.metric}", one.value, row.median, one.score)
+        for row in document.summary
+        for one in row.outliers
+    ]
+    if rows:
+        heads = ("device", "number", "value", "median", "score")
+        again = f"{OUTLIERS_NOTE} One of them again: {document.run.command} --only DEVICE"
+        yield Table("outliers", "Far from the others", heads, tuple(rows), again)
+
+
+def failures(document: FleetDocument) -> Iterator[Table]:
+    """Yield what failed."""
+    rows = tuple(
+        (f"device {row.device}, {row.suite}", row.error)
+        for row in document.rows
+        if row.error is not None
+    )
+    if rows:
+        note = f"One of them again: {document.run.command} --only DEVICE"
+        yield Table("failures", "Failed", ("device, suite", "why"), rows, note, wraps=True)
+
+
+def devices(document: FleetDocument) -> Table:
+    """Return what each device is, and its main numbers."""
+    keys = list(dict.fromkeys(key for one in document.devices for key in one.drawn))
+    wanted = [(row.suite, row.metric) for row in document.summary]
+    found = {
+        (row.device, row.suite, metric): value
+        for row in document.rows
+        for metric, value in row.metrics.items()
+    }
+    rows = tuple(
+        (
+            str(one.index),
+            str(one.seed),
+            *(_cell(one.drawn.get(key)) for key in keys),
+            *(found.get((one.index, suite, metric)) for suite, metric in wanted),
+        )
+        for one in document.devices
+    )
+    heads = ("device", "seed", *keys, *(f"{suite}: {metric}" for suite, metric in wanted))
+    return Table("devices", "Devices", heads, rows)
+
+
+def _plots(document: FleetDocument) -> Iterator[Plot]:
+    for suite in dict.fromkeys(row.suite for row in document.summary):
+        row = next(row for row in document.summary if row.suite == suite)
+        values = sorted(
+            one.metrics[row.metric]
+            for one in document.rows
+            if one.suite == suite and row.metric in one.metrics
+        )
+        if len(values) < 2:
+            continue
+        shares = [(place + 0.5) / len(values) for place in range(len(values))]
+        yield Plot(
+            f"spread-{len(suite)}-{suite}",
+            f"{suite}: {row.metric}, share of devices at or below",
+            Axis(row.metric),
+            Axis("share of devices", zero=True),
+            (Series(suite, values, shares, "points"),),
+            marks=(Mark("x", row.median, "median"),),
+        )
+
+
+def _cell(value: object) -> Cell:
+    return value if isinstance(value, float | int | str) or value is None else str(value)
