@@ -114,6 +114,31 @@ fn pages_of_a_write_buffer_keep_their_slots_until_they_are_programmed() {
     assert!((duration / seconds - 1.0).abs() < 0.05, "{duration} against {seconds}");
 }
 
+/// A read that has to evict a changed entry of the map waits for its map page to be taken, not for
+/// the other seven that share its program unit: nobody might ever write those.
+#[test]
+fn commands_wait_for_no_program_unit_of_the_map() {
+    let mut file = waiting(700.0);
+    file["nand"]["page_size_bytes"] = json!(4096);
+    file["nand"]["blocks_per_plane"] = json!(64);
+    file["ftl"]["map_unit_bytes"] = json!(512);
+    file["ftl"]["mapping"] = json!({"kind": "dftl", "cache_bytes": 1024});
+    let load = json!({"pattern": "random", "read_pct": 50, "block_size_bytes": 512,
+                      "total": {"ios": 4000},
+                      "precondition": [{"kind": "sequential_fill"}]});
+    let [late, early] = ["programmed", "in_memory"].map(|complete| {
+        file["ftl"]["writes_complete"] = json!(complete);
+        metrics(&file, &load)
+    });
+    for (metrics, name) in [(&late, "programmed"), (&early, "in_memory")] {
+        assert_eq!(number(metrics, "/latency_us/all/count") as u32, 4000, "{name}");
+        assert!(number(metrics, "/programs/map") > 500.0, "{name}");
+    }
+    // Reads wait for nothing that a write in memory does not wait for.
+    let reads = [&late, &early].map(|metrics| number(metrics, "/latency_us/read/max"));
+    assert!(reads[0] < 700.0, "a read waited for a timeout: {reads:?}");
+}
+
 #[test]
 fn writes_that_could_wait_for_ever_are_refused() {
     let mut file = waiting(700.0);

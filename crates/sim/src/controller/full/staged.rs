@@ -3,11 +3,13 @@
 //! ```text
 //! write of a unit ─► its program unit is not complete ─► staged ─┐
 //! write, padding  ─► the program unit goes to the die ◄──────────┘ all end with the program
+//! map page        ─► told at once: memory has it, and no timer pads the blocks of the map
 //! ```
 
 use super::die::{Queued, Transaction};
 use super::Full;
 use crate::controller::NO_COMMAND;
+use crate::op::Source;
 use crate::units::Ns;
 
 /// Writes of each die whose program unit is not complete.
@@ -23,7 +25,9 @@ impl Full {
     /// The data of a program is in memory, where it waits for the rest of its program unit.
     pub(super) fn stage(&mut self, index: u32, queued: Queued, now: Ns) {
         match &mut self.staged {
-            Some(staged) if queued.op.command() != NO_COMMAND => {
+            Some(staged)
+                if queued.op.command() != NO_COMMAND && queued.op.source() != Source::Map =>
+            {
                 staged.0[index as usize].push(queued);
             }
             _ => self.tell_unserved(index, &queued, now),
