@@ -186,6 +186,33 @@ def test_states_differ_as_they_should() -> None:
     assert max(longest) > longest[0]
 
 
+def test_a_state_is_saved_and_goes_on(tmp_path: Path) -> None:
+    """The same responses from the image as from the state itself, but for what rest changed."""
+    (tmp_path / "small.yaml").write_text(json.dumps(SMALL))
+    device, image = str(tmp_path / "small.yaml"), str(tmp_path / "dirty.onl")
+    runner = CliRunner()
+    done = runner.invoke(
+        command_line, ["app", "state", "young-dirty", "-c", device, "--image", image]
+    )
+    assert done.exit_code == 0, done.output
+    saved = played(image=Path(image))
+    direct = played(wanted=Wanted("young-dirty"))
+    assert saved.state is not None
+    assert direct.state is not None
+    assert saved.state.name == "image"
+    assert saved.state.before.mapped_pages == pytest.approx(
+        direct.state.before.mapped_pages, rel=0.001
+    )
+    assert saved.total_ms is not None
+    assert direct.total_ms is not None
+    assert saved.total_ms.mean == pytest.approx(direct.total_ms.mean, rel=0.03)
+    done = runner.invoke(
+        command_line, ["app", "state", "ripe", "-c", device, "--image", str(tmp_path / "x.onl")]
+    )
+    assert done.exit_code == 2
+    assert not (tmp_path / "x.onl").exists()
+
+
 def test_aging_wears_and_formatting_frees() -> None:
     device = load_device(SMALL)
     quiet = lambda *_: None  # noqa: E731 (nothing to tell)

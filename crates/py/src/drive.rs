@@ -40,7 +40,7 @@ pub(crate) struct Drive {
 }
 
 impl Drive {
-    fn of(mut simulation: Simulation) -> Self {
+    pub(crate) fn of(mut simulation: Simulation) -> Self {
         let threads = match THREADS.load(Ordering::Relaxed) {
             0 => std::thread::available_parallelism().map_or(1, NonZero::get),
             count => count,

@@ -17,7 +17,8 @@ const RECORD_BYTES: usize = 40;
 /// A drive on which records are played.
 #[pyclass(frozen)]
 pub(crate) struct Player {
-    inner: Mutex<Inner>,
+    /// None when the drive was given back.
+    inner: Mutex<Option<Inner>>,
 }
 
 impl Player {
@@ -26,7 +27,10 @@ impl Player {
         py: Python<'_>,
         work: impl FnOnce(&mut Inner) -> Result<T, Failure> + Send,
     ) -> PyResult<T> {
-        doorway(py, || work(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner)))
+        doorway(py, || {
+            let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            work(inner.as_mut().ok_or_else(given_back)?)
+        })
     }
 }
 
@@ -38,7 +42,7 @@ impl Player {
         let checkpoint = drive.with(py, |drive| Ok(drive.checkpoint()))?;
         doorway(py, || {
             let inner = Inner::new(Simulation::from_checkpoint(&checkpoint)?)?;
-            Ok(Self { inner: Mutex::new(inner) })
+            Ok(Self { inner: Mutex::new(Some(inner)) })
         })
     }
 
@@ -50,6 +54,15 @@ impl Player {
     /// What the drive has done so far, as JSON.
     fn status(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |player| Ok(player.status().to_string()))
+    }
+
+    /// Gives the drive back, at rest; the player is over.
+    fn drive(&self, py: Python<'_>) -> PyResult<Drive> {
+        doorway(py, || {
+            let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            let player = inner.take().ok_or_else(given_back)?;
+            Ok(Drive::of(player.into_simulation()))
+        })
     }
 
     /// Plays records; of each when it began and ended, u64 in nanoseconds, the end 0 if refused.
@@ -64,6 +77,10 @@ impl Player {
         })?;
         Ok(PyBytes::new(py, &played))
     }
+}
+
+fn given_back() -> Failure {
+    Failure::Config(ConfigError::new("player", "its drive was given back"))
 }
 
 fn recorded(bytes: &[u8]) -> Result<Vec<Recorded>, ConfigError> {

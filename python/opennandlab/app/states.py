@@ -93,7 +93,7 @@ class Wanted:
     def dirt(self) -> str:
         """How it comes to what it holds, in words."""
         if not self.is_dirty:
-            return "formatted; only what the traces read is there"
+            return "formatted; nothing is on it but what cases read"
         return (
             f"files until {FULL_RATIO:.0%} is in use, then {self.dirt_of}: {self.dirty_writes:g} "
             "capacities written in all"
@@ -143,6 +143,26 @@ def soil(player: _core.Player, seed: int, wanted: Wanted, tell: Tell) -> None:
             batch.clear()
             tell("filling", written / target)
     player.play(records(batch))
+
+
+def reached(device: DeviceConfig, seed: int, wanted: Wanted, tell: Tell) -> _core.Drive:
+    """Return a drive in a state, at rest.
+
+    Args:
+        device: The device.
+        seed: Of the drive, and of sizes and places of what is written.
+        wanted: The state.
+        tell: Told what is done, and how much of it.
+
+    Raises:
+        ConfigError: for drives that are no plain disks.
+    """
+    drive = aged(device, seed, wanted, tell)
+    if not wanted.is_dirty:
+        return drive
+    player = _core.Player(drive)
+    soil(player, seed, wanted, tell)
+    return player.drive()
 
 
 def _dirt(capacity: int, draw: Draw, dirt_of: str) -> Iterator[tuple[int, int]]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from opennandlab.reports.model import Cell, Report, Table
 
 RUN_EXAMPLE = "opennandlab app run --target sim:emmc_16gb --suite light --output phone"
+STATE_EXAMPLE = "opennandlab app state old-dirty -c emmc_16gb --image old.onl"
 SCRIPT_EXAMPLE = "opennandlab app script contact --iterations 2"
 
 app = typer.Typer(
@@ -38,6 +39,11 @@ class ModeName(str, Enum):
     REPLAY = "replay"
 
 
+DriveWrites = Annotated[int, typer.Option(help="Capacities written to make a drive old.")]
+DirtyWrites = Annotated[float, typer.Option(help="Capacities written to make a drive dirty.")]
+Dirt = Annotated[
+    str, typer.Option(help="What makes a drive dirty once 95 % is in use: files or pages.")
+]
 SizeOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -84,13 +90,9 @@ def run(
             help="young-clean, young-dirty, old-clean, old-dirty, or a saved drive.",
         ),
     ] = "young-clean",
-    drive_writes: Annotated[int, typer.Option(help="Capacities written to make a drive old.")] = 30,
-    dirty_writes: Annotated[
-        float, typer.Option(help="Capacities written to make a drive dirty.")
-    ] = 1.19,
-    dirt: Annotated[
-        str, typer.Option(help="What makes a drive dirty once 95 % is in use: files or pages.")
-    ] = "files",
+    drive_writes: DriveWrites = 30,
+    dirty_writes: DirtyWrites = 1.19,
+    dirt: Dirt = "files",
     runs: Annotated[int, typer.Option(help="How often each case is run.", min=1, max=1000)] = 5,
     idle_ms: Annotated[
         int, typer.Option(help="Pause between iterations.", min=0, max=3_600_000)
@@ -197,6 +199,64 @@ def script(
         made = cases.make(case, seed, _sizes(size))
         for line in ops.lines(cases.script(made, iterations)):
             sys.stdout.write(line + "\n")
+
+
+@app.command("state", epilog=f"Example: {STATE_EXAMPLE}")
+def state_(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="STATE",
+            help="young-clean, young-dirty, old-clean or old-dirty.",
+            show_default=False,
+        ),
+    ],
+    config: Annotated[
+        str,
+        typer.Option(
+            "--config", "-c", metavar="PRESET|FILE", help="The device.", show_default=False
+        ),
+    ],
+    image: Annotated[
+        Path,
+        typer.Option(
+            "--image", metavar="FILE", help="Where the drive is saved.", show_default=False
+        ),
+    ],
+    drive_writes: DriveWrites = 30,
+    dirty_writes: DirtyWrites = 1.19,
+    dirt: Dirt = "files",
+    seed: Seed = 42,
+    sets: Sets = None,
+    quiet: Quiet = False,
+) -> None:
+    """Bring a drive into a state and save it, for `--state image:FILE` and `serve --image`."""
+    with terminal.guard(as_json=False):
+        from opennandlab.app.outcome import Progress
+        from opennandlab.app.states import Wanted, reached
+        from opennandlab.config import load_device
+        from opennandlab.errors import ConfigError
+        from opennandlab.files import write_atomically
+        from opennandlab.memory import check_memory
+
+        wanted = Wanted(name, drive_writes, dirty_writes, dirt)
+        device_sets, workload_sets = terminal.split_sets(sets)
+        if workload_sets:
+            raise ConfigError("set", "--set changes the device of --config")
+        terminal.check_outputs({"--image": image}, terminal.read_files(config, None))
+        device = load_device(config, device_sets)
+        check_memory(device)
+        began = time.monotonic()
+        with shown(_line, quiet=quiet, is_last=lambda now: now.finished) as watch:
+
+            def tell(what: str, fraction: float) -> None:
+                if watch is not None:
+                    watch(Progress(what, fraction, time.monotonic() - began))
+
+            drive = reached(device, seed, wanted, tell)
+        write_atomically(image, drive.image())
+        if not quiet:
+            terminal.note(f"{name}: {wanted.age}; {wanted.dirt}. Saved as {image}")
 
 
 @app.command(epilog="Example: opennandlab app suites")

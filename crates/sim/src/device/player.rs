@@ -110,6 +110,12 @@ impl Player {
         self.session.status()
     }
 
+    /// The drive, brought to rest; what is in memory goes to the flash.
+    pub fn into_simulation(mut self) -> Simulation {
+        self.session.settle();
+        self.session.into_simulation()
+    }
+
     /// Plays a record to its last reply; the next begins where it ended.
     ///
     /// # Errors
