@@ -366,3 +366,48 @@ def test_attach_takes_down_what_it_made(tmp_path: Path) -> None:
         assert not place.is_mount()
         assert not Path(made["file"]).exists()
         server.stop()
+
+
+FILE_SYSTEMS = {
+    "ext4": ("mkfs.ext4", ["fsck.ext4", "-f", "-n"]),
+    "xfs": ("mkfs.xfs", ["xfs_repair", "-n"]),
+    "btrfs": ("mkfs.btrfs", ["btrfs", "check"]),
+}
+# 580 MB: the least of xfs are 300.
+ROOMY = """
+nand: {channels: 2, dies_per_channel: 2, planes_per_die: 1, blocks_per_plane: 160,
+       pages_per_block: 256, page_size_bytes: 4096}
+ftl: {over_provisioning_pct: 0.15}
+"""
+
+
+@pytest.mark.skipif(mountable() is not None, reason=mountable() or "")
+@pytest.mark.parametrize("kind", FILE_SYSTEMS)
+def test_applications_on_file_systems(kind: str, tmp_path: Path) -> None:
+    """Files are overwritten until the drive collects, contacts are made, and all of it is sound."""
+    make, check = FILE_SYSTEMS[kind]
+    if shutil.which(make) is None:
+        pytest.skip(f"not installed: {make}")
+    onl = (sys.executable, "-m", "opennandlab")
+    place = tmp_path / "mount"
+    with serving(tmp_path, "--timing", "off", device=ROOMY) as server:
+        options = ("--socket", server.socket, "--mount", place, "--fs", kind, "--json")
+        made = json.loads(run(*onl, "attach", "--run", *options))["attached"]
+        try:
+            for seed in range(4):
+                (place / "large").write_bytes(noise(180_000_000, seed))
+                os.sync()
+            target = ("--target", f"dir:{place}", "--case", "contact=10", "--runs", "1")
+            live = json.loads(run(*onl, "app", "run", *target, "--json"))
+            assert live["passed"], live["checks"]
+            assert live["cases"][0]["response_ms"]["count"] == 10
+            run("fstrim", place)
+            run("umount", place)
+            run(*check, made["device"])
+            run("mount", made["device"], place)
+            assert (place / "large").read_bytes() == noise(180_000_000, 3)
+        finally:
+            run(*onl, "detach", place, "--run")
+        document = server.stop()
+    assert document["drive"]["collections"] > 0
+    assert document["drive"]["trimmed_bytes"] > 0
