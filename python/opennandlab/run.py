@@ -38,7 +38,7 @@ from opennandlab.history import History, Past
 from opennandlab.images import read_image, same_device, with_policy
 from opennandlab.memory import available_beside, check_memory
 from opennandlab.observation import Observation, Timeline, window_of
-from opennandlab.prediction import fills, predicted_waf
+from opennandlab.prediction import fills, mapping_of, predicted_waf
 from opennandlab.readers import load_own
 from opennandlab.result import Interrupted, Result, assemble
 from opennandlab.slices import Clock, Exclusive, Watcher, iter_run
@@ -276,7 +276,7 @@ class Run:
         work = workload.to_dict()
         self._predicted_waf = (
             predicted_waf(device.to_dict(), device.effective, work)
-            if past.is_filled or fills(work)
+            if past.is_filled or fills(work) or mapping_of(device.to_dict())[0] == "zoned"
             else None
         )
 

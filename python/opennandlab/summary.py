@@ -142,7 +142,9 @@ def _mapping_rows(metrics: Metrics) -> list[tuple[str, str, str]]:
 def _host_rows(metrics: Metrics) -> list[tuple[str, str, str]]:
     """Return the lines that only drives with caches or energies and some workloads have."""
     pages, fairness, power = metrics.host_pages, metrics.fairness, metrics.power
+    moved = metrics.zones.host_waf if metrics.zones and metrics.zones.moved_bytes else None
     rows = [
+        ("WAF of the host", _waf(moved), "x, on top of the drive's"),
         ("Read cache hits", number(pages.read_cache_hits), "pages"),
         ("Read ahead", number(pages.read_ahead), "pages"),
         ("Read ahead hits", number(pages.read_ahead_hits), "pages"),

@@ -21,20 +21,71 @@ pub enum HostOp {
     /// Everything that was written before must be on the flash when this completes. It has no
     /// sectors.
     Flush,
+    /// What drives with zones are asked beside the above; the first sector is that of the zone.
+    Zone(ZoneOp),
+}
+
+/// Commands for zones alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ZoneOp {
+    /// Stores data of the host's user at the write pointer, wherever that is.
+    Append,
+    /// The same of data that the host has written before, and moves.
+    Relocate,
+    /// Opens the zone explicitly.
+    Open,
+    /// Closes it.
+    Close,
+    /// It takes no more.
+    Finish,
+    /// It is empty again.
+    Reset,
+    /// A read-only zone goes offline.
+    Offline,
+    /// Opens all closed zones.
+    OpenAll,
+    /// Closes all open zones.
+    CloseAll,
+    /// Finishes all active zones.
+    FinishAll,
+    /// Resets all active and full zones.
+    ResetAll,
+    /// All read-only zones go offline.
+    OfflineAll,
 }
 
 /// Kinds of commands that are counted apart: read, write, trim, flush.
 pub const HOST_OP_KINDS: usize = 4;
 
 impl HostOp {
-    /// Index of the kind in counters; both trims are one kind.
+    /// Index of the kind in counters; both trims are one kind. Appends are writes, and what manages
+    /// zones is counted with the trims.
     #[inline]
     pub fn index(self) -> usize {
         match self {
             Self::Read => 0,
-            Self::Write => 1,
-            Self::Trim | Self::TrimMapped => 2,
+            Self::Write | Self::Zone(ZoneOp::Append | ZoneOp::Relocate) => 1,
+            Self::Trim | Self::TrimMapped | Self::Zone(_) => 2,
             Self::Flush => 3,
+        }
+    }
+
+    /// Whether it stores data.
+    #[inline]
+    pub fn writes(self) -> bool {
+        self.index() == 1
+    }
+
+    /// The command of a drive without zones that takes the same way: what queues, links and
+    /// processors see.
+    #[inline]
+    #[must_use]
+    pub fn plain(self) -> Self {
+        match self {
+            Self::Zone(ZoneOp::Append | ZoneOp::Relocate) => Self::Write,
+            Self::Zone(_) => Self::Trim,
+            other => other,
         }
     }
 }

@@ -39,5 +39,6 @@ mod workload_config;
 mod workload_generators;
 mod worn_out;
 mod write_buffer;
+mod zone_hosts;
 mod zoned_drive;
 mod zones;

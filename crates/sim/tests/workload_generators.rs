@@ -227,6 +227,7 @@ fn first_commands_are_golden() {
             HostOp::Trim => 'T',
             HostOp::TrimMapped => 'M',
             HostOp::Flush => 'F',
+            HostOp::Zone(_) => 'Z',
         };
         for c in first(pattern, SHAPES[shape], 5) {
             let (op, at) = (letter(c.op), c.arrival.0);

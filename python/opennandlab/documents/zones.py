@@ -47,9 +47,15 @@ class Zones(Record, frozen=True, kw_only=True):
     """The zones of a drive.
 
     Args:
+        appended_bytes: Bytes that the user of the host appended.
         capacity_bytes: Bytes of a zone that can be written.
         closed_for_others: Zones that the drive closed to open others.
+        commands: Commands by what they do, each by the status of the specification; trims of whole
+            zones are resets.
         count: Zones.
+        host_waf: What the host appended, moved data included, over what its user did; `null` where
+            nothing was appended. The drive's own amplification comes on top: `waf`.
+        moved_bytes: Bytes that the host moved to reclaim zones.
         refused: Commands that were refused, by the status of the specification.
         report: The zone report; `null` with more than 65,536 zones.
         resets: Zones that were reset.
@@ -57,9 +63,13 @@ class Zones(Record, frozen=True, kw_only=True):
         zone_bytes: Bytes of the logical space that a zone takes.
     """
 
+    appended_bytes: int
     capacity_bytes: int
     closed_for_others: int
+    commands: dict[str, dict[str, int]]
     count: int
+    host_waf: float | None
+    moved_bytes: int
     refused: dict[str, int]
     report: list[ZoneRow] | None
     resets: int

@@ -382,7 +382,7 @@ impl Front<'_> {
                 }
                 HostOp::Read => self.read_page(sink, Lpn(page), self.part(command, page)),
                 HostOp::Trim | HostOp::TrimMapped => self.trim_page(sink, command, page),
-                HostOp::Flush => {}
+                HostOp::Flush | HostOp::Zone(_) => {}
             }
         }
         self.ftl.set_translated(false);

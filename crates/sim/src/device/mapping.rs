@@ -25,7 +25,7 @@ impl Front<'_> {
             && match op {
                 HostOp::Read | HostOp::Trim | HostOp::TrimMapped => true,
                 HostOp::Write => self.is_plain,
-                HostOp::Flush => false,
+                HostOp::Flush | HostOp::Zone(_) => false,
             }
     }
 

@@ -92,11 +92,11 @@ impl Meter {
             Self::Stage(stage) => {
                 stage.issued += 1;
                 stage.issued_bytes += bytes;
-                stage.written_bytes += if command.op == HostOp::Write { bytes } else { 0 };
+                stage.written_bytes += if command.op.writes() { bytes } else { 0 };
             }
             Self::Cell(cell) => {
                 // Trims come with the writes that they make room for: they are no part of a limit.
-                if command.op != HostOp::Trim {
+                if command.op.plain() != HostOp::Trim {
                     cell.issued[0] += 1;
                     cell.issued[1] += bytes;
                 }
@@ -119,7 +119,7 @@ impl Meter {
             }
             let bytes: u64 = commands.iter().map(HostCommand::bytes).sum();
             if stage.takes(bytes) {
-                let writes = commands.iter().filter(|command| command.op == HostOp::Write);
+                let writes = commands.iter().filter(|command| command.op.writes());
                 stage.issued += commands.len() as u64;
                 stage.issued_bytes += bytes;
                 stage.written_bytes += writes.map(HostCommand::bytes).sum::<u64>();

@@ -157,7 +157,7 @@ impl Measured<'_> {
         section.extend(self.power_metrics());
         let bytes = [written_bytes, self.nand_bytes_written()];
         section.extend(reclaim_units::metrics(self.drive, self.start, bytes));
-        section.extend(zoned::metrics(self.drive, self.start.zones));
+        section.extend(zoned::metrics(self.drive, &self.start.zones));
         metrics
     }
 
@@ -493,7 +493,7 @@ impl Measured<'_> {
             ));
         }
         warnings.extend(self.sharing_warnings());
-        warnings.extend(zoned::warning(self.drive, self.start.zones));
+        warnings.extend(zoned::warning(self.drive, &self.start.zones));
         if self.errors.extrapolated_reads > 0 {
             warnings.push(format!(
                 "the error rate of {} of {} page reads lies below the measured frame error rates \

@@ -33,6 +33,10 @@ impl Generator for Placed {
         placer.place(&mut batch[before..], self.page_sectors);
     }
 
+    fn unissued(&mut self, commands: &[HostCommand]) {
+        self.inner.unissued(commands);
+    }
+
     fn retarget(&mut self, command: &mut HostCommand) {
         self.inner.retarget(command);
     }

@@ -119,7 +119,10 @@ impl Runner {
     }
 
     /// What is left when all is over.
-    pub(super) fn into_parts(self) -> (Meter, Option<Box<TimedStage>>) {
+    pub(super) fn into_parts(mut self) -> (Meter, Option<Box<TimedStage>>) {
+        for Feed { load, batch, batch_next, .. } in &mut self.hosts.feeds {
+            load.generator.unissued(&batch[*batch_next..]);
+        }
         (self.hosts.meter, self.stage)
     }
 

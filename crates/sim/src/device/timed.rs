@@ -264,7 +264,7 @@ impl TimedStage {
             let before = front.host.sectors[HostOp::Write.index()];
             let refused = front.apply(sink, &command).err().map(|_| {
                 let written = front.host.sectors[HostOp::Write.index()] - before;
-                if command.op == HostOp::Write {
+                if command.op.writes() {
                     command.sector_count - written as u32
                 } else {
                     0

@@ -1,4 +1,4 @@
-//! Commands of a host to a drive with zones: writes at write pointers, reads, resets.
+//! Commands of a host to a drive with zones: writes at write pointers, appends, reads, resets.
 //!
 //! A trim of a whole zone resets it. What a zone does not take is refused with its status: the
 //! command completes at once, nothing has changed, and it is counted.
@@ -8,10 +8,15 @@ use serde_json::{json, Map, Value};
 use super::config::DeviceConfig;
 use super::drive::{CommandSink, Drive, Front};
 use crate::config::ConfigError;
-use crate::ftl::zones::{ZoneCounts, ZoneReport, ZoneState, ZoneStatus};
+use crate::ftl::zones::{
+    ZoneAction, ZoneCounts, ZoneReport, ZoneState, ZoneStatus, COMMAND_NAMES, STATUS_COUNT,
+};
 use crate::ftl::NoRoom;
-use crate::op::{HostCommand, HostOp};
+use crate::op::{HostCommand, HostOp, ZoneOp};
 use crate::units::Lpn;
+
+/// Commands carried out, and refused by status.
+type Statuses = [u64; 1 + STATUS_COUNT];
 
 /// Zones of which every row is reported, at most.
 const ROWS_MAX: u32 = 1 << 16;
@@ -32,7 +37,7 @@ impl DeviceConfig {
 }
 
 /// The zones of a drive: states at the end, what was counted in the measured part, and the report.
-pub(super) fn metrics(drive: &Drive, start: ZoneCounts) -> Option<(String, Value)> {
+pub(super) fn metrics(drive: &Drive, start: &ZoneCounts) -> Option<(String, Value)> {
     let zones = drive.ftl.zones()?;
     let (limits, counts) = (zones.limits(), zones.counts());
     let states = [
@@ -64,11 +69,17 @@ pub(super) fn metrics(drive: &Drive, start: ZoneCounts) -> Option<(String, Value
         })
     };
     let report = limits.zone_count <= ROWS_MAX;
+    let [appended, moved] = [0, 1].map(|at| counts.appended[at] - start.appended[at]);
+    let host_waf = (appended > 0).then(|| (appended + moved) as f64 / appended as f64);
     let section = json!({
         "count": limits.zone_count,
         "zone_bytes": u64::from(limits.zone_pages) * page_bytes,
         "capacity_bytes": u64::from(limits.capacity_pages) * page_bytes,
         "states": by_state,
+        "commands": commands(counts, start),
+        "appended_bytes": appended * page_bytes,
+        "moved_bytes": moved * page_bytes,
+        "host_waf": host_waf,
         "resets": counts.resets - start.resets,
         "closed_for_others": counts.closed_for_others - start.closed_for_others,
         "refused": refused,
@@ -77,8 +88,25 @@ pub(super) fn metrics(drive: &Drive, start: ZoneCounts) -> Option<(String, Value
     Some(("zones".into(), section))
 }
 
+/// Commands since the start, by name and status; those that did not come are left out.
+fn commands(counts: &ZoneCounts, start: &ZoneCounts) -> Value {
+    let rows = counts.commands.iter().zip(&start.commands).zip(COMMAND_NAMES);
+    let row = |((now, then), name): ((&Statuses, &Statuses), &str)| {
+        let statuses = ZoneStatus::ALL.iter().map(ToString::to_string);
+        let names = std::iter::once("Successful Completion".to_owned()).chain(statuses);
+        let counted = names.zip(now.iter().zip(then).map(|(now, then)| now - then));
+        let kept: Map<String, Value> = counted
+            .filter(|&(_, count)| count > 0)
+            .map(|(status, count)| (status, json!(count)))
+            .collect();
+        (name.to_owned(), Value::Object(kept))
+    };
+    let rows = rows.map(row).filter(|(_, row)| row.as_object().is_some_and(|row| !row.is_empty()));
+    Value::Object(rows.collect())
+}
+
 /// What zones refused in the measured part, for the warnings.
-pub(super) fn warning(drive: &Drive, start: ZoneCounts) -> Option<String> {
+pub(super) fn warning(drive: &Drive, start: &ZoneCounts) -> Option<String> {
     let counts = drive.ftl.zones()?.counts();
     let refused = |status: &ZoneStatus| {
         let place = *status as usize;
@@ -101,16 +129,18 @@ impl Front<'_> {
         sink: &mut S,
         command: &HostCommand,
     ) -> Result<(), NoRoom> {
-        match self.try_on_zone(sink, command) {
-            Ok(outcome) => outcome,
-            Err(status) => {
-                self.host.sectors[command.op.index()] -= u64::from(command.sector_count);
-                if let Some(zones) = self.ftl.zones_mut() {
-                    zones.note_refused(status);
-                }
-                Ok(())
-            }
+        let outcome = self.try_on_zone(sink, command);
+        if command.op.writes() && outcome == Ok(Ok(())) {
+            self.host.page_writes += u64::from(self.pages(command).len() as u32);
         }
+        let status = outcome.err();
+        if status.is_some() {
+            self.host.sectors[command.op.index()] -= u64::from(command.sector_count);
+        }
+        if let Some(zones) = self.ftl.zones_mut() {
+            zones.note_command(command.op, status);
+        }
+        outcome.unwrap_or(Ok(()))
     }
 
     fn try_on_zone<S: CommandSink>(
@@ -122,18 +152,12 @@ impl Front<'_> {
         let (first, count) = (Lpn(pages.start), pages.end - pages.start);
         let is_whole = pages.clone().all(|page| self.covers(command, page));
         match command.op {
-            HostOp::Write if !is_whole => Err(ZoneStatus::InvalidField),
+            HostOp::Flush => Ok(Ok(())),
+            _ if command.op.writes() && (!is_whole || count == 0) => Err(ZoneStatus::InvalidField),
             HostOp::Write => {
                 let written = self.ftl.write_zone(sink, first, count)?;
                 self.host.fua_writes += u64::from(command.is_fua);
-                let Err((done, no_room)) = written else {
-                    self.host.page_writes += u64::from(count);
-                    return Ok(Ok(()));
-                };
-                self.host.page_writes += u64::from(done) + 1;
-                self.host.rejected_pages += 1;
-                self.refuse(command, first.0 + done);
-                Ok(Err(no_room))
+                Ok(written.map_err(|refused| self.refuse_in_zone(command, refused)))
             }
             HostOp::Read => {
                 let zones = self.ftl.zones().ok_or(ZoneStatus::InvalidField)?;
@@ -151,7 +175,29 @@ impl Front<'_> {
                 self.ftl.reset_zone(sink, first)?;
                 Ok(Ok(()))
             }
-            HostOp::Flush => Ok(Ok(())),
+            HostOp::Zone(op) => match ZoneAction::of(op) {
+                None => {
+                    let written = self.ftl.append_zone(sink, first, count)?;
+                    self.host.fua_writes += u64::from(command.is_fua);
+                    if let Some(zones) = self.ftl.zones_mut() {
+                        let done = written.err().map_or(count, |(done, _)| done);
+                        zones.note_appended(op == ZoneOp::Relocate, done);
+                    }
+                    Ok(written.map_err(|refused| self.refuse_in_zone(command, refused)))
+                }
+                Some((action, true)) => self.ftl.act_on_zones(sink, action).map(Ok),
+                Some((action, false)) => {
+                    self.ftl.act_on_zone(sink, self.first_page(command), action).map(Ok)
+                }
+            },
         }
+    }
+
+    /// A die had no erased block after so many pages of a write.
+    fn refuse_in_zone(&mut self, command: &HostCommand, (done, no_room): (u32, NoRoom)) -> NoRoom {
+        self.host.page_writes += u64::from(done) + 1;
+        self.host.rejected_pages += 1;
+        self.refuse(command, self.first_page(command).0 + done);
+        no_room
     }
 }

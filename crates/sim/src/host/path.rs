@@ -136,7 +136,7 @@ impl HostPath {
                     let factor = self.jitter.as_mut().map(Jitter::factor);
                     let done = match &mut self.processor {
                         Some(processor) => {
-                            processor.reserve(now, command.op, bytes_of(command), factor)
+                            processor.reserve(now, command.op.plain(), bytes_of(command), factor)
                         }
                         None => now,
                     };
@@ -144,7 +144,9 @@ impl HostPath {
                 }
                 Leg::Processor => {
                     let wait = match &mut self.throttle {
-                        Some(throttle) => throttle.delay(now, command.op, bytes_of(command)),
+                        Some(throttle) => {
+                            throttle.delay(now, command.op.plain(), bytes_of(command))
+                        }
                         None => Ns(0),
                     };
                     (Leg::Throttle, wait)
@@ -153,7 +155,7 @@ impl HostPath {
                     let arrived = match &mut self.link {
                         // The command of a read travels with its data.
                         Some(link) if command.op != HostOp::Read => {
-                            let is_write = command.op == HostOp::Write;
+                            let is_write = command.op.writes();
                             let bytes = if is_write { bytes_of(command) } else { 0 };
                             link.reserve(now, Direction::ToDrive, bytes)
                         }

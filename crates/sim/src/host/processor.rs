@@ -112,12 +112,7 @@ impl CommandCost {
     }
 
     fn of(&self, op: HostOp) -> f64 {
-        match op {
-            HostOp::Read => self.read,
-            HostOp::Write => self.write,
-            HostOp::Trim | HostOp::TrimMapped => self.trim,
-            HostOp::Flush => self.flush,
-        }
+        [self.read, self.write, self.trim, self.flush][op.index()]
     }
 
     pub(super) fn check(&self, path: &str) -> Result<(), ConfigError> {

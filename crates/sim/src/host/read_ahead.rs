@@ -109,6 +109,8 @@ impl ReadAhead {
         match command.op {
             HostOp::Read => {}
             HostOp::Flush => return,
+            // What moves a write pointer, or resets a zone, has read nothing ahead there yet.
+            HostOp::Zone(_) => return self.forget(0..u32::MAX),
             HostOp::Write | HostOp::Trim | HostOp::TrimMapped => {
                 let past = end + (1 << self.page_shift) - 1;
                 return self.forget(page(command.sector) as u32..page(past) as u32);

@@ -6,6 +6,8 @@
 use serde_json::Value;
 
 use super::check::{refuse, whole};
+use super::pattern::host_log::SharedLog;
+use super::pattern::PatternConfig;
 use super::placement::{Phases, PlacementIds, StageIds};
 use super::precondition::{resolve_steps, PreconditionStep, StepContext};
 use super::synthetic::SyntheticParts;
@@ -67,6 +69,9 @@ impl WorkloadConfig {
             tenant_count: config.tenants.len(),
             active_range_pct: config.active_range_pct,
             steps: &config.precondition,
+            is_closed_loop: config.queue_depth.admission() != Admission::Open,
+            counts_requests: config.total.ios.is_some(),
+            ignored: config.ignored_by_zones(),
         })?;
         config.check_total()?;
         resolve_steps(&mut config.precondition)?;
@@ -97,16 +102,17 @@ impl WorkloadConfig {
 
     /// Compiles the workload for the device it was resolved for.
     pub fn job(&self, space: Space, seed: u64) -> Job {
+        let log = self.host_log(space, seed);
         let measured = Stage {
             label: self.name.clone(),
-            loads: self.loads(space, seed),
+            loads: self.loads(space, seed, log.as_ref()),
             timed: self.timed,
             limit: self.total.limit(space),
             until: None,
             ids: self.stage_ids(self.precondition.len(), space),
         };
         Job {
-            precondition: self.preconditioning(space, seed),
+            precondition: self.preconditioning(space, seed, log.as_ref()),
             measured: Some(measured),
             sample_count: self.samples,
             resolved: self.to_json(),
@@ -115,8 +121,16 @@ impl WorkloadConfig {
     }
 
     /// Compiles what is to be done before the measured part.
-    pub(super) fn preconditioning(&self, space: Space, seed: u64) -> Vec<Stage> {
-        let pattern = |index| {
+    pub(super) fn preconditioning(
+        &self,
+        space: Space,
+        seed: u64,
+        log: Option<&SharedLog>,
+    ) -> Vec<Stage> {
+        let pattern = |index| -> Box<dyn Generator> {
+            if let Some(log) = log {
+                return Box::new(log.clone());
+            }
             let parts = self.traffic().parts(space, seed, &format!("precondition.{index}"));
             let operations = parts.operations.without_reads();
             let changes = SyntheticParts { operations, arrivals: None, ..parts };
@@ -135,6 +149,22 @@ impl WorkloadConfig {
     /// The commands of the measured part alone, of a workload without tenants.
     pub fn generator(&self, space: Space, seed: u64) -> Box<dyn Generator> {
         self.traffic().generator(space, seed, "workload", seed)
+    }
+
+    /// The host that writes on from stage to stage, where there is one.
+    fn host_log(&self, space: Space, seed: u64) -> Option<SharedLog> {
+        let PatternConfig::HostLog(log) = &self.pattern else { return None };
+        Some(log.start(self.traffic().parts(space, seed, "workload"), seed))
+    }
+
+    /// A key that is given, and that a host of zones has no use for.
+    fn ignored_by_zones(&self) -> Option<&'static str> {
+        let given = [
+            ("flush_every", self.flush_every.is_some()),
+            ("fua_pct", self.fua_pct > 0.0),
+            ("placement", self.placement.is_some()),
+        ];
+        given.iter().find(|(_, is_given)| *is_given).map(|(key, _)| *key)
     }
 
     /// The placement ids of a step of preconditioning, or of the measured part behind the last.
@@ -212,7 +242,10 @@ impl WorkloadConfig {
         }
     }
 
-    fn loads(&self, space: Space, seed: u64) -> Vec<Load> {
+    fn loads(&self, space: Space, seed: u64, log: Option<&SharedLog>) -> Vec<Load> {
+        if let Some(log) = log {
+            return vec![self.traffic().load(Box::new(log.clone()))];
+        }
         if self.tenants.is_empty() {
             return vec![self.traffic().load(self.generator(space, seed))];
         }

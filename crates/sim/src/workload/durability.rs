@@ -63,6 +63,12 @@ impl Generator for Durable {
         }
     }
 
+    fn unissued(&mut self, commands: &[HostCommand]) {
+        let inner: Vec<_> =
+            commands.iter().filter(|command| command.op != HostOp::Flush).copied().collect();
+        self.inner.unissued(&inner);
+    }
+
     fn retarget(&mut self, command: &mut HostCommand) {
         self.inner.retarget(command);
     }

@@ -83,6 +83,10 @@ pub trait Generator: Send {
         unreachable!("the commands of this source are not all whole pages");
     }
 
+    /// The commands at the end of the last batch that nobody will issue, since the stage is over:
+    /// whoever remembers what it has asked for takes them back.
+    fn unissued(&mut self, _commands: &[HostCommand]) {}
+
     /// Draws a new address for a `TrimMapped` command that hit an unmapped page.
     ///
     /// Uses a stream of randomness of its own, so that redraws do not disturb [`Generator::fill`].

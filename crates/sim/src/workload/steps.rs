@@ -43,7 +43,7 @@ impl StepsConfig {
         let steps = self.precondition.clone();
         let whole = WorkloadConfig { precondition: steps, ..WorkloadConfig::default() };
         Job {
-            precondition: whole.preconditioning(space, seed),
+            precondition: whole.preconditioning(space, seed, None),
             measured: None,
             sample_count: 1,
             resolved: self.to_json(),

@@ -9,7 +9,7 @@
 use super::addresses::{Addresses, Extent};
 use super::load::Arrivals;
 use super::size::SizeMix;
-use super::Generator;
+use super::{Generator, ZoneSpace};
 use crate::op::{HostCommand, HostOp};
 use crate::rng::Rng;
 use crate::units::Ns;
@@ -69,6 +69,8 @@ impl OpMix {
 /// Everything but the pattern.
 pub(crate) struct SyntheticParts {
     pub extent: Extent,
+    /// Those of the drive, if it has some.
+    pub zones: Option<ZoneSpace>,
     pub sizes: SizeMix,
     pub operations: OpMix,
     /// `None` in closed loops.

@@ -247,6 +247,18 @@ impl Traffic<'_> {
             );
             return Err(refuse("block_size_bytes", largest, &accepted));
         }
+        let needs_zones = match self.pattern {
+            PatternConfig::HostLog(_) => Some("host_log"),
+            PatternConfig::ZoneActions(_) => Some("zone_actions"),
+            _ => None,
+        };
+        if let (Some(name), None) = (needs_zones, space.zones) {
+            let message = format!(
+                "{name} on a drive that has no zones; accepted: a drive with ftl.mapping `{{kind: \
+                 zoned, zone_bytes, open_zones_max, active_zones_max}}`, or another pattern"
+            );
+            return Err(ConfigError::new("pattern", message));
+        }
         if matches!(self.pattern, PatternConfig::LogZones(_)) {
             for (path, share) in [("read_pct", self.read_pct), ("trim_pct", self.trim_pct)] {
                 if share > 0.0 {
@@ -284,6 +296,7 @@ impl Traffic<'_> {
         let stream = |name: &str| Rng::stream(seed, &format!("{streams}.{name}"));
         SyntheticParts {
             extent: self.extent(space).1,
+            zones: space.zones,
             sizes: SizeMix::new(self.block_size_bytes, stream("size")),
             operations: OpMix {
                 read_share: self.read_pct / 100.0,

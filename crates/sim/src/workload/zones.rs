@@ -14,6 +14,12 @@ pub(super) struct Asked<'a> {
     pub(super) tenant_count: usize,
     pub(super) active_range_pct: f64,
     pub(super) steps: &'a [PreconditionStep],
+    /// Whether so many requests are outstanding always.
+    pub(super) is_closed_loop: bool,
+    /// Whether the total is a number of requests.
+    pub(super) counts_requests: bool,
+    /// A key that is given and that a host of zones has no use for.
+    pub(super) ignored: Option<&'static str>,
 }
 
 impl Space {
@@ -24,7 +30,7 @@ impl Space {
         }
         let message = format!(
             "{what} on a drive with ftl.mapping zoned, whose zones are written in order: Zone \
-             Invalid Write; accepted: a workload with pattern log_zones"
+             Invalid Write; accepted: a workload with pattern log_zones, host_log or zone_actions"
         );
         Err(ConfigError::new(path, message))
     }
@@ -32,9 +38,13 @@ impl Space {
     /// Refuses writes of a workload that the zones of the drive would not take.
     pub(super) fn check_zones(self, asked: &Asked<'_>) -> Result<(), ConfigError> {
         let Some(zones) = self.zones else { return Ok(()) };
-        let PatternConfig::LogZones(log) = asked.pattern else {
+        let is_for_zones = matches!(
+            asked.pattern,
+            PatternConfig::LogZones(_) | PatternConfig::HostLog(_) | PatternConfig::ZoneActions(_)
+        );
+        if !is_for_zones {
             return self.refuse_zones("pattern", "writes anywhere");
-        };
+        }
         if asked.tenant_count > 0 {
             return self.refuse_zones("tenants", "tenants, each with a log of its own,");
         }
@@ -44,7 +54,6 @@ impl Space {
         if asked.active_range_pct < 100.0 {
             return self.refuse_zones("active_range_pct", "a part of the zones");
         }
-        check_log(log, zones)?;
         if !asked.request_bytes.is_multiple_of(self.page_bytes) {
             let bytes = asked.request_bytes;
             let message = format!(
@@ -54,6 +63,19 @@ impl Space {
             );
             return Err(ConfigError::new("block_size_bytes", message));
         }
+        match asked.pattern {
+            PatternConfig::HostLog(log) => {
+                log.check_zones(self.logical_bytes, zones, asked.request_bytes)?;
+                return asked.check_host_log();
+            }
+            PatternConfig::ZoneActions(actions) => {
+                actions.check_zones(self.logical_bytes, zones, asked.request_bytes)?;
+                return asked.check_actions();
+            }
+            _ => {}
+        }
+        let PatternConfig::LogZones(log) = asked.pattern else { return Ok(()) };
+        check_log(log, zones)?;
         let is_fill = |step: &PreconditionStep| matches!(step, PreconditionStep::SequentialFill(_));
         if asked.steps.iter().any(is_fill) {
             return self.refuse_zones("precondition", "sequential_fill, which resets no zone,");
@@ -70,6 +92,45 @@ impl Space {
                 zones.active_max
             );
             return Err(ConfigError::new("pattern.open", message));
+        }
+        Ok(())
+    }
+}
+
+impl Asked<'_> {
+    /// Keys that say nothing to a host that decides by itself what it writes, and when.
+    fn check_host(&self, name: &str) -> Result<(), ConfigError> {
+        if !self.is_closed_loop {
+            let message = format!("arrivals with pattern {name}; accepted: a number");
+            return Err(ConfigError::new("queue_depth", message));
+        }
+        let Some(key) = self.ignored else { return Ok(()) };
+        Err(ConfigError::new(key, format!("has no meaning with pattern {name}; accepted: none")))
+    }
+
+    fn check_host_log(&self) -> Result<(), ConfigError> {
+        self.check_host("host_log")?;
+        for (index, step) in self.steps.iter().enumerate() {
+            let writes = matches!(step, PreconditionStep::Workload(step) if step.until.is_none());
+            if !writes {
+                let message = "the host of host_log writes on from step to step, and the \
+                               amplification of the drive is always 1; accepted: `{kind: \
+                               workload, drive_writes: N}`";
+                return Err(ConfigError::new(format!("precondition[{index}]"), message));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_actions(&self) -> Result<(), ConfigError> {
+        self.check_host("zone_actions")?;
+        if !self.steps.is_empty() {
+            let message = "with pattern zone_actions, whose steps say what happens; accepted: none";
+            return Err(ConfigError::new("precondition", message));
+        }
+        if !self.counts_requests {
+            let message = "commands for zones may move no data; accepted: `ios`";
+            return Err(ConfigError::new("total", message));
         }
         Ok(())
     }

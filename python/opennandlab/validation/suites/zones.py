@@ -2,19 +2,23 @@
 
 What is written once and erased as a whole costs itself: the drive's write amplification is 1, and a
 reset erases the blocks of the zone and no others. What the host amplifies with a log of its own on
-zones is what a conventional drive amplifies with the same policy and spare area; a test of the core
-holds both to the closed form of greedy collection.
+zones is what a conventional drive with one open block amplifies with the same policy and spare
+area, and follows the same closed forms.
 
-Sources: arithmetic of the definitions in the NVM Express Zoned Namespace Command Set Specification.
+Sources: arithmetic of the definitions in the NVM Express Zoned Namespace Command Set Specification;
+the formulas of `theory.uniform`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
+from opennandlab.theory.waf import uniform_formula
 from opennandlab.validation.case import Case, Document, Effort, Kind, Run, lookup, quick, read
 from opennandlab.validation.devices import PAGE_BYTES, bench
+from opennandlab.validation.suites.waf_uniform import FORMULAS, SOURCES
 
 SUITE = "zones"
 SOURCE = "definition (ZNS Command Set Specification 1.1)"
@@ -25,13 +29,16 @@ SHAPES = (
     ("superblocks", 4, 1, "superblock", 1.0),
     ("capacity", 2, 2, None, 0.75),
 )
+# Policy of the host, and the spare factor of its log.
+RECLAIMS = (("greedy", 0.10), ("greedy", 0.20), ("fifo", 0.10), ("fifo", 0.20))
+RECLAIM_PAGES = 128
 
 
 def cases(effort: Effort) -> list[Case]:
     """Return the cases of the suite.
 
     Args:
-        effort: quick, or with and without a clock.
+        effort: quick, or with and without a clock and more zones.
 
     Returns:
         The cases.
@@ -41,8 +48,58 @@ def cases(effort: Effort) -> list[Case]:
         {'zones'}
     """
     if effort is Effort.QUICK:
-        return [quick(case) for case in _log(timed=False)]
-    return [*_log(timed=False), *_log(timed=True)]
+        return [quick(case) for case in (*_log(timed=False), *_reclaim(512))]
+    return [*_log(timed=False), *_log(timed=True), *_reclaim(2048)]
+
+
+def _reclaim(zones: int) -> Iterator[Case]:
+    """A host that reclaims the zones of its log, about so many."""
+    device = bench(2, 2, blocks_per_die=zones + 32)
+    device["nand"]["pages_per_block"] = RECLAIM_PAGES // 4
+    device["ftl"] |= {
+        "over_provisioning_pct": 0.03,
+        "mapping": {
+            "kind": "zoned",
+            "zone_bytes": RECLAIM_PAGES * PAGE_BYTES,
+            "open_zones_max": 1,
+            "active_zones_max": 1,
+        },
+    }
+    for policy, spare in RECLAIMS:
+        workload = {
+            "pattern": {"kind": "host_log", "live_share": 1 - spare, "reclaim": policy},
+            "timed": False,
+            "block_size_bytes": PAGE_BYTES,
+            "precondition": [{"kind": "workload", "drive_writes": 20.0}],
+            "total": {"drive_writes": 10.0},
+        }
+        run = Run(device, workload)
+        yield Case(
+            suite=SUITE,
+            name=f"host-{policy}-{spare:.2f}",
+            title="A host that reclaims zones amplifies as a drive that collects blocks",
+            source=SOURCES[policy],
+            runs=(run,),
+            quantity="metrics.zones.host_waf",
+            measure=read("metrics.zones.host_waf"),
+            expected=partial(uniform_formula(policy, RECLAIM_PAGES), spare),
+            tolerance=0.02,
+            kind=Kind.FORMULA,
+            formula=f"{FORMULAS[policy]}; zones of {RECLAIM_PAGES} pages, S_f {spare:g}",
+        )
+        yield Case(
+            suite=SUITE,
+            name=f"drive-{policy}-{spare:.2f}",
+            title="The drive below such a host amplifies nothing",
+            source=SOURCE,
+            runs=(run,),
+            quantity="metrics.waf",
+            measure=read("metrics.waf"),
+            expected=1.0,
+            tolerance=0.0,
+            kind=Kind.EXACT,
+            formula="1",
+        )
 
 
 def _log(*, timed: bool) -> Iterator[Case]:

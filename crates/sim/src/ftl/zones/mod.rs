@@ -26,6 +26,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::op::{HostOp, ZoneOp};
+
 /// The state of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -155,6 +157,26 @@ pub enum ZoneAction {
     Offline,
 }
 
+impl ZoneAction {
+    /// What a command does to a zone, or to all; `None` where it writes.
+    pub fn of(op: ZoneOp) -> Option<(Self, bool)> {
+        let (action, is_all) = match op {
+            ZoneOp::Append | ZoneOp::Relocate => return None,
+            ZoneOp::Open => (Self::Open, false),
+            ZoneOp::Close => (Self::Close, false),
+            ZoneOp::Finish => (Self::Finish, false),
+            ZoneOp::Reset => (Self::Reset, false),
+            ZoneOp::Offline => (Self::Offline, false),
+            ZoneOp::OpenAll => (Self::Open, true),
+            ZoneOp::CloseAll => (Self::Close, true),
+            ZoneOp::FinishAll => (Self::Finish, true),
+            ZoneOp::ResetAll => (Self::Reset, true),
+            ZoneOp::OfflineAll => (Self::Offline, true),
+        };
+        Some((action, is_all))
+    }
+}
+
 /// A row of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ZoneReport {
@@ -193,6 +215,50 @@ pub struct ZoneCounts {
     pub closed_for_others: u64,
     /// Commands that were refused, by [`ZoneStatus`] in its order.
     pub refused: [u64; STATUS_COUNT],
+    /// Commands in the order of [`COMMAND_NAMES`]: those that were carried out, and those refused
+    /// by [`ZoneStatus`] in its order.
+    pub commands: [[u64; 1 + STATUS_COUNT]; COMMAND_COUNT],
+    /// Pages appended: of the user of the host, and moved by the host.
+    pub appended: [u64; 2],
+}
+
+/// Kinds of commands that are counted apart.
+pub const COMMAND_COUNT: usize = 13;
+
+/// Their names in results.
+pub const COMMAND_NAMES: [&str; COMMAND_COUNT] = [
+    "read",
+    "write",
+    "append",
+    "open",
+    "close",
+    "finish",
+    "reset",
+    "offline",
+    "open_all",
+    "close_all",
+    "finish_all",
+    "reset_all",
+    "offline_all",
+];
+
+/// Which of them a command is; trims of whole zones are resets.
+fn command_index(op: HostOp) -> usize {
+    match op {
+        HostOp::Read | HostOp::Flush => 0,
+        HostOp::Write => 1,
+        HostOp::Zone(ZoneOp::Append | ZoneOp::Relocate) => 2,
+        HostOp::Zone(ZoneOp::Open) => 3,
+        HostOp::Zone(ZoneOp::Close) => 4,
+        HostOp::Zone(ZoneOp::Finish) => 5,
+        HostOp::Trim | HostOp::TrimMapped | HostOp::Zone(ZoneOp::Reset) => 6,
+        HostOp::Zone(ZoneOp::Offline) => 7,
+        HostOp::Zone(ZoneOp::OpenAll) => 8,
+        HostOp::Zone(ZoneOp::CloseAll) => 9,
+        HostOp::Zone(ZoneOp::FinishAll) => 10,
+        HostOp::Zone(ZoneOp::ResetAll) => 11,
+        HostOp::Zone(ZoneOp::OfflineAll) => 12,
+    }
 }
 
 /// Number of [`ZoneStatus`] values.
@@ -236,9 +302,18 @@ impl Zones {
         &self.counts
     }
 
-    /// A command was refused.
-    pub fn note_refused(&mut self, status: ZoneStatus) {
-        self.counts.refused[status as usize] += 1;
+    /// A command was carried out, or refused.
+    pub fn note_command(&mut self, op: HostOp, status: Option<ZoneStatus>) {
+        let row = &mut self.counts.commands[command_index(op)];
+        row[status.map_or(0, |status| 1 + status as usize)] += 1;
+        if let Some(status) = status {
+            self.counts.refused[status as usize] += 1;
+        }
+    }
+
+    /// The host has appended so many pages, of its user or moved.
+    pub fn note_appended(&mut self, is_moved: bool, pages: u32) {
+        self.counts.appended[usize::from(is_moved)] += u64::from(pages);
     }
 
     /// A zone was reset.
@@ -448,16 +523,7 @@ impl Zones {
     /// # Errors
     /// [`ZoneStatus::TooManyOpenZones`] when not all closed zones can be open; none is opened then.
     pub fn act_on_all(&mut self, action: ZoneAction) -> Result<u32, ZoneStatus> {
-        let applies = |state: ZoneState| match action {
-            ZoneAction::Open => state == ZoneState::Closed,
-            ZoneAction::Close => state.is_open(),
-            ZoneAction::Finish => state.is_active(),
-            ZoneAction::Reset => state.is_active() || state == ZoneState::Full,
-            ZoneAction::Offline => state == ZoneState::ReadOnly,
-        };
-        let zones: Vec<u32> = (0..self.limits.zone_count)
-            .filter(|&zone| applies(self.states[zone as usize]))
-            .collect();
+        let zones = self.all_for(action);
         if action == ZoneAction::Open && self.open_count + zones.len() as u32 > self.limits.open_max
         {
             return Err(ZoneStatus::TooManyOpenZones);
@@ -466,6 +532,18 @@ impl Zones {
             self.act(zone, action)?;
         }
         Ok(zones.len() as u32)
+    }
+
+    /// The zones that an action on all applies to.
+    pub(super) fn all_for(&self, action: ZoneAction) -> Vec<u32> {
+        let applies = |state: ZoneState| match action {
+            ZoneAction::Open => state == ZoneState::Closed,
+            ZoneAction::Close => state.is_open(),
+            ZoneAction::Finish => state.is_active(),
+            ZoneAction::Reset => state.is_active() || state == ZoneState::Full,
+            ZoneAction::Offline => state == ZoneState::ReadOnly,
+        };
+        (0..self.limits.zone_count).filter(|&zone| applies(self.states[zone as usize])).collect()
     }
 
     /// A zone can be written no more, or be read no more: its flash has failed.

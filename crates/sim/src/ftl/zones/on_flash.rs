@@ -1,6 +1,6 @@
 //! Zones on the flash: what a zoned drive is asked, and what that does to its blocks.
 
-use super::{ZoneLimits, ZoneState, ZoneStatus, Zones};
+use super::{ZoneAction, ZoneLimits, ZoneState, ZoneStatus, Zones};
 use crate::ftl::{FlashSink, Ftl, MappingConfig, NoRoom, PoolSetup};
 use crate::units::Lpn;
 
@@ -50,15 +50,89 @@ impl Ftl {
     ) -> Result<Result<(), (u32, NoRoom)>, ZoneStatus> {
         let zones = self.zones.as_deref_mut().expect("a zoned drive");
         zones.write(first.0, count)?;
+        Ok(self.program_in_zone(sink, first, count))
+    }
+
+    /// Appends pages to the zone that begins at a page. The outer error is as of
+    /// [`Ftl::write_zone`].
+    ///
+    /// # Errors
+    /// See above. Inside, as there.
+    ///
+    /// # Panics
+    /// When the drive has no zones.
+    pub fn append_zone<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        start: Lpn,
+        count: u32,
+    ) -> Result<Result<(), (u32, NoRoom)>, ZoneStatus> {
+        let zones = self.zones.as_deref_mut().expect("a zoned drive");
+        let first = zones.append(start.0, count)?;
+        Ok(self.program_in_zone(sink, Lpn(first), count))
+    }
+
+    /// Programs pages that their zone has taken.
+    fn program_in_zone<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        first: Lpn,
+        count: u32,
+    ) -> Result<(), (u32, NoRoom)> {
         for (done, lpn) in (first.0..first.0 + count).enumerate() {
             if let Err(no_room) = self.write(sink, Lpn(lpn)) {
                 let zones = self.zones.as_deref_mut().expect("a zoned drive");
                 let zone = lpn / zones.limits().zone_pages;
                 zones.fail(zone, ZoneState::ReadOnly);
-                return Ok(Err((done as u32, no_room)));
+                return Err((done as u32, no_room));
             }
         }
-        Ok(Ok(()))
+        Ok(())
+    }
+
+    /// Does what is asked of the zone that begins at a page.
+    ///
+    /// # Errors
+    /// Why it cannot be; nothing has changed then.
+    ///
+    /// # Panics
+    /// When the drive has no zones.
+    pub fn act_on_zone<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        start: Lpn,
+        action: ZoneAction,
+    ) -> Result<(), ZoneStatus> {
+        if action == ZoneAction::Reset {
+            return self.reset_zone(sink, start);
+        }
+        let zones = self.zones.as_deref_mut().expect("a zoned drive");
+        let (zone, place) = zones.locate(start.0)?;
+        if place != 0 {
+            return Err(ZoneStatus::InvalidField);
+        }
+        zones.act(zone, action).map(|_| ())
+    }
+
+    /// Does what is asked of all zones that it applies to.
+    ///
+    /// # Errors
+    /// As [`Zones::act_on_all`].
+    ///
+    /// # Panics
+    /// When the drive has no zones.
+    pub fn act_on_zones<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        action: ZoneAction,
+    ) -> Result<(), ZoneStatus> {
+        let zones = self.zones.as_deref_mut().expect("a zoned drive");
+        if action != ZoneAction::Reset {
+            return zones.act_on_all(action).map(|_| ());
+        }
+        let zone_pages = zones.limits().zone_pages;
+        let mut all = zones.all_for(action).into_iter();
+        all.try_for_each(|zone| self.reset_zone(sink, Lpn(zone * zone_pages)))
     }
 
     /// Resets the zone that begins at a page: its blocks are erased.
@@ -74,7 +148,7 @@ impl Ftl {
         if place != 0 {
             return Err(ZoneStatus::InvalidField);
         }
-        let is_changed = zones.act(zone, super::ZoneAction::Reset)?;
+        let is_changed = zones.act(zone, ZoneAction::Reset)?;
         if !is_changed {
             return Ok(());
         }
@@ -96,7 +170,9 @@ impl Ftl {
     pub(in crate::ftl) fn audit_zones(&self) -> Result<(), String> {
         let Some(zones) = &self.zones else { return Ok(()) };
         let pages = zones.limits().zone_pages;
-        for row in zones.reports().filter(|row| row.state != ZoneState::ReadOnly) {
+        // A zone whose flash has failed holds less than its write pointer says.
+        let failed = [ZoneState::ReadOnly, ZoneState::Offline];
+        for row in zones.reports().filter(|row| !failed.contains(&row.state)) {
             let limit = row.write_pointer;
             let is_mapped = |lpn: u32| self.find(Lpn(lpn)).is_some();
             let differs = (row.start..limit).find(|&lpn| !is_mapped(lpn));

@@ -17,7 +17,7 @@ pub const TRIM_BYTES_MAX: u64 = 1 << 30;
 pub fn write_lines(commands: &[HostCommand], name: &str, lines: &mut Vec<u8>) {
     for command in commands {
         let (start, end) = (command.sector * SECTOR_BYTES, command.bytes());
-        match command.op {
+        match command.op.plain() {
             HostOp::Read => line(name, " read ", start, end, lines),
             HostOp::Write => line(name, " write ", start, end, lines),
             HostOp::Trim | HostOp::TrimMapped => {
@@ -29,7 +29,7 @@ pub fn write_lines(commands: &[HostCommand], name: &str, lines: &mut Vec<u8>) {
                     from += bytes;
                 }
             }
-            HostOp::Flush => line(name, " sync ", 0, 0, lines),
+            HostOp::Flush | HostOp::Zone(_) => line(name, " sync ", 0, 0, lines),
         }
     }
 }

@@ -217,6 +217,7 @@ mod tests {
         let sizes = SizeMix::new(&serde_json::from_str("4096").expect("a size"), rng());
         let parts = SyntheticParts {
             extent,
+            zones: None,
             sizes,
             operations,
             arrivals: None,

@@ -13,12 +13,14 @@ use super::synthetic::{Synthetic, SyntheticParts};
 use super::Generator;
 use crate::config::ConfigError;
 
+pub mod host_log;
 pub mod hot_cold;
 pub mod log_zones;
 pub mod permutation;
 pub mod random;
 pub mod sequential;
 pub mod zipf;
+pub mod zone_actions;
 pub mod zoned;
 
 /// The declared parameters of a pattern.
@@ -84,4 +86,8 @@ patterns! {
     Zoned = zoned::ZonedConfig,
     /// Zones that are trimmed and then written from end to end, in random order.
     LogZones = log_zones::LogZonesConfig,
+    /// A host that keeps a log on the zones of a drive, and reclaims them itself.
+    HostLog = host_log::HostLogConfig,
+    /// Commands for the zones of a drive, one by one.
+    ZoneActions = zone_actions::ZoneActionsConfig,
 }

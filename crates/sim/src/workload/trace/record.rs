@@ -117,7 +117,7 @@ impl Trace {
                 HostOp::Write => summary.write_count += 1,
                 HostOp::Trim | HostOp::TrimMapped => summary.trim_count += 1,
                 // Readers pass flushes over: they name no sectors.
-                HostOp::Flush => {}
+                HostOp::Flush | HostOp::Zone(_) => {}
             }
             summary.bytes = summary.bytes.saturating_add(u64::from(record.sector_count) * 512);
             summary.span = summary.span.max(record.arrival);
