@@ -279,6 +279,91 @@ fn random_commands_agree_with_a_model_and_refused_ones_change_nothing() {
     assert!(met.values().all(|&count| count > 100), "{met:?}");
 }
 
+/// What each command does to a zone in each state: the next state, or the status in hexadecimal, as
+/// the text of the ZNS Command Set Specification 1.1 has it (2.1.1.2.1, 2.1.1.3, 3.4.1, 3.4.3.1).
+const ANSWERS: &str = "
+        write  append  read  open  close  finish  reset  offline
+ZSE     ZSIO   ZSIO    ZSE   ZSEO  BF     ZSF     ZSE    BF
+ZSIO    ZSIO   ZSIO    ZSIO  ZSEO  ZSC    ZSF     ZSE    BF
+ZSEO    ZSEO   ZSEO    ZSEO  ZSEO  ZSC    ZSF     ZSE    BF
+ZSC     ZSIO   ZSIO    ZSC   ZSEO  ZSC    ZSF     ZSE    BF
+ZSF     B9     B9      ZSF   BF    BF     ZSF     ZSE    BF
+ZSRO    BA     BA      ZSRO  BF    BF     BF      BF     ZSO
+ZSO     BB     BB      BB    BF    BF     BF      BF     ZSO
+";
+
+#[test]
+fn every_command_in_every_state_is_answered_as_the_text_says() {
+    let limits =
+        ZoneLimits { zone_count: 2, zone_pages: 10, capacity_pages: 8, open_max: 2, active_max: 2 };
+    let zone_in = |state: &str| {
+        let mut zones = Zones::new(limits);
+        match state {
+            "ZSE" => {}
+            "ZSRO" => zones.fail(0, ZoneState::ReadOnly),
+            "ZSO" => zones.fail(0, ZoneState::Offline),
+            _ => {
+                zones.write(0, 1).expect("an empty zone");
+                let action = match state {
+                    "ZSEO" => Some(ZoneAction::Open),
+                    "ZSC" => Some(ZoneAction::Close),
+                    "ZSF" => Some(ZoneAction::Finish),
+                    _ => None,
+                };
+                action.map(|action| zones.act(0, action).expect("an open zone"));
+            }
+        }
+        assert_eq!(name(zones.report(0).state), state);
+        zones
+    };
+    let mut lines = ANSWERS.trim_matches('\n').lines();
+    let commands: Vec<_> = lines.next().expect("a head").split_whitespace().collect();
+    let mut rows = 0;
+    for line in lines {
+        let mut cells = line.split_whitespace();
+        let state = cells.next().expect("a state");
+        for (command, expected) in commands.iter().zip(cells) {
+            let mut zones = zone_in(state);
+            let written = zones.written(0);
+            let outcome = match *command {
+                "write" => zones.write(written, 1),
+                "append" => zones.append(0, 1).map(|_| ()),
+                "read" => zones.read(0, 1),
+                "open" => zones.act(0, ZoneAction::Open).map(|_| ()),
+                "close" => zones.act(0, ZoneAction::Close).map(|_| ()),
+                "finish" => zones.act(0, ZoneAction::Finish).map(|_| ()),
+                "reset" => zones.act(0, ZoneAction::Reset).map(|_| ()),
+                _ => zones.act(0, ZoneAction::Offline).map(|_| ()),
+            };
+            let found = match outcome {
+                Ok(()) => name(zones.report(0).state).to_owned(),
+                Err(status) => format!("{:02X}", status.code().1),
+            };
+            assert_eq!(found, expected, "{command} in {state}");
+            rows += 1;
+        }
+    }
+    assert_eq!(rows, 7 * 8);
+}
+
+/// Which resource is told to be short: active ones where both are (2.1.1.4.1).
+#[test]
+fn short_resources_are_told_as_the_text_says() {
+    for (open_max, active_max, expected) in [
+        (1, 2, Err(ZoneStatus::TooManyOpenZones)),
+        (2, 2, Ok(true)),
+        (1, 1, Err(ZoneStatus::TooManyActiveZones)),
+    ] {
+        let limits =
+            ZoneLimits { zone_count: 3, zone_pages: 4, capacity_pages: 4, open_max, active_max };
+        let mut zones = Zones::new(limits);
+        zones.act(0, ZoneAction::Open).expect("an empty zone");
+        assert_eq!(zones.act(1, ZoneAction::Open), expected, "{open_max} of {active_max}");
+        // Finishing an empty zone takes neither.
+        assert_eq!(zones.act(2, ZoneAction::Finish), Ok(true));
+    }
+}
+
 #[test]
 fn statuses_have_the_codes_of_the_specification() {
     let codes = [

@@ -40,18 +40,16 @@ class Handle(Record, frozen=True, kw_only=True):
 
 
 class FdpEvents(Record, frozen=True, kw_only=True):
-    """Events as the FDP log has them, by how often they occurred.
+    """Events of the FDP log that can occur here, by how often they did.
 
     Args:
-        media_reallocated: Data of a reclaim unit was moved.
-        reclaim_unit_not_fully_written: A program failed, and the handle went on with another
-            reclaim unit.
-        reclaim_unit_switched: A handle went on with another reclaim unit.
+        implicitly_modified_reclaim_unit_handle: Type 81h: a handle went on with another reclaim
+            unit without the host's doing, since a program failed.
+        media_reallocated: Type 80h: data of a reclaim unit that was isolated initially was moved.
     """
 
+    implicitly_modified_reclaim_unit_handle: int
     media_reallocated: int
-    reclaim_unit_not_fully_written: int
-    reclaim_unit_switched: int
 
 
 class Fdp(Record, frozen=True, kw_only=True):

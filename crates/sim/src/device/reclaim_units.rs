@@ -1,10 +1,14 @@
 //! What a drive tells of its placement handles or streams, in the measured part.
+//!
+//! Events are those of the NVM Express Base Specification 2.1, 5.1.12.1.31, that can occur here:
+//! Media Reallocated (80h) is one of data that was isolated initially, and Implicitly Modified
+//! Reclaim Unit Handle (81h) one that the host has not caused: a program failed.
 
 use serde_json::{json, Value};
 
 use super::drive::{total, Drive};
 use super::run::Baseline;
-use crate::ftl::{HandleCounts, PlacementConfig};
+use crate::ftl::{HandleCounts, Isolation, PlacementConfig};
 use crate::op::Source;
 
 /// The log of a drive that places data: statistics and events as the FDP log pages have them, and
@@ -47,15 +51,15 @@ pub(super) fn metrics(
     }
     let erases = total(&counters.erases) - total(&then.erases);
     let sum = |of: fn(&HandleCounts) -> u64| counts.iter().map(of).sum::<u64>() + of(&mixed);
+    let is_apart = config.isolation() == Isolation::Persistently;
     let fdp = json!({
         "host_bytes_with_metadata_written": host_bytes,
         "media_bytes_with_metadata_written": media_bytes,
         "media_bytes_erased": erases * unit_bytes,
         "reclaim_unit_bytes": unit_bytes,
         "events": {
-            "reclaim_unit_switched": sum(|it| it.units_opened),
-            "reclaim_unit_not_fully_written": sum(|it| it.units_not_full),
-            "media_reallocated": sum(|it| it.units_moved),
+            "implicitly_modified_reclaim_unit_handle": sum(|it| it.units_not_full),
+            "media_reallocated": if is_apart { 0 } else { sum(|it| it.units_moved) },
         },
         "handles": by_id,
         "mixed": moved(&mixed),

@@ -111,7 +111,7 @@ impl PlacementConfig {
         matches!(self, Self::None(_))
     }
 
-    pub(super) fn isolation(&self) -> Isolation {
+    pub(crate) fn isolation(&self) -> Isolation {
         match self {
             Self::Fdp(fdp) => fdp.isolation,
             Self::None(_) | Self::Streams(_) => Isolation::Initially,

@@ -203,8 +203,9 @@ impl Space {
             return Ok(());
         }
         let message = format!(
-            "{id} is no placement id of the drive, which has {limit} (ftl.placement): Invalid \
-             Field in Command, event Invalid Placement Identifier; accepted: 0 to {}",
+            "{id} is no placement id of the drive, which has {limit} (ftl.placement): a drive would \
+             choose a handle itself and log the event Invalid Placement Identifier (3h); \
+             accepted: 0 to {}",
             limit - 1
         );
         Err(ConfigError::new(path, message))
