@@ -69,10 +69,7 @@ impl Core {
         let outcome = self.ask(at, token, (request, data), replies, reply);
         outcome.map_err(|refusal| {
             reply.truncate(start);
-            match refusal {
-                Refusal::Media(_) => Errno::Io,
-                Refusal::WornOut => Errno::NoSpace,
-            }
+            errno(refusal)
         })
     }
 
@@ -135,14 +132,22 @@ impl Core {
         self.session.advance(until, &mut self.done);
         for done in self.done.drain(..) {
             let Some(mut pending) = self.pending.remove(&done.token) else { continue };
-            if done.is_refused {
+            if let Some(refusal) = done.refusal {
                 let (entry, replies) = (&mut pending.entry, pending.replies);
-                entry.errno = Errno::NoSpace;
+                entry.errno = errno(refusal);
                 pending.reply.clear();
-                wire::reply(replies, &entry.request, Errno::NoSpace, &mut pending.reply);
+                wire::reply(replies, &entry.request, entry.errno, &mut pending.reply);
             }
             ready.push((done.at, pending));
         }
+    }
+}
+
+/// What a client is told.
+fn errno(refusal: Refusal) -> Errno {
+    match refusal {
+        Refusal::Media(_) | Refusal::Uncorrectable => Errno::Io,
+        Refusal::WornOut => Errno::NoSpace,
     }
 }
 

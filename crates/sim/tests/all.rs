@@ -28,6 +28,7 @@ mod power;
 mod read_ahead;
 mod refresh;
 mod remembered;
+mod session;
 mod slc_cache;
 mod superblocks;
 mod switched_on;

@@ -1,7 +1,9 @@
 //! A served drive beside a plain array of bytes: whatever is written, collected, trimmed, saved and
 //! loaded, both read the same.
 
-use opennandlab_sim::device::{Begun, DeviceConfig, Pace, Request, Session, Simulation};
+use opennandlab_sim::device::{
+    Begun, DeviceConfig, Pace, Refusal, Request, Session, Simulation,
+};
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::units::{Lpn, Ns};
 
@@ -167,4 +169,39 @@ fn what_is_no_plain_disk_is_refused() {
     let zoned = r#", "mapping": {"kind": "zoned", "zone_bytes": 131072}"#;
     let refused = Session::new(drive(zoned), Pace::Untimed).err().expect("zones");
     assert_eq!(refused.path, "ftl.mapping");
+}
+
+/// Each command reads one page: as many of them fail as the model could not correct, and only those.
+#[test]
+fn a_read_that_cannot_be_corrected_is_refused() {
+    let json = r#"{"nand": {"channels": 1, "dies_per_channel": 2, "planes_per_die": 1,
+        "blocks_per_plane": 24, "pages_per_block": 16},
+        "ftl": {"over_provisioning_pct": 0.4},
+        "reliability": {"kind": "power_law", "floor": 1.2e-3},
+        "ecc": {"algorithm": "bch", "bch_m": 14, "bch_t": 16}}"#;
+    for pace in [Pace::Untimed, Pace::Timed] {
+        let config = DeviceConfig::resolve(json).expect("a device");
+        let mut session = Session::new(Simulation::new(config, 7), pace).expect("a plain disk");
+        let unit = session.unit_bytes();
+        let bytes = vec![5; unit as usize];
+        let mut done = Vec::new();
+        for token in 0..64 {
+            let request = Request::Write { offset: token * unit, bytes: &bytes, is_fua: true };
+            session.begin(Ns(0), token, request, &mut done).expect("the drive takes it");
+        }
+        session.advance(Ns(1 << 40), &mut done);
+        done.clear();
+        let (mut failed, count) = (0, 2000);
+        for token in 64..64 + count {
+            let request = Request::Read { offset: token % 64 * unit, length: unit };
+            let begun = session.begin(Ns((1 << 40) + token * 1_000_000), token, request, &mut done);
+            failed += u64::from(begun == Err(Refusal::Uncorrectable));
+        }
+        session.advance(Ns(1 << 41), &mut done);
+        assert!(done.iter().all(|one| one.refusal.is_none() || pace == Pace::Timed));
+        failed += done.iter().filter(|one| one.refusal == Some(Refusal::Uncorrectable)).count() as u64;
+        let counted = session.status()["uncorrectable_reads"].as_u64().expect("a count");
+        assert_eq!(failed, counted, "{pace:?}");
+        assert!(failed > count / 100 && failed < count * 99 / 100, "{failed} of {count}");
+    }
 }

@@ -69,6 +69,7 @@ class ServedDrive(Record, frozen=True, kw_only=True):
         mapped_pages: Map units that hold data at the end.
         buffered_pages: Map units in the write buffer.
         stored_bytes: Memory of what the flash holds, old versions included.
+        uncorrectable_reads: Pages of clients' reads that the model could not correct: I/O errors.
         erase_count_mean: How often a good block was erased since the factory.
         erase_count_max: The most often that one was.
         is_worn_out: The drive took no more writes.
@@ -88,6 +89,7 @@ class ServedDrive(Record, frozen=True, kw_only=True):
     mapped_pages: int
     buffered_pages: int
     stored_bytes: int
+    uncorrectable_reads: int
     erase_count_mean: Number | None
     erase_count_max: int
     is_worn_out: bool

@@ -19,7 +19,7 @@ use std::collections::BinaryHeap;
 
 use serde_json::Value;
 
-use super::request::{Begun, Done, Pace, Request};
+use super::request::{Begun, Done, Pace, Refusal, Request};
 use super::session::Session;
 use super::simulation::Simulation;
 use crate::config::ConfigError;
@@ -145,10 +145,11 @@ impl Player {
                 played[index as usize].start = at;
                 self.begin(at, index, &records[index as usize], &mut done);
             }
-            for Done { token, at, is_refused } in done.drain(..) {
+            for Done { token, at, refusal } in done.drain(..) {
                 let index = token as usize;
                 left -= 1;
                 self.now = self.now.max(at);
+                let is_refused = refusal == Some(Refusal::WornOut);
                 played[index] = Played { end: at, is_refused, ..played[index] };
                 for follower in std::mem::take(&mut waiting[index].followers) {
                     let wait = &mut waiting[follower as usize];
@@ -175,13 +176,13 @@ impl Player {
             Asked::Trim => Request::Trim { offset, length },
             Asked::Flush => Request::Flush,
             Asked::Mark => {
-                done.push(Done { token, at, is_refused: false });
+                done.push(Done { token, at, refusal: None });
                 return;
             }
         };
         let begun = self.session.begin(at, token, request, done);
         if begun != Ok(Begun::UnderWay) {
-            done.push(Done { token, at, is_refused: begun.is_err() });
+            done.push(Done { token, at, refusal: begun.err() });
         }
         // What takes no time at all ends before the clock goes on.
         self.session.advance(at, done);

@@ -71,6 +71,9 @@ pub enum Refusal {
     /// The drive is worn out and takes no more writes.
     #[error("the drive is worn out and takes no more writes")]
     WornOut,
+    /// No read could correct what the model says the flash holds.
+    #[error("uncorrectable read")]
+    Uncorrectable,
 }
 
 /// A request that is over.
@@ -80,6 +83,6 @@ pub struct Done {
     pub token: u64,
     /// When, by the clock of the model.
     pub at: Ns,
-    /// The drive took no more writes.
-    pub is_refused: bool,
+    /// Why it failed; `None` where it did not.
+    pub refusal: Option<Refusal>,
 }

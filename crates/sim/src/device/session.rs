@@ -44,7 +44,8 @@ impl Reader for Carrying<'_> {
     }
 
     fn page(&mut self, media: &Media, ppn: Ppn, source: Source) {
-        self.0.note_page(media, ppn, source);
+        // At once: the command that asks is told what became of it.
+        self.0.record_page(media, ppn, source);
     }
 
     fn block(&mut self, read: BlockRead) {
@@ -62,6 +63,8 @@ struct Part {
 struct UnderWay {
     token: u64,
     part: Part,
+    /// A page that it reads cannot be corrected.
+    is_lost: bool,
 }
 
 /// See the module.
@@ -74,8 +77,8 @@ pub struct Session {
     outside: VecDeque<UnderWay>,
     inside_count: u32,
     inside_max: u32,
-    /// Commands left of each request, and whether one was refused.
-    requests: BTreeMap<u64, (u32, bool)>,
+    /// Commands left of each request, and why one of them failed.
+    requests: BTreeMap<u64, (u32, Option<Refusal>)>,
     capacity_bytes: u64,
     pub(super) unit_bytes: u64,
 }
@@ -289,9 +292,10 @@ impl Session {
         if self.stage.is_none() || parts.is_empty() {
             return self.carry_out(&parts);
         }
-        self.requests.insert(token, (parts.len() as u32, false));
+        self.requests.insert(token, (parts.len() as u32, None));
         self.arrive(at, done);
-        self.outside.extend(parts.into_iter().map(|part| UnderWay { token, part }));
+        let under_way = |part| UnderWay { token, part, is_lost: false };
+        self.outside.extend(parts.into_iter().map(under_way));
         self.let_in();
         Ok(Begun::UnderWay)
     }
@@ -370,6 +374,7 @@ impl Session {
 
     /// Commands without a clock.
     fn carry_out(&mut self, parts: &[Part]) -> Result<Begun, Refusal> {
+        let before = self.lost_reads();
         for part in parts {
             let (mut front, media, errors) = self.drive.split();
             let mut sink = Instant { media, reader: Carrying(errors) };
@@ -380,7 +385,16 @@ impl Session {
                 return Err(Refusal::WornOut);
             }
         }
+        let is_read = parts.first().is_some_and(|part| part.command.op == HostOp::Read);
+        if is_read && self.lost_reads() > before {
+            return Err(Refusal::Uncorrectable);
+        }
         Ok(Begun::Done)
+    }
+
+    /// Reads of the host so far that could not be corrected.
+    fn lost_reads(&self) -> u64 {
+        self.drive.errors.tally().uncorrectable[Source::Host as usize]
     }
 
     /// Moves the clock to `at`, unless it is later.
@@ -400,11 +414,14 @@ impl Session {
 
     /// Commands that wait go in while the drive has room.
     fn let_in(&mut self) {
-        let Some(stage) = &mut self.stage else { return };
         while self.inside_count < self.inside_max {
-            let Some(next) = self.outside.pop_front() else { return };
+            let Some(mut next) = self.outside.pop_front() else { return };
+            let before = self.lost_reads();
+            let Some(stage) = &mut self.stage else { return };
             let slot = stage.submit(&mut self.drive, &next.part.command);
             let slot = slot.expect("no more commands are inside than the drive has slots") as usize;
+            // What becomes of a read is decided when its operations are made.
+            next.is_lost = next.part.command.op == HostOp::Read && self.lost_reads() > before;
             if slot >= self.slots.len() {
                 self.slots.resize_with(slot + 1, || None);
             }
@@ -421,13 +438,17 @@ impl Session {
         self.inside_count -= 1;
         let is_refused = last.bytes < ended.part.command.bytes();
         self.release(&ended.part, is_refused);
-        if let Some((left, was_refused)) = self.requests.get_mut(&ended.token) {
+        if let Some((left, refusal)) = self.requests.get_mut(&ended.token) {
             *left -= 1;
-            *was_refused |= is_refused;
+            if is_refused {
+                *refusal = Some(Refusal::WornOut);
+            } else if ended.is_lost {
+                *refusal = Some(Refusal::Uncorrectable);
+            }
             if *left == 0 {
-                let is_refused = *was_refused;
+                let refusal = *refusal;
                 self.requests.remove(&ended.token);
-                done.push(Done { token: ended.token, at, is_refused });
+                done.push(Done { token: ended.token, at, refusal });
             }
         }
         self.let_in();
@@ -484,6 +505,7 @@ impl Session {
             "buffered_pages": self.drive.buffered_pages(),
             "media_errors": contents.map_or(0, |it| it.media_errors),
             "stored_bytes": contents.map_or(0, Contents::stored_bytes),
+            "uncorrectable_reads": self.lost_reads(),
             "erase_count_mean": (blocks > 0).then(|| wear.erases() as f64 / f64::from(blocks)),
             "erase_count_max": wear.highest(),
             "is_worn_out": self.drive.is_worn_out,
