@@ -2,7 +2,7 @@
 //! loaded, both read the same.
 
 use opennandlab_sim::device::{
-    Begun, DeviceConfig, Pace, Refusal, Request, Session, Simulation,
+    Begun, DeviceConfig, Done, Pace, Refusal, Request, Session, Simulation,
 };
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::units::{Lpn, Ns};
@@ -171,7 +171,7 @@ fn what_is_no_plain_disk_is_refused() {
     assert_eq!(refused.path, "ftl.mapping");
 }
 
-/// Each command reads one page: as many of them fail as the model could not correct, and only those.
+/// Each command reads one page: as many fail as the model could not correct, and only those.
 #[test]
 fn a_read_that_cannot_be_corrected_is_refused() {
     let json = r#"{"nand": {"channels": 1, "dies_per_channel": 2, "planes_per_die": 1,
@@ -199,7 +199,8 @@ fn a_read_that_cannot_be_corrected_is_refused() {
         }
         session.advance(Ns(1 << 41), &mut done);
         assert!(done.iter().all(|one| one.refusal.is_none() || pace == Pace::Timed));
-        failed += done.iter().filter(|one| one.refusal == Some(Refusal::Uncorrectable)).count() as u64;
+        let lost = |one: &&Done| one.refusal == Some(Refusal::Uncorrectable);
+        failed += done.iter().filter(lost).count() as u64;
         let counted = session.status()["uncorrectable_reads"].as_u64().expect("a count");
         assert_eq!(failed, counted, "{pace:?}");
         assert!(failed > count / 100 && failed < count * 99 / 100, "{failed} of {count}");
