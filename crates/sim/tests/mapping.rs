@@ -214,6 +214,17 @@ fn what_does_not_go_together_is_refused() {
     let policy = json!({"kind": "python", "name": "m:P", "sha256": "0", "parameters": {}});
     let cases = [
         (&small, json!({}), "ftl.mapping.cache_bytes: 1000 bytes hold 250 entries"),
+        // Not that write_frontiers should be host_gc, which is refused too.
+        (
+            &fast,
+            json!({"ftl": {"slc_cache": {"kind": "dynamic"}, "write_frontiers": "single"}}),
+            "ftl.slc_cache: a cache of single-bit blocks, which is folded by garbage collection",
+        ),
+        (
+            &bast,
+            json!({"ftl": {"collection": "steps", "write_frontiers": "single"}}),
+            "ftl.collection: steps, which acts on garbage collection",
+        ),
         (&many, json!({}), "needs 283 = 256 for data + 25 log + 2 to merge into"),
         (&bast, json!({"nand": {"dies_per_channel": 3}}), "2 left over; accepted: a multiple of 3"),
         (

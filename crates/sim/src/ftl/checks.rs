@@ -125,6 +125,8 @@ impl FtlConfig {
     }
 
     fn check_options(&self) -> Result<(), ConfigError> {
+        // First: the checks below accept what a map without collections does not.
+        self.check_mapping()?;
         self.check_collection()?;
         if self.copyback == Some(Copyback { limit: 0 }) {
             return Err(out_of_range("copyback.limit", 0, "1 to 255"));
@@ -139,7 +141,6 @@ impl FtlConfig {
         self.check_refresh()?;
         self.check_slc_cache()?;
         self.check_superblock()?;
-        self.check_mapping()?;
         if let Some(Parity::Stripe(StripeParity { stripe })) = self.parity {
             if !(2..=65_535).contains(&stripe) {
                 return Err(out_of_range("parity.stripe", stripe, "2 to 65535"));
