@@ -14,7 +14,7 @@ import opennandlab as onl
 from opennandlab.cli import app as command_line
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.errors import ConfigError
-from opennandlab.fleet.definition import Fleet, Spread
+from opennandlab.fleet.definition import Fleet
 from opennandlab.fleet.running import summary
 
 SMALL: dict[str, Any] = {
@@ -189,6 +189,19 @@ def test_indices_are_checked(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_spread_reads_as_it_was_written() -> None:
-    given = {"lognormal": [10, 0.3]}
-    assert Spread.of("a", given).document == given
+def test_hostile_names_stay_in_the_folder(tmp_path: Path) -> None:
+    suites = {"../../x y": FLEET["suites"]["random"]}
+    assert run(tmp_path, content={**FLEET, "devices": 2, "suites": suites})[0] == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fleet.yaml", "out"]
+    assert (tmp_path / "out" / "spread-1.csv").is_file()
+
+
+def test_the_digest_does_not_depend_on_the_folder(tmp_path: Path) -> None:
+    digests = set()
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "device.yaml").write_text(json.dumps(SMALL))
+        code, text = run(tmp_path / name, content={**FLEET, "device": "device.yaml"})
+        assert code == 0, text
+        digests.add(document(tmp_path / name).digest)
+    assert len(digests) == 1

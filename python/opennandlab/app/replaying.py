@@ -26,7 +26,7 @@ from opennandlab.app.outcome import Outcome, Progress, Sample, Watcher
 from opennandlab.app.requests import Counted
 from opennandlab.app.states import Wanted
 from opennandlab.app.suites import Suite
-from opennandlab.app.trace import WRITE, Request, Trace, canonical, load, records
+from opennandlab.app.trace import WRITE, Request, Trace, canonical, load, records, shipped
 from opennandlab.config import DeviceConfig
 from opennandlab.documents.app import (
     AppCheck,
@@ -81,14 +81,14 @@ def prepare(plan: Plan) -> dict[str, Trace]:
     wanted = [case for case, count in plan.suite.counts.items() if count]
     found = {}
     for case in wanted:
-        path = plan.traces.get(case, canonical(case))
-        if case not in plan.traces and not path.is_file():
+        own = plan.traces.get(case)
+        if own is None and not canonical(case).is_file():
             raise ConfigError(
                 "case",
                 f"no trace of `{case}` is at hand; accepted: {', '.join(APPLICATIONS)}, a trace of "
                 "your own, or `--mode live` in a directory",
             )
-        found[case] = load(path)
+        found[case] = shipped(case) if own is None else load(own)
     capacity = plan.device.effective.get("logical_bytes", 0)
     for case, trace in found.items():
         if plan.image is None and trace.end > capacity:

@@ -20,6 +20,7 @@ import lzma
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -30,8 +31,8 @@ HEADER: Final = "seq,conn,op,flags,off,len,t_arrive,t_target,t_reply"
 FIELDS: Final = 9
 RECORD: Final = struct.Struct("<IIQQQQ")
 READ, WRITE, FUA_WRITE, TRIM, FLUSH, MARK = range(6)
+# Flags of the protocol; the second of `write_zeroes`: zeros that are to be allocated.
 FUA, NO_HOLE = 1, 2
-# Flags of the protocol: of `write_zeroes`, zeros that are to be allocated.
 FOLDER: Final = Path(__file__).with_name("traces")
 UNPACKED_MAX: Final = 1 << 28
 PACKED_MAX: Final = 1 << 26
@@ -124,12 +125,12 @@ def _runs(pages: list[int], most: int = 128) -> list[tuple[int, int]]:
     return found
 
 
-def records(requests: Iterable[Request], shift: int = 0) -> bytes:
-    """Return requests as the core takes them, `shift` bytes further on."""
+def records(requests: Iterable[Request]) -> bytes:
+    """Return requests as the core takes them."""
     pack = RECORD.pack
     return b"".join(
         pack(
-            one.kind, one.stream, one.offset + shift if one.length else 0, one.length, one.arrive,
+            one.kind, one.stream, one.offset, one.length, one.arrive,
             one.reply,
         )
         for one in requests
@@ -139,6 +140,12 @@ def records(requests: Iterable[Request], shift: int = 0) -> bytes:
 def canonical(case: str) -> Path:
     """Return the trace that the package brings for a case; it may not be there."""
     return FOLDER / f"{case}.csv.xz"
+
+
+@cache
+def shipped(case: str) -> Trace:
+    """Return the trace that the package brings for a case; it is read once."""
+    return load(canonical(case))
 
 
 def load(path: Path) -> Trace:

@@ -10,6 +10,7 @@ import typer
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._progress import shown
+from opennandlab.cli._report_tables import show
 from opennandlab.cli._terminal import Json, Quiet, Seed, Sets
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from opennandlab.app.outcome import Outcome, Progress
     from opennandlab.app.suites import Suite
     from opennandlab.documents.app import AppDocument
-    from opennandlab.reports.model import Cell, Report, Table
+    from opennandlab.reports.model import Report, Table
 
 RUN_EXAMPLE = "opennandlab app run --target sim:emmc_16gb --suite light --output phone"
 STATE_EXAMPLE = "opennandlab app state old-dirty -c emmc_16gb --image old.onl"
@@ -400,7 +401,9 @@ def _tell(
     elif not quiet:
         from opennandlab.reports import app as pages
 
-        _print(pages.compat(document) if compat else _tables(pages.report(document)), document)
+        title = f"{document.suite} on {document.run.target}: {pages.subtitle(document)}"
+        tables = pages.compat(document) if compat else _tables(pages.report(document))
+        show(title, tables, document.digest)
         if output is not None:
             terminal.note(f"written to {output}")
     if document.partial:
@@ -431,35 +434,3 @@ def _tables(page: "Report") -> "list[Table]":
     from opennandlab.reports.model import Table
 
     return [item for item in page.chapters[0].items if isinstance(item, Table)]
-
-
-def _print(tables: "list[Table]", document: "AppDocument") -> None:
-    from opennandlab.reports import app as pages
-
-    console = terminal.stdout()
-    title = f"{document.suite} on {document.run.target}: {pages.subtitle(document)}"
-    console.print(title, style="bold", markup=False, soft_wrap=True)
-    for table in tables:
-        console.print()
-        console.print(table.title, markup=False, style="bold")
-        if table.note:
-            console.print(table.note, markup=False, soft_wrap=True)
-        if table.wraps:
-            for row in table.rows:
-                console.print(f"{row[0]}: {row[1]}", markup=False, soft_wrap=True)
-            continue
-        lines = [[_text(cell, table.digits) for cell in row] for row in table.rows]
-        console.print(terminal.plain_table(list(table.columns), lines))
-    console.print(f"\ndigest {document.digest}", markup=False)
-
-
-def _text(cell: "Cell", digits: int | None) -> str:
-    if cell is None:
-        return ""
-    if isinstance(cell, float):
-        return (
-            f"{cell:.{4 if digits is None else digits}g}"
-            if digits is None
-            else (f"{cell:.{digits}f}")
-        )
-    return str(cell)

@@ -2,22 +2,30 @@
 
 import os
 from collections.abc import Callable
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._engines import (
+    EngineName,
+    EngineOption,
+    Jobs,
+    Scheduler,
+    check_scheduler,
+    engine_of,
+    note_interrupted,
+    resumable,
+)
 from opennandlab.cli._progress import shown
+from opennandlab.cli._report_tables import show
 from opennandlab.cli._sweep_tables import line
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
     from opennandlab.documents.fleet import FleetDocument
     from opennandlab.fleet.running import Campaign
-    from opennandlab.reports.model import Cell, Table
-    from opennandlab.store import Store
     from opennandlab.sweeps.engine import Engine
     from opennandlab.sweeps.runner import Progress
 
@@ -29,13 +37,6 @@ app = typer.Typer(
     epilog=f"Example: {RUN_EXAMPLE}",
     no_args_is_help=True,
 )
-
-
-class EngineName(str, Enum):
-    """Where devices run."""
-
-    THREADS = "threads"
-    DASK = "dask"
 
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The fleet file.", show_default=False)]
@@ -62,17 +63,9 @@ def run(
         list[int] | None,
         typer.Option("--only", metavar="INDEX", help="Only this device. May be repeated."),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=1, max=1024, help="Devices at a time; default: all."),
-    ] = None,
-    engine: Annotated[
-        EngineName, typer.Option("--engine", help="Where devices run.")
-    ] = EngineName.THREADS,
-    scheduler: Annotated[
-        str | None,
-        typer.Option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster."),
-    ] = None,
+    jobs: Jobs = None,
+    engine: EngineOption = EngineName.THREADS,
+    scheduler: Scheduler = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run what failed before again.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -84,8 +77,7 @@ def run(
         from opennandlab.fleet.running import Campaign, command_of
         from opennandlab.store import Store
 
-        if scheduler is not None and engine is not EngineName.DASK:
-            raise ConfigError("--scheduler", "belongs to --engine dask")
+        check_scheduler(engine, scheduler)
         if output.exists() and not output.is_dir():
             raise ConfigError("--output", f"{output} is no directory")
         fleet = Fleet.load(file)
@@ -112,7 +104,7 @@ def run(
             if not quiet and campaign.known_count:
                 known = f"{campaign.known_count} of {campaign.count} points are known"
                 terminal.note(known, style="dim")
-            is_partial = _carried_out(campaign, _engines(kept, engine, scheduler, jobs))
+            is_partial = _carried_out(campaign, lambda: engine_of(kept, engine, scheduler, jobs))
         command = command_of(os.fspath(file), os.fspath(output))
         document = campaign.document(command, partial=is_partial)
         if is_partial:
@@ -143,38 +135,18 @@ def devices(file: File, *, as_json: Json = False) -> None:
         console.print(terminal.plain_table(["device", "seed", *keys], rows))
 
 
-def _engines(
-    store: "Store", name: EngineName, scheduler: str | None, jobs: int | None
-) -> "Callable[[], Engine]":
-    from opennandlab.sweeps.engine import Threads
-    from opennandlab.threads import cores
-
-    if name is EngineName.DASK:
-        from opennandlab.sweeps.cluster import Cluster
-
-        return lambda: Cluster(scheduler, jobs)
-    return lambda: Threads(jobs or cores(), store.unfinished)
-
-
-def _carried_out(campaign: "Campaign", engines: "Callable[[], Engine]") -> bool:
+def _carried_out(campaign: "Campaign", engine: "Callable[[], Engine]") -> bool:
     """Run what is missing; return whether it was interrupted."""
-    from opennandlab.errors import StoreWriteError
-    from opennandlab.sweeps.engine import EngineError
+
+    def there() -> str:
+        return f"{campaign.done_count} of {campaign.count} points are"
 
     try:
-        campaign.to_the_end(engines)
+        with resumable(there):
+            campaign.to_the_end(engine)
     except KeyboardInterrupt:
-        terminal.note(
-            f"interrupted: {campaign.done_count} of {campaign.count} points are in the store; the "
-            "same command goes on from there"
-        )
+        note_interrupted(there())
         return True
-    except (StoreWriteError, EngineError) as error:
-        terminal.stop(
-            terminal.BROKEN,
-            f"{error}; {campaign.done_count} of {campaign.count} points are there, and the same "
-            "command goes on from them",
-        )
     return False
 
 
@@ -205,38 +177,14 @@ def _tell(document: "FleetDocument", output: Path, *, as_json: bool, quiet: bool
     if as_json:
         terminal.emit_json(plain(document))
     elif not quiet:
-        console = terminal.stdout()
-        title = f"{document.fleet['name']}: {pages.subtitle(document)}"
-        console.print(title, style="bold", markup=False, soft_wrap=True)
-        for table in (
+        tables = (
             pages.spread(document), *pages.outliers(document), *pages.failures(document)
-        ):  # fmt: skip
-            console.print()
-            console.print(table.title, markup=False, style="bold")
-            if table.note:
-                console.print(table.note, markup=False, soft_wrap=True)
-            if table.wraps:
-                for row in table.rows[:20]:
-                    console.print(f"{row[0]}: {row[1]}", markup=False, soft_wrap=True)
-                if len(table.rows) > 20:
-                    console.print(f"and {len(table.rows) - 20} more")
-                continue
-            console.print(_drawn(table))
-        console.print(f"\ndigest {document.digest}", markup=False)
+        )  # fmt: skip
+        title = f"{document.fleet['name']}: {pages.subtitle(document)}"
+        show(title, tables, document.digest)
         terminal.note(f"written to {output}")
     if document.partial:
         terminal.stop(terminal.INTERRUPTED, "interrupted: the result is partial")
     if document.failed:
         failed = f"{document.failed} of {len(document.rows)} failed"
         terminal.stop(terminal.FAILED, failed)
-
-
-def _drawn(table: "Table") -> object:
-    lines = [[_text(cell) for cell in row] for row in table.rows]
-    return terminal.plain_table(list(table.columns), lines)
-
-
-def _text(cell: "Cell") -> str:
-    if cell is None:
-        return "-"
-    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)

@@ -1,8 +1,6 @@
 """`sweep`: one verb over many settings and seeds; what is known is not run again."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from enum import Enum
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,21 +8,21 @@ import typer
 
 from opennandlab.cli import _sweep_tables as tables
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._engines import (
+    EngineName,
+    EngineOption,
+    Jobs,
+    Scheduler,
+    engine_of,
+    note_interrupted,
+    resumable,
+)
 from opennandlab.cli._progress import shown
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
-    from opennandlab.store import Store
     from opennandlab.sweeps.definition import Sweep
-    from opennandlab.sweeps.engine import Engine
     from opennandlab.sweeps.runner import Run
-
-
-class EngineName(str, Enum):
-    """Where points run."""
-
-    THREADS = "threads"
-    DASK = "dask"
 
 
 def sweep(
@@ -82,21 +80,9 @@ def sweep(
     store: Annotated[
         Path | None, typer.Option("--store", metavar="DIR", help="Where points are kept.")
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=1, max=1024, help="Points at a time; default: all cores."),
-    ] = None,
-    engine: Annotated[
-        EngineName, typer.Option("--engine", help="Where points run.")
-    ] = EngineName.THREADS,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            "--scheduler",
-            metavar="ADDRESS",
-            help="Of a Dask cluster, such as tcp://127.0.0.1:8786; default: workers of its own.",
-        ),
-    ] = None,
+    jobs: Jobs = None,
+    engine: EngineOption = EngineName.THREADS,
+    scheduler: Scheduler = None,
     retry: Annotated[
         bool, typer.Option("--retry", help="Run points again that failed before.")
     ] = False,
@@ -149,8 +135,12 @@ def sweep(
                 tables.show_cost(run, _pilot(run), jobs, as_json=as_json)
                 return
             _note_start(run, quiet=quiet)
-            with _resumable(run):
-                rows = run.to_the_end(_engine(kept, engine, scheduler, jobs))
+            try:
+                with resumable(lambda: _there(run)):
+                    rows = run.to_the_end(engine_of(kept, engine, scheduler, jobs))
+            except KeyboardInterrupt:
+                note_interrupted(_there(run))
+                raise typer.Exit(terminal.INTERRUPTED) from None
         groups = tables.groups_of(rows)
         names = tables.names_of(groups, wanted, chosen)
         if plot is not None:
@@ -247,20 +237,6 @@ def _replaced(wanted: "Sweep", **changes: Any) -> "Sweep":  # noqa: ANN401 (fiel
     return replace(wanted, **changes)
 
 
-def _engine(store: "Store", name: EngineName, scheduler: str | None, jobs: int | None) -> "Engine":
-    from opennandlab.errors import ConfigError
-    from opennandlab.sweeps.engine import Threads
-    from opennandlab.threads import cores
-
-    if name is EngineName.DASK or scheduler is not None:
-        from opennandlab.sweeps.cluster import Cluster
-
-        if name is not EngineName.DASK:
-            raise ConfigError("--scheduler", "belongs to --engine dask")
-        return Cluster(scheduler, jobs)
-    return Threads(jobs or cores(), store.unfinished)
-
-
 def _pilot(run: "Run") -> float | None:
     from opennandlab.sweeps.engine import pilot_s
 
@@ -272,28 +248,5 @@ def _note_start(run: "Run", *, quiet: bool) -> None:
         terminal.note(f"{run.known_count} of {run.count} points are known", style="dim")
 
 
-@contextmanager
-def _resumable(run: "Run") -> Iterator[None]:
-    """Say after Ctrl-C what is kept, and how to go on."""
-    from opennandlab.errors import StoreWriteError
-    from opennandlab.sweeps.engine import EngineError
-
-    try:
-        yield
-    except KeyboardInterrupt:
-        terminal.note(
-            f"interrupted: {len(run.rows)} of {run.count} points are in the store; the same "
-            "command goes on from there"
-        )
-        raise typer.Exit(terminal.INTERRUPTED) from None
-    except StoreWriteError as error:
-        terminal.stop(
-            terminal.BROKEN,
-            f"{error}; what was kept before is there, and the same command goes on from it",
-        )
-    except EngineError as error:
-        terminal.stop(
-            terminal.BROKEN,
-            f"{error}; {len(run.rows)} of {run.count} points are in the store, and the same "
-            "command goes on from there",
-        )
+def _there(run: "Run") -> str:
+    return f"{len(run.rows)} of {run.count} points are"

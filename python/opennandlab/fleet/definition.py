@@ -29,7 +29,14 @@ from opennandlab.errors import ConfigError
 from opennandlab.files import read_yaml
 from opennandlab.plain import to_json
 from opennandlab.sweeps.axes import label
-from opennandlab.sweeps.definition import Cell, Sweep, checked_name
+from opennandlab.sweeps.definition import (
+    Cell,
+    Sweep,
+    beside,
+    checked_name,
+    mapping_at,
+    resolved,
+)
 from opennandlab.sweeps.point import Point, Scalar
 from opennandlab.sweeps.verbs import verb_of
 
@@ -106,11 +113,6 @@ class Spread:
             found = first * math.exp(second * normal) if is_log else first + second * normal
         return float(f"{found:.6g}")
 
-    @property
-    def document(self) -> dict[str, list[Any]]:
-        """As it stands in a file."""
-        return {self.kind: list(self.values)}
-
 
 @dataclass(frozen=True)
 class Member:
@@ -151,17 +153,14 @@ class Members(Sweep):
         """All devices, resolved; one that cannot be is there with its problem."""
         self.verb.check(self.request)
         read = self.verb.reader(self.request)
-        found = []
-        for member in self.members:
-            drawn = {key: label(value) for key, value in member.drawn.items()}
-            coordinates = {"device": member.index, **drawn}
-            try:
-                found.append(Cell(coordinates, read({**self.changes, **member.drawn})))
-            except ConfigError as error:
-                found.append(Cell(coordinates, None, str(error)))
-            except (TypeError, ValueError, AttributeError) as error:
-                found.append(Cell(coordinates, None, f"a value of the wrong kind: {error}"))
-        return found
+        return [
+            resolved(
+                read,
+                {**self.changes, **member.drawn},
+                {"device": member.index} | {key: label(it) for key, it in member.drawn.items()},
+            )
+            for member in self.members
+        ]
 
     @cached_property
     def _seeds(self) -> dict[int, int]:
@@ -182,15 +181,15 @@ class Fleet:
     Args:
         name: Of the campaign.
         devices: How many.
-        device: What all are, but for what each draws.
         changes: Keys that are set in all.
         spreads: What each draws.
+        document: As it was read, with its name.
         suites: Name -> a sweep over all devices, without them.
     """
 
     name: str
     devices: int
-    device: Any
+    document: Mapping[str, Any]
     changes: Mapping[str, Any] = field(default_factory=dict)
     spreads: Sequence[Spread] = ()
     suites: Mapping[str, Sweep] = field(default_factory=dict)
@@ -220,17 +219,17 @@ class Fleet:
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= DEVICES_MAX:
             raise ConfigError("devices", f"`{count}`; accepted: 1 to {DEVICES_MAX}")
         name = checked_name(document.get("name", "fleet"))
-        device = _beside(folder, document.get("device", "config"))
-        spread = _mapping(document, "spread")
-        suites = _mapping(document, "suites")
+        device = beside(folder, document.get("device", "config"))
+        spread = mapping_at(document, "spread")
+        suites = mapping_at(document, "suites")
         if not suites:
             accepted = "accepted: such as {apps: {run: app, app: {suite: light}}}"
             raise ConfigError("suites", f"nothing is to be run; {accepted}")
-        changes = _mapping(document, "set")
+        changes = mapping_at(document, "set")
         return cls(
             name,
             count,
-            device,
+            {**document, "name": name},
             {str(key): value for key, value in changes.items()},
             tuple(Spread.of(str(key), given) for key, given in spread.items()),
             {
@@ -238,23 +237,6 @@ class Fleet:
                 for suite, given in suites.items()
             },
         )
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The fleet as JSON, with the keys of a file."""
-        suites = {}
-        for name, suite in self.suites.items():
-            request = {key: value for key, value in suite.request.items() if key != "device"}
-            own = {"set": dict(suite.changes)} if suite.changes else {}
-            suites[name] = {"run": suite.verb.name, **request, **own}
-        return {
-            "name": self.name,
-            "devices": self.devices,
-            "device": self.device,
-            "set": dict(self.changes),
-            "spread": {spread.key: spread.document for spread in self.spreads},
-            "suites": suites,
-        }
 
     def member(self, index: int) -> Member:
         """Return a device.
@@ -301,7 +283,7 @@ def _suite(campaign: str, name: str, given: object, device: object, folder: Path
         if key in given:
             message = f"{place}.{key}: a suite of a fleet has none; accepted: run, set, and the "
             raise ConfigError(place, message + "keys of what is run")
-    request = {key: _beside(folder, value) for key, value in given.items()}
+    request = {key: beside(folder, value) for key, value in given.items()}
     checked_name(f"{campaign}/{name}")
     if "device" not in verb_of(str(given["run"])).keys:
         raise ConfigError(place, f"`{given['run']}` needs no device")
@@ -309,21 +291,6 @@ def _suite(campaign: str, name: str, given: object, device: object, folder: Path
         return Sweep.of({**request, "device": device})
     except ConfigError as error:
         raise ConfigError(place, str(error)) from None
-
-
-def _mapping(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = document.get(key) or {}
-    if not isinstance(found, Mapping):
-        raise ConfigError(key, f"`{found}` is no mapping; accepted: keys and values")
-    return found
-
-
-def _beside(folder: Path, value: Any) -> Any:  # noqa: ANN401 (a value of a file)
-    """Return a file that a fleet file names, as seen from here; what is no such file as it is."""
-    if not isinstance(value, str) or Path(value).is_absolute():
-        return value
-    beside = folder / value
-    return str(beside) if beside.is_file() else value
 
 
 def _is_number(value: object) -> bool:

@@ -113,7 +113,7 @@ class Campaign:
         members = [self.fleet.member(index) for index in self._indices]
         document = FleetDocument(
             schema=FLEET_SCHEMA,
-            fleet=self.fleet.document,
+            fleet=dict(self.fleet.document),
             devices=[FleetDevice(index=it.index, seed=it.seed, drawn=dict(it.drawn))
                      for it in members],
             rows=rows,

@@ -117,7 +117,7 @@ def run_time(document: AppDocument) -> Table:
     for one in document.cases:
         time = one.run_time_ms
         cells = ("-", "-") if time is None else (time.mean, time.sd)
-        rows.append((label(one), one.iterations or "-", *cells))
+        rows.append((label(one), str(one.iterations or "-"), *cells))
     heads = ("case", "iterations", "mean ms", "sd ms")
     return Table("run-time", "Run time", heads, tuple(rows), digits=1)
 
@@ -130,10 +130,18 @@ def label(one: AppCase) -> str:
 def response(document: AppDocument) -> Table:
     """Return responses of all cases."""
     rows = tuple(
-        (label(one), it.count, it.min, it.mean, it.p50, "-" if it.p99 is None else it.p99, it.max)
+        (
+            label(one),
+            str(it.count),
+            it.min,
+            it.mean,
+            it.p50,
+            "-" if it.p99 is None else it.p99,
+            it.max,
+        )
         for one in document.cases
         if (it := one.response_ms) is not None
-    )
+    )  # fmt: skip
     heads = ("case", "count", "min ms", "mean ms", "p50 ms", "p99 ms", "max ms")
     return Table("response", "Response of an iteration", heads, rows, digits=2)
 

@@ -49,8 +49,9 @@ def report(document: FleetDocument) -> Report:
 def subtitle(document: FleetDocument) -> str:
     """Return a line on what was run."""
     suites = ", ".join(document.fleet["suites"])
-    count = len(document.devices)
-    return f"{count} device{'s' * (count != 1)} of {document.fleet['device']}: {suites}"
+    count, device = len(document.devices), document.fleet.get("device")
+    kind = f" of {device}" if isinstance(device, str) else ""
+    return f"{count} device{'s' * (count != 1)}{kind}: {suites}"
 
 
 def spread(document: FleetDocument) -> Table:
@@ -114,7 +115,8 @@ def devices(document: FleetDocument) -> Table:
 
 
 def _plots(document: FleetDocument) -> Iterator[Plot]:
-    for suite in dict.fromkeys(row.suite for row in document.summary):
+    suites = dict.fromkeys(row.suite for row in document.summary)
+    for place, suite in enumerate(suites, 1):
         row = next(row for row in document.summary if row.suite == suite)
         values = sorted(
             one.metrics[row.metric]
@@ -123,9 +125,9 @@ def _plots(document: FleetDocument) -> Iterator[Plot]:
         )
         if len(values) < 2:
             continue
-        shares = [(place + 0.5) / len(values) for place in range(len(values))]
+        shares = [(at + 0.5) / len(values) for at in range(len(values))]
         yield Plot(
-            f"spread-{len(suite)}-{suite}",
+            f"spread-{place}",
             f"{suite}: {row.metric}, share of devices at or below",
             Axis(row.metric),
             Axis("share of devices", zero=True),

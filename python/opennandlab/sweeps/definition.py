@@ -31,7 +31,7 @@ from opennandlab.run import SEED
 from opennandlab.sweeps.axes import Axis, combinations, label
 from opennandlab.sweeps.point import Point, Scalar
 from opennandlab.sweeps.seeds import Seeds
-from opennandlab.sweeps.verb import Verb
+from opennandlab.sweeps.verb import Reader, Verb
 from opennandlab.sweeps.verbs import verb_of
 
 # What can be said of the figure.
@@ -89,16 +89,16 @@ class Sweep:
         """
         document = read_yaml(path)
         found = cls.of({"name": path.stem} | document)
-        request = {key: _beside(path, value) for key, value in found.request.items()}
+        request = {key: beside(path.parent, value) for key, value in found.request.items()}
         axes = [
-            replace(axis, values=tuple(_beside(path, value) for value in axis.values))
+            replace(axis, values=tuple(beside(path.parent, value) for value in axis.values))
             if axis.key in found.verb.keys
             else axis
             for axis in found.axes
         ]
         listed, changes = (
             [
-                {key: _beside(path, value) if key in found.verb.keys else value
+                {key: beside(path.parent, value) if key in found.verb.keys else value
                  for key, value in row.items()}
                 for row in rows
             ]
@@ -125,19 +125,19 @@ class Sweep:
             raise ConfigError(
                 str(unknown), f"is no key of a sweep of `{verb.name}`; accepted: {accepted}"
             )
-        grid = _mapping(document, "grid")
+        grid = mapping_at(document, "grid")
         listed = document.get("points") or []
         if not isinstance(listed, list) or not all(isinstance(row, Mapping) for row in listed):
             raise ConfigError("points", "is no list of mappings; accepted: keys and values, by row")
         first = document.get("seed", SEED)
-        plot = {key: str(value) for key, value in _mapping(document, "plot").items()}
+        plot = {key: str(value) for key, value in mapping_at(document, "plot").items()}
         wrong = next((key for key in plot if key not in DRAWN), None)
         if wrong is not None:
             raise ConfigError(f"plot.{wrong}", f"is unknown; accepted: {', '.join(DRAWN)}")
         return cls(
             verb,
             request,
-            {str(key): value for key, value in _mapping(document, "set").items()},
+            {str(key): value for key, value in mapping_at(document, "set").items()},
             tuple(Axis.of(str(key), values) for key, values in grid.items()),
             tuple({str(key): value for key, value in row.items()} for row in listed),
             Seeds.of(document.get("seeds", 1), first=first, is_random=verb.is_random),
@@ -191,17 +191,10 @@ class Sweep:
             raise ConfigError(".", problems[0])
         return found
 
-    def _resolved(self, read: Any) -> Iterator[Cell]:  # noqa: ANN401 (see `verb.Reader`)
+    def _resolved(self, read: Reader) -> Iterator[Cell]:
         for combination in combinations(self.axes, self.listed):
             coordinates = {key: label(value) for key, value in combination.items()}
-            try:
-                settings = read({**self.changes, **combination})
-            except ConfigError as error:
-                yield Cell(coordinates, None, str(error))
-            except (TypeError, ValueError, AttributeError) as error:
-                yield Cell(coordinates, None, f"a value of the wrong kind: {error}")
-            else:
-                yield Cell(coordinates, settings)
+            yield resolved(read, {**self.changes, **combination}, coordinates)
 
     def point(self, cell: Cell, place: int) -> Point:
         """Return one seed of a cell, by its place."""
@@ -224,16 +217,31 @@ def checked_name(name: object) -> str:
     return name
 
 
-def _mapping(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def resolved(read: Reader, changes: Mapping[str, Any], coordinates: Mapping[str, Scalar]) -> Cell:
+    """Return the cell of some changes; one that cannot be has its problem."""
+    try:
+        return Cell(coordinates, read(changes))
+    except ConfigError as error:
+        return Cell(coordinates, None, str(error))
+    except (TypeError, ValueError, AttributeError) as error:
+        return Cell(coordinates, None, f"a value of the wrong kind: {error}")
+
+
+def mapping_at(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return a mapping of a file; an empty one where there is none.
+
+    Raises:
+        ConfigError: for anything else.
+    """
     found = document.get(key) or {}
     if not isinstance(found, Mapping):
         raise ConfigError(key, f"`{found}` is no mapping; accepted: keys and values")
     return found
 
 
-def _beside(path: Path, value: object) -> object:
-    """Return a file that a sweep file names, as seen from here; what is no such file as it is."""
+def beside(folder: Path, value: Any) -> Any:  # noqa: ANN401 (a value of a file)
+    """Return a file that a file in a folder names, as seen from here; what is none as it is."""
     if not isinstance(value, str) or Path(value).is_absolute():
         return value
-    beside = path.parent / value
-    return str(beside) if beside.is_file() else value
+    found = folder / value
+    return str(found) if found.is_file() else value

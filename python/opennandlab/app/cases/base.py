@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final
 
 from opennandlab.app.draw import Draw
-from opennandlab.app.ops import AnyOp, Append, Create
+from opennandlab.app.ops import AnyOp, Append, Create, Fsync
 from opennandlab.errors import ConfigError
 
 KIB: Final = 1024
@@ -63,3 +63,22 @@ def file_of(name: str, total: int, piece: int) -> Iterator[AnyOp]:
     yield Create(file=name)
     for done in range(0, total, piece):
         yield Append(file=name, len=min(piece, total - done))
+
+
+class OneFile(Case):
+    """A case whose work is on one file of `file_bytes`."""
+
+    file: ClassVar[str]
+    # It is written in pieces of so many bytes before the first iteration; 0 leaves that out.
+    piece_bytes: ClassVar[int]
+
+    def bytes(self, iterations: int) -> int:
+        """Return the file."""
+        del iterations
+        return self.sizes["file_bytes"] + MIB
+
+    def setup(self) -> Iterator[AnyOp]:
+        """Yield the file, durable."""
+        if self.piece_bytes:
+            yield from file_of(self.file, self.sizes["file_bytes"], self.piece_bytes)
+            yield Fsync(file=self.file)

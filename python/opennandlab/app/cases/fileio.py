@@ -9,28 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from opennandlab.app.cases.base import KIB, MIB, Case, file_of
+from opennandlab.app.cases.base import KIB, MIB, OneFile
 from opennandlab.app.ops import AnyOp, Evict, Fsync, Mode, Read, Write
 
 FILE = "file.bin"
 LARGE, SMALL = 2 * MIB, 4 * KIB
 
 
-class FileIo(Case):
+class FileIo(OneFile):
     """See the file."""
 
     name = "fileio"
+    file, piece_bytes = FILE, LARGE
     SIZES: ClassVar = {"file_bytes": 32 * MIB, "written_bytes": 16 * MIB, "random_requests": 512}
-
-    def bytes(self, iterations: int) -> int:
-        """Return the file."""
-        del iterations
-        return self.sizes["file_bytes"] + (1 << 20)
-
-    def setup(self) -> Iterator[AnyOp]:
-        """Yield the file."""
-        yield from file_of(FILE, self.sizes["file_bytes"], LARGE)
-        yield Fsync(file=FILE)
 
     def before(self, index: int) -> Iterator[AnyOp]:
         """Yield the eviction."""

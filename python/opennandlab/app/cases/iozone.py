@@ -9,20 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from opennandlab.app.cases.base import KIB, MIB, Case, file_of
+from opennandlab.app.cases.base import KIB, MIB, OneFile, file_of
 from opennandlab.app.ops import AnyOp, Evict, Fsync, Read, Write
 
 
-class Iozone(Case):
+class Iozone(OneFile):
     """See the file."""
 
     name = "iozone"
+    file, piece_bytes = "iozone.tmp", 0
     SIZES: ClassVar = {"file_bytes": 16 * MIB, "record_bytes": 4 * KIB}
-
-    def bytes(self, iterations: int) -> int:
-        """Return the file."""
-        del iterations
-        return self.sizes["file_bytes"] + (1 << 20)
 
     def iteration(self, index: int) -> Iterator[AnyOp]:
         """Yield write, rewrite and read."""

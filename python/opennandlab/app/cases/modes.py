@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from opennandlab.app.cases.base import KIB, MIB, Case, file_of
+from opennandlab.app.cases.base import KIB, MIB, OneFile
 from opennandlab.app.ops import MODES, AnyOp, Fsync, Mode, Write
 
 FILE = "mobibench.bin"
@@ -18,21 +18,12 @@ WAYS: tuple[tuple[Mode, bool], ...] = (("buffered", True), *((mode, False) for m
 RANDOM = 1
 
 
-class Modes(Case):
+class Modes(OneFile):
     """See the file."""
 
     name = "modes"
+    file, piece_bytes = FILE, 128 * KIB
     SIZES: ClassVar = {"file_bytes": 4 * MIB, "record_bytes": 4 * KIB, "random": RANDOM}
-
-    def bytes(self, iterations: int) -> int:
-        """Return the file."""
-        del iterations
-        return self.sizes["file_bytes"] + (1 << 20)
-
-    def setup(self) -> Iterator[AnyOp]:
-        """Yield the file."""
-        yield from file_of(FILE, self.sizes["file_bytes"], 128 * KIB)
-        yield Fsync(file=FILE)
 
     def iteration(self, index: int) -> Iterator[AnyOp]:
         """Yield a rewrite of the whole file in one of the ways."""

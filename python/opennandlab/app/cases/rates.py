@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from opennandlab.app.cases.base import KIB, MIB, Case, file_of
+from opennandlab.app.cases.base import KIB, MIB, OneFile
 from opennandlab.app.ops import AnyOp, Evict, Fsync, Read, Write
 
 FILE = "rates.bin"
@@ -17,21 +17,12 @@ LARGE, SMALL = 256 * KIB, 4 * KIB
 PARTS = 4
 
 
-class Rates(Case):
+class Rates(OneFile):
     """See the file."""
 
     name = "rates"
+    file, piece_bytes = FILE, LARGE
     SIZES: ClassVar = {"file_bytes": 32 * MIB, "random_requests": 1024}
-
-    def bytes(self, iterations: int) -> int:
-        """Return the file."""
-        del iterations
-        return self.sizes["file_bytes"] + (1 << 20)
-
-    def setup(self) -> Iterator[AnyOp]:
-        """Yield the file."""
-        yield from file_of(FILE, self.sizes["file_bytes"], LARGE)
-        yield Fsync(file=FILE)
 
     def before(self, index: int) -> Iterator[AnyOp]:
         """Yield the eviction."""

@@ -1,0 +1,92 @@
+"""Where the points of a sweep or a fleet run, and what is said when that ends early."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from opennandlab.cli import _terminal as terminal
+
+if TYPE_CHECKING:
+    from opennandlab.store import Store
+    from opennandlab.sweeps.engine import Engine
+
+
+class EngineName(str, Enum):
+    """Where points run."""
+
+    THREADS = "threads"
+    DASK = "dask"
+
+
+EngineOption = Annotated[EngineName, typer.Option("--engine", help="Where points run.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Of a Dask cluster, such as tcp://127.0.0.1:8786; default: workers of its own.",
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, max=1024, help="Points at a time; default: all cores."),
+]
+
+
+def check_scheduler(name: EngineName, scheduler: str | None) -> None:
+    """Refuse a scheduler that no engine asks.
+
+    Raises:
+        ConfigError: for one without `--engine dask`.
+    """
+    from opennandlab.errors import ConfigError
+
+    if scheduler is not None and name is not EngineName.DASK:
+        raise ConfigError("--scheduler", "belongs to --engine dask")
+
+
+def engine_of(
+    store: "Store", name: EngineName, scheduler: str | None, jobs: int | None
+) -> "Engine":
+    """Return where points run."""
+    from opennandlab.sweeps.engine import Threads
+    from opennandlab.threads import cores
+
+    check_scheduler(name, scheduler)
+    if name is EngineName.DASK:
+        from opennandlab.sweeps.cluster import Cluster
+
+        return Cluster(scheduler, jobs)
+    return Threads(jobs or cores(), store.unfinished)
+
+
+def note_interrupted(there: str) -> None:
+    """Say after Ctrl-C what is kept, and how to go on."""
+    terminal.note(f"interrupted: {there} in the store; the same command goes on from there")
+
+
+@contextmanager
+def resumable(there: Callable[[], str]) -> Iterator[None]:
+    """End with what is kept when store or engine cannot go on.
+
+    Args:
+        there: Says how much is there, such as `3 of 5 points are`.
+    """
+    from opennandlab.errors import StoreWriteError
+    from opennandlab.sweeps.engine import EngineError
+
+    try:
+        yield
+    except StoreWriteError as error:
+        terminal.stop(
+            terminal.BROKEN,
+            f"{error}; what was kept before is there, and the same command goes on from it",
+        )
+    except EngineError as error:
+        terminal.stop(
+            terminal.BROKEN,
+            f"{error}; {there()} in the store, and the same command goes on from there",
+        )
