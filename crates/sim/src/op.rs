@@ -33,26 +33,26 @@ pub enum ZoneOp {
     Append,
     /// The same of data that the host has written before, and moves.
     Relocate,
-    /// Opens the zone explicitly.
+    /// Changes the state of the zone.
+    One(ZoneAction),
+    /// Changes the state of all zones that it applies to.
+    All(ZoneAction),
+}
+
+/// What is asked of a zone, or of all that it applies to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ZoneAction {
+    /// Explicitly.
     Open,
-    /// Closes it.
+    /// An open one.
     Close,
     /// It takes no more.
     Finish,
     /// It is empty again.
     Reset,
-    /// A read-only zone goes offline.
+    /// A read-only one.
     Offline,
-    /// Opens all closed zones.
-    OpenAll,
-    /// Closes all open zones.
-    CloseAll,
-    /// Finishes all active zones.
-    FinishAll,
-    /// Resets all active and full zones.
-    ResetAll,
-    /// All read-only zones go offline.
-    OfflineAll,
 }
 
 /// Kinds of commands that are counted apart: read, write, trim, flush.

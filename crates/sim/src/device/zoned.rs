@@ -9,7 +9,7 @@ use super::config::DeviceConfig;
 use super::drive::{CommandSink, Drive, Front};
 use crate::config::ConfigError;
 use crate::ftl::zones::{
-    ZoneAction, ZoneCounts, ZoneReport, ZoneState, ZoneStatus, COMMAND_NAMES, STATUS_COUNT,
+    ZoneCounts, ZoneReport, ZoneState, ZoneStatus, COMMAND_NAMES, STATUS_COUNT,
 };
 use crate::ftl::NoRoom;
 use crate::op::{HostCommand, HostOp, ZoneOp};
@@ -175,8 +175,8 @@ impl Front<'_> {
                 self.ftl.reset_zone(sink, first)?;
                 Ok(Ok(()))
             }
-            HostOp::Zone(op) => match ZoneAction::of(op) {
-                None => {
+            HostOp::Zone(op) => match op {
+                ZoneOp::Append | ZoneOp::Relocate => {
                     let written = self.ftl.append_zone(sink, first, count)?;
                     self.host.fua_writes += u64::from(command.is_fua);
                     if let Some(zones) = self.ftl.zones_mut() {
@@ -185,8 +185,8 @@ impl Front<'_> {
                     }
                     Ok(written.map_err(|refused| self.refuse_in_zone(command, refused)))
                 }
-                Some((action, true)) => self.ftl.act_on_zones(sink, action).map(Ok),
-                Some((action, false)) => {
+                ZoneOp::All(action) => self.ftl.act_on_zones(sink, action).map(Ok),
+                ZoneOp::One(action) => {
                     self.ftl.act_on_zone(sink, self.first_page(command), action).map(Ok)
                 }
             },

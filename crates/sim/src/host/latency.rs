@@ -153,11 +153,11 @@ impl LatencyBook {
     /// Adds a completed command.
     #[inline]
     pub fn record(&mut self, op: HostOp, latency: Ns) {
-        let kind = match op.index() {
-            0 => &mut self.read,
-            1 => &mut self.write,
-            2 => &mut self.trim,
-            _ => &mut self.flush,
+        let kind = match op.plain() {
+            HostOp::Read => &mut self.read,
+            HostOp::Write => &mut self.write,
+            HostOp::Flush => &mut self.flush,
+            _ => &mut self.trim,
         };
         kind.record(latency);
         self.interval.record(latency);

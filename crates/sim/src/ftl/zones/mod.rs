@@ -28,6 +28,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::op::{HostOp, ZoneOp};
 
+pub use crate::op::ZoneAction;
+
 /// The state of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -142,41 +144,6 @@ pub struct ZoneLimits {
     pub active_max: u32,
 }
 
-/// What is asked of a zone, or of all that it applies to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ZoneAction {
-    /// Explicitly.
-    Open,
-    /// An open one.
-    Close,
-    /// It takes no more.
-    Finish,
-    /// It is empty again.
-    Reset,
-    /// A read-only one.
-    Offline,
-}
-
-impl ZoneAction {
-    /// What a command does to a zone, or to all; `None` where it writes.
-    pub fn of(op: ZoneOp) -> Option<(Self, bool)> {
-        let (action, is_all) = match op {
-            ZoneOp::Append | ZoneOp::Relocate => return None,
-            ZoneOp::Open => (Self::Open, false),
-            ZoneOp::Close => (Self::Close, false),
-            ZoneOp::Finish => (Self::Finish, false),
-            ZoneOp::Reset => (Self::Reset, false),
-            ZoneOp::Offline => (Self::Offline, false),
-            ZoneOp::OpenAll => (Self::Open, true),
-            ZoneOp::CloseAll => (Self::Close, true),
-            ZoneOp::FinishAll => (Self::Finish, true),
-            ZoneOp::ResetAll => (Self::Reset, true),
-            ZoneOp::OfflineAll => (Self::Offline, true),
-        };
-        Some((action, is_all))
-    }
-}
-
 /// A row of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ZoneReport {
@@ -225,7 +192,7 @@ pub struct ZoneCounts {
 /// Kinds of commands that are counted apart.
 pub const COMMAND_COUNT: usize = 13;
 
-/// Their names in results.
+/// Their names in results: three, then [`ZoneAction`] in its order, of one zone and of all.
 pub const COMMAND_NAMES: [&str; COMMAND_COUNT] = [
     "read",
     "write",
@@ -248,16 +215,9 @@ fn command_index(op: HostOp) -> usize {
         HostOp::Read | HostOp::Flush => 0,
         HostOp::Write => 1,
         HostOp::Zone(ZoneOp::Append | ZoneOp::Relocate) => 2,
-        HostOp::Zone(ZoneOp::Open) => 3,
-        HostOp::Zone(ZoneOp::Close) => 4,
-        HostOp::Zone(ZoneOp::Finish) => 5,
-        HostOp::Trim | HostOp::TrimMapped | HostOp::Zone(ZoneOp::Reset) => 6,
-        HostOp::Zone(ZoneOp::Offline) => 7,
-        HostOp::Zone(ZoneOp::OpenAll) => 8,
-        HostOp::Zone(ZoneOp::CloseAll) => 9,
-        HostOp::Zone(ZoneOp::FinishAll) => 10,
-        HostOp::Zone(ZoneOp::ResetAll) => 11,
-        HostOp::Zone(ZoneOp::OfflineAll) => 12,
+        HostOp::Trim | HostOp::TrimMapped => 3 + ZoneAction::Reset as usize,
+        HostOp::Zone(ZoneOp::One(action)) => 3 + action as usize,
+        HostOp::Zone(ZoneOp::All(action)) => 8 + action as usize,
     }
 }
 

@@ -27,7 +27,7 @@ use super::random::{Random, RandomConfig};
 use super::zipf::ZipfConfig;
 use super::Parameters;
 use crate::config::ConfigError;
-use crate::op::{HostCommand, HostOp, ZoneOp};
+use crate::op::{HostCommand, HostOp, ZoneAction, ZoneOp};
 use crate::units::SECTOR_BYTES;
 use crate::workload::addresses::Extent;
 use crate::workload::check::refuse;
@@ -245,7 +245,7 @@ struct HostLog {
 impl HostLog {
     fn new(config: &HostLogConfig, shape: Shape, updates: Box<dyn Generator>) -> Self {
         // Whatever an earlier life of the drive has left.
-        let reset = HostCommand::new(HostOp::Zone(ZoneOp::ResetAll), 0, 0);
+        let reset = HostCommand::new(HostOp::Zone(ZoneOp::All(ZoneAction::Reset)), 0, 0);
         Self {
             shape,
             free_zones: config.free_zones as usize,
@@ -320,7 +320,11 @@ impl HostLog {
             self.owners[slot as usize] = NONE;
         }
         let start = u64::from(victim) * self.shape.zone_sectors;
-        self.due.push_back(HostCommand::new(HostOp::Zone(ZoneOp::Reset), start, 0));
+        self.due.push_back(HostCommand::new(
+            HostOp::Zone(ZoneOp::One(ZoneAction::Reset)),
+            start,
+            0,
+        ));
         self.empty.push_back(victim);
     }
 
@@ -424,7 +428,7 @@ mod tests {
                                 (user + u32::from(is_user), moved + u32::from(!is_user));
                         }
                         HostOp::Read => assert!(command.sector % 160 / 8 < written[zone]),
-                        HostOp::Zone(ZoneOp::Reset) => {
+                        HostOp::Zone(ZoneOp::One(ZoneAction::Reset)) => {
                             assert_eq!(written[zone], 16, "a reset of a zone that is not full");
                             written[zone] = 0;
                         }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::random::Random;
 use super::Parameters;
 use crate::config::ConfigError;
-use crate::op::{HostCommand, HostOp, ZoneOp};
+use crate::op::{HostCommand, HostOp, ZoneAction, ZoneOp};
 use crate::units::SECTOR_BYTES;
 use crate::workload::addresses::Extent;
 use crate::workload::check::refuse;
@@ -59,16 +59,16 @@ impl Deed {
             Self::Read => return HostOp::Read,
             Self::Write => return HostOp::Write,
             Self::Append => ZoneOp::Append,
-            Self::Open => ZoneOp::Open,
-            Self::Close => ZoneOp::Close,
-            Self::Finish => ZoneOp::Finish,
-            Self::Reset => ZoneOp::Reset,
-            Self::Offline => ZoneOp::Offline,
-            Self::OpenAll => ZoneOp::OpenAll,
-            Self::CloseAll => ZoneOp::CloseAll,
-            Self::FinishAll => ZoneOp::FinishAll,
-            Self::ResetAll => ZoneOp::ResetAll,
-            Self::OfflineAll => ZoneOp::OfflineAll,
+            Self::Open => ZoneOp::One(ZoneAction::Open),
+            Self::Close => ZoneOp::One(ZoneAction::Close),
+            Self::Finish => ZoneOp::One(ZoneAction::Finish),
+            Self::Reset => ZoneOp::One(ZoneAction::Reset),
+            Self::Offline => ZoneOp::One(ZoneAction::Offline),
+            Self::OpenAll => ZoneOp::All(ZoneAction::Open),
+            Self::CloseAll => ZoneOp::All(ZoneAction::Close),
+            Self::FinishAll => ZoneOp::All(ZoneAction::Finish),
+            Self::ResetAll => ZoneOp::All(ZoneAction::Reset),
+            Self::OfflineAll => ZoneOp::All(ZoneAction::Offline),
         };
         HostOp::Zone(op)
     }
@@ -79,9 +79,7 @@ impl Deed {
     }
 
     fn is_of_all(self) -> bool {
-        let all =
-            [Self::OpenAll, Self::CloseAll, Self::FinishAll, Self::ResetAll, Self::OfflineAll];
-        all.contains(&self)
+        matches!(self.op(), HostOp::Zone(ZoneOp::All(_)))
     }
 }
 
