@@ -19,6 +19,7 @@ from opennandlab.documents.ecc import CodeComparison
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
 from opennandlab.documents.partial import nothing
+from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.documents.pts import PtsDocument, SuiteDocument
 from opennandlab.documents.record import plain
 from opennandlab.documents.schema import FAMILIES
@@ -51,6 +52,11 @@ def fleet() -> dict[str, Any]:
     return made | {"digest": digest(made)}
 
 
+def power() -> dict[str, Any]:
+    made: dict[str, Any] = plain(nothing(PowerDocument))
+    return made | {"digest": digest(made)}
+
+
 CODES = ["bch:m=8,t=4", "bch:m=8,t=4,data_bits=222"]
 ROW = {
     "suite": "s", "case": "c", "title": "t", "source": "definition", "quantity": "WAF",
@@ -77,6 +83,7 @@ MAKERS: dict[str, Callable[[], dict[str, Any]]] = {
     "served": served,
     "app": app,
     "fleet": fleet,
+    "power": power,
 }  # fmt: skip
 KINDS: dict[str, type] = {
     "result": onl.Result,
@@ -91,6 +98,7 @@ KINDS: dict[str, type] = {
     "served": ServedDocument,
     "app": AppDocument,
     "fleet": FleetDocument,
+    "power": PowerDocument,
 }
 
 

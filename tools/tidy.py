@@ -76,6 +76,7 @@ PYTHON_ROOMS = [
     "app",
     "sweeps",
     "fleet",
+    "power",
     "serving",
     "cli",
 ]

@@ -98,6 +98,21 @@ class Player:
     def drive(self) -> Drive: ...
     def play(self, records: bytes) -> bytes: ...
 
+class PowerCampaign:
+    def __init__(
+        self,
+        device: Device,
+        workloads: list[str],
+        targets: list[str],
+        claims: tuple[bool, bool, bool, bool],
+        cuts_per_life: int,
+        mount_limit_us: float,
+        seed: int,
+    ) -> None: ...
+    def live(self, first: int, count: int) -> str: ...
+
+def power_self_test(seed: int, count: int) -> str: ...
+
 class Server:
     def __init__(
         self,

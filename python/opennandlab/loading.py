@@ -10,6 +10,7 @@ from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
+from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.documents.pts import PtsDocument, SuiteDocument
 from opennandlab.documents.result import ResultDocument
 from opennandlab.documents.schema import FAMILIES
@@ -32,6 +33,7 @@ Rest = (
     | ServedDocument
     | AppDocument
     | FleetDocument
+    | PowerDocument
 )
 Loaded = Result | Curve | PtsDocument | Rest
 # What a `schema` says -> the record of the whole document.
@@ -47,8 +49,8 @@ def load(path: str | Path, *, check_digest: bool = True) -> Loaded:
 
     Returns:
         A `Result` or an ECC `Curve`, by the `schema` in the file; for other kinds (standard tests,
-        suites, comparisons, life tests, validation, served drives, applications, fleets) the
-        declared record: keys are attributes.
+        suites, comparisons, life tests, validation, served drives, applications, fleets,
+        power cuts) the declared record: keys are attributes.
 
     Raises:
         ResultError: when the file is damaged, foreign or newer than this build, and why.

@@ -10,6 +10,7 @@ mod drive;
 mod ecc;
 mod player;
 mod policy;
+mod power_loss;
 mod reliability;
 mod server;
 mod source;
@@ -64,6 +65,8 @@ mod _core {
     use super::ecc::monte_carlo::{EccCodec, EccTask};
     #[pymodule_export]
     use super::player::Player;
+    #[pymodule_export]
+    use super::power_loss::{power_self_test, PowerCampaign};
     #[pymodule_export]
     use super::reliability::{
         arrhenius, beta_binomial_tail, codeword_failures, device_reliability, layer_factors,

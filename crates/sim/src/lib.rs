@@ -13,7 +13,8 @@
 //! | 5 | `controller` |
 //! | 6 | `host` |
 //! | 7 | `device` |
-//! | 8 | `testing` (a feature: the oracle and the checkers) |
+//! | 8 | `power_loss` |
+//! | 9 | `testing` (a feature: the oracle and the checkers) |
 
 pub mod config;
 pub mod controller;
@@ -25,6 +26,7 @@ pub mod host;
 pub mod memory;
 pub mod nand;
 pub mod op;
+pub mod power_loss;
 pub mod reads;
 pub mod reliability;
 pub mod rng;

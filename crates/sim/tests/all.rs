@@ -25,6 +25,7 @@ mod partial_programs;
 mod placement;
 mod planes;
 mod power;
+mod power_loss;
 mod read_ahead;
 mod refresh;
 mod remembered;

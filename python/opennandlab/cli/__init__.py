@@ -54,6 +54,7 @@ VERBS: dict[str, tuple[str, str]] = {
     ),
     "app": ("Run application-shaped work: what a user feels of a drive.", ""),
     "fleet": ("Run many drives, each a little different, and see the spread.", ""),
+    "power": ("Cut drives from power, and see what they lose.", ""),
     "characterise": (
         "Characterise a drive step by step.",
         "opennandlab characterise --target sim:tlc_standard --output drive",

@@ -17,6 +17,7 @@ from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
+from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.documents.pts import PtsDocument, SuiteDocument
 from opennandlab.documents.pts_results import RESULTS
 from opennandlab.documents.record import JsonObject
@@ -38,6 +39,7 @@ FAMILIES: dict[str, type] = {
     "served": ServedDocument,
     "app": AppDocument,
     "fleet": FleetDocument,
+    "power": PowerDocument,
 }
 
 TEMPLATE = "#/$defs/{name}"

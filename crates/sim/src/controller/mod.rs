@@ -15,10 +15,12 @@
 //! | `breakdown` | what a command's time was spent on |
 //! | `timeline` | spans of activity for trace viewers |
 //! | `work` | what dies have done, for their energy |
+//! | `cut` | how far the flash is when the power fails |
 //! | `power` | what everything but the flash draws |
 
 pub mod breakdown;
 pub mod config;
+mod cut;
 mod flash_op;
 pub mod full;
 pub mod plain;
@@ -27,6 +29,7 @@ pub mod timeline;
 mod work;
 
 pub use config::ControllerConfig;
+pub use cut::{Cut, Working};
 pub use flash_op::{Detail, FlashOp, OpKind, NO_COMMAND};
 pub use power::PowerConfig;
 pub use work::Work;

@@ -13,11 +13,12 @@
 
 use std::collections::VecDeque;
 
+use super::cut::Cut;
 use super::{FlashOp, OpKind};
 use crate::engine::Engine;
 use crate::geometry::Geometry;
 use crate::nand::Timing;
-use crate::units::{DieId, Ns};
+use crate::units::{DieId, Ns, Ppn};
 
 /// Bits of an event code that name the die.
 const DIE_BITS: u32 = 21;
@@ -125,6 +126,55 @@ impl Plain {
         }
     }
 
+    /// What the dies are busy with.
+    pub fn under_way(&self) -> impl Iterator<Item = FlashOp> + '_ {
+        self.dies.iter().filter_map(|die| die.current)
+    }
+
+    /// Where the flash has got to with each block when the power fails, and what is under way;
+    /// `events` are those that were to come.
+    pub fn cut(&self, geometry: &Geometry, events: &[(Ns, u32)], now: Ns) -> Cut {
+        let mut cut = Cut::new(geometry);
+        for (index, die) in (0..).zip(&self.dies) {
+            if let Some(op) = die.current {
+                let ends = events.iter().find(|&&(_, code)| code == event(DONE, index));
+                match ends {
+                    Some(&(at, _)) => self.interrupt(&mut cut, geometry, op, at - now),
+                    None => cut.wait(geometry, op),
+                }
+            }
+            die.queue.iter().for_each(|&op| cut.wait(geometry, op));
+        }
+        cut
+    }
+
+    /// An operation that would have ended after `left`.
+    fn interrupt(&self, cut: &mut Cut, geometry: &Geometry, op: FlashOp, left: Ns) {
+        let die = &self.dies[geometry.die_of_block(geometry.block_of(op.first())).0 as usize];
+        if op.kind() == OpKind::Erase {
+            return cut.interrupt(geometry, op, left, self.timing.erase);
+        }
+        if op.kind() == OpKind::Read {
+            return;
+        }
+        // A run that has its channel to itself is one event: its pages follow each other.
+        let mut rest = op;
+        let mut behind = if die.has_own_channel { self.run_time(op).0 } else { u64::MAX };
+        loop {
+            let time =
+                self.timing.program[usize::from(rest.page_type()) % self.timing.program.len()];
+            let after = behind.saturating_sub(time.0 + self.timing.transfer.0);
+            if !die.has_own_channel || left.0 > after || rest.count() == 1 {
+                let behind = if die.has_own_channel { after.min(left.0) } else { 0 };
+                return cut.interrupt(geometry, rest, Ns(left.0 - behind), time);
+            }
+            behind = after;
+            let next_type = (u32::from(rest.page_type()) + 1) % self.page_types();
+            let first = Ppn(rest.first().0 + 1);
+            rest = rest.run_of(first, rest.count() - 1).of_type(next_type as u8);
+        }
+    }
+
     #[inline]
     fn start(&mut self, engine: &mut Engine, die: u32, op: FlashOp) {
         let state = &mut self.dies[die as usize];
@@ -173,7 +223,8 @@ impl Plain {
         if !state.has_own_channel && done.count() > 1 {
             let next_type = u32::from(done.page_type()) + 1;
             let next_type = if next_type == page_types { 0 } else { next_type };
-            let rest = done.run_of(done.first(), done.count() - 1).of_type(next_type as u8);
+            let first = Ppn(done.first().0 + 1);
+            let rest = done.run_of(first, done.count() - 1).of_type(next_type as u8);
             self.queued -= 1;
             state.current = Some(rest);
             state.load -= 1;

@@ -11,9 +11,10 @@ use crate::controller::breakdown::Parts;
 use crate::controller::full::{Full, Setup, Urgency};
 use crate::controller::plain::Plain;
 use crate::controller::timeline::Timeline;
-use crate::controller::{FlashOp, Work};
+use crate::controller::{Cut, FlashOp, OpKind, Work, Working};
 use crate::engine::Engine;
 use crate::ftl::WritesComplete;
+use crate::op::Source;
 use crate::units::{BlockId, DieId, Ns};
 
 /// See the module.
@@ -123,6 +124,44 @@ impl Backend {
         match self {
             Self::Plain(_) => true,
             Self::Full(full) => full.are_erased(blocks),
+        }
+    }
+
+    /// Where the flash has got to when the power fails now; `events` were to come.
+    pub(crate) fn cut(&self, drive: &Drive, events: &[(Ns, u32)], now: Ns) -> Cut {
+        match self {
+            Self::Plain(plain) => plain.cut(&drive.geometry, events, now),
+            Self::Full(full) => full.cut(now),
+        }
+    }
+
+    /// What the dies are doing.
+    pub(crate) fn working(&self) -> Working {
+        let mut working = Working::default();
+        let mut note = |kind: OpKind, source: Source, page_type: u8| match kind {
+            OpKind::Read => {}
+            OpKind::Erase => working.erases = true,
+            OpKind::Program | OpKind::Copyback => {
+                working.moves |= source != Source::Host;
+                working.later_pass |= page_type > 0;
+            }
+        };
+        match self {
+            Self::Plain(plain) => {
+                for op in plain.under_way() {
+                    note(op.kind(), op.source(), op.page_type());
+                }
+            }
+            Self::Full(full) => full.under_way(&mut note),
+        }
+        working
+    }
+
+    /// An erase waits from now on until everything that was to be programmed on its die before it
+    /// is on the flash: what a drive may lose power needs.
+    pub(crate) fn keep_order_of_erases(&mut self) {
+        if let Self::Full(full) = self {
+            full.keep_order_of_erases();
         }
     }
 

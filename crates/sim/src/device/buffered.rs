@@ -44,8 +44,18 @@ impl Front<'_> {
                 return Ok(());
             }
             is_whole |= buffer.completes(lpn, part);
-            // The copy that waited is superseded: it never costs a program of its own.
-            self.host.absorbed_pages += u64::from(buffer.trim(lpn));
+            // The copy that waited is superseded: it never costs a program of its own. A flush that
+            // comes now owes that copy, and so waits for this program.
+            if buffer.trim(lpn) {
+                self.host.absorbed_pages += 1;
+                sink.flush_next();
+                if !is_whole {
+                    self.ftl.read(sink, lpn, Source::Merge);
+                }
+                self.program_page(sink, lpn)?;
+                sink.fence();
+                return Ok(());
+            }
         }
         if !is_whole {
             self.ftl.read(sink, lpn, Source::Merge);

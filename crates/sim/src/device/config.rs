@@ -1,6 +1,5 @@
-//! A device file, resolved: every default filled in, every relation between keys checked.
-//!
-//! What follows for capacity and spare area is in `capacity`.
+//! A device file, resolved: every default filled in, every relation between keys checked. What
+//! follows for capacity and spare area is in `capacity`.
 
 use std::borrow::Cow;
 
@@ -9,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::power_loss::PowerLossConfig;
 use crate::config::{name_or_mapping, parse, ConfigError};
 use crate::controller::ControllerConfig;
 use crate::ftl::{FtlConfig, Layout, WritesComplete};
@@ -39,10 +39,12 @@ pub struct DeviceConfig {
     pub ecc: EccConfig,
     /// The host interface.
     pub host: HostConfig,
-    /// Another model of the raw bit error rate than the Weibull curve through `nand.rber_floor` and
-    /// `nand.rber_ceil`.
+    /// Another model of raw bit errors than the Weibull curve of `nand.rber_floor` and `rber_ceil`.
     #[serde(default, deserialize_with = "optional_model", skip_serializing_if = "Option::is_none")]
     pub reliability: Option<RberConfig>,
+    /// What the drive does against a loss of power; acts where power is cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<PowerLossConfig>,
 }
 
 fn optional_model<'de, D: serde::Deserializer<'de>>(de: D) -> Result<Option<RberConfig>, D::Error> {
@@ -66,6 +68,7 @@ impl DeviceConfig {
         if let Some(model) = &config.reliability {
             model.check().map_err(|error| error.under("reliability"))?;
         }
+        config.power.iter().try_for_each(|it| it.check().map_err(|error| error.under("power")))?;
         let has_levels = matches!(config.reliability, Some(RberConfig::States(_)));
         let filled = config.controller.fill_defaults(has_levels);
         filled.map_err(|error| error.under("controller"))?;

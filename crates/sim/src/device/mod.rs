@@ -13,6 +13,7 @@ mod collector;
 mod command_ids;
 mod config;
 mod crew;
+mod cutting;
 mod drive;
 mod feed;
 mod fill;
@@ -30,6 +31,7 @@ mod placer;
 mod placing;
 mod player;
 mod power;
+mod power_loss;
 mod reclaim_units;
 mod reconfigure;
 mod refresher;
@@ -50,12 +52,17 @@ mod window;
 mod zoned;
 
 pub use config::DeviceConfig;
+pub use cutting::{Checkpoint, Interrupted, MountReport, Mounting, Remains};
 pub use drive::Drive;
 pub use host_counters::HostCounters;
 pub use image::ImageError;
 pub use observation::Observation;
 pub use placer::Placer;
 pub use player::{Asked, Played, Player, Recorded};
+pub use power_loss::{
+    FlushBehaviour, LowerPageBackup, MapOrder, PairedScheme, Plp, PowerLossConfig, SeqReorder,
+    SubpageWrite, TrimLog,
+};
 pub use request::{Begun, Done, Pace, Refusal, Request};
 pub use run::Progress;
 pub use session::Session;

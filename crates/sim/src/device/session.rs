@@ -34,7 +34,7 @@ use crate::units::{BlockId, Lpn, Ns, Ppn, SECTOR_BYTES};
 use crate::workload::Host;
 
 /// The reads of untimed commands, whose programs carry bytes.
-struct Carrying<'a>(&'a mut ReadErrors);
+pub(super) struct Carrying<'a>(pub(super) &'a mut ReadErrors);
 
 impl Reader for Carrying<'_> {
     const CARRIES: bool = true;
@@ -70,7 +70,7 @@ struct UnderWay {
 /// See the module.
 pub struct Session {
     pub(super) drive: Drive,
-    stage: Option<Box<TimedStage>>,
+    pub(super) stage: Option<Box<TimedStage>>,
     /// By slot of the drive.
     slots: Vec<Option<UnderWay>>,
     /// Commands that wait until the drive has a slot.
@@ -81,6 +81,8 @@ pub struct Session {
     requests: BTreeMap<u64, (u32, Option<Refusal>)>,
     capacity_bytes: u64,
     pub(super) unit_bytes: u64,
+    /// Of a drive that was cut from power, where its mount found each page: see `cutting`.
+    pub(super) mounted: Vec<u32>,
 }
 
 impl Session {
@@ -99,7 +101,6 @@ impl Session {
             let message = "a drive with a policy of one's own cannot be served";
             return Err(ConfigError::new("ftl.gc_policy", message));
         }
-        let inside_max = config.host.depth_max().max(1);
         let mut drive = simulation.into_drive();
         let unit_bytes = drive.geometry.page_bytes;
         let pages = drive.ftl.logical_pages();
@@ -108,6 +109,13 @@ impl Session {
             drive.geometry.block_count() as usize,
             pages as usize,
         )));
+        Ok(Self::of_drive(drive, pace))
+    }
+
+    /// A session of a drive that has contents.
+    pub(super) fn of_drive(mut drive: Drive, pace: Pace) -> Self {
+        let inside_max = drive.config.host.depth_max().max(1);
+        let (unit_bytes, pages) = (drive.geometry.page_bytes, drive.ftl.logical_pages());
         let stage = (pace == Pace::Timed).then(|| {
             let host = Host::default();
             let latencies = Latencies::Left;
@@ -118,7 +126,7 @@ impl Session {
             stage.ask_all(&mut drive);
             Box::new(stage)
         });
-        Ok(Self {
+        Self {
             drive,
             stage,
             slots: Vec::new(),
@@ -128,7 +136,8 @@ impl Session {
             requests: BTreeMap::new(),
             capacity_bytes: u64::from(pages) * unit_bytes,
             unit_bytes,
-        })
+            mounted: Vec::new(),
+        }
     }
 
     /// Bytes that clients may address.

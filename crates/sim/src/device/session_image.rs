@@ -93,7 +93,12 @@ impl Session {
             return Err(format!("the contents have page {lpn}, which the map does not"));
         };
         let pages_per_block = self.drive.geometry.pages_per_block;
-        self.contents().restore(Unit { lpn, version, crc, bytes }, block, index, pages_per_block);
+        self.contents().restore(
+            Unit { lpn, version, crc, bytes, is_lost: false },
+            block,
+            index,
+            pages_per_block,
+        );
         self.unit(Lpn(lpn))
             .map(|_| ())
             .map_err(|error| format!("the contents are damaged: {error}"))

@@ -36,6 +36,7 @@ mod log;
 mod map;
 mod mapped;
 pub mod mapping;
+mod mounting;
 mod options;
 mod padding;
 mod placement;
@@ -464,6 +465,11 @@ impl Ftl {
     /// programmed in parts.
     pub fn programmed_part(&self, media: &Media, block: BlockId) -> u32 {
         self.pool_of(block).log.programmed_part(media, block)
+    }
+
+    /// What a block is used for.
+    pub fn state(&self, block: BlockId) -> BlockState {
+        self.pool_of(block).log.state(block)
     }
 
     fn pool_of(&self, block: BlockId) -> &Pool {

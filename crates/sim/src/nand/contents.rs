@@ -16,6 +16,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::history::History;
+use super::unit::{checksum, Unit};
 use super::Media;
 use crate::units::{BlockId, Lpn, Ppn};
 
@@ -29,41 +31,13 @@ pub struct MediaError {
     pub what: &'static str,
 }
 
-/// What one page of the flash holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unit {
-    /// Whose data it is.
-    pub lpn: u32,
-    /// Writes of this logical page up to this one.
-    pub version: u32,
-    /// CRC-32 of logical page, version and bytes.
-    pub crc: u32,
-    /// `None` for zeros.
-    pub bytes: Option<Arc<[u8]>>,
-}
-
-impl Unit {
-    fn new(lpn: u32, version: u32, bytes: Option<Arc<[u8]>>) -> Self {
-        let crc = checksum(lpn, version, bytes.as_deref());
-        Self { lpn, version, crc, bytes }
-    }
-}
-
-fn checksum(lpn: u32, version: u32, bytes: Option<&[u8]>) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&lpn.to_le_bytes());
-    hasher.update(&version.to_le_bytes());
-    hasher.update(bytes.unwrap_or(&[]));
-    hasher.finalize()
-}
-
 /// Data on its way to the flash.
 #[derive(Clone, Debug)]
-struct Staged {
-    unit: Unit,
+pub(super) struct Staged {
+    pub(super) unit: Unit,
     /// Commands under way that concern the page. Any of them may make the map point elsewhere, or
     /// nowhere, so the data stays here until the last is over.
-    holds: u32,
+    pub(super) holds: u32,
 }
 
 /// See the module.
@@ -71,15 +45,17 @@ struct Staged {
 pub struct Contents {
     unit_bytes: usize,
     /// By block and page index.
-    blocks: Vec<Option<Box<[Option<Unit>]>>>,
+    pub(super) blocks: Vec<Option<Box<[Option<Unit>]>>>,
     /// Controller memory: data that no program has taken to the flash yet, by logical page.
-    staged: BTreeMap<u32, Staged>,
+    pub(super) staged: BTreeMap<u32, Staged>,
     /// By logical page, its newest version; 0 was never written.
-    versions: Vec<u32>,
+    pub(super) versions: Vec<u32>,
     /// By logical page, 1 + the slot of its newest unit on the flash; 0 is none.
-    newest: Vec<usize>,
+    pub(super) newest: Vec<usize>,
+    /// What erases took, where a cut may undo them.
+    pub(super) history: Option<Box<History>>,
     /// Units with bytes, on the flash.
-    stored_units: u64,
+    pub(super) stored_units: u64,
     /// Reads that found something else than what was written.
     pub media_errors: u64,
 }
@@ -93,6 +69,7 @@ impl Contents {
             staged: BTreeMap::new(),
             versions: vec![0; logical_pages],
             newest: vec![0; logical_pages],
+            history: None,
             stored_units: 0,
             media_errors: 0,
         }
@@ -154,7 +131,7 @@ impl Contents {
         self.staged.contains_key(&lpn.0)
     }
 
-    fn unit(&self, (block, index): (BlockId, u32)) -> Option<&Unit> {
+    pub(super) fn unit(&self, (block, index): (BlockId, u32)) -> Option<&Unit> {
         self.blocks[block.0 as usize].as_ref()?[index as usize].as_ref()
     }
 
@@ -165,6 +142,7 @@ impl Contents {
             // Written before the drive was served: nobody knows what.
             None if version == 0 => Ok(None),
             None => fail("the flash holds nothing where the map points"),
+            Some(unit) if unit.is_lost => fail("no decoder gives the data back"),
             Some(unit) if unit.lpn != lpn.0 => fail("the data is of another page"),
             Some(unit) if unit.version != version => fail("the data is of another version"),
             Some(unit) if unit.crc != checksum(lpn.0, version, unit.bytes.as_deref()) => {
@@ -223,8 +201,12 @@ impl Contents {
     fn put(&mut self, unit: Unit, (block, index): (BlockId, u32), pages_per_block: u32) {
         let newest = &mut self.newest[unit.lpn as usize];
         *newest = 1 + block.0 as usize * pages_per_block as usize + index as usize;
-        let table = self.blocks[block.0 as usize]
-            .get_or_insert_with(|| vec![None; pages_per_block as usize].into());
+        let table = self.blocks[block.0 as usize].get_or_insert_with(|| {
+            if let Some(history) = &mut self.history {
+                history.note_opened(block);
+            }
+            vec![None; pages_per_block as usize].into()
+        });
         self.stored_units += u64::from(unit.bytes.is_some());
         if let Some(old) = table[index as usize].replace(unit) {
             self.stored_units -= u64::from(old.bytes.is_some());
@@ -281,6 +263,11 @@ impl Media {
         if let Some(units) = contents.blocks[block.0 as usize].take() {
             let stored = units.iter().flatten().filter(|unit| unit.bytes.is_some()).count();
             contents.stored_units -= stored as u64;
+            if let Some(history) = &mut contents.history {
+                history.note_erased(block, units);
+            }
+        } else if let Some(history) = &mut contents.history {
+            history.note_erased(block, Box::default());
         }
     }
 }

@@ -10,8 +10,8 @@
 //! Where blocks of the FTL are superblocks, what is said here of a block holds for all blocks of
 //! its [`Members`]: they are erased, worn and written together.
 //!
-//! Left out here: the moment at which an operation becomes durable. Both executors commit when the
-//! FTL decides.
+//! Executors commit an operation when the FTL decides. Where the power may fail, `rollback` puts
+//! the flash back to where its queues have got to.
 
 mod config;
 mod contents;
@@ -19,18 +19,23 @@ mod energy;
 mod erases;
 mod failures;
 mod faults;
+mod history;
 mod joined;
 mod mechanisms;
 mod program_unit;
+mod rollback;
+mod unit;
 
 pub use config::{CellType, NandConfig, PageTimes, Timing, TimingConfig, WearOut};
-pub use contents::{Contents, MediaError, Unit};
+pub use contents::{Contents, MediaError};
 pub use energy::EnergyConfig;
 pub use erases::EraseHistogram;
 pub use failures::{Failures, FailuresConfig};
 pub use faults::{DieLost, Fault};
 pub use mechanisms::{CacheCommands, ProgramMode, Variation, WearTiming};
 pub use program_unit::ProgramUnits;
+pub use rollback::{BlockRest, Latest, Running};
+pub use unit::Unit;
 
 use std::sync::Arc;
 

@@ -86,7 +86,9 @@ impl Full {
                 (write_starvation, gc_starvation)
             }
         };
-        let collect = waiting(Class::Collect).filter(|queued| self.may_go(index, queued.op));
+        let collect = waiting(Class::Collect)
+            .filter(|queued| self.may_go(index, queued.op))
+            .filter(|queued| !self.keeps_order_of_erases || self.keeps_order(index, queued));
         let starves = |queued: Option<&Queued>, bound: Ns| {
             queued.is_some_and(|queued| now.0.saturating_sub(queued.since.0) > bound.0)
         };
@@ -126,5 +128,14 @@ impl Full {
         let is_apart = self.mechanisms.splits_collection && op.source() != Source::Map;
         let is_written = is_apart && self.blocks[block.0 as usize].pending > 0;
         !is_read && !is_written
+    }
+
+    /// Rule 5: of the other queue, nothing that is to be programmed was ordered before an erase.
+    /// Within a queue the order is that of the orders anyway.
+    #[cold]
+    fn keeps_order(&self, index: u32, erase: &Queued) -> bool {
+        let queue = &self.dies[index as usize].queues[Class::HostWrite as usize];
+        let is_before = |it: &Queued| it.op.kind() == OpKind::Program && it.since <= erase.since;
+        erase.op.kind() != OpKind::Erase || !queue.iter().any(is_before)
     }
 }

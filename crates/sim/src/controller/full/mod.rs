@@ -15,13 +15,16 @@
 //! 1. pages of a block are programmed in order, after the erase that the FTL counted on;
 //! 2. a page that is not programmed yet is read from the controller's memory, at no flash time;
 //! 3. a block is not erased while a read of it waits, nor before its programs are done;
-//! 4. while a program or an erase is suspended, only host reads run.
+//! 4. while a program or an erase is suspended, only host reads run;
+//! 5. in a drive that may lose power, a block is erased after everything that was to be programmed
+//!    on its die before: copies of its live data, and newer versions of its dead data.
 //!
 //! A die that is lost finishes what is under way. What waits and what comes is over at once, in
 //! order, and leaves the blocks as if it had been carried out.
 
 mod bus;
 mod choose;
+mod cut;
 mod die;
 mod phases;
 mod planes;
@@ -206,6 +209,8 @@ pub struct Full {
     /// Room for operations of a program unit that are taken from their queue.
     taken: Vec<Queued>,
     is_observed: bool,
+    /// Rule 5.
+    keeps_order_of_erases: bool,
     /// Spans of activity, when asked for.
     pub timeline: Option<Box<Timeline>>,
     tally: FullTally,
@@ -276,6 +281,7 @@ impl Full {
             spare: Vec::new(),
             taken: Vec::new(),
             is_observed: false,
+            keeps_order_of_erases: false,
             timeline: None,
             tally: FullTally::default(),
             victim_us: controller.victim_us_per_block.unwrap_or(0.0),

@@ -330,6 +330,14 @@ impl Map {
         (old != UNMAPPED).then_some(Ppn(old))
     }
 
+    /// A page that lives, in a map that is built anew.
+    pub(crate) fn found(&mut self, lpn: Lpn, ppn: Ppn) {
+        self.bind(lpn, ppn);
+        let (word, place) = (self.word_of(ppn), self.block_place(self.geometry.block_of(ppn)));
+        self.live[word] |= 1 << (ppn.0 & 63);
+        self.live_counts[place] += 1;
+    }
+
     /// Whether a page counts as live.
     pub(crate) fn is_live(&self, ppn: Ppn) -> bool {
         self.live[self.word_of(ppn)] >> (ppn.0 & 63) & 1 == 1

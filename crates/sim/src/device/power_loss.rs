@@ -1,0 +1,255 @@
+//! `power`: what the drive does against a loss of power, and where it is weak on purpose.
+//!
+//! | key | strong | weak: what a cut may then do |
+//! |---|---|---|
+//! | `plp` | `{energy_mj, aged}` | `none`, `host_notified`: acknowledged writes that were not
+//! flushed are lost |
+//! | `flush` | `honest` | `ignored`, `{delayed_ms}`: flushed writes are lost |
+//! | `lower_page_backup` | `backup_to_slc`, `skip_pair_after_flush` | `none`: data that was flushed
+//! long ago |
+//! | `journal_crc` | true | false: records of trims that were cut are believed |
+//! | `root_pairs` | true | false: the drive does not come back |
+//! | `map_order` | `data_before_map` | `map_before_data`: data of other addresses |
+//! | `subpage_write` | `full_page` | `sub_page`: units half new, half old |
+//! | `seq_reorder` | `in_order` | `per_die`: a later write without an earlier one |
+//! | `trim_log` | `persistent` | `volatile`: trimmed data comes back |
+//!
+//! The keys act where power is cut; elsewhere a drive behaves as if they were left out.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{json, Value};
+
+use crate::config::{check_amount, ConfigError};
+
+/// See the module. Left out: everything strong, and no capacitors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PowerLossConfig {
+    /// Power loss protection: `none`; `host_notified`, which helps when the host says that it will
+    /// cut; or capacitors, `{energy_mj, aged}`; default `none`.
+    #[serde(deserialize_with = "named")]
+    pub plp: Plp,
+    /// What a flush does: `honest`, `ignored`, or `{delayed_ms}`: done that much after it was
+    /// acknowledged; default `honest`.
+    #[serde(deserialize_with = "named")]
+    pub flush: FlushBehaviour,
+    /// What keeps the pages of a wordline that were programmed before safe from the passes that
+    /// come later: `none`, `backup_to_slc`, `skip_pair_after_flush`; default `backup_to_slc`.
+    pub lower_page_backup: LowerPageBackup,
+    /// Whether pages of the journal carry a checksum; default true.
+    pub journal_crc: bool,
+    /// Whether two root pages are written in turn; default true.
+    pub root_pairs: bool,
+    /// Whether the journal may name a page before it is programmed; default `data_before_map`.
+    pub map_order: MapOrder,
+    /// Whether a page that was programmed in part counts; default `full_page`.
+    pub subpage_write: SubpageWrite,
+    /// Which of the writes that were not flushed may survive without those before: `in_order`, with
+    /// which writes complete when they are on the flash, unless capacitors save them; or `per_die`;
+    /// default `per_die`.
+    pub seq_reorder: SeqReorder,
+    /// Whether a trim completes when it is recorded on the flash; default `persistent`.
+    pub trim_log: TrimLog,
+    /// How pages share wordlines: `none`, `mlc`, `tlc_multi`, `tlc_oneshot`; default `none`.
+    pub paired_scheme: PairedScheme,
+    /// Units that the host writes between two checkpoints of the map, 1 to 2^32 - 1; default 4096.
+    pub checkpoint_interval_units: u32,
+    /// How long before the end the supply falls so low that no operation begins, in microseconds, 0
+    /// to 1e6; default 0.
+    pub ramp_us: f64,
+}
+
+impl Default for PowerLossConfig {
+    fn default() -> Self {
+        Self {
+            plp: Plp::None,
+            flush: FlushBehaviour::Honest,
+            lower_page_backup: LowerPageBackup::BackupToSlc,
+            journal_crc: true,
+            root_pairs: true,
+            map_order: MapOrder::DataBeforeMap,
+            subpage_write: SubpageWrite::FullPage,
+            seq_reorder: SeqReorder::PerDie,
+            trim_log: TrimLog::Persistent,
+            paired_scheme: PairedScheme::None,
+            checkpoint_interval_units: 4096,
+            ramp_us: 0.0,
+        }
+    }
+}
+
+/// Power loss protection.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Plp {
+    /// What is in memory is lost.
+    None,
+    /// A shutdown that the host announces saves all; a cut is none.
+    HostNotified,
+    /// Capacitors last for a while.
+    Capacitor {
+        /// Energy of new capacitors, in millijoules, 0 to 1e6.
+        energy_mj: f64,
+        /// Share of it that is left, 0 to 1; default 1.
+        #[serde(default = "whole")]
+        aged: f64,
+        /// Power that programs one page, in milliwatts, more than 0, at most 1e6; default 80: 25 mA
+        /// at 3.3 V, as data sheets of NAND state for the current while programming.
+        #[serde(default = "program_power_mw")]
+        program_mw: f64,
+    },
+}
+
+fn whole() -> f64 {
+    1.0
+}
+
+fn program_power_mw() -> f64 {
+    80.0
+}
+
+/// What a flush does.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum FlushBehaviour {
+    /// It completes when the flash has everything.
+    Honest,
+    /// It completes at once, and nothing is done.
+    Ignored,
+    /// It completes at once, and is done later.
+    Delayed {
+        /// How much later, in milliseconds, 0 to 1e6.
+        delayed_ms: f64,
+    },
+}
+
+/// What keeps earlier pages of a wordline safe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LowerPageBackup {
+    /// Nothing.
+    None,
+    /// A copy in a block of one bit per cell, until the wordline is complete.
+    BackupToSlc,
+    /// After a flush the rest of the wordline is left empty.
+    SkipPairAfterFlush,
+}
+
+/// Order of map and data on the flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MapOrder {
+    /// The journal names what is programmed.
+    DataBeforeMap,
+    /// The journal names what is to be programmed, and is believed.
+    MapBeforeData,
+}
+
+/// What becomes of a page that was programmed in part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SubpageWrite {
+    /// It counts as a whole or not at all.
+    FullPage,
+    /// Its sectors are programmed one after another, and what is missing is taken from the old
+    /// page.
+    SubPage,
+}
+
+/// Which of the writes that were not flushed survive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SeqReorder {
+    /// None that was issued after the acknowledgement of one that is missing.
+    InOrder,
+    /// Those that happen to be on the flash.
+    PerDie,
+}
+
+/// Where trims are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TrimLog {
+    /// On the flash, before they complete.
+    Persistent,
+    /// In memory.
+    Volatile,
+}
+
+/// How pages share wordlines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PairedScheme {
+    /// Each page has cells of its own.
+    None,
+    /// Two passes.
+    Mlc,
+    /// Three passes.
+    TlcMulti,
+    /// Three pages in one pass: nothing is there to be damaged.
+    TlcOneshot,
+}
+
+impl PairedScheme {
+    /// Passes over a wordline that may damage what earlier ones have stored.
+    pub fn passes(self) -> u32 {
+        match self {
+            Self::None | Self::TlcOneshot => 1,
+            Self::Mlc => 2,
+            Self::TlcMulti => 3,
+        }
+    }
+}
+
+impl PowerLossConfig {
+    /// Checks the amounts.
+    ///
+    /// # Errors
+    /// The key whose value cannot be.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if let Plp::Capacitor { energy_mj, aged, program_mw } = self.plp {
+            check_amount("plp.energy_mj", energy_mj)?;
+            if !(0.0..=1.0).contains(&aged) {
+                let message = format!("is {aged}, accepted is a share from 0 to 1");
+                return Err(ConfigError::new("plp.aged", message));
+            }
+            check_amount("plp.program_mw", program_mw)?;
+            if program_mw <= 0.0 {
+                let message = "is 0 milliwatts, accepted is more than 0".to_owned();
+                return Err(ConfigError::new("plp.program_mw", message));
+            }
+        }
+        if let FlushBehaviour::Delayed { delayed_ms } = self.flush {
+            check_amount("flush.delayed_ms", delayed_ms)?;
+        }
+        if self.checkpoint_interval_units == 0 {
+            let message = "is 0 units, accepted is at least 1".to_owned();
+            return Err(ConfigError::new("checkpoint_interval_units", message));
+        }
+        check_amount("ramp_us", self.ramp_us)
+    }
+
+    /// Whether capacitors save what is in memory.
+    pub fn has_capacitors(&self) -> bool {
+        matches!(self.plp, Plp::Capacitor { .. })
+    }
+}
+
+/// A name stands for the kind, and a mapping tells its kind by its keys.
+fn named<'de, D, T>(de: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: serde::de::DeserializeOwned,
+{
+    let value = match Value::deserialize(de)? {
+        Value::String(name) => json!({ "kind": name }),
+        Value::Object(mut map) if !map.contains_key("kind") => {
+            let kind = if map.contains_key("delayed_ms") { "delayed" } else { "capacitor" };
+            map.insert("kind".to_owned(), kind.into());
+            Value::Object(map)
+        }
+        other => other,
+    };
+    serde_json::from_value(value).map_err(serde::de::Error::custom)
+}

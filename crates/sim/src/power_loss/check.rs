@@ -1,0 +1,275 @@
+//! The judge: what the drive answers after a cut, held against the log of the host.
+//!
+//! Of each page the log gives a floor: the newest version that the drive owes. Without capacitors
+//! that is the newest one that a flush covers, with them the newest acknowledged one; where nothing
+//! of this run is owed, what the page held before. Any version from the floor on that was issued is
+//! right, an older one is lost data, and anything else is no data of this page.
+
+use super::host_log::{Asked, HostLog};
+
+/// What a drive answers when a page is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Zeros.
+    Empty,
+    /// A record: whose it is, and which.
+    Data {
+        /// The logical page that it was written to.
+        lpn: u32,
+        /// The write of that page that it is of.
+        version: u32,
+        /// A part of it is of another version.
+        is_torn: bool,
+    },
+    /// An error.
+    Error,
+    /// No record, and no error.
+    Garbage,
+}
+
+/// What the drive promises beside the guarantees that every drive gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // each promise is made or not
+pub struct Claims {
+    /// A flush means that what was acknowledged before is safe.
+    pub honest_flush: bool,
+    /// So does the acknowledgement alone.
+    pub plp: bool,
+    /// A write survives only with those that were acknowledged before it was issued.
+    pub ordered: bool,
+    /// Trimmed pages read as zeros, also after a cut.
+    pub rzat: bool,
+}
+
+/// Kinds of faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// What is read is no record.
+    BitCorruption,
+    /// A part of a record is of another version.
+    ShornWrite,
+    /// A record of another address.
+    FlyingWrite,
+    /// A later write survived, an earlier one did not.
+    UnserializableWrite,
+    /// Pages that nobody wrote to are gone.
+    MetadataCorruption,
+    /// The drive does not come back.
+    DeadDevice,
+    /// A write that was flushed in this run is gone.
+    LostFlushed,
+    /// A write that was acknowledged is gone, of a drive with capacitors.
+    LostAcked,
+    /// Data is gone that was safe before the run, and was not being written.
+    RetroactiveCorruption,
+    /// The drive took longer than its limit.
+    SlowRecovery,
+    /// Two reads, or two recoveries, disagree.
+    UnstableRead,
+    /// A trimmed page has data.
+    PhantomTrim,
+}
+
+impl Class {
+    /// All, in the order of reports.
+    pub const ALL: [Self; 12] = [
+        Self::BitCorruption,
+        Self::ShornWrite,
+        Self::FlyingWrite,
+        Self::UnserializableWrite,
+        Self::MetadataCorruption,
+        Self::DeadDevice,
+        Self::LostFlushed,
+        Self::LostAcked,
+        Self::RetroactiveCorruption,
+        Self::SlowRecovery,
+        Self::UnstableRead,
+        Self::PhantomTrim,
+    ];
+
+    /// Its name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BitCorruption => "bit_corruption",
+            Self::ShornWrite => "shorn_write",
+            Self::FlyingWrite => "flying_write",
+            Self::UnserializableWrite => "unserializable_write",
+            Self::MetadataCorruption => "metadata_corruption",
+            Self::DeadDevice => "dead_device",
+            Self::LostFlushed => "lost_flushed",
+            Self::LostAcked => "lost_acked",
+            Self::RetroactiveCorruption => "retroactive_corruption",
+            Self::SlowRecovery => "slow_recovery",
+            Self::UnstableRead => "unstable_read",
+            Self::PhantomTrim => "phantom_trim",
+        }
+    }
+}
+
+/// A promise that was not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Number of the guarantee.
+    pub guarantee: u8,
+    /// Kind.
+    pub class: Class,
+    /// The page; `None` of the drive as a whole.
+    pub lpn: Option<u32>,
+    /// The version that was owed.
+    pub owed: u32,
+    /// What was read.
+    pub found: Option<Reading>,
+}
+
+/// Why a version is owed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum By {
+    /// The page held it before.
+    #[default]
+    Base,
+    Flush,
+    Acknowledgement,
+}
+
+/// What the drive owes of a page.
+#[derive(Clone, Copy, Debug, Default)]
+struct Owed {
+    floor: u32,
+    floor_has_data: bool,
+    /// Highest version that was issued.
+    ceiling: u32,
+    /// Whether anything was issued in this run.
+    is_touched: bool,
+    /// What made it the floor.
+    by: By,
+    /// A trim was issued at or behind the floor: zeros are right.
+    may_be_empty: bool,
+}
+
+/// Faults of all pages: `reading` answers for each.
+pub fn check(log: &HostLog, claims: Claims, reading: impl Fn(u32) -> Reading) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut by_page: Vec<&Asked> = log.asked.iter().collect();
+    by_page.sort_by_key(|asked| asked.lpn);
+    let mut asked = &by_page[..];
+    for (lpn, base) in (0..).zip(&log.base) {
+        let found = reading(lpn);
+        let is_touched = asked.first().is_some_and(|first| first.lpn == lpn);
+        let as_before = Reading::Data { lpn, version: base.version, is_torn: false };
+        if !is_touched && base.has_data && found == as_before {
+            continue;
+        }
+        let mut owed = Owed {
+            floor: base.version,
+            floor_has_data: base.has_data,
+            ceiling: base.version,
+            may_be_empty: !base.has_data,
+            ..Owed::default()
+        };
+        let count = asked.iter().take_while(|it| it.lpn == lpn).count();
+        let (own, rest) = asked.split_at(count);
+        asked = rest;
+        for it in own {
+            note_asked(&mut owed, it, claims);
+        }
+        if let Some((guarantee, class)) = judge(lpn, owed, claims, found) {
+            let fault =
+                Fault { guarantee, class, lpn: Some(lpn), owed: owed.floor, found: Some(found) };
+            faults.push(fault);
+        }
+    }
+    judge_order(log, claims, &reading, &mut faults);
+    faults
+}
+
+fn note_asked(owed: &mut Owed, asked: &Asked, claims: Claims) {
+    owed.is_touched = true;
+    owed.ceiling = owed.ceiling.max(asked.version);
+    let by_flush = asked.is_covered && claims.honest_flush;
+    let is_owed = by_flush || asked.acked.is_some() && claims.plp;
+    if is_owed && asked.version >= owed.floor {
+        owed.floor = asked.version;
+        owed.floor_has_data = !asked.is_trim;
+        owed.by = if by_flush { By::Flush } else { By::Acknowledgement };
+        owed.may_be_empty = asked.is_trim;
+    } else if asked.is_trim && asked.version >= owed.floor {
+        owed.may_be_empty = true;
+    }
+}
+
+fn judge(lpn: u32, owed: Owed, claims: Claims, found: Reading) -> Option<(u8, Class)> {
+    let lost = |owed: Owed| match owed.by {
+        By::Flush => (1, Class::LostFlushed),
+        By::Acknowledgement => (2, Class::LostAcked),
+        By::Base if owed.is_touched => (1, Class::RetroactiveCorruption),
+        By::Base => (7, Class::RetroactiveCorruption),
+    };
+    match found {
+        Reading::Garbage => Some((6, Class::BitCorruption)),
+        Reading::Data { is_torn: true, .. } => Some((4, Class::ShornWrite)),
+        Reading::Data { lpn: other, .. } if other != lpn => Some((5, Class::FlyingWrite)),
+        Reading::Data { version, .. } if version > owed.ceiling => Some((5, Class::FlyingWrite)),
+        Reading::Data { version, .. } if version >= owed.floor && owed.floor_has_data => None,
+        // The floor is a trim.
+        Reading::Data { version, .. } if !owed.floor_has_data => {
+            (version <= owed.floor && claims.rzat).then_some((1, Class::PhantomTrim))
+        }
+        // What was trimmed may hold anything that it has held.
+        Reading::Data { .. } if owed.may_be_empty && !claims.rzat => None,
+        Reading::Empty if owed.may_be_empty => None,
+        Reading::Empty if !owed.is_touched => Some((7, Class::MetadataCorruption)),
+        Reading::Data { .. } | Reading::Empty => Some(lost(owed)),
+        Reading::Error if owed.may_be_empty && !owed.floor_has_data => None,
+        Reading::Error => Some((if owed.is_touched { 1 } else { 7 }, Class::RetroactiveCorruption)),
+    }
+}
+
+/// What survived against what is missing, in time.
+fn judge_order(
+    log: &HostLog,
+    claims: Claims,
+    reading: &impl Fn(u32) -> Reading,
+    faults: &mut Vec<Fault>,
+) {
+    let survives = |asked: &Asked| match reading(asked.lpn) {
+        Reading::Data { lpn, version, .. } => lpn == asked.lpn && version >= asked.version,
+        // A trim of this run, of which the log tells below.
+        Reading::Empty => {
+            log.asked
+                .iter()
+                .any(|it| it.lpn == asked.lpn && it.is_trim && it.version >= asked.version)
+                || !log.base[asked.lpn as usize].has_data && asked.version == 0
+        }
+        Reading::Error | Reading::Garbage => false,
+    };
+    if !(claims.ordered || faults.iter().any(|fault| fault.class == Class::LostFlushed)) {
+        return;
+    }
+    let (kept, missing): (Vec<&Asked>, Vec<&Asked>) =
+        log.asked.iter().partition(|asked| survives(asked));
+    let last_kept = kept.iter().filter(|it| !it.is_trim).map(|it| it.issued).max();
+    let Some(last_kept) = last_kept else { return };
+    let early = |it: &&&Asked| it.acked.is_some_and(|acked| acked < last_kept) && !it.is_trim;
+    if claims.honest_flush {
+        if let Some(gone) = missing.iter().filter(early).find(|it| it.is_covered) {
+            faults.push(Fault {
+                guarantee: 8,
+                class: Class::LostFlushed,
+                lpn: Some(gone.lpn),
+                owed: gone.version,
+                found: None,
+            });
+        }
+    }
+    if claims.ordered {
+        if let Some(gone) = missing.iter().find(early) {
+            faults.push(Fault {
+                guarantee: 10,
+                class: Class::UnserializableWrite,
+                lpn: Some(gone.lpn),
+                owed: gone.version,
+                found: None,
+            });
+        }
+    }
+}

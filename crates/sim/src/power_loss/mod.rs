@@ -1,0 +1,32 @@
+//! Power loss: a host that writes and keeps a log, a cut, a mount, and a judge.
+//!
+//! ```text
+//! workload ─► Rig: host log ◄─► session of the drive, records of its firmware       rig, records
+//!                │ cut at a time
+//!                ▼
+//!             Remains ─ physics of what was interrupted ─► mount ─► Readings        physics,
+//!             recovery                                                         │
+//!             host log, claims of the drive ───────────────────────► check: faults  check
+//! ```
+//! The log is outside the drive: what was asked, when, and what was acknowledged. The judge knows
+//! the log and what the drive answers, and nothing of the drive. Guarantees are numbered G1 to G9;
+//! the classes of faults are those of Zheng, Tucek, Qin and Lillibridge, "Understanding the
+//! robustness of SSDs under power fault", FAST 2013, with some of our own.
+//!
+//! A drive lives through a series of cuts ([`Life`]); a campaign is many lives, each with a seed of
+//! its own, so any cut is found again without the others.
+
+mod check;
+mod host_log;
+mod life;
+mod mutation;
+mod physics;
+mod records;
+mod recovery;
+mod rig;
+mod workload;
+
+pub use check::{Claims, Class, Fault, Reading};
+pub use life::{Campaign, Life, Tally, Target};
+pub use mutation::{self_test, SelfTest};
+pub use workload::Pattern;

@@ -1,0 +1,238 @@
+//! The judge on trial: faults of every class are put into answers that are right, one at a time.
+
+use std::collections::BTreeMap;
+
+use super::check::{check, Claims, Class, Reading};
+use super::host_log::{Asked, Base, HostLog};
+use crate::rng::Rng;
+use crate::units::Ns;
+
+/// What the trial has shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SelfTest {
+    /// Faults that were put in.
+    pub injected: u64,
+    /// Those that were named, and nothing else.
+    pub named: u64,
+    /// Right answers, of which none may be called a fault.
+    pub clean: u64,
+    /// Right answers in which a fault was seen.
+    pub false_alarms: u64,
+    /// By class: injected and named.
+    pub classes: BTreeMap<&'static str, (u64, u64)>,
+}
+
+/// Classes that show in answers; the others are of the drive as a whole.
+const CLASSES: [Class; 9] = [
+    Class::BitCorruption,
+    Class::ShornWrite,
+    Class::FlyingWrite,
+    Class::UnserializableWrite,
+    Class::MetadataCorruption,
+    Class::LostFlushed,
+    Class::LostAcked,
+    Class::RetroactiveCorruption,
+    Class::PhantomTrim,
+];
+
+const PAGES: u32 = 64;
+
+/// A log, and answers that are right.
+struct Case {
+    log: HostLog,
+    answers: Vec<Reading>,
+}
+
+/// A run of a host that writes, trims and flushes; the drive answers with any version that it may.
+fn right(rng: &mut Rng) -> Case {
+    let base = (0..PAGES).map(|_| Base { version: 2 + rng.below(5) as u32, has_data: true });
+    let mut log = HostLog::new(base.collect());
+    let mut versions: Vec<u32> = log.base.iter().map(|it| it.version).collect();
+    // A third of the pages is not touched, and the others in the order of their numbers, so that
+    // every version from the floor on keeps the order.
+    let mut token = 0;
+    for round in 0..6_u64 {
+        for _ in 0..8 {
+            let lpn = rng.below(u64::from(PAGES * 2 / 3)) as u32;
+            versions[lpn as usize] += 1;
+            token += 1;
+            log.asked.push(Asked {
+                lpn,
+                version: versions[lpn as usize],
+                is_trim: rng.below(6) == 0,
+                token,
+                issued: Ns(token * 10),
+                acked: Some(Ns(token * 10 + 5)),
+                is_covered: round < 5,
+                is_fua: false,
+            });
+        }
+    }
+    // What is newest survives: that is right under every claim.
+    let answers = (0..PAGES)
+        .map(|lpn| {
+            let last = log.asked.iter().rev().find(|it| it.lpn == lpn);
+            match last {
+                Some(it) if it.is_trim => Reading::Empty,
+                Some(it) => data(lpn, it.version),
+                None => data(lpn, log.base[lpn as usize].version),
+            }
+        })
+        .collect();
+    Case { log, answers }
+}
+
+fn data(lpn: u32, version: u32) -> Reading {
+    Reading::Data { lpn, version, is_torn: false }
+}
+
+/// Puts a fault into a case; `None` where this case has no place for it.
+fn inject(case: &mut Case, class: Class, rng: &mut Rng) -> Option<()> {
+    let Case { log, answers } = case;
+    let last = |lpn: u32| log.asked.iter().rev().find(|it| it.lpn == lpn);
+    let any = |rng: &mut Rng, fits: &dyn Fn(u32) -> bool| {
+        let fitting: Vec<u32> = (0..PAGES).filter(|&lpn| fits(lpn)).collect();
+        let count = fitting.len() as u64;
+        (count > 0).then(|| fitting[rng.below(count.max(1)) as usize])
+    };
+    let has_data = |lpn: u32| matches!(answers[lpn as usize], Reading::Data { .. });
+    let untouched = |lpn: u32| last(lpn).is_none();
+    match class {
+        Class::BitCorruption => {
+            let lpn = any(rng, &has_data)?;
+            answers[lpn as usize] = Reading::Garbage;
+        }
+        Class::ShornWrite => {
+            let lpn = any(rng, &|lpn| has_data(lpn) && !untouched(lpn))?;
+            let version = last(lpn)?.version;
+            answers[lpn as usize] = Reading::Data { lpn, version, is_torn: true };
+        }
+        Class::FlyingWrite => {
+            let lpn = any(rng, &has_data)?;
+            let other = (lpn + 1 + rng.below(u64::from(PAGES - 1)) as u32) % PAGES;
+            answers[lpn as usize] = data(other, 1);
+        }
+        Class::MetadataCorruption => {
+            let lpn = any(rng, &untouched)?;
+            answers[lpn as usize] = Reading::Empty;
+        }
+        Class::RetroactiveCorruption => {
+            let lpn = any(rng, &untouched)?;
+            answers[lpn as usize] = if rng.below(2) == 0 {
+                Reading::Error
+            } else {
+                data(lpn, log.base[lpn as usize].version - 1)
+            };
+        }
+        Class::LostFlushed => {
+            let lpn = any(rng, &|lpn| last(lpn).is_some_and(|it| it.is_covered && !it.is_trim))?;
+            answers[lpn as usize] = data(lpn, log.base[lpn as usize].version - 1);
+        }
+        Class::LostAcked | Class::UnserializableWrite => {
+            // Acknowledged, not flushed, written once, and not the last of all.
+            let end = log.asked.last()?.issued;
+            let lpn = any(rng, &|lpn| {
+                let writes = log.asked.iter().filter(|it| it.lpn == lpn).count();
+                writes == 1
+                    && last(lpn).is_some_and(|it| !it.is_covered && !it.is_trim && it.issued < end)
+            })?;
+            answers[lpn as usize] = data(lpn, log.base[lpn as usize].version);
+            // Something later has survived.
+            let gone = last(lpn)?.acked?;
+            let later = log.asked.iter().any(|it| {
+                !it.is_trim
+                    && it.issued > gone
+                    && answers[it.lpn as usize] == data(it.lpn, it.version)
+            });
+            if !later {
+                return None;
+            }
+        }
+        Class::PhantomTrim => {
+            let lpn = any(rng, &|lpn| last(lpn).is_some_and(|it| it.is_covered && it.is_trim))?;
+            answers[lpn as usize] = data(lpn, log.base[lpn as usize].version);
+        }
+        Class::DeadDevice | Class::SlowRecovery | Class::UnstableRead => return None,
+    }
+    Some(())
+}
+
+/// The claims under which a class is a fault.
+fn claims_for(class: Class) -> Claims {
+    let claims = Claims { honest_flush: true, rzat: true, ..Claims::default() };
+    match class {
+        Class::LostAcked => Claims { plp: true, ..claims },
+        Class::UnserializableWrite => Claims { ordered: true, ..claims },
+        _ => claims,
+    }
+}
+
+/// Puts `count` faults in, and as many right answers.
+pub fn self_test(seed: u64, count: u64) -> SelfTest {
+    let mut rng = Rng::stream(seed, "power.self_test");
+    let mut test = SelfTest::default();
+    while test.injected < count {
+        let class = CLASSES[(test.injected % CLASSES.len() as u64) as usize];
+        let claims = claims_for(class);
+        let mut case = right(&mut rng);
+        let faults = |case: &Case| {
+            let mut classes: Vec<Class> =
+                check(&case.log, claims, |lpn| case.answers[lpn as usize])
+                    .iter()
+                    .map(|fault| fault.class)
+                    .collect();
+            classes.sort_unstable();
+            classes.dedup();
+            classes
+        };
+        test.clean += 1;
+        test.false_alarms += u64::from(!faults(&case).is_empty());
+        if inject(&mut case, class, &mut rng).is_none() {
+            continue;
+        }
+        test.injected += 1;
+        let is_named = faults(&case) == [class];
+        test.named += u64::from(is_named);
+        let known = test.classes.entry(class.name()).or_default();
+        *known = (known.0 + 1, known.1 + u64::from(is_named));
+    }
+    test
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_class_is_named_and_nothing_else() {
+        let test = self_test(42, 1000);
+        assert_eq!((test.injected, test.false_alarms), (1000, 0));
+        assert_eq!(test.named, 1000, "{:?}", test.classes);
+    }
+
+    #[test]
+    fn what_no_claim_promises_is_no_fault() {
+        // Writes that were not flushed are lost, trims come back, and no order is kept.
+        let mut log = HostLog::new(vec![Base { version: 1, has_data: true }; 3]);
+        let asked = |lpn, version, is_trim, at| Asked {
+            lpn,
+            version,
+            is_trim,
+            token: at,
+            issued: Ns(at),
+            acked: Some(Ns(at + 1)),
+            is_covered: false,
+            is_fua: false,
+        };
+        log.asked = vec![asked(0, 2, false, 0), asked(1, 2, false, 10), asked(2, 2, true, 20)];
+        let answers = [data(0, 1), data(1, 2), data(2, 1)];
+        let claims = Claims { honest_flush: true, ..Claims::default() };
+        assert_eq!(check(&log, claims, |lpn| answers[lpn as usize]), []);
+        let ordered = Claims { ordered: true, ..claims };
+        let faults = check(&log, ordered, |lpn| answers[lpn as usize]);
+        assert_eq!(faults.iter().map(|it| it.guarantee).collect::<Vec<_>>(), [10]);
+        let kept = Claims { plp: true, ..claims };
+        let faults = check(&log, kept, |lpn| answers[lpn as usize]);
+        assert!(faults.iter().any(|it| (it.guarantee, it.lpn) == (2, Some(0))));
+    }
+}

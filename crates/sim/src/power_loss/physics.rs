@@ -1,0 +1,104 @@
+//! What an interrupted operation leaves in the cells.
+//!
+//! ```text
+//! page under way   log10 RBER(f) = log10 0.5 + f (log10 r0 - log10 0.5) + N(0, 0.3)
+//! earlier page     RBER(f)       = r1 4 f (1 - f) 10^N(0, 0.3)       peaks half way
+//! erase            nothing of the block can be read
+//! ```
+//! `f` is the share of the operation that was done, `r0` the nominal raw bit error rate, `r1` that
+//! of an earlier page of the wordline half way through a later pass. The shapes are those of Tseng,
+//! Grupp and Swanson, "Understanding the impact of power loss on flash memory", DAC 2011: rates
+//! between those of no data and of good data, not monotonic, and errors in pages that were finished
+//! long before. The amounts are assumptions of this model. A page whose rate is above that which
+//! the code corrects cannot be read; one that was hardly begun looks erased.
+
+use crate::rng::Rng;
+
+/// Raw bit error rate of a page that was programmed to its end.
+const NOMINAL_RBER: f64 = 1e-4;
+/// Of an earlier page of the wordline, half way through a later pass.
+const DAMAGED_RBER: f64 = 5e-2;
+/// The highest rate that the code corrects: about that of 72 bits in 1 KiB and its parity.
+const CORRECTABLE_RBER: f64 = 8e-3;
+/// Spread of the rates, in decades.
+const SPREAD: f64 = 0.3;
+/// Share of a program below which its page looks erased.
+const LOOKS_ERASED: f64 = 0.05;
+
+/// What becomes of a page whose program was interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageAfter {
+    /// It looks erased.
+    Erased,
+    /// It cannot be read.
+    Lost,
+    /// It can be read, once at least.
+    Readable,
+}
+
+/// Draws it, for a share of the program that was done.
+pub fn page_after(fraction: f64, rng: &mut Rng) -> PageAfter {
+    let noise = SPREAD * rng.normal();
+    if fraction < LOOKS_ERASED {
+        return PageAfter::Erased;
+    }
+    let log = libm::log10(0.5) + fraction * libm::log10(NOMINAL_RBER / 0.5) + noise;
+    if libm::pow(10.0, log) > CORRECTABLE_RBER {
+        PageAfter::Lost
+    } else {
+        PageAfter::Readable
+    }
+}
+
+/// Whether an earlier page of the wordline cannot be read any more.
+pub fn damages_earlier(fraction: f64, rng: &mut Rng) -> bool {
+    let noise = libm::pow(10.0, SPREAD * rng.normal());
+    DAMAGED_RBER * 4.0 * fraction * (1.0 - fraction) * noise > CORRECTABLE_RBER
+}
+
+/// The wordline and the pass of each page of a block whose wordlines are programmed in `passes`,
+/// in the order that keeps passes of one wordline apart: a pass follows when the wordline behind
+/// has had the one before (0; 1, 0'; 2, 1', 0"; ...).
+pub fn passes_of_block(page_count: u32, passes: u32) -> Vec<(u32, u32)> {
+    let wordlines = page_count.div_ceil(passes);
+    let mut order: Vec<(u32, u32)> =
+        (0..wordlines).flat_map(|line| (0..passes).map(move |pass| (line, pass))).collect();
+    order.sort_by_key(|&(line, pass)| (line + pass, pass));
+    order.truncate(page_count as usize);
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_go_from_erased_over_lost_to_readable() {
+        let mut rng = Rng::from_seed(1);
+        let share = |fraction: f64, wanted: PageAfter, rng: &mut Rng| {
+            (0..2000).filter(|_| page_after(fraction, rng) == wanted).count()
+        };
+        assert_eq!(share(0.01, PageAfter::Erased, &mut rng), 2000);
+        assert!(share(0.2, PageAfter::Lost, &mut rng) > 1990);
+        assert!(share(0.98, PageAfter::Readable, &mut rng) > 1990);
+        let middle = share(0.5, PageAfter::Lost, &mut rng);
+        assert!((200..1800).contains(&middle), "{middle} of 2000 lost half way");
+        let damaged = |fraction: f64, rng: &mut Rng| {
+            (0..2000).filter(|_| damages_earlier(fraction, rng)).count()
+        };
+        let [early, peak, late] = [0.02, 0.5, 0.99].map(|fraction| damaged(fraction, &mut rng));
+        assert!(peak > 1900 && early < 1200 && late < 200, "{early} {peak} {late}");
+    }
+
+    #[test]
+    fn passes_of_a_wordline_lie_apart() {
+        let mlc = passes_of_block(8, 2);
+        assert_eq!(mlc, [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (3, 0), (2, 1), (3, 1)]);
+        let tlc = passes_of_block(12, 3);
+        assert_eq!(&tlc[..6], [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2)]);
+        let mut all = tlc;
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 12);
+    }
+}

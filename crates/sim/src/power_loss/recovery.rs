@@ -1,0 +1,293 @@
+//! From a cut to a drive that answers again.
+//!
+//! ```text
+//! what was interrupted ─ physics ─► media ─► root? ─► checkpoint, journal, pages since ─► mount
+//!                                                          │ what weak firmware believes beside
+//!                                                          ▼
+//!                                                      Answers
+//! ```
+//! Weak options make the drive answer otherwise than the flash would allow: by a journal that names
+//! pages which were never programmed, by a record without checksum, by a page half of which is new.
+//! These answers are laid over those of the mounted drive, and are gone at the next cut: a campaign
+//! counts what each cut does, so damage does not pile up and hide what comes later.
+
+use std::collections::BTreeMap;
+
+use super::check::Reading;
+use super::physics::{damages_earlier, page_after, passes_of_block, PageAfter};
+use super::records::{Change, Records, Writing};
+use super::rig::{pages_saved, Aftermath};
+use crate::device::{
+    Interrupted, LowerPageBackup, MapOrder, MountReport, Mounting, PowerLossConfig, Remains,
+    Session, SubpageWrite,
+};
+use crate::nand::Running;
+use crate::rng::Rng;
+use crate::units::{Lpn, Ns};
+
+/// Pages that a record without checksum may name for no reason.
+const GARBAGE_TRIMS: u32 = 24;
+
+/// What happened beside what the host sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Facts {
+    /// Pages under way that cannot be read.
+    pub(super) torn_pages: u64,
+    /// Earlier pages of their wordlines that cannot be read.
+    pub(super) damaged_pages: u64,
+    /// Earlier pages that were given back from their copy, or were not there to be damaged.
+    pub(super) protected_pages: u64,
+    /// Blocks whose erase was interrupted.
+    pub(super) half_erased: u64,
+    /// Pages that were saved by capacitors.
+    pub(super) saved_pages: u64,
+    /// The capacitors did not last: which the drive knows, since what they saved says how much
+    /// there was.
+    pub(super) is_partial_save: bool,
+    /// No root can be read.
+    pub(super) is_dead: bool,
+}
+
+/// A drive after a cut.
+pub(super) struct Recovered {
+    pub(super) session: Session,
+    pub(super) records: Records,
+    pub(super) report: MountReport,
+    pub(super) facts: Facts,
+    /// Answers that weak options give, by logical page.
+    over: BTreeMap<u32, Reading>,
+}
+
+impl Recovered {
+    /// What the drive answers.
+    #[inline]
+    pub(super) fn reading(&self, lpn: u32) -> Reading {
+        if !self.over.is_empty() {
+            if let Some(&reading) = self.over.get(&lpn) {
+                return reading;
+            }
+        }
+        sound(&self.session, lpn)
+    }
+}
+
+/// What the flash holds where the map points.
+#[inline]
+pub(super) fn sound(session: &Session, lpn: u32) -> Reading {
+    match session.found(Lpn(lpn)) {
+        None if session.place_of(Lpn(lpn)).is_some() => Reading::Garbage,
+        None => Reading::Empty,
+        Some(unit) if unit.is_lost => Reading::Error,
+        Some(unit) => Reading::Data { lpn: unit.lpn, version: unit.version, is_torn: false },
+    }
+}
+
+/// What a drive that was cut is to do when it comes back, and the flash that it finds.
+pub(super) struct Prepared {
+    pub(super) remains: Remains,
+    pub(super) mounting: Mounting,
+    records: Records,
+    over: BTreeMap<u32, Reading>,
+    facts: Facts,
+}
+
+/// Lets physics and the firmware act on what a cut has left.
+pub(super) fn prepare(
+    aftermath: Aftermath,
+    config: &PowerLossConfig,
+    program: Ns,
+    rng: &mut Rng,
+) -> Prepared {
+    let Aftermath { mut remains, running, mut in_memory, mut records, torn_record, log, .. } =
+        aftermath;
+    let mut facts = Facts { half_erased: remains.half_erased.len() as u64, ..Facts::default() };
+    let mut over = BTreeMap::new();
+    let mut mounting = Mounting::default();
+    for it in &running {
+        interrupt(&mut remains, it, config, rng, (&mut facts, &mut over, &mut mounting));
+    }
+    if let Some(pages) = pages_saved(config.plp, program) {
+        let order: BTreeMap<(u32, u32), usize> =
+            log.asked.iter().enumerate().map(|(at, it)| ((it.lpn, it.version), at)).collect();
+        let place = |lpn: u32, version: u32| order.get(&(lpn, version)).copied();
+        // What the host asked for, in its order; copies that are moved have their old place still.
+        in_memory.retain(|unit| place(unit.lpn, unit.version).is_some());
+        in_memory.sort_by_key(|unit| place(unit.lpn, unit.version));
+        in_memory.dedup_by_key(|unit| (unit.lpn, unit.version));
+        let is_trim = |lpn, version| place(lpn, version).is_some_and(|at| log.asked[at].is_trim);
+        facts.is_partial_save = pages < in_memory.len();
+        for unit in in_memory.into_iter().take(pages) {
+            if is_trim(unit.lpn, unit.version) {
+                let trimmed = &mut records.trims[unit.lpn as usize];
+                *trimmed = (*trimmed).max(unit.version);
+            } else {
+                facts.saved_pages += 1;
+                remains.saved.push(unit);
+            }
+        }
+        // Trims that only memory knew.
+        if !facts.is_partial_save {
+            for it in log.asked.iter().filter(|it| it.is_trim && it.acked.is_some()) {
+                let trimmed = &mut records.trims[it.lpn as usize];
+                *trimmed = (*trimmed).max(it.version);
+            }
+        }
+    }
+    if let Some((kind, _)) = torn_record {
+        let is_root = kind == Writing::Root;
+        facts.is_dead = is_root && !config.root_pairs;
+        if kind == Writing::Journal && !config.journal_crc {
+            let pages = records.trims.len() as u64;
+            for _ in 0..GARBAGE_TRIMS {
+                over.insert(rng.below(pages) as u32, Reading::Empty);
+            }
+        }
+    }
+    mounting.trims.clone_from(&records.trims);
+    mounting.checkpoint.clone_from(&records.checkpoint);
+    // The sequence number that the root gives from which on to count; here by page.
+    mounting.versions = log.base.iter().map(|base| base.version).collect();
+    for it in &log.asked {
+        let version = &mut mounting.versions[it.lpn as usize];
+        *version = (*version).max(it.version);
+    }
+    if config.map_order == MapOrder::MapBeforeData {
+        believe(&remains, &records.changes, &mut over);
+    }
+    Prepared { remains, mounting, records, over, facts }
+}
+
+impl Prepared {
+    /// The drive comes back.
+    ///
+    /// # Errors
+    /// What is left when the power fails at a step of the recovery, if it is to.
+    pub(super) fn mount(self) -> Result<Recovered, Box<Self>> {
+        let Self { remains, mounting, mut records, over, facts } = self;
+        match remains.mount(&mounting) {
+            Ok((session, report)) => {
+                records.mounted(&session);
+                Ok(Recovered { session, records, report, facts, over })
+            }
+            Err(Interrupted(remains)) => {
+                let mounting = Mounting { until: None, ..mounting };
+                Err(Box::new(Self { remains: *remains, mounting, records, over, facts }))
+            }
+        }
+    }
+
+    /// The same again.
+    pub(super) fn copy(&self) -> Self {
+        Self {
+            remains: self.remains.clone(),
+            mounting: self.mounting.clone(),
+            records: self.records.clone(),
+            over: self.over.clone(),
+            facts: self.facts,
+        }
+    }
+}
+
+/// One operation that the cut has interrupted.
+fn interrupt(
+    remains: &mut Remains,
+    running: &Running,
+    config: &PowerLossConfig,
+    rng: &mut Rng,
+    (facts, over, mounting): (&mut Facts, &mut BTreeMap<u32, Reading>, &mut Mounting),
+) {
+    let block = running.block;
+    let Some((first, limit)) = running.pages else {
+        // An interrupted erase; one that had not begun has taken nothing.
+        return;
+    };
+    for index in first..limit {
+        let unit = remains.held().at(block, index).cloned();
+        let is_whole = running.fraction >= 1.0;
+        if is_whole {
+            continue;
+        }
+        let Some(unit) = unit else { continue };
+        if config.subpage_write == SubpageWrite::SubPage && (0.1..0.95).contains(&running.fraction)
+        {
+            let older = remains.held().units_of(unit.lpn).iter().any(|it| it.2 < unit.version);
+            if older && !running.is_moved {
+                let reading = Reading::Data { lpn: unit.lpn, version: unit.version, is_torn: true };
+                over.insert(unit.lpn, reading);
+            }
+            continue;
+        }
+        match page_after(running.fraction, rng) {
+            PageAfter::Erased => remains.contents().clear(block, index),
+            PageAfter::Lost => {
+                facts.torn_pages += 1;
+                remains.contents().lose(block, index);
+            }
+            PageAfter::Readable => mounting.suspects.push(Lpn(unit.lpn)),
+        }
+    }
+    let passes = config.paired_scheme.passes();
+    if passes > 1 && running.fraction > 0.0 && running.fraction < 1.0 {
+        damage_earlier(remains, running, config, passes, rng, (facts, over, mounting));
+    }
+}
+
+/// Earlier pages of the wordlines that are under way.
+fn damage_earlier(
+    remains: &mut Remains,
+    running: &Running,
+    config: &PowerLossConfig,
+    passes: u32,
+    rng: &mut Rng,
+    (facts, over, mounting): (&mut Facts, &mut BTreeMap<u32, Reading>, &mut Mounting),
+) {
+    let (first, limit) = running.pages.unwrap_or_default();
+    let places = passes_of_block(remains.pages_per_block(), passes);
+    for index in first..limit {
+        let (line, pass) = places[index as usize];
+        let earlier = (0..index).filter(|&it| {
+            let (its_line, its_pass) = places[it as usize];
+            its_line == line && its_pass < pass
+        });
+        for earlier in earlier {
+            let Some(unit) = remains.held().at(running.block, earlier).cloned() else { continue };
+            if unit.is_lost {
+                continue;
+            }
+            let is_hit = damages_earlier(running.fraction, rng);
+            if config.lower_page_backup != LowerPageBackup::None {
+                facts.protected_pages += u64::from(is_hit);
+                mounting.suspects.push(Lpn(unit.lpn));
+                continue;
+            }
+            if is_hit {
+                facts.damaged_pages += 1;
+                remains.contents().lose(running.block, earlier);
+                let newer = remains.held().units_of(unit.lpn);
+                if newer.iter().all(|it| it.2 < unit.version) {
+                    // The map knows of the data, and an older copy is none.
+                    over.insert(unit.lpn, Reading::Error);
+                }
+            }
+        }
+    }
+}
+
+/// The firmware believes its journal: a page is where that says, whatever lies there.
+fn believe(remains: &Remains, changes: &[Change], over: &mut BTreeMap<u32, Reading>) {
+    for change in changes {
+        let unit = remains.held().at(change.block, change.index);
+        let reading = match unit {
+            Some(unit) if unit.is_lost => Reading::Error,
+            Some(unit) => Reading::Data { lpn: unit.lpn, version: unit.version, is_torn: false },
+            None => Reading::Garbage,
+        };
+        let is_as_said = matches!(reading, Reading::Data { lpn, version, .. }
+            if lpn == change.lpn && version >= change.version);
+        if is_as_said {
+            over.remove(&change.lpn);
+        } else {
+            over.insert(change.lpn, reading);
+        }
+    }
+}

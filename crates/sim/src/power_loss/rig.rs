@@ -1,0 +1,337 @@
+//! A host and a drive until the power fails.
+//!
+//! The host keeps so many requests under way; the drive is a timed session, before which the
+//! firmware of this room decides what a flush and a trim mean. Whatever happens next, in the drive,
+//! its records or a timer, happens first; the cut comes between two such moments.
+
+use super::host_log::{Asked, Base, HostLog};
+use super::records::{Records, Trim, Writing};
+use super::workload::{Ask, Asking, Pattern};
+use crate::controller::Working;
+use crate::device::{
+    Done, FlushBehaviour, Plp, PowerLossConfig, Remains, Request, SeqReorder, Session, TrimLog,
+};
+use crate::nand::{Running, Unit};
+use crate::rng::Rng;
+use crate::units::{Lpn, Ns};
+
+/// From a request that the drive answers without doing anything to the answer.
+const ANSWER: Ns = Ns(5_000);
+
+/// Moments at which a cut is aimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// Any time.
+    Any,
+    Moves,
+    Erase,
+    LaterPass,
+    Journal,
+    Checkpoint,
+    /// The memory of the drive is full of what is not on the flash.
+    FullMemory,
+}
+
+/// What happens at a time of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Timer {
+    Ack(u64),
+    Flush,
+}
+
+/// What a cut leaves for the recovery and the judge.
+pub(super) struct Aftermath {
+    pub(super) remains: Remains,
+    pub(super) running: Vec<Running>,
+    /// What capacitors save or not.
+    pub(super) in_memory: Vec<Unit>,
+    pub(super) records: Records,
+    pub(super) torn_record: Option<(Writing, f64)>,
+    pub(super) log: HostLog,
+}
+
+/// See the module.
+pub(super) struct Rig {
+    session: Session,
+    records: Records,
+    config: PowerLossConfig,
+    log: HostLog,
+    asking: Asking,
+    depth: usize,
+    under_way: usize,
+    /// Writes and trims under way: request, first page, pages.
+    changing: Vec<(u64, u32, u32)>,
+    /// A flush of a host that waits for it.
+    is_barred: bool,
+    waits_for_flush: bool,
+    next_token: u64,
+    timers: Vec<(Ns, Timer)>,
+    now: Ns,
+    capacity: usize,
+    /// Order is kept by writes that complete when they are on the flash.
+    is_write_through: bool,
+}
+
+impl Rig {
+    pub(super) fn new(
+        session: Session,
+        records: Records,
+        config: &PowerLossConfig,
+        base: Vec<Base>,
+        pattern: Pattern,
+        rng: Rng,
+    ) -> Self {
+        let asking = Asking::new(pattern, session.logical_pages(), rng);
+        Self {
+            capacity: session.memory_pages(),
+            is_write_through: config.seq_reorder == SeqReorder::InOrder && !config.has_capacitors(),
+            session,
+            records,
+            config: config.clone(),
+            log: HostLog::new(base),
+            asking,
+            depth: pattern.depth(),
+            under_way: 0,
+            changing: Vec::new(),
+            is_barred: false,
+            waits_for_flush: pattern == Pattern::Sync,
+            next_token: 0,
+            timers: Vec::new(),
+            now: Ns(0),
+        }
+    }
+
+    /// Works until `end`, or from `end` on until the moment has come and then a share of `stay`
+    /// longer; gives up waiting for it after ten times as long.
+    pub(super) fn run(&mut self, end: Ns, moment: Moment, stay: Ns, share: f64) -> Ns {
+        let mut end = end;
+        let mut moment = moment;
+        let patience = Ns(end.0.saturating_mul(10).max(10_000_000));
+        let mut done = Vec::new();
+        loop {
+            self.fill(&mut done);
+            self.take_done(&mut done);
+            let timer = self.timers.iter().map(|&(at, _)| at).min();
+            let events = [self.session.next_at(), self.records.next_at(), timer];
+            let Some(next) = events.into_iter().flatten().min() else { return end };
+            if moment == Moment::Any && next > end {
+                self.now = end;
+                return end;
+            }
+            self.now = self.now.max(next);
+            self.session.advance(next, &mut done);
+            if self.records.next_at().is_some_and(|at| at <= next) {
+                for trim in self.records.advance(next) {
+                    self.begin_trim(&trim, &mut done);
+                }
+            }
+            self.take_done(&mut done);
+            self.run_timers(&mut done);
+            if moment != Moment::Any && self.now >= end {
+                if self.is_at(moment) {
+                    moment = Moment::Any;
+                    end = self.now + Ns((stay.0 as f64 * share) as u64);
+                } else if self.now > patience {
+                    (moment, end) = (Moment::Any, self.now);
+                }
+            }
+        }
+    }
+
+    /// How long a checkpoint and its root take.
+    pub(super) fn checkpoint_time(&self) -> Ns {
+        self.records.checkpoint_time()
+    }
+
+    /// Requests that were acknowledged.
+    pub(super) fn acked(&self) -> u64 {
+        self.log.acked_requests
+    }
+
+    /// Operations against the rules of the flash: none, or the simulator is wrong.
+    pub(super) fn broken_rules(&self) -> u64 {
+        self.session.broken_rules()
+    }
+
+    /// Whether nothing will happen although requests are under way: none, or the drive hangs.
+    pub(super) fn hangs(&mut self) -> bool {
+        self.under_way > 0
+            && self.session.next_at().is_none()
+            && self.timers.is_empty()
+            && self.records.next_at().is_none()
+    }
+
+    /// Pages that the host has written, and pages that were programmed, since the mount.
+    pub(super) fn programs(&self) -> (u64, u64) {
+        (self.session.host_programs(), self.session.programmed())
+    }
+
+    pub(super) fn now(&self) -> Ns {
+        self.now
+    }
+
+    fn is_at(&self, moment: Moment) -> bool {
+        let Working { moves, erases, later_pass } = self.session.working();
+        match moment {
+            Moment::Any => true,
+            Moment::Moves => moves,
+            Moment::Erase => erases,
+            Moment::LaterPass => later_pass,
+            Moment::Journal => {
+                matches!(self.records.writing(self.now), Some((Writing::Journal, _)))
+            }
+            Moment::Checkpoint => matches!(
+                self.records.writing(self.now),
+                Some((Writing::Checkpoint | Writing::Root, _))
+            ),
+            Moment::FullMemory => {
+                self.session.staged_pages() * 2 >= self.capacity.clamp(1, 2 * self.depth)
+            }
+        }
+    }
+
+    fn fill(&mut self, done: &mut Vec<Done>) {
+        // A host has so many requests under way, and of those that take no time no endless number.
+        while self.under_way < self.depth && !self.is_barred {
+            let ask = self.asking.next();
+            self.ask(ask, done);
+        }
+    }
+
+    fn ask(&mut self, ask: Ask, done: &mut Vec<Done>) {
+        let token = self.next_token;
+        self.next_token += 1;
+        self.under_way += 1;
+        let unit = self.session.unit_bytes();
+        let range = |first: u32, count: u32| (u64::from(first) * unit, u64::from(count) * unit);
+        match ask {
+            Ask::Write { first, count, is_fua } if self.is_free(first, count) => {
+                self.changing.push((token, first, count));
+                let (offset, length) = range(first, count);
+                let is_through = is_fua || self.is_write_through;
+                let request =
+                    Request::Zero { offset, length, is_fua: is_through, is_allocated: true };
+                self.begin(token, request, done);
+                let pages = first..first + count;
+                let version = |lpn| (lpn, self.session.version(Lpn(lpn)));
+                let like = Asked { token, issued: self.now, is_fua, ..Asked::default() };
+                self.log.ask(like, pages.clone().map(version));
+                for lpn in pages {
+                    self.records.wrote(&self.session, lpn, self.now);
+                }
+            }
+            Ask::Trim { first, count } if self.is_free(first, count) => {
+                self.changing.push((token, first, count));
+                let pages: Vec<(u32, u32)> = (first..first + count)
+                    .filter(|&lpn| self.session.holds(Lpn(lpn)))
+                    .map(|lpn| (lpn, self.session.version(Lpn(lpn)) + 1))
+                    .collect();
+                let like = Asked { token, issued: self.now, is_trim: true, ..Asked::default() };
+                self.log.ask(like, pages.iter().copied());
+                let trim = Trim { token, first, count, pages };
+                match self.config.trim_log {
+                    TrimLog::Persistent => self.records.trim(trim, self.now),
+                    TrimLog::Volatile => self.begin_trim(&trim, done),
+                }
+            }
+            // A page that is being written or trimmed, the host only reads.
+            Ask::Read { first, count }
+            | Ask::Write { first, count, .. }
+            | Ask::Trim { first, count } => {
+                let (offset, length) = range(first, count);
+                self.begin(token, Request::Read { offset, length }, done);
+            }
+            Ask::Flush => {
+                self.is_barred = self.waits_for_flush;
+                self.log.flush(token);
+                match self.config.flush {
+                    FlushBehaviour::Honest => self.begin(token, Request::Flush, done),
+                    FlushBehaviour::Ignored => {
+                        self.timers.push((self.now + ANSWER, Timer::Ack(token)));
+                    }
+                    FlushBehaviour::Delayed { delayed_ms } => {
+                        self.timers.push((self.now + ANSWER, Timer::Ack(token)));
+                        let later = self.now + Ns((delayed_ms * 1e6) as u64);
+                        self.timers.push((later, Timer::Flush));
+                    }
+                }
+                self.records.write_changes(&self.session, self.now);
+            }
+        }
+    }
+
+    /// Whether no write or trim of these pages is under way: a host does not let such overlap.
+    fn is_free(&self, first: u32, count: u32) -> bool {
+        let mut ranges = self.changing.iter();
+        !ranges.any(|&(_, its, len)| its < first + count && first < its + len)
+    }
+
+    fn begin(&mut self, token: u64, request: Request, done: &mut Vec<Done>) {
+        if self.session.begin(self.now, token, request, done).is_err() {
+            // Worn out: the host is told at once, and nothing was acknowledged.
+            self.under_way -= 1;
+        }
+    }
+
+    fn begin_trim(&mut self, trim: &Trim, done: &mut Vec<Done>) {
+        let unit = self.session.unit_bytes();
+        let request = Request::Trim {
+            offset: u64::from(trim.first) * unit,
+            length: u64::from(trim.count) * unit,
+        };
+        self.begin(trim.token, request, done);
+    }
+
+    fn run_timers(&mut self, done: &mut Vec<Done>) {
+        let now = self.now;
+        while let Some(place) = self.timers.iter().position(|&(at, _)| at <= now) {
+            match self.timers.swap_remove(place).1 {
+                Timer::Ack(token) => self.acked_at(token, now),
+                Timer::Flush => {
+                    // Nobody waits for it.
+                    self.under_way += 1;
+                    self.next_token += 1;
+                    self.begin(self.next_token - 1, Request::Flush, done);
+                }
+            }
+        }
+    }
+
+    fn acked_at(&mut self, token: u64, at: Ns) {
+        self.log.ack(token, at);
+        self.changing.retain(|&(its, ..)| its != token);
+        self.under_way -= 1;
+        self.is_barred = false;
+    }
+
+    fn take_done(&mut self, done: &mut Vec<Done>) {
+        for it in done.drain(..) {
+            if it.refusal.is_none() {
+                self.acked_at(it.token, it.at);
+            } else {
+                self.under_way -= 1;
+            }
+        }
+    }
+
+    /// The power fails at a time that [`Rig::run`] has come to.
+    pub(super) fn cut(mut self, at: Ns) -> Aftermath {
+        let ramp = Ns::from_us(self.config.ramp_us);
+        let torn_record = self.records.cut(at);
+        let (remains, mut running, in_memory) = self.session.cut(at);
+        // In the ramp nothing begins, and what is short enough comes to its end.
+        for it in &mut running {
+            if it.left.0 <= ramp.0 && ramp.0 > 0 {
+                it.fraction = 1.0;
+            }
+        }
+        Aftermath { remains, running, in_memory, records: self.records, torn_record, log: self.log }
+    }
+}
+
+/// Pages that capacitors program, of a drive whose program takes so long; `None` without them.
+pub(super) fn pages_saved(plp: Plp, program: Ns) -> Option<usize> {
+    let Plp::Capacitor { energy_mj, aged, program_mw } = plp else { return None };
+    let page_mj = program_mw * program.0 as f64 * 1e-9;
+    Some((energy_mj * aged / page_mj) as usize)
+}

@@ -1,0 +1,245 @@
+//! Drives that are cut from power: strong ones keep what they owe, weak ones show their weakness.
+
+use opennandlab_sim::device::{
+    Begun, DeviceConfig, Mounting, Remains, Request, Session, Simulation,
+};
+use opennandlab_sim::power_loss::{Campaign, Claims, Life, Pattern, Tally, Target};
+use opennandlab_sim::units::{Lpn, Ns};
+use serde_json::{json, Value};
+
+const FLUSHED: Claims = Claims { honest_flush: true, ordered: false, rzat: true, plp: false };
+
+/// A drive of 16 MiB, two channels and four dies, with some keys changed.
+fn device(changes: &Value) -> DeviceConfig {
+    let mut document = json!({
+        "nand": {
+            "channels": 2, "dies_per_channel": 2, "planes_per_die": 1, "blocks_per_plane": 32,
+            "pages_per_block": 32, "page_size_bytes": 4096, "max_pe_cycles": 1_000_000
+        },
+        "ftl": {"over_provisioning_pct": 0.2, "gc_reserve_blocks": 8},
+        "host": {"queue_depth_max": 32}
+    });
+    for (section, keys) in changes.as_object().expect("sections") {
+        for (key, value) in keys.as_object().expect("keys") {
+            document[section][key] = value.clone();
+        }
+    }
+    DeviceConfig::resolve(&document.to_string()).expect("the drive is sound")
+}
+
+fn buffered() -> Value {
+    json!({"ftl": {"write_buffer_pages": 32, "write_frontiers": "host_gc"}})
+}
+
+fn campaign(changes: &Value, claims: Claims, targets: &[Target]) -> Campaign {
+    Campaign {
+        device: device(changes),
+        patterns: Pattern::ALL.to_vec(),
+        targets: targets.to_vec(),
+        claims,
+        cuts_per_life: 40,
+        mount_limit: Ns(10_000_000_000),
+        seed: 42,
+    }
+}
+
+fn live(campaign: Campaign, lives: u64) -> Tally {
+    let life = Life::new(campaign).expect("the drive can be cut");
+    let mut tally = Tally::default();
+    (0..lives).for_each(|number| tally.add(life.live(number)));
+    tally
+}
+
+fn merged(one: &Value, other: &Value) -> Value {
+    let mut all = one.clone();
+    for (section, keys) in other.as_object().expect("sections") {
+        for (key, value) in keys.as_object().expect("keys") {
+            all[section][key] = value.clone();
+        }
+    }
+    all
+}
+
+#[test]
+fn strong_drives_keep_what_they_owe() {
+    let priority = json!({"controller": {"scheduler": {"kind": "priority"}}});
+    let steps = json!({
+        "controller": {"scheduler": {"kind": "priority"},
+                       "suspend": {"program": true, "erase": true}},
+        "ftl": {"write_frontiers": "host_gc",
+                "collection": {"kind": "steps", "soft_spare_blocks": 1}}
+    });
+    let saved = merged(&buffered(), &json!({"power": {"plp": {"energy_mj": 50}}}));
+    let in_order = merged(&buffered(), &json!({"power": {"seq_reorder": "in_order"}}));
+    let paired = json!({"power": {"paired_scheme": "tlc_multi", "ramp_us": 200}});
+    let ordered = Claims { ordered: true, ..FLUSHED };
+    let plp = Claims { plp: true, ..FLUSHED };
+    let cases = [
+        ("plain", json!({}), FLUSHED),
+        ("priority", priority, FLUSHED),
+        ("steps", steps, FLUSHED),
+        ("buffered", buffered(), FLUSHED),
+        ("capacitors", saved, plp),
+        ("in order", in_order, ordered),
+        ("paired", paired, FLUSHED),
+    ];
+    for (name, changes, claims) in cases {
+        let tally = live(campaign(&changes, claims, &Target::ALL), 5);
+        assert_eq!(tally.cuts, 200, "{name}");
+        assert_eq!(tally.errors, Vec::<String>::new(), "{name}");
+        assert!(tally.classes.is_empty(), "{name}: {:?}", tally.evidence);
+        // The cuts were worth it: recoveries of all kinds had something to do.
+        assert!(
+            tally.torn_pages > 0 && tally.half_erased > 0 && tally.audits > 20,
+            "{name}: {}",
+            tally.to_json()
+        );
+    }
+}
+
+#[test]
+fn each_weak_option_shows_its_fault() {
+    let cases = [
+        (json!({"power": {"flush": "ignored"}}), true, FLUSHED, "lost_flushed"),
+        (json!({"power": {"flush": {"delayed_ms": 5}}}), true, FLUSHED, "lost_flushed"),
+        (
+            json!({"power": {"plp": {"energy_mj": 0.2}}}),
+            true,
+            Claims { plp: true, ..FLUSHED },
+            "lost_acked",
+        ),
+        (
+            json!({"power": {"paired_scheme": "mlc", "lower_page_backup": "none"}}),
+            false,
+            FLUSHED,
+            "retroactive_corruption",
+        ),
+        (json!({"power": {"journal_crc": false}}), false, FLUSHED, "metadata_corruption"),
+        (
+            json!({"power": {"root_pairs": false, "checkpoint_interval_units": 128}}),
+            false,
+            FLUSHED,
+            "dead_device",
+        ),
+        (json!({"power": {"map_order": "map_before_data"}}), false, FLUSHED, "flying_write"),
+        (json!({"power": {"subpage_write": "sub_page"}}), false, FLUSHED, "shorn_write"),
+        (json!({"power": {}}), true, Claims { ordered: true, ..FLUSHED }, "unserializable_write"),
+        (json!({"power": {"trim_log": "volatile"}}), false, FLUSHED, "phantom_trim"),
+    ];
+    for (changes, has_buffer, claims, class) in cases {
+        let changes = if has_buffer { merged(&buffered(), &changes) } else { changes };
+        let tally = live(campaign(&changes, claims, &Target::ALL), 10);
+        assert!(tally.classes.contains_key(class), "{class}: {:?}", tally.classes);
+        assert!(tally.evidence.iter().any(|it| it["class"] == class), "{class}");
+    }
+}
+
+#[test]
+fn what_no_claim_promises_is_not_flagged() {
+    let none = Claims { honest_flush: true, ..Claims::default() };
+    for changes in [json!({"power": {"trim_log": "volatile"}}), buffered()] {
+        let tally = live(campaign(&changes, none, &Target::ALL), 5);
+        assert!(tally.classes.is_empty(), "{:?}", tally.evidence);
+    }
+    // Capacitors that do not last are told by the drive itself, whatever it promises.
+    let weak = merged(&buffered(), &json!({"power": {"plp": {"energy_mj": 0.2}}}));
+    assert!(live(campaign(&weak, none, &Target::ALL), 2).partial_saves > 0);
+}
+
+#[test]
+fn a_life_is_the_same_whenever_it_is_lived() {
+    let life = Life::new(campaign(&buffered(), FLUSHED, &Target::ALL)).expect("it can be cut");
+    let (first, second) = (life.live(3), life.live(3));
+    assert_eq!(first.to_json(), second.to_json());
+    assert_ne!(first.to_json(), life.live(8).to_json());
+}
+
+#[test]
+fn drives_that_do_not_find_their_data_are_refused() {
+    let cases = [
+        (json!({"ftl": {"mapping": {"kind": "block"}}}), "ftl.mapping"),
+        (json!({"ftl": {"allocation": "superblock"}}), "ftl.allocation"),
+        (json!({"ftl": {"map_unit_bytes": 512}}), "nand.program"),
+    ];
+    for (changes, key) in cases {
+        let campaign = campaign(&changes, FLUSHED, &Target::ALL);
+        let error = Life::new(campaign).err().expect("it is refused");
+        assert!(error.to_string().starts_with(key), "{error}");
+    }
+}
+
+/// A timed session of a drive on which every page is written once.
+fn mounted(changes: &Value) -> Session {
+    let mut session =
+        Session::cuttable(Simulation::new(device(changes), 1)).expect("it can be cut");
+    let mut done = Vec::new();
+    for lpn in 0..session.logical_pages() {
+        let begun = session.begin(Ns(0), 0, written(lpn, false), &mut done);
+        assert_eq!(begun, Ok(Begun::Done));
+    }
+    let mounted = session.shut_down().mount(&Mounting::default());
+    mounted.map_or_else(|_| panic!("nothing interrupts it"), |(session, _)| session)
+}
+
+fn written(lpn: u32, is_fua: bool) -> Request<'static> {
+    Request::Zero { offset: u64::from(lpn) * 4096, length: 4096, is_fua, is_allocated: true }
+}
+
+/// The newest version of a page on the flash after a cut.
+fn newest(remains: &Remains, pages: u32, lpn: u32) -> u32 {
+    remains.latest(pages, None)[lpn as usize].version
+}
+
+/// A write that is force unit access took the copy of its page out of the write buffer, and a flush
+/// that came then did not wait for its program: what was acknowledged before was on no flash.
+#[test]
+fn a_flush_waits_for_the_write_that_superseded_what_it_owes() {
+    let mut session = mounted(&buffered());
+    let pages = session.logical_pages();
+    let mut done = Vec::new();
+    session.begin(Ns(0), 1, written(7, false), &mut done).expect("there is room");
+    session.advance(Ns(1000), &mut done);
+    assert!(done.iter().any(|it| it.token == 1), "memory has it");
+    session.begin(Ns(1000), 2, written(7, true), &mut done).expect("there is room");
+    session.begin(Ns(1000), 3, Request::Flush, &mut done).expect("there is room");
+    let mut at = Ns(1000);
+    while !done.iter().any(|it| it.token == 3) {
+        at = session.next_at().expect("the flush is under way");
+        session.advance(at, &mut done);
+    }
+    let (remains, ..) = session.cut(at);
+    assert!(newest(&remains, pages, 7) >= 2, "{}", newest(&remains, pages, 7));
+}
+
+#[test]
+fn a_cut_takes_what_is_not_programmed_and_a_mount_finds_the_rest() {
+    let mut session = mounted(&json!({}));
+    let pages = session.logical_pages();
+    let mut done = Vec::new();
+    // Die 0 has the pages 0, 4, 8, ...: three of its programs follow each other.
+    for lpn in [0, 4, 8] {
+        session.begin(Ns(0), u64::from(lpn), written(lpn, false), &mut done).expect("room");
+    }
+    while done.is_empty() {
+        let next = session.next_at().expect("programs are under way");
+        session.advance(next, &mut done);
+    }
+    // The data of the second has crossed the channel by then.
+    let at = Ns(done[0].at.0 + 100_000);
+    session.advance(at, &mut done);
+    let (remains, running, in_memory) = session.cut(at);
+    assert_eq!(running.len(), 1);
+    // The first is programmed, the second under way, the third only in memory.
+    assert_eq!(newest(&remains, pages, 0), 2);
+    assert_eq!(newest(&remains, pages, 8), 1);
+    let mut lpns: Vec<u32> = in_memory.iter().map(|unit| unit.lpn).collect();
+    lpns.sort_unstable();
+    lpns.dedup();
+    assert_eq!(lpns, [4, 8]);
+    let (session, report) = remains.mount(&Mounting::default()).ok().expect("not interrupted");
+    session.audit_tables().expect("map and flash agree");
+    assert!(report.scanned_pages >= u64::from(pages) && report.time > Ns(0));
+    for lpn in (0..pages).map(Lpn) {
+        assert_eq!(session.found(lpn).map(|unit| unit.lpn), Some(lpn.0));
+    }
+}

@@ -1,0 +1,326 @@
+"""`power`: cut simulated drives from power, find faults again, and study options."""
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._engines import Jobs, note_interrupted, resumable
+from opennandlab.cli._progress import shown
+from opennandlab.cli._report_tables import show
+from opennandlab.cli._terminal import Json, Quiet, Seed, Sets
+
+if TYPE_CHECKING:
+    from opennandlab.documents.power_loss import PowerDocument
+    from opennandlab.power.campaign import Campaign
+
+RUN_EXAMPLE = "opennandlab power run --cuts 3000 --output cuts"
+REPLAY_EXAMPLE = "opennandlab power replay cuts/power.json --life 3"
+STUDY_EXAMPLE = "opennandlab power study --output study"
+TEST_EXAMPLE = "opennandlab power self-test"
+
+app = typer.Typer(
+    help="Cut drives from power, and see what they lose.",
+    epilog=f"Example: {RUN_EXAMPLE}",
+    no_args_is_help=True,
+)
+
+Output = Annotated[
+    Path,
+    typer.Option("--output", "-o", metavar="DIR", help="Where files go.", show_default=False),
+]
+
+
+@app.command(epilog=f"Example: {RUN_EXAMPLE}")
+def run(
+    output: Output,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="PRESET|FILE",
+            help="The drive; left out: one of 64 MiB with four dies.",
+            show_default=False,
+        ),
+    ] = None,
+    cuts: Annotated[
+        int, typer.Option("--cuts", help="How many; rounded up to lives of 50.")
+    ] = 3000,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--workload",
+            "-w",
+            metavar="NAME",
+            help="random, sequential, sync, trim or hot; left out: all. May be repeated.",
+        ),
+    ] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--at",
+            metavar="MOMENT",
+            help="random, gc, erase, journal, checkpoint, upper_page, plp_dump or recovery; left "
+            "out: all. May be repeated.",
+        ),
+    ] = None,
+    claims: Annotated[
+        str | None,
+        typer.Option(
+            "--claims",
+            metavar="A,B",
+            help="What the drive promises: honest-flush, plp, ordered, rzat; left out: what its "
+            "options say.",
+            show_default=False,
+        ),
+    ] = None,
+    settings: Sets = None,
+    limit_ms: Annotated[
+        float, typer.Option("--ready-ms", help="From power to ready; longer is slow.")
+    ] = 10_000.0,
+    seed: Seed = 42,
+    jobs: Jobs = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Cut a drive from power at seeded times and moments; check all of it after each cut."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.config import load_device
+        from opennandlab.errors import ConfigError
+        from opennandlab.power.campaign import SMALL, TARGETS, WORKLOADS, Campaign, Settings
+        from opennandlab.threads import cores
+
+        if output.exists() and not output.is_dir():
+            raise ConfigError("--output", f"{output} is no directory")
+        changes, others = terminal.split_sets(settings)
+        if others:
+            key = next(iter(others))
+            raise ConfigError(f"workload.{key}", "these workloads have no keys")
+        device = load_device(SMALL if config is None else config, changes)
+        wanted = Settings(
+            device,
+            cuts,
+            workload or WORKLOADS,
+            at or TARGETS,
+            None if claims is None else [name for name in claims.split(",") if name],
+            seed,
+            limit_ms * 1000,
+        )
+        # The drive is written before a folder is made: what is refused leaves nothing.
+        wanted.core()
+        output.mkdir(parents=True, exist_ok=True)
+        command = shlex.join(_command(output, config, cuts, workload, at, claims, settings, seed))
+        with shown(_line, quiet=quiet) as watch:
+
+            def told(done: int) -> None:
+                if watch is not None:
+                    watch((done, campaign.cuts_wanted))
+
+            campaign = Campaign(wanted, folder=output, jobs=jobs or cores(), watch=told)
+            if campaign.cuts and not quiet:
+                terminal.note(f"{campaign.cuts} cuts are known", style="dim")
+            is_partial = _carried_out(campaign)
+        document = campaign.document(command, partial=is_partial)
+        if is_partial:
+            terminal.ignore_signals()
+        _write(document, output)
+        if not is_partial:
+            campaign.forget()
+        _tell(document, output, as_json=as_json, quiet=quiet)
+
+
+def _command(
+    output: Path,
+    config: str | None,
+    cuts: int,
+    workload: list[str] | None,
+    at: list[str] | None,
+    claims: str | None,
+    settings: list[str] | None,
+    seed: int,
+) -> list[str]:
+    words = ["opennandlab", "power", "run", "--cuts", str(cuts), "--seed", str(seed)]
+    words += ["--config", config] if config is not None else []
+    for option, names in (("--workload", workload), ("--at", at), ("--set", settings)):
+        words += [word for name in names or [] for word in (option, name)]
+    words += ["--claims", claims] if claims is not None else []
+    return [*words, "--output", os.fspath(output)]
+
+
+def _line(state: tuple[int, int]) -> str:
+    done, wanted = state
+    return f"{done} of {wanted} cuts"
+
+
+def _carried_out(campaign: "Campaign") -> bool:
+    """Make the cuts; return whether that was interrupted."""
+
+    def there() -> str:
+        return f"{campaign.cuts} of {campaign.cuts_wanted} cuts are"
+
+    try:
+        with resumable(there):
+            campaign.to_the_end()
+    except KeyboardInterrupt:
+        note_interrupted(there())
+        return True
+    return False
+
+
+def _write(document: "PowerDocument", folder: Path) -> None:
+    from opennandlab.canonical import readable_json
+    from opennandlab.documents.record import plain
+    from opennandlab.files import write_into
+    from opennandlab.reports import output
+    from opennandlab.reports import power as pages
+
+    page = pages.report(document)
+    files = [
+        ("power.json", readable_json(plain(document)).encode()),
+        ("power.html", output.content(page, ".html")),
+    ]
+    write_into(folder, iter(files))
+
+
+def _tell(document: "PowerDocument", output: Path, *, as_json: bool, quiet: bool) -> None:
+    from opennandlab.documents.record import plain
+    from opennandlab.reports import power as pages
+
+    if as_json:
+        terminal.emit_json(plain(document))
+    elif not quiet:
+        tables = [pages.classes(document)] if document.classes else []
+        tables.append(pages.drive(document))
+        show(f"{pages.subtitle(document)}: {pages.reason(document)}", tables, document.digest)
+        terminal.note(f"written to {output}")
+    if document.partial:
+        terminal.stop(terminal.INTERRUPTED, "interrupted: the result is partial")
+    if not document.passed:
+        terminal.stop(terminal.FAILED, pages.reason(document))
+
+
+@app.command(epilog=f"Example: {REPLAY_EXAMPLE}")
+def replay(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The document of a run.", show_default=False)
+    ],
+    life: Annotated[
+        int | None,
+        typer.Option("--life", help="Which life; left out: that of the first evidence."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Live one life of a campaign again, and show its faults."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.documents.power_loss import PowerDocument
+        from opennandlab.errors import ConfigError
+        from opennandlab.loading import load
+        from opennandlab.power.campaign import again
+
+        document = load(file)
+        if not isinstance(document, PowerDocument):
+            raise ConfigError("FILE", f"{file} is no document of `power run`")
+        if life is None:
+            if not document.evidence:
+                raise ConfigError("--life", "this campaign found no fault: say which life")
+            life = document.evidence[0].life
+        found = again(document, life)
+        kept = [plain_one(one) for one in found["evidence"]]
+        known = [one for one in document.evidence if one.life == life]
+        same = all(
+            any(one["cut"] == other.cut and one["class"] == other.class_name for one in kept)
+            for other in known
+        )
+        if as_json:
+            terminal.emit_json({"life": life, "same": same, "evidence": kept})
+        else:
+            rows = [[str(one[key]) for key in EVIDENCE] for one in kept]
+            terminal.stdout().print(terminal.plain_table(list(EVIDENCE), rows))
+        if not same:
+            terminal.stop(terminal.FAILED, "the life did not show what the document says")
+
+
+EVIDENCE = ("cut", "workload", "at", "cut_ns", "class", "guarantee", "unit", "found")
+
+
+def plain_one(found: dict[str, Any]) -> dict[str, Any]:
+    """Return what is told of a fault."""
+    return {key: found[key] for key in EVIDENCE}
+
+
+@app.command(epilog=f"Example: {STUDY_EXAMPLE}")
+def study(
+    output: Output,
+    cuts: Annotated[int, typer.Option("--cuts", help="Of each row.")] = 500,
+    seed: Seed = 42,
+    jobs: Jobs = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Try each option, strong and weak: which prevents which fault, and at what cost."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.canonical import readable_json
+        from opennandlab.documents.record import plain
+        from opennandlab.files import write_into
+        from opennandlab.power.study import run as rows
+        from opennandlab.reports import output as formats
+        from opennandlab.reports import power as pages
+        from opennandlab.threads import cores
+
+        with shown(str, quiet=quiet) as watch:
+            told = None if watch is None else watch
+            found = list(rows(cuts, seed, jobs or cores(), told))
+        made = [
+            {"option": one.row.option, "value": one.row.value, "must": list(one.row.must),
+             "may": list(one.row.may), "problems": list(one.problems),
+             "document": plain(one.document)}
+            for one in found
+        ]  # fmt: skip
+        page = pages.study(found, cuts)
+        files = [
+            ("study.json", readable_json({"rows": made}).encode()),
+            ("study.html", formats.content(page, ".html")),
+        ]
+        write_into(output, iter(files))
+        if as_json:
+            terminal.emit_json({"rows": made})
+        elif not quiet:
+            (chapter,) = page.chapters
+            show(f"{chapter.title}: {chapter.subtitle}", [pages.options(found)], "")
+            terminal.note(f"written to {output}")
+        bad = [one for one in found if one.problems]
+        if bad:
+            terminal.stop(terminal.FAILED, f"{len(bad)} rows are not as they must be")
+
+
+@app.command("self-test", epilog=f"Example: {TEST_EXAMPLE}")
+def self_test(
+    count: Annotated[int, typer.Option("--count", help="Faults that are put in.")] = 1000,
+    seed: Seed = 42,
+    as_json: Json = False,
+) -> None:
+    """Put faults of every class into right answers, and see whether each is named."""
+    with terminal.guard(as_json=as_json):
+        import json
+
+        from opennandlab import _core
+
+        found = json.loads(_core.power_self_test(seed, count))
+        passed = found["named"] == found["injected"] and not found["false_alarms"]
+        if as_json:
+            terminal.emit_json(found | {"passed": passed})
+        else:
+            rows = [
+                [name, str(one["injected"]), str(one["named"])]
+                for name, one in found["classes"].items()
+            ]
+            rows.append(["right answers called a fault", str(found["clean"]),
+                         str(found["false_alarms"])])  # fmt: skip
+            head = ["class", "put in", "named"]
+            terminal.stdout().print(terminal.plain_table(head, rows))
+        if not passed:
+            terminal.stop(terminal.FAILED, "the judge was wrong")

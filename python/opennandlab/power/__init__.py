@@ -1,0 +1,1 @@
+"""Power loss: campaigns of cuts on simulated drives, and which option prevents which fault."""

@@ -1,0 +1,424 @@
+"""A campaign of power cuts: lives of a drive, added up, kept on the way, and told as a document.
+
+```
+settings ─► core: a drive that is written once ─► lives, some at a time on each core ─► journal
+                                                        in the order of their numbers ─► document
+```
+A life is a series of cuts with a seed of its own, so lives may run anywhere and in any order; only
+their sum is told. What is done is in the journal of the folder: a campaign that was killed goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import structs
+
+from opennandlab import _core
+from opennandlab.canonical import digest, first_difference
+from opennandlab.config import DeviceConfig, load_device
+from opennandlab.documents.power_loss import POWER_SCHEMA, PowerDocument
+from opennandlab.documents.record import made, plain
+from opennandlab.errors import ConfigError, ResultError
+
+WORKLOADS: Final = ("random", "sequential", "sync", "trim", "hot")
+TARGETS: Final = (
+    "random", "gc", "erase", "journal", "checkpoint", "upper_page", "plp_dump", "recovery",
+)  # fmt: skip
+CLAIMS: Final = ("honest-flush", "plp", "ordered", "rzat")
+# Cuts of a life, and lives that are run at a time: some tenths of a second.
+CUTS_PER_LIFE: Final = 50
+LIVES_AT_A_TIME: Final = 4
+# Evidence that a document keeps of each class.
+EVIDENCE_MAX: Final = 5
+# Pages of a drive on which a campaign is worth it: the whole drive is read after each cut.
+PAGES_MAX: Final = 1 << 20
+JOURNAL: Final = "power.lives.jsonl"
+# 95 % of a normal distribution lie within so many standard deviations of the mean.
+Z_95: Final = 1.959963984540054
+
+# The drive that is cut where none is named: 64 MiB of flash, four dies.
+SMALL: Final[dict[str, Any]] = {
+    "name": "small",
+    "nand": {
+        "cell_type": "TLC",
+        "channels": 2,
+        "dies_per_channel": 2,
+        "planes_per_die": 1,
+        "blocks_per_plane": 64,
+        "pages_per_block": 64,
+        "page_size_bytes": 4096,
+        "max_pe_cycles": 1_000_000,
+    },
+    "ftl": {"over_provisioning_pct": 0.12, "gc_reserve_blocks": 8},
+    "host": {"queue_depth_max": 32},
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a campaign is to do.
+
+    Args:
+        device: The drive.
+        cuts: How many; whole lives of 50 are lived.
+        workloads: Taken in turns by the lives.
+        targets: Where cuts are aimed, taken in turns by the cuts.
+        claims: What the drive promises; None: what its options say.
+        seed: Of all randomness.
+        limit_us: From power to ready; longer is slow.
+
+    Raises:
+        ConfigError: for names that are not known, and drives that cannot be cut.
+    """
+
+    device: DeviceConfig
+    cuts: int = 3000
+    workloads: Sequence[str] = WORKLOADS
+    targets: Sequence[str] = TARGETS
+    claims: Sequence[str] | None = None
+    seed: int = 42
+    limit_us: float = 10e6
+    _claims: tuple[str, ...] = field(init=False, default=())
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without running."""
+        if self.cuts < 1:
+            raise ConfigError("--cuts", f"{self.cuts} is not valid; accepted: 1 or more")
+        for option, names, known in (
+            ("--workload", self.workloads, WORKLOADS),
+            ("--at", self.targets, TARGETS),
+            ("--claims", self.claims or (), CLAIMS),
+        ):
+            for name in names:
+                if name not in known:
+                    accepted = ", ".join(known)
+                    message = f"`{name}` is not known; accepted: {accepted}"
+                    raise ConfigError(option, message)
+        pages = self.device.effective["logical_pages"]
+        if pages > PAGES_MAX:
+            raise ConfigError(
+                "--config",
+                f"{pages} logical pages are read after each cut, which takes too long; accepted: "
+                f"up to {PAGES_MAX}, such as by --set nand.blocks_per_plane=16",
+            )
+        claims = promised(self.device) if self.claims is None else tuple(self.claims)
+        object.__setattr__(self, "_claims", tuple(name for name in CLAIMS if name in claims))
+
+    @property
+    def lives(self) -> int:
+        """How many lives the cuts are."""
+        return math.ceil(self.cuts / CUTS_PER_LIFE)
+
+    def document(self) -> dict[str, Any]:
+        """Return what decides the result, beside the device."""
+        return {
+            "cuts": self.cuts,
+            "cuts_per_life": CUTS_PER_LIFE,
+            "workloads": list(self.workloads),
+            "at": list(self.targets),
+            "claims": list(self._claims),
+            "seed": self.seed,
+            "limit_us": self.limit_us,
+        }
+
+    def core(self) -> _core.PowerCampaign:
+        """Write the drive.
+
+        Raises:
+            ConfigError: for a drive that cannot be cut.
+        """
+        claims = [name in self._claims for name in CLAIMS]
+        return _core.PowerCampaign(
+            self.device.core, list(self.workloads), list(self.targets),
+            (claims[0], claims[1], claims[2], claims[3]), CUTS_PER_LIFE, self.limit_us, self.seed,
+        )  # fmt: skip
+
+
+def promised(device: DeviceConfig) -> tuple[str, ...]:
+    """Return what a drive promises by its options in `power`."""
+    power: Mapping[str, Any] = device.to_dict().get("power") or {}
+
+    def kind(key: str, default: str) -> str:
+        value = power.get(key, default)
+        return str(value["kind"] if isinstance(value, Mapping) else value)
+
+    promises = {
+        "honest-flush": kind("flush", "honest") == "honest",
+        "plp": kind("plp", "none") == "capacitor",
+        "ordered": kind("seq_reorder", "per_die") == "in_order",
+        "rzat": kind("trim_log", "persistent") == "persistent",
+    }
+    return tuple(name for name, holds in promises.items() if holds)
+
+
+def wilson(count: int, of: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share (Wilson, 1927).
+
+    Args:
+        count: How often it was so.
+        of: Of how many; at least 1.
+
+    >>> low, high = wilson(0, 1000)
+    >>> round(low, 6), round(high, 6)
+    (0.0, 0.003827)
+    """
+    share, z2 = count / of, Z_95**2
+    middle = share + z2 / (2 * of)
+    half = Z_95 * math.sqrt(share * (1 - share) / of + z2 / (4 * of * of))
+    scale = 1 + z2 / of
+    low = 0.0 if count == 0 else (middle - half) / scale
+    return max(low, 0.0), min((middle + half) / scale, 1.0)
+
+
+class Campaign:
+    """A run of settings.
+
+    Args:
+        settings: What is to be done.
+        folder: Where the journal lies; None: nothing is kept.
+        jobs: Lives at the same time; None: the cores of this process.
+        watch: Told how many cuts are done.
+
+    Raises:
+        ConfigError: for a drive that cannot be cut, and a folder with another campaign.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        folder: Path | None = None,
+        jobs: int = 1,
+        watch: Callable[[int], None] | None = None,
+    ) -> None:
+        """Write the drive, and read what is known."""
+        self.settings = settings
+        self.core = settings.core()
+        self._jobs, self._watch = jobs, watch
+        self._journal = None if folder is None else folder / JOURNAL
+        self._began = time.monotonic()
+        self._known: dict[int, dict[str, Any]] = {}
+        self._read()
+
+    @property
+    def cuts(self) -> int:
+        """Cuts that are done."""
+        return sum(tally["cuts"] for tally in self._known.values())
+
+    @property
+    def cuts_wanted(self) -> int:
+        """Cuts that will be done."""
+        return self.settings.lives * CUTS_PER_LIFE
+
+    def to_the_end(self) -> None:
+        """Live what is missing.
+
+        Raises:
+            KeyboardInterrupt: on Ctrl-C, when what is done is kept.
+        """
+        firsts = range(0, self.settings.lives, LIVES_AT_A_TIME)
+        missing = deque(first for first in firsts if first not in self._known)
+        running: deque[tuple[int, Future[str]]] = deque()
+        with ThreadPoolExecutor(self._jobs) as pool:
+            try:
+                while missing or running:
+                    while missing and len(running) < 2 * self._jobs:
+                        first = missing.popleft()
+                        count = min(LIVES_AT_A_TIME, self.settings.lives - first)
+                        running.append((first, pool.submit(self.core.live, first, count)))
+                    first, future = running.popleft()
+                    self._keep(first, json.loads(future.result()))
+            except BaseException:
+                for _, future in running:
+                    future.cancel()
+                raise
+
+    def document(self, command: str, *, partial: bool = False) -> PowerDocument:
+        """Return what was found.
+
+        Args:
+            command: What ran it.
+            partial: Whether it was interrupted.
+        """
+        tally = added(self._known[first] for first in sorted(self._known))
+        return told(tally, self.settings, command, time.monotonic() - self._began, partial=partial)
+
+    def forget(self) -> None:
+        """Take the journal away: the document has it all."""
+        if self._journal is not None:
+            self._journal.unlink(missing_ok=True)
+
+    def _identity(self) -> dict[str, Any]:
+        return {
+            "model_version": _core.model_version(),
+            "device": self.settings.device.to_dict(),
+            "settings": self.settings.document(),
+        }
+
+    def _read(self) -> None:
+        if self._journal is None or not self._journal.exists():
+            return
+        lines = self._journal.read_text(encoding="utf-8").splitlines()
+        # The last line may have been cut off.
+        records = [record for record in map(_parsed, lines) if record is not None]
+        if not records:
+            return
+        difference = first_difference(records[0], self._identity())
+        if difference is not None:
+            raise ConfigError(
+                "--output",
+                f"{self._journal.parent} holds a campaign with other settings, that was not "
+                f"finished ({difference}); accepted: the same settings, or another folder",
+            )
+        self._known = {record["first"]: record["tally"] for record in records[1:]}
+
+    def _keep(self, first: int, tally: dict[str, Any]) -> None:
+        self._known[first] = tally
+        if self._journal is not None:
+            is_new = not self._journal.exists()
+            with self._journal.open("a", encoding="utf-8") as journal:
+                if is_new:
+                    journal.write(json.dumps(self._identity()) + "\n")
+                journal.write(json.dumps({"first": first, "tally": tally}) + "\n")
+        if self._watch is not None:
+            self._watch(self.cuts)
+
+
+def _parsed(line: str) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError:
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def added(tallies: Any) -> dict[str, Any]:  # noqa: ANN401 (any iterable of core's JSON)
+    """Return the sum of what lives have shown, in their order."""
+    total: dict[str, Any] = {}
+    classes: dict[str, dict[str, Any]] = {}
+    for tally in tallies:
+        before = total.get("cuts", 0)
+        for one in tally["classes"]:
+            first = {"cuts": 0, "first_cut": before + one["first_cut"]}
+            classes.setdefault(one["class"], first)["cuts"] += one["cuts"]
+        total = {key: _sum(key, total.get(key), value) for key, value in tally.items()}
+    return total | {"classes": classes}
+
+
+def _sum(key: str, one: Any, other: Any) -> Any:  # noqa: ANN401 (JSON)
+    if one is None or key == "classes":
+        return other
+    if isinstance(other, dict):
+        keys = {**one, **other}
+        return {name: _sum(name, one.get(name), other.get(name, 0)) for name in keys}
+    if key in {"max", "memory_pages_max"}:
+        return max(one, other)
+    return one + other
+
+
+def told(
+    tally: dict[str, Any], settings: Settings, command: str, wall_s: float, *, partial: bool
+) -> PowerDocument:
+    """Return the document of a sum."""
+    cuts = tally.get("cuts", 0)
+    classes = {}
+    for name, one in sorted(tally.get("classes", {}).items()):
+        low, high = wilson(one["cuts"], cuts)
+        classes[name] = {
+            "cuts": one["cuts"],
+            "per_1000": round(1000 * one["cuts"] / cuts, 6),
+            "low": round(1000 * low, 6),
+            "high": round(1000 * high, 6),
+            "first_cycle": one["first_cut"],
+        }
+    mounts = tally.get("recovery_ns", {"sum": 0, "max": 0})
+    acks = tally.get("ack_ns", {"sum": 0, "pages": 0})
+    host, flash = tally.get("host_pages", 0), tally.get("flash_pages", 0)
+    records = tally.get("record_pages", 0)
+    names = {"unsafe_shutdowns": "cuts", "capacitor_failures": "partial_saves"}
+    counted = (
+        "unsafe_shutdowns", "capacitor_failures", "torn_pages", "damaged_pages",
+        "protected_pages", "half_erased_blocks", "saved_pages", "memory_pages_max",
+    )  # fmt: skip
+    violations = tally.get("violations", {})
+    errors = tally.get("errors", [])
+    content: dict[str, Any] = {
+        "schema": POWER_SCHEMA,
+        "device": settings.device.to_dict(),
+        "settings": settings.document(),
+        "cuts": cuts,
+        "pages_checked": tally.get("pages_checked", 0),
+        "audits": tally.get("audits", 0),
+        "violations": {f"G{number}": violations.get(f"G{number}", 0) for number in range(1, 11)},
+        "classes": classes,
+        "none_below": round(3000 / cuts, 6) if cuts and not classes else None,
+        "recovery_us": {
+            "mean": round(mounts["sum"] / cuts / 1000, 3) if cuts else 0.0,
+            "max": mounts["max"] / 1000,
+            "limit": settings.limit_us,
+        },
+        "smart": {key: tally.get(names.get(key, key), 0) for key in counted},
+        "cost": {
+            "requests": tally.get("requests", 0),
+            "host_pages": host,
+            "flash_pages": flash,
+            "record_pages": records,
+            "waf": round((flash + records) / host, 6) if host else None,
+            "ack_us": round(acks["sum"] / acks["pages"] / 1000, 3) if acks["pages"] else None,
+        },
+        "evidence": list(_evidence(tally.get("evidence", []))),
+        "replay": command,
+        "errors": errors,
+        "partial": partial,
+        "passed": not classes and not errors and not partial and cuts > 0,
+        "run": {"version": _core.version(), "wall_s": round(wall_s, 3), "command": command},
+        "digest": "",
+    }
+    whole = made(content, PowerDocument)
+    return structs.replace(whole, digest=digest(plain(whole)))
+
+
+def _evidence(found: list[dict[str, Any]]) -> Any:  # noqa: ANN401 (JSON)
+    kept: dict[str, int] = {}
+    for one in found:
+        name = one["class"]
+        kept[name] = kept.get(name, 0) + 1
+        if kept[name] <= EVIDENCE_MAX:
+            rest = {key: value for key, value in one.items() if key != "class"}
+            again = f"opennandlab power replay power.json --life {one['life']}"
+            yield rest | {"class_name": name, "replay": again}
+
+
+def again(document: PowerDocument, life: int) -> dict[str, Any]:
+    """Live a life of a campaign again, and return what it has shown.
+
+    Args:
+        document: The campaign.
+        life: Which of its lives, from 0.
+
+    Raises:
+        ConfigError: for a life that it does not have.
+        ResultError: if the device of the document cannot be used any more.
+    """
+    given = document.settings
+    try:
+        settings = Settings(
+            load_device(dict(document.device)), given["cuts"], given["workloads"], given["at"],
+            given["claims"], given["seed"], given["limit_us"],
+        )  # fmt: skip
+    except ConfigError as error:
+        raise ResultError(f"the campaign cannot be run again: {error}") from error
+    if not 0 <= life < settings.lives:
+        message = f"{life} is no life of this campaign; accepted: 0 to {settings.lives - 1}"
+        raise ConfigError("--life", message)
+    shown: dict[str, Any] = json.loads(settings.core().live(life, 1))
+    return shown

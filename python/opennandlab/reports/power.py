@@ -1,0 +1,206 @@
+"""The report of power cuts: what was broken, how often, what it cost; and the study of options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from opennandlab.documents.power_loss import PowerDocument
+from opennandlab.reports.figure.model import Axis, Plot, Series
+from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Report, Section, Table
+
+if TYPE_CHECKING:
+    from opennandlab.power.study import Found
+
+GUARANTEES = {
+    "G1": "flushed writes are there",
+    "G2": "acknowledged writes are there (with capacitors)",
+    "G3": "a write under way is old or new",
+    "G4": "no unit is torn",
+    "G5": "no data of another address",
+    "G6": "no damaged data without an error",
+    "G7": "what was not written is untouched",
+    "G8": "what follows a flush implies what it covers",
+    "G9": "the drive comes back, in time, and answers twice alike",
+    "G10": "writes survive in their order (where that is promised)",
+}
+
+
+def report(document: PowerDocument) -> Report:
+    """Return the report of a campaign."""
+    sections = [
+        Section("classes", "Faults", (classes(document),)),
+        Section("guarantees", "Guarantees", (guarantees(document),)),
+        Section("drive", "The drive", (drive(document),)),
+    ]
+    if document.evidence:
+        sections.insert(1, Section("evidence", "Evidence", (evidence(document),)))
+    verdict = Badge("PASSED", "good") if document.passed else Badge("FAILED", "bad")
+    if document.partial:
+        verdict = Badge("INTERRUPTED", "warning")
+    chapter = Chapter(
+        id="power",
+        title=str(document.device.get("name") or "A drive"),
+        subtitle=subtitle(document),
+        verdict=verdict,
+        reason=reason(document),
+        headlines=(
+            Headline("cuts", f"{document.cuts:,}"),
+            Headline("cuts with a fault", f"{worst(document):,}"),
+            Headline("mean time to ready", f"{document.recovery_us.mean / 1000:.1f} ms"),
+        ),
+        sections=tuple(sections),
+        test="power",
+    )
+    foot = f"opennandlab {document.run.version}, digest {document.digest}"
+    return Report("Cut from power", subtitle(document), (chapter,), (), foot, "power cuts")
+
+
+def subtitle(document: PowerDocument) -> str:
+    """Return a line on what was done."""
+    given = document.settings
+    claims = ", ".join(given["claims"]) or "nothing beyond the common guarantees"
+    return f"{document.cuts} cuts; workloads {', '.join(given['workloads'])}; promised: {claims}"
+
+
+def worst(document: PowerDocument) -> int:
+    """Return how many cuts showed the most frequent class."""
+    return max((one.cuts for one in document.classes.values()), default=0)
+
+
+def reason(document: PowerDocument) -> str:
+    """Return why the verdict is what it is."""
+    if document.errors:
+        return f"the simulator contradicts itself: {document.errors[0]}"
+    if document.classes:
+        return "found: " + ", ".join(document.classes)
+    if document.none_below is None:
+        return ""
+    return (
+        f"no fault; with 95 % confidence fewer than {document.none_below:.3g} of 1,000 cuts "
+        "show one"
+    )
+
+
+def classes(document: PowerDocument) -> Table:
+    """Return the classes that were found."""
+    heads = ("class", "cuts", "per 1,000", "95 % from", "to", "first cut")
+    rows: list[tuple[Cell, ...]] = [
+        (name, str(one.cuts), one.per_1000, one.low, one.high, str(one.first_cycle))
+        for name, one in document.classes.items()
+    ]
+    return Table("classes", "Classes of faults", heads, tuple(rows) or (("none",) + ("-",) * 5,))
+
+
+def guarantees(document: PowerDocument) -> Table:
+    """Return the guarantees, and after how many cuts each was broken."""
+    rows = tuple(
+        (name, GUARANTEES[name], str(count)) for name, count in document.violations.items()
+    )
+    heads = ("guarantee", "promise", "broken after so many cuts")
+    return Table("guarantees", "Guarantees", heads, rows)
+
+
+def evidence(document: PowerDocument) -> Table:
+    """Return some faults, and how to find each again."""
+    rows = tuple(
+        (
+            one.class_name, one.guarantee, one.workload, one.at, f"{one.life}/{one.cut}",
+            "-" if one.unit is None else str(one.unit), one.found or "-",
+        )
+        for one in document.evidence
+    )  # fmt: skip
+    heads = ("class", "guarantee", "workload", "aimed at", "life/cut", "unit", "found")
+    note = "Again: opennandlab power replay FILE --life LIFE"
+    return Table("evidence", "Some of them", heads, rows, note)
+
+
+def drive(document: PowerDocument) -> Table:
+    """Return what the drive counted, and what it cost."""
+    smart, cost, recovery = document.smart, document.cost, document.recovery_us
+    rows: tuple[tuple[Cell, ...], ...] = (
+        ("unsafe shutdowns", str(smart.unsafe_shutdowns)),
+        ("times that capacitors did not last, and the drive knew", str(smart.capacitor_failures)),
+        ("interrupted pages that could not be read", str(smart.torn_pages)),
+        ("earlier pages damaged / kept", f"{smart.damaged_pages} / {smart.protected_pages}"),
+        ("erases interrupted and done again", str(smart.half_erased_blocks)),
+        ("pages saved by capacitors", str(smart.saved_pages)),
+        ("most pages in memory at a cut", str(smart.memory_pages_max)),
+        ("time to ready, mean / longest (ms)",
+         f"{recovery.mean / 1000:.2f} / {recovery.max / 1000:.2f}"),
+        ("write amplification, records included", cost.waf),
+        ("mean time to acknowledge a write (us)", cost.ack_us),
+        ("recoveries compared with a full scan", str(document.audits)),
+    )  # fmt: skip
+    return Table("drive", "What the drive counted", ("", ""), rows)
+
+
+def plot(found: Sequence[Found]) -> Plot:
+    """Return the rate of the fault that each weak option must show, with its interval."""
+    weak = [one for one in found if one.row.is_weak]
+    shown = [
+        next((one.document.classes[name] for name in one.row.must
+              if name in one.document.classes), None)
+        for one in weak
+    ]  # fmt: skip
+    places = [float(place) for place in range(len(weak))]
+    ticks = tuple(
+        (place, f"{one.row.option}: {one.row.value}")
+        for place, one in zip(places, weak, strict=True)
+    )
+    rates = [None if one is None else one.per_1000 for one in shown]
+    lows = [None if one is None else one.low for one in shown]
+    highs = [None if one is None else one.high for one in shown]
+    return Plot(
+        "weak",
+        "Cuts with the fault that each weak option must show, per 1,000",
+        Axis("", ticks=ticks),
+        Axis("cuts per 1,000", zero=True),
+        (Series("cuts with the fault", places, rates, "bars", low=lows, high=highs),),
+    )
+
+
+def options(found: Sequence[Found]) -> Table:
+    """Return a row for each option: what it must show, what it showed, what it cost."""
+    rows: list[tuple[Cell, ...]] = []
+    for one in found:
+        document = one.document
+        shown = ", ".join(
+            f"{name} {each.per_1000:.3g} ({each.low:.3g} to {each.high:.3g})"
+            for name, each in document.classes.items()
+        )
+        rows.append(
+            (
+                one.row.option,
+                one.row.value,
+                ", ".join(one.row.must) or "none",
+                shown or f"none (below {document.none_below:.3g})",
+                document.cost.ack_us,
+                document.cost.waf,
+                "as it must be" if not one.problems else "; ".join(one.problems),
+            )
+        )
+    heads = (
+        "option", "value", "must show", "faults per 1,000 cuts (95 % interval)",
+        "acknowledged after (us)", "WAF", "verdict",
+    )  # fmt: skip
+    return Table("options", "Options", heads, tuple(rows), wraps=True)
+
+
+def study(found: Sequence[Found], cuts: int) -> Report:
+    """Return the page on which option prevents which fault."""
+    table = options(found)
+    items = (table, plot(found))
+    bad = [one for one in found if one.problems]
+    chapter = Chapter(
+        id="study",
+        title="Which option prevents which fault",
+        subtitle=f"{cuts} cuts for each row",
+        verdict=Badge("PASSED", "good") if not bad else Badge("FAILED", "bad"),
+        reason=f"{len(bad)} of {len(found)} rows are not as they must be" if bad else "",
+        headlines=(Headline("rows", str(len(found))),),
+        sections=(Section("options", "Options", items),),
+        test="power",
+    )
+    foot = f"opennandlab {found[0].document.run.version}" if found else ""
+    return Report("Cut from power", "options", (chapter,), (), foot, "power cuts")
