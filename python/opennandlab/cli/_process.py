@@ -75,6 +75,8 @@ def _refuse(error: Any, *, as_json: bool) -> int:  # noqa: ANN401 (of whichever 
     if not text or type(error).__name__ == "NoArgsIsHelpError":
         error.show()  # the help: nothing was asked for
         return terminal.REFUSED
+    # What was given may hold escape sequences, and is said back.
+    text = "".join(mark if mark.isprintable() or mark == "\n" else "?" for mark in text)
     terminal.note(f"error: {text[:1].lower()}{text[1:]}", style="bold red")
     if context is not None:
         terminal.note(f"usage: {' '.join(context.get_usage().split()[1:])}; --help says more")
