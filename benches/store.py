@@ -18,8 +18,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import opennandlab as onl
-from opennandlab.cli._runs_plot import IDENTITY, draw
 from opennandlab.documents.record import JsonObject
+from opennandlab.reports.output import write
+from opennandlab.reports.stored import IDENTITY, of_rows
 from opennandlab.store import Entry, Store, key_of
 
 SMALL = {
@@ -126,7 +127,7 @@ def drawn(store: Store, path: Path) -> None:
     where = ["status=done"]
     rows = store.rows(where=where, limit=PLOTTED)
     kinds = store.rows(where=where, limit=PLOTTED, columns=IDENTITY)
-    draw(rows, kinds, {"y": "waf"}, "", path)
+    write(of_rows(rows, kinds, {"y": "waf"}).report, path)
 
 
 if __name__ == "__main__":

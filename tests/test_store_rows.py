@@ -40,6 +40,33 @@ def test_the_newest_come_first(store: Store) -> None:
     assert store.rows(limit=0).rows == []
 
 
+@pytest.mark.parametrize("order", [None, "waf", "-seed", "ftl.op"])
+@pytest.mark.parametrize("where", [[], ["seed=1"], ["waf>2"]])
+def test_pages_of_points_make_up_the_whole(
+    store: Store, order: str | None, where: list[str]
+) -> None:
+    whole = numbers(store, *where, order=order)
+    pages = [store.rows(where=where, order=order, limit=5, first=at) for at in range(0, 40, 5)]
+    assert {page.matched for page in pages} == {len(whole)}
+    found = [numbers(store, *where, order=order, limit=5, first=at) for at in range(0, 40, 5)]
+    assert [one for page in found for one in page] == whole
+
+
+def test_what_points_are_filtered_by_is_listed(store: Store) -> None:
+    names = store.names()
+    assert (names.verbs, names.sweeps) == (["benchmark"], [])
+    assert names.coordinates == ["ftl.gc_policy", "ftl.op", "on"]
+    assert {"waf", "fer", "iops.total"} <= set(names.metrics)
+
+
+def test_what_others_add_changes_the_state(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as ours, Store.open(tmp_path) as theirs:
+        before = ours.state()
+        assert ours.state() == before
+        theirs.add([entry(1)])
+        assert ours.state() != before
+
+
 @pytest.mark.parametrize("sign", ["=", "==", "!=", "<", "<=", ">", ">="])
 def test_a_condition_holds_as_in_python(store: Store, sign: str) -> None:
     compare = {

@@ -54,6 +54,7 @@ PYTHON_ROOMS = [
     "own",
     "config",
     "readers",
+    "units",
     "cautions",
     "memory",
     "images",
@@ -78,6 +79,7 @@ PYTHON_ROOMS = [
     "fleet",
     "power",
     "serving",
+    "ui",
     "cli",
 ]
 

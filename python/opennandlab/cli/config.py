@@ -45,47 +45,6 @@ DULL = {
 }
 # Order of the sections: as a command meets them, from the flash out.
 SECTIONS = ("name", "nand", "controller", "ftl", "ecc", "host")
-# Suffix of a key -> unit shown; `_pct` keys hold ratios, as the benchmark page writes them.
-UNITS = {
-    "_us": "µs",
-    "_us_per_block": "µs",
-    ".t_read_us": "µs, by page type",
-    "command_cost_us.flush": "µs",
-    "command_cost_us.read": "µs",
-    "command_cost_us.trim": "µs",
-    "command_cost_us.write": "µs",
-    "mb_s": "MB/s",
-    "_gb_s": "GB/s",
-    "_iops": "commands/s",
-    "_stddev": "of the mean",
-    "_factor": "factor",
-    "_slope": "per life",
-    "_count_max": "times",
-    "blocks_goal": "blocks",
-    "reads_per_suspend_max": "reads",
-    "_cache.pages": "pages",
-    "cores": "cores",
-    "queues": "queues",
-    "stripe": "pages",
-    "_bytes": "B",
-    "_bytes_max": "B",
-    "_mt_s": "MT/s",
-    "_ratio": "ratio",
-    "_pct": "ratio",
-    "rber_floor": "errors per bit",
-    "rber_ceil": "errors per bit",
-    "_cycles": "erases",
-    "_pages": "pages",
-    "_blocks": "blocks",
-    "_depth_max": "commands",
-    "bch_t": "bits per codeword",
-    "channels": "channels",
-    "_per_channel": "dies",
-    "_per_die": "planes",
-    "_per_plane": "blocks",
-    "_per_block": "pages",
-}
-
 Device = Annotated[str, typer.Argument(metavar="PRESET|FILE", help="The device.")]
 
 
@@ -269,6 +228,7 @@ def _show_keys(device: "DeviceConfig") -> None:
     from rich.table import Table
 
     from opennandlab.config import leaves
+    from opennandlab.units import unit
 
     keys = Table(show_edge=False, pad_edge=False)
     keys.add_column("key", no_wrap=True, min_width=_key_width(device))
@@ -290,7 +250,7 @@ def _show_keys(device: "DeviceConfig") -> None:
             # Ten digits tell all constants apart; a quotient has more than anyone reads.
             short = float(f"{value:.10g}") if isinstance(value, float) else value
             text = value if isinstance(value, str) else json.dumps(short)
-            keys.add_row(path, escape(text), _unit(path, value), escape(origin))
+            keys.add_row(path, escape(text), unit(path, value), escape(origin))
     terminal.stdout().print(keys)
     if off:
         terminal.stdout().print(f"\noff: {', '.join(off)}", markup=False, style="dim")
@@ -301,10 +261,3 @@ def _key_width(device: "DeviceConfig") -> int:
     from opennandlab.config import leaves
 
     return max(len(path) for path, value in leaves(device.to_dict()) if value is not None)
-
-
-def _unit(path: str, value: object) -> str:
-    """Return the unit that the name of a key states."""
-    if isinstance(value, str):
-        return ""
-    return next((unit for suffix, unit in UNITS.items() if path.endswith(suffix)), "")

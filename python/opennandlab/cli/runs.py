@@ -201,18 +201,14 @@ def plot(
 ) -> None:
     """Draw a metric against what was varied, with 95 % intervals over seeds, and theory beside."""
     with terminal.guard(as_json=False):
-        from opennandlab.cli._runs_plot import IDENTITY, draw
         from opennandlab.reports.output import check_ending
+        from opennandlab.reports.stored import draw
 
         terminal.check_outputs({"--plot": file})
         check_ending(file)
         asked = {"x": x, "y": y, "lines": lines, "facets": facets}
         with _opened(store) as opened:
-            wanted = [*(where or ()), "status=done"]
-            rows = opened.rows(where=wanted)
-            kinds = opened.rows(where=wanted, columns=IDENTITY)
-        given = {key: value for key, value in asked.items() if value is not None}
-        count = draw(rows, kinds, given, title, file)
+            count = draw(opened, file, where=where or (), title=title, **asked)
         if not quiet:
             terminal.note(f"{_count(count)} drawn in {file}")
 
@@ -226,7 +222,7 @@ def rerun(
 ) -> None:
     """Run a point again, and compare it with what is kept; exit code 1 where they differ."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.cli._runs_plot import run_again
+        from opennandlab.cli._runs_again import run_again
 
         with _opened(store) as opened:
             entry = opened.entry(key)

@@ -15,13 +15,14 @@ from opennandlab.store.means import Means
 from opennandlab.store.membership import KeptSweep, Outcome
 from opennandlab.store.place import where_store
 from opennandlab.store.rows import Rows
-from opennandlab.store.store import Store, open_store
+from opennandlab.store.store import Names, Store, open_store
 
 __all__ = [
     "Added",
     "Entry",
     "KeptSweep",
     "Means",
+    "Names",
     "Outcome",
     "Rows",
     "Store",

@@ -198,6 +198,7 @@ class Query:
         order: str | None = None,
         *,
         also: Sequence[str] = (),
+        first: int = 0,
     ) -> Rows:
         """Return the values of the points that all conditions hold for, and some more."""
         wanted = None if columns is None else list(dict.fromkeys(map(self.named, columns)))
@@ -206,7 +207,7 @@ class Query:
             by = Order(self.named(order.removeprefix("-")), falling=order.startswith("-"))
         try:
             chosen = self._filter([*self.where, *map(Condition.parse, also)])
-            numbers, matched = self._numbers(chosen, by, limit)
+            numbers, matched = self._numbers(chosen, by, limit, first)
             fields = [name for name in COLUMNS if wanted is None or name in (*wanted, *ORIGINS)]
             needs_metrics = wanted is None or any(self._kind(name) == "metric" for name in wanted)
             found = list(self._read(numbers, fields, with_metrics=needs_metrics))
@@ -252,20 +253,26 @@ class Query:
                 chosen.metrics.append((name, condition.test_of_numbers()))
         return chosen
 
-    def _numbers(self, chosen: Filter, order: Order, limit: int | None) -> tuple[list[int], int]:
+    def _numbers(
+        self, chosen: Filter, order: Order, limit: int | None, first: int
+    ) -> tuple[list[int], int]:
         """Return the points that are wanted, by number and in order, and how many there were."""
+        last = None if limit is None else first + limit
         if order.name is not None and order.name not in COLUMNS:
-            return self._ordered(chosen, order, limit)
+            numbers, matched = self._ordered(chosen, order)
+            return numbers[first:last], matched
         found = self._matching(chosen, order.sql)
-        numbers = [one[0] for one in islice(found, limit)]
-        if limit is None or len(numbers) < limit:
-            return numbers, len(numbers)
-        if chosen.is_all and len(chosen.coordinates) == len(self.coordinates):
-            query = f"SELECT count(*) FROM {self.source.points}"
-            return numbers, int(self.connection.execute(query).fetchone()[0])
-        return numbers, len(numbers) + sum(1 for _ in found)
+        numbers = [one[0] for one in islice(found, last)]
+        matched = len(numbers)
+        if last is not None and matched == last:
+            if chosen.is_all and len(chosen.coordinates) == len(self.coordinates):
+                query = f"SELECT count(*) FROM {self.source.points}"
+                matched = int(self.connection.execute(query).fetchone()[0])
+            else:
+                matched += sum(1 for _ in found)
+        return numbers[first:], matched
 
-    def _ordered(self, chosen: Filter, order: Order, limit: int | None) -> tuple[list[int], int]:
+    def _ordered(self, chosen: Filter, order: Order) -> tuple[list[int], int]:
         """Return points by a coordinate or metric; those without one come last."""
         name = str(order.name)
         values: list[Scalar]
@@ -279,7 +286,7 @@ class Query:
         # Python's order is stable in both directions: the newest stays first among equals.
         places.sort(key=lambda place: _rank(values[place]), reverse=order.falling)
         places += [place for place, value in enumerate(values) if value is None]
-        return [found[place][0] for place in places[:limit]], len(found)
+        return [found[place][0] for place in places], len(found)
 
     def _metric(self, name: str, found: Sequence[Found]) -> list[Scalar]:
         """Return one metric of points; None where they do not have it."""

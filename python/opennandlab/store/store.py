@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -41,6 +42,23 @@ WHOLE = (
     "LEFT JOIN numbers ON numbers.point = point.id LEFT JOIN names ON names.id = numbers.names "
     "LEFT JOIN content ON content.point = point.id "
 )
+
+
+@dataclass(frozen=True)
+class Names:
+    """What points of a store may be filtered and ordered by.
+
+    Args:
+        verbs: What was run.
+        sweeps: Names of sweeps, the newest first.
+        coordinates: What was varied in any of them.
+        metrics: The metrics of any of them.
+    """
+
+    verbs: list[str]
+    sweeps: list[str]
+    coordinates: list[str]
+    metrics: list[str]
 
 
 class Store:
@@ -241,6 +259,7 @@ class Store:
         columns: Sequence[str] | None = None,
         limit: int | None = None,
         order: str | None = None,
+        first: int = 0,
     ) -> Rows:
         """Return a table of points; no document is unpacked.
 
@@ -252,12 +271,32 @@ class Store:
             limit: At most so many rows; None for all.
             order: Name of the value that they are ordered by, `-` before it for falling; None for
                 the newest first.
+            first: How many are passed over before the first row.
 
         Raises:
             StoreError: for a condition that is none, and for a name that no point has.
         """
         with self._database.reading() as connection:
-            return Query(connection, self._database.damaged, where).rows(columns, limit, order)
+            query = Query(connection, self._database.damaged, where)
+            return query.rows(columns, limit, order, first=first)
+
+    def names(self) -> Names:
+        """Return what points may be filtered and ordered by."""
+        with self._database.reading() as connection:
+            query = Query(connection, self._database.damaged)
+            verbs = connection.execute("SELECT DISTINCT verb FROM point ORDER BY verb")
+            sweeps = connection.execute("SELECT name FROM sweep ORDER BY created DESC, name")
+            return Names(
+                verbs=[str(row[0]) for row in verbs],
+                sweeps=[str(row[0]) for row in sweeps],
+                coordinates=query.coordinate_names,
+                metrics=query.metric_names,
+            )
+
+    def state(self) -> int:
+        """Return a number that changes whenever another process has changed the store."""
+        with self._database.lock, self._database.told():
+            return int(scalar(self._database.connection, "PRAGMA data_version"))
 
     def means(
         self, metrics: Sequence[str], by: Sequence[str], *, where: Sequence[str] = ()

@@ -1,0 +1,162 @@
+"""Points of a store as a figure: a number against what was varied, means over seeds, and theory.
+
+```text
+where ──Store.rows──► points ──► groups of seeds ──runs.choose──► figures and a table
+```
+Points that differ in more than the seed are refused where no key says so: they would be one point
+of the figure, and look like scatter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opennandlab.errors import ConfigError
+from opennandlab.reports.model import Report
+from opennandlab.reports.output import write
+from opennandlab.reports.runs import Wanted, choose, report
+from opennandlab.stats.groups import grouped
+from opennandlab.store import Rows, Store
+from opennandlab.store.conditions import resolved, unknown
+from opennandlab.store.entry import Scalar
+
+# What theory predicts, by the number that it predicts.
+THEORY = {"waf": "predicted_waf"}
+# Numbers that are drawn where nothing is asked for, the first that there is.
+USUAL = ("waf", "fer", "rber", "average_1", "iops.total", "latency_us_mean", "tbw_tb")
+# What tells points apart that have the same coordinates.
+IDENTITY = ("verb", "settings", "model_version", "program")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a store, as far as it is drawn."""
+
+    coordinates: Mapping[str, Scalar]
+    metrics: Mapping[str, float]
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Points as a figure.
+
+    Args:
+        report: The page: figures, and the table of all groups.
+        wanted: What is drawn along the axis, up, and as lines.
+        points: How many points are in it.
+        varied: The coordinates that differ among them.
+        metrics: The numbers that they have.
+    """
+
+    report: Report
+    wanted: Wanted
+    points: int
+    varied: tuple[str, ...]
+    metrics: tuple[str, ...]
+
+
+def draw(
+    store: Store,
+    path: str | Path,
+    *,
+    where: Sequence[str] = (),
+    title: str = "",
+    **asked: str | None,
+) -> int:
+    """Draw points of a store into a file, and return how many they are.
+
+    Args:
+        store: The store.
+        path: The file: SVG, PNG, PDF or HTML by its ending.
+        where: Conditions that the points hold, as `Store.rows` takes them.
+        title: Of the figure; empty for what it shows.
+        **asked: What is drawn, by name: `x`, `y`, `lines`, `facets`; None for the usual.
+
+    Raises:
+        ConfigError: for what was not varied, and where unlike points would be mixed up.
+        StoreError: for a condition that is none, and for a name that no point has.
+        OutputError: when the file cannot be written.
+    """
+    given = {key: name for key, name in asked.items() if name is not None}
+    drawn = drawing(store, where, given, title)
+    write(drawn.report, Path(path))
+    return drawn.points
+
+
+def drawing(store: Store, where: Sequence[str], asked: Mapping[str, str], title: str = "") -> Drawn:
+    """Return points of a store as a figure.
+
+    Args:
+        store: The store.
+        where: Conditions that the points hold.
+        asked: What is drawn, by name: `x`, `y`, `lines`, `facets`.
+        title: Of the figure; empty for what it shows.
+
+    Raises:
+        ConfigError: for what was not varied, and where unlike points would be mixed up.
+        StoreError: for a condition that is none, and for a name that no point has.
+    """
+    wanted = [*where, "status=done"]
+    rows = store.rows(where=wanted)
+    return of_rows(rows, store.rows(where=wanted, columns=IDENTITY), asked, title)
+
+
+def of_rows(rows: Rows, kinds: Rows, asked: Mapping[str, str], title: str = "") -> Drawn:
+    """Return points as a figure.
+
+    Args:
+        rows: The points.
+        kinds: The same, with the columns of `IDENTITY`.
+        asked: What is drawn, by name: `x`, `y`, `lines`, `facets`.
+        title: Of the figure; empty for what it shows.
+
+    Raises:
+        ConfigError: for what was not varied, and where unlike points would be mixed up.
+        StoreError: for a name that no point has.
+    """
+    if not len(rows):
+        raise ConfigError("--where", "no point is left that is done")
+    varied = [name for name in rows.coordinates if len(set(rows.column(name))) > 1]
+    _refuse_unlike(rows, kinds, varied)
+    points = [
+        Point(
+            {name: row[name] for name in varied},
+            {name: value for name in rows.metrics if isinstance(value := row[name], float)},
+        )
+        for row in rows
+    ]
+    asked = {key: _whole(name, rows) for key, name in asked.items()}
+    groups = grouped(points)
+    names = list(dict.fromkeys(name for group in groups for name in group.means))
+    usual = next((name for name in USUAL if name in names), names[0] if names else "waf")
+    metric = asked.get("y", usual)
+    wanted = choose(groups, asked, metric, THEORY.get(metric))
+    shown = [name for name in (metric, THEORY.get(metric)) if name in names]
+    made = report(title or f"{wanted.y} against {wanted.x}", groups, wanted, shown)
+    return Drawn(made, wanted, len(points), tuple(varied), tuple(names))
+
+
+def _whole(name: str, rows: Rows) -> str:
+    """Return the whole name of a coordinate or metric that may be given by its end."""
+    known = [*rows.coordinates, *rows.metrics]
+    found = resolved(name, known)
+    if found is None:
+        raise unknown(name, known)
+    return found
+
+
+def _refuse_unlike(rows: Rows, kinds: Rows, varied: Sequence[str]) -> None:
+    """Refuse to average points that differ in more than the seed, where no key says so."""
+    found: dict[tuple[object, ...], set[tuple[object, ...]]] = {}
+    for row, kind in zip(rows, kinds, strict=True):
+        place = tuple(row[name] for name in varied)
+        found.setdefault(place, set()).add(tuple(kind[name] for name in IDENTITY))
+    if any(len(there) > 1 for there in found.values()):
+        raise ConfigError(
+            "--where",
+            "points of different settings, models or programs would be one point of the plot; "
+            "accepted: fewer of them, such as `--where sweep=NAME` or `--where program=…`",
+        )
