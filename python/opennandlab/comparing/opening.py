@@ -58,7 +58,25 @@ def opened(given: Sequence[str], store: Path | None = None) -> tuple[Family, lis
         StoreError: for a store that cannot be used, a key that it does not have, and a point that
             failed.
     """
-    found = [_named(text, store) for text in given]
+    return _subjects([_named(text, store) for text in given])
+
+
+def points(entries: Sequence[Entry]) -> tuple[Family, list[Subject]]:
+    """Return points of a store as subjects; nothing is read from files.
+
+    Raises:
+        ResultError: for a document of no family that is compared, and for different families.
+        StoreError: for a point that failed.
+    """
+    return _subjects([_of_entry(entry) for entry in entries])
+
+
+def _subjects(found: Sequence[_Named]) -> tuple[Family, list[Subject]]:
+    """Read documents of one family.
+
+    Raises:
+        ResultError: for what is none, and for different families.
+    """
     for one in found:
         if one.kind not in families.HOMES:
             raise ResultError(
@@ -105,6 +123,10 @@ def _point(key: str, store: Path | None) -> _Named:
             entry = open_store.entry(key)
     except StoreError as error:
         raise StoreError(f"{key}: no such file, and as the key of a point: {error}") from error
+    return _of_entry(entry)
+
+
+def _of_entry(entry: Entry) -> _Named:
     if entry.document is None:
         raise StoreError(
             f"the point {entry.key[:KEY_DIGITS]} has no document, it failed: {entry.error}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -30,26 +31,53 @@ def page(report: Report) -> str:
     """Return a report as one HTML page."""
     from markupsafe import Markup
 
-    def drawn(item: Item, place: int, heading: str) -> Markup:
-        # A heading is not said twice.
-        text = _item(item, f"c{place}-{item.id}", is_titled=item.title == heading)
-        return Markup(text)  # noqa: S704 (made by our own templates)
-
     figures = report.figures
     return (
         _environment()
         .get_template("report.html.j2")
         .render(
             report=report,
-            drawn=drawn,
+            drawn=_drawn(is_static=True),
             running=lambda text: Markup(css_string(text)),  # noqa: S704 (escaped letter by letter)
             theme=colours.theme(figures),
-            style=Markup(_asset("report.css")),  # noqa: S704 (our own file)
-            script=Markup(_asset("report.js")),  # noqa: S704 (our own file)
-            template=Markup(_json(interactive.TEMPLATE)),  # noqa: S704 (our own)
+            style=Markup(asset("report.css")),  # noqa: S704 (our own file)
+            script=Markup(asset("report.js")),  # noqa: S704 (our own file)
+            template=template(),
             plotly=Markup(plotly_script() if figures else ""),  # noqa: S704 (the library)
         )
     )
+
+
+def chapters(report: Report) -> Markup:
+    """Return the chapters of a report as a part of a larger page, which brings scripts and style.
+
+    Its figures are drawn by `report.js` from their data; static drawings are left out.
+    """
+    from markupsafe import Markup
+
+    made = _environment().get_template("chapters.html.j2")
+    return Markup(made.render(report=report, drawn=_drawn(is_static=False)))  # noqa: S704 (escaped)
+
+
+def template() -> Markup:
+    """Return what the layouts of all figures of a page share, as JSON."""
+    from markupsafe import Markup
+
+    return Markup(_json(interactive.TEMPLATE))  # noqa: S704 (our own)
+
+
+def _drawn(*, is_static: bool) -> Callable[[Item, int, str], Markup]:
+    """Return what draws an item of a chapter below a heading."""
+    from markupsafe import Markup
+
+    def drawn(item: Item, place: int, heading: str) -> Markup:
+        # A heading is not said twice.
+        text = _item(
+            item, f"c{place}-{item.id}", is_titled=item.title == heading, is_static=is_static
+        )
+        return Markup(text)  # noqa: S704 (made by our own templates)
+
+    return drawn
 
 
 @cache
@@ -78,7 +106,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
-        loader=FunctionLoader(_asset),
+        loader=FunctionLoader(asset),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -103,7 +131,8 @@ def _written(amount: object, digits: int | None = None) -> Markup:
     return Markup(OPTION.sub(r'<span class="option">\g<0></span>', text))  # noqa: S704 (escaped)
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return a file of the page: style, script, or a template."""
     folder = resources.files("opennandlab.reports") / "page"
     return (folder / name).read_text(encoding="utf-8")
 
@@ -113,7 +142,7 @@ def _json(data: object) -> str:
     return json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _item(item: Item, anchor: str, *, is_titled: bool) -> str:
+def _item(item: Item, anchor: str, *, is_titled: bool, is_static: bool) -> str:
     if isinstance(item, Table):
         return _table(item, anchor, is_titled=is_titled)
     from markupsafe import Markup
@@ -127,7 +156,7 @@ def _item(item: Item, anchor: str, *, is_titled: bool) -> str:
             is_titled=is_titled,
             figure=item,
             depth=isinstance(item, Relief) and item.shape != "bands",
-            drawing=Markup(static.inline(item, anchor)),  # noqa: S704 (escaped when drawn)
+            drawing=Markup(static.inline(item, anchor) if is_static else ""),  # noqa: S704 (escaped)
             data=Markup(_json(interactive.figure(item))),  # noqa: S704 (cannot end its element)
             unit=shown.title.removeprefix(f"{item.title}, "),
             numbers=Markup(_table(shown, "", is_inner=True)),  # noqa: S704 (a template)
