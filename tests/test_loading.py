@@ -20,7 +20,7 @@ from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
 from opennandlab.documents.partial import nothing
 from opennandlab.documents.power_loss import PowerDocument
-from opennandlab.documents.pts import PtsDocument, SuiteDocument
+from opennandlab.documents.pts import SuiteDocument
 from opennandlab.documents.record import plain
 from opennandlab.documents.schema import FAMILIES
 from opennandlab.documents.served import ServedDocument
@@ -87,7 +87,7 @@ MAKERS: dict[str, Callable[[], dict[str, Any]]] = {
 }  # fmt: skip
 KINDS: dict[str, type] = {
     "result": onl.Result,
-    "pts": PtsDocument,
+    "pts": onl.PtsResult,
     "suite": SuiteDocument,
     "ecc-curve": onl.ecc.Curve,
     "ecc-comparison": CodeComparison,

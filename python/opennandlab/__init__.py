@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         load_workload,
         presets,
     )
+    from opennandlab.ecc.curves import Curve
     from opennandlab.errors import (
         BusyError,
         ConfigError,
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
     from opennandlab.run import Simulation, benchmark, replay
     from opennandlab.slices import Progress
     from opennandlab.store import open_store
-    from opennandlab.sweeps.runs import sweep
+    from opennandlab.sweeps.runs import Runs, sweep
+    from opennandlab.tested import PtsResult
     from opennandlab.threads import set_threads
     from opennandlab.verification import verify
 
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "BusyError": "errors",
     "ConfigError": "errors",
+    "Curve": "ecc.curves",
     "DeviceConfig": "config",
     "ImageError": "errors",
     "InternalError": "errors",
@@ -62,8 +65,10 @@ _HOMES = {
     "OutputError": "errors",
     "PolicyError": "errors",
     "Progress": "slices",
+    "PtsResult": "tested",
     "Result": "result",
     "ResultError": "errors",
+    "Runs": "sweeps.runs",
     "Simulation": "run",
     "StoreError": "errors",
     "TraceError": "errors",
@@ -90,6 +95,7 @@ _ROOMS = {"ecc", "policies", "pts", "reliability", "theory"}
 __all__ = [
     "BusyError",
     "ConfigError",
+    "Curve",
     "DeviceConfig",
     "ImageError",
     "InternalError",
@@ -98,8 +104,10 @@ __all__ = [
     "OutputError",
     "PolicyError",
     "Progress",
+    "PtsResult",
     "Result",
     "ResultError",
+    "Runs",
     "Simulation",
     "StoreError",
     "TraceError",

@@ -20,6 +20,7 @@ from opennandlab.ecc.curves import Curve
 from opennandlab.errors import DocumentError
 from opennandlab.result import Result
 from opennandlab.saved import damaged, read_document, refuse_edited, typed
+from opennandlab.tested import PtsResult
 
 # What is nothing but its record, but for the curve.
 Rest = (
@@ -35,7 +36,7 @@ Rest = (
     | FleetDocument
     | PowerDocument
 )
-Loaded = Result | Curve | PtsDocument | Rest
+Loaded = Result | Curve | PtsResult | Rest
 # What a `schema` says -> the record of the whole document.
 KINDS = {f"opennandlab.{family}/1": kind for family, kind in FAMILIES.items()}
 
@@ -48,9 +49,9 @@ def load(path: str | Path, *, check_digest: bool = True) -> Loaded:
         check_digest: Refuse a file whose numbers were changed after it was written.
 
     Returns:
-        A `Result` or an ECC `Curve`, by the `schema` in the file; for other kinds (standard tests,
-        suites, comparisons, life tests, validation, served drives, applications, fleets,
-        power cuts) the declared record: keys are attributes.
+        A `Result`, an ECC `Curve` or the `PtsResult` of a standard test, by the `schema` in the
+        file; for other kinds (suites, comparisons, life tests, validation, served drives,
+        applications, fleets, power cuts) the declared record: keys are attributes.
 
     Raises:
         ResultError: when the file is damaged, foreign or newer than this build, and why.
@@ -71,7 +72,7 @@ def load(path: str | Path, *, check_digest: bool = True) -> Loaded:
         if kind is ResultDocument:
             return Result(document)
         if kind is PtsDocument:
-            return pts.from_file(document)[0]
+            return PtsResult.of(pts.from_file(document)[0])
     except DocumentError as error:
         raise damaged(path, error) from None
     found: Rest = typed(path, document, kind)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from opennandlab import _core
-from opennandlab.canonical import as_bytes, digest, readable_json
+from opennandlab.canonical import as_bytes, deterministic_part, digest, readable_json
 from opennandlab.documents import result as declared
 from opennandlab.documents.metrics import Breakdown
 from opennandlab.documents.record import JsonObject, plain
@@ -40,6 +40,7 @@ from opennandlab.threads import cores
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    import plotly.graph_objects as go
 
     from opennandlab.observation import Timeline
 
@@ -176,6 +177,37 @@ class Result:
         frame.index = pd.MultiIndex.from_tuples(rows, names=["class", "band"])
         return frame.loc[:, (frame != 0).any()]
 
+    @property
+    def figures(self) -> dict[str, str]:
+        """What `plot` can draw: the name of each figure, and its title."""
+        from opennandlab.reports import drawing, plot
+
+        return drawing.names(list(plot.plots(self.content)))
+
+    def plot(
+        self, path: str | Path | None = None, *, figure: str | None = None
+    ) -> go.Figure | None:
+        """Draw the course and the latencies of the run.
+
+        Args:
+            path: File to write: a page (HTML, PDF), or the figures alone (SVG, PNG), by its ending.
+                None returns a figure of plotly, which a notebook shows.
+            figure: Name of the figure, one of `figures`; None for all of them in a file, and for
+                the first without one.
+
+        Raises:
+            ConfigError: for a name that none of them has.
+            OutputError: when there is nothing to draw, or the file cannot be written, and why.
+
+        >>> import opennandlab as onl
+        >>> result = onl.benchmark("tlc_standard", "W1", seed=42)
+        >>> result.plot(figure="latency-by-percentile").layout.yaxis.title.text
+        'µs'
+        """
+        from opennandlab.reports import drawing, plot
+
+        return drawing.draw(plot.report(self.content), path, figure)
+
     def save(self, path: str | Path) -> None:
         """Write the result file: all of it, or nothing.
 
@@ -217,6 +249,18 @@ class Result:
             refuse_edited(Path(path), document)
         return found
 
+    def __eq__(self, other: object) -> bool:
+        """Tell whether two results say the same; where and when they were made does not count."""
+        if not isinstance(other, Result):
+            return NotImplemented
+        return self.digest == other.digest and (
+            deterministic_part(self.document) == deterministic_part(other.document)
+        )
+
+    def __hash__(self) -> int:
+        """Hash what is compared."""
+        return hash(self.digest)
+
     def __repr__(self) -> str:
         """Name the workload, the main metric and the digest."""
         waf = self.content.metrics and self.content.metrics.waf
@@ -227,6 +271,7 @@ class Result:
     def _repr_html_(self) -> str:
         from html import escape
 
+        from opennandlab.reports import drawing, plot
         from opennandlab.summary import (
             activity_table,
             breakdown_tables,
@@ -260,6 +305,7 @@ class Result:
         return (
             f"<b>{escape(repr(self))}</b><table>{rows}</table>"
             + tables
+            + drawing.element(list(plot.plots(self.content)))
             + (f"<ul>{notes}</ul>" if notes else "")
         )
 

@@ -307,11 +307,11 @@ def _write(run: "Run", result: "Result", outputs: Outputs, *, interrupted: bool)
     if outputs.plot is not None:
         from opennandlab.reports.plot import write
 
-        write(result, outputs.plot)
+        write(result.content, outputs.plot)
     if outputs.breakdown_plot is not None and result.breakdown:
         from opennandlab.reports import breakdown
 
-        breakdown.write(result, outputs.breakdown_plot)
+        breakdown.write(result.content, outputs.breakdown_plot)
     if outputs.image is not None and not interrupted:
         run.save_image(outputs.image)
 

@@ -14,6 +14,8 @@ from msgspec import UNSET, Meta, UnsetType
 from opennandlab.documents.record import JsonObject, Number, Record
 
 CURVE_SCHEMA: Final = "opennandlab.ecc-curve/1"
+# A curve holds hundreds of points: larger files are something else.
+CURVE_BYTES_MAX = 16 << 20
 
 COMPARISON_SCHEMA: Final = "opennandlab.ecc-comparison/1"
 

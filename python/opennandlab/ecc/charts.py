@@ -33,7 +33,7 @@ from opennandlab.errors import ConfigError
 from opennandlab.reports import output
 from opennandlab.reports.figure.model import Axis, Draw, Filling, Mark, Plot, Series
 from opennandlab.reports.figure.scale import nice_ticks
-from opennandlab.reports.model import page_of
+from opennandlab.reports.model import Report, page_of
 
 # Exact rates below this are left out, unless there is nothing else.
 FER_SHOWN_MIN = 1e-18
@@ -88,9 +88,22 @@ def write(document: Document, path: str | Path, look: Look | None = None) -> str
         OutputError: when it cannot be written, and why.
         ConfigError: when there is nothing to draw.
     """
+    return write_all(_drawn(document), path, look)
+
+
+def report(document: Document, look: Look | None = None) -> Report:
+    """Return the page of a curve or a comparison: its figure.
+
+    Raises:
+        ConfigError: when there is nothing to draw.
+    """
+    drawn = plot(_drawn(document), look)
+    return page_of(drawn.title, "", [drawn])
+
+
+def _drawn(document: Document) -> list[DrawnCurve]:
     found = document.curves if isinstance(document, CodeComparison) else [document]
-    curves = on_one_axis([of_document(curve) for curve in found])
-    return write_all(curves, path, look)
+    return on_one_axis([of_document(curve) for curve in found])
 
 
 def write_all(curves: Sequence[DrawnCurve], path: str | Path, look: Look | None = None) -> str:

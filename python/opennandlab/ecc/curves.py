@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from opennandlab import _core
 from opennandlab.canonical import first_difference, readable_json
-from opennandlab.documents.ecc import CURVE_SCHEMA, CurveDocument
+from opennandlab.documents.ecc import CURVE_BYTES_MAX, CURVE_SCHEMA, CurveDocument
 from opennandlab.documents.record import JsonObject, plain
 from opennandlab.ecc.channels import Channel, points_of
 from opennandlab.ecc.codes import Code, Decoder
@@ -37,6 +37,7 @@ from opennandlab.saved import read_document, typed
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    import plotly.graph_objects as go
 
 METHODS = ("auto", MONTE_CARLO, IMPORTANCE_SAMPLING, ANALYTIC)
 # Below so many errors a rate is not known by counting, and `auto` tries strata.
@@ -44,8 +45,6 @@ ERRORS_TO_TRUST = 10
 # The share of the frames allowed after which `auto` stops waiting for a first error.
 PATIENCE_SHARE = 1 / 32
 FRAMES_MAX = 10**15
-# A curve holds hundreds of points: larger files are something else.
-BYTES_MAX = 16 << 20
 JOURNAL_EVERY_S = 2.0
 # What must be the same for counts to be added.
 IDENTITY = ("schema", "code_identity", "channel_settings", "decoder_settings", "seed", "codewords")
@@ -157,6 +156,22 @@ class Curve:
         """
         write_atomically(Path(path), (readable_json(self.document) + "\n").encode())
 
+    def plot(self, path: str | Path | None = None) -> go.Figure | None:
+        """Draw the error rates over the points, with what the channel allows.
+
+        Args:
+            path: File to write: SVG, PNG, PDF or HTML by its ending; None returns a figure of
+                plotly, which a notebook shows.
+
+        Raises:
+            ConfigError: when no point has an error rate to draw.
+            OutputError: when the file cannot be written, and why.
+        """
+        from opennandlab.ecc import charts
+        from opennandlab.reports import drawing
+
+        return drawing.draw(charts.report(self.content), path, None)
+
     @classmethod
     def load(cls, path: str | Path) -> Curve:
         """Read a curve that was saved.
@@ -165,6 +180,15 @@ class Curve:
             ResultError: when the file is damaged or no curve, and why.
         """
         return cls(_read(Path(path)))
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether two curves are the same document."""
+        return self.content == other.content if isinstance(other, Curve) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Hash what was measured; how much of it does not count."""
+        content = self.content
+        return hash((content.code, content.channel, content.seed, len(content.points)))
 
     def __repr__(self) -> str:
         """Name the code, the channel and the number of points."""
@@ -177,7 +201,14 @@ class Curve:
             "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
             for row in table_rows(self.content)
         )
-        return f"<b>{escape(repr(self))}</b><table><tr>{head}</tr>{body}</table>"
+        from opennandlab.ecc import charts
+        from opennandlab.reports import drawing
+
+        try:
+            drawn = drawing.element(charts.report(self.content).figures)
+        except ConfigError:  # no point has an error rate
+            drawn = ""
+        return f"<b>{escape(repr(self))}</b><table><tr>{head}</tr>{body}</table>{drawn}"
 
 
 class CurveInterrupted(KeyboardInterrupt):
@@ -433,7 +464,7 @@ def _bounded_distance(code: Code, t: int, rber: float) -> tuple[float, float]:
 
 
 def _read(path: Path) -> CurveDocument:
-    return typed(path, read_document(path, [CURVE_SCHEMA], BYTES_MAX), CurveDocument)
+    return typed(path, read_document(path, [CURVE_SCHEMA], CURVE_BYTES_MAX), CurveDocument)
 
 
 def table_head(document: CurveDocument) -> list[str]:

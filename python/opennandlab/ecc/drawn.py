@@ -21,12 +21,12 @@ from typing import Any, Literal
 
 from opennandlab.documents.ecc import (
     COMPARISON_SCHEMA,
+    CURVE_BYTES_MAX,
     CURVE_SCHEMA,
     CodeComparison,
     CurveDocument,
     CurvePoint,
 )
-from opennandlab.ecc.curves import BYTES_MAX
 from opennandlab.errors import ConfigError, ResultError
 from opennandlab.files import read_bytes
 from opennandlab.saved import read_document, typed
@@ -110,7 +110,7 @@ def read_curves(
         if path.suffix.lower() == ".csv":
             found += _of_csv(path)
             continue
-        document = read_document(path, [CURVE_SCHEMA, COMPARISON_SCHEMA], BYTES_MAX)
+        document = read_document(path, [CURVE_SCHEMA, COMPARISON_SCHEMA], CURVE_BYTES_MAX)
         if document["schema"] == CURVE_SCHEMA:
             found.append(of_document(typed(path, document, CurveDocument), str(path)))
         else:
@@ -246,7 +246,7 @@ def _checked(curve: DrawnCurve) -> DrawnCurve:
 def _of_csv(path: Path) -> list[DrawnCurve]:
     """Return the curves of a CSV file, one for each label."""
     try:
-        text = read_bytes(path, BYTES_MAX).decode("utf-8-sig")
+        text = read_bytes(path, CURVE_BYTES_MAX).decode("utf-8-sig")
     except OSError as error:
         raise ResultError(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:

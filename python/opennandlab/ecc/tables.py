@@ -13,6 +13,7 @@ from opennandlab.ecc.channels import Channel, check_rber
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,17 @@ class LlrTable:
             ]
             for place, llr in enumerate(self.document["llrs"])
         ]
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row for each bin: its edges, LLR and probabilities (needs pandas)."""
+        import numpy as np
+        import pandas as pd
+
+        edges = [-np.inf, *self.thresholds, np.inf]
+        zero, one = self.probabilities
+        return pd.DataFrame(
+            {"from": edges[:-1], "to": edges[1:], "llr": self.llrs, "p_if_0": zero, "p_if_1": one}
+        )
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(text)}</th>" for text in HEAD)

@@ -11,6 +11,10 @@ those of `inside` see there. No certification by anyone is implied.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 from opennandlab.pts import (
     access_time,
     block_size,
@@ -36,8 +40,12 @@ from opennandlab.pts import (
 from opennandlab.pts.folder import Place
 from opennandlab.pts.inside import INSIDE
 from opennandlab.pts.plan import Settings
+from opennandlab.pts.record import Watcher
 from opennandlab.pts.runner import run_test
+from opennandlab.pts.running import run_named
 from opennandlab.pts.test import Test
+from opennandlab.targets.consent import NONE, Consent
+from opennandlab.tested import PtsResult
 
 # Those of the specification, in the order of a complete run.
 STANDARD: dict[str, Test] = {
@@ -73,4 +81,68 @@ TUTORIAL: dict[str, Test] = {
 }
 TESTS: dict[str, Test] = {**STANDARD, **TUTORIAL, **INSIDE}
 
-__all__ = ["INSIDE", "STANDARD", "TESTS", "TUTORIAL", "Place", "Settings", "Test", "run_test"]
+__all__ = [
+    "INSIDE",
+    "STANDARD",
+    "TESTS",
+    "TUTORIAL",
+    "Consent",
+    "Place",
+    "PtsResult",
+    "Settings",
+    "Test",
+    "run",
+    "run_test",
+]
+
+
+def run(  # noqa: PLR0913 (options, by name)
+    test: str,
+    target: str,
+    *,
+    changes: Mapping[str, Any] | None = None,
+    output: str | Path | None = None,
+    resume: bool = False,
+    consent: Consent = NONE,
+    progress: Watcher | None = None,
+    **settings: Any,  # noqa: ANN401 (those of all tests, and the options of this one)
+) -> PtsResult:
+    """Run a standard test on a target: what the command `opennandlab pts TEST` does.
+
+    Args:
+        test: Its name, one of `TESTS`: `iops`, `throughput`, `latency`, `wsat` …
+        target: `sim:PRESET|FILE`, `file:PATH[?size=1GiB]`, `/dev/…` or `nbd+unix:///…`.
+        changes: Keys of a simulated device, by dotted path.
+        output: Directory for document and journal; None keeps nothing on disk.
+        resume: Go on with the run that was cut in `output`.
+        consent: What may be lost on a real target: nothing, unless it says so.
+        progress: Called before, during and after each step.
+        **settings: Fields of `Settings` (`profile`, `time_base`, `seed`, `queue_depth` …), and
+            options of this test.
+
+    Returns:
+        The document: results and tables as attributes, `frame()`, `plot()` and `save()`.
+
+    Raises:
+        Cut: on Ctrl-C, a `KeyboardInterrupt` with the partial document.
+        BrokenError: when target or output fails in the middle, with the partial document.
+        ConfigError: for what this test on this target cannot have; nothing was run.
+        TargetError: when the target is refused, and why.
+
+    >>> small = {"nand.channels": 1, "nand.dies_per_channel": 1, "nand.planes_per_die": 1,
+    ...          "nand.blocks_per_plane": 64, "nand.pages_per_block": 64}
+    >>> found = run("latency", "sim:tlc_standard", changes=small, time_base="smoke")
+    >>> found.verdict.word, found.frame("art").shape
+    ('smoke', (3, 3))
+    """
+    return run_named(
+        TESTS,
+        test,
+        target,
+        changes=changes,
+        output=output,
+        resume=resume,
+        consent=consent,
+        progress=progress,
+        given=settings,
+    )

@@ -19,7 +19,7 @@ from typing import Any
 from msgspec import structs
 
 from opennandlab import _core
-from opennandlab.canonical import as_bytes, digest, readable_json
+from opennandlab.canonical import digest, readable_json
 from opennandlab.documents import pts, pts_header
 from opennandlab.documents.pts import SCHEMA, PtsDocument
 from opennandlab.documents.pts_base import Results
@@ -30,6 +30,7 @@ from opennandlab.pts.engine import Bench
 from opennandlab.pts.record import COLUMNS, Cell
 from opennandlab.pts.test import Findings
 from opennandlab.stats.histogram import Histogram
+from opennandlab.tested import to_bytes
 from opennandlab.threads import cores
 
 
@@ -215,11 +216,6 @@ def save(document: PtsDocument, folder: Path) -> Path:
     path = folder / f"{document.name}.json"
     write_atomically(path, to_bytes(document))
     return path
-
-
-def to_bytes(document: PtsDocument) -> bytes:
-    """Return the content of the file of a document."""
-    return as_bytes(readable_json(pts.to_json(document)) + "\n")
 
 
 def load_finished(folder: Path, name: str, settings_sha256: str) -> PtsDocument | None:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,9 @@ from opennandlab.hints import hints, nearest
 from opennandlab.own import model
 from opennandlab.plain import to_json
 from opennandlab.policies.source import is_name
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats: TypeAlias = NDArray[np.float64]
 Source: TypeAlias = "str | Path | Mapping[str, Any] | DeviceConfig | Model"
@@ -87,6 +90,13 @@ class LlrTable:
     rber: float
     """Error rate of a decision by sign."""
 
+    def frame(self) -> pd.DataFrame:
+        """Return one row for each pattern of the reads (needs pandas)."""
+        import pandas as pd
+
+        columns = {"llr": self.llr, "p_if_0": self.p_if_0, "p_if_1": self.p_if_1}
+        return pd.DataFrame({"sensed": self.sensed, **columns})
+
 
 @dataclass(frozen=True)
 class RetryTable:
@@ -106,6 +116,14 @@ class RetryTable:
     """`(steps, levels)`: how far each level is moved."""
     rber: Floats
     """`(steps, page types)`: error rate with each step."""
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row for each step: hours, offsets in gaps, error rates (needs pandas)."""
+        import pandas as pd
+
+        offsets = {f"offset_{level}": row for level, row in enumerate(self.offsets.T, 1)}
+        rates = dict(zip((f"rber_{name}" for name in self.page_types), self.rber.T, strict=True))
+        return pd.DataFrame({"retention_h": self.retention_h, **offsets, **rates})
 
 
 class Model:

@@ -15,7 +15,6 @@ from opennandlab.documents.result import ResultDocument
 from opennandlab.reports import output
 from opennandlab.reports.figure.model import Axis, Part, Stack
 from opennandlab.reports.model import Report, Table, page_of
-from opennandlab.result import Result
 from opennandlab.summary import (
     PARTS,
     REST,
@@ -54,13 +53,13 @@ NOTE = (
 )
 
 
-def write(result: Result, path: str | Path) -> None:
+def write(document: ResultDocument, path: str | Path) -> None:
     """Write the figures, in the form of the file's ending.
 
     Raises:
         OutputError: when they cannot be written, and why.
     """
-    output.write(report(result.content), Path(path))
+    output.write(report(document), Path(path))
 
 
 def report(document: ResultDocument) -> Report:

@@ -17,7 +17,6 @@ from opennandlab.documents.result import ResultDocument
 from opennandlab.reports import output, variation
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Report, Section, Table, page_of
-from opennandlab.result import Result
 from opennandlab.summary import (
     build,
     latency_table,
@@ -79,13 +78,13 @@ OVER_TIME = (
 DRIVE_WRITES_AGED = 2.0
 
 
-def write(result: Result, path: str | Path) -> None:
+def write(document: ResultDocument, path: str | Path) -> None:
     """Write the report of a result, in the form of the file's ending.
 
     Raises:
         OutputError: when it cannot be written, and why.
     """
-    output.write(report(result.content), Path(path))
+    output.write(report(document), Path(path))
 
 
 def report(document: ResultDocument) -> Report:

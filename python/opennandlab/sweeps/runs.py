@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opennandlab.config import Source
-from opennandlab.reports.figure import static
-from opennandlab.reports.output import write
-from opennandlab.reports.runs import choose, plots, report, shown, told
+from opennandlab.errors import ConfigError
+from opennandlab.reports import drawing
+from opennandlab.reports.runs import Wanted, choose, plots, report, shown, told
 from opennandlab.run import SEED
 from opennandlab.stats.groups import Group, grouped
 from opennandlab.store import Store
@@ -26,6 +26,7 @@ from opennandlab.threads import cores
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 
 @dataclass(frozen=True)
@@ -69,11 +70,12 @@ class Runs:
         y: str | None = None,
         lines: str | None = None,
         facets: str | None = None,
-    ) -> str | None:
+    ) -> go.Figure | None:
         """Draw a number against what was varied.
 
         Args:
-            path: File to write: SVG, PNG, PDF or HTML by its ending; None returns SVG as text.
+            path: File to write: SVG, PNG, PDF or HTML by its ending; None returns a figure of
+                plotly, which a notebook shows: with `facets` the first of them.
             x: Key along the axis; by default the one with the most numbers.
             y: The number; by default that of the verb, such as `waf`.
             lines: Key with a line for each of its values.
@@ -81,16 +83,16 @@ class Runs:
 
         Raises:
             ConfigError: for what was not varied or measured.
+            OutputError: when the file cannot be written, and why.
         """
         asked = {"x": x, "y": y, "lines": lines, "facets": facets}
-        given = {key: value for key, value in asked.items() if value is not None}
+        wanted = self._wanted({key: value for key, value in asked.items() if value is not None})
+        made = report(_title(wanted), self.groups, wanted, self._names)
+        return drawing.draw(made, path, None)
+
+    def _wanted(self, given: Mapping[str, str]) -> Wanted:
         verb = self.sweep.verb
-        wanted = choose(self.groups, {**self.sweep.plot, **given}, verb.metric, verb.theory)
-        title = f"{wanted.y} against {wanted.x}"
-        if path is None:
-            return static.svg(plots(self.groups, wanted, title))
-        write(report(title, self.groups, wanted, self._names), Path(path))
-        return None
+        return choose(self.groups, {**self.sweep.plot, **given}, verb.metric, verb.theory)
 
     @property
     def _names(self) -> list[str]:
@@ -108,7 +110,16 @@ class Runs:
             + "</tr>"
             for group in self.groups
         )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        try:
+            wanted = self._wanted({})
+        except ConfigError:  # more was varied than one figure has room for
+            return table
+        return table + drawing.element(plots(self.groups, wanted, _title(wanted)))
+
+
+def _title(wanted: Wanted) -> str:
+    return f"{wanted.y} against {wanted.x}"
 
 
 def sweep(  # noqa: PLR0913 (options, by name)

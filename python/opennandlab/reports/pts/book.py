@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from opennandlab.documents.partial import readable
-from opennandlab.documents.pts import SCHEMA, SUITE_SCHEMA, SuiteDocument
+from opennandlab.documents.pts import SCHEMA, SUITE_SCHEMA, PtsDocument, SuiteDocument, to_json
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import ResultError
 from opennandlab.reports import words
@@ -81,6 +81,15 @@ def open_book(paths: Sequence[Path]) -> Book:
         ),
         (*(None for _ in sweeps), *(one for one, _ in kept)),
         tuple(warnings),
+    )
+
+
+def of_document(document: PtsDocument) -> Report:
+    """Return the report of one document, as its file alone would give it."""
+    measured = source.read(to_json(document), document.name)
+    chapter = views.chapter_of(measured)
+    return Report(
+        _title([measured], [chapter]), _lead([chapter]), (chapter,), (), header.foot(measured)
     )
 
 

@@ -1,0 +1,90 @@
+"""`pts.run`: a standard test from Python, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from opennandlab.errors import ConfigError
+from opennandlab.hints import nearest
+from opennandlab.pts.folder import Place, prepared
+from opennandlab.pts.plan import Settings
+from opennandlab.pts.record import Watcher
+from opennandlab.pts.runner import run_test
+from opennandlab.pts.test import Test
+from opennandlab.targets.consent import NONE, Consent
+from opennandlab.targets.opening import Request, open_target
+from opennandlab.tested import PtsResult
+
+# What is not given by its own name but through the rest of the call.
+NOT_GIVEN = {"options"}
+
+
+def run_named(  # noqa: PLR0913 (options, by name)
+    tests: Mapping[str, Test],
+    test: str,
+    target: str,
+    *,
+    changes: Mapping[str, Any] | None = None,
+    output: str | Path | None = None,
+    resume: bool = False,
+    consent: Consent = NONE,
+    progress: Watcher | None = None,
+    given: Mapping[str, Any],
+) -> PtsResult:
+    """Run one of `tests`; see `pts.run`."""
+    chosen = _test(tests, test)
+    settings = _settings(chosen, given)
+    folder = None if output is None else Path(output)
+    if resume and folder is None:
+        raise ConfigError("resume", "needs the `output` of the run that was cut")
+    place = Place(folder, resume)
+    request = Request(
+        target,
+        overrides=dict(changes or {}),
+        seed=settings.seed,
+        consent=consent,
+        folder=None if folder is None else folder / "fio",
+    )
+    if chosen.kinds and request.kind not in chosen.kinds:
+        kinds = ", ".join(chosen.kinds)
+        raise ConfigError("target", f"`{test}` needs a target of the kind {kinds}, not {target}")
+    with prepared(place, [test]):
+        opened = open_target(request)
+        try:
+            found = run_test(
+                chosen, opened, settings=settings, place=place, name=test, watch=progress
+            )
+        finally:
+            opened.close()
+    return PtsResult.of(found)
+
+
+def _test(tests: Mapping[str, Test], name: str) -> Test:
+    if name in tests:
+        return tests[name]
+    near = nearest(name, list(tests))
+    meant = f"; did you mean `{near}`?" if near else ""
+    raise ConfigError("test", f"`{name}` is no test; accepted: {', '.join(tests)}{meant}")
+
+
+def _settings(test: Test, given: Mapping[str, Any]) -> Settings:
+    """Return what is asked of a test: settings of all tests, and the options of this one."""
+    known = [field.name for field in fields(Settings) if field.name not in NOT_GIVEN]
+    own = [option.key for option in test.options]
+    for key in given:
+        if key not in known and key not in own:
+            near = nearest(key, [*known, *own])
+            meant = f"; did you mean `{near}`?" if near else ""
+            accepted = ", ".join([*own, *known])
+            raise ConfigError(
+                key, f"`{test.name}` has no such setting; accepted: {accepted}{meant}"
+            )
+    settings = Settings(
+        **{key: value for key, value in given.items() if key in known},
+        options={key: value for key, value in given.items() if key in own},
+    )
+    settings.check()
+    return settings
