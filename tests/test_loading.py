@@ -19,6 +19,7 @@ from opennandlab.documents.ecc import CodeComparison
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
 from opennandlab.documents.partial import nothing
+from opennandlab.documents.power_files import FilesDocument
 from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.documents.pts import SuiteDocument
 from opennandlab.documents.record import plain
@@ -57,6 +58,11 @@ def power() -> dict[str, Any]:
     return made | {"digest": digest(made)}
 
 
+def power_files() -> dict[str, Any]:
+    made: dict[str, Any] = plain(nothing(FilesDocument))
+    return made | {"digest": digest(made)}
+
+
 CODES = ["bch:m=8,t=4", "bch:m=8,t=4,data_bits=222"]
 ROW = {
     "suite": "s", "case": "c", "title": "t", "source": "definition", "quantity": "WAF",
@@ -84,6 +90,7 @@ MAKERS: dict[str, Callable[[], dict[str, Any]]] = {
     "app": app,
     "fleet": fleet,
     "power": power,
+    "power-files": power_files,
 }  # fmt: skip
 KINDS: dict[str, type] = {
     "result": onl.Result,
@@ -99,6 +106,7 @@ KINDS: dict[str, type] = {
     "app": AppDocument,
     "fleet": FleetDocument,
     "power": PowerDocument,
+    "power-files": FilesDocument,
 }
 
 

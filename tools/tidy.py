@@ -78,8 +78,8 @@ PYTHON_ROOMS = [
     "app",
     "sweeps",
     "fleet",
-    "power",
     "serving",
+    "power",
     "ui",
     "cli",
 ]

@@ -10,6 +10,7 @@ from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
+from opennandlab.documents.power_files import FilesDocument
 from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.documents.pts import PtsDocument, SuiteDocument
 from opennandlab.documents.result import ResultDocument
@@ -35,6 +36,7 @@ Rest = (
     | AppDocument
     | FleetDocument
     | PowerDocument
+    | FilesDocument
 )
 Loaded = Result | Curve | PtsResult | Rest
 # What a `schema` says -> the record of the whole document.

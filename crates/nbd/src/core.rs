@@ -9,6 +9,7 @@ use opennandlab_sim::units::Ns;
 use serde_json::{json, Map, Value};
 
 use crate::pipe::Pipe;
+use crate::power::Supply;
 use crate::record::{Recorder, Times};
 use crate::wire::{self, Command, Errno, Replies, Request};
 
@@ -39,15 +40,49 @@ pub(crate) struct Entry {
 
 /// The drive and what is under way on it.
 pub(crate) struct Core {
-    pub(crate) session: Session,
+    /// `None` only within [`Core::cut`].
+    session: Option<Session>,
+    supply: Option<Supply>,
+    /// Times that the power has failed: connections from before are of no use.
+    pub(crate) cuts: u64,
     pending: HashMap<u64, Pending>,
     sequence: u64,
     done: Vec<Done>,
 }
 
 impl Core {
-    pub(crate) fn new(session: Session) -> Self {
-        Self { session, pending: HashMap::new(), sequence: 0, done: Vec::new() }
+    pub(crate) fn new(session: Session, supply: Option<Supply>) -> Self {
+        let session = Some(session);
+        Self { session, supply, cuts: 0, pending: HashMap::new(), sequence: 0, done: Vec::new() }
+    }
+
+    /// The drive.
+    pub(crate) fn session(&mut self) -> &mut Session {
+        self.session.as_mut().expect("a drive is cut and mounted under one lock")
+    }
+
+    /// The drive, for good.
+    pub(crate) fn into_session(self) -> Option<Session> {
+        self.session
+    }
+
+    /// What the drive did, and what its supply did to it if it may fail.
+    pub(crate) fn status(&mut self) -> (Value, Option<Value>) {
+        (self.session().status(), self.supply.as_ref().map(Supply::status))
+    }
+
+    /// The power fails, and the drive is mounted from its flash. Returns what was under way, which
+    /// nobody will answer, and the time from power to ready; `None` where it may not fail.
+    pub(crate) fn cut(&mut self, at: Ns) -> Option<(Vec<Pending>, Ns)> {
+        let supply = self.supply.as_mut()?;
+        let mut done = std::mem::take(&mut self.done);
+        let mut session = self.session.take()?;
+        // What is done by now, is done, though nobody is told.
+        session.advance(at, &mut done);
+        let (session, ready) = supply.cut(session, at);
+        self.session = Some(session);
+        self.cuts += 1;
+        Some((self.pending.drain().map(|(_, pending)| pending).collect(), ready))
     }
 
     /// The number of the request that comes next.
@@ -81,19 +116,42 @@ impl Core {
         replies: Replies,
         reply: &mut Vec<u8>,
     ) -> Result<Begun, Refusal> {
-        let Request { command, flags, offset, length, .. } = *request;
-        let (length, is_fua) = (u64::from(length), flags & wire::FUA != 0);
+        let Request { command, flags, .. } = *request;
+        // The range of a flush means nothing, and was not checked.
+        let (offset, length) = match command {
+            Command::Flush => (0, 0),
+            _ => (request.offset, u64::from(request.length)),
+        };
+        let unit = self.session().unit_bytes();
+        let touched = offset / unit..(offset + length).div_ceil(unit);
+        let mut is_fua = flags & wire::FUA != 0;
+        if let Some(supply) = &self.supply {
+            is_fua |= command == Command::Write && supply.writes_through();
+            if command == Command::Flush && supply.ignores_flushes() {
+                wire::reply(replies, request, Errno::Ok, reply);
+                return Ok(Begun::Done);
+            }
+            // A write of a part of a unit needs the rest of it.
+            let needed = match command {
+                Command::Read => touched.clone(),
+                _ if offset % unit + (offset + length) % unit > 0 => touched.clone(),
+                _ => 0..0,
+            };
+            if supply.is_unreadable(needed) {
+                return Err(Refusal::Uncorrectable);
+            }
+        }
         let ask = match command {
             Command::Read => {
                 wire::read_head(replies, request, reply);
                 let start = reply.len();
                 reply.resize(start + length as usize, 0);
-                self.session.read(offset, &mut reply[start..])?;
+                self.session().read(offset, &mut reply[start..])?;
                 Ask::Read { offset, length }
             }
             Command::BlockStatus => {
                 let count_max = if flags & wire::REQ_ONE != 0 { 1 } else { EXTENTS_MAX };
-                let extents = self.session.extents(offset, length, count_max);
+                let extents = self.session().extents(offset, length, count_max);
                 wire::block_status(request, &extents, reply);
                 return Ok(Begun::Done);
             }
@@ -110,7 +168,21 @@ impl Core {
         if command != Command::Read {
             wire::reply(replies, request, Errno::Ok, reply);
         }
-        self.session.begin(at, token, ask, &mut self.done)
+        let whole = offset.div_ceil(unit)..(offset + length) / unit;
+        let trims = match command {
+            Command::Trim => whole,
+            Command::WriteZeroes if flags & wire::NO_HOLE == 0 => whole,
+            _ => 0..0,
+        };
+        let session = self.session.as_mut().expect("a drive is cut and mounted under one lock");
+        let begun = session.begin(at, token, ask, &mut self.done)?;
+        if let Some(supply) = &mut self.supply {
+            supply.note(session, trims, (token, true));
+            if matches!(command, Command::Write | Command::WriteZeroes) {
+                supply.note(session, touched, (token, false));
+            }
+        }
+        Ok(begun)
     }
 
     /// The reply of a request that is under way is to wait here.
@@ -129,7 +201,8 @@ impl Core {
 
     /// Lets the drive go on until then; what is done goes to `ready` with the times of the model.
     pub(crate) fn advance(&mut self, until: Ns, ready: &mut Vec<(Ns, Pending)>) {
-        self.session.advance(until, &mut self.done);
+        let session = self.session.as_mut().expect("a drive is cut and mounted under one lock");
+        session.advance(until, &mut self.done);
         for done in self.done.drain(..) {
             let Some(mut pending) = self.pending.remove(&done.token) else { continue };
             if let Some(refusal) = done.refusal {

@@ -4,7 +4,12 @@
 //!  wire       numbers of the protocol, requests and replies as bytes      pure
 //!  handshake  options of a client, answered                               pure
 //!  record     requests as lines of a file                                 pure
+//!  capture    what changed the drive, with its bytes                      pure
+//!  power      a drive that is cut from power and mounted again            pure
 //!  core       the drive, what is under way, counts                        a clock is passed in
+//!  reading    options and requests as they arrive                         pure
+//!  places     the socket, the files                                       the file system
+//!  clock      wall time and that of the model                             the wall clock
 //!  pipe       the bytes to one client, never waited for by the others     threads
 //!  server     sockets, connections, the timer                             threads, the wall clock
 //! ```
@@ -12,12 +17,19 @@
 //! arrives on a socket is parsed by functions of bytes alone, which tests feed with everything.
 //! A client that sends nonsense loses its connection, and nobody else notices.
 
+mod capture;
+mod clock;
 mod core;
 mod handshake;
 mod pipe;
+mod places;
+mod power;
+mod reading;
 mod record;
 mod server;
 pub mod wire;
 
+pub use clock::Timing;
 pub use handshake::{Export, Handshake, Next};
-pub use server::{Options, Server, Timing};
+pub use power::Supply;
+pub use server::{Options, Server};

@@ -12,27 +12,31 @@
 //!
 //! Untimed, a reader answers by itself, and sends what it has when no further request has arrived.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{fs, thread};
 
 use opennandlab_sim::device::{Begun, Session};
 use opennandlab_sim::units::Ns;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use serde_json::{json, Value};
 
+use crate::capture::{Capture, Kind};
+use crate::clock::{Clock, Timing};
 use crate::core::{Books, Core, Entry, Pending};
-use crate::handshake::{greeting, Export, Handshake, Next};
+use crate::handshake::{Export, Handshake};
 use crate::pipe::{Pipe, Socket};
+use crate::places::{bind, file, say};
+use crate::power::Supply;
+use crate::reading::{negotiate, receive, Garbage};
 use crate::record::{Recorder, Times};
-use crate::wire::{self, Command, Errno, Request, REQUEST_BYTES};
+use crate::wire::{self, Command, Errno};
 
 /// The timer spins for so long, since a sleep may end so late.
 const SPIN_NS: u64 = 60_000;
@@ -40,8 +44,6 @@ const SPIN_NS: u64 = 60_000;
 const CONNECTIONS_MAX: usize = 64;
 /// A client that negotiates must go on within this time.
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
-/// Options of one client.
-const OPTIONS_MAX: usize = 1000;
 /// What a request takes in memory beside its data.
 const REQUEST_COST: usize = 512;
 /// Bytes of a range for each byte of the list of its pages.
@@ -50,15 +52,6 @@ const PAGE_COST: usize = 512;
 const TOGETHER_BYTES: usize = 256 << 10;
 /// No event is planned.
 const NEVER: u64 = u64::MAX;
-
-/// How fast the drive is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Timing {
-    /// As fast as this machine.
-    Off,
-    /// So many times as slow as the model says; 1 is real.
-    Scaled(f64),
-}
 
 /// What to serve and where.
 #[derive(Clone, Debug)]
@@ -77,14 +70,17 @@ pub struct Options {
     pub is_read_only: bool,
     /// Where requests are recorded.
     pub record: Option<PathBuf>,
+    /// Where what changes the drive is kept, with its bytes.
+    pub capture: Option<PathBuf>,
 }
 
 struct Shared {
     core: Mutex<Core>,
     books: Mutex<Books>,
+    capture: Option<Mutex<Capture>>,
     export: Export,
-    timing: Timing,
-    start: Instant,
+    clock: Clock,
+    is_off: AtomicBool,
     /// Wall time at which the timer wakes, in nanoseconds.
     planned: AtomicU64,
     is_woken: AtomicBool,
@@ -116,14 +112,28 @@ impl Server {
     ///
     /// # Errors
     /// A sentence when a socket cannot be made.
-    pub fn start(session: Session, options: &Options) -> Result<Self, String> {
+    pub fn start(
+        session: Session,
+        supply: Option<Supply>,
+        options: &Options,
+    ) -> Result<Self, String> {
         let export = Export {
             name: options.name.clone(),
             bytes: session.capacity_bytes(),
             is_read_only: options.is_read_only,
         };
         let recorder = match &options.record {
-            Some(path) => Some(recorder(path).map_err(|error| say(path, &error))?),
+            Some(path) => {
+                Some(file(path).and_then(Recorder::new).map_err(|error| say(path, &error))?)
+            }
+            None => None,
+        };
+        let capture = match &options.capture {
+            Some(path) => {
+                let unit = session.unit_bytes() as u32;
+                let made = file(path).and_then(|file| Capture::new(file, export.bytes, unit));
+                Some(Mutex::new(made.map_err(|error| say(path, &error))?))
+            }
             None => None,
         };
         let mut listeners = Vec::new();
@@ -145,11 +155,12 @@ impl Server {
             listeners.push(Listener::Unix(listener));
         }
         let shared = Arc::new(Shared {
-            core: Mutex::new(Core::new(session)),
+            core: Mutex::new(Core::new(session, supply)),
             books: Mutex::new(Books::new(recorder)),
+            capture,
             export,
-            timing: options.timing,
-            start: Instant::now(),
+            clock: Clock::new(options.timing),
+            is_off: AtomicBool::new(false),
             planned: AtomicU64::new(NEVER),
             is_woken: AtomicBool::new(false),
             alarm: (Mutex::new(()), Condvar::new()),
@@ -180,12 +191,61 @@ impl Server {
     pub fn status(&self) -> Value {
         let shared = &self.shared;
         let mut status = shared.books().to_json();
-        status["drive"] = shared.core().session.status();
+        let (drive, power) = shared.core().status();
+        status["drive"] = drive;
+        if let Some(power) = power {
+            status["power"] = power;
+        }
         status["connections"] = json!(shared.connection_count.load(Ordering::Relaxed));
         status["accepted"] = json!(shared.accepted.load(Ordering::Relaxed));
         status["rejected"] = json!(shared.rejected.load(Ordering::Relaxed));
-        status["wall_ns"] = json!(shared.now());
+        status["wall_ns"] = json!(shared.clock.now());
         status
+    }
+
+    /// The power fails: connections end at once, and nobody can connect until
+    /// [`Server::power_on`]. The drive has been mounted from its flash then; returns how long that
+    /// takes it, as this server keeps time, in nanoseconds.
+    ///
+    /// # Errors
+    /// A sentence for a drive that may not fail, or that is off.
+    pub fn power_off(&self) -> Result<u64, String> {
+        let shared = &self.shared;
+        if shared.is_off.swap(true, Ordering::SeqCst) {
+            return Err("the power is off already".to_owned());
+        }
+        let mut core = shared.core();
+        let at = shared.clock.now();
+        let Some((pending, ready)) = core.cut(shared.clock.to_model(at)) else {
+            shared.is_off.store(false, Ordering::SeqCst);
+            return Err("this drive is served without a supply that may fail".to_owned());
+        };
+        shared.note_power(Kind::Off, at);
+        drop(core);
+        for (_, pipe) in shared.pipes().iter() {
+            pipe.close();
+        }
+        for Pending { pipe, held, entry, .. } in pending {
+            pipe.send(Vec::new(), held);
+            if let Some(recorder) = &mut shared.books().recorder {
+                recorder.skip(entry.sequence);
+            }
+        }
+        shared.wake();
+        Ok(shared.clock.to_wall(ready))
+    }
+
+    /// The power is back, and the drive ready: clients may connect.
+    ///
+    /// # Errors
+    /// A sentence where it is on.
+    pub fn power_on(&self) -> Result<(), String> {
+        self.shared.note_power(Kind::On, self.shared.clock.now());
+        if self.shared.is_off.swap(false, Ordering::SeqCst) {
+            Ok(())
+        } else {
+            Err("the power is on".to_owned())
+        }
     }
 
     /// Takes no more requests, brings the drive to rest and gives it back with the last status.
@@ -220,49 +280,19 @@ impl Server {
         if let Some(timer) = self.timer.take() {
             drop(timer.join());
         }
-        shared.core().session.settle();
+        shared.core().session().settle();
         let status = self.status();
         let recorder = self.shared.books().recorder.take();
-        let recorded = recorder.map_or(Ok(()), Recorder::finish).map_err(|error| error.to_string());
+        let recorded = recorder.map_or(Ok(()), Recorder::finish);
         let Self { shared, .. } = self;
-        let session = Arc::into_inner(shared)
-            .and_then(|shared| shared.core.into_inner().ok())
-            .map(|core| core.session);
-        (session, status, recorded)
+        let Some(Shared { core, capture, .. }) = Arc::into_inner(shared) else {
+            return (None, status, recorded.map_err(|error| error.to_string()));
+        };
+        let capture = capture.and_then(|capture| capture.into_inner().ok());
+        let captured = capture.map_or(Ok(()), Capture::finish);
+        let session = core.into_inner().ok().and_then(Core::into_session);
+        (session, status, recorded.and(captured).map_err(|error| error.to_string()))
     }
-}
-
-fn say(path: &Path, error: &io::Error) -> String {
-    format!("{}: {error}", path.display())
-}
-
-fn recorder(path: &Path) -> io::Result<Recorder> {
-    Recorder::new(Box::new(io::BufWriter::with_capacity(1 << 20, fs::File::create(path)?)))
-}
-
-/// Makes a socket that only its owner may use. One that nobody answers is left of a server that was
-/// killed, and is replaced.
-fn bind(path: &Path) -> Result<UnixListener, String> {
-    if let Ok(found) = fs::symlink_metadata(path) {
-        if !found.file_type().is_socket() {
-            return Err(format!("{} exists and is no socket", path.display()));
-        }
-        match UnixStream::connect(path) {
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                fs::remove_file(path).map_err(|error| say(path, &error))?;
-            }
-            _ => return Err(format!("{}: another server answers there", path.display())),
-        }
-    }
-    let made = || -> io::Result<UnixListener> {
-        let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
-        rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
-        // Before anybody can connect.
-        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-        rustix::net::listen(&socket, 1024)?;
-        Ok(UnixListener::from(socket))
-    };
-    made().map_err(|error| say(path, &error))
 }
 
 fn accept(shared: &Arc<Shared>, listener: &Listener) {
@@ -282,6 +312,9 @@ fn accept(shared: &Arc<Shared>, listener: &Listener) {
             thread::sleep(Duration::from_millis(10));
             continue;
         };
+        if shared.is_off.load(Ordering::SeqCst) {
+            continue;
+        }
         if shared.connection_count.load(Ordering::SeqCst) >= CONNECTIONS_MAX {
             shared.rejected.fetch_add(1, Ordering::Relaxed);
             continue;
@@ -325,15 +358,6 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// What ends a connection before its time: bytes that make no sense, or none.
-struct Garbage;
-
-impl From<io::Error> for Garbage {
-    fn from(_: io::Error) -> Self {
-        Self
-    }
-}
-
 impl Shared {
     fn core(&self) -> MutexGuard<'_, Core> {
         self.core.lock().expect("the drive was left half-changed by an internal error")
@@ -343,101 +367,41 @@ impl Shared {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Notes what became of a request that changes the drive.
+    fn capture(&self, kind: Kind, entry: &Entry, at: u64, data: &[u8]) {
+        if let Some(capture) = &self.capture {
+            let mut capture = capture.lock().unwrap_or_else(PoisonError::into_inner);
+            let place = (entry.sequence, entry.connection);
+            let at = self.clock.on_machine(at);
+            capture.note(kind, place, (&entry.request, entry.errno), at, data);
+        }
+    }
+
+    fn note_power(&self, kind: Kind, at: u64) {
+        if let Some(capture) = &self.capture {
+            let mut capture = capture.lock().unwrap_or_else(PoisonError::into_inner);
+            capture.note_power(kind, self.clock.on_machine(at));
+        }
+    }
+
     fn pipes(&self) -> MutexGuard<'_, Vec<(u64, Arc<Pipe>)>> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Nanoseconds since the start.
-    fn now(&self) -> u64 {
-        self.start.elapsed().as_nanos() as u64
-    }
-
-    fn to_model(&self, wall: u64) -> Ns {
-        match self.timing {
-            Timing::Off => Ns(0),
-            Timing::Scaled(scale) if (scale - 1.0).abs() < f64::EPSILON => Ns(wall),
-            Timing::Scaled(scale) => Ns((wall as f64 / scale) as u64),
-        }
-    }
-
-    fn to_wall(&self, model: Ns) -> u64 {
-        match self.timing {
-            Timing::Off => 0,
-            Timing::Scaled(scale) if (scale - 1.0).abs() < f64::EPSILON => model.0,
-            Timing::Scaled(scale) => (model.0 as f64 * scale) as u64,
-        }
     }
 
     /// A connection from its greeting to its end.
     fn serve(self: &Arc<Self>, number: u64, pipe: &Arc<Pipe>) -> Result<(), Garbage> {
         let mut reader = BufReader::with_capacity(1 << 18, &pipe.socket);
         pipe.socket.set_patience(Some(HANDSHAKE_PATIENCE))?;
-        let Some(handshake) = self.negotiate(&mut reader, &pipe.socket)? else { return Ok(()) };
+        let Some(handshake) = negotiate(&self.export, &mut reader, &pipe.socket)? else {
+            return Ok(());
+        };
         pipe.socket.set_patience(None)?;
-        if self.timing == Timing::Off {
+        if self.clock.timing == Timing::Off {
             return self.serve_at_once(number, &handshake, &mut reader, pipe);
         }
         let writer = Arc::clone(pipe);
         thread::spawn(move || writer.write_on());
         self.serve_in_time(number, &handshake, &mut reader, pipe)
-    }
-
-    fn negotiate(
-        &self,
-        reader: &mut impl Read,
-        mut to: &Socket,
-    ) -> Result<Option<Handshake>, Garbage> {
-        to.write_all(&greeting())?;
-        let mut flags = [0; 4];
-        reader.read_exact(&mut flags)?;
-        let mut handshake = Handshake::new(flags).ok_or(Garbage)?;
-        for _ in 0..OPTIONS_MAX {
-            let mut head = [0; 16];
-            reader.read_exact(&mut head)?;
-            let (option, length) = Handshake::option_head(&head).ok_or(Garbage)?;
-            let mut data = vec![0; length as usize];
-            reader.read_exact(&mut data)?;
-            let mut answer = Vec::new();
-            let next = handshake.answer(option, &data, &self.export, &mut answer);
-            to.write_all(&answer)?;
-            match next {
-                Next::Option => {}
-                Next::Transmission => return Ok(Some(handshake)),
-                Next::Close => return Ok(None),
-            }
-        }
-        Err(Garbage)
-    }
-
-    /// The next request and its data, which goes to `data`; `None` at the end.
-    fn receive(
-        &self,
-        handshake: &Handshake,
-        reader: &mut impl Read,
-        data: &mut Vec<u8>,
-    ) -> Result<Option<(Request, Errno)>, Garbage> {
-        let mut head = [0; REQUEST_BYTES];
-        // A client that vanishes between two requests just ends.
-        if reader.read(&mut head[..1])? == 0 {
-            return Ok(None);
-        }
-        reader.read_exact(&mut head[1..])?;
-        let request = wire::request(&head).ok_or(Garbage)?;
-        let errno = if request.command == Command::BlockStatus && !handshake.has_extents {
-            Errno::Inval
-        } else {
-            wire::check(&request, self.export.bytes, self.export.is_read_only)
-        };
-        data.clear();
-        if request.command == Command::Write {
-            // Data of a request that is refused comes all the same.
-            if request.length > 2 * wire::DATA_BYTES_MAX {
-                return Err(Garbage);
-            }
-            data.resize(request.length as usize, 0);
-            reader.read_exact(data)?;
-        }
-        Ok((request.command != Command::Disconnect).then_some((request, errno)))
     }
 
     /// Requests of a connection, answered by its own thread.
@@ -450,8 +414,8 @@ impl Shared {
     ) -> Result<(), Garbage> {
         let (mut data, mut replies) = (Vec::new(), Vec::new());
         let mut to = &pipe.socket;
-        while let Some((request, errno)) = self.receive(handshake, reader, &mut data)? {
-            let arrive = self.now();
+        while let Some((request, errno)) = receive(&self.export, handshake, reader, &mut data)? {
+            let arrive = self.clock.now();
             let mut core = self.core();
             let sequence = core.next_sequence();
             let errno = if errno == Errno::Ok {
@@ -461,12 +425,17 @@ impl Shared {
             } else {
                 errno
             };
+            let times = Times { arrive, target: arrive, reply: self.clock.now() };
+            let entry = Entry { sequence, connection, request, times, errno };
+            if errno == Errno::Ok {
+                self.capture(Kind::Begun, &entry, times.reply, &data);
+                self.capture(Kind::Answered, &entry, times.reply, &[]);
+            }
             drop(core);
             if errno != Errno::Ok {
                 wire::reply(handshake.replies, &request, errno, &mut replies);
             }
-            let times = Times { arrive, target: arrive, reply: self.now() };
-            self.books().note(&Entry { sequence, connection, request, times, errno });
+            self.books().note(&entry);
             if reader.buffer().is_empty() || replies.len() >= TOGETHER_BYTES {
                 to.write_all(&replies)?;
                 replies.clear();
@@ -484,9 +453,10 @@ impl Shared {
         reader: &mut impl BufRead,
         pipe: &Arc<Pipe>,
     ) -> Result<(), Garbage> {
+        let cuts = self.core().cuts;
         let mut data = Vec::new();
         let mut ready = Vec::new();
-        while let Some((request, errno)) = self.receive(handshake, reader, &mut data)? {
+        while let Some((request, errno)) = receive(&self.export, handshake, reader, &mut data)? {
             // The reply to a read; of others the list of their pages.
             let length = request.length.min(wire::DATA_BYTES_MAX) as usize;
             let is_read = request.command == Command::Read;
@@ -496,11 +466,15 @@ impl Shared {
             }
             let mut reply = Vec::new();
             let mut core = self.core();
-            let arrive = self.now();
+            if core.cuts != cuts || self.is_off.load(Ordering::SeqCst) {
+                // It came from before a loss of power.
+                return Ok(());
+            }
+            let arrive = self.clock.now();
             let sequence = core.next_sequence();
             let begun = if errno == Errno::Ok {
                 let asked = (&request, &data[..]);
-                let at = self.to_model(arrive);
+                let at = self.clock.to_model(arrive);
                 core.begin(at, sequence, asked, handshake.replies, &mut reply)
             } else {
                 Err(errno)
@@ -509,6 +483,9 @@ impl Shared {
             let times = Times { arrive, target: arrive, reply: arrive };
             let entry = Entry { sequence, connection, request, times, errno };
             let replies = handshake.replies;
+            if errno == Errno::Ok {
+                self.capture(Kind::Begun, &entry, arrive, &data);
+            }
             if errno != Errno::Ok {
                 wire::reply(replies, &request, errno, &mut reply);
             }
@@ -516,13 +493,13 @@ impl Shared {
             if begun == Ok(Begun::UnderWay) {
                 core.wait(sequence, pending);
             } else {
-                ready.push((self.to_model(arrive), pending));
+                ready.push((self.clock.to_model(arrive), pending));
             }
-            core.advance(self.to_model(self.now()), &mut ready);
-            let next = core.session.next_at();
+            core.advance(self.clock.to_model(self.clock.now()), &mut ready);
+            let next = core.session().next_at();
             drop(core);
             self.answer(&mut ready);
-            if next.is_some_and(|at| self.to_wall(at) < self.planned.load(Ordering::SeqCst)) {
+            if next.is_some_and(|at| self.clock.to_wall(at) < self.planned.load(Ordering::SeqCst)) {
                 self.wake();
             }
         }
@@ -532,9 +509,10 @@ impl Shared {
     /// Sends what is done.
     fn answer(&self, ready: &mut Vec<(Ns, Pending)>) {
         for (at, Pending { pipe, reply, held, mut entry, .. }) in ready.drain(..) {
-            entry.times.target = self.to_wall(at);
+            entry.times.target = self.clock.to_wall(at);
+            self.capture(Kind::Answered, &entry, self.clock.now(), &[]);
             pipe.send(reply, held);
-            entry.times.reply = self.now();
+            entry.times.reply = self.clock.now();
             self.books().note(&entry);
         }
     }
@@ -552,8 +530,8 @@ impl Shared {
         while !self.is_stopping.load(Ordering::SeqCst) {
             let next = {
                 let mut core = self.core();
-                core.advance(self.to_model(self.now()), &mut ready);
-                let next = core.session.next_at().map_or(NEVER, |at| self.to_wall(at));
+                core.advance(self.clock.to_model(self.clock.now()), &mut ready);
+                let next = core.session().next_at().map_or(NEVER, |at| self.clock.to_wall(at));
                 // Before a reader can see the drive: it wakes us if its request ends earlier.
                 self.planned.store(next, Ordering::SeqCst);
                 self.is_woken.store(false, Ordering::SeqCst);
@@ -567,7 +545,7 @@ impl Shared {
     fn sleep_until(&self, wall: u64) {
         let mut guard = self.alarm.0.lock().unwrap_or_else(PoisonError::into_inner);
         while !self.is_woken.load(Ordering::SeqCst) && !self.is_stopping.load(Ordering::SeqCst) {
-            let left = wall.saturating_sub(self.now());
+            let left = wall.saturating_sub(self.clock.now());
             if left <= SPIN_NS {
                 break;
             }
@@ -576,7 +554,7 @@ impl Shared {
             guard = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         drop(guard);
-        while self.now() < wall && !self.is_woken.load(Ordering::SeqCst) {
+        while self.clock.now() < wall && !self.is_woken.load(Ordering::SeqCst) {
             std::hint::spin_loop();
         }
     }

@@ -30,6 +30,7 @@ fn options(socket: &Path, timing: Timing) -> Options {
         name: "drive".into(),
         is_read_only: false,
         record: None,
+        capture: None,
     }
 }
 
@@ -56,7 +57,7 @@ impl Drop for Folder {
 
 fn start(folder: &Folder, pace: Pace) -> Server {
     let timing = if pace == Pace::Timed { Timing::Scaled(1.0) } else { Timing::Off };
-    Server::start(session(pace), &options(&folder.socket(), timing)).expect("a free socket")
+    Server::start(session(pace), None, &options(&folder.socket(), timing)).expect("a free socket")
 }
 
 fn connect(folder: &Folder) -> UnixStream {
@@ -178,17 +179,19 @@ fn a_socket_belongs_to_one_server_and_one_user() {
     let server = start(&folder, Pace::Untimed);
     let mode = fs::metadata(folder.socket()).expect("it exists").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let again = Server::start(session(Pace::Untimed), &options(&folder.socket(), Timing::Off));
+    let again =
+        Server::start(session(Pace::Untimed), None, &options(&folder.socket(), Timing::Off));
     assert!(again.err().expect("it is taken").contains("another server answers"));
     assert_eq!(server.stop().2, Ok(()));
     // What a killed server left is replaced, a file is not.
     drop(UnixListener::bind(folder.socket()).expect("a free path"));
     assert_eq!(start(&folder, Pace::Untimed).stop().2, Ok(()));
     fs::write(folder.socket(), "data").expect("a free path");
-    let refused = Server::start(session(Pace::Untimed), &options(&folder.socket(), Timing::Off));
+    let refused =
+        Server::start(session(Pace::Untimed), None, &options(&folder.socket(), Timing::Off));
     assert!(refused.err().expect("a file").contains("is no socket"));
     let mut other = options(&folder.0.join("other"), Timing::Off);
     other.tcp = Some(([0, 0, 0, 0], 0).into());
-    let refused = Server::start(session(Pace::Untimed), &other);
+    let refused = Server::start(session(Pace::Untimed), None, &other);
     assert!(refused.err().expect("all addresses").contains("this machine alone"));
 }

@@ -1,7 +1,9 @@
 //! Campaigns of power cuts: names come in, counts go out as JSON.
 
 use opennandlab_sim::config::ConfigError;
-use opennandlab_sim::power_loss::{self_test, Campaign, Claims, Life, Pattern, Tally, Target};
+use opennandlab_sim::power_loss::{
+    check, self_test, Asked, Base, Campaign, Claims, HostLog, Life, Pattern, Reading, Tally, Target,
+};
 use opennandlab_sim::units::Ns;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -77,6 +79,96 @@ fn named<T>(
         })
     };
     names.iter().map(one).collect()
+}
+
+/// Records of `N` little-endian numbers.
+fn rows<const N: usize>(
+    name: &str,
+    bytes: &[u8],
+) -> Result<impl Iterator<Item = [u64; N]>, ConfigError> {
+    if !bytes.len().is_multiple_of(8 * N) {
+        let message = format!("{} bytes are no rows of {N} numbers", bytes.len());
+        return Err(ConfigError::new(name, message));
+    }
+    let row = |row: &[u8]| {
+        let mut numbers = [0; N];
+        for (number, bytes) in numbers.iter_mut().zip(row.chunks_exact(8)) {
+            *number = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+        }
+        numbers
+    };
+    Ok(bytes.chunks_exact(8 * N).map(row).collect::<Vec<_>>().into_iter())
+}
+
+/// What a drive answers after a cut, held against the log of a host.
+///
+/// All tables are rows of unsigned 64-bit numbers, little endian: `base` version and whether there
+/// is data, by unit; `asked` unit, version, time of issue, time of acknowledgement plus one or 0,
+/// and bits: 1 trim, 2 covered by a flush or forced; `readings` by unit: 0 zeros, 1 a record, 2 a
+/// torn one, 3 an error, 4 no record, then unit and version of it. Claims as for
+/// [`PowerCampaign`]. Faults as JSON.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // called from Python
+pub(crate) fn power_check(
+    py: Python<'_>,
+    base: Vec<u8>,
+    asked: Vec<u8>,
+    readings: Vec<u8>,
+    claims: (bool, bool, bool, bool),
+) -> PyResult<String> {
+    doorway(py, || {
+        let base: Vec<Base> = rows("base", &base)?
+            .map(|[version, has_data]| Base { version: version as u32, has_data: has_data > 0 })
+            .collect();
+        let units = base.len();
+        let mut log = HostLog::new(base);
+        for [lpn, version, issued, acked, bits] in rows("asked", &asked)? {
+            if lpn >= units as u64 {
+                let message = format!("unit {lpn} of {units}");
+                return Err(ConfigError::new("asked", message).into());
+            }
+            log.asked.push(Asked {
+                lpn: lpn as u32,
+                version: version as u32,
+                is_trim: bits & 1 > 0,
+                token: 0,
+                issued: Ns(issued),
+                acked: acked.checked_sub(1).map(Ns),
+                is_covered: bits & 2 > 0,
+                is_fua: false,
+            });
+        }
+        let readings: Vec<Reading> = rows("readings", &readings)?
+            .map(|[kind, lpn, version]| match kind {
+                0 => Reading::Empty,
+                1 | 2 => {
+                    Reading::Data { lpn: lpn as u32, version: version as u32, is_torn: kind == 2 }
+                }
+                3 => Reading::Error,
+                _ => Reading::Garbage,
+            })
+            .collect();
+        if readings.len() != units {
+            let message = format!("{} answers for {units} units", readings.len());
+            return Err(ConfigError::new("readings", message).into());
+        }
+        let (honest_flush, plp, ordered, rzat) = claims;
+        let claims = Claims { honest_flush, plp, ordered, rzat };
+        let faults = check(&log, claims, |lpn| readings[lpn as usize]);
+        let told: Vec<_> = faults
+            .iter()
+            .map(|fault| {
+                json!({
+                    "class": fault.class.name(),
+                    "guarantee": format!("G{}", fault.guarantee),
+                    "unit": fault.lpn,
+                    "owed_version": fault.owed,
+                    "found": fault.found.map(|found| found.to_string()),
+                })
+            })
+            .collect();
+        Ok::<_, Failure>(json!(told).to_string())
+    })
 }
 
 /// Puts faults of every class into right answers; what the judge called them, as JSON.

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use opennandlab_nbd::{Options, Server as Nbd, Timing};
+use opennandlab_nbd::{Options, Server as Nbd, Supply, Timing};
 use opennandlab_sim::config::ConfigError;
 use opennandlab_sim::device::{ImageError, Pace, Session, Simulation};
 use pyo3::prelude::*;
@@ -50,10 +50,11 @@ impl Server {
     /// Serves a copy of a drive, with what its pages held if `image` says so.
     ///
     /// `scale`: how many times slower than the model; `None` as fast as this machine. `socket`,
-    /// `tcp`: where clients connect. `record`: the file that requests are written to.
+    /// `tcp`: where clients connect. `record`: the file that requests are written to, `capture`:
+    /// the one that keeps the bytes of writes. `supply`: the seed of a power supply that may fail.
     #[new]
     #[pyo3(signature = (drive, image, scale, socket, tcp, *, any_address=false, read_only=false,
-        record=None))]
+        record=None, capture=None, supply=None))]
     #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // Python names them
     fn new(
         py: Python<'_>,
@@ -65,14 +66,23 @@ impl Server {
         any_address: bool,
         read_only: bool,
         record: Option<PathBuf>,
+        capture: Option<PathBuf>,
+        supply: Option<u64>,
     ) -> PyResult<Self> {
         let checkpoint = drive.with(py, |drive| Ok(drive.checkpoint()))?;
         doorway(py, || {
             let simulation = Simulation::from_checkpoint(&checkpoint)?;
             drop(checkpoint);
-            let pace = if scale.is_some() { Pace::Timed } else { Pace::Untimed };
-            let mut session = Session::new(simulation, pace)?;
-            session.load_contents(image.unwrap_or(&[])).map_err(ImageError::Content)?;
+            let image = image.unwrap_or(&[]);
+            let (session, supply) = if let Some(seed) = supply {
+                let (session, supply) = Supply::new(simulation, image, seed)?;
+                (session, Some(supply))
+            } else {
+                let pace = if scale.is_some() { Pace::Timed } else { Pace::Untimed };
+                let mut session = Session::new(simulation, pace)?;
+                session.load_contents(image).map_err(ImageError::Content)?;
+                (session, None)
+            };
             let tcp = match tcp.map(str::parse) {
                 Some(Ok(address)) => Some(address),
                 Some(Err(_)) => {
@@ -88,8 +98,9 @@ impl Server {
                 name: "drive".to_owned(),
                 is_read_only: read_only,
                 record,
+                capture,
             };
-            let server = Nbd::start(session, &options).map_err(refused)?;
+            let server = Nbd::start(session, supply, &options).map_err(refused)?;
             Ok(Self { life: Mutex::new(Life::Serving(server)) })
         })
     }
@@ -106,6 +117,22 @@ impl Server {
     fn status(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |life| match life {
             Life::Serving(server) => Ok(server.status().to_string()),
+            _ => Err(refused("the server was stopped")),
+        })
+    }
+
+    /// The power fails; nanoseconds from power to ready.
+    fn power_off(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |life| match life {
+            Life::Serving(server) => server.power_off().map_err(refused),
+            _ => Err(refused("the server was stopped")),
+        })
+    }
+
+    /// The power is back, and the drive ready.
+    fn power_on(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |life| match life {
+            Life::Serving(server) => server.power_on().map_err(refused),
             _ => Err(refused("the server was stopped")),
         })
     }

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opennandlab.cli import _power_files as of_files
+from opennandlab.cli import _power_switch as switch
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._engines import Jobs, note_interrupted, resumable
 from opennandlab.cli._progress import shown
@@ -121,6 +123,8 @@ def run(
                     watch((done, campaign.cuts_wanted))
 
             campaign = Campaign(wanted, folder=output, jobs=jobs or cores(), watch=told)
+            if campaign.cut_off_bytes:
+                terminal.note("the last line of the journal was cut off: its cuts are made again")
             if campaign.cuts and not quiet:
                 terminal.note(f"{campaign.cuts} cuts are known", style="dim")
             is_partial = _carried_out(campaign)
@@ -324,3 +328,9 @@ def self_test(
             terminal.stdout().print(terminal.plain_table(head, rows))
         if not passed:
             terminal.stop(terminal.FAILED, "the judge was wrong")
+
+
+app.command(epilog=f"Example: {of_files.EXAMPLE}")(of_files.files)
+app.command(epilog="Example: opennandlab power cut --socket power.sock")(switch.cut)
+app.command(epilog="Example: opennandlab power off --socket power.sock")(switch.off)
+app.command(epilog="Example: opennandlab power on --socket power.sock")(switch.on)

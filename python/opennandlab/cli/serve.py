@@ -61,6 +61,22 @@ def serve(
             "write, by the ending of the name.",
         ),
     ] = None,
+    record_data: Annotated[
+        Path | None,
+        typer.Option(
+            "--record-data",
+            metavar="FILE",
+            help="Keep writes with their bytes, flushes and trims in order: for `power files`.",
+        ),
+    ] = None,
+    power_socket: Annotated[
+        Path | None,
+        typer.Option(
+            "--power-socket",
+            metavar="PATH",
+            help="Unix socket of a power switch, which `power cut --socket PATH` turns.",
+        ),
+    ] = None,
     result: Annotated[
         Path | None,
         typer.Option("--result", metavar="FILE", help="What was done, as a document (JSON)."),
@@ -85,7 +101,12 @@ def serve(
         device_sets, workload_sets = terminal.split_sets(settings)
         if workload_sets or (device_sets and image is not None):
             raise ConfigError("set", "--set changes the device of --config")
-        outputs = {"--record": record, "--result": result, "--save-image": save_image}
+        outputs = {
+            "--record": record,
+            "--record-data": record_data,
+            "--result": result,
+            "--save-image": save_image,
+        }
         terminal.check_outputs(outputs, terminal.read_files(config, None))
         device = None
         if image is None or config is not None:
@@ -101,6 +122,8 @@ def serve(
             any_address=any_address,
             read_only=read_only,
             record=record,
+            record_data=record_data,
+            power_socket=power_socket,
         )
         stopping = {signal.SIGTERM, signal.SIGINT}
         # Before the server has threads: they inherit it, and the signals wait for us.

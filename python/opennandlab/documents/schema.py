@@ -17,6 +17,7 @@ from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
+from opennandlab.documents.power_files import FilesDocument
 from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.documents.pts import PtsDocument, SuiteDocument
 from opennandlab.documents.pts_results import RESULTS
@@ -40,6 +41,7 @@ FAMILIES: dict[str, type] = {
     "app": AppDocument,
     "fleet": FleetDocument,
     "power": PowerDocument,
+    "power-files": FilesDocument,
 }
 
 TEMPLATE = "#/$defs/{name}"

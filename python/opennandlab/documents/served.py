@@ -95,6 +95,30 @@ class ServedDrive(Record, frozen=True, kw_only=True):
     is_worn_out: bool
 
 
+class ServedPower(Record, frozen=True, kw_only=True):
+    """What losses of power did, of a drive that was served with a switch.
+
+    Args:
+        unsafe_shutdowns: Cuts.
+        capacitor_failures: Cuts after which capacitors had not saved all.
+        torn_pages: Interrupted pages that could not be read.
+        damaged_pages: Earlier pages of their wordlines that could not be read.
+        protected_pages: Earlier pages that would have been damaged, and were kept.
+        half_erased_blocks: Interrupted erases, which were done again.
+        saved_pages: Pages that capacitors saved.
+        ready_us_max: Longest time from power to ready, of the model, in microseconds.
+    """
+
+    unsafe_shutdowns: int
+    capacitor_failures: int
+    torn_pages: int
+    damaged_pages: int
+    protected_pages: int
+    half_erased_blocks: int
+    saved_pages: int
+    ready_us_max: Number
+
+
 class ServedChecks(Record, frozen=True, kw_only=True):
     """Whether drive and contents agree at the end.
 
@@ -147,6 +171,7 @@ class ServedDocument(Record, frozen=True, kw_only=True):
         drive: What the drive did.
         checks: Whether it is consistent.
         passed: No check failed and every read gave what was written.
+        power: What losses of power did; `null` where the power could not fail.
         run: Facts of this machine.
         digest: SHA-256 over all but `run` and itself.
     """
@@ -162,5 +187,6 @@ class ServedDocument(Record, frozen=True, kw_only=True):
     drive: ServedDrive
     checks: ServedChecks
     passed: bool
+    power: ServedPower | None = None
     run: ServedRun
     digest: str

@@ -23,11 +23,12 @@ from typing import Any, Final
 from msgspec import structs
 
 from opennandlab import _core
-from opennandlab.canonical import digest, first_difference
+from opennandlab.canonical import digest
 from opennandlab.config import DeviceConfig, load_device
 from opennandlab.documents.power_loss import POWER_SCHEMA, PowerDocument
 from opennandlab.documents.record import made, plain
 from opennandlab.errors import ConfigError, ResultError
+from opennandlab.power.journal import Journal
 
 WORKLOADS: Final = ("random", "sequential", "sync", "trim", "hot")
 TARGETS: Final = (
@@ -204,10 +205,12 @@ class Campaign:
         self.settings = settings
         self.core = settings.core()
         self._jobs, self._watch = jobs, watch
-        self._journal = None if folder is None else folder / JOURNAL
         self._began = time.monotonic()
-        self._known: dict[int, dict[str, Any]] = {}
-        self._read()
+        self._journal = Journal(None if folder is None else folder / JOURNAL, self._identity())
+        self.cut_off_bytes = self._journal.cut_off_bytes
+        self._known: dict[int, dict[str, Any]] = {
+            record["first"]: record["tally"] for record in self._journal.records
+        }
 
     @property
     def cuts(self) -> int:
@@ -241,6 +244,8 @@ class Campaign:
                 for _, future in running:
                     future.cancel()
                 raise
+            finally:
+                self._journal.close()
 
     def document(self, command: str, *, partial: bool = False) -> PowerDocument:
         """Return what was found.
@@ -254,8 +259,7 @@ class Campaign:
 
     def forget(self) -> None:
         """Take the journal away: the document has it all."""
-        if self._journal is not None:
-            self._journal.unlink(missing_ok=True)
+        self._journal.forget()
 
     def _identity(self) -> dict[str, Any]:
         return {
@@ -264,41 +268,11 @@ class Campaign:
             "settings": self.settings.document(),
         }
 
-    def _read(self) -> None:
-        if self._journal is None or not self._journal.exists():
-            return
-        lines = self._journal.read_text(encoding="utf-8").splitlines()
-        # The last line may have been cut off.
-        records = [record for record in map(_parsed, lines) if record is not None]
-        if not records:
-            return
-        difference = first_difference(records[0], self._identity())
-        if difference is not None:
-            raise ConfigError(
-                "--output",
-                f"{self._journal.parent} holds a campaign with other settings, that was not "
-                f"finished ({difference}); accepted: the same settings, or another folder",
-            )
-        self._known = {record["first"]: record["tally"] for record in records[1:]}
-
     def _keep(self, first: int, tally: dict[str, Any]) -> None:
         self._known[first] = tally
-        if self._journal is not None:
-            is_new = not self._journal.exists()
-            with self._journal.open("a", encoding="utf-8") as journal:
-                if is_new:
-                    journal.write(json.dumps(self._identity()) + "\n")
-                journal.write(json.dumps({"first": first, "tally": tally}) + "\n")
+        self._journal.add({"first": first, "tally": tally})
         if self._watch is not None:
             self._watch(self.cuts)
-
-
-def _parsed(line: str) -> dict[str, Any] | None:
-    try:
-        record = json.loads(line)
-    except json.JSONDecodeError:
-        return None
-    return record if isinstance(record, dict) else None
 
 
 def added(tallies: Any) -> dict[str, Any]:  # noqa: ANN401 (any iterable of core's JSON)

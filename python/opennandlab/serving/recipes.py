@@ -31,6 +31,7 @@ from opennandlab.files import write_atomically
 FILE_SYSTEMS: Final = ("ext4", "xfs", "btrfs")
 WAIT_S: Final = 30.0
 COMMAND_S: Final = 300.0
+END_S: Final = 5.0
 
 
 @dataclass(frozen=True)
@@ -131,11 +132,7 @@ def attach(socket: Path, mount: Path | None, fs: str) -> Attached:
     with contextlib.ExitStack() as undo:
         file.touch(mode=0o600)
         undo.callback(file.unlink, missing_ok=True)
-        fuse = subprocess.Popen(  # noqa: S603 (no shell, our own words)
-            ["nbdfuse", str(file), uri(socket)],  # noqa: S607 (the user's PATH)
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )  # fmt: skip
+        fuse = _start("nbdfuse", str(file), uri(socket))
         undo.callback(_run_anyhow, "umount", str(file))
         _await_size(file, fuse)
         device = _run("losetup", "--find", "--show", "--direct-io=on", str(file)).strip()
@@ -148,7 +145,7 @@ def attach(socket: Path, mount: Path | None, fs: str) -> Attached:
             _run("mount", device, str(mount))
             undo.callback(_run_anyhow, "umount", str(mount))
         place = None if mount is None else str(mount.absolute())
-        made = Attached(str(socket.absolute()), str(file), device, place, fuse.pid)
+        made = Attached(str(socket.absolute()), str(file), device, place, fuse)
         write_atomically(_state_file(socket), json.dumps(asdict(made)).encode())
         undo.pop_all()
     return made
@@ -166,6 +163,7 @@ def detach(made: Attached) -> None:
         _run("losetup", "--detach", made.device)
     if os.path.ismount(made.file):
         _run("umount", made.file)
+    _await_end(made.pid)
     Path(made.file).unlink(missing_ok=True)
     _state_file(Path(made.socket)).unlink(missing_ok=True)
 
@@ -230,11 +228,39 @@ def _has_file_system(device: str) -> bool:
         return False
 
 
-def _await_size(file: Path, fuse: subprocess.Popen[bytes]) -> None:
+def _start(*command: str) -> int:
+    """Start a program that stays, also when this one ends; return its process.
+
+    Raises:
+        OutputError: when there is no such program.
+    """
+    quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
+    try:
+        return os.posix_spawnp(command[0], command, os.environ, file_actions=quiet, setsid=True)
+    except OSError as error:
+        raise OutputError(f"{command[0]}: {error.strerror or error}") from error
+
+
+def _has_ended(pid: int) -> bool:
+    """Tell whether a process that we started has ended; not ours never has."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return False
+
+
+def _await_end(pid: int) -> None:
+    """Give a process of ours, whose file system was taken down, the time to end."""
+    deadline = time.monotonic() + END_S
+    while time.monotonic() < deadline and Path(f"/proc/{pid}").exists() and not _has_ended(pid):
+        time.sleep(0.01)
+
+
+def _await_size(file: Path, fuse: int) -> None:
     """Wait until FUSE shows the drive in place of the empty file."""
     deadline = time.monotonic() + WAIT_S
     while file.stat().st_size == 0:
-        if fuse.poll() is not None or time.monotonic() > deadline:
+        if _has_ended(fuse) or time.monotonic() > deadline:
             raise OutputError("nbdfuse shows no drive; is the server running, and FUSE allowed?")
         time.sleep(0.02)
 

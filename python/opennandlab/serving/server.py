@@ -29,6 +29,7 @@ from opennandlab.errors import ConfigError, OutputError, WriteError
 from opennandlab.files import check_writable
 from opennandlab.images import read_image
 from opennandlab.memory import check_memory
+from opennandlab.serving.power import Switch
 from opennandlab.serving.record import rewrite
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class Plan:
         any_address: Whether the address may be another than loopback.
         read_only: Whether writes are refused.
         record: File of the requests.
+        record_data: File of what changes the drive, with its bytes.
+        power_socket: Where the switch of its power is; None: the power never fails.
     """
 
     device: DeviceConfig | None = None
@@ -88,6 +91,8 @@ class Plan:
     any_address: bool = False
     read_only: bool = False
     record: Path | None = None
+    record_data: Path | None = None
+    power_socket: Path | None = None
 
     @property
     def saved_to(self) -> Path | None:
@@ -115,7 +120,10 @@ class Served:
             raise ConfigError("socket", "give --socket PATH, or --tcp 127.0.0.1:PORT")
         if (plan.device is None) == (plan.image is None):
             raise ConfigError("image", "give either --config or --image")
-        for path in (plan.saved_to, plan.record):
+        if plan.power_socket is not None and scale is None:
+            message = "without a clock nothing is under way: give --timing real or scaled:K"
+            raise ConfigError("power-socket", message)
+        for path in (plan.saved_to, plan.record, plan.record_data):
             if path is not None:
                 check_writable(path)
                 _check_file(path)
@@ -123,6 +131,8 @@ class Served:
             for path in {plan.image, plan.saved_to} - {None}:
                 stack.enter_context(locked(Path(path or "")))
             self._record = stack.enter_context(_beside(plan.record)) if plan.record else None
+            data = plan.record_data
+            self._data = stack.enter_context(_beside(data)) if data else None
             image = None if plan.image is None else read_image(plan.image)
             self.device, drive = _drive(plan, image)
             self._core = _core.Server(
@@ -134,7 +144,16 @@ class Served:
                 any_address=plan.any_address,
                 read_only=plan.read_only,
                 record=None if self._record is None else os.fspath(self._record),
+                capture=None if self._data is None else os.fspath(self._data),
+                supply=None if plan.power_socket is None else plan.seed,
             )
+            if plan.power_socket is not None:
+                try:
+                    switch = Switch(plan.power_socket, self._core.power_off, self._core.power_on)
+                except OutputError:
+                    self._core.stop()
+                    raise
+                stack.callback(switch.close)
             self._stack = stack.pop_all()
 
     @property
@@ -176,6 +195,10 @@ class Served:
                     raise WriteError(f"cannot write {self.plan.record}: {unrecorded}")
                 rewrite(self._record, self.plan.record.suffix)
                 _rename(self._record, self.plan.record)
+            if self.plan.record_data is not None and self._data is not None:
+                if unrecorded is not None:
+                    raise WriteError(f"cannot write {self.plan.record_data}: {unrecorded}")
+                _rename(self._data, self.plan.record_data)
         return self._document(status, contradiction)
 
     def _document(self, status: dict[str, Any], contradiction: str | None) -> ServedDocument:

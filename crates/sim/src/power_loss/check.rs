@@ -27,6 +27,20 @@ pub enum Reading {
     Garbage,
 }
 
+impl std::fmt::Display for Reading {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Empty => f.write_str("zeros"),
+            Self::Error => f.write_str("an error"),
+            Self::Garbage => f.write_str("no record"),
+            Self::Data { lpn, version, is_torn } => {
+                let torn = if *is_torn { ", in part" } else { "" };
+                write!(f, "version {version} of unit {lpn}{torn}")
+            }
+        }
+    }
+}
+
 /// What the drive promises beside the guarantees that every drive gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // each promise is made or not

@@ -492,20 +492,8 @@ fn note(
                 "guarantee": format!("G{}", fault.guarantee),
                 "unit": fault.lpn,
                 "owed_version": fault.owed,
-                "found": fault.found.map(describe),
+                "found": fault.found.map(|found| found.to_string()),
             }));
-        }
-    }
-}
-
-fn describe(reading: Reading) -> String {
-    match reading {
-        Reading::Empty => "zeros".to_owned(),
-        Reading::Error => "an error".to_owned(),
-        Reading::Garbage => "no record".to_owned(),
-        Reading::Data { lpn, version, is_torn } => {
-            let torn = if is_torn { ", in part" } else { "" };
-            format!("version {version} of unit {lpn}{torn}")
         }
     }
 }

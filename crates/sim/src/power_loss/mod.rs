@@ -26,7 +26,10 @@ mod recovery;
 mod rig;
 mod workload;
 
-pub use check::{Claims, Class, Fault, Reading};
+pub use check::{check, Claims, Class, Fault, Reading};
+pub use host_log::{Asked, Base, HostLog};
 pub use life::{Campaign, Life, Tally, Target};
 pub use mutation::{self_test, SelfTest};
+pub use recovery::{strike, Facts, Struck};
+pub use rig::pages_saved;
 pub use workload::Pattern;

@@ -30,22 +30,48 @@ const GARBAGE_TRIMS: u32 = 24;
 
 /// What happened beside what the host sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Facts {
+pub struct Facts {
     /// Pages under way that cannot be read.
-    pub(super) torn_pages: u64,
+    pub torn_pages: u64,
     /// Earlier pages of their wordlines that cannot be read.
-    pub(super) damaged_pages: u64,
+    pub damaged_pages: u64,
     /// Earlier pages that were given back from their copy, or were not there to be damaged.
-    pub(super) protected_pages: u64,
+    pub protected_pages: u64,
     /// Blocks whose erase was interrupted.
-    pub(super) half_erased: u64,
+    pub half_erased: u64,
     /// Pages that were saved by capacitors.
-    pub(super) saved_pages: u64,
+    pub saved_pages: u64,
     /// The capacitors did not last: which the drive knows, since what they saved says how much
     /// there was.
-    pub(super) is_partial_save: bool,
+    pub is_partial_save: bool,
     /// No root can be read.
-    pub(super) is_dead: bool,
+    pub is_dead: bool,
+}
+
+/// What a cut did to the flash of a drive whose pages hold bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Struck {
+    /// Counts.
+    pub facts: Facts,
+    /// Logical pages of which the map knows newer data than can be read: they give errors.
+    pub unreadable: Vec<u32>,
+    /// Logical pages that a mount has to move.
+    pub suspects: Vec<Lpn>,
+}
+
+/// Lets physics act on what a cut has interrupted.
+pub fn strike(
+    remains: &mut Remains,
+    running: &[Running],
+    config: &PowerLossConfig,
+    rng: &mut Rng,
+) -> Struck {
+    let mut facts = Facts { half_erased: remains.half_erased.len() as u64, ..Facts::default() };
+    let (mut over, mut mounting) = (BTreeMap::new(), Mounting::default());
+    for it in running {
+        interrupt(remains, it, config, rng, (&mut facts, &mut over, &mut mounting));
+    }
+    Struck { facts, unreadable: over.into_keys().collect(), suspects: mounting.suspects }
 }
 
 /// A drive after a cut.

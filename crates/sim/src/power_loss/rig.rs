@@ -330,7 +330,7 @@ impl Rig {
 }
 
 /// Pages that capacitors program, of a drive whose program takes so long; `None` without them.
-pub(super) fn pages_saved(plp: Plp, program: Ns) -> Option<usize> {
+pub fn pages_saved(plp: Plp, program: Ns) -> Option<usize> {
     let Plp::Capacitor { energy_mj, aged, program_mw } = plp else { return None };
     let page_mj = program_mw * program.0 as f64 * 1e-9;
     Some((energy_mj * aged / page_mj) as usize)
