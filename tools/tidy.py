@@ -46,6 +46,7 @@ PYTHON_ROOMS = [
     "summary",
     "versions",
     "stats",
+    "measured",
     "store",
     "theory",
     "plain",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     __version__: str
     from opennandlab import ecc as ecc
+    from opennandlab import measured as measured
     from opennandlab import policies as policies
     from opennandlab import pts as pts
     from opennandlab import reliability as reliability
@@ -90,7 +91,7 @@ _HOMES = {
 }
 
 # Rooms that are names themselves: `onl.reliability`.
-_ROOMS = {"ecc", "policies", "pts", "reliability", "theory"}
+_ROOMS = {"ecc", "measured", "policies", "pts", "reliability", "theory"}
 
 __all__ = [
     "BusyError",
@@ -120,6 +121,7 @@ __all__ = [
     "load",
     "load_device",
     "load_workload",
+    "measured",
     "open_store",
     "policies",
     "presets",

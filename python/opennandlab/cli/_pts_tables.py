@@ -97,6 +97,10 @@ def title(document: "PtsDocument") -> str:
     from opennandlab.documents import pts_inside
 
     head = document.header
+    if head.imported is not None:
+        source = f": {head.imported.source}" if head.imported.source else ""
+        origin = head.imported.origin
+        return f"{document.title} of {head.target.name}, imported from {origin}{source}"
     mark = " (partial: interrupted)" if document.partial else ""
     if document.test in pts_inside.NAMES:
         return f"{document.title} of {head.target.name}: {pts_inside.METHOD}{mark}"

@@ -1,4 +1,4 @@
-"""`pts`: the standard tests, one command each, and the steady-state rule alone.
+"""`pts`: the standard tests, one command each, the steady-state rule alone, and the import.
 
 The commands are made from the tests themselves, when the first of them is asked for: `opennandlab
 --help` needs none.
@@ -52,7 +52,8 @@ app = typer.Typer(
 
 
 def _commands() -> typer.Typer:
-    """Return the commands: one per test, all of them, and the rule."""
+    """Return the commands: one per test, all of them, the rule, and the import."""
+    from opennandlab.cli._pts_import import EXAMPLE, import_
     from opennandlab.cli._pts_options import ONLY_SLIDES, VARY, command
     from opennandlab.pts import INSIDE, STANDARD
 
@@ -72,6 +73,7 @@ def _commands() -> typer.Typer:
     made.command("slides", epilog=epilog)(command(_slides, figures, first=(ONLY_SLIDES,)))
     epilog = "Example: opennandlab pts steady-state --values 5300,5200,5050,4900,4770"
     made.command("steady-state", epilog=epilog)(steady_state)
+    made.command("import", epilog=f"Example: {EXAMPLE}")(import_)
     return made
 
 

@@ -549,9 +549,11 @@ def _arranged(part: object, kind: type[Row]) -> object:
 
 
 def results_kind(test: str, document: JsonObject) -> type[Results]:
-    """Return what the results of a document are; nothing for a run that was cut."""
-    is_cut = document.get("partial") is True and document.get("results") == {}
-    return Results if is_cut else RESULTS.get(test, Results)
+    """Return what the results of a document are; cut runs and imported figures have none."""
+    header = document.get("header")
+    is_imported = isinstance(header, dict) and header.get("imported") is not None
+    is_bare = document.get("partial") is True or is_imported
+    return Results if is_bare and document.get("results") == {} else RESULTS.get(test, Results)
 
 
 def _headed(value: JsonObject) -> JsonObject:

@@ -210,6 +210,34 @@ class HostPath(Record, frozen=True, kw_only=True):
     notes: list[str]
 
 
+class ImportedFile(Record, frozen=True, kw_only=True):
+    """A file that figures came from.
+
+    Args:
+        name: Its name, without folders.
+        sha256: SHA-256 of its content, in hex.
+    """
+
+    name: str
+    sha256: str
+
+
+class Imported(Record, frozen=True, kw_only=True):
+    """Where a document comes from that this program did not measure.
+
+    Args:
+        origin: What was read: `fio JSON`, `CSV`, `pts/1` or `reference`.
+        files: The files.
+        source: Who measured it and where it was published; `null` where nobody said.
+        unknown: What a document of a test says and the origin does not, by name.
+    """
+
+    origin: str
+    files: list[ImportedFile]
+    source: str | None
+    unknown: list[str]
+
+
 class Header(Record, frozen=True, kw_only=True):
     """Settings, target and procedure, as the specification wants them reported.
 
@@ -235,6 +263,7 @@ class Header(Record, frozen=True, kw_only=True):
         interrupted: Whether a real drive was measured in more than one go.
         temperature_c: Least and greatest temperature of the drive; `null` where it says none.
         host_path: How a request reached the drive; absent in older documents.
+        imported: Where the figures come from; absent where this program measured them.
     """
 
     pts_version: str
@@ -257,3 +286,4 @@ class Header(Record, frozen=True, kw_only=True):
     interrupted: bool
     temperature_c: list[Number] | None
     host_path: HostPath | None = None
+    imported: Imported | None = None

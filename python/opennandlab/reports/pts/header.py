@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from opennandlab.documents import pts_inside
 from opennandlab.documents.pts import Cell, Phase
-from opennandlab.documents.pts_header import Cache, Header
+from opennandlab.documents.pts_header import Cache, Header, Imported
 from opennandlab.reports import words
 from opennandlab.reports.model import Badge, Kind
 from opennandlab.reports.pts import steady as steadiness
@@ -26,6 +26,14 @@ CLAIM = "Made after the published specification; not certified by SNIA."
 
 def facts(measured: Measured) -> Facts:
     """Return the groups of the header; a fact that is not known says so."""
+    groups: tuple[tuple[str, list[tuple[str, str]]], ...]
+    if measured.header.imported is not None:
+        groups = (
+            ("Origin", _origin(measured.header, measured.header.imported)),
+            ("Device", _device(measured)),
+            ("Platform", _platform(measured) if measured.header.target.platform else []),
+        )
+        return _filled(groups)
     groups = (
         ("Test", _test(measured)),
         ("Device", _device(measured)),
@@ -34,11 +42,27 @@ def facts(measured: Measured) -> Facts:
         ("Set-up", _setup(measured)),
         ("Run", _run(measured)),
     )
+    return _filled(groups)
+
+
+def _filled(groups: tuple[tuple[str, list[tuple[str, str]]], ...]) -> Facts:
     return tuple(
         (name, tuple((key, value or words.NOTHING) for key, value in rows))
         for name, rows in groups
         if rows
     )
+
+
+def _origin(header: Header, found: Imported) -> list[tuple[str, str]]:
+    """Return where figures come from, and what is known of how they were taken."""
+    return [
+        ("Imported from", found.origin),
+        ("Source", found.source or ""),
+        *((f"File {one.name}", f"sha256 {one.sha256[:12]}") for one in found.files),
+        ("Profile", PROFILES.get(header.profile, header.profile)),
+        ("Threads / queue depth", _load(header) if header.threads is not None else ""),
+        ("Not known", ", ".join(found.unknown) or "nothing"),
+    ]
 
 
 def badges(measured: Measured) -> tuple[Badge, ...]:
@@ -49,6 +73,9 @@ def badges(measured: Measured) -> tuple[Badge, ...]:
 def subtitle(measured: Measured) -> str:
     """Return the line below the heading: what was tested, and by which load."""
     header = measured.header
+    if header.imported is not None:
+        load = _load(header) if header.threads is not None else ""
+        return " · ".join(filter(None, (subject(measured), load)))
     device = header.target.device
     size = measured.capacity_bytes
     drive = (words.binary(size) if size else "", device.nand_type or "")
@@ -72,6 +99,8 @@ def subject(measured: Measured) -> str:
 def brief(measured: Measured) -> str:
     """Return the header in one line, for each printed page."""
     header = measured.header
+    if header.imported is not None:
+        return f"{measured.title} of {header.target.name} · imported from {header.imported.origin}"
     parts = [
         tool(measured),
         measured.title,
@@ -113,6 +142,8 @@ def profile(measured: Measured) -> str:
 
 def _badges(measured: Measured) -> Iterator[Badge]:
     header = measured.header
+    if header.imported is not None:
+        return
     if header.conformance:
         kind = KINDS.get(header.conformance, "warning")
         yield Badge(f"conformance: {header.conformance}", kind)
@@ -283,6 +314,8 @@ def foot(measured: Measured) -> str:
     """Return the line below everything."""
     digest = measured.document.digest
     stated = f", digest {digest[:16]}" if digest else ""
+    if measured.header.imported is not None:
+        return f"Measured elsewhere, imported by opennandlab{stated}."
     return f"Measured by {tool(measured)}{stated}. {CLAIM}"
 
 

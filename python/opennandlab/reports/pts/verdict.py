@@ -6,6 +6,7 @@ smoke        the shortest time base: shows that a test works, measures nothing
 not steady   a tracked value was not steady by the last round
 steady       every tracked value was, and the drive collected garbage meanwhile
 measured     the test tracks nothing
+imported     somebody else measured it, and the steady state is not known
 unknown      the document lost what would tell
 ```
 The first of these that holds is the verdict. A document can be steady and still leave a step of the
@@ -21,10 +22,10 @@ from typing import Literal
 from opennandlab.documents.pts import PtsDocument, Steady
 from opennandlab.reports.model import Kind
 
-Word = Literal["partial", "smoke", "not steady", "steady", "measured", "unknown"]
+Word = Literal["partial", "smoke", "not steady", "steady", "measured", "imported", "unknown"]
 KINDS: dict[Word, Kind] = {
     "partial": "bad", "smoke": "warning", "not steady": "bad", "steady": "good",
-    "measured": "plain", "unknown": "warning",
+    "measured": "plain", "imported": "plain", "unknown": "warning",
 }  # fmt: skip
 
 SMALL_RANGE = (
@@ -76,6 +77,11 @@ def verdict(document: PtsDocument, *, is_whole: bool = True) -> Verdict:  # noqa
         return Verdict(
             "unknown", "steady state unknown", "The document has lost a part of its steady state."
         )
+    if document.header.imported is not None and not states:
+        return Verdict(
+            "imported", "imported",
+            "Measured elsewhere: whether the drive was steady is not known.",
+        )  # fmt: skip
     if not states:
         return _of_points(document)
     if is_steady(states):

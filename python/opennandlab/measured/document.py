@@ -1,0 +1,308 @@
+"""A document of a standard test, made of cells that somebody else measured.
+
+Tables are those that the test of the same name makes, so that both can be laid side by side. IOPS
+and MB/s follow from each other where all requests have one size: MB/s = IOPS x bytes / 10^6. No
+other figure is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from msgspec import structs
+
+from opennandlab.canonical import digest
+from opennandlab.documents import pts, pts_header
+from opennandlab.documents.pts_base import Results
+from opennandlab.errors import ResultError
+from opennandlab.stats.histogram import Histogram
+
+UNKNOWN = "unknown"
+TITLES = {"iops": "IOPS", "throughput": "Throughput", "latency": "Latency"}
+# What a document of a test says of its procedure; what no origin tells is named.
+PROCEDURE = (
+    "version of the specification", "purge", "preconditioning", "steady state", "active range",
+    "write cache", "data pattern", "time base",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Column:
+    """A figure of a cell.
+
+    Args:
+        title: Of its table.
+        unit: Of its table.
+        factor: From the unit of cells to that of the table.
+        column: Of the rows of cells.
+    """
+
+    title: str
+    unit: str
+    factor: float
+    column: str
+
+
+_MS = 1e-3
+# Test -> table -> figure of cells. Figures of cells are IOPS, MB/s and microseconds.
+TABLES: dict[str, dict[str, Column]] = {
+    "iops": {
+        "iops": Column("IOPS", "IOPS", 1.0, "iops"),
+        "mb_s": Column("Throughput", "MB/s", 1.0, "mb_s"),
+        "art": Column("Mean response time", "µs", 1.0, "lat_us_mean"),
+    },
+    "throughput": {
+        "throughput": Column("Throughput", "MB/s", 1.0, "mb_s"),
+    },
+    "latency": {
+        "art": Column("Mean response time (ART)", "ms", _MS, "lat_us_mean"),
+        "mrt": Column("Longest response time (MRT)", "ms", _MS, "lat_us_max"),
+        "p99": Column("99 % response time", "ms", _MS, "lat_us_p99"),
+        "p999": Column("99.9 % response time", "ms", _MS, "lat_us_p999"),
+        "p9999": Column("99.99 % response time", "ms", _MS, "lat_us_p9999"),
+        "p99999": Column("99.999 % response time", "ms", _MS, "lat_us_p99999"),
+        "iops": Column("IOPS", "IOPS", 1.0, "iops"),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What was measured of one request size and mix.
+
+    Args:
+        block_bytes: Size of a request.
+        read_pct: Reads in percent of the requests.
+        figures: By column of the rows of cells: `iops`, `mb_s`, `lat_us_mean`, …
+        row: The whole row; None where only some figures are known.
+        latency: All response times; None where they are not known.
+    """
+
+    block_bytes: int
+    read_pct: float
+    figures: Mapping[str, float | None]
+    row: pts.Cell | None = None
+    latency: Histogram | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name in messages: `4 KiB 65/35`."""
+        return f"{kib(self.block_bytes)} KiB {mix(self.read_pct)}"
+
+    def figure(self, column: str) -> float | None:
+        """Return a figure, computed where IOPS and MB/s follow from each other."""
+        found = self.figures.get(column)
+        if found is None and column == "mb_s" and self.figures.get("iops") is not None:
+            return (self.figures["iops"] or 0.0) * self.block_bytes * 1e-6
+        if found is None and column == "iops" and self.figures.get("mb_s") is not None:
+            return (self.figures["mb_s"] or 0.0) / self.block_bytes * 1e6
+        return found
+
+
+@dataclass(frozen=True)
+class Said:
+    """What is known besides the cells, from the origin or by hand.
+
+    Args:
+        test: `iops`, `throughput` or `latency`; others where the tables are given as they are.
+        name: Of the document.
+        model: Of the drive.
+        capacity_bytes: Of the drive.
+        threads: Threads (TC).
+        queue_depth: Requests outstanding per thread (QD).
+        amount_bytes: What of the drive was tested, in segments spread over it; None for all.
+        segments: How many.
+        profile: `E`, `C` or unknown.
+        fio_version: What measured, where that was fio.
+        notes: For the reader, as warnings.
+    """
+
+    test: str
+    name: str
+    model: str | None = None
+    capacity_bytes: int | None = None
+    threads: int | None = None
+    queue_depth: int | None = None
+    amount_bytes: int | None = None
+    segments: int | None = None
+    profile: str = UNKNOWN
+    fio_version: str | None = None
+    notes: tuple[str, ...] = field(default=())
+
+
+def kib(block_bytes: int) -> str:
+    """Return a block size in KiB without unit.
+
+    >>> kib(512), kib(1 << 20)
+    ('0.5', '1024')
+    """
+    return f"{block_bytes / 1024:g}"
+
+
+def mix(read_pct: float) -> str:
+    """Return reads and writes in percent.
+
+    >>> mix(65)
+    '65/35'
+    """
+    return f"{read_pct:g}/{100 - read_pct:g}"
+
+
+def made(said: Said, cells: Sequence[Cell], imported: pts_header.Imported) -> pts.PtsDocument:
+    """Return the document of cells.
+
+    Args:
+        said: What is known besides.
+        cells: At least one, each size and mix once.
+        imported: Where they come from.
+
+    Raises:
+        ResultError: for a size and mix that is there twice.
+    """
+    places: dict[tuple[int, float], Cell] = {}
+    for cell in cells:
+        if (cell.block_bytes, cell.read_pct) in places:
+            raise ResultError(f"{cell.label} is there twice; accepted: each size and mix once")
+        places[cell.block_bytes, cell.read_pct] = cell
+    found = [(table, _grid(table, column, places)) for table, column in TABLES[said.test].items()]
+    return bare(
+        said,
+        [one for _, one in found if one is not None],
+        imported,
+        rows=[cell.row for cell in cells if cell.row is not None],
+        histograms=[_histogram(place, cell) for place, cell in enumerate(cells, 1) if cell.latency],
+    )
+
+
+def bare(
+    said: Said,
+    tables: Sequence[pts.Table],
+    imported: pts_header.Imported,
+    *,
+    rows: Sequence[pts.Cell] = (),
+    histograms: Sequence[pts.Histogram] = (),
+) -> pts.PtsDocument:
+    """Return the document of tables that are as their test makes them."""
+    document = pts.PtsDocument(
+        schema=pts.SCHEMA,
+        test=said.test,
+        title=TITLES.get(said.test, said.test),
+        name=said.name,
+        header=_header(said, imported),
+        phases=[],
+        cells=pts.Cells(columns=list(pts.Cell.__struct_fields__), rows=list(rows)),
+        steady_state=[],
+        results=Results(),
+        tables=list(tables),
+        histograms=list(histograms),
+        warnings=[f"imported from {imported.origin}: not measured here", *said.notes],
+        partial=False,
+        digest="",
+    )
+    return sealed(document)
+
+
+def sealed(document: pts.PtsDocument) -> pts.PtsDocument:
+    """Return a document with the digest of its content."""
+    return structs.replace(document, digest=digest(pts.to_json(document)))
+
+
+def _grid(
+    identity: str, column: Column, places: Mapping[tuple[int, float], Cell]
+) -> pts.Table | None:
+    """Return one figure by size and mix, smallest first, writes first; None where none is known."""
+    sizes = sorted({size for size, _ in places})
+    mixes = sorted({read_pct for _, read_pct in places})
+
+    def value(size: int, read_pct: float) -> float | None:
+        cell = places.get((size, read_pct))
+        found = cell.figure(column.column) if cell else None
+        return None if found is None else found * column.factor
+
+    values = [[value(size, read_pct) for read_pct in mixes] for size in sizes]
+    if all(one is None for row in values for one in row):
+        return None
+    return pts.Table(
+        id=identity,
+        title=column.title,
+        unit=column.unit,
+        row_label="Block size (KiB)",
+        column_label="R/W mix (%)",
+        rows=[kib(size) for size in sizes],
+        columns=[mix(read_pct) for read_pct in mixes],
+        values=[list(row) for row in values],
+    )
+
+
+def _histogram(place: int, cell: Cell) -> pts.Histogram:
+    latency = cell.latency or Histogram.empty()
+    return pts.Histogram(
+        id=f"imported_{place}",
+        title=cell.label,
+        count=latency.count,
+        **latency.to_dict(),
+        latency_us=pts.Percentiles(**latency.percentiles_us()),
+        iops=cell.figure("iops"),
+    )
+
+
+def _header(said: Said, imported: pts_header.Imported) -> pts_header.Header:
+    told: dict[str, Callable[[], bool]] = {
+        "threads": lambda: said.threads is not None,
+        "queue depth": lambda: said.queue_depth is not None,
+        "capacity": lambda: said.capacity_bytes is not None,
+        "model of the drive": lambda: said.model is not None,
+        "profile": lambda: said.profile != UNKNOWN,
+    }
+    unknown = [*PROCEDURE, *(name for name, is_known in told.items() if not is_known())]
+    if said.amount_bytes is not None:
+        unknown.remove("active range")
+    nothing = pts_header.CellLength(seconds=None, ios=None, seconds_max=None, ramp_ratio=None)
+    return pts_header.Header(
+        pts_version=UNKNOWN,
+        profile=said.profile,
+        conformance=UNKNOWN,
+        deviations=[],
+        target=_target(said),
+        time_base=pts_header.TimeBase(
+            name=UNKNOWN,
+            clock="real",
+            cell=nothing,
+            gap=pts_header.GapLength(seconds=None, bytes=None, capacities=None),
+        ),
+        seed=0,
+        cache=pts_header.Cache(asked=UNKNOWN, state=UNKNOWN),
+        data=UNKNOWN,
+        active_range=pts_header.Range(
+            share=1.0, amount_bytes=said.amount_bytes, segments=said.segments
+        ),
+        threads=said.threads,
+        queue_depth=said.queue_depth,
+        align_bytes=None,
+        purge=None,
+        wipc=None,
+        oio_throttle=None,
+        options={},
+        interrupted=False,
+        temperature_c=None,
+        imported=structs.replace(imported, unknown=[*imported.unknown, *unknown]),
+    )
+
+
+def _target(said: Said) -> pts_header.Target:
+    return pts_header.Target(
+        kind="imported",
+        name=said.model or said.name,
+        device=pts_header.DeviceFacts(
+            vendor=None,
+            model=said.model,
+            firmware=None,
+            serial_sha256=None,
+            capacity_bytes=said.capacity_bytes or 0,
+            sector_bytes=512,
+            nand_type=None,
+            interface=None,
+        ),
+        platform={"fio_version": said.fio_version} if said.fio_version else {},
+    )

@@ -1,0 +1,285 @@
+"""Reading files of figures: what they are is told by their content, never by their names."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import structs
+
+from opennandlab.canonical import digest
+from opennandlab.documents import pts, pts_header
+from opennandlab.documents.pts import PtsDocument
+from opennandlab.documents.record import JsonObject
+from opennandlab.errors import DocumentError, ResultError
+from opennandlab.files import read_bytes
+from opennandlab.measured import csv, fio
+from opennandlab.measured.document import TABLES, UNKNOWN, Cell, Said, made, sealed
+
+BYTES_MAX = 256 << 20
+ACCEPTED = (
+    "the JSON output of fio, a table as CSV, or a document of a standard test (opennandlab.pts/1)"
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How figures are to be read, and what is known besides; None for what nobody said.
+
+    Args:
+        test: `iops`, `throughput` or `latency`.
+        pattern: `random` or `sequential`: which jobs of fio are taken.
+        unit: Of a wide table, or of the column `value`.
+        threads: Threads (TC); of fio, which jobs are taken.
+        queue_depth: Requests outstanding per thread (QD); of fio, which jobs are taken.
+        any_order: Take the mixes of a table in any order.
+        name: Of the document.
+        model: Of the drive.
+        capacity_bytes: Of the drive.
+        amount_bytes: What of the drive was tested, in segments.
+        profile: `E` or `C`.
+        source: Who measured, and where it was published.
+    """
+
+    test: str | None = None
+    pattern: str | None = None
+    unit: str | None = None
+    threads: int | None = None
+    queue_depth: int | None = None
+    any_order: bool = False
+    name: str | None = None
+    model: str | None = None
+    capacity_bytes: int | None = None
+    amount_bytes: int | None = None
+    profile: str | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class _File:
+    name: str
+    sha256: str
+    text: str
+    content: object
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Cells of some files, and what these say besides."""
+
+    origin: str
+    cells: list[Cell]
+    is_random: bool = True
+    threads: int | None = None
+    queue_depth: int | None = None
+    fio_version: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def import_files(paths: Sequence[str | Path], wanted: Wanted | None = None) -> PtsDocument:
+    r"""Return the figures of files as one document of a standard test.
+
+    Args:
+        paths: Outputs of fio, or tables, together; or one document of a standard test.
+        wanted: How they are to be read, and what is known besides.
+
+    Raises:
+        ResultError: with file, place and what is accepted; nothing was written.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = Path(folder) / "drive.csv"
+    ...     _ = table.write_text("Block size (KiB),0/100,100/0\n4,9000,70000\n")
+    ...     import_files([table]).tables[0].values
+    [[9000.0, 70000.0]]
+    """
+    asked = wanted or Wanted()
+    files = [_read(Path(path)) for path in paths]
+    if not files:
+        raise ResultError(f"no file was named; accepted: {ACCEPTED}")
+    kinds = {_kind(one) for one in files}
+    if kinds == {"own"}:
+        return _own(files, asked)
+    if len(kinds) > 1:
+        raise ResultError(
+            "files of different kinds are no one measurement; accepted: outputs of fio, or tables, "
+            "or one document"
+        )
+    found = _of_fio(files, asked) if kinds == {"fio"} else _of_tables(files, asked)
+    imported = pts_header.Imported(
+        origin=found.origin, files=_origins(files), source=asked.source, unknown=[]
+    )
+    return made(_said(found, asked, files), found.cells, imported)
+
+
+def _read(path: Path) -> _File:
+    try:
+        raw = read_bytes(path, BYTES_MAX)
+    except OSError as error:
+        raise ResultError(f"{path}: {error.strerror or error}") from error
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ResultError(
+            f"{path}: byte {error.start} is no UTF-8 text; accepted: {ACCEPTED}"
+        ) from None
+    content: object = None
+    if "{" in text:
+        try:
+            content = fio.parsed(text)
+        except (ValueError, RecursionError) as error:
+            if text.lstrip().startswith("{"):
+                raise ResultError(
+                    f"{path}: no complete JSON ({error}); accepted: {ACCEPTED}"
+                ) from None
+    return _File(path.name, hashlib.sha256(raw).hexdigest(), text, content)
+
+
+def _kind(file: _File) -> str:
+    """Return `fio`, `own` or `csv`."""
+    if fio.is_output(file.content):
+        return "fio"
+    if isinstance(file.content, dict):
+        schema = file.content.get("schema")
+        if schema == pts.SCHEMA:
+            return "own"
+        said = f"holds `{schema}`" if schema else "is JSON of neither fio nor a standard test"
+        raise ResultError(f"{file.name}: {said}; accepted: {ACCEPTED}")
+    if not csv.is_table(file.text):
+        raise ResultError(f"{file.name}: neither JSON nor a table; accepted: {ACCEPTED}")
+    return "csv"
+
+
+def _own(files: Sequence[_File], asked: Wanted) -> PtsDocument:
+    """Return a document of another place, marked."""
+    if len(files) > 1:
+        raise ResultError(
+            "one document of a standard test is imported at a time; `compare` takes several"
+        )
+    content = files[0].content
+    found: JsonObject = content if isinstance(content, dict) else {}
+    if found.get("digest") != digest(found):
+        raise ResultError(
+            f"{files[0].name}: damaged or edited: the content does not match its digest; accepted: "
+            "a whole document"
+        )
+    try:
+        document, _ = pts.from_file(found)
+    except DocumentError as error:
+        raise ResultError(f"{files[0].name}: damaged: {error}") from error
+    imported = pts_header.Imported(
+        origin="pts/1", files=_origins(files), source=asked.source, unknown=[]
+    )
+    header = structs.replace(document.header, imported=imported)
+    return sealed(structs.replace(document, header=header, name=asked.name or document.name))
+
+
+def _origins(files: Sequence[_File]) -> list[pts_header.ImportedFile]:
+    return [pts_header.ImportedFile(name=one.name, sha256=one.sha256) for one in files]
+
+
+def _of_fio(files: Sequence[_File], asked: Wanted) -> _Found:
+    documents = [one.content for one in files if isinstance(one.content, dict)]
+    jobs = [
+        job
+        for document, file in zip(documents, files, strict=True)
+        for job in fio.jobs(document, file.name)
+    ]
+    if asked.pattern is not None:
+        jobs = [job for job in jobs if job.is_random == (asked.pattern == "random")]
+    if asked.threads is not None:
+        jobs = [job for job in jobs if job.threads == asked.threads]
+    if asked.queue_depth is not None:
+        jobs = [job for job in jobs if job.queue_depth == asked.queue_depth]
+    if not jobs:
+        raise ResultError("no job is left of the pattern, threads and queue depth that were asked")
+    if len({job.is_random for job in jobs}) > 1:
+        raise ResultError(
+            f"{jobs[0].where} and others have random and sequential requests; accepted: one of "
+            "both, by --pattern random or sequential"
+        )
+    _refuse_twice(jobs)
+    threads = {job.threads for job in jobs}
+    depths = {job.queue_depth for job in jobs}
+    versions = {str(document.get("fio version", UNKNOWN)) for document in documents}
+    return _Found(
+        "fio JSON",
+        [job.cell for job in jobs],
+        jobs[0].is_random,
+        threads.pop() if len(threads) == 1 else None,
+        depths.pop() if len(depths) == 1 else None,
+        ", ".join(sorted(versions)),
+        tuple(fio.notes(jobs)),
+    )
+
+
+def _refuse_twice(jobs: Sequence[fio.Job]) -> None:
+    seen: dict[tuple[int, float], fio.Job] = {}
+    for job in jobs:
+        before = seen.setdefault((job.cell.block_bytes, job.cell.read_pct), job)
+        if before is not job:
+            depths = f"{before.threads} x {before.queue_depth}, {job.threads} x {job.queue_depth}"
+            raise ResultError(
+                f"{job.cell.label} is there twice: {before.where}, {job.where} (threads x depth "
+                f"{depths}); accepted: each size and mix once; --threads and --queue-depth choose"
+            )
+
+
+def _of_tables(files: Sequence[_File], asked: Wanted) -> _Found:
+    if asked.unit is not None and asked.unit not in csv.UNITS:
+        raise ResultError(f"--unit: `{asked.unit}` is none; accepted: {', '.join(csv.UNITS)}")
+    joined: dict[tuple[int, float], tuple[Cell, str]] = {}
+    for file in files:
+        for cell in csv.cells(file.text, file.name, asked.unit, any_order=asked.any_order):
+            place = (cell.block_bytes, cell.read_pct)
+            before = joined.get(place)
+            if before is None:
+                joined[place] = (cell, file.name)
+                continue
+            twice = before[0].figures.keys() & cell.figures.keys()
+            if twice:
+                raise ResultError(
+                    f"{cell.label} is there twice: {before[1]}, {file.name}; accepted: each cell "
+                    "once"
+                )
+            both = {**before[0].figures, **cell.figures}
+            joined[place] = (Cell(*place, both), file.name)
+    return _Found(
+        "CSV", [cell for cell, _ in joined.values()], asked.pattern != "sequential",
+        asked.threads, asked.queue_depth,
+    )  # fmt: skip
+
+
+def _said(found: _Found, asked: Wanted, files: Sequence[_File]) -> Said:
+    test = asked.test or _test_of(found)
+    known = {column.column for column in TABLES[test].values()}
+    if not any(cell.figure(column) is not None for cell in found.cells for column in known):
+        given = sorted({name for cell in found.cells for name in cell.figures})
+        raise ResultError(
+            f"the test {test} has no figure of {', '.join(given)}; accepted: --test "
+            f"{' or '.join(TABLES)}"
+        )
+    return Said(
+        test=test,
+        name=asked.name or Path(files[0].name).stem,
+        model=asked.model,
+        capacity_bytes=asked.capacity_bytes,
+        threads=found.threads,
+        queue_depth=found.queue_depth,
+        amount_bytes=asked.amount_bytes,
+        segments=None if asked.amount_bytes is None else 2048,
+        profile=asked.profile or UNKNOWN,
+        fio_version=found.fio_version,
+        notes=found.notes,
+    )
+
+
+def _test_of(found: _Found) -> str:
+    """Return the test that some cells are most like."""
+    if not found.is_random:
+        return "throughput"
+    figures = {name for cell in found.cells for name, value in cell.figures.items() if value}
+    is_single = found.threads == 1 and found.queue_depth == 1
+    return "latency" if is_single or not figures & {"iops", "mb_s"} else "iops"

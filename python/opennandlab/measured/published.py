@@ -1,0 +1,132 @@
+"""Tables that others published, shipped with the package: figures only, each with its source.
+
+A file of `tables/` is one table of one drive; its name is that of the reference. Figures that were
+not published are `null`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opennandlab.documents import pts_header
+from opennandlab.documents.pts import PtsDocument, Table
+from opennandlab.errors import ResultError
+from opennandlab.files import parse_yaml
+from opennandlab.measured.csv import UNITS
+from opennandlab.measured.document import UNKNOWN, Cell, Said, bare, made
+
+FOLDER = Path(__file__).parent / "tables"
+PREFIX = "reference:"
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A published table.
+
+    Args:
+        name: By which it is asked for.
+        title: What it is.
+        test: The standard test whose documents it can be laid beside.
+        source: Title and author of where it was published.
+        note: What a reader should know; empty for nothing.
+    """
+
+    name: str
+    title: str
+    test: str
+    source: str
+    note: str
+
+
+def references() -> list[Reference]:
+    """Return the tables that are there, by name.
+
+    >>> [one.test for one in references() if one.name == "client_2013_iops"]
+    ['iops']
+    """
+    return [_described(path.stem, _read(path)) for path in sorted(FOLDER.glob("*.yaml"))]
+
+
+def reference(name: str) -> PtsDocument:
+    """Return a published table as a document of a standard test.
+
+    Args:
+        name: Of the table, with or without `reference:` before it.
+
+    Raises:
+        ResultError: for a name that is not there, and which are.
+
+    >>> table = reference("client_2013_iops").tables[0]
+    >>> table.rows[1], table.columns[0], table.values[1][0]
+    ('4', '0/100', 62079.1)
+    """
+    name = name.removeprefix(PREFIX)
+    path = FOLDER / f"{name}.yaml"
+    known = sorted(one.stem for one in FOLDER.glob("*.yaml"))
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"; did you mean `{near[0]}`?" if near else ""
+        raise ResultError(f"no reference is called `{name}`; accepted: {', '.join(known)}{hint}")
+    content = _read(path)
+    found = _described(name, content)
+    said = Said(
+        test=found.test,
+        name=name,
+        model=content.get("model"),
+        capacity_bytes=content.get("capacity_bytes"),
+        threads=content.get("threads"),
+        queue_depth=content.get("queue_depth"),
+        profile=content.get("profile", UNKNOWN),
+        notes=(found.note,) if found.note else (),
+    )
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    imported = pts_header.Imported(
+        origin="reference",
+        files=[pts_header.ImportedFile(name=path.name, sha256=sha256)],
+        source=found.source,
+        unknown=[],
+    )
+    if "cells" in content:
+        return made(said, _cells(content["cells"]), imported)
+    return bare(said, [_table(one) for one in content["tables"]], imported)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = parse_yaml(path.read_text(encoding="utf-8"), path.name)
+    return content
+
+
+def _described(name: str, content: dict[str, Any]) -> Reference:
+    return Reference(
+        name, content["title"], content["test"], content["source"], content.get("note", "")
+    )
+
+
+def _cells(grids: dict[str, dict[str, Any]]) -> list[Cell]:
+    """Return the cells of grids: unit -> mixes, and rows by size in KiB."""
+    found: dict[tuple[int, float], dict[str, float | None]] = {}
+    for unit, grid in grids.items():
+        column, factor = UNITS[unit]
+        for size, values in grid["rows"].items():
+            for read_pct, value in zip(grid["read_pct"], values, strict=True):
+                place = (round(float(size) * 1024), float(read_pct))
+                found.setdefault(place, {})[column] = value * factor
+    return [Cell(size, read_pct, figures) for (size, read_pct), figures in found.items()]
+
+
+def _table(content: dict[str, Any]) -> Table:
+    rows = content["rows"]
+    return Table(
+        id=content["id"],
+        title=content["title"],
+        unit=content["unit"],
+        row_label=content["row_label"],
+        column_label="",
+        rows=[str(row) for row in rows],
+        columns=content["columns"],
+        values=[[None if one is None else float(one) for one in row] for row in rows.values()],
+    )

@@ -1,0 +1,211 @@
+"""What others measured comes in whole, or not at all, and says where from."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import opennandlab as onl
+from opennandlab.cli import app
+from opennandlab.documents.pts import PtsDocument
+from opennandlab.errors import ResultError
+from opennandlab.measured import import_files, reference, references
+from opennandlab.measured.importing import Wanted
+from opennandlab.reports.model import Report
+from opennandlab.reports.pts import csv as sheets
+from opennandlab.reports.pts import source, views
+
+MIXED = Path(__file__).parent / "fio" / "mixed.json"
+WIDE = "Block size (KiB),0/100,65/35,100/0\n4,9000,12000,70000\n8,5000,7100,45000\n"
+
+
+def table(folder: Path, text: str, name: str = "drive.csv") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def fio(folder: Path, name: str = "run.json", **changes: Any) -> Path:
+    document = json.loads(MIXED.read_text())
+    document["jobs"][0]["job options"] |= changes
+    path = folder / name
+    path.write_text(json.dumps(document))
+    return path
+
+
+def refusal(path: Path, wanted: Wanted | None = None) -> str:
+    with pytest.raises(ResultError) as caught:
+        import_files([path], wanted)
+    return str(caught.value)
+
+
+# -- tables --------------------------------------------------------------------------------------
+
+
+def test_a_wide_table_becomes_the_tables_of_the_test(tmp_path: Path) -> None:
+    found = import_files([table(tmp_path, WIDE)], Wanted(model="X", threads=2, queue_depth=16))
+    iops, mb_s = found.tables
+    assert (iops.id, iops.rows, iops.columns) == ("iops", ["4", "8"], ["0/100", "65/35", "100/0"])
+    assert iops.values == [[9000, 12000, 70000], [5000, 7100, 45000]]
+    assert mb_s.values[1][2] == pytest.approx(45000 * 8192e-6)
+    head = found.header
+    assert head.imported is not None
+    assert head.imported.files[0].name == "drive.csv"
+    assert "steady state" in head.imported.unknown
+    assert "model of the drive" not in head.imported.unknown
+    assert (head.threads, head.queue_depth) == (2, 16)
+
+
+def test_a_long_table_and_a_wide_one_of_another_figure_join(tmp_path: Path) -> None:
+    long = table(tmp_path, "bs\trw\tiops\tart_ms\n4k\t100/0\t70000\t0.4\n4k\t35\t1000\t2\n")
+    found = import_files([long])
+    assert [block.id for block in found.tables] == ["iops", "mb_s", "art"]
+    art = found.tables[2]
+    assert (art.columns, art.values, art.unit) == (["35/65", "100/0"], [[2000, 400]], "µs")
+    latency = import_files([long], Wanted(test="latency"))
+    assert latency.tables[0].unit == "ms"
+    assert latency.tables[0].values == [[2.0, 0.4]]
+
+
+def test_what_a_report_exports_comes_back(tmp_path: Path) -> None:
+    measured = source.read(json.loads(as_json(reference("client_2013_iops"))), "x")
+    report = Report("", "", (views.chapter_of(measured),))
+    names = dict(sheets.files(report, [measured]))
+    text = next(text for name, text in names.items() if name == "iops.csv")
+    again = import_files([table(tmp_path, text)])
+    assert again.tables[0].values == reference("client_2013_iops").tables[0].values
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (WIDE.replace("7100,", ","), r"drive.csv:3: column 3 \(65/35\): nothing is there"),
+        (WIDE.replace(",7100", ""), r"drive.csv:3: 3 columns where the heads have 4"),
+        (WIDE.replace("7100", "7 ms"), r"drive.csv:3: column 3 \(65/35\): `7 ms` is no number"),
+        (WIDE.replace("7100", "-7"), r"out of range; accepted: above 0"),
+        (WIDE.replace("65/35,100/0", "100/0,65/35"), r"column 4: 65/35 after 100/0.*exchanged"),
+        (WIDE.replace("100/0", "65/35"), r"drive.csv:1: column 4: 65/35 is there twice"),
+        (WIDE.replace("8,5", "4,5"), r"drive.csv:3: 4 KiB is there twice, first in line 2"),
+        (WIDE.replace("8,5", "65/35,5"), r"column 1: `65/35` is a mix.*exchanged"),
+        (WIDE.replace("8,5", "8192000,5"), r"drive.csv:3: column 1: .* KiB is no size"),
+        (WIDE.replace("70000", "7e10"), r"would be 2.87e\+08 MB/s: the unit is wrong"),
+        ("bs,rw,iops\n4,65/35,1\n4,65,2\n", r"drive.csv:3: 4 KiB 65/35 is there twice.*line 2"),
+        ("bs,rw,speed\n4,65/35,1\n", r"`speed` is no figure; accepted: iops"),
+        ("bs,iops\n4,1\n", "no column of mixes"),
+        ("hello\n", "neither JSON nor a table"),
+        ("", "neither JSON nor a table"),
+        ('{"a": 1', "no complete JSON"),
+        ('{"schema": "opennandlab.result/1"}', "holds `opennandlab.result/1`"),
+    ],
+)
+def test_bad_tables_are_told_with_line_and_column(tmp_path: Path, text: str, expected: str) -> None:
+    said = refusal(table(tmp_path, text))
+    assert re.search(expected, said), said
+    assert "accepted: " in said
+
+
+# -- fio -----------------------------------------------------------------------------------------
+
+
+def test_an_output_of_fio_keeps_its_histogram(tmp_path: Path) -> None:
+    found = import_files([MIXED])
+    cell, *others = found.cells.rows
+    assert not others
+    assert (cell.block_bytes, cell.rw_pct, cell.label) == (4096, 65, "RND 4 KiB 65/35")
+    assert cell.ios == found.histograms[0].count == 300
+    assert cell.iops == pytest.approx(cell.ios / cell.seconds)
+    assert found.header.target.platform["fio_version"] == "fio-3.33"
+    several = import_files([MIXED, fio(tmp_path, bs="8k"), fio(tmp_path, "r.json", rw="randread")])
+    assert len(several.cells.rows) == 3
+    assert several.tables[0].values[0] == [cell.iops, cell.iops]
+    assert several.tables[0].values[1][1] is None
+
+
+def test_jobs_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ResultError, match=r"4 KiB 65/35 is there twice.*--queue-depth choose"):
+        import_files([MIXED, fio(tmp_path, iodepth=32)])
+    chosen = import_files([MIXED, fio(tmp_path, iodepth=32)], Wanted(queue_depth=32))
+    assert chosen.header.queue_depth == 32
+    with pytest.raises(ResultError, match=r"random and sequential.*--pattern"):
+        import_files([MIXED, fio(tmp_path, rw="read")])
+    assert "mixes sizes" in refusal(fio(tmp_path, bssplit="4k/50:8k/50"))
+    assert "`randtrim` is no load" in refusal(fio(tmp_path, rw="randtrim"))
+    assert "bs `none` is no size" in refusal(fio(tmp_path, bs="none"))
+    assert "ended with an error" in refusal(MIXED.with_name("full.json"))
+    cut = tmp_path / "cut.json"
+    cut.write_text(MIXED.read_text()[:3000])
+    assert "no complete JSON" in refusal(cut)
+
+
+# -- our own, references, the command ------------------------------------------------------------
+
+
+def as_json(document: PtsDocument) -> str:
+    from opennandlab.documents.pts import to_json
+
+    return json.dumps(to_json(document))
+
+
+def test_a_document_of_another_place_is_marked(tmp_path: Path) -> None:
+    path = table(tmp_path, as_json(reference("client_2013_latency")), "theirs.json")
+    found = import_files([path], Wanted(source="their laboratory"))
+    assert found.header.imported is not None
+    assert found.header.imported.origin == "pts/1"
+    assert found.header.imported.source == "their laboratory"
+    path.write_text(path.read_text().replace("0.19", "0.18"))
+    assert "edited" in refusal(path)
+
+
+def test_every_reference_reads_and_names_its_source() -> None:
+    found = references()
+    assert len(found) == 14
+    for one in found:
+        document = reference(f"reference:{one.name}")
+        assert document.test == one.test
+        assert document.header.imported is not None
+        assert document.header.imported.source == one.source
+        assert any(value is not None for row in document.tables[0].values for value in row)
+    with pytest.raises(ResultError, match="did you mean `client_2013_iops`"):
+        reference("client_2013_iop")
+
+
+def test_references_are_the_published_figures() -> None:
+    """Where the pages that they come from are at hand."""
+    page = Path(__file__).parents[2] / "shared" / "real-drives.md"
+    if not page.is_file():
+        pytest.skip("no page of measured drives beside the repository")
+    text = page.read_text()
+    skew = reference("7450_skew").tables[0]
+    for row, cells in zip(skew.rows, skew.values, strict=True):
+        law, _, value = row.partition(":")
+        start = {"uniform": "| uniform", "zipf": f"| zipf {value}", "static": f"| static {value} "}
+        line = next(one for one in text.splitlines() if one.startswith(start[law]))
+        assert line.split("|")[3].strip() == f"{cells[1]:g}"
+
+
+def test_the_command_writes_all_or_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "drive.json"
+    run = CliRunner()
+    bad = table(tmp_path, WIDE.replace("7100,", ","))
+    refused = run.invoke(app, ["pts", "import", str(bad), "--output", str(out)])
+    assert refused.exit_code == 2
+    assert not out.exists()
+    good = run.invoke(app, ["pts", "import", str(table(tmp_path, WIDE)), "-o", str(out)])
+    assert good.exit_code == 0, good.output
+    document = onl.load(out)
+    assert isinstance(document, PtsDocument)
+    page = tmp_path / "page.html"
+    report = run.invoke(app, ["report", str(out), "--html", str(page)])
+    assert report.exit_code == 0, report.output
+    assert "Measured elsewhere" in page.read_text()
+    same = run.invoke(app, ["pts", "import", str(bad), "--output", str(bad)])
+    assert same.exit_code == 2
+    assert "would be overwritten" in same.output
+    assert run.invoke(app, ["pts", "import"]).exit_code == 2
+    listed = run.invoke(app, ["pts", "import", "--list", "--json"])
+    assert len(json.loads(listed.output)) == 14
