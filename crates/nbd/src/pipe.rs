@@ -108,7 +108,9 @@ impl Pipe {
         {
             outbox = self.changed.wait(outbox).unwrap_or_else(PoisonError::into_inner);
         }
-        outbox.held_bytes += bytes;
+        if !outbox.is_closed {
+            outbox.held_bytes += bytes;
+        }
         !outbox.is_closed
     }
 

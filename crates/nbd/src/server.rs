@@ -468,6 +468,7 @@ impl Shared {
             let mut core = self.core();
             if core.cuts != cuts || self.is_off.load(Ordering::SeqCst) {
                 // It came from before a loss of power.
+                pipe.send(Vec::new(), held);
                 return Ok(());
             }
             let arrive = self.clock.now();

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opennandlab.cli import _power_files as of_files
+from opennandlab.cli import _power_outside as outside
 from opennandlab.cli import _power_switch as switch
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._engines import Jobs, note_interrupted, resumable
@@ -86,11 +87,33 @@ def run(
     ] = 10_000.0,
     seed: Seed = 42,
     jobs: Jobs = None,
+    target: outside.Target = None,
+    disk: outside.Device = None,
+    power_off: outside.PowerOff = None,
+    power_on: outside.PowerOn = None,
+    power_socket: outside.PowerSocket = None,
+    switch_s: outside.HookLimit = 60.0,
+    span_mib: outside.SpanMib = 64,
+    atomic_bytes: outside.AtomicBytes = 4096,
+    after_ms: outside.AfterMs = "50:500",
+    destructive: outside.Destructive = False,
+    i_know: outside.IKnow = None,
+    force: outside.Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Cut a drive from power at seeded times and moments; check all of it after each cut."""
     with terminal.guard(as_json=as_json):
+        if target is not None or disk is not None:
+            _refuse_of_simulated(target, disk, config=config, at=at, settings=settings)
+            asked = outside.Asked(
+                str(target or disk), output, cuts, workload, claims, seed, limit_ms * 1000,
+                power_off, power_on, power_socket, switch_s, span_mib, atomic_bytes, after_ms,
+                destructive, i_know, force,
+            )  # fmt: skip
+            _of_outside(asked, as_json=as_json, quiet=quiet)
+            return
+        _refuse_of_outside(power_off, power_on, power_socket, i_know, destructive=destructive)
         from opennandlab.config import load_device
         from opennandlab.errors import ConfigError
         from opennandlab.power.campaign import SMALL, TARGETS, WORKLOADS, Campaign, Settings
@@ -135,6 +158,63 @@ def run(
         if not is_partial:
             campaign.forget()
         _tell(document, output, as_json=as_json, quiet=quiet)
+
+
+def _refuse_of_simulated(
+    target: str | None,
+    disk: str | None,
+    *,
+    config: str | None,
+    at: list[str] | None,
+    settings: list[str] | None,
+) -> None:
+    """Refuse what makes sense for a simulated drive alone."""
+    from opennandlab.errors import ConfigError
+
+    if target is not None and disk is not None:
+        raise ConfigError("--device", "give either --target or --device")
+    for option, value in (("--config", config), ("--at", at), ("--set", settings)):
+        if value:
+            raise ConfigError(option, "belongs to a simulated drive, not to --target or --device")
+
+
+def _refuse_of_outside(
+    power_off: str | None,
+    power_on: str | None,
+    power_socket: Path | None,
+    i_know: str | None,
+    *,
+    destructive: bool,
+) -> None:
+    """Refuse what makes sense for a drive outside alone."""
+    from opennandlab.errors import ConfigError
+
+    for option, value in (
+        ("--power-off", power_off),
+        ("--power-on", power_on),
+        ("--power-socket", power_socket),
+        ("--i-know", i_know),
+        ("--destructive", destructive),
+    ):
+        if value:
+            raise ConfigError(option, "belongs to --target or --device")
+
+
+def _of_outside(asked: outside.Asked, *, as_json: bool, quiet: bool) -> None:
+    """Cut a drive outside of this process."""
+    from opennandlab.errors import ConfigError
+
+    if asked.output.exists() and not asked.output.is_dir():
+        raise ConfigError("--output", f"{asked.output} is no directory")
+    campaign, document, why = outside.carry_out(asked, quiet=quiet)
+    if why:
+        terminal.ignore_signals()
+    _write(document, asked.output)
+    if why and why != "interrupted":
+        terminal.stop(terminal.BROKEN, why, as_json=as_json)
+    if not why:
+        campaign.forget()
+    _tell(document, asked.output, as_json=as_json, quiet=quiet)
 
 
 def _command(
@@ -281,6 +361,7 @@ def study(
         made = [
             {"option": one.row.option, "value": one.row.value, "must": list(one.row.must),
              "may": list(one.row.may), "problems": list(one.problems),
+             "energy_mj": round(one.energy_mj, 6),
              "document": plain(one.document)}
             for one in found
         ]  # fmt: skip

@@ -101,16 +101,17 @@ class PowerCost(Record, frozen=True, kw_only=True):
     Args:
         requests: Requests that were acknowledged.
         host_pages: Pages that the host wrote to the flash.
-        flash_pages: Pages that were programmed, those of collections included.
-        record_pages: Pages of journal, checkpoints and roots.
+        flash_pages: Pages that were programmed, those of collections included; `null` where nobody
+            knows.
+        record_pages: Pages of journal, checkpoints and roots; `null` where nobody knows.
         waf: All programmed pages per page of the host; `null` without any.
         ack_us: Mean time from request to acknowledgement of written and trimmed pages.
     """
 
     requests: int
     host_pages: int
-    flash_pages: int
-    record_pages: int
+    flash_pages: int | None
+    record_pages: int | None
     waf: Number | None
     ack_us: Number | None
 
@@ -134,7 +135,7 @@ class PowerDocument(Record, frozen=True, kw_only=True):
 
     Args:
         schema: Kind and version of the document.
-        device: The resolved device file.
+        device: The resolved device file; of a drive outside what it says of itself.
         settings: Workloads, targets, claims, seed, cuts wanted and cuts of a life.
         cuts: Cuts that were made.
         pages_checked: Logical pages that were read after a cut, over all cuts.
@@ -144,11 +145,12 @@ class PowerDocument(Record, frozen=True, kw_only=True):
         none_below: Where no fault was found: with 95 % confidence, fewer than this many of 1,000
             cuts show one (rule of three); else `null`.
         recovery_us: Time to be ready.
-        smart: What the drive counts itself.
+        smart: What the drive counts itself; `null` of a drive outside of the simulator.
         cost: What host and flash did.
         evidence: Some faults of each class.
         replay: The command that runs the campaign again.
-        errors: Tables of the simulator that disagreed: none, or the simulator is wrong.
+        errors: Tables of the simulator that disagreed: none, or the simulator is wrong. Of a drive
+            outside, requests that failed before the power was cut.
         partial: It was interrupted.
         passed: No guarantee was broken, nothing is missing.
         run: What was true of the run and not of its result.
@@ -165,7 +167,7 @@ class PowerDocument(Record, frozen=True, kw_only=True):
     classes: dict[str, PowerClass]
     none_below: Number | None
     recovery_us: PowerRecovery
-    smart: PowerSmart
+    smart: PowerSmart | None
     cost: PowerCost
     evidence: list[PowerEvidence]
     replay: str

@@ -16,6 +16,8 @@ from opennandlab.power.campaign import SMALL, Campaign, Settings
 
 BUFFER: Final = {"ftl.write_buffer_pages": 64, "ftl.write_frontiers": "host_gc"}
 FLUSHED: Final = ("honest-flush", "rzat")
+# Default of `power.plp.program_mw`: 25 mA at 3.3 V, as data sheets of NAND state it.
+PROGRAM_MW: Final = 80.0
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,18 @@ class Found:
     row: Row
     document: PowerDocument
     problems: tuple[str, ...]
+
+    @property
+    def energy_mj(self) -> float:
+        """Energy that saves the most that memory held at a cut, in millijoules.
+
+        Source: pages x power of a program x tPROG, as capacitors are counted in the core.
+        """
+        smart, device = self.document.smart, self.document.device
+        plp = (device.get("power") or {}).get("plp")
+        program_mw = plp.get("program_mw", PROGRAM_MW) if isinstance(plp, dict) else PROGRAM_MW
+        seconds = float(device["nand"]["timing"]["t_program_us"]) * 1e-6
+        return 0.0 if smart is None else smart.memory_pages_max * program_mw * seconds
 
 
 def settings_of(row: Row, cuts: int, seed: int) -> Settings:

@@ -40,7 +40,7 @@ def report(document: PowerDocument) -> Report:
         verdict = Badge("INTERRUPTED", "warning")
     chapter = Chapter(
         id="power",
-        title=str(document.device.get("name") or "A drive"),
+        title=str(document.device.get("name") or document.device.get("target") or "A drive"),
         subtitle=subtitle(document),
         verdict=verdict,
         reason=reason(document),
@@ -70,6 +70,8 @@ def worst(document: PowerDocument) -> int:
 
 def reason(document: PowerDocument) -> str:
     """Return why the verdict is what it is."""
+    if document.errors and document.smart is None:
+        return f"requests failed before the power was cut: {document.errors[0]}"
     if document.errors:
         return f"the simulator contradicts itself: {document.errors[0]}"
     if document.classes:
@@ -112,27 +114,36 @@ def evidence(document: PowerDocument) -> Table:
     )  # fmt: skip
     heads = ("class", "guarantee", "workload", "aimed at", "life/cut", "unit", "found")
     note = "Again: opennandlab power replay FILE --life LIFE"
+    if document.smart is None:
+        note = "Logs and contents are in the folder `evidence`."
     return Table("evidence", "Some of them", heads, rows, note)
 
 
 def drive(document: PowerDocument) -> Table:
     """Return what the drive counted, and what it cost."""
     smart, cost, recovery = document.smart, document.cost, document.recovery_us
-    rows: tuple[tuple[Cell, ...], ...] = (
-        ("unsafe shutdowns", str(smart.unsafe_shutdowns)),
-        ("times that capacitors did not last, and the drive knew", str(smart.capacitor_failures)),
-        ("interrupted pages that could not be read", str(smart.torn_pages)),
-        ("earlier pages damaged / kept", f"{smart.damaged_pages} / {smart.protected_pages}"),
-        ("erases interrupted and done again", str(smart.half_erased_blocks)),
-        ("pages saved by capacitors", str(smart.saved_pages)),
-        ("most pages in memory at a cut", str(smart.memory_pages_max)),
+    rows: list[tuple[Cell, ...]] = []
+    if smart is not None:
+        rows += [
+            ("unsafe shutdowns", str(smart.unsafe_shutdowns)),
+            ("times that capacitors did not last, and the drive knew",
+             str(smart.capacitor_failures)),
+            ("interrupted pages that could not be read", str(smart.torn_pages)),
+            ("earlier pages damaged / kept", f"{smart.damaged_pages} / {smart.protected_pages}"),
+            ("erases interrupted and done again", str(smart.half_erased_blocks)),
+            ("pages saved by capacitors", str(smart.saved_pages)),
+            ("most pages in memory at a cut", str(smart.memory_pages_max)),
+            ("write amplification, records included", cost.waf),
+            ("recoveries compared with a full scan", str(document.audits)),
+        ]  # fmt: skip
+    rows += [
         ("time to ready, mean / longest (ms)",
          f"{recovery.mean / 1000:.2f} / {recovery.max / 1000:.2f}"),
-        ("write amplification, records included", cost.waf),
+        ("requests that were acknowledged", f"{cost.requests:,}"),
+        ("units read after cuts", f"{document.pages_checked:,}"),
         ("mean time to acknowledge a write (us)", cost.ack_us),
-        ("recoveries compared with a full scan", str(document.audits)),
-    )  # fmt: skip
-    return Table("drive", "What the drive counted", ("", ""), rows)
+    ]  # fmt: skip
+    return Table("drive", "What the drive counted", ("", ""), tuple(rows))
 
 
 def plot(found: Sequence[Found]) -> Plot:
@@ -144,10 +155,7 @@ def plot(found: Sequence[Found]) -> Plot:
         for one in weak
     ]  # fmt: skip
     places = [float(place) for place in range(len(weak))]
-    ticks = tuple(
-        (place, f"{one.row.option}: {one.row.value}")
-        for place, one in zip(places, weak, strict=True)
-    )
+    ticks = tuple((place, _named(one)) for place, one in zip(places, weak, strict=True))
     rates = [None if one is None else one.per_1000 for one in shown]
     lows = [None if one is None else one.low for one in shown]
     highs = [None if one is None else one.high for one in shown]
@@ -157,7 +165,53 @@ def plot(found: Sequence[Found]) -> Plot:
         Axis("", ticks=ticks),
         Axis("cuts per 1,000", zero=True),
         (Series("cuts with the fault", places, rates, "bars", low=lows, high=highs),),
+        note="Bars at the ends: 95 % (Wilson).",
     )
+
+
+def bounds(found: Sequence[Found]) -> Plot:
+    """Return below what rate strong options lie, as far as so many cuts can tell."""
+    strong = [one for one in found if not one.row.is_weak]
+    places = [float(place) for place in range(len(strong))]
+    ticks = tuple((place, _named(one)) for place, one in zip(places, strong, strict=True))
+    values = [one.document.none_below for one in strong]
+    return Plot(
+        "strong",
+        "Strong options: no fault was found; the rate is below, per 1,000",
+        Axis("", ticks=ticks),
+        Axis("cuts per 1,000", zero=True),
+        (Series("95 % bound (rule of three)", places, values, "bounds"),),
+    )
+
+
+def costs(found: Sequence[Found]) -> tuple[Plot, ...]:
+    """Return what each option costs: latency, write amplification, energy of capacitors."""
+    places = [float(place) for place in range(len(found))]
+    ticks = tuple((place, _named(one)) for place, one in zip(places, found, strict=True))
+
+    def drawn(name: str, title: str, label: str, values: Sequence[float | None]) -> Plot:
+        strong = [None if one.row.is_weak else value
+                  for one, value in zip(found, values, strict=True)]  # fmt: skip
+        weak = [value if one.row.is_weak else None
+                for one, value in zip(found, values, strict=True)]  # fmt: skip
+        series = (
+            Series("strong", places, strong, "points"), Series("weak", places, weak, "points"),
+        )  # fmt: skip
+        return Plot(name, title, Axis("", ticks=ticks), Axis(label, zero=True), series)
+
+    acks = [None if one.document.cost.ack_us is None else one.document.cost.ack_us / 1000
+            for one in found]  # fmt: skip
+    return (
+        drawn("latency", "Mean time to acknowledge a written unit, in ms", "ms", acks),
+        drawn("waf", "Write amplification, records included", "WAF",
+              [one.document.cost.waf for one in found]),
+        drawn("energy", "Energy that would save what memory held at most, in mJ", "mJ",
+              [one.energy_mj for one in found]),
+    )  # fmt: skip
+
+
+def _named(one: Found) -> str:
+    return f"{one.row.option}: {one.row.value}"
 
 
 def options(found: Sequence[Found]) -> Table:
@@ -171,35 +225,43 @@ def options(found: Sequence[Found]) -> Table:
         )
         rows.append(
             (
-                one.row.option,
-                one.row.value,
+                _named(one),
                 ", ".join(one.row.must) or "none",
                 shown or f"none (below {document.none_below:.3g})",
-                document.cost.ack_us,
+                None if document.cost.ack_us is None else document.cost.ack_us / 1000,
                 document.cost.waf,
+                one.energy_mj,
                 "as it must be" if not one.problems else "; ".join(one.problems),
             )
         )
     heads = (
-        "option", "value", "must show", "faults per 1,000 cuts (95 % interval)",
-        "acknowledged after (us)", "WAF", "verdict",
+        "option", "must show", "faults per 1,000 cuts (95 % interval)",
+        "acknowledged after (ms)", "WAF", "capacitors need (mJ)", "verdict",
     )  # fmt: skip
     return Table("options", "Options", heads, tuple(rows), wraps=True)
 
 
 def study(found: Sequence[Found], cuts: int) -> Report:
-    """Return the page on which option prevents which fault."""
-    table = options(found)
-    items = (table, plot(found))
+    """Return the page on which option prevents which fault, and what that costs."""
     bad = [one for one in found if one.problems]
+    sections = (
+        Section("faults", "Which faults weak options show", (plot(found), bounds(found))),
+        Section("costs", "What options cost", costs(found)),
+        Section("options", "Every option", (options(found),)),
+    )
     chapter = Chapter(
         id="study",
         title="Which option prevents which fault",
         subtitle=f"{cuts} cuts for each row",
         verdict=Badge("PASSED", "good") if not bad else Badge("FAILED", "bad"),
-        reason=f"{len(bad)} of {len(found)} rows are not as they must be" if bad else "",
-        headlines=(Headline("rows", str(len(found))),),
-        sections=(Section("options", "Options", items),),
+        reason=f"{len(bad)} of {len(found)} rows are not as they must be"
+        if bad
+        else "every weak option shows its fault, and no strong one shows any",
+        headlines=(
+            Headline("options with a value", str(len(found))),
+            Headline("cuts", f"{sum(one.document.cuts for one in found):,}"),
+        ),
+        sections=sections,
         test="power",
     )
     foot = f"opennandlab {found[0].document.run.version}" if found else ""

@@ -14,7 +14,7 @@ import re
 import socket
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
@@ -37,6 +37,8 @@ INFO_EXPORT, INFO_BLOCK_SIZE = 0, 3
 DISCONNECT = 2
 REPLY_BYTES_MAX = 1 << 20
 READ, WRITE, FLUSH, TRIM = 0, 1, 3, 4
+# Flag of a request: done only when it is durable.
+FUA = 1
 SIMPLE_REPLY = 0x67446698
 # A name, an address of IPv4, or one of IPv6 without a zone.
 HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
@@ -195,6 +197,63 @@ def _entered(link: socket.socket, export: str, offered: int) -> Export:
     if not offered & NO_ZEROES:
         _take(link, 124)
     return Export(size, flags)
+
+
+class Link:
+    """A connection to an export, for one request at a time; it belongs to one thread.
+
+    Args:
+        address: Of the export.
+
+    Raises:
+        OSError: when it cannot be reached, or leaves the protocol; calls raise it too.
+    """
+
+    def __init__(self, address: Address) -> None:
+        """Connect, and enter the transmission phase."""
+        with ExitStack() as stack:
+            try:
+                self._link = stack.enter_context(_connected(address))
+                self.export = _entered(self._link, address.export, _greeted(self._link))
+            except (EOFError, struct.error) as error:
+                raise OSError(5, str(error)) from error
+            self._stack = stack.pop_all()
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Read bytes."""
+        self._ask(READ, length, offset)
+        return self._taken(length)
+
+    def write(self, offset: int, data: bytes, *, is_forced: bool = False) -> None:
+        """Write bytes; forced ones are durable when the server has answered."""
+        self._ask(WRITE, len(data), offset, data, FUA if is_forced else 0)
+
+    def trim(self, offset: int, length: int) -> None:
+        """Trim bytes."""
+        self._ask(TRIM, length, offset)
+
+    def flush(self) -> None:
+        """Make durable what was acknowledged."""
+        self._ask(FLUSH, 0, 0)
+
+    def close(self) -> None:
+        """Leave."""
+        with suppress(OSError):
+            self._link.sendall(_request(DISCONNECT, 0))
+        self._stack.close()
+
+    def _ask(self, kind: int, length: int, offset: int, data: bytes = b"", flags: int = 0) -> None:
+        head = struct.pack(">IHHQQI", REQUEST, flags, kind, 0, offset, length)
+        try:
+            _call(self._link, head + data)
+        except EOFError as error:
+            raise OSError(5, str(error)) from error
+
+    def _taken(self, length: int) -> bytes:
+        try:
+            return _take(self._link, length)
+        except EOFError as error:
+            raise OSError(5, str(error)) from error
 
 
 class ExportSector(Sector):
