@@ -7,6 +7,7 @@ It asks the *installed* package, so `make generate` builds it first. Nobody edit
                                   declarations of documents in `opennandlab.documents`
     docs/reference/<kind>.md      the same schema as tables
     docs/reference/cli.md         from the commands themselves
+    examples/notebooks/*.ipynb    from the pages beside them
 
 A device or workload key is described once, in the Rust struct that uses it.
 """
@@ -19,6 +20,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import notebooks
 from document_page import document_page
 
 if TYPE_CHECKING:
@@ -285,7 +287,7 @@ def outputs() -> dict[str, str]:
     from opennandlab.documents.schema import FAMILIES
     from opennandlab.documents.schema import schema as document_schema
 
-    files = {"docs/reference/cli.md": cli_page()}
+    files = {"docs/reference/cli.md": cli_page()} | notebooks.outputs()
     # What the core declares is found by name: a new kind of file needs no row here.
     for name in dir(_core):
         kind = name.removesuffix("_schema")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from opennandlab.ecc.comparing import UnlikeCodesError, compare
     from opennandlab.ecc.container import decode_file, encode_file
     from opennandlab.ecc.curves import Curve, CurveInterrupted, curve
+    from opennandlab.ecc.figures import plot
     from opennandlab.ecc.ldpc import LdpcCode, LdpcWords
     from opennandlab.ecc.tables import LlrTable, limits, llr_table
     from opennandlab.ecc.timing import speed
@@ -51,6 +52,7 @@ _HOMES = {
     "encode_file": "container",
     "limits": "tables",
     "llr_table": "tables",
+    "plot": "figures",
     "speed": "timing",
 }
 
@@ -72,6 +74,7 @@ __all__ = [
     "encode_file",
     "limits",
     "llr_table",
+    "plot",
     "speed",
 ]
 

@@ -97,7 +97,7 @@ class BchCode:
 
     @property
     def code_bits(self) -> int:
-        """Length n of a word: data and parity bits."""
+        """Length n of a word, data and parity bits."""
         return self.data_bits + self.parity_bits
 
     @property
@@ -112,7 +112,7 @@ class BchCode:
 
     @property
     def path(self) -> str:
-        """The vector instructions used: `portable`, `avx2` or `avx512`."""
+        """The vector instructions used, `portable`, `avx2` or `avx512`."""
         return self._core.path()
 
     @property

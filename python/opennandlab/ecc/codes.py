@@ -233,7 +233,7 @@ class Code:
 
     @property
     def name(self) -> str:
-        """A short name: of a matrix the file's, without its folder."""
+        """A short name; of a matrix the file's, without its folder."""
         kind, _, rest = self.text.partition(":")
         return Path(rest).name if kind == "ldpc" else self.text
 

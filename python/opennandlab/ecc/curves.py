@@ -111,17 +111,17 @@ class Curve:
 
     @property
     def x(self) -> np.ndarray:
-        """RBER or Eb/N0 in dB: `float64, (points,)`."""
+        """RBER or Eb/N0 in dB, as `float64, (points,)`."""
         return self.array("x")
 
     @property
     def fer(self) -> np.ndarray:
-        """Frame error rate: `float64, (points,)`."""
+        """Frame error rate, as `float64, (points,)`."""
         return self.array("fer")
 
     @property
     def ber(self) -> np.ndarray:
-        """Rate of wrong information bits: `float64, (points,)`."""
+        """Rate of wrong information bits, as `float64, (points,)`."""
         return self.array("ber")
 
     @property

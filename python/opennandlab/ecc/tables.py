@@ -28,7 +28,7 @@ class LlrTable:
 
     @property
     def thresholds(self) -> np.ndarray:
-        """Voltages of the reads: `float64, (reads,)`, in units of half the distance of the states.
+        """Voltages of the reads, `float64, (reads,)`, in units of half the distance of the states.
 
         Ascending; the state of bit 1 is at -1, that of bit 0 at +1.
         """
@@ -36,12 +36,12 @@ class LlrTable:
 
     @property
     def llrs(self) -> np.ndarray:
-        """LLR of each bin, lowest voltage first: `float64, (reads + 1,)`; positive for bit 0."""
+        """LLR of each bin, lowest voltage first, `float64, (reads + 1,)`; positive for bit 0."""
         return self._array("llrs")
 
     @property
     def probabilities(self) -> np.ndarray:
-        """`P(bin | bit)`: `float64, (2, reads + 1)`."""
+        """`P(bin | bit)`, as `float64, (2, reads + 1)`."""
         return self._array("probabilities")
 
     @property

@@ -9,8 +9,9 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opennandlab.config import Source
+from opennandlab.config import Document, Source
 from opennandlab.errors import ConfigError
+from opennandlab.plain import thawed
 from opennandlab.reports import drawing
 from opennandlab.reports.runs import Wanted, choose, plots, report, shown, told
 from opennandlab.run import SEED
@@ -43,7 +44,7 @@ class Runs:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """The points by what was varied: means over seeds with 95 % intervals."""
+        """The points by what was varied, with means over seeds with 95 % intervals."""
         return grouped(self.rows)
 
     @property
@@ -122,6 +123,15 @@ def _title(wanted: Wanted) -> str:
     return f"{wanted.y} against {wanted.x}"
 
 
+def _plain(source: Source | None) -> str | dict[str, Any] | None:
+    """Return a device or a workload as a file of a sweep would name or hold it."""
+    if isinstance(source, Document):
+        return source.to_dict()
+    if isinstance(source, Mapping):
+        return dict(thawed(source))
+    return None if source is None else str(source)
+
+
 def sweep(  # noqa: PLR0913 (options, by name)
     device: Source | None = None,
     workload: Source | None = None,
@@ -170,7 +180,7 @@ def sweep(  # noqa: PLR0913 (options, by name)
     [True, True]
     """
     chosen = verb_of(verb)
-    given = {"device": device, "workload": workload, **request}
+    given = {"device": _plain(device), "workload": _plain(workload), **request}
     wanted = Sweep(
         chosen,
         {key: value for key, value in given.items() if value is not None},
