@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH
 
 .PHONY: help demo test test-long system check rust-lint python-lint fmt generate record record-check
-.PHONY: figures bench fuzz clean
+.PHONY: docs figures bench fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,6 +50,9 @@ fmt: .venv/dev ## lay out all code
 generate: .venv/installed ## rewrite schema/ and docs/reference/ from the installed package
 	$(BIN)/python tools/generate.py
 
+docs: .venv/installed .venv/dev ## build the site into docs/_build/html: offline, searchable
+	$(BIN)/python -m sphinx -qW --keep-going -b html -c docs . docs/_build/html
+
 record: .venv/installed ## make examples/results/ anew, in 5 minutes; a part by ONLY='pts/*'
 	$(BIN)/python tools/record.py --only '$(or $(ONLY),*)'
 
@@ -58,6 +61,7 @@ record-check: .venv/installed ## run a sample of examples/results/ again and com
 
 figures: .venv/installed .venv/dev ## draw the figures of the docs anew; some minutes
 	$(BIN)/python tools/draw.py
+	$(BIN)/python tools/notebooks.py
 
 bench: ## rates of the simulator and of the codes on this machine
 	cargo bench --locked -p opennandlab-sim -p opennandlab-ecc

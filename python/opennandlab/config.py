@@ -183,13 +183,13 @@ class DeviceConfig(Document):
 
     @cached_property
     def effective(self) -> Mapping[str, Any]:
-        """What follows from the keys: capacities, spare factors, the GC trigger, memory needs."""
+        """What follows from the keys, such as capacities, spare factors and memory needs."""
         found: Mapping[str, Any] = frozen(json.loads(self.core.effective()))
         return found
 
     @cached_property
     def sources(self) -> Mapping[str, str]:
-        """Where each constant comes from: dotted path to document, table or assumption."""
+        """The document, table or assumption that each constant comes from, by dotted path."""
         pairs: list[tuple[str, str]] = json.loads(self.core.sources())
         return MappingProxyType(dict(pairs))
 

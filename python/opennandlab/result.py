@@ -94,7 +94,7 @@ class Result:
 
     @property
     def series(self) -> dict[str, np.ndarray]:
-        """Series of the measured part: `float64, (samples,)` each; NaN where not measured."""
+        """Series of the measured part, `float64, (samples,)` each; NaN where not measured."""
         import numpy as np
 
         columns = {} if self.content.series is None else plain(self.content.series)
@@ -179,7 +179,7 @@ class Result:
 
     @property
     def figures(self) -> dict[str, str]:
-        """What `plot` can draw: the name of each figure, and its title."""
+        """What `plot` can draw, the name of each figure and its title."""
         from opennandlab.reports import drawing, plot
 
         return drawing.names(list(plot.plots(self.content)))

@@ -48,7 +48,7 @@ class PtsResult(PtsDocument, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> Verdict:
-        """What the document is worth: `word`, `text` and `reason`."""
+        """What the document is worth, as `word`, `text` and `reason`."""
         from opennandlab.reports.pts.verdict import verdict
 
         return verdict(self)
@@ -81,7 +81,7 @@ class PtsResult(PtsDocument, frozen=True, kw_only=True):
 
     @property
     def figures(self) -> dict[str, str]:
-        """What `plot` can draw: the name of each figure, and its title."""
+        """What `plot` can draw, the name of each figure and its title."""
         from opennandlab.reports import drawing
 
         return drawing.names(self._report().figures)

@@ -82,7 +82,7 @@ class Pool:
 
     @property
     def now(self) -> int:
-        """Pages that the host has written to the drive so far: the clock of `closed_at`."""
+        """Pages that the host has written to the drive so far, the clock of `closed_at`."""
         return int(self._head[0])
 
     @property

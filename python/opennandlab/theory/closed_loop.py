@@ -149,7 +149,7 @@ class SharedChannel:
 
     @property
     def kiops_limit(self) -> float:
-        """Thousand reads per second that no queue depth exceeds: `min(1/x, D / (tR + x))`."""
+        """Thousand reads per second that no queue depth exceeds, `min(1/x, D / (tR + x))`."""
         service = self.sense_us + self.transfer_us
         return 1e3 * min(1.0 / self.transfer_us, self.dies / service)
 

@@ -57,7 +57,7 @@ class DeterministicQueue:
 
     @property
     def outstanding_mean(self) -> float:
-        """Mean number waiting or in service: by Little's law, arrival rate times mean response."""
+        """Mean number waiting or in service, by Little's law, arrival rate times mean response."""
         return self.load * self.response_us_mean / self.service_us
 
     def waiting_probability(self, waiting_us: float) -> float:
