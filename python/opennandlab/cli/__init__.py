@@ -67,6 +67,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "List what installed packages bring: policies, codes, …",
         "opennandlab plugins --json",
     ),
+    "ui": ("Show the store of runs in a browser, and start new ones.", "opennandlab ui"),
     "runs": ("Keep finished runs in a store, and make tables of them.", ""),
     "config": ("Show, check and describe device and workload files.", ""),
     "theory": ("Evaluate closed forms without simulating.", ""),

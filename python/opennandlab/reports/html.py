@@ -156,7 +156,8 @@ def _item(item: Item, anchor: str, *, is_titled: bool, is_static: bool) -> str:
             is_titled=is_titled,
             figure=item,
             depth=isinstance(item, Relief) and item.shape != "bands",
-            drawing=Markup(static.inline(item, anchor) if is_static else ""),  # noqa: S704 (escaped)
+            # Escaped when it was drawn.
+            drawing=Markup(static.inline(item, anchor) if is_static else ""),  # noqa: S704
             data=Markup(_json(interactive.figure(item))),  # noqa: S704 (cannot end its element)
             unit=shown.title.removeprefix(f"{item.title}, "),
             numbers=Markup(_table(shown, "", is_inner=True)),  # noqa: S704 (a template)

@@ -26,6 +26,11 @@ from opennandlab.store.entry import Scalar
 THEORY = {"waf": "predicted_waf"}
 # Numbers that are drawn where nothing is asked for, the first that there is.
 USUAL = ("waf", "fer", "rber", "average_1", "iops.total", "latency_us_mean", "tbw_tb")
+# What a rate of frame errors is drawn by, beside itself.
+BESIDE = (
+    "fer", "frames", "frame_errors", "fer_low", "fer_high", "channel_ber", "relative_error",
+    "unseen_share",
+)  # fmt: skip
 # What tells points apart that have the same coordinates.
 IDENTITY = ("verb", "settings", "model_version", "program")
 
@@ -121,22 +126,25 @@ def of_rows(rows: Rows, kinds: Rows, asked: Mapping[str, str], title: str = "") 
         raise ConfigError("--where", "no point is left that is done")
     varied = [name for name in rows.coordinates if len(set(rows.column(name))) > 1]
     _refuse_unlike(rows, kinds, varied)
+    asked = {key: _whole(name, rows) for key, name in asked.items()}
+    known = rows.metrics
+    usual = next((name for name in USUAL if name in known), known[0] if known else "waf")
+    metric = asked.get("y", usual)
+    # Means of all numbers would take most of the time, and few are drawn.
+    needed = [name for name in known if name in {metric, THEORY.get(metric), *BESIDE}]
     points = [
         Point(
             {name: row[name] for name in varied},
-            {name: value for name in rows.metrics if isinstance(value := row[name], float)},
+            {name: value for name in needed if isinstance(value := row[name], float)},
         )
         for row in rows
     ]
-    asked = {key: _whole(name, rows) for key, name in asked.items()}
     groups = grouped(points)
     names = list(dict.fromkeys(name for group in groups for name in group.means))
-    usual = next((name for name in USUAL if name in names), names[0] if names else "waf")
-    metric = asked.get("y", usual)
     wanted = choose(groups, asked, metric, THEORY.get(metric))
     shown = [name for name in (metric, THEORY.get(metric)) if name in names]
     made = report(title or f"{wanted.y} against {wanted.x}", groups, wanted, shown)
-    return Drawn(made, wanted, len(points), tuple(varied), tuple(names))
+    return Drawn(made, wanted, len(points), tuple(varied), known)
 
 
 def _whole(name: str, rows: Rows) -> str:

@@ -1,0 +1,330 @@
+"""What the form New run asks for, as a sweep: checked by the core, and bound to the package.
+
+A browser names presets, never files: what would make the simulator read a file or run code of the
+user's own is refused here, and belongs on the command line.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from opennandlab.config import (
+    DeviceConfig,
+    device_presets,
+    load_device,
+    load_workload,
+    workload_presets,
+)
+from opennandlab.errors import ConfigError, OpenNandLabError
+from opennandlab.files import parse_yaml
+from opennandlab.prediction import predicted_waf
+from opennandlab.run import SEED
+from opennandlab.store import Store
+from opennandlab.summary import number, size
+from opennandlab.sweeps.axes import Axis
+from opennandlab.sweeps.definition import Sweep, checked_name
+from opennandlab.sweeps.seeds import Seeds
+from opennandlab.ui.forms import WORKLOAD, form
+
+VARIED_MAX = 8
+VALUE_CHARS_MAX = 4000
+# Of more combinations only the first ones are checked before they run; each says so when it runs.
+CHECKED_MAX = 200
+POINTS_MAX = 100_000
+KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*")
+# Keys that name the whole.
+WHOLE = ("device", WORKLOAD)
+
+
+class FieldError(OpenNandLabError):
+    """Something that is wrong with one field.
+
+    Args:
+        field: Its name in the form; empty for the form as a whole.
+        message: What stands there, and what is accepted.
+    """
+
+    def __init__(self, field: str, message: str) -> None:
+        """Keep both apart."""
+        super().__init__(message)
+        self.field = field
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was typed.
+
+    Args:
+        device: Name of a preset.
+        workload: Name of a preset.
+        values: Text by key, of those that are not those of the preset.
+        vary: Key and text of what is varied.
+        seeds: How many.
+        seed: The first.
+        name: Of the sweep; empty for one that is free.
+    """
+
+    device: str
+    workload: str
+    values: Mapping[str, str] = field(default_factory=dict)
+    vary: tuple[tuple[str, str], ...] = ()
+    seeds: str = "1"
+    seed: str = str(SEED)
+    name: str = ""
+
+    @classmethod
+    def of(cls, document: object) -> Request:
+        """Read what a page sent.
+
+        Raises:
+            FieldError: for anything that no page of ours sends.
+        """
+        if not isinstance(document, Mapping):
+            raise FieldError("", "no form; accepted: what this page sends")
+
+        def text(key: str, usual: str = "") -> str:
+            found = document.get(key, usual)
+            if not isinstance(found, str) or len(found) > VALUE_CHARS_MAX:
+                raise FieldError(key, f"accepted: at most {VALUE_CHARS_MAX} characters")
+            return found.strip()
+
+        values, vary = document.get("values", {}), document.get("vary", [])
+        if not isinstance(values, Mapping) or not isinstance(vary, list):
+            raise FieldError("", "no form; accepted: what this page sends")
+        pairs, rows = [_pair(list(row)) for row in values.items()], [_pair(row) for row in vary]
+        if len(rows) > VARIED_MAX:
+            raise FieldError("vary", f"{len(rows)} keys are varied; accepted: {VARIED_MAX}")
+        return cls(
+            device=text("device"),
+            workload=text("workload"),
+            values={key: value.strip() for key, value in pairs if value.strip()},
+            vary=tuple((key.strip(), one.strip()) for key, one in rows if key.strip()),
+            seeds=text("seeds", "1") or "1",
+            seed=text("seed", str(SEED)) or str(SEED),
+            name=text("name"),
+        )
+
+
+def _pair(row: object) -> tuple[str, str]:
+    """Return a key and what was typed for it.
+
+    Raises:
+        FieldError: for anything else.
+    """
+    match row:
+        case [str(key), str(text)] if max(len(key), len(text)) <= VALUE_CHARS_MAX:
+            return key, text
+    raise FieldError("", f"accepted: texts of at most {VALUE_CHARS_MAX} characters")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A request that can be run.
+
+    Args:
+        sweep: With the keys of a sweep file.
+        points: How many points at least.
+        facts: Derived figures: name and value.
+        warnings: What will not run, and why.
+    """
+
+    sweep: dict[str, Any]
+    points: int
+    facts: tuple[tuple[str, str], ...]
+    warnings: tuple[str, ...]
+
+
+def checked(request: Request, store: Store) -> Checked:
+    """Return a request as a sweep.
+
+    Raises:
+        FieldError: for the first field that is wrong.
+    """
+    for key, name, known in (
+        ("device", request.device, device_presets()),
+        (WORKLOAD, request.workload, workload_presets()),
+    ):
+        if name not in known:
+            raise FieldError(key, f"`{name}` is no preset; accepted: {', '.join(known)}")
+    changes = _changes(request)
+    device = _device(request, changes)
+    _workload(request, changes, device)
+    axes = _axes(request)
+    seeds = _seeds(request)
+    sweep = {
+        "name": "sweep",
+        "run": "benchmark",
+        "device": request.device,
+        "workload": request.workload,
+        "set": changes,
+        "grid": {axis.key: list(axis.values) for axis in axes},
+        "seeds": {"count": seeds.count, "first": seeds.first},
+    }
+    points = math.prod(len(axis.values) for axis in axes) * seeds.count
+    if points > POINTS_MAX:
+        raise FieldError("vary", f"these are {points} points; accepted: at most {POINTS_MAX}")
+    warnings = _impossible(sweep, axes)
+    sweep["name"] = _name(request, store, sweep, is_one=points == 1)
+    return Checked(sweep, points, _facts(device, axes, seeds.count), warnings)
+
+
+def _changes(request: Request) -> dict[str, Any]:
+    """Return what differs from the presets, by dotted path."""
+    known = set(form(request.device, request.workload).paths)
+    found = {}
+    for key, text in request.values.items():
+        if key not in known:
+            raise FieldError("", f"`{key}` is no field of this form")
+        try:
+            found[key] = _safe(parse_yaml(text, key), key)
+        except ConfigError as error:
+            raise FieldError(key, error.message.removeprefix(f"{key}: ")) from error
+    return found
+
+
+def _safe(value: Any, key: str) -> Any:  # noqa: ANN401 (a value of YAML)
+    """Return a value that names neither a file nor code.
+
+    Raises:
+        FieldError: for one that does.
+    """
+    if isinstance(value, Mapping):
+        for name, one in value.items():
+            _safe(one, key)
+            _safe(name, key)
+    elif isinstance(value, list):
+        for one in value:
+            _safe(one, key)
+    elif isinstance(value, str) and re.search(r"[:/\\]", value):
+        raise FieldError(
+            key, f"`{value}` would read a file or run code; the command line takes such names"
+        )
+    return value
+
+
+def _device(request: Request, changes: Mapping[str, Any]) -> DeviceConfig:
+    own = {key: value for key, value in changes.items() if not key.startswith(f"{WORKLOAD}.")}
+    try:
+        return load_device(request.device, own)
+    except ConfigError as error:
+        raise FieldError(_known(error.path), error.message) from error
+
+
+def _workload(request: Request, changes: Mapping[str, Any], device: DeviceConfig) -> None:
+    head = f"{WORKLOAD}."
+    own = {key[len(head) :]: value for key, value in changes.items() if key.startswith(head)}
+    try:
+        load_workload(request.workload, device, overrides=own)
+    except ConfigError as error:
+        path = _known(error.path)
+        raise FieldError(head + path if path else WORKLOAD, error.message) from error
+
+
+def _known(path: str) -> str:
+    return "" if path in {"", "."} else path
+
+
+def _axes(request: Request) -> list[Axis]:
+    found: list[Axis] = []
+    for place, (key, text) in enumerate(request.vary):
+        name = f"vary-{place}"
+        if not KEY.fullmatch(key):
+            raise FieldError(name, f"`{key}` is no key; accepted: such as ftl.gc_policy")
+        if key in {axis.key for axis in found}:
+            raise FieldError(name, f"`{key}` is varied twice; accepted: each key once")
+        if key in request.values:
+            raise FieldError(name, f"`{key}` is also set above; accepted: in one of them")
+        try:
+            axis = Axis.of(key, text)
+            presets = {"device": device_presets(), WORKLOAD: workload_presets()}.get(key)
+            for value in axis.values:
+                if presets is not None and value not in presets:
+                    raise FieldError(
+                        name, f"`{value}` is no preset; accepted: {', '.join(presets)}"
+                    )
+                if key.partition(".")[0] in {"trace", "code", "state", "paths"}:
+                    raise FieldError(name, f"`{key}` is not varied here; the command line does")
+                _safe(value, name)
+        except ConfigError as error:
+            raise FieldError(name, error.message.removeprefix(f"--vary {key}: ")) from error
+        found.append(axis)
+    return found
+
+
+def _seeds(request: Request) -> Seeds:
+    for key, text in (("seeds", request.seeds), ("seed", request.seed)):
+        if not (text.isascii() and text.isdigit()):
+            raise FieldError(key, f"`{text}` is refused; accepted: a whole number")
+    try:
+        return Seeds(int(request.seeds), int(request.seed))
+    except ConfigError as error:
+        field_ = "seeds" if error.path.startswith("seeds") else "seed"
+        raise FieldError(field_, error.message) from error
+
+
+def _impossible(sweep: Mapping[str, Any], axes: list[Axis]) -> tuple[str, ...]:
+    """Return what of some combinations cannot be run.
+
+    Raises:
+        FieldError: where none of them can.
+    """
+    if not axes:
+        return ()
+    count = math.prod(len(axis.values) for axis in axes)
+    if count > CHECKED_MAX:
+        # The first value of each of the others, with every value of one, up to a limit.
+        short = {axis.key: list(axis.values)[: max(1, CHECKED_MAX // len(axes) ** 2)]
+                 for axis in axes}  # fmt: skip
+        while math.prod(map(len, short.values())) > CHECKED_MAX:
+            longest = max(short, key=lambda key: len(short[key]))
+            short[longest].pop()
+        sweep = {**sweep, "grid": short}
+    try:
+        cells = Sweep.of(sweep).cells
+    except ConfigError as error:
+        raise FieldError("vary", str(error)) from error
+    wrong = [cell for cell in cells if cell.problem is not None]
+    if not wrong:
+        return ()
+    said = list(dict.fromkeys(str(cell.problem) for cell in wrong))[:3]
+    return (f"{len(wrong)} of {len(cells)} combinations cannot run: {'; '.join(said)}",)
+
+
+def _name(request: Request, store: Store, sweep: Mapping[str, Any], *, is_one: bool) -> str:
+    """Return the name of a sweep: one that was asked for, or one that is free."""
+    known = {one.name: one.definition for one in store.sweeps()}
+    if request.name:
+        try:
+            name = checked_name(request.name)
+        except ConfigError as error:
+            raise FieldError("name", error.message) from error
+        own = Sweep.of({**sweep, "name": name}).document
+        if name in known and known[name] != own:
+            raise FieldError(
+                "name", f"the sweep `{name}` is there with other settings; accepted: another name"
+            )
+        return name
+    base = f"{request.device}-{request.workload}" if is_one else "sweep"
+    for place in range(1, 100_000):
+        name = f"{base}-{place}"
+        if name not in known or known[name] == Sweep.of({**sweep, "name": name}).document:
+            return name
+    raise FieldError("name", "no name is free; accepted: one of your own")
+
+
+def _facts(device: DeviceConfig, axes: list[Axis], seeds: int) -> tuple[tuple[str, str], ...]:
+    effective = dict(device.effective)
+    predicted = predicted_waf(device.to_dict(), effective)
+    combinations = math.prod(len(axis.values) for axis in axes)
+    return (
+        ("points", number(combinations * seeds)),
+        ("raw", size(effective["raw_bytes"])),
+        ("logical", size(effective["logical_bytes"])),
+        ("spare factor", number(effective["spare_factor_effective"])),
+        ("WAF by theory", number(predicted)),
+        ("memory", size(effective["memory_bytes"])),
+    )

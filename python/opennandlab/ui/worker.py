@@ -1,0 +1,96 @@
+"""A process that runs one sweep into a store: `python -m opennandlab.ui.worker`.
+
+```text
+stdin   one line: {"store": …, "sweep": …, "retry": …}; when it ends, so does the worker
+stdout  lines of JSON: progress several times a second, then the end
+```
+It ends as Ctrl-C ends a sweep: what is done is kept, and the same sweep goes on from there. That it
+reads to the end of stdin lets it end too when the server was killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+from opennandlab.errors import OpenNandLabError
+from opennandlab.store import Store
+from opennandlab.sweeps.definition import Sweep
+from opennandlab.sweeps.engine import Threads, memory_bytes, slots_for
+from opennandlab.sweeps.runner import Progress, Run
+
+# Behind what a person waits for: the pages.
+NICE = 5
+EVERY_S = 0.2
+
+
+def main() -> int:
+    """Run what stdin says; return the exit code."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
+    with contextlib.suppress(OSError):
+        os.nice(NICE)
+    request = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with, args=(sys.stdin,), daemon=True).start()
+    try:
+        _run(request)
+    except KeyboardInterrupt:
+        _say(event="end", state="stopped")
+    except OpenNandLabError as error:
+        _say(event="end", state="failed", message=str(error))
+        return 1
+    except MemoryError:
+        _say(event="end", state="failed", message="out of memory")
+        return 1
+    return 0
+
+
+def _run(request: dict[str, Any]) -> None:
+    last = 0.0
+
+    def watch(state: Progress) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= EVERY_S or state.done == state.total:
+            last = now
+            _say(
+                event="progress", done=state.done, total=state.total, failed=state.failed,
+                known=state.known, running=list(state.running), eta_s=state.eta_s,
+                elapsed_s=state.elapsed_s,
+            )  # fmt: skip
+
+    with Store.open(request["store"], create=False) as store:
+        sweep = Sweep.of(request["sweep"])
+        run = Run(sweep, store, watch=watch, retry=bool(request.get("retry")))
+        _say(event="progress", done=run.known_count, total=run.count, failed=0,
+             known=run.known_count, running=[], eta_s=None, elapsed_s=0.0)  # fmt: skip
+        slots = slots_for(memory_bytes(run.missing), request.get("jobs"))
+        rows = run.to_the_end(Threads(slots, store.unfinished))
+        failed = sum(row.error is not None for row in rows)
+        _say(event="end", state="done", done=len(rows), total=len(rows), failed=failed,
+             keys=[row.key for row in rows[:1]])  # fmt: skip
+
+
+def _say(**line: object) -> None:
+    # The server may be gone: the run is what matters.
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
+
+
+def _end_with(stream: Any) -> None:  # noqa: ANN401 (stdin)
+    """Press Ctrl-C when a stream ends."""
+    with contextlib.suppress(OSError, ValueError):
+        while stream.readline():
+            pass
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
