@@ -135,7 +135,9 @@ impl Supply {
             it.fraction = 1.0;
         }
         let struck = strike(&mut remains, &running, &self.config, &mut self.rng);
-        let is_complete = self.save(&mut remains.saved, in_memory);
+        let units = remains.units_per_page();
+        let pages = pages_saved(self.config.plp, at, self.program, units);
+        let is_complete = self.save(&mut remains.saved, in_memory, pages);
         let keeps_trims = self.config.trim_log == TrimLog::Persistent
             || self.config.has_capacitors() && is_complete;
         let trims = if keeps_trims { self.trims.clone() } else { Vec::new() };
@@ -155,9 +157,15 @@ impl Supply {
         (session, report.time)
     }
 
-    /// What capacitors save of what memory held, oldest first; whether that is all.
-    fn save(&mut self, saved: &mut Vec<Unit>, mut in_memory: Vec<Unit>) -> bool {
-        let Some(pages) = pages_saved(self.config.plp, self.program) else { return true };
+    /// What capacitors that save so many pages save of what memory held, oldest first; whether that
+    /// is all.
+    fn save(
+        &mut self,
+        saved: &mut Vec<Unit>,
+        mut in_memory: Vec<Unit>,
+        pages: Option<usize>,
+    ) -> bool {
+        let Some(pages) = pages else { return true };
         let newest = |unit: &Unit| self.newest[unit.lpn as usize];
         // Copies that are moved have their old place still, and what is overwritten is not missed.
         in_memory.retain(|unit| newest(unit).version == unit.version && !newest(unit).is_trim);

@@ -3,6 +3,7 @@
 use opennandlab_sim::device::DeviceConfig;
 use opennandlab_sim::ftl::Ftl;
 use opennandlab_sim::nand::Media;
+use opennandlab_sim::op::Source;
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::testing::{metrics, number, CheckedFlash};
 use opennandlab_sim::units::Lpn;
@@ -184,4 +185,31 @@ fn units_that_do_not_fit_are_refused_with_the_arithmetic() {
     let file = json!({"nand": {"pages_per_block": 20_000}, "ftl": {"map_unit_bytes": 512}});
     let error = DeviceConfig::resolve(&file.to_string()).expect_err("a refusal");
     assert!(error.message.contains("would hold 160000 map units"), "{}", error.message);
+}
+
+/// The last pages that a collection moves, and what the host wrote last, wait for the rest of their
+/// program unit: where the power may fail, those units are completed before the victim is erased.
+#[test]
+fn a_block_is_erased_when_newer_data_of_it_is_sure_to_reach_the_flash() {
+    let file = json!({
+        "nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
+                 "blocks_per_plane": 64, "pages_per_block": 64, "page_size_bytes": 16384},
+        "ftl": {"over_provisioning_pct": 0.28, "gc_reserve_blocks": 2, "map_unit_bytes": 4096,
+                "write_frontiers": "host_gc"},
+    });
+    let config = DeviceConfig::resolve(&file.to_string()).expect("a device");
+    let media = Media::new(config.geometry(), &[0], 1);
+    let mut ftl = Ftl::new(&config.ftl, &config.pool_setup(1), &media);
+    let mut flash = CheckedFlash::of_device(&config, media);
+    ftl.expect_cuts();
+    flash.expect_cuts(&config);
+    let mut rng = Rng::stream(1, "cuts");
+    let logical = u64::from(ftl.logical_pages());
+    for _ in 0..4 * logical {
+        ftl.write(&mut flash, Lpn(rng.below(logical) as u32)).expect("room");
+    }
+    let programs = ftl.counters().programs;
+    let padded = programs[Source::Pad as usize] as f64 / programs.iter().sum::<u64>() as f64;
+    // About half a page of four units for each victim of 256.
+    assert!(padded > 0.0 && padded < 0.02, "{padded}");
 }

@@ -97,6 +97,76 @@ fn strong_drives_keep_what_they_owe() {
     }
 }
 
+/// A drive of 64 MiB whose flash, blocks and map are those of products.
+fn product(changes: &Value) -> Value {
+    let base = json!({
+        "nand": {"cell_type": "TLC", "planes_per_die": 2, "multi_plane": true,
+                 "page_size_bytes": 16384, "blocks_per_plane": 16, "pages_per_block": 48,
+                 "program": {"kind": "one_shot", "t_wordline_us": 1500}},
+        "controller": {"scheduler": {"kind": "priority"}},
+        "ftl": {"map_unit_bytes": 4096, "write_buffer_pages": 64, "write_frontiers": "host_gc",
+                "over_provisioning_pct": 0.6}
+    });
+    merged(&base, changes)
+}
+
+/// Map units and program units wait in memory for the rest of their unit, superblocks and dynamic
+/// allocation spread copies over dies, and single-bit blocks are folded in their order.
+#[test]
+fn drives_of_every_mechanism_keep_what_they_owe() {
+    let priority = json!({"controller": {"scheduler": {"kind": "priority"}}});
+    let dies = json!({"kind": "superblock", "dies": "all", "bad_block": "remap"});
+    let superblocks = |ftl: &Value| {
+        let mut all = ftl.clone();
+        all["allocation"] = dies.clone();
+        json!({ "ftl": all })
+    };
+    let slc = json!({
+        "ftl": {"slc_cache": {"kind": "dynamic"}, "write_frontiers": "host_gc",
+                "over_provisioning_pct": 0.3}
+    });
+    let units = json!({
+        "nand": {"page_size_bytes": 16384, "pages_per_block": 16},
+        "ftl": {"map_unit_bytes": 4096, "write_buffer_pages": 32}
+    });
+    let steps = json!({
+        "ftl": {"collection": {"kind": "steps", "soft_spare_blocks": 1},
+                "write_frontiers": "host_gc", "write_buffer_pages": 32,
+                "wear_leveling": {"kind": "static", "threshold": 3}}
+    });
+    let cases = [
+        ("map units", units.clone()),
+        ("dynamic", merged(&merged(&units, &priority), &json!({"ftl": {"allocation": "dynamic"}}))),
+        ("one shot", product(&json!({}))),
+        ("superblocks", superblocks(&json!({"write_buffer_pages": 32}))),
+        ("their parity", superblocks(&json!({"parity": {"kind": "die_stripe"}}))),
+        ("stripes", json!({"ftl": {"parity": {"stripe": 8}}})),
+        ("all together", product(&superblocks(&json!({})))),
+        ("single bits", merged(&slc, &priority)),
+        ("steps", merged(&priority, &steps)),
+    ];
+    for (name, changes) in cases {
+        let tally = live(campaign(&changes, FLUSHED, &Target::ALL), 5);
+        assert_eq!(tally.cuts, 200, "{name}");
+        assert_eq!(tally.errors, Vec::<String>::new(), "{name}");
+        assert!(tally.classes.is_empty(), "{name}: {:?}", tally.evidence);
+        assert!(tally.torn_pages > 0 && tally.audits > 20, "{name}: {}", tally.to_json());
+    }
+}
+
+/// A drive that acknowledges before its capacitors are charged loses what they cannot save.
+#[test]
+fn charging_capacitors_are_waited_for() {
+    let plp = Claims { plp: true, ..FLUSHED };
+    for (early, is_weak) in [(false, false), (true, true)] {
+        let power = json!({"plp": {"energy_mj": 50, "charge_ms": 10_000, "early_ack": early}});
+        let changes = merged(&buffered(), &json!({ "power": power }));
+        let tally = live(campaign(&changes, plp, &Target::ALL), 5);
+        assert_eq!(tally.classes.contains_key("lost_acked"), is_weak, "{:?}", tally.classes);
+        assert_eq!(tally.classes.is_empty(), !is_weak);
+    }
+}
+
 #[test]
 fn each_weak_option_shows_its_fault() {
     let cases = [
@@ -158,8 +228,8 @@ fn a_life_is_the_same_whenever_it_is_lived() {
 fn drives_that_do_not_find_their_data_are_refused() {
     let cases = [
         (json!({"ftl": {"mapping": {"kind": "block"}}}), "ftl.mapping"),
-        (json!({"ftl": {"allocation": "superblock"}}), "ftl.allocation"),
-        (json!({"ftl": {"map_unit_bytes": 512}}), "nand.program"),
+        (json!({"ftl": {"allocation": "dynamic"}}), "ftl.allocation"),
+        (json!({"ftl": {"map_unit_bytes": 512}}), "ftl.write_buffer_pages"),
     ];
     for (changes, key) in cases {
         let campaign = campaign(&changes, FLUSHED, &Target::ALL);

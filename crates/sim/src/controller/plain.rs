@@ -18,7 +18,7 @@ use super::{FlashOp, OpKind};
 use crate::engine::Engine;
 use crate::geometry::Geometry;
 use crate::nand::Timing;
-use crate::units::{DieId, Ns, Ppn};
+use crate::units::{BlockId, DieId, Ns, Ppn};
 
 /// Bits of an event code that name the die.
 const DIE_BITS: u32 = 21;
@@ -40,6 +40,32 @@ struct Die {
     channel: u32,
     /// Whether its channel has no other die.
     has_own_channel: bool,
+}
+
+impl Die {
+    /// The operation under way with the page that it is at: a run that shares its channel names the
+    /// page that it began with. It ends where the next operation of its block begins, or behind what
+    /// was written there.
+    fn in_place(
+        &self,
+        geometry: &Geometry,
+        op: FlashOp,
+        written: impl Fn(BlockId) -> u32,
+    ) -> FlashOp {
+        let is_program = matches!(op.kind(), OpKind::Program | OpKind::Copyback);
+        if self.has_own_channel || !is_program {
+            return op;
+        }
+        let block = geometry.block_of(op.first());
+        let is_of_block =
+            |it: &&FlashOp| it.kind() != OpKind::Read && geometry.block_of(it.first()) == block;
+        let end = match self.queue.iter().find(is_of_block) {
+            Some(next) if next.kind() == OpKind::Erase => geometry.pages_per_block,
+            Some(next) => geometry.page_index(next.first()),
+            None => written(block),
+        };
+        op.run_of(Ppn(geometry.first_page(block).0 + end - op.count()), op.count())
+    }
 }
 
 #[derive(Default)]
@@ -132,11 +158,20 @@ impl Plain {
     }
 
     /// Where the flash has got to with each block when the power fails, and what is under way;
-    /// `events` are those that were to come.
-    pub fn cut(&self, geometry: &Geometry, events: &[(Ns, u32)], now: Ns) -> Cut {
+    /// `events` are those that were to come, `written` tells the pages of a block that were ordered.
+    #[cold]
+    #[inline(never)]
+    pub fn cut(
+        &self,
+        geometry: &Geometry,
+        events: &[(Ns, u32)],
+        now: Ns,
+        written: impl Fn(BlockId) -> u32,
+    ) -> Cut {
         let mut cut = Cut::new(geometry);
         for (index, die) in (0..).zip(&self.dies) {
             if let Some(op) = die.current {
+                let op = die.in_place(geometry, op, &written);
                 let ends = events.iter().find(|&&(_, code)| code == event(DONE, index));
                 match ends {
                     Some(&(at, _)) => self.interrupt(&mut cut, geometry, op, at - now),
@@ -223,8 +258,7 @@ impl Plain {
         if !state.has_own_channel && done.count() > 1 {
             let next_type = u32::from(done.page_type()) + 1;
             let next_type = if next_type == page_types { 0 } else { next_type };
-            let first = Ppn(done.first().0 + 1);
-            let rest = done.run_of(first, done.count() - 1).of_type(next_type as u8);
+            let rest = done.run_of(done.first(), done.count() - 1).of_type(next_type as u8);
             self.queued -= 1;
             state.current = Some(rest);
             state.load -= 1;

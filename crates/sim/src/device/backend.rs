@@ -94,6 +94,11 @@ impl Backend {
         }
     }
 
+    /// Whether operations are done that nobody has taken yet.
+    pub(crate) fn has_completed(&self) -> bool {
+        matches!(self, Self::Full(full) if full.has_completed())
+    }
+
     /// What the operation taken last spent its time on, when observed.
     pub(crate) fn parts(&self) -> Parts {
         match self {
@@ -130,7 +135,9 @@ impl Backend {
     /// Where the flash has got to when the power fails now; `events` were to come.
     pub(crate) fn cut(&self, drive: &Drive, events: &[(Ns, u32)], now: Ns) -> Cut {
         match self {
-            Self::Plain(plain) => plain.cut(&drive.geometry, events, now),
+            Self::Plain(plain) => {
+                plain.cut(&drive.geometry, events, now, |block| drive.ftl.written_pages(block))
+            }
             Self::Full(full) => full.cut(now),
         }
     }

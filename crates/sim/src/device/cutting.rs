@@ -21,8 +21,10 @@ use super::session::{Carrying, Session};
 use super::simulation::Simulation;
 use crate::config::ConfigError;
 use crate::controller::Working;
-use crate::ftl::{BlockState, Ftl};
-use crate::nand::{BlockRest, Contents, Latest, Media, ProgramUnits, Running, Unit};
+use crate::ftl::{BlockState, Ftl, WritesComplete};
+use crate::nand::{
+    BlockRest, Contents, Latest, Media, ProgramMode, ProgramUnits, Reach, Running, Unit,
+};
 use crate::op::Source;
 use crate::units::{BlockId, Lpn, Ns, Ppn};
 
@@ -36,6 +38,9 @@ pub struct Remains {
     pub half_erased: BTreeSet<u32>,
     /// What was saved while the capacitors lasted.
     pub saved: Vec<Unit>,
+    /// With parity, blocks that the cut has found half written: the first page of the stripes that
+    /// lack theirs.
+    open_stripes: Vec<(BlockId, u32)>,
 }
 
 /// What a mount is to do.
@@ -89,12 +94,36 @@ impl DeviceConfig {
     /// The key that forbids it, and why.
     pub fn check_cuts(&self) -> Result<(), ConfigError> {
         self.ftl.check_mounts().map_err(|error| error.under("ftl"))?;
+        let refuse = |key: &str, why: &str| {
+            let message = format!("{why}, so it cannot be cut from power here");
+            Err(ConfigError::new(key, message))
+        };
+        if self.ftl.allocation.is_dynamic() && !self.needs_full() {
+            return refuse(
+                "ftl.allocation",
+                "an erase does not wait for the programs of other dies when `controller` has no \
+                 scheduler; set `controller.scheduler`",
+            );
+        }
+        if self.nand.factory_bad_block_ratio > 0.0 && self.ftl.allocation.leaves_holes() {
+            return refuse("ftl.allocation", "superblocks with holes are not mounted");
+        }
         let units = ProgramUnits::new(self.flash_geometry(), &self.flash());
-        if units.stages(false) {
-            let message = "pages of a collection wait in memory for the rest of their program \
-                           unit while their block is erased, so it cannot be cut from power here: \
-                           program page by page, and map no units below a page";
-            return Err(ConfigError::new("nand.program", message));
+        let is_late = self.ftl.writes_complete == WritesComplete::Programmed;
+        if units.stages(false) && self.ftl.write_buffer_pages == 0 && !is_late {
+            return refuse(
+                "ftl.write_buffer_pages",
+                "writes complete while they wait for the rest of a program unit, and a flush does \
+                 not wait for a unit that another write completes; set it, or `ftl.writes_complete`",
+            );
+        }
+        let passes = self.power.as_ref().map_or(1, |power| power.paired_scheme.passes());
+        if passes > 1 && !matches!(self.nand.program, ProgramMode::Page(_)) {
+            return refuse(
+                "power.paired_scheme",
+                "`nand.program` has whole wordlines programmed at once, so no earlier page is there \
+                 to be damaged; accepted with it: none, tlc_oneshot",
+            );
         }
         if self.nand.failures.is_some() {
             let message = "blocks that fail are not told from interrupted ones after a cut";
@@ -113,8 +142,9 @@ impl Session {
     pub fn cuttable(simulation: Simulation) -> Result<Self, ConfigError> {
         simulation.config().check_cuts()?;
         let mut session = Self::new(simulation, Pace::Untimed)?;
-        let pages = session.drive.geometry.pages_per_block;
-        session.contents().expect_cuts(pages);
+        let geometry = session.drive.geometry;
+        session.contents().expect_cuts(&geometry);
+        session.drive.ftl.expect_cuts();
         Ok(session)
     }
 
@@ -132,6 +162,7 @@ impl Session {
             media: drive.media,
             half_erased: BTreeSet::new(),
             saved: Vec::new(),
+            open_stripes: Vec::new(),
         }
     }
 
@@ -152,16 +183,19 @@ impl Session {
         let cut = stage.backend.cut(&self.drive, &events, now);
         let mut in_memory = self.contents().staged_units();
         let mut drive = self.drive;
-        in_memory.extend(drive.media.roll_back(&cut.rests, &cut.running));
-        let erased = cut.running.iter().filter(|it| it.pages.is_none() && it.fraction > 0.0);
+        let running: Vec<Running> =
+            cut.running.iter().filter_map(|it| drive.media.of_ftl(it)).collect();
+        let open_stripes = open_stripes(&drive, &cut.rests);
+        in_memory.extend(drive.media.roll_back(&cut.rests, &running));
         let remains = Remains {
-            half_erased: erased.map(|it| it.block.0).collect(),
+            half_erased: drive.media.half_erased(&cut.rests, &running),
             config: drive.config,
             seed: drive.seed,
             media: drive.media,
             saved: Vec::new(),
+            open_stripes,
         };
-        (remains, cut.running, in_memory)
+        (remains, running, in_memory)
     }
 
     /// What a checkpoint that begins now holds: only what is on the flash already. Of a page whose
@@ -173,22 +207,51 @@ impl Session {
         else {
             return Checkpoint { latest: Vec::new(), since: 0 };
         };
+        let media = &self.drive.media;
         let rests = stage.backend.cut(&self.drive, &[], stage.engine.now()).rests;
+        let reach = Reach::new(&rests, media.superblocks());
         let mut latest = vec![Latest::default(); self.logical_pages() as usize];
-        contents.latest_durable(&mut latest, &rests);
+        contents.latest_durable(&mut latest, &reach, &media.modes);
         for (it, &mounted) in latest.iter_mut().zip(&self.mounted) {
             it.other = mounted;
         }
-        let pages = self.drive.geometry.pages_per_block;
-        let blocks = (0..).map(BlockId).zip(&rests);
-        let changes = |&(block, rest): &(BlockId, &BlockRest)| {
-            let is_open = self.drive.ftl.state(block) == BlockState::Open;
-            is_open || rest.erases_waiting > 0 || rest.programmed < pages
+        Checkpoint { latest, since: self.unchanged_since(contents, &reach) }
+    }
+
+    /// The checkpoint that a mount writes: nothing has changed since.
+    pub fn mounted_checkpoint(&self) -> Checkpoint {
+        let Some(contents) = &self.drive.media.contents else {
+            return Checkpoint { latest: Vec::new(), since: 0 };
         };
-        let changing = blocks.filter(changes);
-        let first =
-            changing.filter_map(|(block, &rest)| contents.opening_on_flash(block, rest)).min();
+        let of_page = |((version, _), &place): ((u32, bool), &u32)| Latest {
+            version: if place > 0 { version } else { 0 },
+            place,
+            other: 0,
+        };
+        let latest = contents.known().zip(&self.mounted).map(of_page).collect();
+        let open = |&block: &BlockId| self.drive.ftl.state(block) == BlockState::Open;
+        let blocks = (0..self.drive.geometry.block_count()).map(BlockId).filter(open);
+        let first = blocks.filter(|&block| contents.is_written(block));
+        let first = first.map(|block| contents.opening(block)).min();
         Checkpoint { latest, since: first.map_or(contents.openings(), |opening| opening - 1) }
+    }
+
+    /// The number of the opening up to which blocks hold what they will until they are erased.
+    fn unchanged_since(&self, contents: &Contents, reach: &Reach) -> u64 {
+        let media = &self.drive.media;
+        let changes = |&block: &BlockId| {
+            let reach = reach.of(block);
+            let is_open = self.drive.ftl.state(block) == BlockState::Open;
+            let written = self.drive.ftl.written_pages(block);
+            is_open
+                || reach.is_mixed
+                || reach.erases_waiting > 0
+                || !reach.has_all(written, media.mode(block))
+        };
+        let changing = (0..self.drive.geometry.block_count()).map(BlockId).filter(changes);
+        let first =
+            changing.filter_map(|block| contents.opening_on_flash(block, reach.of(block))).min();
+        first.map_or(contents.openings(), |opening| opening - 1)
     }
 
     /// What the dies are doing now.
@@ -295,6 +358,17 @@ impl Remains {
         self.media.geometry().pages_per_block
     }
 
+    /// Map units of a page of the flash.
+    pub fn units_per_page(&self) -> u32 {
+        self.media.geometry().units_per_page
+    }
+
+    /// The page of the flash that a page of a block lies on, by numbers that are its own in the
+    /// block: die of the group, page, row.
+    pub fn flash_page(&self, block: BlockId, index: u32) -> (u32, u32, u32) {
+        self.media.flash_page(block, index)
+    }
+
     /// The newest copies of all pages, from a look at every page, or from a checkpoint and at the
     /// pages of the blocks that were opened since.
     pub fn latest(&self, logical_pages: u32, checkpoint: Option<&Checkpoint>) -> Vec<Latest> {
@@ -304,11 +378,11 @@ impl Remains {
             held.latest(&mut latest, |_| true);
             return latest;
         };
-        let pages = self.pages_per_block();
+        let geometry = *self.media.geometry();
         for (lpn, (known, noted)) in latest.iter_mut().zip(&checkpoint.latest).enumerate() {
             for place in [noted.place, noted.other] {
-                let Some(at) = place.checked_sub(1) else { continue };
-                let (block, index) = (BlockId(at / pages), at % pages);
+                let Some(at) = place.checked_sub(1).map(Ppn) else { continue };
+                let (block, index) = (geometry.block_of(at), geometry.page_index(at));
                 // A block that was opened anew holds something else, and one that a cut has hit
                 // may.
                 let is_old = held.opening(block) <= checkpoint.since;
@@ -361,12 +435,7 @@ impl Remains {
                 _ => u64::from(geometry.pages_per_block),
             })
             .sum();
-        let pages = geometry.pages_per_block;
-        let place = |it: &Latest| {
-            let place = it.place.checked_sub(1)?;
-            let (block, index) = (BlockId(place / pages), place % pages);
-            Some(Ppn(geometry.first_page(block).0 + index))
-        };
+        let place = |it: &Latest| it.place.checked_sub(1).map(Ppn);
         // What was saved, where the flash has nothing as new.
         let saved = self.saved;
         let newer = |unit: &&Unit| {
@@ -381,17 +450,16 @@ impl Remains {
             if trimmed > it.version {
                 *it = Latest { version: trimmed, place: 0, other: 0 };
             }
-            match place(it) {
-                Some(ppn) => self.media.program(ppn, Lpn(lpn as u32)),
-                None => it.version = it.version.max(given_out(lpn)),
+            if it.place == 0 {
+                it.version = it.version.max(given_out(lpn));
             }
         }
         let contents = self.media.contents.as_mut().expect("a drive that was cut has contents");
-        contents.remember(&latest);
+        contents.remember(&latest, &geometry);
         let contents = self.media.contents.as_ref().expect("a drive that was cut has contents");
         let places = latest.iter().map(place);
-        let is_written = |block| contents.is_written(block);
-        let ftl = Ftl::mount(&self.config.ftl, &setup, &self.media, places, is_written);
+        let opening = |block| contents.is_written(block).then(|| contents.opening(block));
+        let ftl = Ftl::mount(&self.config.ftl, &setup, &self.media, places, opening);
         let mut drive = Drive::assemble(self.config, self.media, ftl, self.seed);
         let before = programs(&drive);
         // What was saved comes first, and is newer than what would be moved.
@@ -402,24 +470,42 @@ impl Remains {
             let (block, index) = (geometry.block_of(ppn), geometry.page_index(ppn));
             drive.media.contents.as_ref()?.at(block, index).cloned()
         });
-        let again: Vec<Unit> = newer.into_iter().chain(suspects).collect();
+        // Data whose parity was not written yet.
+        let bare = self.open_stripes.iter().flat_map(|&(block, first)| {
+            let pages = first..geometry.pages_per_block;
+            pages.map(move |index| (Ppn(geometry.first_page(block).0 + index), index))
+        });
+        let bare: Vec<Unit> = bare
+            .filter_map(|(ppn, index)| {
+                let contents = drive.media.contents.as_ref()?;
+                let unit = contents.at(geometry.block_of(ppn), index)?;
+                (drive.ftl.find(Lpn(unit.lpn)) == Some(ppn)).then(|| unit.clone())
+            })
+            .filter(|unit| !is_saved(Lpn(unit.lpn)))
+            .collect();
+        let again: Vec<Unit> = newer.into_iter().chain(suspects).chain(bare).collect();
         for unit in again {
             if !goes_on(&mut report) {
-                return Err(Interrupted(Box::new(of_drive(drive, saved))));
+                return Err(Interrupted(Box::new(of_drive(drive, saved, self.open_stripes))));
             }
             write_again(&mut drive, unit);
         }
         if !goes_on(&mut report) {
-            return Err(Interrupted(Box::new(of_drive(drive, saved))));
+            return Err(Interrupted(Box::new(of_drive(drive, saved, self.open_stripes))));
         }
         let (front, media, errors) = drive.split();
-        front.ftl.catch_up(&mut Instant { media, reader: Carrying(errors) });
+        let mut sink = Instant { media, reader: Carrying(errors) };
+        front.ftl.catch_up(&mut sink);
+        front.ftl.complete_units(&mut sink);
         report.programmed_pages = programs(&drive) - before;
         report.time = mount_time(&drive, &report);
         let mut session = Session::of_drive(drive, Pace::Timed);
-        session.mounted = (0..setup.logical_pages)
-            .map(|lpn| session.place(Lpn(lpn)).map_or(0, |(block, at)| 1 + block.0 * pages + at))
-            .collect();
+        session.mounted = if report.programmed_pages == 0 {
+            latest.iter().map(|it| it.place).collect()
+        } else {
+            let places = (0..setup.logical_pages).map(|lpn| session.drive.ftl.find(Lpn(lpn)));
+            places.map(|ppn| ppn.map_or(0, |ppn| 1 + ppn.0)).collect()
+        };
         if let Some(stage) = &mut session.stage {
             stage.backend.keep_order_of_erases();
         }
@@ -429,6 +515,34 @@ impl Remains {
 
 fn programs(drive: &Drive) -> u64 {
     drive.ftl.counters().programs.iter().sum()
+}
+
+/// With parity, the blocks of which the flash has not all that is to come, and where the stripe
+/// begins that is not complete.
+fn open_stripes(drive: &Drive, rests: &[BlockRest]) -> Vec<(BlockId, u32)> {
+    let parity = &drive.config.ftl.parity;
+    if parity.is_none() {
+        return Vec::new();
+    }
+    let (media, geometry) = (&drive.media, drive.geometry);
+    let reach = Reach::new(rests, media.superblocks());
+    let start = |block: BlockId, index: u32| match media.superblocks() {
+        Some(members) => index - index % members.shape().row_slots(),
+        None => {
+            let stripe = drive.ftl.stripe_of(media, Ppn(geometry.first_page(block).0 + index));
+            stripe.map_or(index, |stripe| geometry.page_index(Ppn(stripe.start)))
+        }
+    };
+    let blocks = (0..geometry.block_count()).map(BlockId);
+    let found = blocks.filter_map(|block| {
+        let (reach, mode) = (reach.of(block), media.mode(block));
+        if !reach.is_touched() || reach.has_all(geometry.pages_per_block, mode) {
+            return None;
+        }
+        let first = (0..geometry.pages_per_block).find(|&index| !reach.has(index, mode))?;
+        Some((block, start(block, first)))
+    });
+    found.collect()
 }
 
 /// Takes data to the flash at a new place, without time.
@@ -441,12 +555,12 @@ fn write_again(drive: &mut Drive, unit: Unit) {
 }
 
 /// What a mount leaves that was interrupted.
-fn of_drive(drive: Drive, saved: Vec<Unit>) -> Remains {
+fn of_drive(drive: Drive, saved: Vec<Unit>, open_stripes: Vec<(BlockId, u32)>) -> Remains {
     let (config, seed, mut media) = (drive.config, drive.seed, drive.media);
     if let Some(contents) = &mut media.contents {
         contents.forget();
     }
-    Remains { config, seed, media, half_erased: BTreeSet::new(), saved }
+    Remains { config, seed, media, half_erased: BTreeSet::new(), saved, open_stripes }
 }
 
 /// From power to ready: dies look at their pages side by side.

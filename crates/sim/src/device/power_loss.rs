@@ -98,6 +98,13 @@ pub enum Plp {
         /// at 3.3 V, as data sheets of NAND state for the current while programming.
         #[serde(default = "program_power_mw")]
         program_mw: f64,
+        /// How long they charge after power is there, evenly, in milliseconds, 0 to 1e6; default 0.
+        #[serde(default)]
+        charge_ms: f64,
+        /// Whether writes complete in memory while they charge; default false: until then, when
+        /// they are on the flash.
+        #[serde(default)]
+        early_ack: bool,
     },
 }
 
@@ -208,7 +215,8 @@ impl PowerLossConfig {
     /// # Errors
     /// The key whose value cannot be.
     pub fn check(&self) -> Result<(), ConfigError> {
-        if let Plp::Capacitor { energy_mj, aged, program_mw } = self.plp {
+        if let Plp::Capacitor { energy_mj, aged, program_mw, charge_ms, .. } = self.plp {
+            check_amount("plp.charge_ms", charge_ms)?;
             check_amount("plp.energy_mj", energy_mj)?;
             if !(0.0..=1.0).contains(&aged) {
                 let message = format!("is {aged}, accepted is a share from 0 to 1");

@@ -351,7 +351,7 @@ impl Session {
         for lpn in (offset.div_ceil(unit)..(offset + length) / unit).map(|page| Lpn(page as u32)) {
             // What reads as zeros anyway costs nothing.
             if self.place(lpn).is_some() || self.contents().is_staged(lpn) {
-                self.contents().stage(lpn, None);
+                self.contents().stage_trim(lpn);
                 held.push(lpn);
             }
         }
@@ -482,7 +482,11 @@ impl Session {
 
     /// When something happens next, unless a request comes before.
     pub fn next_at(&mut self) -> Option<Ns> {
-        self.stage.as_mut()?.engine.next_at()
+        let stage = self.stage.as_mut()?;
+        if stage.backend.has_completed() {
+            return Some(stage.engine.now());
+        }
+        stage.engine.next_at()
     }
 
     /// Requests that are not done.

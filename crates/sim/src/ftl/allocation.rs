@@ -48,6 +48,11 @@ impl Allocation {
             Self::Superblock(Grouping::Superblock(config)) => Some(config),
         }
     }
+
+    /// Whether bad blocks leave holes in superblocks.
+    pub fn leaves_holes(&self) -> bool {
+        self.superblock().is_some_and(|config| config.bad_block == BadBlock::Shrink)
+    }
 }
 
 impl<'de> Deserialize<'de> for Allocation {

@@ -208,6 +208,9 @@ impl Pool {
             return StepOutcome::Retired(victim);
         }
         self.replace_failed(books, sink, collection);
+        if self.log.may_be_cut {
+            self.log.complete_copies(books, sink, victim);
+        }
         let erase_count = sink.erase(victim, collection.source);
         books.counters.erases[collection.source as usize] += 1;
         if let Some(handles) = &mut self.log.placement.handles {

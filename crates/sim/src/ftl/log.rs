@@ -65,6 +65,8 @@ pub(crate) struct Log {
     pub(super) refresh: Option<Box<RefreshQueue>>,
     /// Plane in which the next block of moved pages is best opened.
     pub(crate) wanted_plane: Option<u32>,
+    /// The power may fail: see `padding`.
+    pub(super) may_be_cut: bool,
 }
 
 impl Log {
@@ -141,6 +143,7 @@ impl Log {
                 .as_ref()
                 .map(|refresh| Box::new(RefreshQueue::new(refresh, &geometry, first_block))),
             wanted_plane: None,
+            may_be_cut: false,
         }
     }
 

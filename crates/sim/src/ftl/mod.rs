@@ -299,6 +299,9 @@ impl Ftl {
         turn: u32,
     ) -> Result<(), NoRoom> {
         let die = self.least_loaded(sink, self.books.map.find(lpn), turn);
+        if self.pools[die.0 as usize].log.may_be_cut && !sink.collects_in_steps() {
+            self.complete_elsewhere(sink, die);
+        }
         let pool = &mut self.pools[die.0 as usize];
         let (ppn, old) = pool
             .write_shared(&mut self.books, sink, lpn)
@@ -556,6 +559,9 @@ impl Ftl {
         die: DieId,
         page_limit: u32,
     ) -> StepOutcome {
+        if matches!(self.route, Route::Dynamic { .. }) {
+            self.complete_newer(sink, die, page_limit);
+        }
         self.pools[die.0 as usize].step(&mut self.books, sink, page_limit)
     }
 

@@ -3,14 +3,19 @@
 //! What the flash tells is the newest copy of each logical page, and which blocks were written
 //! since their erase. From it follow map and live pages; all orders begin anew: blocks are erased
 //! by their numbers, and every written block is closed, an open one too, since nobody knows what
-//! an interrupted program has done to the pages behind it.
+//! an interrupted program has done to the pages behind it. Blocks of one bit per cell are cached in
+//! the order in which they were opened, which the flash tells.
 
 use super::block_state::BlockState;
+use super::books::Books;
+use super::log::Log;
+use super::placement::HOST_FRONTIER;
+use super::sink::FlashSink;
 use super::{Ftl, FtlConfig, PoolSetup};
 use crate::config::ConfigError;
-use crate::ftl::{Allocation, CollectionConfig, PlacementConfig, SlcCacheConfig, WearConfig};
-use crate::nand::Media;
-use crate::units::{BlockId, Lpn, Ppn};
+use crate::ftl::PlacementConfig;
+use crate::nand::{CellMode, Media};
+use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 impl FtlConfig {
     /// Whether a drive with this firmware finds its data again after a cut of the power.
@@ -24,26 +29,8 @@ impl FtlConfig {
         if !self.mapping.is_page() {
             return refuse("mapping", "only a map of single pages is rebuilt from the flash");
         }
-        if self.allocation.is_dynamic() || matches!(self.allocation, Allocation::Superblock(_)) {
-            return refuse(
-                "allocation",
-                "data of a block has newer versions and copies on other dies, for which its erase \
-                 does not wait",
-            );
-        }
-        if !matches!(self.slc_cache, SlcCacheConfig::None(_)) {
-            return refuse("slc_cache", "the order of cached blocks is not kept in the flash");
-        }
-        if self.parity.is_some() {
-            return refuse("parity", "stripes that a cut has left open are not rebuilt");
-        }
         if !matches!(self.placement, PlacementConfig::None(_)) {
             return refuse("placement", "the handle of a block is not kept in the flash");
-        }
-        if matches!(self.wear_leveling, WearConfig::Static(_))
-            && matches!(self.collection, CollectionConfig::Steps(_))
-        {
-            return refuse("wear_leveling", "a move that was interrupted is not found again");
         }
         Ok(())
     }
@@ -51,36 +38,103 @@ impl FtlConfig {
 
 impl Ftl {
     /// The firmware that finds these pages on the media: by logical page its place, and by block
-    /// whether anything was written in it since its erase.
+    /// the number of its opening, if anything was written in it since its erase.
     pub fn mount(
         config: &FtlConfig,
         setup: &PoolSetup,
         media: &Media,
         places: impl Iterator<Item = Option<Ppn>>,
-        is_written: impl Fn(BlockId) -> bool,
+        opening: impl Fn(BlockId) -> Option<u64>,
     ) -> Self {
         let mut ftl = Self::new(config, setup, media);
+        ftl.expect_cuts();
         for (lpn, ppn) in (0..).map(Lpn).zip(places) {
-            if let Some(ppn) = ppn {
-                ftl.books.map.found(lpn, ppn);
+            let Some(ppn) = ppn else { continue };
+            ftl.books.map.found(lpn, ppn);
+            let die = ftl.geometry.die_of_block(ftl.geometry.block_of(ppn)).0 as usize;
+            if let Some(share) = &mut ftl.pools[die].share {
+                share.live_pages += 1;
             }
         }
         for pool in &mut ftl.pools {
-            let log = &mut pool.log;
-            while log.erased.pop().is_some() {}
-            for block in log.blocks().map(BlockId) {
-                if media.is_bad(block) {
-                    continue;
+            pool.log.mount(&ftl.books, media, &opening);
+        }
+        ftl
+    }
+
+    /// From now on the power may fail: what a block held is on the flash elsewhere, as far as
+    /// programs that were ordered go, before its erase is.
+    pub fn expect_cuts(&mut self) {
+        self.pools.iter_mut().for_each(|pool| pool.log.may_be_cut = true);
+    }
+
+    /// Completes all program units under way, those of moved pages too.
+    pub(crate) fn complete_units<S: FlashSink>(&mut self, sink: &mut S) {
+        for pool in &mut self.pools {
+            pool.log.complete_units(&mut self.books, sink);
+        }
+    }
+
+    /// Where dies are chosen by load, newer data of a victim may wait in memory for the program unit
+    /// of another die. Before a die whose open block is full collects at once, the units of all
+    /// others are completed.
+    #[cold]
+    pub(super) fn complete_elsewhere<S: FlashSink>(&mut self, sink: &mut S, die: DieId) {
+        let own = &self.pools[die.0 as usize].log;
+        let host = HOST_FRONTIER..=own.placement.last_host_stream();
+        if own.frontiers[host].iter().any(|frontier| frontier.is_full()) {
+            let others = self.pools.iter_mut().filter(|pool| pool.log.die != die);
+            others.for_each(|pool| pool.log.complete_units(&mut self.books, sink));
+        }
+    }
+
+    /// The same before the last step of a collection: of units that hold something newer than its
+    /// victim.
+    #[cold]
+    pub(super) fn complete_newer<S: FlashSink>(&mut self, sink: &mut S, die: DieId, limit: u32) {
+        let pool = &self.pools[die.0 as usize];
+        let Some(victim) = pool.collection.map(|collection| collection.victim) else { return };
+        if pool.log.may_be_cut && pool.live_pages(&self.books, victim) <= limit {
+            for pool in &mut self.pools {
+                pool.log.complete_copies(&mut self.books, sink, victim);
+            }
+        }
+    }
+}
+
+impl Log {
+    /// Sorts the blocks of a die: what was written is closed, or cached, and the rest is erased.
+    fn mount(&mut self, books: &Books, media: &Media, opening: impl Fn(BlockId) -> Option<u64>) {
+        while self.erased.pop().is_some() {}
+        if let Some(cache) = &mut self.slc {
+            cache.erased.clear();
+        }
+        let mut cached = Vec::new();
+        for block in self.blocks().map(BlockId).filter(|&block| !media.is_bad(block)) {
+            let opened = opening(block);
+            let cache = self.slc.as_mut().filter(|cache| cache.has_member(block));
+            match (opened, cache) {
+                (None, Some(cache)) => cache.erased.push_back(block.0),
+                (None, None) => self.erased.push(block.0, media.erase_count(block)),
+                (Some(opened), _) if media.mode(block) == CellMode::Slc => {
+                    self.set_state(block, BlockState::Cached);
+                    cached.push((opened, block));
                 }
-                if is_written(block) {
-                    log.set_state(block, BlockState::Closed);
-                    log.note_closed(block, None);
-                    log.offer(&ftl.books, block.0);
-                } else {
-                    log.erased.push(block.0, media.erase_count(block));
+                (Some(_), _) => {
+                    self.set_state(block, BlockState::Closed);
+                    self.note_closed(block, None);
+                    self.offer(books, block.0);
                 }
             }
         }
-        ftl
+        // The oldest is folded first.
+        cached.sort_unstable();
+        for (_, block) in cached {
+            self.note_closed(block, None);
+            if let Some(cache) = &mut self.slc {
+                cache.guest_count += u32::from(!cache.has_member(block));
+                cache.cached.push_back(block.0);
+            }
+        }
     }
 }

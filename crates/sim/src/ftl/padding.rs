@@ -14,6 +14,7 @@ use super::log::Log;
 use super::placement::HOST_FRONTIER;
 use super::pool::Pool;
 use super::sink::FlashSink;
+use crate::geometry::UNMAPPED;
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
 use crate::units::{BlockId, Ppn};
@@ -89,6 +90,38 @@ impl Log {
                 let programs = self.units.programs_per_page() - 1;
                 self.note_part(media, stream, unit, programs);
             }
+        }
+    }
+
+    /// Completes the program units under way that hold a logical page of which the victim has a
+    /// copy, older or of the same version. Their programs are ordered before its erase.
+    #[cold]
+    pub(super) fn complete_copies<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        victim: BlockId,
+    ) {
+        for stream in 0..self.frontiers.len() {
+            let holds_copies = |log: &Self, media: &Media| {
+                let unit = log.open_unit(media, stream).filter(|unit| unit.next < unit.limit);
+                let pages = unit.map_or(0..0, |unit| unit.until.max(unit.first)..unit.next);
+                let owners = pages.map(|ppn| media.lpn_at(Ppn(ppn)));
+                let mut waiting: Vec<u32> = owners.filter(|&lpn| lpn != UNMAPPED).collect();
+                waiting.sort_unstable();
+                let held = media.oob_of_block(victim);
+                !waiting.is_empty() && held.iter().any(|lpn| waiting.binary_search(lpn).is_ok())
+            };
+            if holds_copies(self, sink.media()) {
+                while self.pad_stretch(books, sink, stream) {}
+            }
+        }
+    }
+
+    /// Completes all program units under way.
+    pub(super) fn complete_units<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
+        for stream in 0..self.frontiers.len() {
+            while self.pad_stretch(books, sink, stream) {}
         }
     }
 

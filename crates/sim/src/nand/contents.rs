@@ -38,6 +38,8 @@ pub(super) struct Staged {
     /// Commands under way that concern the page. Any of them may make the map point elsewhere, or
     /// nowhere, so the data stays here until the last is over.
     pub(super) holds: u32,
+    /// It reads as zeros since it was trimmed, so no program will come for it.
+    pub(super) is_trim: bool,
 }
 
 /// See the module.
@@ -88,11 +90,20 @@ impl Contents {
     /// A command brings new data of a page, `None` for zeros: until [`Contents::release`] it is
     /// read from here.
     pub fn stage(&mut self, lpn: Lpn, bytes: Option<Arc<[u8]>>) {
+        self.stage_as(lpn, bytes, false);
+    }
+
+    /// A command trims a page: until [`Contents::release`] it reads as zeros.
+    pub fn stage_trim(&mut self, lpn: Lpn) {
+        self.stage_as(lpn, None, true);
+    }
+
+    fn stage_as(&mut self, lpn: Lpn, bytes: Option<Arc<[u8]>>, is_trim: bool) {
         let version = &mut self.versions[lpn.0 as usize];
         *version = version.wrapping_add(1);
         let unit = Unit::new(lpn.0, *version, bytes);
         let holds = self.staged.get(&lpn.0).map_or(0, |staged| staged.holds) + 1;
-        self.staged.insert(lpn.0, Staged { unit, holds });
+        self.staged.insert(lpn.0, Staged { unit, holds, is_trim });
     }
 
     /// A command that concerned a page is over. `place` is where the map has it; `waits` says that
@@ -103,10 +114,10 @@ impl Contents {
         if staged.holds > 0 || waits {
             return;
         }
-        let (version, is_zero) = (staged.unit.version, staged.unit.bytes.is_none());
+        let (version, is_trim) = (staged.unit.version, staged.is_trim);
         match place {
             Some(place) if self.unit(place).is_some_and(|unit| unit.version == version) => {}
-            None if is_zero => self.newest[lpn.0 as usize] = 0,
+            None if is_trim => self.newest[lpn.0 as usize] = 0,
             _ => return,
         }
         self.staged.remove(&lpn.0);
@@ -259,15 +270,16 @@ impl Media {
 
     /// A block was erased, and what it held with it.
     pub(crate) fn carry_erase(&mut self, block: BlockId) {
+        let mode = self.mode(block);
         let Some(contents) = &mut self.contents else { return };
         if let Some(units) = contents.blocks[block.0 as usize].take() {
             let stored = units.iter().flatten().filter(|unit| unit.bytes.is_some()).count();
             contents.stored_units -= stored as u64;
             if let Some(history) = &mut contents.history {
-                history.note_erased(block, units);
+                history.note_erased(block, units, mode);
             }
         } else if let Some(history) = &mut contents.history {
-            history.note_erased(block, Box::default());
+            history.note_erased(block, Box::default(), mode);
         }
     }
 }
@@ -306,15 +318,20 @@ mod tests {
     #[test]
     fn trimmed_pages_are_zeros_before_the_map_knows() {
         let mut contents = stored();
-        contents.stage(PAGE, None);
+        contents.stage_trim(PAGE);
         assert_eq!(contents.read(PAGE, Some(PLACE)), Ok(None));
         contents.release(PAGE, None, false);
         assert_eq!(contents.read(PAGE, None), Ok(None));
         assert!(contents.staged_pages().is_empty());
         // What was written after it stays while the trim is under way.
-        contents.stage(PAGE, None);
+        contents.stage_trim(PAGE);
         contents.stage(PAGE, Some(vec![9; 512].into()));
         contents.release(PAGE, None, false);
         assert_eq!(contents.read(PAGE, None), Ok(Some(vec![9; 512].into())));
+        // Zeros that were written wait for their program, as other data does.
+        contents.stage(PAGE, None);
+        contents.release(PAGE, None, false);
+        contents.release(PAGE, None, false);
+        assert!(contents.is_staged(PAGE));
     }
 }

@@ -23,6 +23,7 @@ mod history;
 mod joined;
 mod mechanisms;
 mod program_unit;
+mod reach;
 mod rollback;
 mod unit;
 
@@ -34,7 +35,9 @@ pub use failures::{Failures, FailuresConfig};
 pub use faults::{DieLost, Fault};
 pub use mechanisms::{CacheCommands, ProgramMode, Variation, WearTiming};
 pub use program_unit::ProgramUnits;
-pub use rollback::{BlockRest, Latest, Running};
+pub use reach::BlockRest;
+pub(crate) use reach::Reach;
+pub use rollback::{Latest, Running};
 pub use unit::Unit;
 
 use std::sync::Arc;

@@ -15,24 +15,18 @@
 //! versions that pages carry out of band; nothing else is asked.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use super::contents::{Contents, Staged};
 use super::history::History;
+use super::reach::{BlockReach, BlockRest, Reach};
 use super::unit::Unit;
-use super::Media;
+use super::{CellMode, Media};
+use crate::geometry::{Geometry, UNMAPPED};
 use crate::units::{BlockId, Lpn, Ns};
 
-/// How far the flash is with a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BlockRest {
-    /// Erases that were ordered and have not ended.
-    pub erases_waiting: u32,
-    /// Of what the block holds before those, the pages that are programmed.
-    pub programmed: u32,
-}
-
 /// An operation that a cut interrupts.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Running {
     /// Where.
     pub block: BlockId,
@@ -53,7 +47,7 @@ pub struct Running {
 pub struct Latest {
     /// Its version; 0 where there is none.
     pub version: u32,
-    /// 1 + block * pages per block + page index of it; 0 where there is none.
+    /// 1 + the number of its page; 0 where there is none.
     pub place: u32,
     /// The same of a further copy of this version; only checkpoints tell it.
     pub other: u32,
@@ -61,19 +55,20 @@ pub struct Latest {
 
 impl Contents {
     /// From now on a cut may come.
-    pub fn expect_cuts(&mut self, pages_per_block: u32) {
+    pub fn expect_cuts(&mut self, geometry: &Geometry) {
         let blocks = self.blocks.len();
         self.history.get_or_insert_with(|| {
             Box::new(History {
                 erased: vec![Vec::new(); blocks],
                 openings: vec![0; blocks],
                 opened: 0,
-                pages_per_block,
+                page_bits: geometry.page_bits,
             })
         });
     }
 
     /// Puts a block back to where the flash is with it. Units that `running` programs now stay.
+    /// Returns the mode of what it holds then.
     ///
     /// # Panics
     /// When more erases wait than are remembered: the caller has not [expected
@@ -81,41 +76,47 @@ impl Contents {
     fn roll_back(
         &mut self,
         block: BlockId,
-        rest: BlockRest,
-        running: Option<(u32, u32)>,
+        reach: BlockReach,
+        mode: CellMode,
+        running: &[(u32, u32)],
         in_memory: &mut Vec<Unit>,
-    ) {
+    ) -> CellMode {
         let place = block.0 as usize;
-        if rest.erases_waiting > 0 {
+        let mut mode = mode;
+        if let Some(last) = reach.erases_waiting.checked_sub(1) {
             let history = self.history.as_mut().expect("cuts were expected");
             let erased = &mut history.erased[place];
-            let (units, opening) = erased
-                .get_mut(rest.erases_waiting as usize - 1)
+            let then = erased
+                .get_mut(last as usize)
                 .map(std::mem::take)
                 .expect("a block is not erased four times before one erase ends");
-            history.openings[place] = opening;
+            history.openings[place] = then.opening;
+            mode = then.mode;
             let later = self.blocks[place].take();
             in_memory.extend(later.iter().flat_map(|units| units.iter().flatten()).cloned());
-            for (units, _) in history.erased[place].drain(..rest.erases_waiting as usize - 1) {
-                in_memory.extend(units.iter().flatten().cloned());
+            for later in history.erased[place].drain(..last as usize) {
+                in_memory.extend(later.units.iter().flatten().cloned());
             }
-            self.blocks[place] = (!units.is_empty()).then_some(units);
+            self.blocks[place] = (!then.units.is_empty()).then_some(then.units);
         }
-        let keeps = |index: u32| {
-            index < rest.programmed || running.is_some_and(|(a, b)| (a..b).contains(&index))
-        };
+        let is_running = |index: u32| running.iter().any(|&(a, b)| (a..b).contains(&index));
         if let Some(units) = &mut self.blocks[place] {
-            for (index, unit) in (0..).zip(units.iter_mut()) {
-                if !keeps(index) {
-                    in_memory.extend(unit.take());
-                } else if index >= rest.programmed {
+            if reach.has_all(units.len() as u32, mode) {
+                return mode;
+            }
+            for (index, unit) in (0..).zip(units.iter_mut()).filter(|(_, unit)| unit.is_some()) {
+                if reach.has(index, mode) {
+                } else if is_running(index) {
                     in_memory.extend(unit.clone());
+                } else {
+                    in_memory.extend(unit.take());
                 }
             }
-            if units.iter().all(Option::is_none) {
+            if !reach.is_touched() && running.is_empty() {
                 self.blocks[place] = None;
             }
         }
+        mode
     }
 
     fn count_stored(&mut self) {
@@ -164,13 +165,12 @@ impl Contents {
 
     /// The number of the opening of what the flash holds of a block while its queues are behind;
     /// `None` where it holds nothing.
-    pub(crate) fn opening_on_flash(&self, block: BlockId, rest: BlockRest) -> Option<u64> {
-        let Some(waiting) = rest.erases_waiting.checked_sub(1) else {
+    pub(crate) fn opening_on_flash(&self, block: BlockId, reach: BlockReach) -> Option<u64> {
+        let Some(last) = reach.erases_waiting.checked_sub(1) else {
             return self.is_written(block).then(|| self.opening(block));
         };
-        let (units, opening) =
-            self.history.as_ref()?.erased[block.0 as usize].get(waiting as usize)?;
-        (!units.is_empty()).then_some(*opening)
+        let then = self.history.as_ref()?.erased[block.0 as usize].get(last as usize)?;
+        (!then.units.is_empty()).then_some(then.opening)
     }
 
     /// Blocks that were opened so far.
@@ -182,13 +182,13 @@ impl Contents {
     /// `looks` at. Of copies of one version that in the block that was opened first counts: a
     /// collection that was interrupted has moved nothing.
     pub fn latest(&self, latest: &mut [Latest], looks: impl Fn(BlockId) -> bool) {
+        let bits = self.history.as_ref().map_or(0, |history| history.page_bits);
         for (block, units) in (0..).map(BlockId).zip(&self.blocks) {
             let Some(units) = units else { continue };
             if looks(block) {
                 let opening = self.opening(block);
-                let pages = units.len() as u32;
-                note_latest(latest, block.0 * pages, units, |known, place| {
-                    if opening < self.opening(BlockId((known.place - 1) / pages)) {
+                note_latest(latest, block.0 << bits, (0..).zip(units), |known, place| {
+                    if opening < self.opening(BlockId((known.place - 1) >> bits)) {
                         known.place = place;
                     }
                 });
@@ -197,23 +197,26 @@ impl Contents {
     }
 
     /// The newest copy of each logical page that is on the flash while its queues are behind; of
-    /// copies of one version that in the block that was opened last.
-    pub(crate) fn latest_durable(&self, latest: &mut [Latest], rests: &[BlockRest]) {
+    /// copies of one version that in the block that was opened last. `modes` are those of the
+    /// blocks now.
+    pub(crate) fn latest_durable(&self, latest: &mut [Latest], reach: &Reach, modes: &[CellMode]) {
         let Some(history) = &self.history else { return };
-        for (block, rest) in (0..).map(BlockId).zip(rests) {
-            let place = block.0 as usize;
-            let (units, opening) = match rest.erases_waiting.checked_sub(1) {
-                None => (self.blocks[place].as_deref(), history.openings[place]),
-                Some(waiting) => match history.erased[place].get(waiting as usize) {
-                    Some((units, opening)) => (Some(&units[..]), *opening),
+        let bits = history.page_bits;
+        let opening_at = |place: u32| history.openings[((place - 1) >> bits) as usize];
+        for (place, &mode) in modes.iter().enumerate() {
+            let block = BlockId(place as u32);
+            let reach = reach.of(block);
+            let (units, opening, mode) = match reach.erases_waiting.checked_sub(1) {
+                None => (self.blocks[place].as_deref(), history.openings[place], mode),
+                Some(last) => match history.erased[place].get(last as usize) {
+                    Some(then) => (Some(&then.units[..]), then.opening, then.mode),
                     None => continue,
                 },
             };
             let Some(units) = units else { continue };
-            let programmed = (rest.programmed as usize).min(units.len());
-            let pages = history.pages_per_block;
-            let opening_at = |place: u32| history.openings[((place - 1) / pages) as usize];
-            note_latest(latest, block.0 * pages, &units[..programmed], |known, place| {
+            let is_whole = reach.has_all(units.len() as u32, mode);
+            let units = (0..).zip(units).filter(|&(index, _)| is_whole || reach.has(index, mode));
+            note_latest(latest, block.0 << bits, units, |known, place| {
                 if opening > opening_at(known.place) {
                     known.place = place;
                 }
@@ -234,9 +237,13 @@ impl Contents {
 
     /// Where the controller finds its pages again: newest copies, and of pages without one the
     /// version from which on to count.
-    pub(crate) fn remember(&mut self, latest: &[Latest]) {
+    pub(crate) fn remember(&mut self, latest: &[Latest], geometry: &Geometry) {
+        let (bits, pages) = (geometry.page_bits, geometry.pages_per_block as usize);
         for ((it, version), newest) in latest.iter().zip(&mut self.versions).zip(&mut self.newest) {
-            (*version, *newest) = (it.version, it.place as usize);
+            *version = it.version;
+            *newest = it.place.checked_sub(1).map_or(0, |ppn| {
+                1 + (ppn >> bits) as usize * pages + (ppn & ((1 << bits) - 1)) as usize
+            });
         }
     }
 
@@ -249,7 +256,7 @@ impl Contents {
     /// takes it to the flash.
     pub(crate) fn stage_again(&mut self, unit: Unit) {
         self.versions[unit.lpn as usize] = unit.version;
-        self.staged.insert(unit.lpn, Staged { unit, holds: 0 });
+        self.staged.insert(unit.lpn, Staged { unit, holds: 0, is_trim: false });
     }
 
     /// The version that a page of the flash carries, and whether it can be read.
@@ -259,15 +266,15 @@ impl Contents {
 }
 
 /// See [`Contents::latest`]; `tie` is asked about a further copy of the same version.
-fn note_latest(
+fn note_latest<'a>(
     latest: &mut [Latest],
     first: u32,
-    units: &[Option<Unit>],
+    units: impl Iterator<Item = (u32, &'a Option<Unit>)>,
     mut tie: impl FnMut(&mut Latest, u32),
 ) {
-    for (place, unit) in (first + 1..).zip(units) {
+    for (index, unit) in units {
         let Some(unit) = unit else { continue };
-        let known = &mut latest[unit.lpn as usize];
+        let (place, known) = (first + index + 1, &mut latest[unit.lpn as usize]);
         match unit.version.cmp(&known.version) {
             _ if unit.is_lost => {}
             Ordering::Greater => *known = Latest { version: unit.version, place, other: 0 },
@@ -278,28 +285,69 @@ fn note_latest(
 }
 
 impl Media {
-    /// The flash as a cut leaves it: each block where the flash has got to with it. Returns what
-    /// was on its way there.
+    /// The flash as a cut leaves it: each block where the flash has got to with it; `rests` are
+    /// those of the flash, `running` is of blocks of the FTL. Returns what was on its way there.
     pub(crate) fn roll_back(&mut self, rests: &[BlockRest], running: &[Running]) -> Vec<Unit> {
         let mut in_memory = Vec::new();
-        let Some(contents) = &mut self.contents else { return in_memory };
-        for (block, &rest) in (0..).map(BlockId).zip(rests) {
-            let now = running.iter().find(|it| it.block == block).and_then(|it| it.pages);
-            contents.roll_back(block, rest, now, &mut in_memory);
+        let Some(mut contents) = self.contents.take() else { return in_memory };
+        let members = self.members.clone();
+        let reach = Reach::new(rests, members.as_deref());
+        for block in (0..self.geometry.block_count()).map(BlockId) {
+            let of_block = reach.of(block);
+            let waiting = of_block.erases_waiting;
+            if waiting == 0 && !contents.is_written(block) {
+                continue;
+            }
+            let now = running.iter().filter(|it| it.block == block).filter_map(|it| it.pages);
+            let now: Vec<(u32, u32)> = now.collect();
+            let mode = self.mode(block);
+            let mode = contents.roll_back(block, of_block, mode, &now, &mut in_memory);
+            if waiting > 0 {
+                self.take_back_erases(block, waiting);
+                self.set_mode(block, mode);
+                let first = self.slot(self.geometry.first_page(block));
+                for (oob, unit) in self.oob[first..]
+                    .iter_mut()
+                    .zip(contents.blocks[block.0 as usize].iter().flatten())
+                {
+                    *oob = unit.as_ref().map_or(UNMAPPED, |unit| unit.lpn);
+                }
+            }
         }
         contents.count_stored();
         contents.forget();
-        let mut tables = self.tables();
-        for (count, rest) in tables.erase_counts.iter_mut().zip(rests) {
-            *count -= rest.erases_waiting;
-        }
-        let contents = self.contents.take();
-        let shape = self.superblocks().map(|members| *members.shape());
-        if let Some(mut restored) = Self::restore(self.geometry, shape, tables) {
-            restored.oob.copy_from_slice(&self.oob);
-            restored.contents = contents;
-            *self = restored;
-        }
+        self.contents = Some(contents);
         in_memory
+    }
+
+    /// So many erases of a block have not happened.
+    fn take_back_erases(&mut self, block: BlockId, erases: u32) {
+        let place = self.place(block);
+        let count = self.erase_counts[place];
+        self.erase_counts[place] = count - erases;
+        if !self.is_bad(block) {
+            let wear = self.wear_of(block);
+            wear.add(count - erases, 1);
+            wear.remove(count);
+        }
+    }
+
+    /// Blocks of which the flash has erased some members and others not, or begun to; of which
+    /// nothing is programmed since. `running` is of blocks of the FTL.
+    pub(crate) fn half_erased(&self, rests: &[BlockRest], running: &[Running]) -> BTreeSet<u32> {
+        let begun = running.iter().filter(|it| it.pages.is_none() && it.fraction > 0.0);
+        let mut half: BTreeSet<u32> = begun.map(|it| it.block.0).collect();
+        if self.members.is_some() {
+            let reach = Reach::new(rests, self.superblocks());
+            let is_mixed = |&block: &u32| reach.of(BlockId(block)).is_mixed;
+            half.extend((0..self.geometry.block_count()).filter(is_mixed));
+            // What is programmed since the erase of its member stays.
+            let is_used = |&block: &u32| {
+                let contents = self.contents.as_ref();
+                is_mixed(&block) && contents.is_some_and(|it| it.is_written(BlockId(block)))
+            };
+            half.retain(|block| !is_used(block));
+        }
+        half
     }
 }

@@ -105,7 +105,7 @@ impl Records {
 
     /// The drive is mounted: the recovery has written a checkpoint.
     pub(super) fn mounted(&mut self, session: &Session) {
-        self.checkpoint = Some(Arc::new(session.checkpoint()));
+        self.checkpoint = Some(Arc::new(session.mounted_checkpoint()));
         self.changes.clear();
         self.waiting.clear();
         self.writing = None;

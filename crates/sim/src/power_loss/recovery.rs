@@ -124,7 +124,7 @@ pub(super) fn prepare(
     program: Ns,
     rng: &mut Rng,
 ) -> Prepared {
-    let Aftermath { mut remains, running, mut in_memory, mut records, torn_record, log, .. } =
+    let Aftermath { mut remains, running, mut in_memory, mut records, torn_record, log, powered } =
         aftermath;
     let mut facts = Facts { half_erased: remains.half_erased.len() as u64, ..Facts::default() };
     let mut over = BTreeMap::new();
@@ -132,7 +132,8 @@ pub(super) fn prepare(
     for it in &running {
         interrupt(&mut remains, it, config, rng, (&mut facts, &mut over, &mut mounting));
     }
-    if let Some(pages) = pages_saved(config.plp, program) {
+    let units = remains.units_per_page();
+    if let Some(pages) = pages_saved(config.plp, powered, program, units) {
         let order: BTreeMap<(u32, u32), usize> =
             log.asked.iter().enumerate().map(|(at, it)| ((it.lpn, it.version), at)).collect();
         let place = |lpn: u32, version: u32| order.get(&(lpn, version)).copied();
@@ -227,13 +228,13 @@ fn interrupt(
         // An interrupted erase; one that had not begun has taken nothing.
         return;
     };
+    if running.fraction >= 1.0 {
+        return;
+    }
+    // Units of one page of the flash share its fate.
+    let (mut last_page, mut after) = (None, PageAfter::Erased);
     for index in first..limit {
-        let unit = remains.held().at(block, index).cloned();
-        let is_whole = running.fraction >= 1.0;
-        if is_whole {
-            continue;
-        }
-        let Some(unit) = unit else { continue };
+        let Some(unit) = remains.held().at(block, index).cloned() else { continue };
         if config.subpage_write == SubpageWrite::SubPage && (0.1..0.95).contains(&running.fraction)
         {
             let older = remains.held().units_of(unit.lpn).iter().any(|it| it.2 < unit.version);
@@ -243,7 +244,11 @@ fn interrupt(
             }
             continue;
         }
-        match page_after(running.fraction, rng) {
+        let (member, page, _) = remains.flash_page(block, index);
+        if last_page.replace((member, page)) != Some((member, page)) {
+            after = page_after(running.fraction, rng);
+        }
+        match after {
             PageAfter::Erased => remains.contents().clear(block, index),
             PageAfter::Lost => {
                 facts.torn_pages += 1;
@@ -267,33 +272,41 @@ fn damage_earlier(
     rng: &mut Rng,
     (facts, over, mounting): (&mut Facts, &mut BTreeMap<u32, Reading>, &mut Mounting),
 ) {
-    let (first, limit) = running.pages.unwrap_or_default();
-    let places = passes_of_block(remains.pages_per_block(), passes);
-    for index in first..limit {
-        let (line, pass) = places[index as usize];
-        let earlier = (0..index).filter(|&it| {
-            let (its_line, its_pass) = places[it as usize];
-            its_line == line && its_pass < pass
-        });
-        for earlier in earlier {
-            let Some(unit) = remains.held().at(running.block, earlier).cloned() else { continue };
-            if unit.is_lost {
-                continue;
-            }
-            let is_hit = damages_earlier(running.fraction, rng);
-            if config.lower_page_backup != LowerPageBackup::None {
-                facts.protected_pages += u64::from(is_hit);
-                mounting.suspects.push(Lpn(unit.lpn));
-                continue;
-            }
-            if is_hit {
-                facts.damaged_pages += 1;
-                remains.contents().lose(running.block, earlier);
-                let newer = remains.held().units_of(unit.lpn);
-                if newer.iter().all(|it| it.2 < unit.version) {
-                    // The map knows of the data, and an older copy is none.
-                    over.insert(unit.lpn, Reading::Error);
-                }
+    let (first, _) = running.pages.unwrap_or_default();
+    let place = |index: u32| remains.flash_page(running.block, index);
+    let (member, _, row) = place(first);
+    let pages = remains.pages_per_block();
+    let rows = 1 + (0..pages).map(|index| place(index).2).max().unwrap_or(0);
+    let places = passes_of_block(rows, passes);
+    let (line, pass) = places[row as usize];
+    let is_earlier = |&index: &u32| {
+        let (its_member, _, its_row) = place(index);
+        let (its_line, its_pass) = places[its_row as usize];
+        its_member == member && its_line == line && its_pass < pass
+    };
+    let all_earlier: Vec<u32> = (0..pages).filter(is_earlier).collect();
+    let (mut last_page, mut is_hit) = (None, false);
+    for earlier in all_earlier {
+        let Some(unit) = remains.held().at(running.block, earlier).cloned() else { continue };
+        if unit.is_lost {
+            continue;
+        }
+        let page = remains.flash_page(running.block, earlier);
+        if last_page.replace(page) != Some(page) {
+            is_hit = damages_earlier(running.fraction, rng);
+        }
+        if config.lower_page_backup != LowerPageBackup::None {
+            facts.protected_pages += u64::from(is_hit);
+            mounting.suspects.push(Lpn(unit.lpn));
+            continue;
+        }
+        if is_hit {
+            facts.damaged_pages += 1;
+            remains.contents().lose(running.block, earlier);
+            let newer = remains.held().units_of(unit.lpn);
+            if newer.iter().all(|it| it.2 < unit.version) {
+                // The map knows of the data, and an older copy is none.
+                over.insert(unit.lpn, Reading::Error);
             }
         }
     }

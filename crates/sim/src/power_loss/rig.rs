@@ -48,6 +48,8 @@ pub(super) struct Aftermath {
     pub(super) records: Records,
     pub(super) torn_record: Option<(Writing, f64)>,
     pub(super) log: HostLog,
+    /// How long the drive had power.
+    pub(super) powered: Ns,
 }
 
 /// See the module.
@@ -208,7 +210,7 @@ impl Rig {
             Ask::Write { first, count, is_fua } if self.is_free(first, count) => {
                 self.changing.push((token, first, count));
                 let (offset, length) = range(first, count);
-                let is_through = is_fua || self.is_write_through;
+                let is_through = is_fua || self.is_write_through || self.charges();
                 let request =
                     Request::Zero { offset, length, is_fua: is_through, is_allocated: true };
                 self.begin(token, request, done);
@@ -257,6 +259,16 @@ impl Rig {
                 }
                 self.records.write_changes(&self.session, self.now);
             }
+        }
+    }
+
+    /// Whether the capacitors charge still, and the drive waits for them.
+    fn charges(&self) -> bool {
+        match self.config.plp {
+            Plp::Capacitor { charge_ms, early_ack: false, .. } => {
+                (self.now.0 as f64) < charge_ms * 1e6
+            }
+            _ => false,
         }
     }
 
@@ -325,13 +337,16 @@ impl Rig {
                 it.fraction = 1.0;
             }
         }
-        Aftermath { remains, running, in_memory, records: self.records, torn_record, log: self.log }
+        let records = self.records;
+        Aftermath { remains, running, in_memory, records, torn_record, log: self.log, powered: at }
     }
 }
 
-/// Pages that capacitors program, of a drive whose program takes so long; `None` without them.
-pub fn pages_saved(plp: Plp, program: Ns) -> Option<usize> {
-    let Plp::Capacitor { energy_mj, aged, program_mw } = plp else { return None };
+/// Pages that capacitors program after so long with power, of a drive whose program takes so long
+/// and holds so many; `None` without them.
+pub fn pages_saved(plp: Plp, powered: Ns, program: Ns, units: u32) -> Option<usize> {
+    let Plp::Capacitor { energy_mj, aged, program_mw, charge_ms, .. } = plp else { return None };
+    let charge = if charge_ms > 0.0 { (powered.0 as f64 * 1e-6 / charge_ms).min(1.0) } else { 1.0 };
     let page_mj = program_mw * program.0 as f64 * 1e-9;
-    Some((energy_mj * aged / page_mj) as usize)
+    Some((energy_mj * aged * charge / page_mj) as usize * units as usize)
 }

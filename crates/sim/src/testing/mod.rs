@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use crate::device::DeviceConfig;
 use crate::ftl::{FlashSink, Ftl, Layout, MoveRun, MoveWay, NoRoom, PoolSetup};
 use crate::geometry::{Geometry, UNMAPPED};
-use crate::nand::{CellMode, Media};
+use crate::nand::{CellMode, Media, ProgramUnits};
 use crate::op::Source;
 use crate::striping::DieRun;
 use crate::superblock::HOLE;
@@ -55,6 +55,8 @@ pub struct CheckedFlash {
     senses: u64,
     /// The time, if a clock runs.
     clock: Option<Ns>,
+    /// The power may fail: the program units of the flash.
+    units_to_complete: Option<ProgramUnits>,
 }
 
 impl CheckedFlash {
@@ -80,6 +82,7 @@ impl CheckedFlash {
             merges: false,
             senses: 0,
             clock: None,
+            units_to_complete: None,
             media,
         }
     }
@@ -101,6 +104,28 @@ impl CheckedFlash {
     /// Sets the clock, or takes it away.
     pub fn set_clock(&mut self, clock: Option<Ns>) {
         self.clock = clock;
+    }
+
+    /// The power may fail from now on: a block is erased only when the newest copy of all that it
+    /// held is on the flash, or will be when what was ordered is done. What waits for the rest of a
+    /// program unit is not.
+    pub fn expect_cuts(&mut self, config: &DeviceConfig) {
+        self.units_to_complete = Some(ProgramUnits::new(config.flash_geometry(), &config.flash()));
+    }
+
+    /// Asserts that of what a block held nothing newer waits in memory.
+    fn check_copies(&self, block: BlockId) {
+        let Some(units) = &self.units_to_complete else { return };
+        for &lpn in self.media.oob_of_block(block).iter().filter(|&&lpn| lpn != UNMAPPED) {
+            let Some(&newest) = self.newest.get(&Lpn(lpn)) else { continue };
+            let ((own, index), at) = (self.place(newest), self.geometry.block_of(newest));
+            let is_slc = self.media.mode(at) == CellMode::Slc;
+            let durable = units.programmed(self.next_page[own], is_slc);
+            assert!(
+                index < durable || at == block,
+                "block {block:?} is erased, and the newest copy of {lpn} waits at {newest:?}"
+            );
+        }
     }
 
     /// Says how much work waits for a die.
@@ -234,6 +259,7 @@ impl FlashSink for CheckedFlash {
 
     fn erase(&mut self, block: BlockId, source: Source) -> u32 {
         assert!(!self.media.is_bad(block), "block {block:?} is bad");
+        self.check_copies(block);
         let pages = self.pages_of(block);
         let has_failed = std::mem::take(&mut self.failed[block.0 as usize]);
         for own in self.blocks_of(block) {

@@ -12,7 +12,7 @@
 
 use super::die::{Array, Class, Queued, Turn};
 use super::{Full, Order, Urgency};
-use crate::controller::{FlashOp, OpKind};
+use crate::controller::OpKind;
 use crate::op::Source;
 use crate::units::{DieId, Ns};
 
@@ -59,14 +59,16 @@ impl Full {
             return None;
         }
         let class = self.next_class(index, now)?;
-        let &Queued { op, plane, .. } = die.queues[class as usize].front()?;
+        let head = die.queues[class as usize].front()?;
+        let &Queued { op, plane, .. } = head;
         if plane.is_some() {
             return if reads_ok { self.plane_turn(index, class) } else { None };
         }
         let startable = match op.kind() {
             OpKind::Program => loads_ok,
             OpKind::Read => reads_ok,
-            OpKind::Erase | OpKind::Copyback => reads_ok && output_is_free,
+            OpKind::Erase => reads_ok && output_is_free && !self.is_held(head),
+            OpKind::Copyback => reads_ok && output_is_free,
         };
         (startable && die.planes_busy == 0).then_some(Turn { class, place: 0 })
     }
@@ -86,13 +88,11 @@ impl Full {
                 (write_starvation, gc_starvation)
             }
         };
-        let collect = waiting(Class::Collect)
-            .filter(|queued| self.may_go(index, queued.op))
-            .filter(|queued| !self.keeps_order_of_erases || self.keeps_order(index, queued));
+        let collect = waiting(Class::Collect).filter(|queued| self.may_go(index, queued));
         let starves = |queued: Option<&Queued>, bound: Ns| {
             queued.is_some_and(|queued| now.0.saturating_sub(queued.since.0) > bound.0)
         };
-        let write = waiting(Class::HostWrite).filter(|queued| self.may_go(index, queued.op));
+        let write = waiting(Class::HostWrite).filter(|queued| self.may_go(index, queued));
         // Writes that wait for room are helped by the collection that makes it.
         let is_urgent = collect.is_some() && urgency == Urgency::Urgent;
         let starving = if starves(collect, gc_starvation) {
@@ -116,10 +116,14 @@ impl Full {
         }
     }
 
-    /// Rule 3.
-    fn may_go(&self, index: u32, op: FlashOp) -> bool {
+    /// Rules 3 and 5.
+    fn may_go(&self, index: u32, queued: &Queued) -> bool {
+        let op = queued.op;
         if op.kind() != OpKind::Erase {
             return true;
+        }
+        if self.is_held(queued) {
+            return false;
         }
         let block = self.geometry.block_of(op.first());
         let reads = &self.dies[index as usize].queues[Class::HostRead as usize];
@@ -128,14 +132,5 @@ impl Full {
         let is_apart = self.mechanisms.splits_collection && op.source() != Source::Map;
         let is_written = is_apart && self.blocks[block.0 as usize].pending > 0;
         !is_read && !is_written
-    }
-
-    /// Rule 5: of the other queue, nothing that is to be programmed was ordered before an erase.
-    /// Within a queue the order is that of the orders anyway.
-    #[cold]
-    fn keeps_order(&self, index: u32, erase: &Queued) -> bool {
-        let queue = &self.dies[index as usize].queues[Class::HostWrite as usize];
-        let is_before = |it: &Queued| it.op.kind() == OpKind::Program && it.since <= erase.since;
-        erase.op.kind() != OpKind::Erase || !queue.iter().any(is_before)
     }
 }

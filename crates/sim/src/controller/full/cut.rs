@@ -11,11 +11,6 @@ use crate::op::Source;
 use crate::units::{BlockId, Ns};
 
 impl Full {
-    /// Rule 5 is kept from now on.
-    pub fn keep_order_of_erases(&mut self) {
-        self.keeps_order_of_erases = true;
-    }
-
     /// Tells kind, source and page type of what the arrays are busy with.
     pub fn under_way(&self, note: &mut impl FnMut(OpKind, Source, u8)) {
         for die in &self.dies {

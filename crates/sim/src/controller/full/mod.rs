@@ -17,7 +17,7 @@
 //! 3. a block is not erased while a read of it waits, nor before its programs are done;
 //! 4. while a program or an erase is suspended, only host reads run;
 //! 5. in a drive that may lose power, a block is erased after everything that was to be programmed
-//!    on its die before: copies of its live data, and newer versions of its dead data.
+//!    before, on whatever die: copies of its live data, and newer versions of its dead data.
 //!
 //! A die that is lost finishes what is under way. What waits and what comes is over at once, in
 //! order, and leaves the blocks as if it had been carried out.
@@ -26,6 +26,7 @@ mod bus;
 mod choose;
 mod cut;
 mod die;
+mod erases;
 mod phases;
 mod planes;
 mod staged;
@@ -40,6 +41,7 @@ pub use die::Urgency;
 
 use bus::Channel;
 use die::{Array, Class, Die, Queued, Transaction};
+use erases::ErasesInOrder;
 use staged::Staged;
 use times::PhaseTimes;
 
@@ -92,6 +94,9 @@ struct Progress {
     pending: u32,
     /// The class of its programs: parity and padding follow the pages that they complete.
     class: Class,
+    /// Pages that will be programmed when everything is done that was ordered; kept where the power
+    /// may fail.
+    promised: u32,
 }
 
 /// Who goes first.
@@ -209,8 +214,8 @@ pub struct Full {
     /// Room for operations of a program unit that are taken from their queue.
     taken: Vec<Queued>,
     is_observed: bool,
-    /// Rule 5.
-    keeps_order_of_erases: bool,
+    /// Rule 5, in drives that may lose power.
+    order_of_erases: Option<Box<ErasesInOrder>>,
     /// Spans of activity, when asked for.
     pub timeline: Option<Box<Timeline>>,
     tally: FullTally,
@@ -243,6 +248,7 @@ impl Full {
                 sent: programmed,
                 pending: 0,
                 class: Class::HostWrite,
+                promised: programmed,
             }
         };
         let retry_setup =
@@ -281,7 +287,7 @@ impl Full {
             spare: Vec::new(),
             taken: Vec::new(),
             is_observed: false,
-            keeps_order_of_erases: false,
+            order_of_erases: None,
             timeline: None,
             tally: FullTally::default(),
             victim_us: controller.victim_us_per_block.unwrap_or(0.0),
@@ -407,6 +413,11 @@ impl Full {
         Some(op)
     }
 
+    /// Whether operations are done that nobody has taken yet.
+    pub fn has_completed(&self) -> bool {
+        !self.done.ops.is_empty()
+    }
+
     /// What the operation taken last spent its time on; zero unless observed.
     pub fn parts(&self) -> &Parts {
         &self.parts
@@ -427,6 +438,9 @@ impl Full {
             }
             OpKind::Erase => progress.erases_ordered += 1,
             OpKind::Read => {}
+        }
+        if self.order_of_erases.is_some() {
+            self.note_ordered(op, detail.erase_count);
         }
         let plane = self.plane_for(die.0, op);
         let is_move = self.is_move(class, op);
@@ -486,6 +500,9 @@ impl Full {
             ARRAY => self.array_done(engine, index),
             PLANE => self.plane_done(engine, index),
             _ => self.bus_done(engine, index),
+        }
+        if self.order_of_erases.is_some() {
+            self.start_erases(engine);
         }
     }
 

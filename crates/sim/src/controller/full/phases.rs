@@ -231,6 +231,7 @@ impl Full {
                 progress.pending -= transaction.settled;
             }
         }
+        self.note_progress();
         let mut ops = std::mem::take(&mut transaction.ops);
         for queued in ops.drain(..) {
             self.pending -= u64::from(queued.op.count());

@@ -63,6 +63,7 @@ impl Full {
                 progress.sent = 0;
             }
         }
+        self.note_progress();
         for staged in self.take_staged(index, block.0) {
             self.tell_unserved(index, &staged, engine.now());
         }

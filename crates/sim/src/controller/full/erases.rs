@@ -1,0 +1,117 @@
+//! Rule 5: in a drive that may lose power, an erase waits for the programs that were ordered before.
+//!
+//! ```text
+//! erase of X ordered     Y: 12 of 20 pages programmed, all ordered     it waits until Y has 20 pages
+//!                        Z: 5 of 6, the rest of the unit not ordered   ... and Z those of whole units
+//! ```
+//! What waits in memory for the rest of its program unit is no part of it: the FTL has completed the
+//! units that count before it orders the erase. Whoever waits, waits for what was ordered earlier,
+//! so nobody waits for ever.
+
+use super::die::Queued;
+use super::Full;
+use crate::controller::{FlashOp, OpKind};
+use crate::engine::Engine;
+use crate::units::BlockId;
+
+/// Erases that wait; see the module.
+#[derive(Debug, Default)]
+pub(super) struct ErasesInOrder {
+    waiting: Vec<Waiting>,
+    /// Blocks may have got further since the last look.
+    is_due: bool,
+}
+
+/// An erase that waits for programs.
+#[derive(Debug)]
+struct Waiting {
+    block: u32,
+    /// How often its block was erased before.
+    erases: u32,
+    /// Blocks, how often each is erased by then, and how many pages of it are programmed.
+    until: Vec<(u32, u32, u32)>,
+}
+
+impl Full {
+    /// Rule 5 is kept from now on.
+    pub fn keep_order_of_erases(&mut self) {
+        self.order_of_erases = Some(Box::default());
+    }
+
+    /// An operation joins its queue; an erase of a block that was erased so often before it.
+    #[cold]
+    pub(super) fn note_ordered(&mut self, op: FlashOp, erases: u32) {
+        let block = self.geometry.block_of(op.first()).0;
+        let at = self.geometry.page_index(op.first());
+        let units = self.units;
+        let promised = &mut self.blocks[block as usize].promised;
+        match op.kind() {
+            OpKind::Read => {}
+            OpKind::Program if op.programs_part() => *promised = at.max(*promised),
+            OpKind::Program => {
+                *promised = units.programmed(at + op.count(), op.is_slc()).max(*promised);
+            }
+            OpKind::Copyback => *promised = at + op.count(),
+            OpKind::Erase => {
+                *promised = 0;
+                self.note_erase(block, erases);
+            }
+        }
+    }
+
+    fn note_erase(&mut self, block: u32, erases: u32) {
+        let under_way = (0..).zip(&self.blocks).filter(|(_, it)| it.pending > 0);
+        let until: Vec<_> = under_way
+            .filter(|&(other, _)| other != block)
+            .map(|(other, it)| (other, it.erases_ordered, it.promised))
+            .collect();
+        if let Some(order) = self.order_of_erases.as_mut().filter(|_| !until.is_empty()) {
+            order.waiting.push(Waiting { block, erases, until });
+            order.is_due = true;
+        }
+    }
+
+    /// Whether an operation is an erase that waits.
+    pub(super) fn is_held(&self, queued: &Queued) -> bool {
+        let Some(order) = &self.order_of_erases else { return false };
+        let block = self.geometry.block_of(queued.op.first()).0;
+        queued.op.kind() == OpKind::Erase
+            && order
+                .waiting
+                .iter()
+                .any(|it| (it.block, it.erases) == (block, queued.detail.erase_count))
+    }
+
+    /// Programs or erases are over.
+    #[inline]
+    pub(super) fn note_progress(&mut self) {
+        if let Some(order) = &mut self.order_of_erases {
+            order.is_due = true;
+        }
+    }
+
+    /// Starts the erases that need not wait any more.
+    #[cold]
+    pub(super) fn start_erases(&mut self, engine: &mut Engine) {
+        while let Some(order) = self.order_of_erases.as_mut().filter(|it| it.is_due) {
+            order.is_due = false;
+            let blocks = &self.blocks;
+            let is_ahead = |&(block, erases, programmed): &(u32, u32, u32)| {
+                let it = &blocks[block as usize];
+                it.erases < erases || it.erases == erases && it.programmed < programmed
+            };
+            let mut free = Vec::new();
+            order.waiting.retain_mut(|it| {
+                it.until.retain(is_ahead);
+                if it.until.is_empty() {
+                    free.push(it.block);
+                }
+                !it.until.is_empty()
+            });
+            for block in free {
+                let die = self.geometry.die_of_block(BlockId(block)).0;
+                self.pump(engine, die);
+            }
+        }
+    }
+}
