@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import re
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -20,16 +18,15 @@ import ui_store
 from conftest import Cli
 from opennandlab.errors import ConfigError, StoreError
 from opennandlab.store import Store
-from opennandlab.ui import asking, forms, listing, sweeping, watching
+from opennandlab.ui import listing, sweeping, watching
 from opennandlab.ui.application import make
 from opennandlab.ui.guard import BODY_BYTES_MAX, Door
-from opennandlab.ui.jobs import BusyQueueError, Jobs
 from opennandlab.ui.server import door_of
 from stored import entry, key
 
 testclient = pytest.importorskip("starlette.testclient", reason="starlette needs httpx for tests")
 
-BASE = "http://127.0.0.1:8765"
+BASE = ui_store.BASE
 TOKEN = "a-token-of-some-length"  # noqa: S105 (for tests)
 PAGES = ["/", "/sweeps", "/plot", "/compare", "/new"]
 
@@ -48,11 +45,6 @@ def door() -> Door:
 def asked(store: Path, door: Door) -> Iterator[Any]:
     with testclient.TestClient(make(store, door), base_url=BASE) as client:
         yield client
-
-
-def post(client: Any, door: Door, path: str, body: Any) -> Any:
-    headers = {"origin": BASE, "x-opennandlab": door.csrf, "accept": "application/json"}
-    return client.post(path, json=body, headers=headers)
 
 
 # Who may ask.
@@ -91,7 +83,7 @@ def test_only_our_pages_change_anything(
 
 def test_a_body_that_is_too_long_is_refused(asked: Any, door: Door) -> None:
     long = "x" * (BODY_BYTES_MAX + 1)
-    assert post(asked, door, "/api/check", long).status_code == 413
+    assert ui_store.post(asked, door, "/api/check", long).status_code == 413
     headers = {"origin": BASE, "x-opennandlab": door.csrf}
     pieces = (b"x" * 65536 for _ in range(20))
     assert asked.post("/api/check", content=pieces, headers=headers).status_code == 413
@@ -391,196 +383,6 @@ def test_a_document_is_what_the_run_wrote(asked: Any, store: Path, cli: Cli, fol
     assert asked.get("/run.json?key=ffffffff").status_code == 404
 
 
-# The form.
-
-
-@pytest.mark.parametrize(("change", "field", "said"), [
-    ({"device": "/etc/passwd"}, "device", "no preset"),
-    ({"workload": "../W2"}, "workload", "no preset"),
-    ({"values": {"ftl.gc_policy": "os:system"}}, "ftl.gc_policy", "run code"),
-    ({"values": {"ftl.gc_policy": "{kind: mine.py:Policy}"}}, "ftl.gc_policy", "run code"),
-    ({"values": {"reliability": "mine.py:model"}}, "reliability", "run code"),
-    ({"vary": [["device", "/etc/passwd, tlc_standard"]]}, "vary-0", "no preset"),
-    ({"vary": [["trace", "/etc/passwd"]]}, "vary-0", "not varied here"),
-    ({"vary": [["ftl.gc_policy", "greedy, 'a.py:b'"]]}, "vary-0", "run code"),
-    ({"vary": [["", "1,2"], ["x y", "1,2"]]}, "vary-0", "no key"),
-    ({"vary": [["nand.channels", "1:2:1"]]}, "vary-0", "two or more"),
-    ({"values": {"nand.channels": "0"}}, "nand.channels", "accepted"),
-    ({"values": {"nand.channels": "[1"}}, "nand.channels", ""),
-    ({"values": {"ftl.over_provisioning_pct": "7"}}, "ftl.over_provisioning_pct", "0.07"),
-    ({"values": {"workload.read_pct": "200"}}, "workload.read_pct", "accepted"),
-    ({"values": {"ftl.gc_policy": "gredy"}}, "ftl.gc_policy", "greedy"),
-    ({"values": {"nothing": "1"}}, "", "no field"),
-    ({"seeds": "x"}, "seeds", "whole number"), ({"seeds": "0"}, "seeds", "1 to"),
-    ({"seed": "-1"}, "seed", "whole number"), ({"name": "a\nb"}, "name", "printable"),
-    ({"name": "grid"}, "name", "other settings"), ({"values": ["x"]}, "", "no form"),
-    ({"vary": [["a"]]}, "", "texts"), ({"device": 1}, "device", "characters"),
-    ({"vary": [["nand.channels", "1:9:9"], ["ftl.write_buffer_pages", "0:99999:100000"]]},
-     "vary", "points"),
-])  # fmt: skip
-def test_what_is_wrong_is_told_at_its_field(
-    asked: Any, door: Door, change: dict[str, Any], field: str, said: str
-) -> None:
-    for path in ("/api/check", "/api/start"):
-        answer = post(asked, door, path, ui_store.body(**change))
-        assert answer.status_code == 422
-        found = answer.json()
-        assert found["field"] == field
-        assert said in found["message"]
-
-
-def test_a_form_that_can_be_run_is_told_what_it_comes_to(asked: Any, door: Door) -> None:
-    found = post(asked, door, "/api/check", ui_store.body(
-        vary=[["ftl.gc_policy", "greedy, fifo"], ["ftl.over_provisioning_pct", "0.2,99"]], seeds="3"
-    )).json()  # fmt: skip
-    assert found["points"] == 12
-    assert dict(found["facts"])["raw"] == "16 MiB"
-    assert "2 of 4 combinations cannot run" in found["warnings"][0]
-    assert post(asked, door, "/api/check", "x").status_code == 422
-
-
-def test_every_key_of_the_schemas_has_a_field() -> None:
-    made = forms.form("tlc_standard", "W2")
-    fields = {one.path: one for one in (*made.main, *(f for s in made.sections for f in s.fields))}
-    assert len(made.paths) == len(set(made.paths)) == len(fields) > 80
-    op = fields["ftl.over_provisioning_pct"]
-    assert (op.kind, op.usual, op.unit) == ("number", "0.07", "ratio")
-    assert "benchmark page" in op.source
-    assert fields["nand.cell_type"].kind == "choice"
-    assert "greedy" in [one.value for one in fields["ftl.gc_policy"].choices]
-    assert fields["nand.timing.t_erase_us"].unit == "µs"
-    assert fields["workload.read_pct"].accepted == "0 to 100"
-    # Whatever preset a form begins with, it can be run as it is.
-    for device in asking.device_presets():
-        assert forms.form(device, "W1").paths
-
-
-def test_all_values_that_a_form_offers_are_words_of_the_core() -> None:
-    made = forms.form("tlc_standard", "W2")
-    closed = [one for one in made.main if one.kind == "choice"]
-    assert closed
-    from opennandlab.config import load_device
-
-    for one in closed:
-        for choice in one.choices:
-            if not one.path.startswith("workload"):
-                load_device("tlc_standard", {one.path: choice.value})
-
-
-# Workers.
-
-
-def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
-    ends = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < ends, "it took too long"
-        time.sleep(0.02)
-
-
-def test_a_run_is_started_and_kept(tmp_path: Path, door: Door) -> None:
-    Store.open(tmp_path).close()
-    with testclient.TestClient(make(tmp_path, door), base_url=BASE) as client:
-        body = ui_store.body(vary=[["ftl.gc_policy", "greedy, fifo"]], name="mine")
-        page = post(client, door, "/api/start", body).json()["page"]
-        assert page == "/sweep?name=mine"
-        until(lambda: ">done<" in client.get(page).text)
-        assert len(ui_store.keys(tmp_path, "sweep=mine", "status=done")) == 2
-        # Asked for again it is known, and costs nothing.
-        assert post(client, door, "/api/start", body).json()["page"] == page
-        until(lambda: not any(job.is_active for job in client.app.state.place.jobs.listed))
-        text = client.get(page).text
-        line = unescape(re.search(r"<pre[^>]*>(opennandlab sweep.*?)</pre>", text).group(1))
-        assert "--config tlc_standard" in line
-        assert post(client, door, "/api/retry", {"name": "mine"}).status_code == 200
-        assert post(client, door, "/api/retry", {"name": 3}).status_code == 422
-
-
-def test_a_run_that_was_cut_keeps_what_it_has(tmp_path: Path, door: Door) -> None:
-    Store.open(tmp_path).close()
-    with testclient.TestClient(make(tmp_path, door, jobs=1), base_url=BASE) as client:
-        jobs: Jobs = client.app.state.place.jobs
-        endless = {"workload.total": "{drive_writes: 100000}"}
-        body = ui_store.body(vary=[["workload.total", "{drive_writes: 1}, {drive_writes: 99999}"]])
-        assert post(client, door, "/api/start", body | {"name": "cut"}).status_code == 200
-        second = ui_store.body(values=endless, name="waits")
-        assert post(client, door, "/api/start", second).status_code == 200
-        assert post(client, door, "/api/start", second).status_code == 409
-        assert jobs.of("waits").state == "queued"
-        until(lambda: len(ui_store.keys(tmp_path)) == 1)
-        assert "running" in client.get("/sweep?name=cut").text
-        assert post(client, door, "/api/stop", {"name": "cut"}).status_code == 200
-        until(lambda: jobs.of("cut").state == "stopped")
-        until(lambda: jobs.of("waits").state == "running")
-        assert post(client, door, "/api/stop", {"name": "other"}).status_code == 409
-    # The server has ended, and with it the worker; the point that was done is there.
-    assert jobs.of("waits").state in {"stopped", "failed"}
-    assert len(ui_store.keys(tmp_path, "sweep=cut")) == 1
-
-
-def test_a_worker_that_cannot_run_says_why(tmp_path: Path) -> None:
-    jobs = Jobs(tmp_path / "nothing", lambda: None)
-    jobs.start({"name": "x", "run": "benchmark", "device": "tlc_standard", "workload": "W2"})
-    until(lambda: jobs.of("x").state == "failed")
-    assert "no store of runs" in jobs.of("x").message
-    jobs.end()
-    with pytest.raises(BusyQueueError):
-        jobs.start({"name": "y"})
-
-
-# What changes meanwhile.
-
-
-def test_a_change_of_the_store_is_told(tmp_path: Path) -> None:
-    Store.open(tmp_path).close()
-
-    async def listened() -> list[str]:
-        watch = watching.Watch(tmp_path)
-        seen: list[str] = []
-
-        def made() -> watching.Events:
-            return [("store", json.dumps({"count": watch.count, "text": watch.trouble}))], False
-
-        async def read() -> None:
-            async for text in watching.stream(watch, made):
-                seen.append(text)  # noqa: PERF401 (each is looked at when it comes)
-
-        def counted(word: str) -> bool:
-            return bool(seen) and word in seen[-1]
-
-        async def wait(holds: Callable[[], bool]) -> None:
-            for _ in range(3000):
-                if holds():
-                    return
-                await asyncio.sleep(0.01)
-            raise AssertionError(seen)
-
-        reading = asyncio.create_task(read())
-        await wait(lambda: counted('"count": 1'))
-        with Store.open(tmp_path) as other:
-            other.add([entry(1)])
-        await wait(lambda: counted('"count": 2'))
-        shutil.move(tmp_path / "runs.db", tmp_path / "gone.db")
-        await wait(lambda: counted("it is gone"))
-        Store.open(tmp_path).close()
-        await wait(lambda: counted('"text": ""'))
-        watch.end()
-        await asyncio.wait_for(reading, 30)
-        return seen
-
-    assert len(asyncio.run(listened())) >= 4
-
-
-def test_too_many_listeners_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Store.open(tmp_path).close()
-    monkeypatch.setattr(watching, "LISTENERS_MAX", 0)
-
-    async def first() -> str:
-        stream = watching.stream(watching.Watch(tmp_path), lambda: ([], False))
-        return await anext(stream)
-
-    assert "event: full" in asyncio.run(first())
-
-
 def test_a_store_that_is_gone_or_locked_is_told(
     tmp_path: Path, door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -602,7 +404,7 @@ def test_a_store_that_is_gone_or_locked_is_told(
             answer = client.get(path)
             assert answer.status_code in {404, 503}
             assert "no store of runs" in answer.text
-        answer = post(client, door, "/api/start", ui_store.body())
+        answer = ui_store.post(client, door, "/api/start", ui_store.body())
         assert answer.status_code == 503
         assert "no store of runs" in answer.json()["message"]
         folder.mkdir()
