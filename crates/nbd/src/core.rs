@@ -101,6 +101,7 @@ impl Core {
         reply: &mut Vec<u8>,
     ) -> Result<Begun, Errno> {
         let start = reply.len();
+        self.session().strike(at);
         let outcome = self.ask(at, token, (request, data), replies, reply);
         outcome.map_err(|refusal| {
             reply.truncate(start);

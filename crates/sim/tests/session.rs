@@ -140,6 +140,123 @@ fn damage_is_an_error_of_the_medium_and_never_data() {
     assert_eq!((found[0], session.status()["media_errors"].as_u64()), (5, Some(2)));
 }
 
+/// A drive with this protection and these faults, of which pages 0 to 7 were written.
+fn faulty(protection: &str, faults: &str, pace: Pace) -> Session {
+    let json = format!(
+        r#"{{"nand": {{"channels": 1, "dies_per_channel": 2, "planes_per_die": 1,
+        "blocks_per_plane": 24, "pages_per_block": 16, "page_size_bytes": 4096,
+        "faults": [{faults}]}},
+        "ftl": {{"over_provisioning_pct": 0.4}}, "host": {{"protection": {protection}}}}}"#
+    );
+    let simulation = Simulation::new(DeviceConfig::resolve(&json).expect("a device"), 7);
+    let mut session = Session::new(simulation, pace).expect("a plain disk");
+    for page in 0..8 {
+        let (bytes, mut done) = ([page as u8 + 1; 4096], Vec::new());
+        let write = Request::Write { offset: page * 4096, bytes: &bytes, is_fua: false };
+        session.begin(Ns(0), page, write, &mut done).expect("the drive takes it");
+        session.advance(Ns(20_000_000), &mut done);
+    }
+    session
+}
+
+/// What every protection finds of a changed bit and of a misdirected write: never data with those
+/// that can tell, and what passes the others is counted.
+#[test]
+fn faults_are_found_by_what_can_find_them() {
+    const FAULTS: &str = r#"{"kind": "corrupt", "unit": 2, "at_s": 0},
+        {"kind": "misdirected", "unit": 3, "to": 5, "at_s": 0}"#;
+    for (protection, finds_bit, finds_page) in [
+        (r#""none""#, false, false),
+        (r#""crc""#, true, true),
+        (r#"{"kind": "dif", "type": 1}"#, true, true),
+        (r#"{"kind": "dif", "type": 2, "first_reference_tag": 9}"#, true, true),
+        (r#"{"kind": "dif", "type": 3, "application_tag": 5}"#, true, false),
+    ] {
+        let mut session = faulty(protection, FAULTS, Pace::Timed);
+        session.strike(Ns(25_000_000));
+        for (page, is_found) in [(2, finds_bit), (5, finds_page)] {
+            let mut found = [0; 4096];
+            let outcome = session.read(page * 4096, &mut found);
+            assert_eq!(outcome.is_err(), is_found, "{protection}, page {page}: {outcome:?}");
+        }
+        for page in [0, 1, 3, 4, 6, 7] {
+            let mut found = [0; 4096];
+            session.read(page * 4096, &mut found).expect("nothing happened to it");
+            assert_eq!(found, [page as u8 + 1; 4096]);
+        }
+        let status = session.status();
+        let expected = u64::from(finds_bit) + u64::from(finds_page);
+        assert_eq!(status["media_errors"], expected, "{protection}");
+        assert_eq!(status["silent_errors"], 2 - expected, "{protection}");
+        assert_eq!(status["faults_struck"], 2);
+        session.settle();
+        session.audit().expect("faults are no contradictions");
+        // Damage lasts in an image, and so does what finds it.
+        let mut image = Vec::new();
+        session.save(&mut image).expect("a vector takes all");
+        let simulation = Simulation::from_image(&image, 7).expect("an image");
+        let mut again = Session::new(simulation, Pace::Timed).expect("a plain disk");
+        again.load_contents(&image).expect("what was saved");
+        let mut found = [0; 4096];
+        assert_eq!(again.read(2 * 4096, &mut found).is_err(), finds_bit);
+        assert_eq!(again.read(5 * 4096, &mut found).is_err(), finds_page);
+        again.read(7 * 4096, &mut found).expect("nothing happened to it");
+    }
+}
+
+/// A fault waits for its time and for data on the flash; without a clock for the data alone.
+#[test]
+fn faults_strike_when_they_are_due() {
+    let fault = r#"{"kind": "corrupt", "unit": 2, "at_s": 1}"#;
+    let struck = |session: &Session| session.status()["faults_struck"].as_u64();
+    let mut session = faulty(r#""crc""#, fault, Pace::Timed);
+    session.strike(Ns(999_999_999));
+    assert_eq!(struck(&session), Some(0));
+    session.strike(Ns(1_000_000_000));
+    assert_eq!(struck(&session), Some(1));
+    let mut session = faulty(r#""crc""#, fault, Pace::Untimed);
+    session.strike(Ns(0));
+    assert_eq!(struck(&session), Some(1));
+    let fault = r#"{"kind": "corrupt", "unit": 9, "at_s": 0}"#;
+    let mut session = faulty(r#""crc""#, fault, Pace::Untimed);
+    session.strike(Ns(0));
+    assert_eq!(struck(&session), Some(0));
+}
+
+/// Every kind of protection through collections, trims and a restart.
+#[test]
+fn bytes_follow_the_map_under_every_protection() {
+    for protection in
+        [r#""none""#, r#"{"kind": "dif", "type": 1}"#, r#"{"kind": "dif", "type": 3}"#]
+    {
+        let json = format!(
+            r#"{{"nand": {{"channels": 1, "dies_per_channel": 2, "planes_per_die": 1,
+            "blocks_per_plane": 24, "pages_per_block": 16}},
+            "ftl": {{"over_provisioning_pct": 0.4, "write_buffer_pages": 16}},
+            "host": {{"protection": {protection}}}}}"#
+        );
+        let simulation = Simulation::new(DeviceConfig::resolve(&json).expect("a device"), 7);
+        let mut session = Session::new(simulation, Pace::Timed).expect("a plain disk");
+        let truth = exercise(&mut session, 5, 1000);
+        assert_eq!(session.status()["media_errors"], 0);
+        assert_eq!(session.status()["silent_errors"], 0);
+        let mut image = Vec::new();
+        session.save(&mut image).expect("a vector takes all");
+        let simulation = Simulation::from_image(&image, 7).expect("an image");
+        let mut again = Session::new(simulation, Pace::Untimed).expect("a plain disk");
+        again.load_contents(&image).expect("what was saved");
+        let mut found = vec![1; truth.len()];
+        again.read(0, &mut found).expect("what was written");
+        assert!(found == truth);
+        // The file is checked whatever protects the data on the flash.
+        let last = image.len() - 1;
+        image[last] ^= 1;
+        let simulation = Simulation::from_image(&image, 7).expect("an image");
+        let mut again = Session::new(simulation, Pace::Untimed).expect("a plain disk");
+        assert!(again.load_contents(&image).is_err(), "{protection}");
+    }
+}
+
 #[test]
 fn a_timed_session_takes_what_the_model_takes() {
     let run = |more| {

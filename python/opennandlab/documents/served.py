@@ -123,14 +123,20 @@ class ServedChecks(Record, frozen=True, kw_only=True):
     """Whether drive and contents agree at the end.
 
     Args:
-        contradiction: The first between map, out-of-band areas and what the pages hold; `null` if
-            there is none.
-        media_errors: Reads that found something else than what was written.
-        passed: No contradiction.
+        contradiction: The first between map, out-of-band areas and what the pages hold, but for
+            units that faults have struck; `null` if there is none.
+        media_errors: Reads that the protection refused, as something else than what was written.
+        media_errors_by_cause: The same by what was found.
+        silent_errors: Reads that returned something else than what was written, as data.
+        faults_struck: Units that injected faults have struck.
+        passed: No contradiction, and no error of either kind that no fault explains.
     """
 
     contradiction: str | None
     media_errors: int
+    media_errors_by_cause: dict[str, int]
+    silent_errors: int
+    faults_struck: int
     passed: bool
 
 
@@ -170,7 +176,7 @@ class ServedDocument(Record, frozen=True, kw_only=True):
         errors: Requests that failed.
         drive: What the drive did.
         checks: Whether it is consistent.
-        passed: No check failed and every read gave what was written.
+        passed: No check failed.
         power: What losses of power did; `null` where the power could not fail.
         run: Facts of this machine.
         digest: SHA-256 over all but `run` and itself.

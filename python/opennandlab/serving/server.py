@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import json
 import os
 import tempfile
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SCALE_MAX: Final = 1e6
+# Of what is written beside its target.
+PART: Final = ".served.tmp"
 # What the document says of this machine and this hour, and no digest depends on.
 OF_THE_RUN = ("lateness_us", "latency_us", "response_us", "wall_ns", "connections", "accepted",
               "rejected")  # fmt: skip
@@ -203,11 +206,12 @@ class Served:
 
     def _document(self, status: dict[str, Any], contradiction: str | None) -> ServedDocument:
         run = {name: status.pop(name) for name in OF_THE_RUN}
-        checks = {
-            "contradiction": contradiction,
-            "media_errors": status["drive"].pop("media_errors"),
-            "passed": contradiction is None,
-        }
+        drive = status["drive"]
+        names = ("media_errors", "media_errors_by_cause", "silent_errors", "faults_struck")
+        checks = {"contradiction": contradiction, **{name: drive.pop(name) for name in names}}
+        is_explained = checks["faults_struck"] > 0
+        is_true = checks["media_errors"] == checks["silent_errors"] == 0
+        checks["passed"] = contradiction is None and (is_true or is_explained)
         document = {
             "schema": SCHEMA,
             "device": self.device.to_dict(),
@@ -216,7 +220,7 @@ class Served:
             "read_only": self.plan.read_only,
             **status,
             "checks": checks,
-            "passed": checks["passed"] and checks["media_errors"] == 0,
+            "passed": checks["passed"],
             "run": run,
         }
         return made({**document, "digest": digest(document)}, ServedDocument)
@@ -252,6 +256,10 @@ def locked(path: Path) -> Iterator[None]:
                 raise FileNotFoundError
         except OSError as error:
             raise ConfigError("image", f"{path} is being served by another process") from error
+        # What a server that was killed while it saved has left: no other can be at it now.
+        real = Path(os.path.realpath(path))
+        for part in real.parent.glob(f".{glob.escape(real.name)}.*{PART}"):
+            part.unlink(missing_ok=True)
         try:
             yield
         finally:
@@ -276,7 +284,7 @@ def _beside(target: Path) -> Iterator[Path]:
     """Give the name of a file beside `target`, which is removed unless it was renamed."""
     real = Path(os.path.realpath(target))
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{real.name}.", suffix=".tmp", dir=real.parent)
+        handle, name = tempfile.mkstemp(prefix=f".{real.name}.", suffix=PART, dir=real.parent)
     except OSError as error:
         raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
     os.close(handle)

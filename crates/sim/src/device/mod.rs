@@ -41,6 +41,7 @@ mod run;
 mod runner;
 mod series;
 mod session;
+mod session_faults;
 mod session_image;
 mod simulation;
 mod sink;

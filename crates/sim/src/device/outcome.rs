@@ -45,6 +45,9 @@ pub(crate) fn document(drive: &Drive, run: &Run, origin: &Value) -> Value {
         warnings
             .push("the drive is worn out: too few good blocks are left, writes are refused".into());
     }
+    if drive.config.nand.faults.iter().any(|fault| fault.of_unit().is_some()) {
+        warnings.push("nand.faults: units are damaged only in drives that are served".into());
+    }
     let mut document = json!({
         "effective": drive.config.effective(),
         "workload": run.resolved,

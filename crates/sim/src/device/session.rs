@@ -23,6 +23,7 @@ use super::drive::Drive;
 use super::instant::{Instant, Reader};
 use super::observation::Observation;
 use super::request::{Begun, Done, Pace, Refusal, Request};
+use super::session_faults::Faults;
 use super::simulation::Simulation;
 use super::timed::{Latencies, Step, TimedStage};
 use crate::config::ConfigError;
@@ -83,6 +84,8 @@ pub struct Session {
     pub(super) unit_bytes: u64,
     /// Of a drive that was cut from power, where its mount found each page: see `cutting`.
     pub(super) mounted: Vec<u32>,
+    /// Faults of the contents that are to come, and units that others have struck.
+    pub(super) faults: Faults,
 }
 
 impl Session {
@@ -104,8 +107,11 @@ impl Session {
         let mut drive = simulation.into_drive();
         let unit_bytes = drive.geometry.page_bytes;
         let pages = drive.ftl.logical_pages();
+        Faults::check(&drive.config.nand.faults, pages)?;
+        let protection = drive.config.host.protection.clone();
         drive.media.contents = Some(Box::new(Contents::new(
             unit_bytes as usize,
+            protection,
             drive.geometry.block_count() as usize,
             pages as usize,
         )));
@@ -116,6 +122,7 @@ impl Session {
     pub(super) fn of_drive(mut drive: Drive, pace: Pace) -> Self {
         let inside_max = drive.config.host.depth_max().max(1);
         let (unit_bytes, pages) = (drive.geometry.page_bytes, drive.ftl.logical_pages());
+        let faults = Faults::of(&drive.config.nand.faults);
         let stage = (pace == Pace::Timed).then(|| {
             let host = Host::default();
             let latencies = Latencies::Left;
@@ -137,6 +144,7 @@ impl Session {
             capacity_bytes: u64::from(pages) * unit_bytes,
             unit_bytes,
             mounted: Vec::new(),
+            faults,
         }
     }
 
@@ -225,7 +233,8 @@ impl Session {
             if is_zero && old.is_none() {
                 None
             } else {
-                let mut bytes = old.map_or(vec![0; self.unit_bytes as usize], |old| old.to_vec());
+                let length = self.unit_bytes as usize;
+                let mut bytes = old.map_or(vec![0; length], |old| old[..length].to_vec());
                 match new {
                     Some(new) => bytes[first..first + count].copy_from_slice(new),
                     None => bytes[first..first + count].fill(0),
@@ -517,6 +526,9 @@ impl Session {
             "mapped_pages": self.drive.ftl.mapped_pages(),
             "buffered_pages": self.drive.buffered_pages(),
             "media_errors": contents.map_or(0, |it| it.media_errors),
+            "media_errors_by_cause": contents.map_or(json!({}), |it| json!(it.errors_by_cause)),
+            "silent_errors": contents.map_or(0, |it| it.silent_errors),
+            "faults_struck": self.faults.struck.len(),
             "stored_bytes": contents.map_or(0, Contents::stored_bytes),
             "uncorrectable_reads": self.lost_reads(),
             "erase_count_mean": (blocks > 0).then(|| wear.erases() as f64 / f64::from(blocks)),
@@ -552,27 +564,6 @@ impl Session {
             let _ = self.carry_out(&[part]);
         }
         self.drive.rest();
-    }
-
-    /// Checks that all tables of the drive agree, and that every page that is mapped holds what was
-    /// written.
-    ///
-    /// # Errors
-    /// The first contradiction.
-    pub fn audit(&mut self) -> Result<(), String> {
-        self.drive.ftl.audit(&self.drive.media)?;
-        for lpn in (0..self.drive.ftl.logical_pages()).map(Lpn) {
-            self.unit(lpn).map_err(|error| error.to_string())?;
-        }
-        Ok(())
-    }
-
-    /// Damages what the flash holds of a page, as a fault of the medium would; false if it holds
-    /// nothing.
-    pub fn corrupt(&mut self, lpn: Lpn) -> bool {
-        let Some((block, index)) = self.place(lpn) else { return false };
-        self.contents().corrupt(block, index);
-        true
     }
 
     /// The drive, which was [settled](Session::settle).

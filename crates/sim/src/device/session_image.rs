@@ -3,10 +3,13 @@
 //! ```text
 //! image of the drive (`image`)
 //! "ONLBYTES" · format u32 · unit bytes u32 · units u64                      little endian
-//! each unit: logical page u32 · version u32 · CRC-32 u32 · 0 or 1 u32 · bytes if 1
+//! each page: logical page u32 · newest version u32
+//!            unit that lies there: logical page u32 · version u32 · seal u32 · flags u32
+//!            CRC-32 of the words and the bytes u32 · bytes if flag 1
 //! ```
-//! Only what the map points at is saved, by logical page; where it lies the image knows. Each unit
-//! keeps its CRC, so a file that was damaged is found out and refused.
+//! Only what the map points at is saved, by logical page; where it lies the image knows. The bytes
+//! are those that `host.protection` stores. The CRC is that of the file: one that was damaged is
+//! refused, while data that a fault had damaged on the flash is damaged still.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -17,7 +20,19 @@ use crate::nand::Unit;
 use crate::units::Lpn;
 
 /// The format of what is saved behind an image.
-const CONTENTS_VERSION: u32 = 1;
+const CONTENTS_VERSION: u32 = 2;
+/// Flags of a unit.
+const HAS_BYTES: u32 = 1;
+const IS_DAMAGED: u32 = 2;
+const IS_LOST: u32 = 4;
+
+/// CRC-32 of what is saved of a page.
+fn checksum(words: &[u32; 6], bytes: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    words.iter().for_each(|word| hasher.update(&word.to_le_bytes()));
+    hasher.update(bytes);
+    hasher.finalize()
+}
 
 impl Session {
     /// Writes the image of a drive that was [settled](Session::settle), and behind it what its
@@ -27,24 +42,33 @@ impl Session {
     /// What the file says.
     pub fn save(&self, file: &mut impl Write) -> io::Result<()> {
         file.write_all(&image::save(&self.drive))?;
-        let units = || (0..self.drive.ftl.logical_pages()).filter_map(|page| self.saved(Lpn(page)));
+        let pages = || (0..self.drive.ftl.logical_pages()).map(Lpn);
+        let units = || pages().filter_map(|lpn| Some((lpn, self.saved(lpn)?)));
         file.write_all(CONTENTS_WORD)?;
         file.write_all(&CONTENTS_VERSION.to_le_bytes())?;
         file.write_all(&(self.unit_bytes as u32).to_le_bytes())?;
         file.write_all(&(units().count() as u64).to_le_bytes())?;
-        for unit in units() {
-            let has_bytes = u32::from(unit.bytes.is_some());
-            for word in [unit.lpn, unit.version, unit.crc, has_bytes] {
+        for (lpn, (newest, unit)) in units() {
+            let flag = |is_set: bool, flag| if is_set { flag } else { 0 };
+            let flags = flag(unit.bytes.is_some(), HAS_BYTES)
+                | flag(unit.is_damaged, IS_DAMAGED)
+                | flag(unit.is_lost, IS_LOST);
+            let words = [lpn.0, newest, unit.lpn, unit.version, unit.seal, flags];
+            let bytes = unit.bytes.as_deref().unwrap_or(&[]);
+            for word in words {
                 file.write_all(&word.to_le_bytes())?;
             }
-            file.write_all(unit.bytes.as_deref().unwrap_or(&[]))?;
+            file.write_all(&checksum(&words, bytes).to_le_bytes())?;
+            file.write_all(bytes)?;
         }
         Ok(())
     }
 
-    fn saved(&self, lpn: Lpn) -> Option<&Unit> {
+    /// The newest version of a page, and what lies where the map has it.
+    fn saved(&self, lpn: Lpn) -> Option<(u32, &Unit)> {
         let (block, index) = self.place(lpn)?;
-        self.drive.media.contents.as_ref()?.at(block, index)
+        let contents = self.drive.media.contents.as_ref()?;
+        Some((contents.version_of(lpn), contents.at(block, index)?))
     }
 
     /// Takes up what the pages of an image held, if the image is of a served drive.
@@ -77,31 +101,38 @@ impl Session {
     }
 
     fn load_unit(&mut self, file: &mut &[u8]) -> Result<(), String> {
-        let [lpn, version, crc, has_bytes] =
-            [number(file)?, number(file)?, number(file)?, number(file)?];
-        let bytes = if has_bytes == 0 {
-            None
-        } else {
-            let split = file.split_at_checked(self.unit_bytes as usize);
-            let (bytes, rest) = split.ok_or("the contents are cut off")?;
-            *file = rest;
-            Some(Arc::from(bytes))
+        let mut words = [0; 6];
+        for word in &mut words {
+            *word = number(file)?;
+        }
+        let expected = number(file)?;
+        let [page, newest, lpn, version, seal, flags] = words;
+        let stored = self.contents().stored_unit_bytes();
+        let length = if flags & HAS_BYTES == 0 { 0 } else { stored };
+        let (bytes, rest) = file.split_at_checked(length).ok_or("the contents are cut off")?;
+        *file = rest;
+        if checksum(&words, bytes) != expected {
+            return Err(format!("the contents of page {page} are damaged"));
+        }
+        let pages = self.drive.ftl.logical_pages();
+        let place = (page < pages && lpn < pages).then(|| self.place(Lpn(page))).flatten();
+        let Some(place) = place else {
+            return Err(format!("the contents have page {page}, which the map does not"));
         };
-        let is_known = lpn < self.drive.ftl.logical_pages();
-        let place = is_known.then(|| self.place(Lpn(lpn))).flatten();
-        let Some((block, index)) = place else {
-            return Err(format!("the contents have page {lpn}, which the map does not"));
+        let unit = Unit {
+            lpn,
+            version,
+            seal,
+            bytes: (length > 0).then(|| Arc::from(bytes)),
+            is_damaged: flags & IS_DAMAGED != 0,
+            is_lost: flags & IS_LOST != 0,
         };
+        if unit.is_damaged || lpn != page {
+            self.faults.struck.push(page);
+        }
         let pages_per_block = self.drive.geometry.pages_per_block;
-        self.contents().restore(
-            Unit { lpn, version, crc, bytes, is_lost: false },
-            block,
-            index,
-            pages_per_block,
-        );
-        self.unit(Lpn(lpn))
-            .map(|_| ())
-            .map_err(|error| format!("the contents are damaged: {error}"))
+        self.contents().restore((Lpn(page), newest), unit, place, pages_per_block);
+        Ok(())
     }
 }
 

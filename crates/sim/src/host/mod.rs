@@ -25,6 +25,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::config::{name_or_mapping, optional_bytes, size_schema, ConfigError};
+use crate::nand::protection::Protection;
 use arbitration::{Arbiter, ArbitrationConfig};
 use cache::{
     CleanCaches, Policy, ReadCache, ReadCacheConfig, WriteCache, WriteCacheConfig, WriteMode,
@@ -100,6 +101,12 @@ pub struct HostConfig {
     /// Default false: they fill up the program units under way (`programs.pad`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub power_loss_protected: bool,
+    /// What finds out that data of a served drive is not what was written: `none`, `crc` for each
+    /// map unit, or T10 protection information for each sector, `{kind: dif, type: 1}`; default
+    /// `crc`. Without effect on times and on drives that are not served.
+    #[serde(skip_serializing_if = "Protection::is_default", deserialize_with = "name_or_mapping")]
+    #[schemars(schema_with = "protection_schema")]
+    pub protection: Protection,
 }
 
 fn optional_protocol<'de, D>(deserializer: D) -> Result<Option<ProtocolConfig>, D::Error>
@@ -130,6 +137,11 @@ fn protocol_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schem
     crate::workload::check::name_or_mapping_schema::<ProtocolConfig>(generator)
 }
 
+fn protection_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let mapping = Protection::json_schema(generator);
+    schemars::json_schema!({ "anyOf": [{ "enum": ["none", "crc"] }, mapping] })
+}
+
 fn read_cache_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
     let mapping = ReadCacheConfig::json_schema(generator);
     schemars::json_schema!({ "anyOf": [{ "const": "none" }, mapping] })
@@ -139,6 +151,7 @@ impl HostConfig {
     /// Fills in what follows from other keys, and refuses what cannot be.
     pub(crate) fn check(&mut self) -> Result<(), ConfigError> {
         self.link.resolve()?;
+        self.protection.check().map_err(|error| error.under("protection"))?;
         if !self.link.is_ideal() && self.protocol.is_none() {
             self.protocol = Some(ProtocolConfig::of(&self.link));
         }

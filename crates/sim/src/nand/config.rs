@@ -247,8 +247,8 @@ pub struct NandConfig {
     /// What pages have been through when they are read, beside wear; left out: just programmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stress: Option<StressConfig>,
-    /// Faults that strike in timed stages, such as `{kind: die_lost, die: 3, at_s: 1}`; left out:
-    /// none.
+    /// Faults that strike in timed stages, such as `{kind: die_lost, die: 3, at_s: 1}`, or while a
+    /// drive is served, such as `{kind: corrupt, unit: 7, at_s: 0}`; left out: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
     /// How much blocks and layers differ in error rate; left out: they do not.
@@ -443,7 +443,7 @@ impl NandConfig {
             || cache.is_some_and(|cache| cache.read || cache.program)
             || self.variation.is_some()
             || self.wear_timing.is_some()
-            || !self.faults.is_empty()
+            || self.faults.iter().any(|fault| fault.lost_die().is_some())
     }
 
     /// The shape of the drive.

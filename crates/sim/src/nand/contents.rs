@@ -6,9 +6,10 @@
 //! ```
 //! Bytes follow the map and never lead it: a read asks the map for the page of the flash and takes
 //! what lies there, collection carries units from slot to slot, and an erase drops them. So a
-//! mistake of the FTL would give wrong data, and each unit carries what finds it out: its logical
-//! page, a version that counts writes of this page, and a CRC-32 of all three. A read whose unit is
-//! of another page, of another version or damaged is a [`MediaError`], never data.
+//! mistake of the FTL would give wrong data, and each unit carries what finds it out (`protection`):
+//! by default its logical page, a version that counts writes of this page, and a CRC-32 of all three.
+//! A read whose unit is of another page, of another version or damaged is a [`MediaError`], never
+//! data. With less protection it may be data; the simulator, which knows, counts such reads.
 //!
 //! Sparse: units of zeros hold no bytes, blocks without units no table. What is overwritten stays
 //! until its block is erased, as on flash; a moved unit shares its bytes with the old place.
@@ -17,7 +18,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::history::History;
-use super::unit::{checksum, Unit};
+use super::protection::Protection;
+use super::unit::Unit;
 use super::Media;
 use crate::units::{BlockId, Lpn, Ppn};
 
@@ -46,6 +48,7 @@ pub(super) struct Staged {
 #[derive(Clone, Debug)]
 pub struct Contents {
     unit_bytes: usize,
+    protection: Protection,
     /// By block and page index.
     pub(super) blocks: Vec<Option<Box<[Option<Unit>]>>>,
     /// Controller memory: data that no program has taken to the flash yet, by logical page.
@@ -60,13 +63,23 @@ pub struct Contents {
     pub(super) stored_units: u64,
     /// Reads that found something else than what was written.
     pub media_errors: u64,
+    /// The same by what they found.
+    pub errors_by_cause: BTreeMap<&'static str, u64>,
+    /// Reads that gave something else than what was written, as data.
+    pub silent_errors: u64,
 }
 
 impl Contents {
     /// A drive that holds zeros.
-    pub fn new(unit_bytes: usize, block_count: usize, logical_pages: usize) -> Self {
+    pub fn new(
+        unit_bytes: usize,
+        protection: Protection,
+        block_count: usize,
+        logical_pages: usize,
+    ) -> Self {
         Self {
             unit_bytes,
+            protection,
             blocks: vec![None; block_count],
             staged: BTreeMap::new(),
             versions: vec![0; logical_pages],
@@ -74,6 +87,8 @@ impl Contents {
             history: None,
             stored_units: 0,
             media_errors: 0,
+            errors_by_cause: BTreeMap::new(),
+            silent_errors: 0,
         }
     }
 
@@ -82,9 +97,14 @@ impl Contents {
         self.unit_bytes
     }
 
+    /// Bytes that are stored for a unit that is not of zeros: its data, and what protects it.
+    pub fn stored_unit_bytes(&self) -> usize {
+        self.protection.stored_bytes(self.unit_bytes)
+    }
+
     /// Bytes that the units on the flash take in memory, old versions included.
     pub fn stored_bytes(&self) -> u64 {
-        self.stored_units * self.unit_bytes as u64
+        self.stored_units * self.stored_unit_bytes() as u64
     }
 
     /// A command brings new data of a page, `None` for zeros: until [`Contents::release`] it is
@@ -101,7 +121,7 @@ impl Contents {
     fn stage_as(&mut self, lpn: Lpn, bytes: Option<Arc<[u8]>>, is_trim: bool) {
         let version = &mut self.versions[lpn.0 as usize];
         *version = version.wrapping_add(1);
-        let unit = Unit::new(lpn.0, *version, bytes);
+        let unit = self.protection.unit((lpn.0, *version), bytes, self.unit_bytes);
         let holds = self.staged.get(&lpn.0).map_or(0, |staged| staged.holds) + 1;
         self.staged.insert(lpn.0, Staged { unit, holds, is_trim });
     }
@@ -154,31 +174,63 @@ impl Contents {
             None if version == 0 => Ok(None),
             None => fail("the flash holds nothing where the map points"),
             Some(unit) if unit.is_lost => fail("no decoder gives the data back"),
-            Some(unit) if unit.lpn != lpn.0 => fail("the data is of another page"),
-            Some(unit) if unit.version != version => fail("the data is of another version"),
-            Some(unit) if unit.crc != checksum(lpn.0, version, unit.bytes.as_deref()) => {
-                fail("the checksum of the data does not fit")
-            }
-            Some(unit) => Ok(unit.bytes.clone()),
+            Some(unit) => match self.protection.problem(unit, (lpn.0, version), self.unit_bytes) {
+                Some(what) => fail(what),
+                None => Ok(unit.bytes.clone()),
+            },
         }
     }
 
-    /// What a logical page holds, `None` for zeros; `place` is where the map has it.
+    /// What a logical page holds, `None` for zeros, its first [`Contents::unit_bytes`] being the
+    /// data; `place` is where the map has it.
     ///
     /// # Errors
-    /// [`MediaError`] when what lies there is not what was written; it is counted.
+    /// [`MediaError`] when the protection says that it is not what was written; it is counted.
     pub fn read(
         &mut self,
         lpn: Lpn,
         place: Option<(BlockId, u32)>,
     ) -> Result<Option<Arc<[u8]>>, MediaError> {
-        let outcome = match (self.staged.get(&lpn.0), place) {
-            (Some(staged), _) => self.checked(lpn, Some(&staged.unit)),
-            (None, Some(place)) => self.checked(lpn, self.unit(place)),
-            (None, None) => Ok(None),
+        let unit = match (self.staged.get(&lpn.0), place) {
+            (Some(staged), _) => Some(&staged.unit),
+            (None, Some(place)) => self.unit(place),
+            (None, None) => return Ok(None),
         };
-        self.media_errors += u64::from(outcome.is_err());
+        let outcome = self.checked(lpn, unit);
+        let is_false = unit.is_some_and(|unit| !self.is_true(lpn, unit));
+        match &outcome {
+            Err(error) => {
+                self.media_errors += 1;
+                *self.errors_by_cause.entry(error.what).or_default() += 1;
+            }
+            Ok(_) => self.silent_errors += u64::from(is_false),
+        }
         outcome
+    }
+
+    /// Whether a unit is what was last written to a page.
+    fn is_true(&self, lpn: Lpn, unit: &Unit) -> bool {
+        let version = self.versions[lpn.0 as usize];
+        (unit.lpn, unit.version, unit.is_damaged) == (lpn.0, version, false)
+    }
+
+    /// Whether what lies where the map has a page is what was written, whatever protects it.
+    ///
+    /// # Errors
+    /// [`MediaError`], which is not counted.
+    pub fn verify(&self, lpn: Lpn, place: Option<(BlockId, u32)>) -> Result<(), MediaError> {
+        let unit = match (self.staged.get(&lpn.0), place) {
+            (Some(staged), _) => Some(&staged.unit),
+            (None, Some(place)) => self.unit(place),
+            (None, None) => return Ok(()),
+        };
+        self.checked(lpn, unit)?;
+        match unit {
+            Some(unit) if !self.is_true(lpn, unit) => {
+                Err(MediaError { lpn, what: "the data is not what was written" })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether a page holds data, so that it is no hole; `place` is where the map has it.
@@ -193,20 +245,50 @@ impl Contents {
         self.unit((block, index))
     }
 
-    /// Puts a unit to where the map has its page, as it was saved.
-    pub fn restore(&mut self, unit: Unit, block: BlockId, index: u32, pages_per_block: u32) {
-        self.versions[unit.lpn as usize] = unit.version;
+    /// Puts what was saved of a page, with its newest version, to where the map has it.
+    pub fn restore(
+        &mut self,
+        (lpn, version): (Lpn, u32),
+        unit: Unit,
+        (block, index): (BlockId, u32),
+        pages_per_block: u32,
+    ) {
+        self.versions[lpn.0 as usize] = version;
         self.put(unit, (block, index), pages_per_block);
     }
 
-    /// Damages a bit of what lies at a page of the flash, as a fault would.
-    pub fn corrupt(&mut self, block: BlockId, index: u32) {
+    /// Damages a bit of what lies at a page of the flash, as a fault would, and nothing tells; false
+    /// if nothing lies there.
+    pub fn corrupt(&mut self, block: BlockId, index: u32) -> bool {
+        let (unit_bytes, protection) = (self.unit_bytes, &self.protection);
         let table = self.blocks[block.0 as usize].as_mut();
-        if let Some(unit) = table.and_then(|units| units[index as usize].as_mut()) {
-            let mut bytes = unit.bytes.as_deref().map_or(vec![0; self.unit_bytes], <[u8]>::to_vec);
-            bytes[0] ^= 1;
-            unit.bytes = Some(bytes.into());
-        }
+        let Some(unit) = table.and_then(|units| units[index as usize].as_mut()) else {
+            return false;
+        };
+        let old = unit.bytes.take().unwrap_or_else(|| {
+            // Zeros that are stored as such, with what protects them.
+            self.stored_units += 1;
+            let zeros = Some(vec![0; unit_bytes].into());
+            protection.unit((unit.lpn, unit.version), zeros, unit_bytes).bytes.unwrap_or_default()
+        });
+        let mut bytes = old.to_vec();
+        bytes[0] ^= 1;
+        (unit.bytes, unit.is_damaged) = (Some(bytes.into()), true);
+        true
+    }
+
+    /// What lies at a page of the flash lies at another too, as if its write had gone there; false
+    /// if nothing lies at one of them.
+    pub fn misdirect(&mut self, from: (BlockId, u32), to: (BlockId, u32)) -> bool {
+        let Some(unit) = self.unit(from).cloned() else { return false };
+        let table = self.blocks[to.0 .0 as usize].as_mut();
+        let Some(place) = table.and_then(|units| units[to.1 as usize].as_mut()) else {
+            return false;
+        };
+        self.stored_units += u64::from(unit.bytes.is_some());
+        self.stored_units -= u64::from(place.bytes.is_some());
+        *place = unit;
+        true
     }
 
     fn put(&mut self, unit: Unit, (block, index): (BlockId, u32), pages_per_block: u32) {
@@ -248,7 +330,8 @@ impl Media {
                 Some((block, index)) => {
                     contents.unit((BlockId(block as u32), index as u32)).cloned()
                 }
-                None => (version > 0).then(|| Unit::new(lpn.0, version, None)),
+                None => (version > 0)
+                    .then(|| contents.protection.unit((lpn.0, version), None, contents.unit_bytes)),
             }
         });
         if let Some(unit) = unit {
@@ -292,7 +375,7 @@ mod tests {
     const PLACE: (BlockId, u32) = (BlockId(1), 2);
 
     fn stored() -> Contents {
-        let mut contents = Contents::new(512, 4, 8);
+        let mut contents = Contents::new(512, Protection::default(), 4, 8);
         contents.stage(PAGE, Some(vec![7; 512].into()));
         let unit = contents.staged.remove(&PAGE.0).expect("it was staged").unit;
         contents.put(unit, PLACE, 16);

@@ -9,26 +9,13 @@ pub struct Unit {
     pub lpn: u32,
     /// Writes of this logical page up to this one.
     pub version: u32,
-    /// CRC-32 of logical page, version and bytes.
-    pub crc: u32,
-    /// `None` for zeros.
+    /// With `crc`, the CRC-32 of logical page, version and bytes; with `dif`, the reference tag of
+    /// the first sector; with `none`, 0.
+    pub seal: u32,
+    /// `None` for zeros; with `dif`, the data and behind it the information of its sectors.
     pub bytes: Option<Arc<[u8]>>,
+    /// A fault has changed it. The drive does not know; its protection has to find out.
+    pub is_damaged: bool,
     /// No decoder gives it back: a cut of the power interrupted its program, or one beside it.
     pub is_lost: bool,
-}
-
-impl Unit {
-    pub(super) fn new(lpn: u32, version: u32, bytes: Option<Arc<[u8]>>) -> Self {
-        let crc = checksum(lpn, version, bytes.as_deref());
-        Self { lpn, version, crc, bytes, is_lost: false }
-    }
-}
-
-/// CRC-32 of logical page, version and bytes.
-pub(super) fn checksum(lpn: u32, version: u32, bytes: Option<&[u8]>) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&lpn.to_le_bytes());
-    hasher.update(&version.to_le_bytes());
-    hasher.update(bytes.unwrap_or(&[]));
-    hasher.finalize()
 }

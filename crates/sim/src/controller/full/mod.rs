@@ -264,7 +264,7 @@ impl Full {
             dies_per_pool,
             times,
             units,
-            lost: nand.faults.iter().map(Fault::lost_die).collect(),
+            lost: nand.faults.iter().filter_map(Fault::lost_die).collect(),
             mechanisms: Mechanisms {
                 order,
                 suspend: controller.suspend.as_ref().map(Suspending::new),

@@ -1,0 +1,103 @@
+//! Faults of the contents of a served drive, and the audit that knows of them.
+
+use super::session::Session;
+use crate::config::ConfigError;
+use crate::nand::{Fault, UnitFault};
+use crate::units::{Lpn, Ns};
+
+/// Faults of the contents.
+#[derive(Default)]
+pub(super) struct Faults {
+    waiting: Vec<UnitFault>,
+    /// Units whose data is not what was written, each time that one was struck.
+    pub(super) struck: Vec<u32>,
+}
+
+impl Faults {
+    pub(super) fn of(faults: &[Fault]) -> Self {
+        let waiting = faults.iter().filter_map(Fault::of_unit).collect();
+        Self { waiting, struck: Vec::new() }
+    }
+
+    /// # Errors
+    /// [`ConfigError`] for units that a drive of so many pages has not.
+    pub(super) fn check(faults: &[Fault], pages: u32) -> Result<(), ConfigError> {
+        let too_far = |unit: u32, place: usize, key: &str| {
+            let message =
+                format!("{unit} of a drive of {pages} units; accepted: 0 to {}", pages - 1);
+            (unit >= pages)
+                .then(|| ConfigError::new(&format!("nand.faults[{place}].{key}"), message))
+                .map_or(Ok(()), Err)
+        };
+        for (place, fault) in faults.iter().enumerate() {
+            let Some(UnitFault { unit, to, .. }) = fault.of_unit() else { continue };
+            too_far(unit, place, "unit")?;
+            too_far(to.unwrap_or(0), place, "to")?;
+        }
+        Ok(())
+    }
+}
+
+impl Session {
+    /// Faults of the contents that are due strike units whose data is on the flash. Without a clock
+    /// all are due.
+    pub fn strike(&mut self, at: Ns) {
+        if self.faults.waiting.is_empty() {
+            return;
+        }
+        let has_clock = self.stage.is_some();
+        let mut waiting = std::mem::take(&mut self.faults.waiting);
+        waiting.retain(|fault| has_clock && fault.at > at || !self.is_struck_by(*fault));
+        self.faults.waiting = waiting;
+    }
+
+    /// Whether a fault found what it was to strike.
+    fn is_struck_by(&mut self, UnitFault { unit, to, .. }: UnitFault) -> bool {
+        match to {
+            None => self.corrupt(Lpn(unit)),
+            Some(to) => self.misdirect(Lpn(unit), Lpn(to)),
+        }
+    }
+
+    /// Damages what the flash holds of a page, as a fault of the medium would; false if it holds
+    /// nothing yet.
+    pub fn corrupt(&mut self, lpn: Lpn) -> bool {
+        let place = self.place(lpn).filter(|_| !self.contents().is_staged(lpn));
+        let is_struck = place.is_some_and(|(block, index)| self.contents().corrupt(block, index));
+        if is_struck {
+            self.faults.struck.push(lpn.0);
+        }
+        is_struck
+    }
+
+    /// What the flash holds of a page takes the place of another, as if a write had gone astray;
+    /// false if it holds nothing yet of one of them.
+    pub fn misdirect(&mut self, lpn: Lpn, to: Lpn) -> bool {
+        if self.contents().is_staged(lpn) || self.contents().is_staged(to) {
+            return false;
+        }
+        let Some((from, target)) = self.place(lpn).zip(self.place(to)) else { return false };
+        let is_struck = self.contents().misdirect(from, target);
+        if is_struck {
+            self.faults.struck.push(to.0);
+        }
+        is_struck
+    }
+
+    /// Checks that all tables of the drive agree, and that every page that is mapped holds what was
+    /// written, but for those that faults have struck.
+    ///
+    /// # Errors
+    /// The first contradiction.
+    pub fn audit(&mut self) -> Result<(), String> {
+        self.drive.ftl.audit(&self.drive.media)?;
+        for lpn in (0..self.drive.ftl.logical_pages()).map(Lpn) {
+            let place = self.place(lpn);
+            let outcome = self.contents().verify(lpn, place);
+            if !self.faults.struck.contains(&lpn.0) {
+                outcome.map_err(|error| error.to_string())?;
+            }
+        }
+        Ok(())
+    }
+}

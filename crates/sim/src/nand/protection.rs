@@ -1,0 +1,376 @@
+//! What lies beside the data of a served drive and finds out that it is not what was written.
+//!
+//! | kind   | beside the data                               | finds out                               |
+//! |--------|-----------------------------------------------|-----------------------------------------|
+//! | `none` | nothing                                       | nothing                                 |
+//! | `crc`  | page, version, CRC-32 of both and of the data | changed bits, other pages, old versions |
+//! | `dif`  | 8 bytes for each sector of 512 bytes          | changed bits; types 1 and 2 other pages |
+//!
+//! ```text
+//! dif    0      guard: CRC-16 of the sector's data, polynomial 0x8BB7     all big endian
+//!        2      application tag; 0xFFFF: the sector is not checked
+//!        4      reference tag: low 32 bits of the LBA; type 2: of LBA + the tag of LBA 0; type 3: 0
+//! ```
+//! Protection information is that of T10 SBC-3, 4.22. Here the drive makes it, as one does whose host
+//! sends none (RDPROTECT 0), so it covers the way from the drive's front to the flash and back. Left
+//! out: the room that it takes in the spare area of the flash.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::unit::Unit;
+use crate::config::ConfigError;
+use crate::units::SECTOR_BYTES;
+
+/// Bytes of protection information of a sector.
+pub const INFORMATION_BYTES: usize = 8;
+/// Application tag of sectors that are not checked.
+const UNCHECKED: u16 = 0xFFFF;
+/// Polynomial of the guard, CRC-16/T10-DIF: x^16 + x^15 + x^11 + x^9 + x^8 + x^7 + x^5 + x^4 + x^2 +
+/// x + 1.
+const POLYNOMIAL: u16 = 0x8BB7;
+const SECTOR: usize = SECTOR_BYTES as usize;
+
+/// What protects the data of a served drive on its way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Protection {
+    /// Nothing: what was damaged is returned as data, and counted.
+    None(Bare),
+    /// A CRC-32 of logical page, version and data for each map unit.
+    Crc(Bare),
+    /// T10 protection information for each sector.
+    Dif(Dif),
+}
+
+/// No parameters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bare {}
+
+/// T10 protection information.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Dif {
+    /// 1: the reference tag is the LBA; 2: the LBA and `first_reference_tag`; 3: it is not checked.
+    #[serde(rename = "type")]
+    pub type_number: u8,
+    /// Application tag of all sectors, 0 to 65534; default 0.
+    #[serde(default)]
+    pub application_tag: u16,
+    /// With type 2, the reference tag of LBA 0; default 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_reference_tag: Option<u32>,
+}
+
+impl Default for Protection {
+    fn default() -> Self {
+        Self::Crc(Bare {})
+    }
+}
+
+impl Protection {
+    /// Whether the key was left out, or says what is the case anyway.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// # Errors
+    /// [`ConfigError`] relative to the key.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let Self::Dif(dif) = self else { return Ok(()) };
+        if !(1..=3).contains(&dif.type_number) {
+            let message = format!("{} is not a type of T10; accepted: 1, 2, 3", dif.type_number);
+            return Err(ConfigError::new("type", message));
+        }
+        if dif.application_tag == UNCHECKED {
+            let message = "65535 switches the check off; accepted: 0 to 65534";
+            return Err(ConfigError::new("application_tag", message));
+        }
+        if dif.first_reference_tag.is_some() && dif.type_number != 2 {
+            let message = format!("with type {}; accepted: only with type 2", dif.type_number);
+            return Err(ConfigError::new("first_reference_tag", message));
+        }
+        Ok(())
+    }
+
+    /// Bytes that are stored for a unit of so many bytes of data.
+    pub fn stored_bytes(&self, unit_bytes: usize) -> usize {
+        match self {
+            Self::Dif(_) => unit_bytes + unit_bytes / SECTOR * INFORMATION_BYTES,
+            _ => unit_bytes,
+        }
+    }
+
+    /// New data of a page, `None` for zeros, with what protects it.
+    pub(super) fn unit(
+        &self,
+        (lpn, version): (u32, u32),
+        data: Option<Arc<[u8]>>,
+        unit_bytes: usize,
+    ) -> Unit {
+        let (seal, bytes) = match self {
+            Self::None(_) => (0, data),
+            Self::Crc(_) => (checksum(lpn, version, data.as_deref()), data),
+            Self::Dif(dif) => {
+                let first = dif.reference_tag(lpn, unit_bytes);
+                (first, data.map(|data| dif.seal(&data, first)))
+            }
+        };
+        Unit { lpn, version, seal, bytes, is_damaged: false, is_lost: false }
+    }
+
+    /// What does not fit in a unit that is read as this page and version; `None` when all does.
+    pub(super) fn problem(
+        &self,
+        unit: &Unit,
+        (lpn, version): (u32, u32),
+        unit_bytes: usize,
+    ) -> Option<&'static str> {
+        match self {
+            Self::None(_) => None,
+            Self::Crc(_) if unit.lpn != lpn => Some("the data is of another page"),
+            Self::Crc(_) if unit.version != version => Some("the data is of another version"),
+            Self::Crc(_) => (unit.seal != checksum(lpn, version, unit.bytes.as_deref()))
+                .then_some("the checksum of the data does not fit"),
+            Self::Dif(dif) => {
+                let first = dif.reference_tag(lpn, unit_bytes);
+                match &unit.bytes {
+                    // Zeros have guards of zero, and tags that follow from the first.
+                    None => (dif.type_number != 3 && unit.seal != first)
+                        .then_some("a reference tag does not fit"),
+                    Some(bytes) => dif.problem(bytes, first, unit_bytes),
+                }
+            }
+        }
+    }
+}
+
+impl Dif {
+    /// The reference tag of the first sector of a page; that of the next is one more.
+    fn reference_tag(&self, lpn: u32, unit_bytes: usize) -> u32 {
+        let lba = lpn.wrapping_mul((unit_bytes / SECTOR) as u32);
+        match self.type_number {
+            3 => 0,
+            _ => lba.wrapping_add(self.first_reference_tag.unwrap_or(0)),
+        }
+    }
+
+    fn next(&self, tag: u32) -> u32 {
+        if self.type_number == 3 {
+            tag
+        } else {
+            tag.wrapping_add(1)
+        }
+    }
+
+    /// Data with the information of its sectors behind it.
+    fn seal(&self, data: &[u8], first: u32) -> Arc<[u8]> {
+        let mut tag = first;
+        let mut all = Vec::with_capacity(data.len() / SECTOR * (SECTOR + INFORMATION_BYTES));
+        all.extend_from_slice(data);
+        for sector in data.chunks_exact(SECTOR) {
+            all.extend_from_slice(&guard(sector).to_be_bytes());
+            all.extend_from_slice(&self.application_tag.to_be_bytes());
+            all.extend_from_slice(&tag.to_be_bytes());
+            tag = self.next(tag);
+        }
+        all.into()
+    }
+
+    fn problem(&self, bytes: &[u8], first: u32, unit_bytes: usize) -> Option<&'static str> {
+        let (data, information) = bytes.split_at_checked(unit_bytes)?;
+        let mut expected = first;
+        for (sector, beside) in
+            data.chunks_exact(SECTOR).zip(information.chunks_exact(INFORMATION_BYTES))
+        {
+            let half = |place: usize| u16::from_be_bytes([beside[place], beside[place + 1]]);
+            let tag = u32::from(half(4)) << 16 | u32::from(half(6));
+            let is_checked = half(2) != UNCHECKED
+                || self.type_number == 3 && tag != u32::from_be_bytes([0xFF; 4]);
+            if is_checked {
+                if half(0) != guard(sector) {
+                    return Some("a guard tag does not fit");
+                }
+                if half(2) != self.application_tag {
+                    return Some("an application tag does not fit");
+                }
+                if self.type_number != 3 && tag != expected {
+                    return Some("a reference tag does not fit");
+                }
+            }
+            expected = self.next(expected);
+        }
+        None
+    }
+}
+
+/// CRC-32 of logical page, version and bytes.
+pub(crate) fn checksum(lpn: u32, version: u32, bytes: Option<&[u8]>) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&lpn.to_le_bytes());
+    hasher.update(&version.to_le_bytes());
+    hasher.update(bytes.unwrap_or(&[]));
+    hasher.finalize()
+}
+
+/// By place in a word of eight bytes and by byte, what the byte adds to the guard.
+const TABLES: [[u16; 256]; 8] = tables();
+
+const fn tables() -> [[u16; 256]; 8] {
+    let mut tables = [[0; 256]; 8];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut crc = (byte as u16) << 8;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = if crc & 0x8000 == 0 { crc << 1 } else { crc << 1 ^ POLYNOMIAL };
+            bit += 1;
+        }
+        tables[0][byte] = crc;
+        byte += 1;
+    }
+    let mut place = 1;
+    while place < 8 {
+        let mut byte = 0;
+        while byte < 256 {
+            let before = tables[place - 1][byte];
+            tables[place][byte] = before << 8 ^ tables[0][(before >> 8) as usize];
+            byte += 1;
+        }
+        place += 1;
+    }
+    tables
+}
+
+/// The guard of a sector: its CRC-16/T10-DIF, which begins with 0 and is not reflected.
+pub fn guard(data: &[u8]) -> u16 {
+    let mut crc = 0_u16;
+    let words = data.chunks_exact(8);
+    let rest = words.remainder();
+    for word in words {
+        let [high, low] = crc.to_be_bytes();
+        let mut next =
+            TABLES[7][usize::from(word[0] ^ high)] ^ TABLES[6][usize::from(word[1] ^ low)];
+        for (table, &byte) in TABLES[..6].iter().rev().zip(&word[2..]) {
+            next ^= table[usize::from(byte)];
+        }
+        crc = next;
+    }
+    for &byte in rest {
+        crc = crc << 8 ^ TABLES[0][usize::from(crc.to_be_bytes()[0] ^ byte)];
+    }
+    crc
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dif(type_number: u8) -> Protection {
+        let first_reference_tag = (type_number == 2).then_some(1000);
+        Protection::Dif(Dif { type_number, application_tag: 7, first_reference_tag })
+    }
+
+    /// The check value of CRC-16/T10-DIF, and the division by hand, a bit at a time.
+    #[test]
+    fn the_guard_is_that_of_t10() {
+        assert_eq!(guard(b"123456789"), 0xD0DB);
+        assert_eq!((guard(&[]), guard(&[0; 512])), (0, 0));
+        let data: Vec<u8> = (0..521_u32).map(|it| (it * it % 251) as u8).collect();
+        for length in [1, 7, 8, 9, 511, 512, 521] {
+            let mut crc = 0_u16;
+            for &byte in &data[..length] {
+                crc ^= u16::from(byte) << 8;
+                for _ in 0..8 {
+                    crc = if crc & 0x8000 == 0 { crc << 1 } else { crc << 1 ^ 0x8BB7 };
+                }
+            }
+            assert_eq!(guard(&data[..length]), crc, "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn information_is_laid_out_as_in_the_standard() {
+        let data: Arc<[u8]> = vec![0xFF; 1024].into();
+        let bytes = dif(2).unit((3, 1), Some(data), 1024).bytes.expect("data");
+        assert_eq!(bytes.len(), dif(2).stored_bytes(1024));
+        let crc = guard(&[0xFF; 512]).to_be_bytes();
+        // LBA 6 and 7, and the tag of LBA 0.
+        assert_eq!(bytes[1024..1032], [crc[0], crc[1], 0, 7, 0, 0, 3, 0xEE]);
+        assert_eq!(bytes[1032..], [crc[0], crc[1], 0, 7, 0, 0, 3, 0xEF]);
+    }
+
+    /// Every bit of a unit, its information included: found out, but for the reference tags of
+    /// type 3.
+    #[test]
+    fn every_changed_bit_is_found_out() {
+        for type_number in 1..=3 {
+            let protection = dif(type_number);
+            let whole = protection.unit((3, 1), Some(vec![5; 512].into()), 512);
+            let length = whole.bytes.as_ref().map_or(0, |bytes| bytes.len());
+            assert_eq!(protection.problem(&whole, (3, 1), 512), None);
+            for bit in 0..length * 8 {
+                let mut unit = whole.clone();
+                let mut bytes = unit.bytes.as_deref().unwrap_or(&[]).to_vec();
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                unit.bytes = Some(bytes.into());
+                let is_free = type_number == 3 && bit / 8 >= 516;
+                let found = protection.problem(&unit, (3, 1), 512);
+                assert_eq!(found.is_none(), is_free, "type {type_number}, bit {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn units_of_other_pages_are_found_out_but_for_type_3() {
+        for bytes in [None, Some(Arc::from(vec![5; 4096]))] {
+            for (protection, finds_page, finds_version) in [
+                (dif(1), true, false),
+                (dif(2), true, false),
+                (dif(3), false, false),
+                (Protection::default(), true, true),
+                (Protection::None(Bare {}), false, false),
+            ] {
+                let unit = protection.unit((4, 2), bytes.clone(), 4096);
+                let problem = |as_of| protection.problem(&unit, as_of, 4096).is_some();
+                assert!(!problem((4, 2)));
+                assert_eq!((problem((5, 2)), problem((4, 3))), (finds_page, finds_version));
+            }
+        }
+    }
+
+    #[test]
+    fn sectors_with_the_escape_are_not_checked() {
+        let mut unit = dif(1).unit((3, 1), Some(vec![5; 512].into()), 512);
+        let mut bytes = unit.bytes.as_deref().unwrap_or(&[]).to_vec();
+        bytes[514..516].fill(0xFF);
+        bytes[0] = 6;
+        unit.bytes = Some(bytes.clone().into());
+        assert_eq!(dif(1).problem(&unit, (9, 1), 512), None);
+        // Type 3 asks for both tags.
+        assert!(dif(3).problem(&unit, (3, 1), 512).is_some());
+        bytes[516..].fill(0xFF);
+        unit.bytes = Some(bytes.into());
+        assert_eq!(dif(3).problem(&unit, (3, 1), 512), None);
+    }
+
+    #[test]
+    fn what_cannot_be_is_said() {
+        for (dif, path) in [
+            (Dif { type_number: 0, application_tag: 0, first_reference_tag: None }, "type"),
+            (
+                Dif { type_number: 1, application_tag: 65535, first_reference_tag: None },
+                "application_tag",
+            ),
+            (
+                Dif { type_number: 1, application_tag: 0, first_reference_tag: Some(1) },
+                "first_reference_tag",
+            ),
+        ] {
+            assert_eq!(Protection::Dif(dif).check().map_err(|it| it.path), Err(path.to_owned()));
+        }
+    }
+}

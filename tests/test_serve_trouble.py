@@ -1,0 +1,303 @@
+"""A served drive in trouble: killed, short of room, in the way of others, damaged."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from documents import blocks
+from test_serve import LIMIT_S, Server, content, mountable, needs, noise, run, serving
+
+ROOT = Path(__file__).resolve().parent.parent
+LARGE = """
+nand: {channels: 2, dies_per_channel: 2, planes_per_die: 1, blocks_per_plane: 80,
+       pages_per_block: 128}
+ftl: {over_provisioning_pct: 0.2}
+"""
+SMALL = """
+nand: {channels: 1, dies_per_channel: 2, planes_per_die: 1, blocks_per_plane: 24,
+       pages_per_block: 16, page_size_bytes: 4096, faults: [%s]}
+ftl: {over_provisioning_pct: 0.4}
+host: {protection: %s}
+"""
+
+
+@needs("nbdcopy", "qemu-img")
+def test_a_server_killed_in_mid_save_leaves_the_last_image(tmp_path: Path) -> None:
+    """SIGKILL while the new image is half written: the old one is whole, and loads."""
+    image = tmp_path / "drive.onl"
+    source = content(tmp_path, 1 << 20)
+    with serving(tmp_path, "--timing", "off", "--save-image", image, device=LARGE) as server:
+        run("nbdcopy", source, server.uri)
+        server.stop()
+    saved = image.read_bytes()
+    with serving(tmp_path, "--timing", "off", "--image", image, device=None) as server:
+        # Long enough to write that the kill comes in between.
+        run("nbdcopy", content(tmp_path, 96 << 20, seed=2), server.uri)
+        server.process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + LIMIT_S
+        while not [it for it in tmp_path.glob(".drive.onl.*.tmp") if it.stat().st_size > 1 << 20]:
+            assert server.process.poll() is None, "it saved before it could be killed"
+            assert time.monotonic() < deadline
+        server.process.kill()
+        server.process.communicate(timeout=LIMIT_S)
+        assert server.process.returncode == -signal.SIGKILL
+    assert image.read_bytes() == saved
+    assert list(tmp_path.glob(".drive.onl.*.tmp")), "it was not killed while it saved"
+    with serving(tmp_path, "--timing", "off", "--image", image, device=None) as server:
+        run("nbdcopy", server.uri, tmp_path / "back.img")
+        assert (tmp_path / "back.img").read_bytes()[: 1 << 20] == source.read_bytes()
+        server.stop()
+    assert not list(tmp_path.glob(".*")), "the half of the image that was killed is gone"
+
+
+@needs("nbdcopy")
+def test_an_image_that_finds_no_room_leaves_the_last_one(tmp_path: Path) -> None:
+    """Files may not grow above 1 MiB, as on a full disk: exit code 3, the old image stays."""
+    image = tmp_path / "drive.onl"
+    with serving(tmp_path, "--timing", "off", "--save-image", image) as server:
+        server.stop()
+    saved = image.read_bytes()
+    with serving(tmp_path, "--timing", "off", "--image", image, device=None) as server:
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        run("nbdcopy", content(tmp_path, 4 << 20), server.uri)
+        server.process.send_signal(signal.SIGTERM)
+        _, errors = server.process.communicate(timeout=LIMIT_S)
+    assert server.process.returncode == 3, errors
+    assert "what was there stays" in " ".join(errors.split())
+    assert image.read_bytes() == saved
+    assert not list(tmp_path.glob(".*"))
+    assert not server.socket.exists()
+
+
+def test_what_is_at_the_socket_is_left_alone(tmp_path: Path) -> None:
+    """A file, a folder, and the socket of a server that answers; one of a dead server goes."""
+    device = tmp_path / "device.yaml"
+    with serving(tmp_path, "--timing", "off") as server:
+        refused = _serve(device, server.socket)
+        assert refused.returncode == 2
+        assert "another server answers there" in " ".join(refused.stderr.split())
+        server.stop()
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder").mkdir()
+    for name in ("file", "folder"):
+        refused = _serve(device, tmp_path / name)
+        assert (refused.returncode, "exists and is no socket" in refused.stderr) == (2, True)
+    assert (tmp_path / "file").read_text() == "mine"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(tmp_path / "socket"))
+    with serving(tmp_path, "--timing", "off") as server:
+        server.stop()
+
+
+def _serve(device: Path, path: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "opennandlab", "serve", "--config", device, "--socket", path],
+        capture_output=True, text=True, timeout=LIMIT_S, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("timing", ["off", "scaled:0.001"])
+def test_a_client_that_does_not_read_costs_bounded_memory(timing: str, tmp_path: Path) -> None:
+    """It asks for 4 GB and reads nothing: the server keeps less than 300 MB more, and answers."""
+    with serving(tmp_path, "--timing", timing) as server:
+        before = _resident_bytes(server.process.pid)
+        with socket.socket(socket.AF_UNIX) as greedy:
+            greedy.connect(str(server.socket))
+            _negotiate(greedy)
+            greedy.settimeout(1.0)
+            ask = b"".join(
+                struct.pack(">IHHQQI", 0x25609513, 0, 0, number, 0, 1 << 20)
+                for number in range(4096)
+            )
+            with pytest.raises(TimeoutError):
+                greedy.sendall(ask * 100)
+            assert _resident_bytes(server.process.pid) - before < 300 << 20
+            with socket.socket(socket.AF_UNIX) as other:
+                other.connect(str(server.socket))
+                _negotiate(other)
+                other.sendall(struct.pack(">IHHQQI", 0x25609513, 0, 0, 7, 0, 4096))
+                reply = other.recv(16, socket.MSG_WAITALL)
+                assert struct.unpack(">IIQ", reply)[1:] == (0, 7)
+        server.stop()
+
+
+def _negotiate(stream: socket.socket) -> None:
+    stream.settimeout(LIMIT_S)
+    stream.recv(18, socket.MSG_WAITALL)
+    # NBD_FLAG_C_FIXED_NEWSTYLE and NO_ZEROES, then NBD_OPT_EXPORT_NAME of the empty name.
+    stream.sendall(struct.pack(">I", 3) + struct.pack(">QII", 0x49484156454F5054, 1, 0))
+    stream.recv(10, socket.MSG_WAITALL)
+
+
+def _resident_bytes(pid: int) -> int:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.parametrize(
+    ("protection", "found", "silent"),
+    [("none", 0, 2), ("crc", 2, 0), ("{kind: dif, type: 1}", 2, 0), ("{kind: dif, type: 3}", 1, 1)],
+)
+def test_damage_below_is_an_error_and_never_data(
+    protection: str, found: int, silent: int, tmp_path: Path
+) -> None:
+    """A changed bit and a misdirected write under what the device protects its data with."""
+    faults = "{kind: corrupt, unit: 2, at_s: 0}, {kind: misdirected, unit: 3, to: 5, at_s: 0}"
+    with serving(tmp_path, "--timing", "off", device=SMALL % (faults, protection)) as server:
+        with socket.socket(socket.AF_UNIX) as stream:
+            stream.connect(str(server.socket))
+            _negotiate(stream)
+            data = noise(8 * 4096, 3)
+            stream.sendall(struct.pack(">IHHQQI", 0x25609513, 0, 1, 0, 0, len(data)) + data)
+            assert struct.unpack(">IIQ", stream.recv(16, socket.MSG_WAITALL))[1] == 0
+            refused = []
+            for unit in range(8):
+                ask = struct.pack(">IHHQQI", 0x25609513, 0, 0, unit, unit * 4096, 4096)
+                stream.sendall(ask)
+                errno = struct.unpack(">IIQ", stream.recv(16, socket.MSG_WAITALL))[1]
+                if errno:
+                    assert errno == 5  # EIO
+                    refused.append(unit)
+                    continue
+                there = stream.recv(4096, socket.MSG_WAITALL)
+                is_true = there == data[unit * 4096 : (unit + 1) * 4096]
+                assert is_true or (unit in {2, 5} and silent)
+        checks = server.stop()["checks"]
+    assert set(refused) <= {2, 5}
+    assert (checks["media_errors"], checks["silent_errors"]) == (found, silent)
+    assert checks["faults_struck"] == 2
+    assert sum(checks["media_errors_by_cause"].values()) == found
+
+
+def test_faults_of_units_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    """A unit beyond the end is an error with its path, before anything is served."""
+    for fault, path in (
+        ("{kind: corrupt, unit: 100000, at_s: 0}", "nand.faults[0].unit"),
+        ("{kind: misdirected, unit: 1, to: 100000, at_s: 0}", "nand.faults[0].to"),
+        ("{kind: misdirected, unit: 1, to: 1, at_s: 0}", "nand.faults[0].to"),
+    ):
+        device = SMALL % (fault, "crc")
+        with pytest.raises(RuntimeError, match=re.escape(path)):
+            Server(tmp_path, "--timing", "off", device=device)
+
+
+def lines_of(page: str) -> list[str]:
+    """Return the commands of the indented blocks of a page, those that go on joined."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert not list(blocks(text)), "the page has no fenced blocks"
+    shown = [line[4:] for line in text.splitlines() if line.startswith("    ")]
+    return "\n".join(shown).replace("\\\n", " ").splitlines()
+
+
+@needs("nbdinfo", "nbdcopy")
+def test_the_commands_of_the_page_work(tmp_path: Path) -> None:
+    """Those of docs/serve.md, in order; those that need root and FUSE where both are there."""
+    content(tmp_path, 1 << 20).rename(tmp_path / "some.img")
+    place = tmp_path / "mnt"
+    program = f"{sys.executable} -m opennandlab"
+    server: subprocess.Popen[str] | None = None
+    done = []
+    try:
+        for line in lines_of("docs/serve.md"):
+            if line.startswith("seq,conn"):
+                continue
+            command = line.replace("opennandlab ", f"{program} ").replace("/mnt/drive", str(place))
+            is_root = line.split()[0] in {"mkdir", "nbdfuse", "losetup", "mkfs.ext4", "mount"} | {
+                "umount"
+            } or re.match(r"opennandlab (attach|detach)", line)
+            if is_root and (mountable() or not line.startswith("opennandlab")):
+                continue
+            if line.startswith("opennandlab serve"):
+                if server is not None:
+                    server.send_signal(signal.SIGTERM)
+                    server.communicate(timeout=LIMIT_S)
+                    assert server.returncode == 0
+                server = subprocess.Popen(
+                    ["bash", "-c", f"exec {command}"],
+                    cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+                )  # fmt: skip
+                assert server.stdout is not None
+                assert server.stdout.readline().startswith("ready nbd+unix:///")
+            else:
+                subprocess.run(
+                    ["bash", "-c", command], cwd=tmp_path, check=True, timeout=LIMIT_S,
+                    capture_output=True, env={**os.environ, "PWD": str(tmp_path)},
+                )  # fmt: skip
+            done.append(line)
+    finally:
+        if server is not None:
+            server.send_signal(signal.SIGTERM)
+            server.communicate(timeout=LIMIT_S)
+    assert server is not None
+    assert server.returncode == 0
+    assert sum(line.startswith("opennandlab serve") for line in done) == 2
+    assert any(line.startswith("nbdcopy") for line in done)
+
+
+@pytest.mark.skipif(mountable() is not None, reason=mountable() or "")
+def test_the_commands_by_hand_work(tmp_path: Path) -> None:
+    """Those of docs/serve.md that go without `attach`, with the device that losetup printed."""
+    place = tmp_path / "mnt"
+    lines = [line for line in lines_of("docs/serve.md") if not line.startswith("opennandlab")]
+    first = next(at for at, line in enumerate(lines) if line.startswith("mkdir"))
+    with serving(tmp_path, "--timing", "off") as server:
+        server.socket.rename(tmp_path / "drive.sock")
+        device = ""
+        for line in lines[first : lines.index("umount disk") + 1]:
+            command = line.replace("/mnt/drive", str(place)).replace("/dev/loopN", device)
+            if line.endswith("&"):
+                command = command.replace(" &", " > fuse.log 2>&1 &")
+            printed = subprocess.run(
+                ["bash", "-c", command], cwd=tmp_path, check=True, timeout=LIMIT_S,
+                capture_output=True, text=True, env={**os.environ, "PWD": str(tmp_path)},
+            ).stdout  # fmt: skip
+            if line.endswith("&"):
+                deadline = time.monotonic() + LIMIT_S
+                while (tmp_path / "disk").stat().st_size == 0:
+                    assert time.monotonic() < deadline
+            if line.startswith("losetup --find"):
+                device = printed.strip()
+        assert not place.is_mount()
+        server.process.send_signal(signal.SIGTERM)
+        server.process.communicate(timeout=LIMIT_S)
+    assert shutil.which("losetup")
+    assert device not in run("losetup", "--list", "--noheadings", "--output", "NAME").split()
+
+
+@pytest.mark.skipif(mountable() is not None, reason=mountable() or "")
+def test_a_drive_in_use_is_not_detached(tmp_path: Path) -> None:
+    """`detach` of a file system with an open file: an error, and all stays as it was."""
+    onl = (sys.executable, "-m", "opennandlab")
+    place = tmp_path / "mount"
+    with serving(tmp_path, "--timing", "off") as server:
+        options = ("--socket", server.socket, "--mount", place, "--json")
+        made = json.loads(run(*onl, "attach", "--run", *options))["attached"]
+        try:
+            with (place / "file").open("wb") as file:
+                file.write(noise(50_000, 1))
+                refused = subprocess.run(
+                    [*onl, "detach", place, "--run"],
+                    capture_output=True, text=True, timeout=LIMIT_S, check=False,
+                )  # fmt: skip
+                assert refused.returncode == 3
+                assert "busy" in refused.stderr
+                assert place.is_mount()
+                assert Path(made["file"]).exists()
+            assert (place / "file").read_bytes() == noise(50_000, 1)
+        finally:
+            run(*onl, "detach", place, "--run")
+        assert not place.is_mount()
+        server.stop()
