@@ -265,6 +265,19 @@ impl Drive {
         Ok(erased)
     }
 
+    /// Gives a drive without data the wear of `cycles` erases of each block, give or take a ratio of
+    /// `spread`; the blocks that failed on the way.
+    fn warp(&self, py: Python<'_>, cycles: f64, spread: f64, seed: u64) -> PyResult<u32> {
+        let retired = self.with(py, |drive| Ok(drive.warp(cycles, spread, seed)?))?;
+        self.failed.raise()?;
+        Ok(retired)
+    }
+
+    /// How worn the drive is, as JSON.
+    fn wear(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |drive| Ok(drive.wear().to_string()))
+    }
+
     /// Goes on as a device with another write buffer, or other compression.
     fn reconfigure(&self, py: Python<'_>, device: &Device) -> PyResult<()> {
         self.with(py, |drive| Ok(drive.reconfigure(device.config.clone())?))?;

@@ -37,6 +37,7 @@ mod tenants;
 mod trace_formats;
 mod trace_replay;
 mod victim_cost;
+mod warp;
 mod workload_config;
 mod workload_generators;
 mod worn_out;

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from opennandlab import _core
 from opennandlab.app.baseline import BASELINE, ITERATION_MS
+from opennandlab.app.course import answered, chunks, course, relative
 from opennandlab.app.outcome import Outcome, Sample
 from opennandlab.app.requests import P99_MIN, rank
 from opennandlab.app.suites import Suite
@@ -28,13 +29,15 @@ from opennandlab.documents.app import (
 from opennandlab.documents.record import made, plain
 
 
-def assemble(
+def assemble(  # noqa: PLR0913 (most of them by name)
     outcome: Outcome,
     suite: Suite,
     settings: dict[str, object],
     *,
     target: str,
     wall_s: float,
+    created: str = "",
+    young: AppDocument | None = None,
 ) -> AppDocument:
     """Return the document of an outcome.
 
@@ -44,6 +47,8 @@ def assemble(
         settings: `mode`, `seed`, `runs`, `idle_ms` and `sizes`, as in the document.
         target: The target as it was given.
         wall_s: Seconds that all took.
+        created: When it began, UTC.
+        young: The same suite on the same drive, young and clean, to compare with.
     """
     found = [
         _case(outcome, phase, case, suite) for phase in _phases(suite) for case in suite.counts
@@ -51,6 +56,7 @@ def assemble(
     totals = [sum(one.run_ns for one in run) / 1e6 for run in outcome.samples if run]
     wall_ns = sum(one.run_ns for run in outcome.samples for one in run)
     counted = outcome.counted
+    requests = answered(counted) if counted else []
     document = {
         "schema": APP_SCHEMA,
         "suite": suite.name,
@@ -61,6 +67,9 @@ def assemble(
         "score": plain(_score(found, suite, totals)),
         "io": [plain(row) for row in counted.table(wall_ns)] if counted else None,
         "requests": plain(counted.summary()) if counted else None,
+        "chunks": [plain(one) for one in chunks(requests)] if counted else None,
+        "course": plain(over_time) if (over_time := course(requests)) else None,
+        "relative": None,
         "state": plain(outcome.state) if outcome.state else None,
         "device": outcome.device,
         "environment": plain(outcome.environment),
@@ -74,11 +83,14 @@ def assemble(
                 sqlite=sqlite3.sqlite_version,
                 wall_s=round(wall_s, 3),
                 target=target,
+                created=created,
             )
         ),
     }
     # The digest is of what a file holds, in which every number has the type that is declared.
     whole = made({**document, "digest": ""}, AppDocument)
+    if young is not None:
+        whole = structs.replace(whole, relative=relative(whole, young))
     return structs.replace(whole, digest=digest(plain(whole)))
 
 

@@ -41,15 +41,15 @@ class Counted:
     """Requests with their response times, collected case by case.
 
     Args:
-        sizes: Bytes and nanoseconds of reads, and of writes.
-        flushes: Nanoseconds of flushes.
+        sizes: Bytes, nanoseconds and begin of reads, and of writes.
+        flushes: Nanoseconds and begin of flushes.
         trims: Bytes of trims.
         fua: Writes with force unit access.
         refused: Writes that were refused.
     """
 
-    sizes: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: {"r": [], "w": []})
-    flushes: list[int] = field(default_factory=list)
+    sizes: dict[str, list[tuple[int, int, int]]] = field(default_factory=lambda: {"r": [], "w": []})
+    flushes: list[tuple[int, int]] = field(default_factory=list)
     trims: list[int] = field(default_factory=list)
     fua: int = 0
     refused: int = 0
@@ -69,12 +69,12 @@ class Counted:
                 continue
             took = end - start
             if one.kind == READ:
-                self.sizes["r"].append((one.length, took))
+                self.sizes["r"].append((one.length, took, start))
             elif one.kind in {WRITE, FUA_WRITE}:
-                self.sizes["w"].append((one.length, took))
+                self.sizes["w"].append((one.length, took, start))
                 self.fua += one.kind == FUA_WRITE
             elif one.kind == FLUSH:
-                self.flushes.append(took)
+                self.flushes.append((took, start))
             elif one.kind == TRIM:
                 self.trims.append(one.length)
 
@@ -114,11 +114,11 @@ class Counted:
     def summary(self) -> AppRequests:
         """Return counts and response times."""
         writes = self.sizes["w"]
-        small = sum(length == PAGE for length, _ in writes)
+        small = sum(length == PAGE for length, *_ in writes)
         return AppRequests(
-            read=_latency([took for _, took in self.sizes["r"]]),
-            write=_latency([took for _, took in writes]),
-            flush=_latency(self.flushes),
+            read=_latency([took for _, took, _ in self.sizes["r"]]),
+            write=_latency([took for _, took, _ in writes]),
+            flush=_latency([took for took, _ in self.flushes]),
             trims=len(self.trims),
             trim_bytes=sum(self.trims),
             fua=self.fua,

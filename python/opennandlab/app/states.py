@@ -1,15 +1,19 @@
-"""The four states of a device: young or old, clean or dirty, both reached by really writing.
+"""The four states of a device: young or old, clean or dirty.
 
 ```text
-old     the whole drive is written `drive_writes` times (30), without a clock, then formatted
+old     write: the whole drive is written `drive_writes` times (30), without a clock, then formatted
+        warp:  each block is given the erases that this takes, and those that would have failed
+               on the way are retired: P/E = drive writes x WAF of sequential fills (1) x user
+               capacity / capacity of the good blocks, +-10 % a block (drawn; assumed)
 dirty   files are written until 95 % of the drive holds data; then a quarter of them is deleted,
         without trim, and their room is written anew, with small writes between, until
         `dirty_writes` capacities (1.19) were written; with `pages`, single pages at random places
         instead of the files that are written anew
 ```
 Files die together and leave whole blocks to collect; pages leave a few live ones in every block.
-What the source wrote is not known; both are bounds. No state is set: where drives are large, aging
-runs without a clock, at the speed of memory.
+What the source wrote is not known; both are bounds. Dirt is always written. Written age takes
+seconds for a drive of 16 GB, since it runs without a clock; warped age takes milliseconds, for
+large drives and many of them.
 
 Formatting clears the dirt and not the age: erase counts and blocks that failed stay. What age costs
 follows from the keys of the device: `nand.wear_timing`, `nand.failures`, `reliability`. The numbers
@@ -31,6 +35,9 @@ from opennandlab.slices import iter_run
 
 STATES: Final = ("young-clean", "young-dirty", "old-clean", "old-dirty")
 DIRT: Final = ("files", "pages")
+AGES: Final = ("write", "warp")
+# How much the blocks of a warped drive differ in wear: assumed.
+WARP_SPREAD: Final = 0.1
 PAGE, PIECE = 4096, 512 << 10
 PHOTO_MIN, PHOTO_MAX = 2 << 20, 4 << 20
 SMALL_PER_PHOTO, SMALL_MEDIAN, SMALL_CAP = 4, 16 << 10, 256 << 10
@@ -50,6 +57,7 @@ class Wanted:
         drive_writes: Capacities written to age an old drive.
         dirty_writes: Capacities written to make a drive dirty.
         dirt_of: `files` or `pages`: what is written once 95 % is in use.
+        age_by: `write` or `warp`: whether age is written or set.
 
     Raises:
         ConfigError: for an unknown name, or amounts out of range.
@@ -59,6 +67,7 @@ class Wanted:
     drive_writes: int = 30
     dirty_writes: float = 1.19
     dirt_of: str = "files"
+    age_by: str = "write"
 
     def __post_init__(self) -> None:
         """Check them."""
@@ -66,6 +75,8 @@ class Wanted:
             raise ConfigError("state", f"`{self.name}`; accepted: {', '.join(STATES)}, image:FILE")
         if self.dirt_of not in DIRT:
             raise ConfigError("dirt", f"`{self.dirt_of}`; accepted: {', '.join(DIRT)}")
+        if self.age_by not in AGES:
+            raise ConfigError("age", f"`{self.age_by}`; accepted: {', '.join(AGES)}")
         if not 1 <= self.drive_writes <= 1000:
             raise ConfigError("drive_writes", f"{self.drive_writes}; accepted: 1 to 1000")
         if not FULL_RATIO <= self.dirty_writes <= 100:
@@ -87,6 +98,8 @@ class Wanted:
         """How it comes to its age, in words."""
         if not self.is_old:
             return "fresh from the factory"
+        if self.age_by == "warp":
+            return f"wear and failed blocks of {self.drive_writes} sequential fills, set"
         return f"{self.drive_writes} sequential fills, untimed; then formatted"
 
     @property
@@ -110,7 +123,11 @@ def aged(device: DeviceConfig, seed: int, wanted: Wanted, tell: Tell) -> _core.D
         tell: Told what is done, and how much of it.
     """
     drive = device.drive(seed)
-    if wanted.is_old:
+    if wanted.is_old and wanted.age_by == "warp":
+        effective = device.effective
+        cycles = wanted.drive_writes * effective["logical_pages"] / effective["physical_pages"]
+        drive.warp(cycles, WARP_SPREAD, seed)
+    elif wanted.is_old:
         steps = load_steps([{"kind": "sequential_fill", "fills": wanted.drive_writes}])
         drive.begin_precondition(steps.core, seed)
         for state in iter_run(drive):

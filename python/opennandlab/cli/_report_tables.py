@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 WORDS_MAX = 20
 
 
-def show(title: str, tables: "Iterable[Table]", digest: str) -> None:
-    """Print tables below a title, and the digest of their document."""
+def show(title: str, tables: "Iterable[Table]", digest: str | None) -> None:
+    """Print tables below a title, and the digest of their document, if they have one."""
     from opennandlab.reports import words
 
     console = terminal.stdout()
@@ -32,4 +32,5 @@ def show(title: str, tables: "Iterable[Table]", digest: str) -> None:
             continue
         lines = [[words.value(cell, table.digits) for cell in row] for row in table.rows]
         console.print(terminal.plain_table(list(table.columns), lines))
-    console.print(f"\ndigest {digest}", markup=False)
+    if digest is not None:
+        console.print(f"\ndigest {digest}", markup=False)

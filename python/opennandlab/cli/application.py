@@ -45,6 +45,18 @@ DirtyWrites = Annotated[float, typer.Option(help="Capacities written to make a d
 Dirt = Annotated[
     str, typer.Option(help="What makes a drive dirty once 95 % is in use: files or pages.")
 ]
+AgeBy = Annotated[
+    str,
+    typer.Option(
+        "--age",
+        metavar="write|warp",
+        help="Really write what makes a drive old, or set wear and failed blocks.",
+    ),
+]
+Place = Annotated[
+    Path | None,
+    typer.Option("--store", metavar="DIR", help="The store of runs; by default as in `runs`."),
+]
 SizeOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -94,6 +106,11 @@ def run(
     drive_writes: DriveWrites = 30,
     dirty_writes: DirtyWrites = 1.19,
     dirt: Dirt = "files",
+    age: AgeBy = "write",
+    relative: Annotated[
+        bool,
+        typer.Option("--relative", help="Run the suite on the young and clean drive as well."),
+    ] = False,
     runs: Annotated[int, typer.Option(help="How often each case is run.", min=1, max=1000)] = 5,
     idle_ms: Annotated[
         int, typer.Option(help="Pause between iterations.", min=0, max=3_600_000)
@@ -131,6 +148,10 @@ def run(
     compat: Annotated[
         bool, typer.Option("--compat", help="Print the layout of the source's report.")
     ] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Add the run to the store, for `app history`.")
+    ] = False,
+    store: Place = None,
     seed: Seed = 42,
     sets: Sets = None,
     as_json: Json = False,
@@ -155,16 +176,18 @@ def run(
             raise ConfigError("output", f"{output} is no directory")
         sizes = _sizes(size)
         started = time.monotonic()
+        created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         if kind == "sim":
             if sizes:
                 raise ConfigError("size", "a recorded trace has the sizes of its recording")
-            work = _replaying(
-                place, chosen, state, (drive_writes, dirty_writes, dirt), _pairs(trace, "trace"),
-                sets, seed=seed, runs=runs, idle_ms=idle_ms,
-            )  # fmt: skip
+            played = {"seed": seed, "runs": runs, "idle_ms": idle_ms}
+            own_traces = _pairs(trace, "trace")
+            amounts = (drive_writes, dirty_writes, dirt, age)
+            work = _replaying(place, chosen, state, amounts, own_traces, sets, **played)
         else:
-            if sets or state != "young-clean" or trace:
-                raise ConfigError("target", "--set, --state and --trace are of simulated drives")
+            if sets or state != "young-clean" or trace or relative:
+                message = "--set, --state, --trace and --relative are of simulated drives"
+                raise ConfigError("target", message)
             from opennandlab.app.executor import Profile
 
             work = _live(
@@ -172,8 +195,14 @@ def run(
                 idle_ms=idle_ms, compress_ratio=compress_ratio, evict=evict, may_fill=may_fill,
                 fill_rounds=fill_rounds,
             )  # fmt: skip
+        young = None
         with shown(_line, quiet=quiet or as_json, is_last=lambda now: now.finished) as watch:
             outcome, effective_sizes = work(watch)
+            if relative and not outcome.partial:
+                first = _replaying(
+                    place, chosen, "young-clean", amounts, own_traces, sets, **played
+                )
+                young = first(watch)[0]
         from opennandlab.app.assembling import assemble
 
         settings: dict[str, object] = {
@@ -181,9 +210,55 @@ def run(
             "sizes": effective_sizes,
         }  # fmt: skip
         document = assemble(
-            outcome, chosen, settings, target=target, wall_s=time.monotonic() - started
-        )
+            outcome, chosen, settings, target=target, wall_s=time.monotonic() - started,
+            created=created,
+            young=None if young is None or young.partial
+            else assemble(young, chosen, settings, target=target, wall_s=0.0),
+        )  # fmt: skip
+        if keep and document.passed:
+            _keep(document, store)
         _tell(document, output, as_json=as_json, quiet=quiet, compat=compat)
+
+
+@app.command(epilog="Example: opennandlab app history --target sim:emmc_16gb")
+def history(
+    target: Annotated[
+        str | None, typer.Option("--target", metavar="TARGET", help="Only runs of this target.")
+    ] = None,
+    suite: Annotated[
+        str | None, typer.Option("--suite", metavar="NAME", help="Only runs of this suite.")
+    ] = None,
+    store: Place = None,
+    as_json: Json = False,
+) -> None:
+    """Show the runs of devices over time: those that `app run --keep` or `runs add` have kept."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.reports import app as pages
+        from opennandlab.store import Store
+
+        with Store.open(store, create=False) as opened:
+            entries = sorted(opened.entries(["verb=app"]), key=lambda one: one.created)
+        rows: list[tuple[Any, ...]] = []
+        first: dict[tuple[object, ...], float] = {}
+        for one in entries:
+            own = tuple(one.coordinates.get(key) for key in ("target", "suite", "state"))
+            if (target or own[0], suite or own[1]) != own[:2] or "total_ms" not in one.metrics:
+                continue
+            took = one.metrics["total_ms"]
+            ratio = took / first.setdefault(own[:2], took)
+            score, mean, longest = (
+                one.metrics.get(name) for name in ("score", "write_us.mean", "write_us.max")
+            )
+            rows.append((one.created, *own, score, took, mean, longest, ratio))
+        if as_json:
+            heads = pages.HISTORY
+            listed = [dict(zip(heads, row, strict=True)) for row in rows]
+            terminal.emit_json({"runs": listed})
+        elif not rows:
+            terminal.note("no such runs; `app run --keep` keeps them")
+        else:
+            cells = [tuple("-" if cell is None else cell for cell in row) for row in rows]
+            show("Runs of applications", [pages.history(cells)], None)
 
 
 @app.command(epilog=f"Example: {SCRIPT_EXAMPLE}")
@@ -227,6 +302,7 @@ def state_(
     drive_writes: DriveWrites = 30,
     dirty_writes: DirtyWrites = 1.19,
     dirt: Dirt = "files",
+    age: AgeBy = "write",
     seed: Seed = 42,
     sets: Sets = None,
     quiet: Quiet = False,
@@ -240,7 +316,7 @@ def state_(
         from opennandlab.files import write_atomically
         from opennandlab.memory import check_memory
 
-        wanted = Wanted(name, drive_writes, dirty_writes, dirt)
+        wanted = Wanted(name, drive_writes, dirty_writes, dirt, age)
         device_sets, workload_sets = terminal.split_sets(sets)
         if workload_sets:
             raise ConfigError("set", "--set changes the device of --config")
@@ -286,7 +362,7 @@ def _replaying(
     place: str,
     chosen: "Suite",
     state: str,
-    amounts: tuple[int, float, str],
+    amounts: tuple[int, float, str, str],
     traces: dict[str, str],
     sets: list[str] | None,
     **settings: Any,  # noqa: ANN401 (of the plan)
@@ -383,6 +459,15 @@ def _sizes(given: list[str] | None) -> dict[str, dict[str, int]]:
 def _line(now: "Progress") -> str:
     left = "" if now.eta_s is None or now.finished else f"{terminal.duration(now.eta_s)} left"
     return "  ".join(part for part in (now.what, f"{now.fraction:.0%}", left) if part)
+
+
+def _keep(document: "AppDocument", store: Path | None) -> None:
+    from opennandlab.documents.record import plain
+    from opennandlab.store import Store
+    from opennandlab.store.adopting import application_entry
+
+    with Store.open(store) as opened:
+        opened.add([application_entry(plain(document))])
 
 
 def _tell(

@@ -288,7 +288,7 @@ def add(
         list[Path],
         typer.Argument(
             metavar="FILE…",
-            help="Saved documents: results, standard tests, ECC curves, life tests.",
+            help="Saved documents: results, standard tests, ECC curves, life tests, applications.",
         ),
     ],
     store: Place = None,

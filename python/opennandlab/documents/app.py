@@ -135,6 +135,116 @@ class AppLatency(Record, frozen=True, kw_only=True):
     max: float | None
 
 
+class AppChunk(Record, frozen=True, kw_only=True):
+    """Response times of the writes of a size.
+
+    Args:
+        bytes_max: The largest of the class, a power of two; the class begins above half of it.
+        count: Writes.
+        min_us: The shortest, in microseconds.
+        mean_us: Their mean.
+        p99_us: 99th percentile; `null` with fewer than 100 writes.
+        max_us: The longest.
+    """
+
+    bytes_max: int
+    count: int
+    min_us: float
+    mean_us: float
+    p99_us: float | None
+    max_us: float
+
+
+class AppWindow(Record, frozen=True, kw_only=True):
+    """Writes and flushes that began in a window of the run.
+
+    Args:
+        at_ms: Begin of the window, from the first request.
+        count: Writes and flushes.
+        mean_us: Mean of their response times.
+        max_us: The longest.
+    """
+
+    at_ms: float
+    count: int
+    mean_us: float
+    max_us: float
+
+
+class AppPeriod(Record, frozen=True, kw_only=True):
+    """Windows in a row that were slow.
+
+    Args:
+        begin_ms: Begin of the first.
+        end_ms: End of the last.
+        count: Writes and flushes.
+        mean_us: Mean of their response times.
+        times: That mean over the mean of the run.
+    """
+
+    begin_ms: float
+    end_ms: float
+    count: int
+    mean_us: float
+    times: float
+
+
+class AppLong(Record, frozen=True, kw_only=True):
+    """A request that took longer than a user waits without noticing.
+
+    Args:
+        at_ms: When it began, from the first request.
+        kind: `read`, `write` or `flush`.
+        bytes: Of it; 0 for a flush.
+        took_ms: Its response time.
+    """
+
+    at_ms: float
+    kind: str
+    bytes: int
+    took_ms: float
+
+
+class AppCourse(Record, frozen=True, kw_only=True):
+    """Response times over the time of the run.
+
+    Args:
+        window_ms: Length of a window.
+        windows: Those in which writes or flushes began.
+        slow_periods: Windows in a row whose mean is three times that of the run or more.
+        long_ms: From when on a request is long.
+        long_count: Long requests.
+        longest: The first hundred of them, the longest first.
+    """
+
+    window_ms: float
+    windows: list[AppWindow]
+    slow_periods: list[AppPeriod]
+    long_ms: float
+    long_count: int
+    longest: list[AppLong]
+
+
+class AppRelative(Record, frozen=True, kw_only=True):
+    """Ratios to the same suite on the same drive, young and clean.
+
+    Args:
+        run_time: Of run times.
+        read: Of mean response times of reads; `null` without any.
+        write: The same of writes.
+        flush: The same of flushes.
+        write_longest: Of the longest write.
+        response_longest: Of the longest response of an iteration.
+    """
+
+    run_time: float
+    read: float | None
+    write: float | None
+    flush: float | None
+    write_longest: float | None
+    response_longest: float
+
+
 class AppRequests(Record, frozen=True, kw_only=True):
     """Requests that the drive got while cases ran.
 
@@ -268,6 +378,7 @@ class AppRun(Record, frozen=True, kw_only=True):
         sqlite: Version of SQLite.
         wall_s: How long all took.
         target: The target as it was given.
+        created: When it began, UTC.
     """
 
     version: str
@@ -275,6 +386,7 @@ class AppRun(Record, frozen=True, kw_only=True):
     sqlite: str
     wall_s: float
     target: str
+    created: str
 
 
 class AppDocument(Record, frozen=True, kw_only=True):
@@ -294,6 +406,9 @@ class AppDocument(Record, frozen=True, kw_only=True):
         score: Both scores.
         io: Requests by class of sizes; `null` where they are not known.
         requests: Response times of requests; `null` where they are not known.
+        chunks: Response times of writes by size; `null` where they are not known.
+        course: Response times over the run; `null` where they are not known.
+        relative: Compared with the young and clean drive; `null` where that was not asked for.
         state: Of a simulated drive; `null` for others.
         device: The resolved device; `null` for others.
         environment: Where it ran.
@@ -317,6 +432,9 @@ class AppDocument(Record, frozen=True, kw_only=True):
     score: AppScore
     io: list[AppIo] | None
     requests: AppRequests | None
+    chunks: list[AppChunk] | None
+    course: AppCourse | None
+    relative: AppRelative | None
     state: AppState | None
     device: JsonObject | None
     environment: AppEnvironment
@@ -325,3 +443,33 @@ class AppDocument(Record, frozen=True, kw_only=True):
     partial: bool
     run: AppRun
     digest: str
+
+
+def figures(document: JsonObject) -> dict[str, float]:
+    """Return score, run time, responses, times of requests and what the drive wrote.
+
+    Args:
+        document: A document with at least one case that was run.
+    """
+    cases = [one for one in document["cases"] if one["response_ms"] is not None]
+    found: dict[str, float | None] = {
+        "score": document["score"]["score"],
+        "total_ms": document["total_ms"]["mean"],
+        "response_ms.max": max(one["response_ms"]["max"] for one in cases),
+    }
+    if document["state"] is not None:
+        before, after = document["state"]["before"], document["state"]["after"]
+        written, programmed = (
+            after[key] - before[key] for key in ("written_bytes", "programmed_bytes")
+        )
+        found["waf"] = programmed / written if written else None
+        found["erase_count_mean"] = after["erase_count_mean"]
+        found["collections"] = after["collections"] - before["collections"]
+    for one in cases:
+        phase = "" if one["phase"] == "main" else f".{one['phase']}"
+        found[f"{one['case']}{phase}.response_ms.mean"] = one["response_ms"]["mean"]
+    for kind in ("read", "write", "flush"):
+        for part in ("mean", "p99", "max"):
+            requests = document["requests"]
+            found[f"{kind}_us.{part}"] = None if requests is None else requests[kind][part]
+    return {name: float(value) for name, value in found.items() if value is not None}

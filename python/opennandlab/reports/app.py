@@ -7,7 +7,7 @@ score, run times with deviations (0 for a case that was left out), and rates by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opennandlab.documents.app import AppCase, AppDocument, AppDrive, AppIo
 from opennandlab.reports.figure.model import Axis, Plot, Series
@@ -23,6 +23,11 @@ from opennandlab.reports.model import (
 )
 
 TITLE = "What an application feels"
+# What `app history` says of a run, as JSON.
+HISTORY = ("created", "target", "suite", "state", "score", "total_ms", "write_us_mean",
+           "write_us_max", "times_first")  # fmt: skip
+# Of the long requests on a page; the document has more.
+LONGEST_SHOWN = 20
 RATES = ("read IOPS", "read MB/s", "write IOPS", "write MB/s")
 COMPAT_CLASSES = {
     "total": "Total",
@@ -53,7 +58,10 @@ def report(document: AppDocument) -> Report:
             ("score", "Score", (score(document),)),
             ("run-time", "Run time", (run_time(document),)),
             ("response", "Response", (response(document), *_courses(document))),
+            ("relative", "Against young and clean", tuple(_relative(document))),
             ("io", "Requests by size", tuple(io_tables(document))),
+            ("chunks", "Writes by size", tuple(_chunks(document))),
+            ("course", "Over the run", tuple(_over_time(document))),
             ("device", "Device", tuple(device(document))),
             ("environment", "Environment", (environment(document),)),
         )
@@ -194,6 +202,105 @@ def _wall(one: AppIo) -> tuple[Cell, ...]:
 
 def _dashes(*values: float | None) -> tuple[Cell, ...]:
     return tuple("-" if value is None else value for value in values)
+
+
+def _relative(document: AppDocument) -> Iterator[Item]:
+    it = document.relative
+    if it is None:
+        return
+    names = {
+        "run time": it.run_time,
+        "read, mean": it.read,
+        "write, mean": it.write,
+        "flush, mean": it.flush,
+        "longest write": it.write_longest,
+        "longest response": it.response_longest,
+    }
+    rows = tuple((name, *_dashes(value)) for name, value in names.items())
+    note = "The same suite on the same drive as it comes from the factory is 1."
+    yield Table("relative", "Times the young and clean drive", ("", "times"), rows, note, digits=3)
+
+
+def _chunks(document: AppDocument) -> Iterator[Item]:
+    found = document.chunks
+    if not found:
+        return
+    names = [chunk_label(one.bytes_max) for one in found]
+    rows = tuple(
+        (name, one.count, one.min_us, one.mean_us, *_dashes(one.p99_us), one.max_us)
+        for name, one in zip(names, found, strict=True)
+    )
+    heads = ("size", "writes", "min us", "mean us", "p99 us", "max us")
+    yield Table("chunks", "Response times of writes by size", heads, rows, digits=1)
+    sizes = [one.bytes_max / 1024 for one in found]
+    yield Plot(
+        "chunks-plot",
+        "Response times of writes by size",
+        Axis("size of a write up to, KiB", "log"),
+        Axis("response, us", "log"),
+        tuple(
+            Series(name, sizes, values, "dots")
+            for name, values in (
+                ("shortest", [one.min_us for one in found]),
+                ("mean", [one.mean_us for one in found]),
+                ("longest", [one.max_us for one in found]),
+            )
+        ),
+    )
+
+
+def chunk_label(bytes_max: int) -> str:
+    """Return a size in words.
+
+    >>> chunk_label(4096), chunk_label(1 << 20)
+    ('<= 4 KiB', '<= 1 MiB')
+    """
+    return f"<= {bytes_max >> 20} MiB" if bytes_max >= 1 << 20 else f"<= {bytes_max >> 10} KiB"
+
+
+def _over_time(document: AppDocument) -> Iterator[Item]:
+    it = document.course
+    if it is None:
+        return
+    places = [one.at_ms for one in it.windows]
+    yield Plot(
+        "course",
+        "Writes and flushes over the run",
+        Axis("begin, ms"),
+        Axis("response, us", "log"),
+        (
+            Series("mean of a window", places, [one.mean_us for one in it.windows], "line"),
+            Series("longest", places, [one.max_us for one in it.windows], "points"),
+        ),
+        note=f"Windows of {it.window_ms:.1f} ms, by when a request began.",
+    )
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (one.begin_ms, one.end_ms, one.count, one.mean_us, one.times) for one in it.slow_periods
+    )
+    heads = ("from ms", "to ms", "requests", "mean us", "times the run's mean")
+    note = "Windows in a row whose mean is three times that of the run or more."
+    if not rows:
+        rows = (("none", "-", "-", "-", "-"),)
+    yield Table("slow", "Slow periods", heads, rows, note, digits=1)
+    long: tuple[tuple[Cell, ...], ...] = tuple(
+        (one.at_ms, one.kind, one.bytes, one.took_ms) for one in it.longest[:LONGEST_SHOWN]
+    )
+    title = f"Requests of {it.long_ms:.0f} ms and more: {it.long_count}"
+    if not long:
+        long = (("none", "-", "-", "-"),)
+    yield Table("long", title, ("at ms", "kind", "bytes", "took ms"), long, digits=1)
+
+
+def history(rows: Sequence[tuple[Cell, ...]]) -> Table:
+    """Return the table of the runs of devices over time.
+
+    Args:
+        rows: When, target, suite, state, score, run time in ms, mean and longest write in us, and
+            run time over that of the first run.
+    """
+    heads = ("when", "target", "suite", "state", "score", "run time ms", "write mean us",
+             "write max us", "times the first")  # fmt: skip
+    return Table("history", "Runs over time", heads, tuple(rows), digits=2)
 
 
 def device(document: AppDocument) -> Iterator[Table]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from opennandlab.canonical import digest
-from opennandlab.documents import pts, result
+from opennandlab.documents import app, pts, result
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
 from opennandlab.documents.partial import readable
@@ -77,7 +77,8 @@ def adopt(path: Path, keys: Sequence[str] = ()) -> Adopted:
     """Read a saved document as points.
 
     Args:
-        path: A result, a standard test, an ECC curve or comparison of curves, or a life test.
+        path: A result, a standard test, an ECC curve or comparison of curves, a life test, or a
+            run of applications.
         keys: Settings that become coordinates, by dotted key, such as `ftl.gc_policy` or
             `workload.queue_depth`.
 
@@ -281,6 +282,41 @@ def _draft_of_life(verb: str, document: JsonObject, seed: int, subject: dict[str
     )
 
 
+def _of_application(path: Path, document: JsonObject) -> Iterator[Draft]:
+    content = typed(path, document, app.AppDocument)
+    if content.partial or content.total_ms is None:
+        raise StoreError(f"{path}: the run was cut; accepted: whole runs")
+    if not content.passed:
+        raise StoreError(f"{path}: its self-checks failed: its numbers cannot be trusted")
+    yield application(document)
+
+
+def application(document: JsonObject) -> Draft:
+    """Return what a whole document of applications says of its point."""
+    run, state = document["run"], document["state"]
+    return Draft(
+        verb="app",
+        settings={"target": run["target"], "document": document["digest"]},
+        seed=document["seed"],
+        coordinates={
+            "target": run["target"],
+            "suite": document["suite"],
+            "state": None if state is None else state["name"],
+        },
+        metrics=app.figures(document),
+        program=run["version"],
+        created=run["created"] or None,
+        wall_s=float(run["wall_s"]),
+        document=document,
+        notes=("does not say all its settings; its key is its own",),
+    )
+
+
+def application_entry(document: JsonObject) -> Entry:
+    """Return a whole document of applications as a point of a store."""
+    return _entry(Path("app.json"), application(document), ())
+
+
 READERS: dict[str, Callable[[Path, JsonObject], Iterator[Draft]]] = {
     "opennandlab.result/1": _of_result,
     "opennandlab.pts/1": _of_test,
@@ -288,4 +324,5 @@ READERS: dict[str, Callable[[Path, JsonObject], Iterator[Draft]]] = {
     "opennandlab.ecc-comparison/1": _of_curves,
     "opennandlab.life/1": _of_life,
     "opennandlab.drive-life/1": _of_drive_life,
+    "opennandlab.app/1": _of_application,
 }

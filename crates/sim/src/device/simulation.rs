@@ -15,9 +15,10 @@ use super::placer::Placer;
 use super::run::{Progress, Run};
 use crate::config::ConfigError;
 use crate::ftl::gc::Choosers;
+use crate::nand::EraseHistogram;
 use crate::op::HostCommand;
 use crate::reliability::conditions::StressConfig;
-use crate::units::Ns;
+use crate::units::{BlockId, Ns};
 use crate::workload::cell::CellSpec;
 use crate::workload::{Job, Space};
 
@@ -218,6 +219,19 @@ impl Simulation {
     pub fn purge(&mut self) -> u64 {
         self.drop_work();
         self.drive.purge()
+    }
+
+    /// Erases blocks as often as `target` says; see [`Simulation::warp`].
+    pub(super) fn age(&mut self, target: impl Fn(BlockId) -> u32) -> u32 {
+        self.drop_work();
+        let retired = self.drive.ftl.age(&mut self.drive.media, target);
+        self.drive.purge();
+        retired
+    }
+
+    /// Erase counts of the good blocks, and how many blocks are erased.
+    pub(super) fn worn(&self) -> (EraseHistogram, u64) {
+        (self.drive.media.wear(), self.drive.ftl.erased_blocks())
     }
 
     /// Goes on as the device of another configuration, which may differ in its write buffer, and

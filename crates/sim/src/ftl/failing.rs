@@ -190,6 +190,18 @@ impl Pool {
             return false;
         }
         let has_failed = self.log.state(block) == BlockState::Failed;
+        self.is_short_of_members(media, block, has_failed)
+    }
+
+    /// Whether a block of full density that is written to its end and erased is lost by that: it is
+    /// worn, or fails and cannot be repaired.
+    pub(super) fn fails_in_use(&self, media: &Media, block: BlockId) -> bool {
+        media.erase_count(block) >= self.worn_limit
+            || self.log.failures.is_some() && self.is_short_of_members(media, block, true)
+    }
+
+    /// Whether members have failed, with `has_failed` at a program too, that no spare replaces.
+    fn is_short_of_members(&self, media: &Media, block: BlockId, has_failed: bool) -> bool {
         let failed = self.log.failed_members(media, block, has_failed);
         let is_replaced = |&member: &u32| {
             media.superblocks().is_some_and(|it| it.spare_for(block, member).is_some())

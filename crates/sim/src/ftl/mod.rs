@@ -15,6 +15,7 @@
 //! ways: a map in the flash, which is asked before a page is read or written, and maps of blocks,
 //! which decide in the pool's place where pages go (`mapped`).
 
+mod aging;
 mod allocation;
 mod audit;
 mod block_state;

@@ -13,6 +13,7 @@ from opennandlab.app.outcome import Progress
 from opennandlab.app.states import Wanted
 from opennandlab.app.suites import Suite, suite
 from opennandlab.config import load_device, read_device
+from opennandlab.documents.app import figures
 from opennandlab.documents.record import JsonObject, plain
 from opennandlab.errors import ConfigError
 from opennandlab.run import SEED
@@ -33,6 +34,7 @@ class Asked:
         drive_writes: Capacities written to make a drive old.
         dirty_writes: Capacities written to make a drive dirty.
         dirt: What is written then: files or pages.
+        age: Whether age is written or set: write or warp.
         runs: How often each case is run.
         idle_ms: Pause between iterations.
 
@@ -46,6 +48,7 @@ class Asked:
     drive_writes: int = 30
     dirty_writes: float = 1.19
     dirt: str = "files"
+    age: str = "write"
     runs: int = 1
     idle_ms: int = 0
 
@@ -67,7 +70,9 @@ class Asked:
     @property
     def wanted(self) -> Wanted:
         """The state."""
-        return Wanted(str(self.state), self.drive_writes, self.dirty_writes, str(self.dirt))
+        return Wanted(
+            str(self.state), self.drive_writes, self.dirty_writes, str(self.dirt), str(self.age)
+        )
 
 
 NAMES = tuple(Asked.__dataclass_fields__)
@@ -143,26 +148,7 @@ class Application(OnDrive):
 
     def metrics(self, document: JsonObject) -> dict[str, float]:
         """Return score, run time, responses, times of requests and what the drive wrote."""
-        cases = [one for one in document["cases"] if one["response_ms"] is not None]
-        before, after = document["state"]["before"], document["state"]["after"]
-        written, programmed = (
-            after[key] - before[key] for key in ("written_bytes", "programmed_bytes")
-        )
-        found = {
-            "score": document["score"]["score"],
-            "total_ms": document["total_ms"]["mean"],
-            "response_ms.max": max(one["response_ms"]["max"] for one in cases),
-            "waf": programmed / written if written else None,
-            "erase_count_mean": after["erase_count_mean"],
-            "collections": after["collections"] - before["collections"],
-        }
-        for one in cases:
-            phase = "" if one["phase"] == "main" else f".{one['phase']}"
-            found[f"{one['case']}{phase}.response_ms.mean"] = one["response_ms"]["mean"]
-        for kind in ("read", "write", "flush"):
-            for part in ("mean", "p99", "max"):
-                found[f"{kind}_us.{part}"] = document["requests"][kind][part]
-        return {name: float(value) for name, value in found.items() if value is not None}
+        return figures(document)
 
 
 def _plan(device: Any, asked: Asked, seed: int) -> replaying.Plan:  # noqa: ANN401 (a DeviceConfig)

@@ -1,0 +1,48 @@
+//! A drive that was never written is given the wear of one that was: blocks are erased so often, and
+//! those that the model of failures takes out of use on the way are taken out, as writing would.
+//!
+//! ```text
+//! each round: each good block below its target ─► members whose erase or program fails?
+//!                none ─► erased     spare ─► replaced, erased     no spare ─► retired
+//! ```
+//! The rounds of all blocks go side by side, so spare blocks go to who needs them first, as in the
+//! life of a drive whose wear is even. A block that fails and that the pool cannot do without stays.
+
+use super::{Ftl, Pool};
+use crate::nand::Media;
+use crate::units::BlockId;
+
+impl Ftl {
+    /// Erases each block until its erase count is what `target` says, or it is retired; returns how
+    /// many were. The firmware is to be made anew afterwards ([`Ftl::purge`]).
+    pub fn age(&self, media: &mut Media, target: impl Fn(BlockId) -> u32) -> u32 {
+        let blocks = || (0..self.geometry.block_count()).map(BlockId);
+        let mut good: Vec<u32> = self.pools.iter().map(Pool::good_blocks).collect();
+        let mut waiting: Vec<(BlockId, u32)> = blocks()
+            .filter(|&block| !media.is_bad(block))
+            .map(|block| (block, target(block)))
+            .filter(|&(block, target)| media.erase_count(block) < target)
+            .collect();
+        let mut retired = 0;
+        while !waiting.is_empty() {
+            waiting.retain(|&(block, target)| {
+                let pool = self.pool_of(block);
+                let good = &mut good[pool.log.die.0 as usize];
+                if pool.fails_in_use(media, block) && *good > pool.good_blocks_needed() {
+                    let failed = pool.members_to_retire(media, block, true);
+                    media.retire(block, &failed);
+                    (*good, retired) = (*good - 1, retired + 1);
+                    return false;
+                }
+                if pool.log.replaces_members() {
+                    for member in pool.log.failed_members(media, block, true) {
+                        media.replace_member(block, member);
+                    }
+                }
+                media.erase(block);
+                media.erase_count(block) < target
+            });
+        }
+        retired
+    }
+}
