@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use opennandlab_sim::config::ConfigError;
 use opennandlab_sim::device::{
-    FlushBehaviour, MapOrder, Mounting, PowerLossConfig, SeqReorder, Session, Simulation,
+    FlushBehaviour, MapOrder, Mounting, Plp, PowerLossConfig, SeqReorder, Session, Simulation,
     SubpageWrite, TrimLog,
 };
 use opennandlab_sim::nand::Unit;
@@ -204,6 +204,9 @@ fn check(config: &PowerLossConfig) -> Result<(), ConfigError> {
     };
     if matches!(config.flush, FlushBehaviour::Delayed { .. }) {
         return refused("flush", "honest, ignored");
+    }
+    if matches!(config.plp, Plp::Capacitor { charge_ms, .. } if charge_ms > 0.0) {
+        return refused("plp.charge_ms", "0");
     }
     if !config.journal_crc {
         return refused("journal_crc", "true");
