@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import structs
 
-from opennandlab import _core
+from opennandlab import _core, logs
 from opennandlab.config import (
     DeviceConfig,
     ReplayConfig,
@@ -291,6 +291,8 @@ class Run:
             BusyError: when it is under way already.
             Interrupted: on Ctrl-C, with the partial result.
         """
+        work = self.names["workload_name"]
+        logs.info("run", f"begin {work} on {self.device.name}, seed {self.seed}", seed=self.seed)
         with self._exclusive:
             clock = Clock()
             try:
@@ -328,6 +330,12 @@ class Run:
             observed=Observed(breakdown=True) if self._watch.breakdown else None,
             partial=partial,
         )
+        digest, wall_s = result.digest, result.content.run.wall_s
+        said = "interrupted" if partial else f"done, self-checks {result.passed}"
+        logs.info(
+            "run", f"{said}, {wall_s:.3g} s, digest {digest}", digest=digest, wall_s=wall_s,
+            passed=result.passed, partial=partial,
+        )  # fmt: skip
         measured = outcome.metrics
         result.timeline = self._timeline(measured.duration_s if measured else None)
         return result

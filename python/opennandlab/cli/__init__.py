@@ -5,9 +5,13 @@ imported when it is asked for, and imports what it needs inside its functions: `
 needs none of them, and no verb waits for the others.
 """
 
+import os
+import sys
+from enum import Enum
 from functools import cache
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -116,12 +120,28 @@ def _verb(name: str) -> Any:  # noqa: ANN401 (click's command, of any package)
     group: typer.Typer | None = getattr(module, "app", None)
     if group is not None:
         group.rich_markup_mode = None
-        made = typer.main.get_group(group)
+        made: Any = typer.main.get_group(group)
         made.name = name
-        return made
+        return completing(made)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     alone.command(name, epilog=f"Example: {VERBS[name][1]}")(getattr(module, name))
-    return typer.main.get_command(alone)
+    return completing(typer.main.get_command(alone))
+
+
+def completing(command: Any) -> Any:  # noqa: ANN401 (click's command, of any package)
+    """Return a command whose values a shell completes, if a shell is asking."""
+    if "_OPENNANDLAB_COMPLETE" not in os.environ:
+        return command
+    from opennandlab.cli._completion import attach
+
+    return attach(command)
+
+
+class LogFormat(str, Enum):
+    """Form of the lines of a log."""
+
+    TEXT = "text"
+    JSON = "json"
 
 
 app = typer.Typer(
@@ -143,6 +163,20 @@ app = typer.Typer(
 def root(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+    verbose: int = typer.Option(
+        0, "--verbose", "-v", count=True, help="Say on stderr what is begun and done; -vv more."
+    ),
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            "--log",
+            metavar="FILE",
+            help="Append the same, and all notes and progress, to a log file.",
+        ),
+    ] = None,
+    log_format: Annotated[
+        LogFormat, typer.Option("--log-format", help="Lines of text, or one JSON object a line.")
+    ] = LogFormat.TEXT,
     threads: int | None = typer.Option(
         None,
         "--threads",
@@ -155,6 +189,8 @@ def root(
 ) -> None:
     """Answer what concerns the program as a whole."""
     del context
+    if verbose or log is not None:
+        _listen(verbose, log, log_format)
     if threads is not None:
         from opennandlab.threads import set_threads
 
@@ -166,6 +202,14 @@ def root(
         name = build(_core.version(), _core.commit(), dirty=_core.dirty())
         typer.echo(f"opennandlab {name}")
         raise typer.Exit
+
+
+def _listen(verbose: int, log: Path | None, log_format: LogFormat) -> None:
+    from opennandlab.cli import _terminal as terminal
+    from opennandlab.cli._logging import set_up
+
+    with terminal.guard(as_json="--json" in sys.argv):
+        set_up(verbose=verbose, file=log, form=log_format.value)
 
 
 def main() -> None:

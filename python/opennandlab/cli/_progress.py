@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from opennandlab import logs
 from opennandlab.cli import _streams as streams
 
 if TYPE_CHECKING:
@@ -66,8 +67,19 @@ def shown(
         yield None
     elif sys.stderr.isatty():
         with _drawn(streams.stderr()) as (draw, clear):
-            say = _paced(lambda state: draw(text(state)), DRAWN_EVERY_S, 0.0, clock, is_last)
-            yield Shown(say, clear)
+            say: Callable[[State], None] = _paced(
+                lambda state: draw(text(state)), DRAWN_EVERY_S, 0.0, clock, is_last
+            )
+            # The line goes; a log keeps one every ten seconds.
+            keep: Callable[[State], None] = _paced(
+                lambda state: logs.spoken(text(state)), LOGGED_EVERY_S, LOGGED_EVERY_S, clock, None
+            )
+
+            def both(state: State) -> None:
+                say(state)
+                keep(state)
+
+            yield Shown(both, clear)
     else:
         yield Shown(
             _paced(

@@ -67,6 +67,9 @@ def note(text: str, *, style: str | None = None) -> None:
     """Print a diagnostic; one that nobody can receive changes no outcome."""
     from rich.text import Text
 
+    from opennandlab import logs
+
+    logs.spoken(text)
     # A library that meets a reader who left would end the program: then with an exit code of ours.
     with contextlib.suppress(OSError, SystemExit):
         stderr().print(Text(text, style=style or ""))

@@ -3,7 +3,7 @@
 import json
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -127,6 +127,53 @@ def schema(
         document = json.loads(makers[kind]())
         if not quiet:
             terminal.emit_json(document)
+
+
+@app.command(epilog="Example: opennandlab config init my_drive.yaml --from mlc_enterprise")
+def init(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE", help="Default: device.yaml, with --workload workload.yaml."),
+    ] = None,
+    workload: Annotated[
+        bool, typer.Option("--workload", help="A workload file instead of a device file.")
+    ] = False,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="PRESET|FILE",
+            help="Where the values come from; default: config, with --workload W2.",
+        ),
+    ] = None,
+    schema_path: Annotated[
+        str | None,
+        typer.Option(
+            "--schema",
+            metavar="PATH",
+            help="A schema that is there already; default: written beside the file.",
+        ),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a file to begin with: every key with what it means, and a line for editors."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab import template
+        from opennandlab.config import load_device, load_workload
+
+        kind: Literal["device", "workload"] = "workload" if workload else "device"
+        path = file or Path(f"{kind}.yaml")
+        beside = path.parent / f"{kind}.schema.json" if schema_path is None else None
+        found = load_device("config" if workload else source or "config")
+        made = load_workload(source or "W2", found) if workload else found
+        text = template.text(made, schema=schema_path or f"{kind}.schema.json")
+        written = template.save(text, path, kind, beside)
+        if as_json:
+            terminal.emit_json({"written": [str(one) for one in written]})
+        elif not quiet:
+            for one in written:
+                terminal.stdout().print(f"wrote {one}", markup=False)
 
 
 @app.command(epilog="Example: opennandlab config presets")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from opennandlab import _core
+from opennandlab import _core, logs
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.errors import OpenNandLabError, OutputError
 from opennandlab.pts import document as documents
@@ -92,6 +92,7 @@ def run_test(  # noqa: PLR0913 (all by name but two)
     outlook = Outlook.of(test, plan, target)
     _open_journal(journal, place)
     told = outlook.telling(watch) if watch else None
+    logs.info("pts", f"begin {named} on {target.name}, seed {settings.seed}", seed=settings.seed)
     bench = Bench(target, plan, journal, told, checkpoint_s)
     was_cut = journal is not None and journal.resumed and not target.is_virtual
     if was_cut and journal is not None and journal.kept and target.is_made_anew:
@@ -119,6 +120,7 @@ def run_test(  # noqa: PLR0913 (all by name but two)
             journal.close()
     if journal is not None:
         journal.finish()
+    logs.info("pts", f"done {named}, digest {document.digest}", digest=document.digest)
     return document
 
 

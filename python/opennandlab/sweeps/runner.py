@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Protocol
 
-from opennandlab import _core
+from opennandlab import _core, logs
 from opennandlab.documents.record import JsonObject
 from opennandlab.store import Entry, Outcome
 from opennandlab.sweeps.definition import Cell, Sweep
@@ -216,6 +216,9 @@ class Run:
         point = next(point for point in states[0].points if point.key == done.key)
         self._fresh_since = self._fresh_since or time.monotonic()
         self._fresh.append(_entry(self.sweep, point, done))
+        said = "done" if done.error is None else f"failed: {done.error}"
+        where = ", ".join(f"{key} = {value}" for key, value in point.coordinates.items())
+        logs.info("sweep", f"{where}, seed {point.seed}: {said}", key=point.key, seed=point.seed)
         self._fill(point, done.metrics, done.error, was_known=False)
         self._extend([state for state in states if state.is_whole and not state.has_failed])
 
