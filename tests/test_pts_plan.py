@@ -175,6 +175,12 @@ def test_the_scaled_time_base_keeps_drive_fills():
     assert scaled.cell(Stimulus(read_pct=100)) == replace(limit, quiet_seconds=0.05)
     # What writes goes on until the drive has collected.
     assert scaled.cell(Stimulus(read_pct=95)) == replace(limit, reclaims=CELL_RECLAIMS)
+    # Large random writes are no larger part of a round than in whole minutes; streams are alone.
+    large = Stimulus(block_bytes=1 << 20, queue_depth=32)
+    assert (scaled.cell(large).ios, scaled.cell(replace(large, pattern="sequential")).ios) == (
+        250,
+        2000,
+    )
     # 1024 outstanding requests need more than 2000 to be measured.
     assert scaled.cell(Stimulus(threads=32, queue_depth=32)).ios == 4096
     assert scaled.gap().bytes == 16 * GIB
@@ -187,6 +193,26 @@ def test_the_scaled_time_base_keeps_drive_fills():
     assert [round(count * limit.bytes / (32 * GIB), 3) for count, limit in groups] == [4, 3, 4]
     assert scaled.pre_write("round").bytes == pytest.approx(0.1 * 32 * GIB, abs=4096)
     assert scaled.pre_write("point").bytes == 32 * GIB
+
+
+@pytest.mark.parametrize(
+    ("missing", "written"),
+    [([8e9, 0.0, 4e9 + 1], [8e9, 0, 4e9]), ([90e9, 0.0, 30e9], [60e9, 0, 20e9]), ([0.0], [])],
+)
+def test_what_the_first_round_left_out_is_written_behind_it(missing, written):
+    scaled = TimeBase("scaled", is_virtual=True, capacity_bytes=50 * 10**9)
+    found = scaled.remainder(missing, 40 * 10**9)
+    assert found == [int(size) // 4096 * 4096 for size in written]
+    assert ("first round" in scaled.noted) == bool(written)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_virtual", "cell_s"),
+    [("full", True, None), ("smoke", True, None), ("scaled", False, None), ("scaled", True, 1.0)],
+)
+def test_nothing_is_written_behind_a_round_of_any_other_kind(name, is_virtual, cell_s):
+    base = TimeBase(name, is_virtual, 50 * 10**9, cell_s=cell_s)
+    assert (base.remainder([8e9], 40 * 10**9), base.deviations) == ([], [])
 
 
 def test_idle_units_cover_ten_block_reclaims():

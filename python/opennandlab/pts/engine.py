@@ -220,13 +220,23 @@ class Bench:
         )
         last_s = last.measurement.elapsed_s or 0.0
         passed_s = last_s * untimed / max(timed, 1)
-        self._do("clock", label, lambda: self._pass_time(passed_s))
-        self._clock_s += passed_s
+        self._let_pass(passed_s, label)
         return last_s + passed_s
 
-    def _pass_time(self, seconds: float) -> dict[str, Any]:
-        self.target.pass_time(seconds)
-        return {}
+    def write_untimed(self, stimulus: Stimulus, size: int, seconds: float, *, label: str) -> None:
+        """Write so many bytes to a simulated drive without a clock, which goes on by `seconds`."""
+        self.measure(stimulus, Limit(bytes=size), label=label, is_measured=False)
+        self._let_pass(seconds, label)
+
+    def _let_pass(self, seconds: float, label: str) -> None:
+        """Let blocks age by the time that writes without a clock took."""
+
+        def let_pass() -> dict[str, Any]:
+            self.target.pass_time(seconds)
+            return {}
+
+        self._do("clock", label, let_pass)
+        self._clock_s += seconds
 
     def measure(  # noqa: PLR0913 (all but two by name)
         self,

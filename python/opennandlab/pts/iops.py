@@ -44,7 +44,13 @@ def run(bench: Bench) -> Findings:
     tracked = [
         Tracking("iops", places[key], plans[places[key]]) for key in TRACKED[bench.plan.pts_version]
     ]
-    rounds = until_steady(bench, lambda _: cells_of_round(bench, plans), tracked, cells=len(plans))
+    rounds = until_steady(
+        bench,
+        lambda _: cells_of_round(bench, plans),
+        tracked,
+        cells=len(plans),
+        makes_up=True,
+    )
     at_4k = places[0, 4 * KIB]
     return Findings(
         results=IopsResults(

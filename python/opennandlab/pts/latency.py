@@ -46,7 +46,13 @@ def run(bench: Bench) -> Findings:
         (plan.stimulus.read_pct, plan.stimulus.block_bytes): at for at, plan in enumerate(plans)
     }
     tracked = [Tracking("lat_us_mean", places[TRACKED], plans[places[TRACKED]])]
-    rounds = until_steady(bench, lambda _: cells_of_round(bench, plans), tracked, cells=len(plans))
+    rounds = until_steady(
+        bench,
+        lambda _: cells_of_round(bench, plans),
+        tracked,
+        cells=len(plans),
+        makes_up=True,
+    )
     kept = [
         histogram(f"window_{at + 1}", f"{plan.label}, window", rounds.latency(at))
         for at, plan in enumerate(plans)

@@ -6,6 +6,9 @@ So a `scaled` cell that writes goes on until collections have reclaimed 16 block
 in every pool (a die, or a group of superblocks) of a simulated drive, or for its minute; until a
 drive has used up its spare area such a cell *is* a minute. Cells of reads take 2000 requests. Steps
 between cells keep the *drive fills* of a real drive of 256 GiB to 1 TiB and give up the minutes.
+Where a drive reads depends on all that was written before: a round of whole minutes scatters the
+data of a drive, one of scaled cells a part of them. So what the first round of random cells would
+have written more in its minutes is written behind it, without a clock (`remainder`).
 Rounds, the window and the steady-state rule are never scaled, and neither is idle time against the
 time in which a drive reclaims a block.
 
@@ -26,6 +29,8 @@ full ones are those of the specification.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -44,6 +49,11 @@ GAP_MINUTES = 30
 # Of a scaled cell; a capped one ends here in any case.
 CELL_S_MIN = 0.2
 CELL_IOS_MIN = {"scaled": 2000, "smoke": 200}
+# Of random writes no more than so many bytes: large requests have no larger part in what a round
+# writes than in whole minutes.
+CELL_BYTES_MIN = 2000 * (128 << 10)
+# What is written behind the first round, at most: then 13 % of the range is as it was before it.
+REMAINDER_FILLS_MAX = 2.0
 # A cell in which some of the first requests are still under way has not measured its queue.
 CELL_IOS_PER_OUTSTANDING = {"scaled": 4, "smoke": 2}
 CELL_RAMP_RATIO = 0.02
@@ -139,6 +149,8 @@ class TimeBase:
         kind = "reads" if stimulus.read_pct >= 100 else "writes"
         many = CELL_IOS_PER_OUTSTANDING[self.name] * stimulus.outstanding
         ios = max(CELL_IOS_MIN[self.name], many)
+        if kind == "writes" and self.name == "scaled" and stimulus.pattern == "random":
+            ios = max(min(ios, CELL_BYTES_MIN // _bytes_max(stimulus)), many)
         if not self.is_virtual:
             if self.name == "smoke":
                 least, most = SMOKE_REAL_CELL_S
@@ -169,6 +181,29 @@ class TimeBase:
             ramp_ratio=CELL_RAMP_RATIO,
             quiet_seconds=CELL_QUIET_S if kind == "reads" else 0.0,
         )
+
+    def remainder(self, missing_bytes: Sequence[float], range_bytes: int) -> list[int]:
+        """Return what is written behind the first round of random cells, without a clock.
+
+        Args:
+            missing_bytes: What each cell would have written more in its whole minute.
+            range_bytes: What the test may touch. More than `REMAINDER_FILLS_MAX` times as much is
+                not written: all cells give up the same part then.
+
+        Returns:
+            Bytes for each cell, whole 4 KiB; none where cells are whole minutes, on a real drive
+            and in a smoke.
+        """
+        if self.name != "scaled" or not self.is_virtual or self.cell_s is not None:
+            return []
+        total = math.fsum(missing_bytes)
+        if total <= 0:
+            return []
+        most = f"at most {REMAINDER_FILLS_MAX:g} times the range"
+        here = f"the rest of its minutes is written behind it without a clock, {most}"
+        self._note("first round", here, "whole minutes")
+        share = min(1.0, REMAINDER_FILLS_MAX * range_bytes / total)
+        return [self._sector_round(share * count) for count in missing_bytes]
 
     def with_ramp(self, limit: Limit, stimulus: Stimulus) -> Limit:
         """Return a limit by requests or bytes whose ramp is as long as it takes to fill the queue.
