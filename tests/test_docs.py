@@ -31,6 +31,7 @@ PAGES = [
     "docs/placement.md",
     "docs/zones.md",
     "docs/runs.md",
+    "docs/ui.md",
     "docs/policies.md",
 ]
 

@@ -304,7 +304,7 @@ def test_a_sweep_of_another_process_is_timed_by_its_points(tmp_path: Path) -> No
         opened.note_sweep("far", {"run": "benchmark"}, members)
         opened.add(found)
         sweep = opened.sweeps()[0]
-        rows = sweeping._rows(opened, "sweep=far", ["a"], None)
+        rows = sweeping._rows(opened, ["sweep=far"], ["a"], None)
     shown = sweeping.progress(sweep, 8, rows, None)
     assert (shown.state, shown.done, shown.can_stop) == ("outside", 4, False)
     old = sweeping.KeptSweep("far", at(-4000), 8, 4, 0, {})
@@ -340,6 +340,7 @@ def test_the_plot_is_that_of_runs_plot(asked: Any, store: Path, cli: Cli, folder
         os.chdir(before)
     assert (folder / "plot.svg").read_bytes() == drawn.content
     assert "waf.count" in said.getvalue()
+    assert asked.get("/plot.svg?where=x").status_code == 422
     assert asked.get("/plot?where=waf%3E1e9").text.count("no point is left") == 1
     assert str(store) in line
 

@@ -27,7 +27,7 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from opennandlab import _core
-from opennandlab.errors import OpenNandLabError, StoreError
+from opennandlab.errors import ConfigError, OpenNandLabError, StoreError
 from opennandlab.store import Store
 from opennandlab.ui import asking, listing, pages, screens, sweeping
 from opennandlab.ui.guard import Door, Guard, admits, with_session
@@ -183,12 +183,11 @@ def sweeps(request: Request, place: Place) -> Response:
                 jobs=place.jobs.listed)  # fmt: skip
 
 
-def _sweep_screen(request: Request, place: Place) -> sweeping.Screen:
-    name = request.query_params.get("name", "")
+def _look(board: sweeping.Board, place: Place) -> sweeping.Screen:
     with opened(place.store) as store:
-        if name not in store.names().sweeps:
-            raise NotThereError(f"no sweep `{name}` in {place.store}")
-        return sweeping.screen(store, name, request.query_params, place.jobs.of(name))
+        if all(one.name != board.name for one in store.sweeps()):
+            raise NotThereError(f"no sweep `{board.name}` in {place.store}")
+        return board.look(store, place.jobs.of(board.name))
 
 
 def sweep(request: Request, place: Place) -> Response:
@@ -199,7 +198,7 @@ def sweep(request: Request, place: Place) -> Response:
         is_there = name in store.names().sweeps
     if not is_there and job is not None and (job.is_active or job.message):
         return html(request, place, "waiting.html.j2", title=name, job=job)
-    found = _sweep_screen(request, place)
+    found = _look(sweeping.Board(name, request.query_params), place)
     return html(request, place, "sweep.html.j2", title=name, screen=found,
                 levels=sweeping.LEVELS, **screens.of_sweep(found, place.store))  # fmt: skip
 
@@ -214,7 +213,10 @@ def plot(request: Request, place: Place) -> Response:
 def figure(request: Request, place: Place) -> Response:
     """Return the figure of the plot builder as a file."""
     with opened(place.store) as store:
-        content = screens.plot_svg(store, request.query_params)
+        try:
+            content = screens.plot_svg(store, request.query_params)
+        except (ConfigError, StoreError) as error:
+            raise asking.FieldError("", str(error)) from error
     return _download(content, "image/svg+xml", "plot.svg")
 
 
@@ -320,6 +322,7 @@ async def events(request: Request) -> Response:
     place: Place = request.app.state.place
     is_sweep = "name" in request.query_params
 
+    board = sweeping.Board(request.query_params.get("name", ""), request.query_params)
     known: dict[str, Any] = {}
 
     def made() -> Events:
@@ -329,7 +332,7 @@ async def events(request: Request) -> Response:
         if not is_sweep or place.watch.trouble:
             return found, False
         try:
-            event = _sweep_screen(request, place).event
+            event = _look(board, place).event
         except NotThereError:
             return found, False
         except OpenNandLabError as error:

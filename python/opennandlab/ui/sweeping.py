@@ -15,7 +15,6 @@ import datetime as dt
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from opennandlab.errors import StoreError
@@ -23,6 +22,7 @@ from opennandlab.reports.runs import shown, told
 from opennandlab.stats.groups import Mean
 from opennandlab.store import KeptSweep, Store
 from opennandlab.store.entry import Scalar
+from opennandlab.store.membership import Member
 from opennandlab.store.shown import shortened
 from opennandlab.summary import number
 from opennandlab.sweeps.verbs import VERBS
@@ -200,43 +200,104 @@ def screen(store: Store, name: str, asked: Mapping[str, str], job: Job | None) -
     Raises:
         StoreError: for a sweep that was never run into this store.
     """
-    members = store.members(name)
-    sweep = next(one for one in store.sweeps() if one.name == name)
-    keys = tuple(dict.fromkeys(key for _, coordinates in members for key in coordinates))
-    verb = VERBS.get(str(sweep.definition.get("run", "")))
-    condition = equals("sweep", name)
-    known = store.rows(where=[condition, "status=done"], limit=1).metrics
-    usual = [verb.metric, *verb.columns] if verb is not None else []
-    metrics = tuple(dict.fromkeys([*(one for one in usual if one in known or not known), *known]))
-    view = _view(keys, members, asked, metrics or tuple(usual[:1]) or ("waf",))
-    rows = _rows(store, condition, keys, view.metric if view.metric in known else None)
-    cells = _cells(keys, members, rows)
-    values = [mean.mean for cell in cells.values() if (mean := cell.mean) is not None]
-    slices, cut = _slices(keys, members, view, _coloured(cells, name, view.metric, values))
-    failures = tuple(_failure(row, keys) for row in rows if row.error is not None)
-    only = rows[0].key if len(members) == 1 and rows else None
-    return Screen(
-        sweep=sweep,
-        view=view,
-        keys=keys,
-        metrics=metrics or (view.metric,),
-        slices=slices,
-        cut=cut,
-        legend=(number(min(values)), number(max(values))) if values else None,
-        failures=failures[:FAILURES_MAX],
-        progress=progress(sweep, len(members), rows, job),
-        only=only,
-    )
+    return Board(name, asked).look(store, job)
 
 
-def _rows(store: Store, condition: str, keys: Sequence[str], metric: str | None) -> list[_Row]:
+class Board:
+    """A sweep that is looked at again and again: only points that are new since are read.
+
+    Args:
+        name: Of the sweep.
+        asked: `metric`, `x` and `y`, as far as they were chosen.
+    """
+
+    def __init__(self, name: str, asked: Mapping[str, str]) -> None:
+        """Know nothing yet."""
+        self.name = name
+        self.asked = asked
+        self._condition = equals("sweep", name)
+        self._begin("", [])
+
+    def _begin(self, created: str, members: Sequence[Member]) -> None:
+        """Forget the points: the sweep was begun anew, or one was removed."""
+        self._created = created
+        self._members = members
+        self._keys = tuple(dict.fromkeys(key for _, one in members for key in one))
+        self._metrics: tuple[str, ...] = ()
+        self._rows: dict[tuple[Any, ...], _Row] = {}
+        self._cells = _cells(self._keys, members)
+
+    def look(self, store: Store, job: Job | None) -> Screen:
+        """Return the screen of now.
+
+        Args:
+            store: The store.
+            job: Its worker, where it was started here.
+
+        Raises:
+            StoreError: for a sweep that was never run into this store.
+        """
+        sweep = next((one for one in store.sweeps() if one.name == self.name), None)
+        if sweep is None or sweep.created != self._created:
+            self._begin("" if sweep is None else sweep.created, store.members(self.name))
+        if sweep is None:
+            raise StoreError(f"no sweep `{self.name}`")
+        verb = VERBS.get(str(sweep.definition.get("run", "")))
+        usual = [verb.metric, *verb.columns] if verb is not None else []
+        self._metrics = (
+            self._metrics or store.rows(where=[self._condition, "status=done"], limit=1).metrics
+        )
+        known = self._metrics
+        metrics = tuple(dict.fromkeys([*(one for one in usual if one in known), *known]))
+        view = _view(self._keys, self._members, self.asked, metrics or (*usual[:1], "waf"))
+        metric = view.metric if view.metric in known else None
+        self._read(
+            store, metric, since=max((row.created for row in self._rows.values()), default="")
+        )
+        if len(self._rows) != sweep.done + sweep.failed:
+            # Points were removed, or came with times of long ago.
+            self._begin(sweep.created, self._members)
+            self._metrics = known
+            self._read(store, metric, since="")
+        rows = list(self._rows.values())
+        values = [mean.mean for cell in self._cells.values() if (mean := cell.mean) is not None]
+        squares = _coloured(self._cells, self.name, view.metric, values)
+        slices, cut = _slices(self._keys, self._members, view, squares)
+        failures = [_failure(row, self._keys) for row in rows if row.error is not None]
+        return Screen(
+            sweep=sweep,
+            view=view,
+            keys=self._keys,
+            metrics=metrics or (view.metric,),
+            slices=slices,
+            cut=cut,
+            legend=(number(min(values)), number(max(values))) if values else None,
+            failures=tuple(failures[:FAILURES_MAX]),
+            progress=progress(sweep, len(self._members), rows, job),
+            only=rows[0].key if len(self._members) == 1 and rows else None,
+        )
+
+    def _read(self, store: Store, metric: str | None, since: str) -> None:
+        """Put points into their cells, those of a time and later."""
+        where = [self._condition, *([f"created>={since}"] if since else [])]
+        for row in _rows(store, where, self._keys, metric):
+            place = tuple(map(_kind, row.coordinates))
+            if self._rows.get((row.key, place)) == row or place not in self._cells:
+                continue
+            self._rows[row.key, place] = row
+            self._cells[place].put(row)
+
+
+def _rows(
+    store: Store, where: Sequence[str], keys: Sequence[str], metric: str | None
+) -> list[_Row]:
     """Return the points that are there."""
     columns = ["key", "seed", "error", "created", *([metric] if metric else [])]
     try:
-        found = store.rows(where=[condition], columns=[*columns, *keys])
+        found = store.rows(where=where, columns=[*columns, *keys])
     except StoreError:
         # No point is there yet, so the store does not know the names of what is varied.
-        found = store.rows(where=[condition], columns=["key", "seed", "error", "created"])
+        found = store.rows(where=where, columns=["key", "seed", "error", "created"])
     return [
         _Row(
             str(row["key"]),
@@ -252,7 +313,7 @@ def _rows(store: Store, condition: str, keys: Sequence[str], metric: str | None)
 
 def _view(
     keys: Sequence[str],
-    members: Sequence[tuple[str, Mapping[str, Scalar]]],
+    members: Sequence[Member],
     asked: Mapping[str, str],
     metrics: Sequence[str],
 ) -> View:
@@ -279,37 +340,39 @@ class _Cell:
     """A combination, as far as it is there."""
 
     id: str
+    pairs: tuple[tuple[str, Scalar], ...]
     total: int = 0
-    failed: int = 0
-    there: int = 0
-    values: list[float] = field(default_factory=list)
-    pairs: tuple[tuple[str, Scalar], ...] = ()
+    rows: dict[str, _Row] = field(default_factory=dict)
+    _mean: Mean | None = None
+    _is_old: bool = False
 
-    @cached_property
+    def put(self, row: _Row) -> None:
+        """Take a point, in place of one that failed before."""
+        self.rows[row.key] = row
+        self._is_old = True
+
+    @property
+    def failed(self) -> int:
+        return sum(row.error is not None for row in self.rows.values())
+
+    @property
     def mean(self) -> Mean | None:
-        return Mean.of(self.values) if self.values else None
+        if self._is_old:
+            values = [row.value for row in self.rows.values() if row.value is not None]
+            self._mean, self._is_old = Mean.of(values) if values else None, False
+        return self._mean
 
 
-def _cells(
-    keys: Sequence[str],
-    members: Sequence[tuple[str, Mapping[str, Scalar]]],
-    rows: Sequence[_Row],
-) -> dict[tuple[Any, ...], _Cell]:
-    """Return all combinations by their values, with what is there of them."""
+def _cells(keys: Sequence[str], members: Sequence[Member]) -> dict[tuple[Any, ...], _Cell]:
+    """Return all combinations by their values, empty."""
     found: dict[tuple[Any, ...], _Cell] = {}
     for _, coordinates in members:
         values = tuple(coordinates.get(key) for key in keys)
         place = tuple(map(_kind, values))
         if place not in found:
             pairs = ((key, one) for key, one in zip(keys, values, strict=True) if one is not None)
-            found[place] = _Cell(f"m{len(found)}", pairs=tuple(pairs))
+            found[place] = _Cell(f"m{len(found)}", tuple(pairs))
         found[place].total += 1
-    for row in rows:
-        of = found.get(tuple(map(_kind, row.coordinates)))
-        if of is not None:
-            of.there += 1
-            of.failed += row.error is not None
-            of.values += [] if row.value is None else [row.value]
     return found
 
 
@@ -322,18 +385,18 @@ def _coloured(
     short = shortened([key for cell in cells.values() for key, _ in cell.pairs])
     found = {}
     for place, cell in cells.items():
-        mean = cell.mean
-        state = "waiting" if not cell.there else "done" if cell.there == cell.total else "part"
-        if cell.failed:
+        mean, there, failed = cell.mean, len(cell.rows), cell.failed
+        state = "waiting" if not there else "done" if there == cell.total else "part"
+        if failed:
             state = "failed"
-        counts = f"{cell.there} of {cell.total} points"
-        if cell.failed:
-            counts += f", {cell.failed} failed"
+        counts = f"{there} of {cell.total} points"
+        if failed:
+            counts += f", {failed} failed"
         said = f"{metric} {told(mean)}, " if mean is not None else ""
         if mean is not None:
             text = _brief(mean.mean)
         else:
-            text = "✕" if cell.failed else "·" if not cell.there else "–"
+            text = "✕" if failed else "·" if not there else "–"
         level = None if mean is None else _level(mean.mean, low, high, is_log=is_log)
         words = ", ".join(f"{short[key]} {shown(value)}" for key, value in cell.pairs)
         label = f"{words}: {said}{counts}" if words else f"{said}{counts}"
@@ -367,7 +430,7 @@ def _brief(value: float) -> str:
 
 def _slices(
     keys: Sequence[str],
-    members: Sequence[tuple[str, Mapping[str, Scalar]]],
+    members: Sequence[Member],
     view: View,
     squares: Mapping[tuple[Any, ...], Square],
 ) -> tuple[tuple[Slice, ...], str]:
