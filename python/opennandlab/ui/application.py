@@ -259,7 +259,7 @@ def _entry(store: Store, request: Request) -> Any:  # noqa: ANN401 (an entry)
 
 def new(request: Request, place: Place) -> Response:
     """Show the form for a new run."""
-    values = screens.new(place.store, request.query_params)
+    values = screens.new(request.query_params)
     return html(request, place, "new.html.j2", title="New run", **values)
 
 

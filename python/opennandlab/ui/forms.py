@@ -34,7 +34,6 @@ MAIN = (
     "workload.timed", "workload.precondition",
 )  # fmt: skip
 ASIDE = {"name", "workload.name"}
-SHOWN_CHARS = 90
 RANGE = re.compile(r"(-?\d[\d.e+-]*) to (-?\d[\d.e+-]*)")
 
 
@@ -60,7 +59,6 @@ class Field:
         low: The least that is accepted; None for no bound.
         high: The most.
         choices: What it takes.
-        required: Whether the schema says so.
     """
 
     path: str

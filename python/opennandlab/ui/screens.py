@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,9 +100,10 @@ def compare(store: Store, keys: list[str], *, every: bool) -> dict[str, Any]:
     except (StoreError, ResultError, DocumentError) as error:
         return values | {"problem": str(error)}
     report = side_page.report(side, side.every if every else side.main)
-    bare = [_without_notes(report)]
     return values | {
-        "side": side, "figures": Figures.of(bare[0]), "reasons": side.comparison.reasons,
+        "side": side,
+        "figures": Figures.of(_without_notes(report)),
+        "reasons": side.comparison.reasons,
         "warnings": report.chapters[0].warnings[len(side.comparison.reasons):],
         "summary": side.summary(),
     }  # fmt: skip
@@ -109,8 +111,6 @@ def compare(store: Store, keys: list[str], *, every: bool) -> dict[str, Any]:
 
 def _without_notes(report: Report) -> Report:
     """Return a report whose objections stand elsewhere on the page."""
-    from dataclasses import replace
-
     first = replace(report.chapters[0], badges=(), warnings=(), subtitle="")
     return replace(report, chapters=(first, *report.chapters[1:]))
 
@@ -126,7 +126,6 @@ def run(entry: Entry, place: Path) -> dict[str, Any]:
         else:
             figures, problem = Figures.of(report), "; ".join(report.warnings)
     schema = "" if entry.document is None else str(entry.document.get("schema"))
-    paths = entry.settings.get("paths")
     lines = commands.run_lines(
         place, entry.key,
         can_verify=entry.done and schema in VERIFIED,
@@ -138,16 +137,13 @@ def run(entry: Entry, place: Path) -> dict[str, Any]:
         "lines": lines if entry.done else lines[2:],
         "metrics": [(name, number(value)) for name, value in entry.metrics.items()],
         "settings": json.dumps(entry.settings, indent=2, ensure_ascii=False, default=dict),
-        "age": ago(entry.created),
-        "has_paths": bool(paths),
         "alike": address("/", where=[equals(k, v) for k, v in entry.coordinates.items()],
                          verb=entry.verb),
     }  # fmt: skip
 
 
-def new(place: Path, query: Any) -> dict[str, Any]:  # noqa: ANN401 (a multi-dict)
+def new(query: Any) -> dict[str, Any]:  # noqa: ANN401 (a multi-dict)
     """Return the form for a new run, for the presets that were chosen."""
-    del place
     device, workload = query.get("device", DEVICE), query.get("workload", WORK)
     problem = ""
     if device not in device_presets():
@@ -196,9 +192,12 @@ def can_go_on(definition: Mapping[str, Any]) -> bool:
         return False
     grid = definition.get("grid")
     grid = grid if isinstance(grid, Mapping) else {}
+    varied = {key: grid.get(key, []) for key in ("device", "workload")}
+    if not all(isinstance(values, list) for values in varied.values()):
+        return False
     named = {
-        "device": [definition.get("device") or "config", *grid.get("device", [])],
-        "workload": [definition.get("workload"), *grid.get("workload", [])],
+        "device": [definition.get("device") or "config", *varied["device"]],
+        "workload": [definition.get("workload"), *varied["workload"]],
     }
     known = {"device": device_presets(), "workload": workload_presets()}
     if any(one not in known[key] for key, values in named.items() for one in values):
