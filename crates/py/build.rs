@@ -41,16 +41,30 @@ fn work_tree() -> Option<PathBuf> {
     (Path::new(&found).canonicalize().ok()? == top).then_some(top)
 }
 
+/// Returns the commit that a source archive was made from, and whether its sources were changed:
+/// what `git archive` or `tools/release.py` wrote into `COMMIT`. In a checkout it holds a mark.
+fn noted() -> Option<(String, bool)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../COMMIT");
+    println!("cargo:rerun-if-changed={}", path.display());
+    let text = std::fs::read_to_string(path).ok()?;
+    let mut words = text.split_whitespace();
+    let commit = words.next().filter(|word| word.chars().all(|c| c.is_ascii_hexdigit()))?;
+    Some((commit.chars().take(12).collect(), words.next() == Some("changed")))
+}
+
+/// Returns the commit of a checkout, and whether the sources of the core were changed since.
+fn checked_out(top: &Path) -> Option<(String, bool)> {
+    let commit = git(top, &["rev-parse", "--short=12", "HEAD"])?;
+    let changes = git(top, &[&["status", "--porcelain", "--"], &SOURCES[..]].concat());
+    Some((commit, changes.is_some_and(|changes| !changes.is_empty())))
+}
+
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let top = work_tree();
-    // A build from a source archive has no history: then the commit is not known.
-    let commit = top.as_ref().and_then(|top| git(top, &["rev-parse", "--short=12", "HEAD"]));
-    println!("cargo:rustc-env=OPENNANDLAB_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
-    let changes = top
-        .as_ref()
-        .and_then(|top| git(top, &[&["status", "--porcelain", "--"], &SOURCES[..]].concat()));
-    let is_dirty = changes.is_some_and(|changes| !changes.is_empty());
+    let known = top.as_deref().map_or_else(noted, checked_out);
+    let (commit, is_dirty) = known.unwrap_or_else(|| ("unknown".to_owned(), false));
+    println!("cargo:rustc-env=OPENNANDLAB_COMMIT={commit}");
     println!("cargo:rustc-env=OPENNANDLAB_DIRTY={is_dirty}");
     let Some(top) = top else { return };
     // A change of these compiles the core anew anyway.
