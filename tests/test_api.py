@@ -149,6 +149,8 @@ def test_a_standard_test_from_python_is_that_of_the_command_and_is_resumed(teste
         (("iops", "sim:tlc_standard"), {"profile": "X"}, "accepted: E, C"),
         (("iops", "sim:tlc_standard"), {"resume": True}, "needs the `output`"),
         (("iops", "sim:tlc_standard"), {"options": {}}, "has no such setting"),
+        (("iops", "sim:tlc_standard"), {"queue_depth": "many"}, "a number is text"),
+        (("iops", 5), {}, "are text, such as"),
     ],
 )
 def test_what_a_standard_test_cannot_have_is_refused_with_what_is_accepted(

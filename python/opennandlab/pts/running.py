@@ -35,6 +35,8 @@ def run_named(  # noqa: PLR0913 (options, by name)
     given: Mapping[str, Any],
 ) -> PtsResult:
     """Run one of `tests`; see `pts.run`."""
+    if not isinstance(test, str) or not isinstance(target, str):
+        raise ConfigError("target", "test and target are text, such as `iops`, `sim:tlc_standard`")
     chosen = _test(tests, test)
     settings = _settings(chosen, given)
     folder = None if output is None else Path(output)
@@ -86,5 +88,10 @@ def _settings(test: Test, given: Mapping[str, Any]) -> Settings:
         **{key: value for key, value in given.items() if key in known},
         options={key: value for key, value in given.items() if key in own},
     )
-    settings.check()
+    try:
+        settings.check()
+    except TypeError as error:
+        raise ConfigError(
+            "settings", f"a number is text, or the other way round: {error}"
+        ) from None
     return settings
