@@ -14,6 +14,7 @@ import opennandlab as onl
 import pts_documents
 from opennandlab.canonical import digest, readable_json
 from opennandlab.documents.app import AppDocument
+from opennandlab.documents.calibration import CalibrationDocument
 from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison
 from opennandlab.documents.fleet import FleetDocument
@@ -63,6 +64,11 @@ def power_files() -> dict[str, Any]:
     return made | {"digest": digest(made)}
 
 
+def calibration() -> dict[str, Any]:
+    made: dict[str, Any] = plain(nothing(CalibrationDocument))
+    return made | {"digest": digest(made)}
+
+
 CODES = ["bch:m=8,t=4", "bch:m=8,t=4,data_bits=222"]
 ROW = {
     "suite": "s", "case": "c", "title": "t", "source": "definition", "quantity": "WAF",
@@ -91,6 +97,7 @@ MAKERS: dict[str, Callable[[], dict[str, Any]]] = {
     "fleet": fleet,
     "power": power,
     "power-files": power_files,
+    "calibration": calibration,
 }  # fmt: skip
 KINDS: dict[str, type] = {
     "result": onl.Result,
@@ -107,6 +114,7 @@ KINDS: dict[str, type] = {
     "fleet": FleetDocument,
     "power": PowerDocument,
     "power-files": FilesDocument,
+    "calibration": CalibrationDocument,
 }
 
 

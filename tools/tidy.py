@@ -82,6 +82,7 @@ PYTHON_ROOMS = [
     "app",
     "sweeps",
     "fleet",
+    "calibration",
     "serving",
     "power",
     "ui",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from opennandlab import reliability as reliability
     from opennandlab import theory as theory
     from opennandlab._core import version as version
+    from opennandlab.calibration import calibrate
     from opennandlab.comparing import UnlikeError, compare
     from opennandlab.config import (
         DeviceConfig,
@@ -77,6 +78,7 @@ _HOMES = {
     "WorkloadConfig": "config",
     "WriteError": "errors",
     "benchmark": "run",
+    "calibrate": "calibration",
     "compare": "comparing",
     "load": "loading",
     "load_device": "config",
@@ -116,6 +118,7 @@ __all__ = [
     "WorkloadConfig",
     "WriteError",
     "benchmark",
+    "calibrate",
     "compare",
     "ecc",
     "load",

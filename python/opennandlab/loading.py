@@ -6,6 +6,7 @@ from pathlib import Path
 
 from opennandlab.documents import pts
 from opennandlab.documents.app import AppDocument
+from opennandlab.documents.calibration import CalibrationDocument
 from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.documents.fleet import FleetDocument
@@ -37,6 +38,7 @@ Rest = (
     | FleetDocument
     | PowerDocument
     | FilesDocument
+    | CalibrationDocument
 )
 Loaded = Result | Curve | PtsResult | Rest
 # What a `schema` says -> the record of the whole document.
@@ -53,7 +55,7 @@ def load(path: str | Path, *, check_digest: bool = True) -> Loaded:
     Returns:
         A `Result`, an ECC `Curve` or the `PtsResult` of a standard test, by the `schema` in the
         file; for other kinds (suites, comparisons, life tests, validation, served drives,
-        applications, fleets, power cuts) the declared record: keys are attributes.
+        applications, fleets, power cuts, calibrations) the declared record: keys are attributes.
 
     Raises:
         ResultError: when the file is damaged, foreign or newer than this build, and why.

@@ -63,6 +63,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "Characterise a drive step by step.",
         "opennandlab characterise --target sim:tlc_standard --output drive",
     ),
+    "calibrate": (
+        "Fit keys of a device file to what was measured.",
+        "opennandlab calibrate -d my.yaml --to drive.json --free nand.timing.t_read_us -o fit.yaml",
+    ),
     "validate": (
         "Recompute the ground truth: formula and simulation.",
         "opennandlab validate --quick",

@@ -166,17 +166,32 @@ def _write(report: "Report", measured: "Sequence[Measured | None]", outputs: Out
 
 
 def _draw_result(files: list[Path], outputs: Outputs) -> list[Path]:
-    """Draw a result file of a run, if that is what was given; return the files."""
+    """Draw a result of a run or a calibration, if that is what was given; return the files."""
     from opennandlab.result import Result
 
     # A pipe can be read once only.
-    if not any(path.is_file() and _family(path) == "result" for path in files):
+    kinds = {_family(path) for path in files if path.is_file()} & {"result", "calibration"}
+    if not kinds:
         return []
+    if kinds == {"calibration"}:
+        return _draw_calibration(files, outputs)
     if len(files) > 1:
         _refuse("a result of `benchmark` is drawn alone; `compare` puts several beside each other")
     from opennandlab.reports import plot
 
     return _write(plot.report(Result.load(files[0]).content), (), outputs)
+
+
+def _draw_calibration(files: list[Path], outputs: Outputs) -> list[Path]:
+    from opennandlab.documents.calibration import CALIBRATION_SCHEMA, CalibrationDocument
+    from opennandlab.reports import calibration
+    from opennandlab.saved import read_document, refuse_edited, typed
+
+    if len(files) > 1:
+        _refuse("a calibration is drawn alone")
+    content = read_document(files[0], [CALIBRATION_SCHEMA])
+    refuse_edited(files[0], content)
+    return _write(calibration.report(typed(files[0], content, CalibrationDocument)), (), outputs)
 
 
 def _family(path: Path) -> str:

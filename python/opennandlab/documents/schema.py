@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from opennandlab.documents.app import AppDocument
+from opennandlab.documents.calibration import CalibrationDocument
 from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.documents.fleet import FleetDocument
@@ -42,6 +43,7 @@ FAMILIES: dict[str, type] = {
     "fleet": FleetDocument,
     "power": PowerDocument,
     "power-files": FilesDocument,
+    "calibration": CalibrationDocument,
 }
 
 TEMPLATE = "#/$defs/{name}"

@@ -8,6 +8,7 @@ from opennandlab.pts import TESTS
 from opennandlab.sweeps.verb import Verb
 from opennandlab.sweeps.verbs.application import Application
 from opennandlab.sweeps.verbs.benchmark import Benchmark, Replay
+from opennandlab.sweeps.verbs.cells import Cells
 from opennandlab.sweeps.verbs.ecc_curve import EccCurve
 from opennandlab.sweeps.verbs.formulas import FORMULAS
 from opennandlab.sweeps.verbs.life import LIFE_TESTS
@@ -20,6 +21,7 @@ VERBS: dict[str, Verb] = {
         Replay(),
         Application(),
         *(StandardTest(test) for test in TESTS.values() if not test.kinds or "sim" in test.kinds),
+        Cells(),
         EccCurve(),
         *LIFE_TESTS,
         *FORMULAS,

@@ -1,0 +1,179 @@
+"""How the cells of a measured document are run: what its header says, what is asked, what is left.
+
+A device is simulated with fewer blocks per plane: dies, sizes of blocks and all shares stay, so its
+rates do. What a test wrote to a part of the drive becomes the same share of the smaller one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from opennandlab.calibration.cells import Target
+from opennandlab.config import DeviceConfig, load_device, set_path
+from opennandlab.documents.pts import PtsDocument
+from opennandlab.errors import ConfigError
+
+# Blocks are left out above this size of the flash.
+RAW_BYTES_MAX = 16 << 30
+BLOCKS_MIN = 64
+BLOCKS = "nand.blocks_per_plane"
+# Test -> profile -> threads, queue depth, where the document does not say.
+LOADS = {
+    "iops": {"C": (2, 16), "E": (4, 32)},
+    "throughput": {"C": (1, 32), "E": (1, 32)},
+    "latency": {"C": (1, 1), "E": (1, 1)},
+}
+PROFILE = "E"
+CACHES = {"C": True, "E": False}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked for besides keys; None for what the document says, or the default.
+
+    Args:
+        threads: Threads (TC).
+        queue_depth: Requests outstanding per thread (QD).
+        share: Part of the capacity that is used.
+        amount_bytes: What of it is tested, in segments.
+        cache: Whether the volatile write cache is on.
+        requests: Requests of a cell.
+        settle: Random writes before the first cell, in sizes of the range.
+        blocks: Blocks per plane that are simulated; 0 for all.
+    """
+
+    threads: int | None = None
+    queue_depth: int | None = None
+    share: float | None = None
+    amount_bytes: int | None = None
+    cache: bool | None = None
+    requests: int = 2000
+    settle: float = 2.0
+    blocks: int | None = None
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How cells are run.
+
+    Args:
+        question: Of `pts.cells`.
+        blocks: Blocks per plane; None for those of the file.
+        blocks_of: Blocks per plane of the file.
+        warnings: What was assumed.
+    """
+
+    question: dict[str, Any]
+    blocks: int | None
+    blocks_of: int
+    warnings: list[str] = field(default_factory=list)
+
+    def applied(self, device: dict[str, Any]) -> dict[str, Any]:
+        """Return the device as it is run."""
+        if self.blocks is None:
+            return device
+        found: dict[str, Any] = load_copy(device)
+        set_path(found, BLOCKS, self.blocks)
+        return found
+
+    def record(self) -> dict[str, Any]:
+        """Return what a document says of them."""
+        rest = {key: value for key, value in self.question.items() if key != "cells"}
+        return {**rest, "blocks_per_plane": self.blocks or self.blocks_of,
+                "blocks_per_plane_of_the_file": self.blocks_of}  # fmt: skip
+
+
+def load_copy(device: dict[str, Any]) -> dict[str, Any]:
+    """Return a mapping that shares nothing that is changed with another."""
+    return {key: dict(value) if isinstance(value, dict) else value for key, value in device.items()}
+
+
+def conditions(  # noqa: PLR0913, PLR0917 (what was measured, on what, and how)
+    document: PtsDocument,
+    targets: Sequence[Target],
+    device: DeviceConfig,
+    given: dict[str, Any],
+    asked: Asked,
+    free: Sequence[str],
+) -> Conditions:
+    """Return how the cells of a document are run on a device.
+
+    Args:
+        document: What was measured.
+        targets: Its cells.
+        device: The device, resolved.
+        given: The device, as its file has it.
+        asked: What was asked for.
+        free: Keys that are fitted.
+
+    Raises:
+        ConfigError: for conditions that contradict each other.
+    """
+    head, warnings = document.header, []
+    profile = head.profile if head.profile in CACHES else None
+    usual = LOADS[document.test][profile or PROFILE]
+    threads = asked.threads or head.threads or usual[0]
+    depth = asked.queue_depth or head.queue_depth or usual[1]
+    if (asked.threads or head.threads) is None or (asked.queue_depth or head.queue_depth) is None:
+        warnings.append(f"threads and queue depth are assumed: {threads} and {depth}")
+    amount = asked.amount_bytes or head.active_range.amount_bytes
+    capacity = head.target.device.capacity_bytes or int(device.effective["logical_bytes"])
+    if amount is not None and amount > capacity:
+        raise ConfigError("--ar-amount", f"{amount} bytes are more than the drive has ({capacity})")
+    share = head.active_range.share if asked.share is None else asked.share
+    if asked.share is None and amount is None and _is_unknown(document, "active range"):
+        warnings.append("the range that was tested is assumed: all of the drive")
+    cache = asked.cache
+    if cache is None and head.cache.state in {"enabled", "disabled"}:
+        cache = head.cache.state == "enabled"
+    if cache is None and profile is not None:
+        cache = CACHES[profile]
+    blocks = _blocks(device, given, asked.blocks, free)
+    question = {
+        "cells": [[one.block_bytes, one.read_pct] for one in targets],
+        "pattern": "sequential" if document.test == "throughput" else "random",
+        "threads": threads,
+        "queue_depth": depth,
+        "share": float(share),
+        "amount_share": None if amount is None else amount / capacity,
+        "cache": cache,
+        "requests": asked.requests,
+        "settle": asked.settle,
+    }
+    return Conditions(question, blocks, int(device[BLOCKS]), warnings)
+
+
+def _is_unknown(document: PtsDocument, what: str) -> bool:
+    found = document.header.imported
+    return found is not None and what in found.unknown
+
+
+def _blocks(
+    device: DeviceConfig, given: dict[str, Any], asked: int | None, free: Sequence[str]
+) -> int | None:
+    """Return the blocks per plane that are simulated; None for all."""
+    whole = int(device[BLOCKS])
+    if asked is not None:
+        if asked > whole:
+            raise ConfigError("--blocks", f"{asked} is more than the device has; accepted: {whole}")
+        return asked or None
+    raw = int(device.effective["raw_bytes"])
+    if BLOCKS in free or raw <= RAW_BYTES_MAX:
+        return None
+    blocks = max(BLOCKS_MIN, math.ceil(whole * RAW_BYTES_MAX / raw))
+    while blocks < whole and not _can_be(given, blocks):
+        blocks *= 2
+    return blocks if blocks < whole else None
+
+
+def _can_be(given: dict[str, Any], blocks: int) -> bool:
+    smaller = load_copy(given)
+    set_path(smaller, BLOCKS, blocks)
+    try:
+        load_device(smaller)
+    except ConfigError:
+        return False
+    return True

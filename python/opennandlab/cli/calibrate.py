@@ -1,0 +1,182 @@
+"""`calibrate`: keys of a device file, fitted to what was measured."""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._engines import Jobs
+from opennandlab.cli._progress import shown
+from opennandlab.cli._report_tables import show
+from opennandlab.cli._terminal import Json, Quiet, Seed
+
+if TYPE_CHECKING:
+    from opennandlab.calibration.calibrating import Calibration
+    from opennandlab.calibration.objective import Progress
+
+REQUESTS = 2000
+SETTLE = 2.0
+
+
+def calibrate(
+    device: Annotated[
+        str,
+        typer.Option("--device", "-d", metavar="PRESET|FILE", help="The device before."),
+    ],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="FILE|reference:NAME",
+            help="What was measured: IOPS, throughput or latency (`pts import`).",
+        ),
+    ],
+    free: Annotated[
+        list[str],
+        typer.Option(
+            "--free",
+            metavar="KEY[=LOW:HIGH]",
+            help="A key to fit; bounds: a tenth to ten times, within the schema. Repeatable.",
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE.yaml", help="Write the fitted device.")
+    ],
+    hold_out: Annotated[
+        str | None,
+        typer.Option(
+            "--hold-out",
+            metavar="SHARE|CELL,…",
+            help="Cells that take no part in the fit, such as 0.25 or 4:0/100.",
+        ),
+    ] = None,
+    runs: Annotated[
+        int | None, typer.Option("--runs", min=1, help="Runs of the device; default 40 per key.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option("--threads", min=1, help="Threads (TC).")] = None,
+    queue_depth: Annotated[
+        int | None, typer.Option("--queue-depth", min=1, help="Outstanding per thread (QD).")
+    ] = None,
+    active_range: Annotated[
+        float | None,
+        typer.Option("--active-range-pct", min=0.1, max=100, help="Part of the drive in use."),
+    ] = None,
+    amount: Annotated[
+        str | None,
+        typer.Option("--ar-amount", metavar="SIZE", help="What of it was tested, in segments."),
+    ] = None,
+    requests: Annotated[
+        int, typer.Option("--requests", min=10, help="Requests of a cell, fewer of large ones.")
+    ] = REQUESTS,
+    settle: Annotated[
+        float, typer.Option("--settle", min=0, max=100, help="Writes before, in range sizes.")
+    ] = SETTLE,
+    blocks: Annotated[
+        int | None,
+        typer.Option(
+            "--blocks", min=0, help="Blocks per plane that are simulated; 0: all. Default: 16 GiB."
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a report as a page.")
+    ] = None,
+    seed: Seed = 42,
+    jobs: Jobs = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fit keys of a device file to what was measured; the same command goes on after Ctrl-C."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.calibration import calibrating
+        from opennandlab.calibration.conditions import Asked
+        from opennandlab.targets.opening import parse_size
+
+        document = output.with_suffix(".json")
+        journal = output.with_name(f".{output.name}.journal")
+        inputs = {"--device": Path(device), "--to": Path(to)}
+        outputs = {"--output": output, "the document": document, "--html": html}
+        terminal.check_outputs(outputs, dict(inputs))
+        wanted = calibrating.plan(
+            device,
+            to,
+            free,
+            hold_out=hold_out,
+            runs=runs,
+            seed=seed,
+            asked=Asked(
+                threads=threads,
+                queue_depth=queue_depth,
+                share=None if active_range is None else active_range / 100,
+                amount_bytes=parse_size(amount) if amount else None,
+                requests=requests,
+                settle=settle,
+                blocks=blocks,
+            ),
+        )
+        with shown(line, quiet=quiet) as watch:
+            found = calibrating.run(
+                wanted, jobs=jobs, journal=journal, watch=watch, command=_command()
+            )
+        if found.document.partial:
+            terminal.ignore_signals()
+        _write(found, output, document, html)
+        _tell(found, [output, document, *([html] if html else [])], as_json=as_json, quiet=quiet)
+
+
+def line(state: "Progress") -> str:
+    """Return how far a calibration is.
+
+    >>> from opennandlab.calibration.objective import Progress
+    >>> line(Progress("search", 40, 200, 12.34, 20.0))
+    'search · run 40 of at most 200 · RMS error 12.34 % · at most 1 min 20 s left'
+    """
+    from opennandlab.cli._streams import duration
+
+    parts = [state.stage, f"run {state.runs} of at most {state.runs_max}"]
+    if state.rms_pct is not None:
+        parts.append(f"RMS error {state.rms_pct:.2f} %")
+    if state.left_s is not None:
+        parts.append(f"at most {duration(state.left_s)} left")
+    return " · ".join(parts)
+
+
+def _command() -> str:
+    """Return what was typed."""
+    return shlex.join(["opennandlab", *sys.argv[1:]]) if sys.argv[1:2] == ["calibrate"] else ""
+
+
+def _write(found: "Calibration", output: Path, document: Path, html: Path | None) -> None:
+    from opennandlab.canonical import as_bytes, readable_json
+    from opennandlab.documents.record import plain
+    from opennandlab.files import write_atomically
+
+    write_atomically(output, found.text.encode())
+    write_atomically(document, as_bytes(readable_json(plain(found.document)) + "\n"))
+    if html is not None:
+        from opennandlab.reports import calibration as pages
+        from opennandlab.reports import output as writer
+
+        writer.write(pages.report(found.document), html, ".html")
+
+
+def _tell(found: "Calibration", wrote: list[Path], *, as_json: bool, quiet: bool) -> None:
+    from opennandlab.documents.record import plain
+    from opennandlab.reports import calibration as pages
+
+    document = found.document
+    if as_json:
+        terminal.emit_json(plain(document))
+    elif not quiet:
+        for text in document.warnings:
+            terminal.note(f"warning: {text}")
+        title = f"{document.device}: {pages.subtitle(document)}, {document.runs} runs"
+        show(title, (pages.keys(document), pages.errors(document)), document.digest)
+        for path in wrote:
+            terminal.note(f"wrote {os.fspath(path)}")
+    if document.partial:
+        text = "interrupted: the best so far is written; the same command goes on from there"
+        terminal.stop(terminal.INTERRUPTED, text)

@@ -1,0 +1,173 @@
+"""The document `opennandlab.calibration/1`: keys of a device, fitted to what was measured."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from opennandlab.documents.agreement import Agreement
+from opennandlab.documents.record import JsonObject, Number, Record
+
+CALIBRATION_SCHEMA: Final = "opennandlab.calibration/1"
+
+Verdict = Literal["determined", "correlated", "flat", "at a bound", "unknown"]
+
+
+class MeasuredFacts(Record, frozen=True, kw_only=True):
+    """What keys were fitted to.
+
+    Args:
+        name: Of the document.
+        test: Its standard test.
+        source: Who measured it and where it was published; `null` where nobody said.
+        digest: Of the document.
+        metric: The table whose cells count.
+        cells: How many it has.
+    """
+
+    name: str
+    test: str
+    source: str | None
+    digest: str
+    metric: str
+    cells: int
+
+
+class FittedKey(Record, frozen=True, kw_only=True):
+    """A key of the device file.
+
+    Args:
+        key: Its dotted path.
+        start: Before.
+        value: After.
+        low: Least value that was tried.
+        high: Greatest value that was tried.
+        scale: `log` or `linear`.
+        is_integer: Whether it holds whole numbers only.
+        sensitivity: Root mean square over the fitted cells of d log figure / d log key.
+        standard_error_pct: Of the value, in percent, from the Fisher information at the end; `null`
+            where the data do not limit it.
+        verdict: `determined` by the data; `correlated`: only together with another key; `flat`: the
+            cells hardly change with it; `at a bound`; `unknown` where it could not be found out.
+        partner: The key with which it is correlated most; `null` for a single key.
+        correlation: Of both estimates, -1 to 1.
+    """
+
+    key: str
+    start: Number
+    value: Number
+    low: Number
+    high: Number
+    scale: Literal["log", "linear"]
+    is_integer: bool
+    sensitivity: Number
+    standard_error_pct: Number | None
+    verdict: Verdict
+    partner: str | None
+    correlation: Number | None
+
+
+class Direction(Record, frozen=True, kw_only=True):
+    """A combination of keys along which all cells together change by so much.
+
+    Args:
+        response: Root mean square over the cells of d log figure, for a step of 1 in the logs of
+            the keys along the direction.
+        weights: Of each key, in order; their squares add up to 1.
+    """
+
+    response: Number
+    weights: list[Number]
+
+
+class CellSensitivity(Record, frozen=True, kw_only=True):
+    """How one cell changes with each key.
+
+    Args:
+        cell: Row and column.
+        is_held_out: Whether the cell took no part in the fit.
+        slopes: d log figure / d log key, in the order of the keys.
+    """
+
+    cell: str
+    is_held_out: bool
+    slopes: list[Number]
+
+
+class Step(Record, frozen=True, kw_only=True):
+    """A step of the search that found something better.
+
+    Args:
+        run: Number of the run, from 1.
+        rms_pct: RMS error of the fitted cells.
+        stage: `start`, `search` or `polish`.
+    """
+
+    run: int
+    rms_pct: Number
+    stage: str
+
+
+class CalibrationRun(Record, frozen=True, kw_only=True):
+    """What was true of the run and not of its result.
+
+    Args:
+        version: Of the program.
+        wall_s: How long it took; less where runs were known from before.
+        known: Runs that were in the journal before.
+        command: What ran it; empty from Python.
+    """
+
+    version: str
+    wall_s: Number
+    known: int
+    command: str
+
+
+class CalibrationDocument(Record, frozen=True, kw_only=True):
+    """Keys of a device, fitted to what was measured.
+
+    Args:
+        schema: Kind and version of the document.
+        device: Name of the device file.
+        config: The fitted device, resolved, as in the schema of device files.
+        conditions: How cells were run: threads, queue depth, range, requests, blocks, ….
+        measured: What keys were fitted to.
+        keys: The keys.
+        fitted: Errors of the cells that were fitted.
+        held_out: Errors of the cells that were not; `null` where none were held out.
+        fitted_before: RMS error of the fitted cells before, in percent.
+        held_out_before: The same of the held-out cells; `null` where there are none.
+        correlations: Of the estimates, a row for each key.
+        directions: Combinations of keys, the one that the cells tell most of first.
+        sensitivities: Of each cell.
+        steps: How the search went.
+        runs: Runs of the device.
+        optimiser: What searched.
+        seed: Of the search and of every run.
+        partial: Whether it was interrupted: the best so far.
+        warnings: What the reader should know.
+        run: What was true of the run and not of its result.
+        digest: SHA-256 of all but `run`, in hex.
+    """
+
+    schema: Literal["opennandlab.calibration/1"]
+    device: str
+    config: JsonObject
+    conditions: JsonObject
+    measured: MeasuredFacts
+    keys: list[FittedKey]
+    fitted: Agreement
+    held_out: Agreement | None
+    fitted_before: Number
+    held_out_before: Number | None
+    correlations: list[list[Number]]
+    directions: list[Direction]
+    sensitivities: list[CellSensitivity]
+    steps: list[Step]
+    runs: int
+    optimiser: str
+    seed: int
+    partial: bool
+    warnings: list[str]
+    run: CalibrationRun
+    digest: str

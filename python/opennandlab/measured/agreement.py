@@ -1,0 +1,83 @@
+"""Errors of a simulated drive against a measured one, cell by cell.
+
+An error is 100 (simulated / measured - 1). Median and RMS are over the cells of one table; a cell
+that one of both lacks, or that is not above 0, has no error.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+
+from opennandlab.documents.agreement import Agreement, CellError
+from opennandlab.documents.pts import Table
+
+
+def agreements(measured: Sequence[Table], simulated: Sequence[Table]) -> Iterator[Agreement]:
+    """Yield the errors of each table that both have cells of.
+
+    Args:
+        measured: Tables of the document that was imported.
+        simulated: Tables of the other.
+    """
+    others = {table.id: table for table in simulated}
+    for table in measured:
+        other = others.get(table.id)
+        cells = list(_errors(table, other)) if other is not None else []
+        if cells:
+            yield summed(table.id, table.title, table.unit, cells)
+
+
+def summed(table: str, title: str, unit: str, cells: Sequence[CellError]) -> Agreement:
+    """Return the errors of cells with their median, RMS and worst; at least one cell.
+
+    >>> cells = [cell("4", name, 100.0, value) for name, value in (("a", 103.0), ("b", 96.0))]
+    >>> found = summed("iops", "IOPS", "IOPS", cells)
+    >>> found.count, round(found.rms_pct, 6), found.worst, round(found.worst_pct, 6)
+    (2, 3.535534, '4, b', -4.0)
+    """
+    errors = [float(one.error_pct) for one in cells]
+    worst = max(cells, key=lambda one: abs(one.error_pct))
+    return Agreement(
+        table=table,
+        title=title,
+        unit=unit,
+        count=len(cells),
+        median_pct=statistics.median(map(abs, errors)),
+        rms_pct=math.sqrt(math.fsum(error * error for error in errors) / len(errors)),
+        worst_pct=worst.error_pct,
+        worst=f"{worst.row}, {worst.column}",
+        cells=list(cells),
+    )
+
+
+def cell(row: str, column: str, measured: float, simulated: float) -> CellError:
+    """Return the error of a figure; both are above 0."""
+    ratio = simulated / measured
+    return CellError(
+        row=row,
+        column=column,
+        measured=measured,
+        simulated=simulated,
+        ratio=ratio,
+        error_pct=100 * (ratio - 1),
+    )
+
+
+def _errors(measured: Table, simulated: Table) -> Iterator[CellError]:
+    found = {
+        (row, column): value
+        for row, values in zip(simulated.rows, simulated.values, strict=True)
+        for column, value in zip(simulated.columns, values, strict=True)
+    }
+    for row, values in zip(measured.rows, measured.values, strict=True):
+        for column, value in zip(measured.columns, values, strict=True):
+            other = found.get((row, column))
+            if isinstance(value, str) or isinstance(other, str):
+                continue
+            if value is None or other is None or not value > 0 or not other > 0:
+                continue
+            ratio = float(other) / float(value)
+            if math.isfinite(ratio):
+                yield cell(row, column, float(value), float(other))

@@ -1,0 +1,98 @@
+"""Errors of a simulated drive against a measured one: a table, a map, and both figures of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from opennandlab.documents.agreement import Agreement
+from opennandlab.reports.figure.model import Axis, Plot, Relief, Series
+from opennandlab.reports.model import Cell, Item, Table
+
+# Steps of the map, in percent: the least that needs at most a dozen.
+BANDS = (1.0, 2.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0)
+BANDS_MAX = 12
+NOTE = "Error: 100 (simulated / measured - 1)."
+
+
+def summary(found: Sequence[Agreement], identity: str = "agreement") -> Table:
+    """Return count, median, RMS and worst error of some tables."""
+    heads = ("table", "cells", "median error, %", "RMS error, %", "worst, %", "at")
+    rows = tuple(
+        (one.title, str(one.count), one.median_pct, one.rms_pct, one.worst_pct, one.worst)
+        for one in found
+    )
+    return Table(identity, "Simulated against measured", heads, rows, NOTE)
+
+
+def items(found: Agreement, prefix: str = "") -> Iterator[Item]:
+    """Yield errors by cell as a table and as a map, and a plot of both figures."""
+    rows = list(dict.fromkeys(one.row for one in found.cells))
+    columns = list(dict.fromkeys(one.column for one in found.cells))
+    errors = {(one.row, one.column): float(one.error_pct) for one in found.cells}
+    grid: tuple[tuple[Cell, ...], ...] = tuple(
+        (row, *(_signed(errors.get((row, column))) for column in columns)) for row in rows
+    )
+    name = f"{prefix}{found.table}"
+    yield Table(f"error-{name}", f"{found.title}: error, %", ("", *columns), grid, NOTE)
+    if len(rows) > 1 and len(columns) > 1:
+        sizes: tuple[tuple[float | None, ...], ...] = tuple(
+            tuple(_size(errors.get((row, column))) for column in columns) for row in rows
+        )
+        yield Relief(
+            f"map-{name}",
+            f"{found.title}: error without its sign, %",
+            "column",
+            "row",
+            Axis("error, %", zero=True),
+            tuple(columns),
+            tuple(rows),
+            sizes,
+            "bands",
+            _band(errors.values()),
+        )
+    yield _both(found, name)
+
+
+def ratios(found: Agreement, identity: str) -> Table:
+    """Return each cell with both figures, their ratio and the error."""
+    heads = ("cell", f"measured, {found.unit}", f"simulated, {found.unit}", "ratio", "error, %")
+    rows = tuple(
+        (
+            f"{one.row}, {one.column}", one.measured, one.simulated, f"{one.ratio:.4f}",
+            _signed(float(one.error_pct)),
+        )
+        for one in found.cells
+    )  # fmt: skip
+    return Table(identity, f"{found.title}: cell by cell", heads, rows)
+
+
+def _both(found: Agreement, name: str) -> Plot:
+    measured = [float(one.measured) for one in found.cells]
+    ends = [min(measured), max(measured)]
+    return Plot(
+        f"both-{name}",
+        f"{found.title}: simulated by measured, {found.unit}",
+        Axis(f"measured, {found.unit}", "log"),
+        Axis(f"simulated, {found.unit}", "log"),
+        (
+            Series("equal", ends, ends, "line", colour=-1, quiet=True),
+            Series(
+                "cells", measured, [float(one.simulated) for one in found.cells], "points",
+                texts=[f"{one.row}, {one.column}" for one in found.cells],
+            ),
+        ),
+    )  # fmt: skip
+
+
+def _band(errors: Iterable[float]) -> float:
+    top = max((abs(one) for one in errors), default=1.0)
+    return next((one for one in BANDS if top / one <= BANDS_MAX), math.ceil(top / BANDS_MAX))
+
+
+def _size(error: float | None) -> float | None:
+    return None if error is None else abs(error)
+
+
+def _signed(error: float | None) -> str:
+    return "" if error is None else f"{error:+.1f}".replace("-", "\N{MINUS SIGN}")

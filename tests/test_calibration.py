@@ -1,0 +1,326 @@
+"""Fits find what is to be found, name what is not, and go on where they were cut."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import opennandlab as onl
+from opennandlab.calibration import calibrating, search, sensitivity
+from opennandlab.calibration.cells import Target, held_out, targets
+from opennandlab.calibration.conditions import Asked
+from opennandlab.calibration.keys import Key, keys_of, limits, parse
+from opennandlab.calibration.objective import Objective, Progress, Values, start
+from opennandlab.cli import app
+from opennandlab.documents import pts_header
+from opennandlab.documents.calibration import CalibrationDocument
+from opennandlab.documents.pts import PtsDocument, to_json
+from opennandlab.errors import ConfigError, ResultError
+from opennandlab.measured import reference
+from opennandlab.measured.document import Cell, Said, made
+from opennandlab.pts.cells import Question, measured
+
+SMALL: dict[str, Any] = {
+    "nand": {"channels": 2, "dies_per_channel": 2, "planes_per_die": 1, "blocks_per_plane": 64,
+             "pages_per_block": 32,
+             "timing": {"t_read_us": 55, "t_program_us": 600, "t_erase_us": 3000}},
+    "ftl": {"over_provisioning_pct": 0.28},
+    "host": {"command_overhead_us": 7, "command_cost_us": {"read": 9, "write": 4}},
+}  # fmt: skip
+SIZES = [(size, mix) for mix in (100.0, 50.0, 0.0) for size in (65536, 16384, 4096)]
+QUICK = Asked(requests=200, settle=0.5)
+
+
+def document(
+    device: dict[str, Any], cells: Sequence[tuple[int, float]] = SIZES, **changes: Any
+) -> PtsDocument:
+    """Return what a drive gives, as if somebody else had measured it."""
+    question = Question(tuple(cells), threads=2, queue_depth=4, requests=200, settle=0.5, **changes)
+    rows = measured(device, question, 42)["cells"]
+    found = [Cell(one["block_bytes"], one["read_pct"], {"iops": one["iops"]}) for one in rows]
+    imported = pts_header.Imported(origin="CSV", files=[], source="a test", unknown=[])
+    return made(Said("iops", "small", threads=2, queue_depth=4), found, imported)
+
+
+def changed(**timing: Any) -> dict[str, Any]:
+    return {**SMALL, "nand": {**SMALL["nand"], "timing": {**SMALL["nand"]["timing"], **timing}}}
+
+
+# -- closed form ---------------------------------------------------------------------------------
+
+TRUTH = {"a": 7.7, "b": 1.8, "c": 4.5, "p": 3.0, "q": 2.0}
+
+
+def closed(values: Values, names: Sequence[tuple[float, float]]) -> list[float]:
+    """Requests a second of a drive that serves one at a time; p and q only act together."""
+    read = [values["a"] + values["b"] * size for size, _ in names]
+    write = [values["c"] + values["p"] * values["q"] * size for size, _ in names]
+    shares = [mix / 100 for _, mix in names]
+    return [
+        1e6 / (share * one + (1 - share) * other)
+        for share, one, other in zip(shares, read, write, strict=True)
+    ]
+
+
+def fitted(free: Sequence[Key], runs: int) -> tuple[Objective, sensitivity.Sensitivity]:
+    places = [(float(size), mix) for mix in (0.0, 35.0, 65.0, 100.0) for size in (1, 4, 16, 64)]
+    figures = closed(TRUTH, places)
+    found = [
+        Target(f"{size:g}", f"{mix:g}", int(size) * 1024, mix, value)
+        for (size, mix), value in zip(places, figures, strict=True)
+    ]
+
+    def model(batch: Sequence[Values]) -> list[list[float] | None]:
+        return [closed({**TRUTH, **values}, places) for values in batch]
+
+    objective = Objective(free, found, set(), model, runs)
+    start(objective, model)
+    search.find(objective, runs, 42)
+    slopes = calibrating.slopes_at_best(objective)
+    assert slopes is not None
+    assert objective.best is not None
+    assert objective.best_residuals is not None
+    judged = sensitivity.judged(
+        free, objective.best, slopes, objective.best_residuals, objective.counts
+    )
+    return objective, judged
+
+
+def test_five_keys_are_recovered_as_far_as_they_can_be() -> None:
+    """Of p and q only the product is in the data: both are named, with each other."""
+    free = [Key(name, 0.2, 50.0, 1.0) for name in TRUTH]
+    objective, judged = fitted(free, 200)
+    assert objective.best is not None
+    values = objective.values(objective.best)
+    for name in "abc":
+        assert values[name] == pytest.approx(TRUTH[name], rel=0.02)
+    assert values["p"] * values["q"] == pytest.approx(6.0, rel=0.02)
+    verdicts = {key.path: one for key, one in zip(free, judged.keys, strict=True)}
+    assert [verdicts[name].verdict for name in "abcpq"] == ["determined"] * 3 + ["correlated"] * 2
+    assert verdicts["p"].partner == 4
+    assert verdicts["p"].correlation == pytest.approx(-1, abs=1e-3)
+    assert verdicts["p"].standard_error is None
+    assert judged.directions[-1][0] < 1e-3
+    assert np.abs(judged.directions[-1][1]).tolist() == pytest.approx(
+        [0, 0, 0, 0.5**0.5, 0.5**0.5], abs=0.02
+    )
+    assert objective.runs <= 200
+
+
+def test_slopes_are_those_of_the_formula() -> None:
+    _, judged = fitted([Key("b", 0.5, 5.0, 1.0)], 60)
+    expected = [-1.8 * size / (7.7 + 1.8 * size) for size in (1, 4, 16, 64)]
+    assert judged.slopes[12:, 0] == pytest.approx(expected, rel=0.01)
+    assert judged.slopes[:4, 0] == pytest.approx(0, abs=1e-9)
+
+
+def test_the_same_seed_finds_the_same(tmp_path: Path) -> None:
+    del tmp_path
+    free = [Key(name, 0.2, 50.0, 1.0) for name in "ab"]
+    one, other = fitted(free, 100)[0], fitted(free, 100)[0]
+    assert one.best is not None
+    assert other.best is not None
+    assert one.best.tolist() == other.best.tolist()
+    assert one.steps == other.steps
+
+
+# -- a simulated drive ---------------------------------------------------------------------------
+
+
+def test_a_small_drive_is_recovered_and_its_erases_are_not() -> None:
+    """Reads alone: their time is in the data, that of erases is not."""
+    reads = [(size, 100.0) for size in (65536, 16384, 8192, 4096)]
+    free = ["nand.timing.t_read_us=20:200", "nand.timing.t_erase_us=1000:10000"]
+    found = onl.calibrate(
+        changed(t_read_us=100), document(SMALL, reads), free, hold_out=0, runs=40, asked=QUICK
+    )
+    read, erase = found.document.keys
+    assert read.value == pytest.approx(55, rel=0.02)
+    assert (read.verdict, erase.verdict) == ("determined", "flat")
+    assert erase.standard_error_pct is None
+    assert found.device["nand.timing.t_read_us"] == read.value
+    assert "# Fitted to 4 cells of small" in found.text
+    again = onl.load_device(json.loads(json.dumps(found.document.config)))
+    assert again.json == found.device.json
+
+
+@pytest.mark.long
+def test_five_keys_of_a_small_drive() -> None:
+    """Dies are the bottleneck: times of flash are recovered, those of the host are named."""
+    free = [
+        "nand.timing.t_read_us=20:200", "nand.timing.t_program_us=200:2000",
+        "host.command_overhead_us=1:50", "host.command_cost_us.read=1:50",
+        "nand.timing.t_erase_us=1000:10000",
+    ]  # fmt: skip
+    device = changed(t_read_us=100, t_program_us=1200)
+    device["host"] = {"command_overhead_us": 20, "command_cost_us": {"read": 3, "write": 4}}
+    cells = [(size, mix) for mix in (100.0, 65.0, 35.0, 0.0) for size in (65536, 16384, 4096)]
+    found = onl.calibrate(device, document(SMALL, cells), free, hold_out=0.25, asked=QUICK)
+    truth = (55, 600, 7, 9, 3000)
+    for key, value in zip(found.document.keys, truth, strict=True):
+        if key.verdict == "determined":
+            assert key.value == pytest.approx(value, rel=0.02), key.key
+    verdicts = [key.verdict for key in found.document.keys]
+    assert verdicts == ["determined", "determined", "flat", "flat", "correlated"]
+    overhead, cost = found.document.keys[2:4]
+    assert overhead.partner == cost.key
+    assert found.document.held_out is not None
+    assert found.document.held_out.rms_pct < 0.1
+
+
+def test_a_cut_calibration_goes_on_to_the_same_document(tmp_path: Path) -> None:
+    wanted = calibrating.plan(
+        changed(t_read_us=100),
+        document(SMALL, SIZES[:4]),
+        {"nand.timing.t_read_us": (20, 200), "nand.timing.t_program_us": (200, 2000)},
+        hold_out=0,
+        runs=60,
+        asked=QUICK,
+    )
+    journal = tmp_path / "journal"
+
+    def cut(state: Progress) -> None:
+        if state.runs >= 10:
+            raise KeyboardInterrupt
+
+    partial = calibrating.run(wanted, jobs=2, journal=journal, watch=cut)
+    assert partial.document.partial
+    assert partial.document.keys[0].verdict == "unknown"
+    assert partial.text.startswith("# custom, calibrated")
+    whole = calibrating.run(wanted, jobs=1, journal=journal)
+    assert whole.document.run.known >= 10
+    assert not journal.exists()
+    assert whole.document.digest == calibrating.run(wanted, jobs=2).document.digest
+    journal.write_text('{"settings": "other"}\n')
+    with pytest.raises(ResultError, match="journal of another calibration"):
+        calibrating.run(wanted, journal=journal)
+
+
+# -- keys, cells, the command --------------------------------------------------------------------
+
+
+def test_bounds_come_from_the_schema_and_the_value() -> None:
+    device = onl.load_device("client_sata_2013")
+    program, blocks = keys_of(
+        parse(["nand.timing.t_program_us", "ftl.write_buffer_pages=1:1024"]), device
+    )
+    assert (program.low, program.high, program.is_log) == (95.6, 9560, True)
+    assert blocks.is_integer
+    assert [blocks.value(at) for at in (0, 1)] == [1, 1024]
+    assert limits("nand.no_such_key") == (False, None, None)
+
+
+@pytest.mark.parametrize(
+    ("free", "expected"),
+    [
+        (["nand.timing.t_raed_us"], r"no such key.*did you mean `nand.timing.t_read_us`"),
+        (["nand.cell_type"], "`TLC`, which is no number"),
+        (["nand.timing.t_read_us=200:20"], "200:20 is the wrong way round"),
+        (["nand.timing.t_read_us=20:20"], "20:20 is no range"),
+        (["nand.timing.t_read_us=a:b"], "`a:b` are no bounds"),
+        (["nand.timing.t_read_us=-5:20"], "with -5 there is no device"),
+        (["nand.channels=1.5:8"], "holds whole numbers"),
+        (["ftl.write_buffer_pages"], "is 0, which tells no range"),
+        (["nand.timing.t_read_us", "nand.timing.t_read_us"], "named twice"),
+        (["=1:2"], "names no key"),
+        ([], "no key was named"),
+    ],
+)
+def test_bad_keys_are_told(free: list[str], expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
+        keys_of(parse(free), onl.load_device("tlc_standard"))
+
+
+def test_cells_are_held_out_over_the_whole_table() -> None:
+    found = targets(reference("client_2013_iops"))
+    assert len(found) == 56
+    one = held_out(found, None, 42)
+    assert len(one) == 14
+    assert one == held_out(found, "0.25", 42) != held_out(found, None, 43)
+    assert held_out(found, "4:0/100, 8:100/0", 42) == {"4:0/100", "8:100/0"}
+    assert held_out(found, "0", 42) == set()
+    for bad in ("1", "-1", "many", "nan"):
+        with pytest.raises(ResultError, match="accepted: a share"):
+            held_out(found, bad, 42)
+    with pytest.raises(ResultError, match="no cell is called `5:0/100`"):
+        held_out(found, "5:0/100", 42)
+
+
+def test_documents_without_common_cells_are_refused() -> None:
+    with pytest.raises(ResultError, match="no common cell: it is of the test `skew`"):
+        targets(reference("7450_skew"))
+    whole = reference("client_2013_iops")
+    with pytest.raises(ResultError, match="no common cell: it has no table `iops`"):
+        targets(replace_tables(whole, []))
+    table = whole.tables[0]
+    odd = type(table)(**{name: getattr(table, name) for name in table.__struct_fields__}
+                      | {"rows": [f"row {at}" for at in range(8)]})  # fmt: skip
+    with pytest.raises(ResultError, match="no row of `iops` is a size"):
+        targets(replace_tables(whole, [odd]))
+
+
+def replace_tables(document: PtsDocument, tables: list[Any]) -> PtsDocument:
+    from msgspec import structs
+
+    return structs.replace(document, tables=tables)
+
+
+def test_the_command_writes_device_document_and_page(tmp_path: Path) -> None:
+    device, truth, out = tmp_path / "mine.yaml", tmp_path / "drive.json", tmp_path / "fit.yaml"
+    device.write_text(
+        "# My drive.\nnand:\n  channels: 2\n  dies_per_channel: 2\n  planes_per_die: 1\n"
+        "  blocks_per_plane: 64\n  pages_per_block: 32\n  timing:\n    # A guess.\n"
+        "    t_read_us: 100\nftl:\n  over_provisioning_pct: 0.28\n"
+    )
+    truth.write_text(json.dumps(to_json(document(SMALL, SIZES[:4]))))
+    run = CliRunner()
+    arguments = [
+        "calibrate", "--device", str(device), "--to", str(truth), "--output", str(out),
+        "--requests", "100", "--settle", "0.5", "--runs", "20",
+        "--html", str(tmp_path / "fit.html"),
+    ]  # fmt: skip
+    done = run.invoke(app, [*arguments, "--free", "nand.timing.t_read_us=20:200"])
+    assert done.exit_code == 0, done.output
+    text = out.read_text()
+    assert "# My drive." in text
+    assert "A guess" not in text
+    assert "# Fitted to 3 cells of small (iops), 100 before" in text
+    assert onl.load_device(str(out))["nand.timing.t_read_us"] != 100
+    found = onl.load(out.with_suffix(".json"))
+    assert isinstance(found, CalibrationDocument)
+    assert found.measured.source == "a test"
+    assert "most correlated with" in (tmp_path / "fit.html").read_text()
+    page = run.invoke(
+        app, ["report", str(out.with_suffix(".json")), "--html", str(tmp_path / "p.html")]
+    )
+    assert page.exit_code == 0, page.output
+    for extra in (
+        ["--free", "nand.timing.t_read_us=200:20"],
+        ["--free", "nand.no_such"],
+        ["--free", "nand.timing.t_read_us", "--hold-out", "2"],
+        ["--free", "nand.timing.t_read_us", "--to", "reference:7450_skew"],
+        ["--free", "nand.timing.t_read_us", "--to", str(device)],
+        ["--free", "nand.timing.t_read_us", "--output", str(device)],
+        ["--free", "nand.timing.t_read_us", "--blocks", "1000000"],
+        ["--free", "nand.timing.t_read_us", "--ar-amount", "900TB"],
+    ):
+        before = out.read_bytes()
+        refused = run.invoke(app, [*arguments, *extra])
+        assert refused.exit_code == 2, (extra, refused.output)
+        assert out.read_bytes() == before
+
+
+def test_what_cannot_run_says_why() -> None:
+    tiny = changed()
+    with pytest.raises((ResultError, ConfigError), match="the device as it is"):
+        onl.calibrate(
+            {**tiny, "nand": {**tiny["nand"], "max_pe_cycles": 1}}, document(SMALL),
+            ["nand.timing.t_read_us"], asked=replace(QUICK, settle=50),
+        )  # fmt: skip
