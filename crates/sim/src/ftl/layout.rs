@@ -28,6 +28,9 @@ pub struct Layout {
     stripe: u32,
     /// How superblocks are laid over the dies, where there are some.
     superblocks: Option<Superblocks>,
+    /// Pages of a superblock without holes that take data, as `page_counts`; 0 without superblocks.
+    /// Counting them walks the rows, and each command asks.
+    data_slots: [u32; 2],
 }
 
 /// What pages of a block are for.
@@ -44,7 +47,12 @@ pub(crate) enum Part {
 impl Layout {
     /// Blocks without parity, of which all pages take data in either mode.
     pub fn plain(geometry: &Geometry) -> Self {
-        Self { page_counts: [geometry.pages_per_block; 2], stripe: 0, superblocks: None }
+        Self {
+            page_counts: [geometry.pages_per_block; 2],
+            stripe: 0,
+            superblocks: None,
+            data_slots: [0; 2],
+        }
     }
 
     /// How superblocks are laid over the dies, where there are some.
@@ -55,7 +63,8 @@ impl Layout {
     /// Whether all pages of a block take data in either mode, where no block is bad.
     pub(crate) fn is_plain(&self, geometry: &Geometry) -> bool {
         let is_shaped = self.superblocks.is_some_and(|it| it.has_parity() || it.has_metadata());
-        !is_shaped && Self { superblocks: None, ..*self } == Self::plain(geometry)
+        !is_shaped
+            && Self { superblocks: None, data_slots: [0; 2], ..*self } == Self::plain(geometry)
     }
 
     /// Pages of a block in this mode, parity included.
@@ -65,11 +74,12 @@ impl Layout {
     }
 
     /// Pages of a block that take data; of a superblock without holes.
+    #[inline]
     pub fn data_pages(&self, die: DieId, mode: CellMode) -> u32 {
-        let pages = self.pages(mode);
-        if let Some(superblocks) = &self.superblocks {
-            return superblocks.data_slots_of(mode == CellMode::Slc);
+        if self.superblocks.is_some() {
+            return self.data_slots[mode as usize];
         }
+        let pages = self.pages(mode);
         if self.stripe == 0 {
             return pages;
         }
@@ -258,7 +268,8 @@ impl super::FtlConfig {
         };
         let member = self.layout_of(superblocks.flash(), bits_per_cell)?;
         let page_counts = member.page_counts.map(|pages| pages * superblocks.dies());
-        Ok(Layout { page_counts, superblocks: Some(superblocks), ..member })
+        let data_slots = [false, true].map(|is_slc| superblocks.data_slots_of(is_slc));
+        Ok(Layout { page_counts, superblocks: Some(superblocks), data_slots, ..member })
     }
 
     /// The same of blocks of one die.
@@ -290,7 +301,8 @@ impl super::FtlConfig {
             );
             return Err(ConfigError::new("parity.stripe", message));
         }
-        Ok(Layout { page_counts: [geometry.pages_per_block, slc], stripe, superblocks: None })
+        let page_counts = [geometry.pages_per_block, slc];
+        Ok(Layout { page_counts, stripe, ..Layout::plain(geometry) })
     }
 }
 
@@ -298,13 +310,17 @@ impl super::FtlConfig {
 mod tests {
     use super::*;
 
+    fn layout(page_counts: [u32; 2], stripe: u32) -> Layout {
+        Layout { page_counts, stripe, superblocks: None, data_slots: [0; 2] }
+    }
+
     /// Data limits walked one by one, against the closed forms.
     #[test]
     fn every_page_is_data_or_parity_and_lies_in_one_stripe() {
         for stripe in 2..9 {
             for pages in stripe..40 {
                 for die in (0..5).map(DieId) {
-                    let layout = Layout { page_counts: [pages, 2], stripe, superblocks: None };
+                    let layout = layout([pages, 2], stripe);
                     let (mut start, mut data) = (0, 0);
                     while start < pages {
                         let parity = layout.data_limit(die, CellMode::Native, start);
@@ -326,7 +342,7 @@ mod tests {
 
     #[test]
     fn dies_shift_their_parity() {
-        let layout = Layout { page_counts: [12, 4], stripe: 4, superblocks: None };
+        let layout = layout([12, 4], 4);
         let parities = |die| {
             let stripes = (0..12).filter_map(|page| {
                 layout.stripe_of(DieId(die), CellMode::Native, page).map(|stripe| stripe.end - 1)

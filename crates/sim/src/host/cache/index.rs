@@ -60,10 +60,10 @@ impl Index {
         self.entries[place] = Entry { lpn: lpn.0, slot_after: slot + 1 };
     }
 
-    /// Forgets a page that has a slot.
-    pub fn remove(&mut self, lpn: Lpn) {
+    /// Forgets a page, and returns its slot, if it has one.
+    pub fn take(&mut self, lpn: Lpn) -> Option<u32> {
         let mut gap = self.find(lpn.0);
-        debug_assert_ne!(self.entries[gap].slot_after, 0, "the page has no slot");
+        let slot = self.entries[gap].slot_after.checked_sub(1)?;
         let mut place = gap;
         loop {
             place = (place + 1) & self.mask;
@@ -79,6 +79,7 @@ impl Index {
             }
         }
         self.entries[gap] = Entry::default();
+        Some(slot)
     }
 }
 
@@ -93,9 +94,9 @@ mod tests {
         for round in 0..200_000_u32 {
             let lpn = Lpn(rng.below(600) as u32 * 4096);
             assert_eq!(index.get(lpn), oracle.get(&lpn).copied());
-            if oracle.remove(&lpn).is_some() {
-                index.remove(lpn);
-            } else if oracle.len() < 300 {
+            let taken = oracle.remove(&lpn);
+            assert_eq!(index.take(lpn), taken);
+            if taken.is_none() && oracle.len() < 300 {
                 index.insert(lpn, round);
                 oracle.insert(lpn, round);
             }

@@ -55,6 +55,12 @@ impl<const N: usize> Lists<N> {
         self.index.get(lpn).map(|slot| usize::from(self.nodes[slot as usize].list))
     }
 
+    /// Whether a page is in a list.
+    #[inline]
+    pub fn holds(&self, lpn: Lpn) -> bool {
+        self.index.get(lpn).is_some()
+    }
+
     /// The oldest page of a list.
     pub fn oldest(&self, list: usize) -> Option<Lpn> {
         self.nodes.get(self.oldest[list] as usize).map(|node| node.lpn)
@@ -93,11 +99,17 @@ impl<const N: usize> Lists<N> {
 
     /// Takes a page out; false if it is in no list.
     pub fn remove(&mut self, lpn: Lpn) -> bool {
-        let Some(slot) = self.index.get(lpn) else { return false };
+        let Some(slot) = self.index.take(lpn) else { return false };
         self.detach(slot);
-        self.index.remove(lpn);
         self.free.push(slot);
         true
+    }
+
+    /// Takes out the oldest page of a list.
+    pub fn take_oldest(&mut self, list: usize) -> Option<Lpn> {
+        let lpn = self.oldest(list)?;
+        self.remove(lpn);
+        Some(lpn)
     }
 
     /// Marks a page.

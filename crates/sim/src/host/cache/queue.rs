@@ -31,7 +31,7 @@ impl Replacement for Queue {
     }
 
     fn contains(&self, lpn: Lpn) -> bool {
-        self.pages.list_of(lpn).is_some()
+        self.pages.holds(lpn)
     }
 
     fn touch(&mut self, lpn: Lpn) {
@@ -51,9 +51,7 @@ impl Replacement for Queue {
     }
 
     fn take_victim(&mut self) -> Option<Lpn> {
-        let victim = self.pages.oldest(0)?;
-        self.pages.remove(victim);
-        Some(victim)
+        self.pages.take_oldest(0)
     }
 
     fn coming(&self) -> [Option<Lpn>; 2] {
