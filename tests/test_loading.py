@@ -20,6 +20,7 @@ from opennandlab.documents.ecc import CodeComparison
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
 from opennandlab.documents.partial import nothing
+from opennandlab.documents.power_endurance import EnduranceDocument
 from opennandlab.documents.power_files import FilesDocument
 from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.documents.pts import SuiteDocument
@@ -69,6 +70,11 @@ def calibration() -> dict[str, Any]:
     return made | {"digest": digest(made)}
 
 
+def power_endurance() -> dict[str, Any]:
+    made: dict[str, Any] = plain(nothing(EnduranceDocument))
+    return made | {"digest": digest(made)}
+
+
 CODES = ["bch:m=8,t=4", "bch:m=8,t=4,data_bits=222"]
 ROW = {
     "suite": "s", "case": "c", "title": "t", "source": "definition", "quantity": "WAF",
@@ -98,6 +104,7 @@ MAKERS: dict[str, Callable[[], dict[str, Any]]] = {
     "power": power,
     "power-files": power_files,
     "calibration": calibration,
+    "power-endurance": power_endurance,
 }  # fmt: skip
 KINDS: dict[str, type] = {
     "result": onl.Result,
@@ -115,6 +122,7 @@ KINDS: dict[str, type] = {
     "power": PowerDocument,
     "power-files": FilesDocument,
     "calibration": CalibrationDocument,
+    "power-endurance": EnduranceDocument,
 }
 
 

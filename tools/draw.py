@@ -24,6 +24,7 @@ from pathlib import Path
 import mapping_figures
 import measured_drives
 import mechanisms
+import power_figures
 from opennandlab.ecc import Curve, Decoder, curve
 from opennandlab.ecc.charts import plot
 from opennandlab.ecc.drawn import of_document
@@ -99,6 +100,10 @@ def recipes() -> dict[str, Draw]:
     for name, command in COMMANDS.items():
         found[name] = partial(commanded, command)
     found |= {"ecc-1024": short_codes, "ecc-4k": large_codes}
+    found |= {
+        "resources/power-program": power_figures.program,
+        "resources/power-study": power_figures.study,
+    }
     for page, names in PAGES.items():
         found |= {name: partial(of_page, page) for name in names}
     for command, figures in REPORTS.items():

@@ -11,6 +11,7 @@ from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
+from opennandlab.documents.power_endurance import EnduranceDocument
 from opennandlab.documents.power_files import FilesDocument
 from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.documents.pts import PtsDocument, SuiteDocument
@@ -39,6 +40,7 @@ Rest = (
     | PowerDocument
     | FilesDocument
     | CalibrationDocument
+    | EnduranceDocument
 )
 Loaded = Result | Curve | PtsResult | Rest
 # What a `schema` says -> the record of the whole document.

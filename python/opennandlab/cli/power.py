@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opennandlab.cli import _power_endurance as of_endurance
 from opennandlab.cli import _power_files as of_files
 from opennandlab.cli import _power_outside as outside
 from opennandlab.cli import _power_switch as switch
@@ -412,6 +413,7 @@ def self_test(
 
 
 app.command(epilog=f"Example: {of_files.EXAMPLE}")(of_files.files)
+app.command(epilog=f"Example: {of_endurance.EXAMPLE}")(of_endurance.endurance)
 app.command(epilog="Example: opennandlab power cut --socket power.sock")(switch.cut)
 app.command(epilog="Example: opennandlab power off --socket power.sock")(switch.off)
 app.command(epilog="Example: opennandlab power on --socket power.sock")(switch.on)

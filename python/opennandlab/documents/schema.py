@@ -18,6 +18,7 @@ from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
+from opennandlab.documents.power_endurance import EnduranceDocument
 from opennandlab.documents.power_files import FilesDocument
 from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.documents.pts import PtsDocument, SuiteDocument
@@ -44,6 +45,7 @@ FAMILIES: dict[str, type] = {
     "power": PowerDocument,
     "power-files": FilesDocument,
     "calibration": CalibrationDocument,
+    "power-endurance": EnduranceDocument,
 }
 
 TEMPLATE = "#/$defs/{name}"

@@ -138,7 +138,7 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     kept_h = asked.retention_h
     if powered:
         asked = asked.under_power(whole)
-    small = _scaled(whole, programs / cycles)
+    small = scaled(whole, programs / cycles)
     drive = Simulation(small, seed)
     work = _writing(small, workload)
     written = _write(drive, work, writes, progress)
@@ -195,8 +195,12 @@ def _with_model(device: DeviceConfig, model: Source | None) -> DeviceConfig:
     return DeviceConfig(changed.core, device.name, device.given)
 
 
-def _scaled(whole: DeviceConfig, pages_max: float) -> DeviceConfig:
+def scaled(whole: DeviceConfig, pages_max: float) -> DeviceConfig:
     """Return the drive with fewer dies and blocks: the largest of so many pages, if there is one.
+
+    Args:
+        whole: The drive.
+        pages_max: Physical pages that it should have at most.
 
     Only drives with the spare factor of the whole one count, since that decides their wear. Where
     they are all far too large, blocks are shortened, and the spare area is made to fit.

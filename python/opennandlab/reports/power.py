@@ -148,37 +148,34 @@ def drive(document: PowerDocument) -> Table:
 
 def plot(found: Sequence[Found]) -> Plot:
     """Return the rate of the fault that each weak option must show, with its interval."""
-    weak = [one for one in found if one.row.is_weak]
-    shown = [
-        next((one.document.classes[name] for name in one.row.must
-              if name in one.document.classes), None)
-        for one in weak
-    ]  # fmt: skip
-    places = [float(place) for place in range(len(weak))]
-    ticks = tuple((place, _named(one)) for place, one in zip(places, weak, strict=True))
-    rates = [None if one is None else one.per_1000 for one in shown]
-    lows = [None if one is None else one.low for one in shown]
-    highs = [None if one is None else one.high for one in shown]
+    series = []
+    for place, one in enumerate(found, 1):
+        shown = [one.document.classes[name] for name in one.row.must
+                 if name in one.document.classes]  # fmt: skip
+        if shown:
+            rate, name = shown[0], f"{place}  {one.row.option}: {one.row.value}"
+            series.append(
+                Series(name, [float(place)], [rate.per_1000], "points", low=[rate.low],
+                       high=[rate.high], marks=("full",))
+            )  # fmt: skip
     return Plot(
         "weak",
         "Cuts with the fault that each weak option must show, per 1,000",
-        Axis("", ticks=ticks),
+        _rows_axis(found),
         Axis("cuts per 1,000", zero=True),
-        (Series("cuts with the fault", places, rates, "bars", low=lows, high=highs),),
-        note="Bars at the ends: 95 % (Wilson).",
+        tuple(series),
+        note="With intervals of 95 % (Wilson).",
     )
 
 
 def bounds(found: Sequence[Found]) -> Plot:
     """Return below what rate strong options lie, as far as so many cuts can tell."""
-    strong = [one for one in found if not one.row.is_weak]
-    places = [float(place) for place in range(len(strong))]
-    ticks = tuple((place, _named(one)) for place, one in zip(places, strong, strict=True))
-    values = [one.document.none_below for one in strong]
+    values = [one.document.none_below for one in found]
+    places = [float(place) for place in range(1, len(found) + 1)]
     return Plot(
         "strong",
-        "Strong options: no fault was found; the rate is below, per 1,000",
-        Axis("", ticks=ticks),
+        "Where no fault was found: the rate is below, per 1,000",
+        _rows_axis(found),
         Axis("cuts per 1,000", zero=True),
         (Series("95 % bound (rule of three)", places, values, "bounds"),),
     )
@@ -186,18 +183,18 @@ def bounds(found: Sequence[Found]) -> Plot:
 
 def costs(found: Sequence[Found]) -> tuple[Plot, ...]:
     """Return what each option costs: latency, write amplification, energy of capacitors."""
-    places = [float(place) for place in range(len(found))]
-    ticks = tuple((place, _named(one)) for place, one in zip(places, found, strict=True))
+    places = [float(place) for place in range(1, len(found) + 1)]
 
     def drawn(name: str, title: str, label: str, values: Sequence[float | None]) -> Plot:
-        strong = [None if one.row.is_weak else value
-                  for one, value in zip(found, values, strict=True)]  # fmt: skip
-        weak = [value if one.row.is_weak else None
-                for one, value in zip(found, values, strict=True)]  # fmt: skip
+        def of(*, weak: bool) -> list[float | None]:
+            pairs = zip(found, values, strict=True)
+            return [value if one.row.is_weak is weak else None for one, value in pairs]
+
         series = (
-            Series("strong", places, strong, "points"), Series("weak", places, weak, "points"),
-        )  # fmt: skip
-        return Plot(name, title, Axis("", ticks=ticks), Axis(label, zero=True), series)
+            Series("no fault expected", places, of(weak=False), "points"),
+            Series("weak", places, of(weak=True), "points"),
+        )
+        return Plot(name, title, _rows_axis(found), Axis(label, zero=True), series)
 
     acks = [None if one.document.cost.ack_us is None else one.document.cost.ack_us / 1000
             for one in found]  # fmt: skip
@@ -210,14 +207,15 @@ def costs(found: Sequence[Found]) -> tuple[Plot, ...]:
     )  # fmt: skip
 
 
-def _named(one: Found) -> str:
-    return f"{one.row.option}: {one.row.value}"
+def _rows_axis(found: Sequence[Found]) -> Axis:
+    ticks = tuple((float(place), str(place)) for place in range(1, len(found) + 1))
+    return Axis("row of the table of options", ticks=ticks)
 
 
 def options(found: Sequence[Found]) -> Table:
     """Return a row for each option: what it must show, what it showed, what it cost."""
     rows: list[tuple[Cell, ...]] = []
-    for one in found:
+    for place, one in enumerate(found, 1):
         document = one.document
         shown = ", ".join(
             f"{name} {each.per_1000:.3g} ({each.low:.3g} to {each.high:.3g})"
@@ -225,7 +223,7 @@ def options(found: Sequence[Found]) -> Table:
         )
         rows.append(
             (
-                _named(one),
+                f"{place}  {one.row.option}: {one.row.value}",
                 ", ".join(one.row.must) or "none",
                 shown or f"none (below {document.none_below:.3g})",
                 None if document.cost.ack_us is None else document.cost.ack_us / 1000,

@@ -44,7 +44,9 @@ def report(document: FilesDocument) -> Report:
         test="power files",
     )
     foot = f"opennandlab {document.run.version}, digest {document.digest}"
-    return Report("Cut from power", subtitle(document), (chapter,), (), foot, "power files")
+    return Report(
+        "Cut from power", "databases on crash images", (chapter,), (), foot, "power files"
+    )
 
 
 def subtitle(document: FilesDocument) -> str:

@@ -1,0 +1,201 @@
+"""`power endurance`: a fleet is worn to its rated TBW, stored without power, and read back."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._engines import EngineName, Jobs, engine_of, note_interrupted, resumable
+from opennandlab.cli._progress import shown
+from opennandlab.cli._report_tables import show
+from opennandlab.cli._sweep_tables import line
+from opennandlab.cli._terminal import Json, Quiet, Sets
+
+if TYPE_CHECKING:
+    from opennandlab.documents.power_endurance import EnduranceDocument
+    from opennandlab.power.endurance import Campaign
+    from opennandlab.sweeps.engine import Engine
+    from opennandlab.sweeps.runner import Progress
+
+EXAMPLE = "opennandlab power endurance --config nvme_gen4_tlc --devices 8 --output endurance"
+
+
+def endurance(
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="DIR", help="Where files go.", show_default=False),
+    ],
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="A fleet file without suites; left out: devices that are alike but for their "
+            "seeds.",
+            show_default=False,
+        ),
+    ] = None,
+    config: Annotated[
+        str, typer.Option("--config", "-c", metavar="PRESET|FILE", help="The device.")
+    ] = "config",
+    devices: Annotated[int, typer.Option("--devices", help="How many.")] = 8,
+    drive_class: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--class",
+            metavar="NAME",
+            help="client or enterprise; left out: both. May be repeated.",
+        ),
+    ] = None,
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--variant",
+            metavar="NAME",
+            help="random, read_disturb or cold_hot; left out: all. May be repeated.",
+        ),
+    ] = None,
+    ages: Annotated[
+        str, typer.Option("--ages", metavar="A,B", help="What is written, in rated TBW.")
+    ] = "1",
+    tbw: Annotated[
+        float | None,
+        typer.Option("--tbw", help="The rated TBW, TB; left out: what uses up the rated cycles."),
+    ] = None,
+    programs: Annotated[
+        float,
+        typer.Option("--programs", help="Page programs of a test; drives are scaled down to them."),
+    ] = 1e6,
+    cuts: Annotated[
+        int, typer.Option("--cuts", help="Cut each device, fresh, so often from power.")
+    ] = 0,
+    settings: Sets = None,
+    jobs: Jobs = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Wear a fleet to its rated TBW, store it without power, read it back: FFR and UBER."""
+    with terminal.guard(as_json=as_json):
+        from opennandlab.errors import ConfigError
+        from opennandlab.power.endurance import VARIANTS, Campaign, Settings
+        from opennandlab.reliability.jedec import CLASSES
+        from opennandlab.store import Store
+        from opennandlab.threads import cores
+
+        if output.exists() and not output.is_dir():
+            raise ConfigError("--output", f"{output} is no directory")
+        fleet, folder = _fleet(file, config, devices, settings)
+        wanted = Settings(
+            fleet, tuple(drive_class or CLASSES), tuple(variant or VARIANTS), _ages(ages), tbw,
+            programs, cuts,
+        )  # fmt: skip
+        wanted.check(folder)
+        output.mkdir(parents=True, exist_ok=True)
+        now = {"suite": ""}
+
+        def said(state: "Progress | None") -> str:
+            return now["suite"] if state is None else f"{now['suite']}  {line(state)}"
+
+        with Store.open(output) as kept, shown(said, quiet=quiet) as watch:
+
+            def told(suite: str, state: "Progress | None") -> None:
+                now["suite"] = suite
+                if watch is not None:
+                    watch(state)
+
+            campaign = Campaign(wanted, kept, folder=folder, watch=told)
+
+            def engine() -> "Engine":
+                return engine_of(kept, EngineName.THREADS, None, jobs)
+
+            is_partial = _carried_out(campaign, engine, jobs or cores())
+        words = ["opennandlab", "power", "endurance", *([str(file)] if file else [])]
+        words += ["--config", config, "--devices", str(devices), "--output", str(output)]
+        document = campaign.document(shlex.join(words), partial=is_partial)
+        if is_partial:
+            terminal.ignore_signals()
+        _write(document, output)
+        _tell(document, output, as_json=as_json, quiet=quiet)
+
+
+def _fleet(
+    file: Path | None, config: str, devices: int, settings: list[str] | None
+) -> tuple[dict[str, Any], Path]:
+    """Return the fleet without suites, and the folder that its names are relative to."""
+    from opennandlab.errors import ConfigError
+    from opennandlab.files import read_yaml
+
+    changes, others = terminal.split_sets(settings)
+    if others:
+        raise ConfigError(f"workload.{next(iter(others))}", "variants say what is written")
+    if file is None:
+        fleet: dict[str, Any] = {"name": "endurance", "devices": devices, "device": config}
+        return fleet | ({"set": changes} if changes else {}), Path()
+    found = {"name": file.stem} | read_yaml(file)
+    if changes:
+        found["set"] = {**(found.get("set") or {}), **changes}
+    return found, file.parent
+
+
+def _ages(text: str) -> tuple[float, ...]:
+    from opennandlab.errors import ConfigError
+
+    try:
+        found = tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        found = ()
+    if not found or len(set(found)) < len(found):
+        raise ConfigError("--ages", f"`{text}` is not valid; accepted: such as 0.5,1,1.5")
+    return found
+
+
+def _carried_out(campaign: "Campaign", engine: "Callable[[], Engine]", jobs: int) -> bool:
+    """Run what is missing; return whether that was interrupted."""
+
+    def there() -> str:
+        done, count = campaign.progress
+        return f"{done} of {count} points are"
+
+    try:
+        with resumable(there):
+            campaign.to_the_end(engine, jobs)
+    except KeyboardInterrupt:
+        note_interrupted(there())
+        return True
+    return False
+
+
+def _write(document: "EnduranceDocument", folder: Path) -> None:
+    from opennandlab.canonical import readable_json
+    from opennandlab.documents.record import plain
+    from opennandlab.files import write_into
+    from opennandlab.reports import output
+    from opennandlab.reports import power_endurance as pages
+
+    page = pages.report(document)
+    contents = [
+        ("endurance.json", readable_json(plain(document)).encode()),
+        ("endurance.html", output.content(page, ".html")),
+    ]
+    write_into(folder, iter(contents))
+
+
+def _tell(document: "EnduranceDocument", output: Path, *, as_json: bool, quiet: bool) -> None:
+    from opennandlab.documents.record import plain
+    from opennandlab.reports import power_endurance as pages
+
+    if as_json:
+        terminal.emit_json(plain(document))
+    elif not quiet:
+        tables = [pages.summary(document)]
+        tables += [] if document.cuts is None else [pages.cuts(document)]
+        show(f"{pages.subtitle(document)}: {pages.reason(document)}", tables, document.digest)
+        for text in document.warnings:
+            terminal.note(f"warning: {text}", style="yellow")
+        terminal.note(f"written to {output}")
+    if document.partial:
+        terminal.stop(terminal.INTERRUPTED, "interrupted: the result is partial")
+    if not document.passed:
+        terminal.stop(terminal.FAILED, pages.reason(document))

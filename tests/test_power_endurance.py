@@ -1,0 +1,132 @@
+"""Endurance and retention of a fleet: limits, intervals, survival, and what a model cannot tell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import opennandlab as onl
+from opennandlab.cli import app as command_line
+from opennandlab.documents.fleet import FleetRow
+from opennandlab.documents.power_endurance import EnduranceDocument
+from opennandlab.power.campaign import wilson
+from opennandlab.power.endurance import Settings, verdict
+from opennandlab.reliability.jedec import CLASSES
+from opennandlab.reliability.life import poisson_interval
+
+# Runs in a second: wears out soon, and its states age.
+DEVICE: dict[str, Any] = {
+    "nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1, "blocks_per_plane": 64,
+             "pages_per_block": 48, "max_pe_cycles": 20, "cell_type": "TLC"},
+    "ftl": {"over_provisioning_pct": 0.2},
+    "reliability": {"kind": "states", "preset": "tlc", "wear_cycles": 30},
+    "ecc": {"algorithm": "ldpc", "ldpc_code": "nand-4k-r090"},
+}  # fmt: skip
+
+
+def run(folder: Path, *options: str, devices: int = 3, **changes: Any) -> tuple[int, str]:
+    fleet = {"name": "few", "devices": devices, "device": {**DEVICE, **changes}}
+    (folder / "fleet.yaml").write_text(json.dumps(fleet))
+    words = ["power", "endurance", str(folder / "fleet.yaml"), "--programs", "3e4",
+             "--output", str(folder / "end"), *options]  # fmt: skip
+    done = CliRunner().invoke(command_line, words)
+    return done.exit_code, " ".join(done.output.split())
+
+
+def document(folder: Path) -> EnduranceDocument:
+    found = onl.load(folder / "end" / "endurance.json")
+    assert isinstance(found, EnduranceDocument)
+    return found
+
+
+def test_a_fleet_is_worn_stored_and_read(tmp_path: Path) -> None:
+    """The further beyond the rated TBW the worse; what is known is not run again."""
+    options = ("--class", "client", "--variant", "random", "--ages", "1,0.2,2", "--cuts", "50")
+    code, text = run(tmp_path, *options)
+    found = document(tmp_path)
+    assert [one.age for one in found.cells] == [0.2, 1, 2]
+    assert [one.devices for one in found.cells] == [3, 3, 3]
+    rates = [one.uber for one in found.cells if one.uber is not None]
+    assert rates == sorted(rates)
+    assert rates[0] < rates[2]
+    for one in found.cells:
+        assert (one.ffr_low, one.ffr_high) == wilson(one.failed, 3)
+        assert one.ffr_max == 0.03
+        assert one.uber_max == 1e-15
+        low, high = (end / one.bits_read for end in poisson_interval(one.uecc))
+        assert (one.uber_low, one.uber_high) == (low, high)
+    # Drives that retire blocks at their rated cycles do not take twice the rated TBW.
+    assert found.cells[2].failed + found.cells[2].uber_failed == 3
+    written = [one.tbw_tb or 0.0 for one in found.cells]
+    assert 0.0 < written[0] < written[1] <= written[2]
+    assert found.cuts is not None
+    assert (found.cuts.devices, found.cuts.cuts, found.cuts.failed) == (3, 150, 0)
+    assert (code == 0) == found.passed
+    failed = {(one.device, one.age) for one in found.verdicts}
+    assert len(failed) == sum(one.failed + one.uber_failed for one in found.cells)
+    page = (tmp_path / "end" / "endurance.html").read_text(encoding="utf-8")
+    assert "Survival" in page
+    _, text = run(tmp_path, *options, "--json")
+    again, _ = json.JSONDecoder().raw_decode(text[text.index("{") :])
+    assert again["digest"] == found.digest
+
+
+def test_what_a_model_does_not_know_is_said(tmp_path: Path) -> None:
+    """A curve of wear alone makes storage and reads change nothing."""
+    weibull = {"reliability": {"kind": "weibull"}, "ecc": {"algorithm": "bch"}}
+    code, text = run(
+        tmp_path, "--class", "client", "--variant", "read_disturb", devices=1, **weibull
+    )
+    assert code in {0, 1}
+    assert "the error model of the device does not age data" in text
+    assert "knows no read disturb" in text
+    assert len(document(tmp_path).warnings) == 2
+    known = Settings({"device": DEVICE, "devices": 1})
+    assert known.warnings() == []
+
+
+def test_how_a_device_fails() -> None:
+    def told(error: str | None = None, **metrics: float) -> str:
+        row = FleetRow(device=0, suite="s", key="k", metrics=metrics, error=error)
+        return verdict(row, CLASSES["client"])
+
+    assert told(passed=1.0, uber=1e-17, uber_low=0.0) == "ok"
+    assert told(passed=0.0, uber=1e-17, uber_low=0.0) == "worn_out"
+    assert told(passed=0.0, uber=1e-12, uber_low=0.0) == "uber"
+    assert told(passed=0.0, uber=1e-17, uber_low=1e-9) == "uber"
+    assert told("no spare block is left") == "error"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--class", "military"], "--class: `military` is not known; accepted: client, enterprise"),
+        (["--variant", "noon"], "--variant: `noon` is not known; accepted: random, read_disturb"),
+        (["--ages", "soon"], "--ages: `soon` is not valid"),
+        (["--ages", "1,1"], "--ages: `1,1` is not valid"),
+        (["--ages", "0"], "--ages: 0.0 is not valid; accepted: above 0, to 10"),
+        (["--ages", "nan"], "--ages: nan is not valid"),
+        (["--cuts", "-1"], "--cuts: -1 is not valid"),
+        (["--set", "workload.pattern=random"], "variants say what is written"),
+        (["--set", "nand.pages=3"], "nand.pages"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_leaves_nothing(
+    tmp_path: Path, options: list[str], words: str
+) -> None:
+    code, text = run(tmp_path, *options)
+    assert code == 2, text
+    assert words in text
+    assert not (tmp_path / "end").exists()
+
+
+def test_fleet_files_bring_no_suites(tmp_path: Path) -> None:
+    (tmp_path / "fleet.yaml").write_text("devices: 2\nsuites: {a: {run: app}}\n")
+    words = ["power", "endurance", str(tmp_path / "fleet.yaml"), "--output", str(tmp_path / "end")]
+    done = CliRunner().invoke(command_line, words)
+    assert done.exit_code == 2
+    assert "suites: follow from classes, variants and ages" in " ".join(done.output.split())
