@@ -17,8 +17,7 @@ import opennandlab as onl
 
 ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "docs" / "site"
-ROOMS = {"": onl, **{name: getattr(onl, name) for name in
-         ("ecc", "policies", "pts", "reliability", "theory")}}  # fmt: skip
+ROOMS = {"": onl, **{name: getattr(onl, name) for name in sorted(onl._ROOMS)}}
 
 
 def settings() -> dict[str, object]:

@@ -136,7 +136,7 @@ def _states(context: Any) -> tuple[str, ...]:  # noqa: ANN401
 
 def _points(context: Any) -> list[str]:  # noqa: ANN401
     """Offer the newest points of the store, by as many digits as tables show."""
-    from opennandlab.cli._runs_tables import KEY_DIGITS
+    from opennandlab.store.shown import KEY_DIGITS
     from opennandlab.store import open_store
 
     with open_store(context.params.get("store"), create=False) as store:
