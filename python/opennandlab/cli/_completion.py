@@ -136,8 +136,8 @@ def _states(context: Any) -> tuple[str, ...]:  # noqa: ANN401
 
 def _points(context: Any) -> list[str]:  # noqa: ANN401
     """Offer the newest points of the store, by as many digits as tables show."""
-    from opennandlab.store.shown import KEY_DIGITS
     from opennandlab.store import open_store
+    from opennandlab.store.shown import KEY_DIGITS
 
     with open_store(context.params.get("store"), create=False) as store:
         return [key[:KEY_DIGITS] for key in islice(store.keys(), POINTS_MAX)]
