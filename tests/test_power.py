@@ -122,7 +122,7 @@ def test_a_campaign_that_was_cut_off_goes_on(tmp_path: Path) -> None:
         (["--at", "noon"], "--at: `noon` is not known; accepted: random, gc"),
         (["--claims", "magic"], "--claims: `magic` is not known; accepted: honest-flush"),
         (["--config", "tlc_standard"], "accepted: up to 1048576"),
-        (["--set", "ftl.allocation=superblock"], "ftl.allocation"),
+        (["--set", "ftl.allocation=dynamic"], "ftl.allocation"),
         (["--set", "ftl.mapping=block"], "ftl.mapping: only a map of single pages"),
         (["--set", "power.plp=battery"], "power.plp"),
         (["--set", "power.plp.energy_mj=-1"], "power.plp.energy_mj"),

@@ -105,6 +105,13 @@ impl DeviceConfig {
                  scheduler; set `controller.scheduler`",
             );
         }
+        if self.ftl.allocation.is_dynamic() && self.ftl.collects_in_steps() {
+            return refuse(
+                "ftl.collection",
+                "campaigns still find units that the recovery from a checkpoint misses where \
+                 collections in steps meet `ftl.allocation` dynamic",
+            );
+        }
         if self.nand.factory_bad_block_ratio > 0.0 && self.ftl.allocation.leaves_holes() {
             return refuse("ftl.allocation", "superblocks with holes are not mounted");
         }
@@ -470,19 +477,8 @@ impl Remains {
             let (block, index) = (geometry.block_of(ppn), geometry.page_index(ppn));
             drive.media.contents.as_ref()?.at(block, index).cloned()
         });
-        // Data whose parity was not written yet.
-        let bare = self.open_stripes.iter().flat_map(|&(block, first)| {
-            let pages = first..geometry.pages_per_block;
-            pages.map(move |index| (Ppn(geometry.first_page(block).0 + index), index))
-        });
-        let bare: Vec<Unit> = bare
-            .filter_map(|(ppn, index)| {
-                let contents = drive.media.contents.as_ref()?;
-                let unit = contents.at(geometry.block_of(ppn), index)?;
-                (drive.ftl.find(Lpn(unit.lpn)) == Some(ppn)).then(|| unit.clone())
-            })
-            .filter(|unit| !is_saved(Lpn(unit.lpn)))
-            .collect();
+        let bare = bare_units(&drive, &self.open_stripes);
+        let bare = bare.into_iter().filter(|unit| !is_saved(Lpn(unit.lpn)));
         let again: Vec<Unit> = newer.into_iter().chain(suspects).chain(bare).collect();
         for unit in again {
             if !goes_on(&mut report) {
@@ -499,13 +495,11 @@ impl Remains {
         front.ftl.complete_units(&mut sink);
         report.programmed_pages = programs(&drive) - before;
         report.time = mount_time(&drive, &report);
+        // Before the session begins: collections in steps move pages at once, and those copies are
+        // not on the flash yet.
+        let mounted = mounted_places(&drive, &latest, report.programmed_pages > 0);
         let mut session = Session::of_drive(drive, Pace::Timed);
-        session.mounted = if report.programmed_pages == 0 {
-            latest.iter().map(|it| it.place).collect()
-        } else {
-            let places = (0..setup.logical_pages).map(|lpn| session.drive.ftl.find(Lpn(lpn)));
-            places.map(|ppn| ppn.map_or(0, |ppn| 1 + ppn.0)).collect()
-        };
+        session.mounted = mounted;
         if let Some(stage) = &mut session.stage {
             stage.backend.keep_order_of_erases();
         }
@@ -526,12 +520,12 @@ fn open_stripes(drive: &Drive, rests: &[BlockRest]) -> Vec<(BlockId, u32)> {
     }
     let (media, geometry) = (&drive.media, drive.geometry);
     let reach = Reach::new(rests, media.superblocks());
-    let start = |block: BlockId, index: u32| match media.superblocks() {
-        Some(members) => index - index % members.shape().row_slots(),
-        None => {
-            let stripe = drive.ftl.stripe_of(media, Ppn(geometry.first_page(block).0 + index));
-            stripe.map_or(index, |stripe| geometry.page_index(Ppn(stripe.start)))
+    let start = |block: BlockId, index: u32| {
+        if let Some(members) = media.superblocks() {
+            return index - index % members.shape().row_slots();
         }
+        let stripe = drive.ftl.stripe_of(media, Ppn(geometry.first_page(block).0 + index));
+        stripe.map_or(index, |stripe| geometry.page_index(Ppn(stripe.start)))
     };
     let blocks = (0..geometry.block_count()).map(BlockId);
     let found = blocks.filter_map(|block| {
@@ -543,6 +537,29 @@ fn open_stripes(drive: &Drive, rests: &[BlockRest]) -> Vec<(BlockId, u32)> {
         Some((block, start(block, first)))
     });
     found.collect()
+}
+
+/// Live data in these blocks from these pages on: its parity was not written yet.
+fn bare_units(drive: &Drive, open_stripes: &[(BlockId, u32)]) -> Vec<Unit> {
+    let geometry = drive.geometry;
+    let pages = open_stripes.iter().flat_map(|&(block, first)| {
+        (first..geometry.pages_per_block).map(move |index| (block, index))
+    });
+    let live = pages.filter_map(|(block, index)| {
+        let unit = drive.media.contents.as_ref()?.at(block, index)?;
+        let ppn = Ppn(geometry.first_page(block).0 + index);
+        (drive.ftl.find(Lpn(unit.lpn)) == Some(ppn)).then(|| unit.clone())
+    });
+    live.collect()
+}
+
+/// By logical page, 1 + the number of the page where the mount has put it, or found it.
+fn mounted_places(drive: &Drive, latest: &[Latest], has_moved: bool) -> Vec<u32> {
+    if !has_moved {
+        return latest.iter().map(|it| it.place).collect();
+    }
+    let places = (0..latest.len() as u32).map(|lpn| drive.ftl.find(Lpn(lpn)));
+    places.map(|ppn| ppn.map_or(0, |ppn| 1 + ppn.0)).collect()
 }
 
 /// Takes data to the flash at a new place, without time.

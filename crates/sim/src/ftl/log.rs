@@ -28,6 +28,7 @@ use crate::rng::Rng;
 use crate::units::{BlockId, DieId, Lpn, Ns, Ppn};
 
 /// See the module.
+#[allow(clippy::struct_excessive_bools)] // each is so or not, by itself
 pub(crate) struct Log {
     pub(crate) geometry: Geometry,
     pub(crate) layout: Layout,

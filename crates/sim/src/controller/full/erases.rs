@@ -62,7 +62,7 @@ impl Full {
     fn note_erase(&mut self, block: u32, erases: u32) {
         let under_way = (0..).zip(&self.blocks).filter(|(_, it)| it.pending > 0);
         let until: Vec<_> = under_way
-            .filter(|&(other, _)| other != block)
+            .filter(|&(other, it)| other != block && it.is_behind(it.erases_ordered, it.promised))
             .map(|(other, it)| (other, it.erases_ordered, it.promised))
             .collect();
         if let Some(order) = self.order_of_erases.as_mut().filter(|_| !until.is_empty()) {
@@ -97,8 +97,7 @@ impl Full {
             order.is_due = false;
             let blocks = &self.blocks;
             let is_ahead = |&(block, erases, programmed): &(u32, u32, u32)| {
-                let it = &blocks[block as usize];
-                it.erases < erases || it.erases == erases && it.programmed < programmed
+                blocks[block as usize].is_behind(erases, programmed)
             };
             let mut free = Vec::new();
             order.waiting.retain_mut(|it| {

@@ -99,6 +99,13 @@ struct Progress {
     promised: u32,
 }
 
+impl Progress {
+    /// Whether so many erases, and programs of so many pages after them, are still to come.
+    fn is_behind(&self, erases: u32, programmed: u32) -> bool {
+        self.erases < erases || self.erases == erases && self.programmed < programmed
+    }
+}
+
 /// Who goes first.
 #[derive(Clone, Copy, Debug)]
 enum Order {
