@@ -33,6 +33,8 @@ PAGES = [
     "docs/runs.md",
     "docs/ui.md",
     "docs/policies.md",
+    pytest.param("docs/app.md", marks=pytest.mark.long),
+    pytest.param("docs/fleet.md", marks=pytest.mark.long),
 ]
 
 NAMES = [

@@ -100,11 +100,22 @@ pub struct Server {
     /// The socket that was made, and its number on its file system.
     socket: Option<(PathBuf, u64)>,
     tcp: Option<SocketAddr>,
+    listeners: Vec<Arc<Listener>>,
 }
 
 enum Listener {
     Unix(UnixListener),
     Tcp(TcpListener),
+}
+
+impl Listener {
+    /// Takes nobody any more.
+    fn close(&self) {
+        let _ = match self {
+            Self::Unix(unix) => rustix::net::shutdown(unix, rustix::net::Shutdown::Both),
+            Self::Tcp(tcp) => rustix::net::shutdown(tcp, rustix::net::Shutdown::Both),
+        };
+    }
 }
 
 impl Server {
@@ -174,12 +185,13 @@ impl Server {
             let shared = Arc::clone(&shared);
             thread::spawn(move || shared.keep_time())
         });
-        let accept = |listener| {
-            let shared = Arc::clone(&shared);
+        let listeners: Vec<_> = listeners.into_iter().map(Arc::new).collect();
+        let accept = |listener: &Arc<Listener>| {
+            let (shared, listener) = (Arc::clone(&shared), Arc::clone(listener));
             thread::spawn(move || accept(&shared, &listener))
         };
-        let acceptors = listeners.into_iter().map(accept).collect();
-        Ok(Self { shared, acceptors, timer, socket, tcp })
+        let acceptors = listeners.iter().map(accept).collect();
+        Ok(Self { shared, acceptors, timer, socket, tcp, listeners })
     }
 
     /// The port that was bound, if there is one.
@@ -255,9 +267,12 @@ impl Server {
     pub fn stop(mut self) -> (Option<Session>, Value, Result<(), String>) {
         let shared = &self.shared;
         shared.is_stopping.store(true, Ordering::SeqCst);
+        // Wakes the acceptors, wherever somebody has moved the socket to: on Linux an accept ends
+        // when its socket is shut down, elsewhere when somebody connects.
+        self.listeners.drain(..).for_each(|listener| listener.close());
         if let Some((path, inode)) = self.socket.take() {
-            // Wakes the acceptor. The socket is removed only if it is still ours.
             let _ = UnixStream::connect(&path);
+            // The socket is removed only if it is still ours.
             if fs::symlink_metadata(&path).is_ok_and(|it| it.ino() == inode) {
                 let _ = fs::remove_file(&path);
             }

@@ -155,6 +155,16 @@ fn garbage_ends_a_connection_and_nothing_else() {
     }
 }
 
+/// Who moves the socket of a server must not keep it from ending.
+#[test]
+fn a_server_whose_socket_was_moved_ends() {
+    let folder = Folder::new("moved");
+    let server = start(&folder, Pace::Untimed);
+    std::fs::rename(folder.socket(), folder.socket().with_extension("moved")).expect("it is there");
+    let (session, ..) = server.stop();
+    assert!(session.is_some());
+}
+
 #[test]
 fn a_client_that_does_not_read_holds_up_nobody() {
     let folder = Folder::new("slow");

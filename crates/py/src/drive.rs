@@ -265,8 +265,8 @@ impl Drive {
         Ok(erased)
     }
 
-    /// Gives a drive without data the wear of `cycles` erases of each block, give or take a ratio of
-    /// `spread`; the blocks that failed on the way.
+    /// Gives a drive without data the wear of `cycles` erases of each block, give or take a ratio
+    /// of `spread`; the blocks that failed on the way.
     fn warp(&self, py: Python<'_>, cycles: f64, spread: f64, seed: u64) -> PyResult<u32> {
         let retired = self.with(py, |drive| Ok(drive.warp(cycles, spread, seed)?))?;
         self.failed.raise()?;

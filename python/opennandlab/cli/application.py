@@ -1,5 +1,6 @@
 """`app`: application-shaped work on a simulated drive or in a directory."""
 
+import datetime as dt
 import sys
 import time
 from enum import Enum
@@ -176,7 +177,8 @@ def run(
             raise ConfigError("output", f"{output} is no directory")
         sizes = _sizes(size)
         started = time.monotonic()
-        created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        now = dt.datetime.now(tz=dt.timezone.utc)
+        created = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         if kind == "sim":
             if sizes:
                 raise ConfigError("size", "a recorded trace has the sizes of its recording")
@@ -250,15 +252,13 @@ def history(
                 one.metrics.get(name) for name in ("score", "write_us.mean", "write_us.max")
             )
             rows.append((one.created, *own, score, took, mean, longest, ratio))
+        listed = [dict(zip(pages.HISTORY, row, strict=True)) for row in rows]
         if as_json:
-            heads = pages.HISTORY
-            listed = [dict(zip(heads, row, strict=True)) for row in rows]
             terminal.emit_json({"runs": listed})
         elif not rows:
             terminal.note("no such runs; `app run --keep` keeps them")
         else:
-            cells = [tuple("-" if cell is None else cell for cell in row) for row in rows]
-            show("Runs of applications", [pages.history(cells)], None)
+            show("Runs of applications", [pages.history(listed)], None)
 
 
 @app.command(epilog=f"Example: {SCRIPT_EXAMPLE}")

@@ -7,7 +7,7 @@ score, run times with deviations (0 for a case that was left out), and rates by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from opennandlab.documents.app import AppCase, AppDocument, AppDrive, AppIo
 from opennandlab.reports.figure.model import Axis, Plot, Series
@@ -291,16 +291,24 @@ def _over_time(document: AppDocument) -> Iterator[Item]:
     yield Table("long", title, ("at ms", "kind", "bytes", "took ms"), long, digits=1)
 
 
-def history(rows: Sequence[tuple[Cell, ...]]) -> Table:
+def history(runs: Sequence[Mapping[str, Cell]]) -> Table:
     """Return the table of the runs of devices over time.
 
     Args:
-        rows: When, target, suite, state, score, run time in ms, mean and longest write in us, and
-            run time over that of the first run.
+        runs: Each with the names of `HISTORY`.
     """
-    heads = ("when", "target", "suite", "state", "score", "run time ms", "write mean us",
-             "write max us", "times the first")  # fmt: skip
-    return Table("history", "Runs over time", heads, tuple(rows), digits=2)
+    rows = tuple(
+        (
+            str(it["created"])[:16].replace("T", " "),
+            it["target"],
+            ", ".join(str(it[key]) for key in ("suite", "state") if it[key]),
+            *(_dashes(*(it[key] for key in HISTORY[4:]))),  # type: ignore[arg-type]
+        )
+        for it in runs
+    )
+    heads = ("when", "target", "run", "score", "ms", "write us", "longest us", "x first")
+    note = "Run time; mean and longest write; run time over that of the first run of its kind."
+    return Table("history", "Runs over time", heads, rows, note, digits=2)
 
 
 def device(document: AppDocument) -> Iterator[Table]:

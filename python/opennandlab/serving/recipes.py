@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from opennandlab.errors import ConfigError, OutputError
+from opennandlab.errors import ConfigError, OutputError, WriteError
 from opennandlab.files import write_atomically
 
 FILE_SYSTEMS: Final = ("ext4", "xfs", "btrfs")
@@ -155,7 +155,7 @@ def detach(made: Attached) -> None:
     """Take down what `attach` made: mount, loop device, FUSE, files.
 
     Raises:
-        OutputError: when a step fails, such as for a file system in use; the rest stays then.
+        WriteError: when a step fails, such as for a file system in use; the rest stays then.
     """
     if made.mount is not None and os.path.ismount(made.mount):
         _run("umount", made.mount)
@@ -271,9 +271,9 @@ def _run(*command: str) -> str:
             command, capture_output=True, text=True, timeout=COMMAND_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise OutputError(f"{' '.join(command)}: {error}") from error
+        raise WriteError(f"{' '.join(command)}: {error}") from error
     if done.returncode:
-        raise OutputError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
+        raise WriteError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
     return done.stdout
 
 

@@ -49,6 +49,7 @@ mod steady;
 mod stepping;
 mod superblocks;
 mod timed;
+mod unit_faults;
 mod warp;
 mod window;
 mod zoned;

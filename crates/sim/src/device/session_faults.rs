@@ -1,42 +1,8 @@
 //! Faults of the contents of a served drive, and the audit that knows of them.
 
 use super::session::Session;
-use crate::config::ConfigError;
-use crate::nand::{Fault, UnitFault};
+use crate::nand::UnitFault;
 use crate::units::{Lpn, Ns};
-
-/// Faults of the contents.
-#[derive(Default)]
-pub(super) struct Faults {
-    waiting: Vec<UnitFault>,
-    /// Units whose data is not what was written, each time that one was struck.
-    pub(super) struck: Vec<u32>,
-}
-
-impl Faults {
-    pub(super) fn of(faults: &[Fault]) -> Self {
-        let waiting = faults.iter().filter_map(Fault::of_unit).collect();
-        Self { waiting, struck: Vec::new() }
-    }
-
-    /// # Errors
-    /// [`ConfigError`] for units that a drive of so many pages has not.
-    pub(super) fn check(faults: &[Fault], pages: u32) -> Result<(), ConfigError> {
-        let too_far = |unit: u32, place: usize, key: &str| {
-            let message =
-                format!("{unit} of a drive of {pages} units; accepted: 0 to {}", pages - 1);
-            (unit >= pages)
-                .then(|| ConfigError::new(&format!("nand.faults[{place}].{key}"), message))
-                .map_or(Ok(()), Err)
-        };
-        for (place, fault) in faults.iter().enumerate() {
-            let Some(UnitFault { unit, to, .. }) = fault.of_unit() else { continue };
-            too_far(unit, place, "unit")?;
-            too_far(to.unwrap_or(0), place, "to")?;
-        }
-        Ok(())
-    }
-}
 
 impl Session {
     /// Faults of the contents that are due strike units whose data is on the flash. Without a clock

@@ -1,12 +1,13 @@
-//! A drive that was never written is given the wear of one that was: blocks are erased so often, and
-//! those that the model of failures takes out of use on the way are taken out, as writing would.
+//! A drive that was never written is given the wear of one that was: blocks are erased so often,
+//! and those that the model of failures takes out of use on the way are taken out.
 //!
 //! ```text
 //! each round: each good block below its target ─► members whose erase or program fails?
 //!                none ─► erased     spare ─► replaced, erased     no spare ─► retired
 //! ```
 //! The rounds of all blocks go side by side, so spare blocks go to who needs them first, as in the
-//! life of a drive whose wear is even. A block that fails and that the pool cannot do without stays.
+//! life of a drive whose wear is even. A block that fails and that the pool cannot do without
+//! stays.
 
 use super::{Ftl, Pool};
 use crate::nand::Media;

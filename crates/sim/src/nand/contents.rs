@@ -6,10 +6,10 @@
 //! ```
 //! Bytes follow the map and never lead it: a read asks the map for the page of the flash and takes
 //! what lies there, collection carries units from slot to slot, and an erase drops them. So a
-//! mistake of the FTL would give wrong data, and each unit carries what finds it out (`protection`):
-//! by default its logical page, a version that counts writes of this page, and a CRC-32 of all three.
-//! A read whose unit is of another page, of another version or damaged is a [`MediaError`], never
-//! data. With less protection it may be data; the simulator, which knows, counts such reads.
+//! mistake of the FTL would give wrong data; each unit carries what finds it out (`protection`):
+//! by default its logical page, a version that counts writes of this page, and a CRC-32 of all
+//! three. A read whose unit is of another page, of another version or damaged is a [`MediaError`],
+//! never data. With less protection it may be data; the simulator, which knows, counts such reads.
 //!
 //! Sparse: units of zeros hold no bytes, blocks without units no table. What is overwritten stays
 //! until its block is erased, as on flash; a moved unit shares its bytes with the old place.
@@ -257,8 +257,8 @@ impl Contents {
         self.put(unit, (block, index), pages_per_block);
     }
 
-    /// Damages a bit of what lies at a page of the flash, as a fault would, and nothing tells; false
-    /// if nothing lies there.
+    /// Damages a bit of what lies at a page of the flash, as a fault would, and nothing tells;
+    /// false if nothing lies there.
     pub fn corrupt(&mut self, block: BlockId, index: u32) -> bool {
         let (unit_bytes, protection) = (self.unit_bytes, &self.protection);
         let table = self.blocks[block.0 as usize].as_mut();

@@ -4,8 +4,8 @@
 //! are over at once and leave nothing. What becomes of the data is for parity to decide.
 //!
 //! A unit that is corrupted or hit by a misdirected write tells nobody: what protects the data
-//! (`host.protection`) has to find out. Only drives that are served have bytes that this can be done
-//! to. Such a fault waits until the data is on the flash; without a clock it is due at once.
+//! (`host.protection`) has to find out. Only drives that are served have bytes that this can be
+//! done to. Such a fault waits until the data is on the flash; without a clock it is due at once.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,19 +1,20 @@
 //! What lies beside the data of a served drive and finds out that it is not what was written.
 //!
-//! | kind   | beside the data                               | finds out                               |
-//! |--------|-----------------------------------------------|-----------------------------------------|
-//! | `none` | nothing                                       | nothing                                 |
-//! | `crc`  | page, version, CRC-32 of both and of the data | changed bits, other pages, old versions |
-//! | `dif`  | 8 bytes for each sector of 512 bytes          | changed bits; types 1 and 2 other pages |
+//! | kind   | beside the data                            | finds out                              |
+//! |--------|--------------------------------------------|----------------------------------------|
+//! | `none` | nothing                                    | nothing                                |
+//! | `crc`  | page, version, CRC-32 of both and the data | changed bits, other pages, old data    |
+//! | `dif`  | 8 bytes for each sector of 512 bytes       | changed bits; types 1, 2: other pages  |
 //!
 //! ```text
 //! dif    0      guard: CRC-16 of the sector's data, polynomial 0x8BB7     all big endian
 //!        2      application tag; 0xFFFF: the sector is not checked
-//!        4      reference tag: low 32 bits of the LBA; type 2: of LBA + the tag of LBA 0; type 3: 0
+//!        4      reference tag: low 32 bits of the LBA; type 2: of LBA + the tag of LBA 0;
+//!               type 3: 0
 //! ```
-//! Protection information is that of T10 SBC-3, 4.22. Here the drive makes it, as one does whose host
-//! sends none (RDPROTECT 0), so it covers the way from the drive's front to the flash and back. Left
-//! out: the room that it takes in the spare area of the flash.
+//! Protection information is that of T10 SBC-3, 4.22. Here the drive makes it, as one does whose
+//! host sends none (RDPROTECT 0), so it covers the way from the drive's front to the flash and
+//! back. Left out: the room that it takes in the spare area of the flash.
 
 use std::sync::Arc;
 
@@ -28,8 +29,8 @@ use crate::units::SECTOR_BYTES;
 pub const INFORMATION_BYTES: usize = 8;
 /// Application tag of sectors that are not checked.
 const UNCHECKED: u16 = 0xFFFF;
-/// Polynomial of the guard, CRC-16/T10-DIF: x^16 + x^15 + x^11 + x^9 + x^8 + x^7 + x^5 + x^4 + x^2 +
-/// x + 1.
+/// Polynomial of the guard, CRC-16/T10-DIF: x^16 + x^15 + x^11 + x^9 + x^8 + x^7 + x^5 + x^4 + x^2
+/// plus x plus 1.
 const POLYNOMIAL: u16 = 0x8BB7;
 const SECTOR: usize = SECTOR_BYTES as usize;
 
