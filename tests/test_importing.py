@@ -209,3 +209,72 @@ def test_the_command_writes_all_or_nothing(tmp_path: Path) -> None:
     assert run.invoke(app, ["pts", "import"]).exit_code == 2
     listed = run.invoke(app, ["pts", "import", "--list", "--json"])
     assert len(json.loads(listed.output)) == 14
+
+
+# -- a model against a drive ---------------------------------------------------------------------
+
+
+def beside(folder: Path) -> tuple[Path, Path]:
+    """Return a simulated document, and one of a drive that is a tenth faster in one cell."""
+    import pts_documents
+
+    simulated = folder / "model.json"
+    simulated.write_text(json.dumps(pts_documents.iops()))
+    grid = json.loads(simulated.read_text())["tables"][0]
+    lines = [",".join(["Block size (KiB)", *grid["columns"]])]
+    for row, values in zip(grid["rows"], grid["values"], strict=True):
+        cells = [value / 1.1 if (row, at) == ("4", 0) else value for at, value in enumerate(values)]
+        lines.append(",".join([row, *map(repr, cells)]))
+    drive = folder / "drive.json"
+    found = import_files([table(folder, "\n".join(lines))])
+    drive.write_text(as_json(found))
+    return simulated, drive
+
+
+def test_a_model_is_held_against_a_drive_cell_by_cell(tmp_path: Path) -> None:
+    simulated, drive = beside(tmp_path)
+    run = CliRunner()
+    page, sheet = tmp_path / "page.html", tmp_path / "errors.csv"
+    for order in ([simulated, drive], [drive, simulated]):
+        done = run.invoke(app, ["compare", *map(str, order), "--json"])
+        assert done.exit_code == 0, done.output
+        (errors,) = json.loads(done.output)["errors"]
+        assert (errors["measured"], errors["simulated"]) == ("drive", "model")
+        (iops,) = errors["tables"]
+        assert iops["worst"].startswith("4, ")
+        assert iops["worst_pct"] == pytest.approx(10)
+        assert iops["median_pct"] == pytest.approx(0, abs=1e-9)
+        assert iops["rms_pct"] == pytest.approx(10 / iops["count"] ** 0.5)
+    shown = run.invoke(
+        app, ["compare", str(simulated), str(drive), "--html", str(page), "--csv", str(sheet)]
+    )
+    assert "RMS error, %" in shown.output
+    assert "+10.0" in shown.output
+    assert "seeds" not in shown.output
+    assert "model against drive, as measured" in page.read_text()
+    head, *rows = sheet.read_text().splitlines()
+    assert head.endswith("ratio model,error_pct model")
+    assert any(row.startswith('"iops[4, ') and "1.1" in row for row in rows)
+
+
+def test_other_settings_that_both_tell_are_an_objection(tmp_path: Path) -> None:
+    simulated, drive = beside(tmp_path)
+    content = json.loads(simulated.read_text())
+    threads = content["header"]["threads"]
+    wanted = Wanted(threads=threads + 1, queue_depth=content["header"]["queue_depth"])
+    drive.write_text(as_json(import_files([tmp_path / "drive.csv"], wanted)))
+    refused = CliRunner().invoke(app, ["compare", str(simulated), str(drive)])
+    assert refused.exit_code == 2
+    assert "different threads" in refused.output
+    assert "time base" not in refused.output.split("different")[1]
+
+
+def test_references_stand_in_comparisons() -> None:
+    done = CliRunner().invoke(
+        app, ["compare", "reference:p5520_skew", "reference:7450_skew", "--json"]
+    )
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.output)
+    assert found["metrics"]["skew[uniform, steady MB/s]"]["values"] == [532, 653]
+    wrong = CliRunner().invoke(app, ["compare", "reference:none", "reference:7450_skew"])
+    assert wrong.exit_code == 2

@@ -123,6 +123,7 @@ def _show(side: "Side", paths: "Sequence[str]") -> None:
             _say(console, f"  {text}", wide, "yellow")
     for text in side.summary() if len(found.names) <= SENTENCES_MAX else ():
         _say(console, text, wide, "bold")
+    _show_errors(side)
     for text in drawn.legend:
         _print(console, Text(text))
     for line in drawn.lines:
@@ -132,6 +133,24 @@ def _show(side: "Side", paths: "Sequence[str]") -> None:
         if side.family.shows_intervals and any(row.low for _, row in rows):
             text += f"; {signs.reach} 95 % intervals"
         _say(console, text, wide, "dim")
+
+
+def _show_errors(side: "Side") -> None:
+    """Print how far simulated drives are from the measured one, the first table cell by cell."""
+    from opennandlab.reports import agreement, words
+    from opennandlab.reports.model import Table
+
+    console = terminal.stdout(is_numbers=True)
+    for one in side.comparison.errors or ():
+        title = f"{one.simulated} against {one.measured}, as measured"
+        console.print(title, markup=False, style="bold", soft_wrap=True)
+        first = next(iter(agreement.items(one.tables[0])))
+        tables = [agreement.summary(one.tables), *([first] if isinstance(first, Table) else [])]
+        for table in tables:
+            lines = [[words.value(cell, table.digits) for cell in row] for row in table.rows]
+            console.print(f"{table.title}. {table.note}".strip(), markup=False, soft_wrap=True)
+            console.print(terminal.plain_table(list(table.columns), lines))
+        console.print()
 
 
 def _say(console: "Console", text: str, wide: int, style: str) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from opennandlab.documents.comparison import Comparison
+from opennandlab.documents.comparison import Comparison, Deviation
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import ResultError
 from opennandlab.reports.model import Report, Section
@@ -190,6 +190,11 @@ class Family(ABC):
         """Tell whether a difference of the numbers can only come from the program."""
         del one, other
         return False
+
+    def deviations(self, documents: Sequence[Any], names: Sequence[str]) -> list[Deviation]:
+        """Return how far documents of simulated drives are from one of a measured drive."""
+        del documents, names
+        return []
 
     def summary(self, documents: Sequence[Any], names: Sequence[str]) -> list[str]:
         """Return for each document but the first how it stands against it; may be empty."""

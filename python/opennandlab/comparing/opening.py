@@ -15,9 +15,12 @@ from opennandlab.comparing import families
 from opennandlab.comparing.model import Family
 from opennandlab.comparing.naming import legible, names_of
 from opennandlab.comparing.side import Subject, refuse_mixed
+from opennandlab.documents import pts
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import DocumentError, ResultError, StoreError
 from opennandlab.files import is_there
+from opennandlab.measured import reference
+from opennandlab.measured.published import PREFIX
 from opennandlab.reports.pts import source
 from opennandlab.saved import damaged, read_document, refuse_edited
 from opennandlab.store import Store
@@ -94,6 +97,9 @@ def _subjects(found: Sequence[_Named]) -> tuple[Family, list[Subject]]:
 
 
 def _named(text: str, store: Path | None) -> _Named:
+    if text.startswith(PREFIX):
+        whole = pts.to_json(reference(text))
+        return _Named(text, "pts", lambda family, name: family.opened(whole, name))
     path = Path(text)
     if KEY.fullmatch(text) and not is_there(path):
         return _point(text, store)

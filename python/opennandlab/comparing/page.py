@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from opennandlab import versions
 from opennandlab.comparing.layout import Glyphs, Screen, cells_of
 from opennandlab.comparing.side import Side
 from opennandlab.documents.comparison import Comparison, Row
-from opennandlab.reports.model import Badge, Cell, Chapter, Marked, Report, Section, Table
+from opennandlab.reports import agreement
+from opennandlab.reports.model import Badge, Cell, Chapter, Item, Marked, Report, Section, Table
 
 # From here on documents are rows: more columns are hard to read side by side.
 COLUMNS_MAX = 6
@@ -29,7 +30,7 @@ def report(side: Side, paths: Sequence[str]) -> Report:
     own = side.family.report(side.documents, found.names, found)
     if own is not None:
         chapter = own.chapters[0]
-        sections = (first, *chapter.sections)
+        sections = (*_errors(found), first, *chapter.sections)
         return replace(own, chapters=(replace(chapter, sections=sections), *own.chapters[1:]))
     chapter = Chapter(
         id="comparison",
@@ -49,6 +50,17 @@ def report(side: Side, paths: Sequence[str]) -> Report:
         brief=f"Comparison of {', '.join(found.names)}",
     )
     return Report(chapter.title, "", (chapter,), kind="comparison")
+
+
+def _errors(found: Comparison) -> Iterator[Section]:
+    """Yield how far each simulated drive is from the measured one, cell by cell."""
+    for place, one in enumerate(found.errors or (), 1):
+        prefix = f"{place}-"
+        items: list[Item] = [agreement.summary(one.tables, f"agreement-{place}")]
+        for table in one.tables:
+            items += agreement.items(table, prefix)
+        title = f"{one.simulated} against {one.measured}, as measured"
+        yield Section(f"errors-{place}", title, tuple(items))
 
 
 def table(side: Side, paths: Sequence[str]) -> Table:

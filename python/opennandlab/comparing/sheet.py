@@ -14,7 +14,7 @@ HEADS = ("path", "number", "better", "best", "worst")
 
 
 def write(found: Comparison, paths: Sequence[str], path: Path) -> None:
-    """Write rows of a comparison: values of all documents, then deltas and ends of intervals.
+    """Write rows: values, deltas, ends of intervals, errors against what was measured.
 
     Args:
         found: The comparison.
@@ -33,7 +33,14 @@ def text(found: Comparison, paths: Sequence[str]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     names = found.names
     parts = (names, [f"delta_pct {it}" for it in names[1:]], [f"low {it}" for it in names])
-    writer.writerow([*HEADS, *(it for part in parts for it in part), *(f"high {n}" for n in names)])
+    errors = _errors(found)
+    writer.writerow(
+        [
+            *(*HEADS, *(it for part in parts for it in part)),
+            *(f"high {it}" for it in names),
+            *(f"{head} {name}" for name in errors for head in ("ratio", "error_pct")),
+        ]
+    )
     blank = [None] * len(names)
     for key in paths:
         row = found.metrics[key]
@@ -47,6 +54,19 @@ def text(found: Comparison, paths: Sequence[str]) -> str:
                 *row.delta_pct[1:],
                 *(row.low or blank),
                 *(row.high or blank),
+                *(it for cells in errors.values() for it in cells.get(key, (None, None))),
             ]
         )
     return out.getvalue()
+
+
+def _errors(found: Comparison) -> dict[str, dict[str, tuple[float, float]]]:
+    """Return ratio and error against what was measured, by simulated document and path."""
+    return {
+        one.simulated: {
+            f"{table.table}[{cell.row}, {cell.column}]": (cell.ratio, cell.error_pct)
+            for table in one.tables
+            for cell in table.cells
+        }
+        for one in found.errors or ()
+    }

@@ -164,5 +164,6 @@ def made(family: Family, subjects: Sequence[Subject], *, force: bool) -> Side:
         warnings=sentences(family.doubts(documents), names),
         models=[one for one in models if one] or None,
         metrics=found,
+        errors=family.deviations(documents, names) or None,
     )
     return Side(family, tuple(subjects), comparison, tuple(main_paths(numbers, list(found))))

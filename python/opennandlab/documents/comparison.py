@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from msgspec import UNSET, UnsetType
 
+from opennandlab.documents.agreement import Agreement
 from opennandlab.documents.record import Number, Record
 
 SCHEMA: Final = "opennandlab.compare/1"
@@ -68,6 +69,20 @@ class ModelDifference(Record, frozen=True, kw_only=True):
     one_sided: list[str]
 
 
+class Deviation(Record, frozen=True, kw_only=True):
+    """How far a simulated drive is from a measured one.
+
+    Args:
+        measured: What the measured document is called.
+        simulated: What the other is called.
+        tables: Of each table that both have: errors by cell, their median, RMS and worst.
+    """
+
+    measured: str
+    simulated: str
+    tables: list[Agreement]
+
+
 class Comparison(Record, frozen=True, kw_only=True):
     """Documents of one family side by side.
 
@@ -81,6 +96,8 @@ class Comparison(Record, frozen=True, kw_only=True):
         warnings: What a reader of the deltas should know.
         models: Documents of other model versions than the first; absent where there are none.
         metrics: Figures by dotted path.
+        errors: Of each simulated document against the one that was measured elsewhere; absent where
+            there is none.
     """
 
     schema: Literal["opennandlab.compare/1"]
@@ -92,6 +109,7 @@ class Comparison(Record, frozen=True, kw_only=True):
     warnings: list[str]
     models: list[ModelDifference] | None = None
     metrics: dict[str, Row]
+    errors: list[Deviation] | None = None
 
 
 def delta_pct(first: float | None, value: float | None) -> float | None:

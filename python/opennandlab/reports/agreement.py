@@ -42,8 +42,8 @@ def items(found: Agreement, prefix: str = "") -> Iterator[Item]:
         yield Relief(
             f"map-{name}",
             f"{found.title}: error without its sign, %",
-            "column",
-            "row",
+            "",
+            "",
             Axis("error, %", zero=True),
             tuple(columns),
             tuple(rows),
@@ -77,10 +77,7 @@ def _both(found: Agreement, name: str) -> Plot:
         Axis(f"simulated, {found.unit}", "log"),
         (
             Series("equal", ends, ends, "line", colour=-1, quiet=True),
-            Series(
-                "cells", measured, [float(one.simulated) for one in found.cells], "points",
-                texts=[f"{one.row}, {one.column}" for one in found.cells],
-            ),
+            Series("cells", measured, [float(one.simulated) for one in found.cells], "points"),
         ),
     )  # fmt: skip
 

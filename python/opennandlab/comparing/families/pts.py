@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from opennandlab.comparing.families.results import counted
 from opennandlab.comparing.model import Better, Family, Finding, Number, Remark, differing, remarks
 from opennandlab.documents import pts
-from opennandlab.documents.comparison import Comparison
+from opennandlab.documents.comparison import Comparison, Deviation
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.pts_header import Header, Wipc
 from opennandlab.documents.record import JsonObject
 from opennandlab.documents.record import plain as plain_json
 from opennandlab.errors import ResultError
+from opennandlab.measured.agreement import agreements
 from opennandlab.reports import words
 from opennandlab.reports.model import Report
 from opennandlab.reports.pts import likeness
@@ -44,6 +45,9 @@ PARAMETERS: tuple[tuple[str, Callable[[Header], object]], ...] = (
     ("purge", lambda header: header.purge and header.purge.is_purge),
     ("options of the test", lambda header: header.options),
 )
+# Of documents that were imported these count, where they are told.
+TOLD = [one for one in PARAMETERS if one[0] in {"profile", "threads", "queue depth"}]
+UNTOLD = (None, "", "unknown")
 # Which way is better, by what a name or unit holds; the first that fits counts.
 BETTER: tuple[tuple[str, Better | None], ...] = (
     (r"ratio|gain|predicted|_bytes|superblock|_sample$|^probe_|^asked", None),
@@ -107,7 +111,12 @@ class StandardTests(Family):
 
     def objections(self, documents: Sequence[Measured]) -> Iterator[Finding]:
         """Yield another spare area, other settings, and drives that were not steady."""
-        spares = [_spare(one) for one in documents]
+        imported = [one.header.imported is not None for one in documents]
+        spares = [None if is_foreign else _spare(one)
+                  for one, is_foreign in zip(documents, imported, strict=True)]  # fmt: skip
+        if any(imported):
+            yield from self._common(documents)
+            return
         yield from differing(
             "over-provisioning",
             spares,
@@ -123,6 +132,38 @@ class StandardTests(Family):
             [one.attained is False for one in documents],
         )
 
+    @staticmethod
+    def _common(documents: Sequence[Measured]) -> Iterator[Finding]:
+        """Yield settings that differ, of those that each document tells.
+
+        Of a drive that was measured elsewhere little is known, and its clock is another: what is
+        not told is no objection.
+        """
+        for what, parameter in TOLD:
+            values = [parameter(one.header) for one in documents]
+            known = [value for value in values if value not in UNTOLD]
+            if len({repr(value) for value in known}) > 1:
+                shown = ["not told" if value in UNTOLD else _shown(value) for value in values]
+                yield from differing(what, values, shown)
+
+    def deviations(self, documents: Sequence[Measured], names: Sequence[str]) -> list[Deviation]:
+        """Return the errors of each other document against the first that was imported."""
+        at = next(
+            (place for place, one in enumerate(documents) if one.header.imported is not None), None
+        )
+        if at is None:
+            return []
+        pairs = [
+            (name, list(agreements(documents[at].tables, one.tables)))
+            for place, (name, one) in enumerate(zip(names, documents, strict=True))
+            if place != at
+        ]
+        return [
+            Deviation(measured=names[at], simulated=name, tables=found)
+            for name, found in pairs
+            if found
+        ]
+
     def doubts(self, documents: Sequence[Measured]) -> Iterator[Finding]:
         """Yield what clouds the deltas, and what the documents themselves warn of."""
         verdicts = [one.verdict for one in documents]
@@ -130,18 +171,25 @@ class StandardTests(Family):
         for text in dict.fromkeys(one.text for one in verdicts if one.text in weak):
             yield from remarks(f"{{}}: {text}", [one.text == text for one in verdicts])
         capacities = [one.capacity_bytes for one in documents]
-        yield from differing("capacities", capacities, list(map(words.capacity, capacities)))
-        seeds = list(dict.fromkeys(one.header.seed for one in documents))
+        own = [one for one in documents if one.header.imported is None]
+        if None not in capacities or len(own) == len(documents):
+            yield from differing("capacities", capacities, list(map(words.capacity, capacities)))
+        seeds = list(dict.fromkeys(one.header.seed for one in own))
         if len(seeds) > 1:
             yield Remark(f"different seeds ({counted(seeds)}): small deltas may be chance")
         # Of known versions of the model the comparison says more than this.
-        models = {self.model_version(one) for one in documents}
-        made = list(dict.fromkeys(map(_version, documents)))
+        models = {self.model_version(one) for one in own}
+        made = list(dict.fromkeys(map(_version, own)))
         if len(made) > 1 and (None in models or len(models) == 1):
             yield Remark(
                 f"made by different versions ({counted(made)}): the numbers may differ for that "
                 "alone"
             )
+        for one in documents:
+            found = one.header.imported
+            if found is not None and found.unknown:
+                place = documents.index(one)
+                yield Remark(f"{{}} does not tell {', '.join(found.unknown)}", (place,))
         yield from remarks(
             "{}: interrupted and resumed", [bool(one.header.interrupted) for one in documents]
         )
