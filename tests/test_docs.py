@@ -35,6 +35,7 @@ PAGES = [
     "docs/policies.md",
     pytest.param("docs/app.md", marks=pytest.mark.long),
     pytest.param("docs/fleet.md", marks=pytest.mark.long),
+    "docs/calibrate.md",
 ]
 
 NAMES = [

@@ -132,15 +132,14 @@ def line(state: "Progress") -> str:
 
     >>> from opennandlab.calibration.objective import Progress
     >>> line(Progress("search", 40, 200, 12.34, 20.0))
-    'search · run 40 of at most 200 · RMS error 12.34 % · at most 1 min 20 s left'
+    'search · at most 1 min 20 s left · run 40 of at most 200 · RMS error 12.34 %'
     """
     from opennandlab.cli._streams import duration
 
-    parts = [state.stage, f"run {state.runs} of at most {state.runs_max}"]
+    left = "" if state.left_s is None else f"at most {duration(state.left_s)} left"
+    parts = [state.stage, *filter(None, [left]), f"run {state.runs} of at most {state.runs_max}"]
     if state.rms_pct is not None:
         parts.append(f"RMS error {state.rms_pct:.2f} %")
-    if state.left_s is not None:
-        parts.append(f"at most {duration(state.left_s)} left")
     return " · ".join(parts)
 
 
@@ -174,7 +173,7 @@ def _tell(found: "Calibration", wrote: list[Path], *, as_json: bool, quiet: bool
         for text in document.warnings:
             terminal.note(f"warning: {text}")
         title = f"{document.device}: {pages.subtitle(document)}, {document.runs} runs"
-        show(title, (pages.keys(document), pages.errors(document)), document.digest)
+        show(title, (pages.brief(document), pages.errors(document)), document.digest)
         for path in wrote:
             terminal.note(f"wrote {os.fspath(path)}")
     if document.partial:

@@ -70,6 +70,25 @@ def keys(document: CalibrationDocument) -> Table:
     return Table("keys", "Keys", heads, rows)
 
 
+def brief(document: CalibrationDocument) -> Table:
+    """Return the keys as a terminal has room for them."""
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            one.key, f"{one.start:.6g}", f"{one.value:.6g}",
+            None if one.standard_error_pct is None else f"{one.standard_error_pct:.2g}",
+            one.verdict,
+        )
+        for one in document.keys
+    )  # fmt: skip
+    pairs = dict.fromkeys(
+        tuple(sorted((one.key, one.partner)))
+        for one in document.keys
+        if one.verdict == "correlated" and one.partner is not None
+    )
+    note = "; ".join(f"only together: {one} and {other}" for one, other in pairs)
+    return Table("keys", "Keys", ("key", "before", "fitted", "± %", "verdict"), rows, note)
+
+
 def errors(document: CalibrationDocument) -> Table:
     """Return the errors before and after."""
     heads = ("cells", "number", "RMS before, %", "RMS, %", "median, %", "worst, %", "at")
