@@ -354,9 +354,13 @@ def _measured(wanted: Plan) -> records.MeasuredFacts:
 
 def _agreement(wanted: Plan, residuals: Array, which: Array) -> Agreement | None:
     table = table_of(wanted.document)
+    found = sorted(
+        zip(wanted.targets, residuals, which, strict=True),
+        key=lambda one: (one[0].block_bytes, one[0].read_pct),
+    )
     cells = [
         cell(one.row, one.column, one.value, one.value * float(np.exp(residual)))
-        for one, residual, is_in in zip(wanted.targets, residuals, which, strict=True)
+        for one, residual, is_in in found
         if is_in
     ]
     return summed(table.id, table.title, table.unit, cells) if cells else None

@@ -25,8 +25,15 @@ def summary(found: Sequence[Agreement], identity: str = "agreement") -> Table:
     return Table(identity, "Simulated against measured", heads, rows, NOTE)
 
 
-def items(found: Agreement, prefix: str = "") -> Iterator[Item]:
-    """Yield errors by cell as a table and as a map, and a plot of both figures."""
+def items(found: Agreement, prefix: str = "", of: str = "") -> Iterator[Item]:
+    """Yield errors by cell as a table and as a map, and a plot of both figures.
+
+    Args:
+        found: The errors.
+        prefix: Of the names of the items, where a page has several.
+        of: Which cells these are, where that is not all of a table.
+    """
+    title = f"{found.title}, {of}" if of else found.title
     rows = list(dict.fromkeys(one.row for one in found.cells))
     columns = list(dict.fromkeys(one.column for one in found.cells))
     errors = {(one.row, one.column): float(one.error_pct) for one in found.cells}
@@ -34,14 +41,14 @@ def items(found: Agreement, prefix: str = "") -> Iterator[Item]:
         (row, *(_signed(errors.get((row, column))) for column in columns)) for row in rows
     )
     name = f"{prefix}{found.table}"
-    yield Table(f"error-{name}", f"{found.title}: error, %", ("", *columns), grid, NOTE)
+    yield Table(f"error-{name}", f"{title}: error, %", ("", *columns), grid, NOTE)
     if len(rows) > 1 and len(columns) > 1:
         sizes: tuple[tuple[float | None, ...], ...] = tuple(
             tuple(_size(errors.get((row, column))) for column in columns) for row in rows
         )
         yield Relief(
             f"map-{name}",
-            f"{found.title}: error without its sign, %",
+            f"{title}: error without its sign, %",
             "",
             "",
             Axis("error, %", zero=True),
@@ -51,28 +58,15 @@ def items(found: Agreement, prefix: str = "") -> Iterator[Item]:
             "bands",
             _band(errors.values()),
         )
-    yield _both(found, name)
+    yield _both(found, name, title)
 
 
-def ratios(found: Agreement, identity: str) -> Table:
-    """Return each cell with both figures, their ratio and the error."""
-    heads = ("cell", f"measured, {found.unit}", f"simulated, {found.unit}", "ratio", "error, %")
-    rows = tuple(
-        (
-            f"{one.row}, {one.column}", one.measured, one.simulated, f"{one.ratio:.4f}",
-            _signed(float(one.error_pct)),
-        )
-        for one in found.cells
-    )  # fmt: skip
-    return Table(identity, f"{found.title}: cell by cell", heads, rows)
-
-
-def _both(found: Agreement, name: str) -> Plot:
+def _both(found: Agreement, name: str, title: str) -> Plot:
     measured = [float(one.measured) for one in found.cells]
     ends = [min(measured), max(measured)]
     return Plot(
         f"both-{name}",
-        f"{found.title}: simulated by measured, {found.unit}",
+        f"{title}: simulated by measured, {found.unit}",
         Axis(f"measured, {found.unit}", "log"),
         Axis(f"simulated, {found.unit}", "log"),
         (

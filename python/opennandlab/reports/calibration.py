@@ -10,7 +10,6 @@ from opennandlab.reports import agreement
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Item, Report, Section, Table
 
-TITLE = "A calibration"
 LEAD = (
     "A standard error is the least that the fitted cells allow (Fisher information). Flat: more "
     "than 10 % even if the other keys were known. Correlated: more than 10 % only since they are "
@@ -42,8 +41,8 @@ def report(document: CalibrationDocument) -> Report:
         sections=tuple(Section(key, title, items, lead) for key, title, items, lead in parts),
         test="calibration",
     )
-    foot = f"opennandlab {document.run.version}, digest {document.digest}"
-    return Report(TITLE, subtitle(document), (chapter,), (), foot, "a calibration")
+    foot = f"opennandlab {document.run.version}, digest {document.digest[:16]}"
+    return Report(chapter.title, "", (chapter,), (), foot, "a calibration")
 
 
 def subtitle(document: CalibrationDocument) -> str:
@@ -106,9 +105,9 @@ def _row(name: str, found: Agreement, before: float | None) -> tuple[Cell, ...]:
 
 
 def _errors(document: CalibrationDocument) -> Iterator[Item]:
-    yield from agreement.items(document.fitted, "fitted-")
+    yield from agreement.items(document.fitted, "fitted-", "fitted cells")
     if document.held_out is not None:
-        yield from agreement.items(document.held_out, "held-out-")
+        yield from agreement.items(document.held_out, "held-out-", "held-out cells")
 
 
 def _tells(document: CalibrationDocument) -> Iterator[Item]:
