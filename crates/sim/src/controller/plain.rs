@@ -44,8 +44,8 @@ struct Die {
 
 impl Die {
     /// The operation under way with the page that it is at: a run that shares its channel names the
-    /// page that it began with. It ends where the next operation of its block begins, or behind what
-    /// was written there.
+    /// page that it began with. It ends where the next operation of its block begins, or behind
+    /// what was written there.
     fn in_place(
         &self,
         geometry: &Geometry,
@@ -158,7 +158,7 @@ impl Plain {
     }
 
     /// Where the flash has got to with each block when the power fails, and what is under way;
-    /// `events` are those that were to come, `written` tells the pages of a block that were ordered.
+    /// `events` are those to come, `written` tells the pages of a block that were ordered.
     #[cold]
     #[inline(never)]
     pub fn cut(

@@ -121,15 +121,16 @@ impl DeviceConfig {
             return refuse(
                 "ftl.write_buffer_pages",
                 "writes complete while they wait for the rest of a program unit, and a flush does \
-                 not wait for a unit that another write completes; set it, or `ftl.writes_complete`",
+                 not wait for a unit that another write completes; set it, or \
+                 `ftl.writes_complete`",
             );
         }
         let passes = self.power.as_ref().map_or(1, |power| power.paired_scheme.passes());
         if passes > 1 && !matches!(self.nand.program, ProgramMode::Page(_)) {
             return refuse(
                 "power.paired_scheme",
-                "`nand.program` has whole wordlines programmed at once, so no earlier page is there \
-                 to be damaged; accepted with it: none, tlc_oneshot",
+                "`nand.program` has whole wordlines programmed at once, so no earlier page is \
+                 there to be damaged; accepted with it: none, tlc_oneshot",
             );
         }
         if self.nand.failures.is_some() {

@@ -75,9 +75,9 @@ impl Ftl {
         }
     }
 
-    /// Where dies are chosen by load, newer data of a victim may wait in memory for the program unit
-    /// of another die. Before a die whose open block is full collects at once, the units of all
-    /// others are completed.
+    /// Where dies are chosen by load, newer data of a victim may wait in memory for the program
+    /// unit of another die. Before a die whose open block is full collects at once, the units of
+    /// all others are completed.
     #[cold]
     pub(super) fn complete_elsewhere<S: FlashSink>(&mut self, sink: &mut S, die: DieId) {
         let own = &self.pools[die.0 as usize].log;

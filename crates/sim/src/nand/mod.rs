@@ -36,9 +36,9 @@ pub use failures::{Failures, FailuresConfig};
 pub use faults::{DieLost, Fault, UnitFault};
 pub use mechanisms::{CacheCommands, ProgramMode, Variation, WearTiming};
 pub use program_unit::ProgramUnits;
-pub use reach::BlockRest;
 pub(crate) use reach::Reach;
-pub use rollback::{Latest, Running};
+pub use reach::{BlockRest, Running};
+pub use rollback::Latest;
 pub use unit::Unit;
 
 use std::sync::Arc;

@@ -2,16 +2,32 @@
 //!
 //! ```text
 //! block        2 erases wait     what it held two erases ago
-//! superblock   member 0: none waits, 4 pages programmed    what it holds now: the 4 pages of member
-//!              member 1: 1 erase waits                     0; what member 1 holds is of no use
+//! superblock   member 0: none waits, 4 pages programmed   what it holds now: the 4 pages of member
+//!              member 1: 1 erase waits                    0; what member 1 holds is of no use
 //! ```
 //! An erase is carried out only when copies of all that the block held are on the flash, so a
 //! superblock of which a member is erased has lost nothing with the others.
 
-use super::rollback::Running;
 use super::{CellMode, Media};
 use crate::superblock::{Members, HOLE};
-use crate::units::BlockId;
+use crate::units::{BlockId, Ns};
+
+/// An operation that a cut interrupts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Running {
+    /// Where.
+    pub block: BlockId,
+    /// Pages that are programmed, by index: first and limit. An erase has none.
+    pub pages: Option<(u32, u32)>,
+    /// Type of the page, from 0 for the first pass of its wordline.
+    pub page_type: u8,
+    /// Whether the page is moved by a collection.
+    pub is_moved: bool,
+    /// How much of it is done, from 0 to 1.
+    pub fraction: f64,
+    /// Time that it still takes.
+    pub left: Ns,
+}
 
 /// How far the flash is with a block of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

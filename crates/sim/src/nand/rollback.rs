@@ -19,28 +19,11 @@ use std::collections::BTreeSet;
 
 use super::contents::{Contents, Staged};
 use super::history::History;
-use super::reach::{BlockReach, BlockRest, Reach};
+use super::reach::{BlockReach, BlockRest, Reach, Running};
 use super::unit::Unit;
 use super::{CellMode, Media};
 use crate::geometry::{Geometry, UNMAPPED};
-use crate::units::{BlockId, Lpn, Ns};
-
-/// An operation that a cut interrupts.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Running {
-    /// Where.
-    pub block: BlockId,
-    /// Pages that are programmed, by index: first and limit. An erase has none.
-    pub pages: Option<(u32, u32)>,
-    /// Type of the page, from 0 for the first pass of its wordline.
-    pub page_type: u8,
-    /// Whether the page is moved by a collection.
-    pub is_moved: bool,
-    /// How much of it is done, from 0 to 1.
-    pub fraction: f64,
-    /// Time that it still takes.
-    pub left: Ns,
-}
+use crate::units::{BlockId, Lpn};
 
 /// The newest copy of a logical page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

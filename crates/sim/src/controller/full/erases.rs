@@ -1,12 +1,12 @@
-//! Rule 5: in a drive that may lose power, an erase waits for the programs that were ordered before.
+//! Rule 5: in a drive that may lose power, an erase waits for programs that were ordered before.
 //!
 //! ```text
-//! erase of X ordered     Y: 12 of 20 pages programmed, all ordered     it waits until Y has 20 pages
-//!                        Z: 5 of 6, the rest of the unit not ordered   ... and Z those of whole units
+//! erase of X ordered   Y: 12 of 20 pages programmed, all ordered     it waits until Y has 20 pages
+//!                      Z: 5 of 6, the rest of the unit not ordered   and Z those of whole units
 //! ```
-//! What waits in memory for the rest of its program unit is no part of it: the FTL has completed the
-//! units that count before it orders the erase. Whoever waits, waits for what was ordered earlier,
-//! so nobody waits for ever.
+//! What waits in memory for the rest of its program unit is no part of it: the FTL has completed
+//! the units that count before it orders the erase. Whoever waits, waits for what was ordered
+//! earlier, so nobody waits for ever.
 
 use super::die::Queued;
 use super::Full;
