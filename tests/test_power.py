@@ -187,3 +187,33 @@ def test_the_judge_names_every_fault_that_is_put_in() -> None:
     assert found["passed"]
     assert (found["injected"], found["named"], found["false_alarms"]) == (900, 900, 0)
     assert len(found["classes"]) == 9
+
+
+def test_a_drive_whose_roots_are_damaged_is_dead_and_that_is_told(tmp_path: Path) -> None:
+    """One root page, written while the power goes: nothing is left to mount from."""
+    code, text = run(tmp_path, "--cuts", "150", "--at", "checkpoint",
+                     "--set", "power.root_pairs=false")  # fmt: skip
+    found = document(tmp_path)
+    assert code == 1
+    assert "dead_device" in text
+    assert set(found.classes) == {"dead_device"}
+    assert found.violations["G9"] == found.classes["dead_device"].cuts
+
+
+def test_a_journal_that_was_cut_off_is_told(tmp_path: Path) -> None:
+    settings = Settings(onl.load_device(SMALL), 400, seed=42)
+
+    def stop(done: int) -> None:
+        if done >= 200:
+            raise StopError
+
+    folder = tmp_path / "cuts"
+    folder.mkdir()
+    with pytest.raises(StopError):
+        Campaign(settings, folder=folder, watch=stop).to_the_end()
+    with (folder / JOURNAL).open("ab") as journal:
+        journal.write(b'{"first": 4, "ta')
+    code, text = run(tmp_path, "--cuts", "400")
+    assert code == 0
+    assert "the last line of the journal was cut off" in " ".join(text.split())
+    assert "200 cuts are known" in text

@@ -247,6 +247,18 @@ def test_a_campaign_goes_on_and_other_settings_are_refused(tmp_path: Path) -> No
         campaign(FakeDisk(), tmp_path, cuts=3)
 
 
+def test_ctrl_c_leaves_no_drive_without_power(tmp_path: Path) -> None:
+    class Interrupted(FakeDisk):
+        def off(self) -> None:
+            super().off()
+            raise KeyboardInterrupt
+
+    disk = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        campaign(disk, tmp_path)
+    assert disk.is_on
+
+
 @pytest.mark.parametrize(
     ("off", "words"),
     [

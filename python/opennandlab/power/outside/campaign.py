@@ -155,6 +155,7 @@ class Campaign:
         self._newest: dict[int, Write] = {}
         self._damaged: set[int] = set()
         self._checked = 0
+        self._is_off = False
         self._anew: list[Asked] = []
 
     @property
@@ -180,6 +181,12 @@ class Campaign:
                 self._fill()
             while self.done < self.settings.cuts:
                 self._cycle(self.done)
+        except KeyboardInterrupt:
+            # A drive that was cut is not left without power.
+            if self._is_off:
+                with suppress(SupplyError):
+                    self._supply.on()
+            raise
         finally:
             self._journal.close()
 
@@ -268,6 +275,7 @@ class Campaign:
         try:
             time.sleep(stream.uniform(*self.settings.after_ms) / 1000.0)
             early, cut_ns = list(host.errors), time.monotonic_ns() - began
+            self._is_off = True
             self._supply.off()
         except SupplyError as error:
             host.stop()
@@ -289,6 +297,7 @@ class Campaign:
                 if attempt:
                     self._supply.off()
                 self._supply.on()
+                self._is_off = False
             except SupplyError as error:
                 raise self._kept(error, number) from error
             capacity = self._ready(start + limit_s)
