@@ -309,7 +309,7 @@ def test_the_command_writes_device_document_and_page(tmp_path: Path) -> None:
         ["--free", "nand.timing.t_read_us", "--to", str(device)],
         ["--free", "nand.timing.t_read_us", "--output", str(device)],
         ["--free", "nand.timing.t_read_us", "--blocks", "1000000"],
-        ["--free", "nand.timing.t_read_us", "--ar-amount", "900TB"],
+        ["--free", "nand.timing.t_read_us", "--ar-amount", "900TiB"],
     ):
         before = out.read_bytes()
         refused = run.invoke(app, [*arguments, *extra])

@@ -137,6 +137,9 @@ def test_jobs_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
     assert "`randtrim` is no load" in refusal(fio(tmp_path, rw="randtrim"))
     assert "bs `none` is no size" in refusal(fio(tmp_path, bs="none"))
     assert "ended with an error" in refusal(MIXED.with_name("full.json"))
+    negative = json.loads(MIXED.read_text())
+    negative["jobs"][0]["read"]["total_ios"] = -5
+    assert "a count below 0" in refusal(table(tmp_path, json.dumps(negative), "negative.json"))
     cut = tmp_path / "cut.json"
     cut.write_text(MIXED.read_text()[:3000])
     assert "no complete JSON" in refusal(cut)

@@ -37,7 +37,7 @@ from opennandlab.documents.record import made, plain
 from opennandlab.errors import ConfigError, ResultError
 from opennandlab.measured.agreement import cell, summed
 from opennandlab.run import SEED
-from opennandlab.saved import read_document, refuse_edited
+from opennandlab.saved import ForeignError, read_document, refuse_edited
 from opennandlab.sweeps.engine import Threads
 from opennandlab.threads import cores
 
@@ -159,7 +159,14 @@ def read_measured(to: str | Path) -> PtsDocument:
     if str(to).startswith(PREFIX):
         return reference(str(to))
     path = Path(to)
-    content = read_document(path, [pts.SCHEMA])
+    try:
+        content = read_document(path, [pts.SCHEMA])
+    except ForeignError:
+        raise
+    except ResultError as error:
+        if not path.is_file():
+            raise
+        raise ResultError(f"{error}; `pts import` makes one of fio output and CSV") from None
     refuse_edited(path, content)
     return pts.from_file(content)[0]
 

@@ -83,7 +83,7 @@ def import_(
         str | None, typer.Option("--model", metavar="TEXT", help="Model of the drive.")
     ] = None,
     capacity: Annotated[
-        str | None, typer.Option("--capacity", metavar=SIZE, help="Of the drive, such as 250GB.")
+        str | None, typer.Option("--capacity", metavar=SIZE, help="Of the drive, such as 233GiB.")
     ] = None,
     amount: Annotated[
         str | None,

@@ -183,6 +183,8 @@ def _side(side: Mapping[str, Any]) -> _Side:
         bins, is_clat = clat["bins"], True
     histogram = Histogram.of_bins((int(ns), int(count)) for ns, count in (bins or {}).items())
     ios = int(side["total_ios"])
+    if ios < 0 or int(side["io_bytes"]) < 0 or not 0 <= float(side["runtime"]) < math.inf:
+        raise ValueError("a count below 0")
     known = int(latency.get("N", 0)) > 0
     if histogram.count and known:
         largest = max(int(latency["max"]), histogram.max_ns if is_clat else 0)
