@@ -13,12 +13,13 @@
 //! | 5 | `controller` |
 //! | 6 | `host` |
 //! | 7 | `device` |
-//! | 8 | `power_loss` |
+//! | 8 | `power_loss` `emmc` |
 //! | 9 | `testing` (a feature: the oracle and the checkers) |
 
 pub mod config;
 pub mod controller;
 pub mod device;
+pub mod emmc;
 pub mod engine;
 pub mod ftl;
 pub mod geometry;

@@ -8,6 +8,7 @@ mod cells;
 mod decoding;
 mod dies;
 mod drawn;
+mod emmc;
 mod everything;
 mod executors;
 mod failures;

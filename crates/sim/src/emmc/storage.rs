@@ -1,0 +1,418 @@
+//! Where the bytes are: partitions on the drive, the cache before it, and time.
+//!
+//! ```text
+//!   0 ────────────── user area ──────────────┬─ boot 1 ─┬─ boot 2 ─┬─ RPMB ─┐ sectors of the drive
+//! ```
+//! What a command changes is written at once, and what was there before is kept ([`Change`]) until
+//! the command ends: an interrupt or a cut in its middle puts back what was not reached. The clock
+//! of the drive then is ahead of the card's, by [`Storage::skew`]: time that the card did not need.
+
+use super::cache::Cache;
+pub(super) use super::cache::SECTOR;
+use super::options::Options;
+use crate::config::ConfigError;
+use crate::device::{Begun, DeviceConfig, Done, Refusal, Request, Session};
+use crate::op::HostOp;
+use crate::units::{Lpn, Ns};
+
+/// Sectors of an erase group, of both definitions: 512 KiB.
+pub(super) const SECTORS_PER_GROUP: u64 = 1024;
+/// Sectors of the unit in which boot and RPMB partitions are counted: 128 KiB.
+const SECTORS_PER_MULT: u64 = 256;
+/// More sectors than this are addressed by sectors, fewer by bytes: 2 GiB.
+const BYTE_ADDRESSED_MAX: u64 = 1 << 22;
+
+/// What is read and written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Partition {
+    User,
+    /// 0 or 1.
+    Boot(u8),
+    Rpmb,
+}
+
+/// Sizes of a card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) user_sectors: u64,
+    pub(super) boot_size_mult: u8,
+    pub(super) rpmb_size_mult: u8,
+    /// Erase groups of a write protect group.
+    pub(super) groups_per_wp: u8,
+    pub(super) unit_bytes: u64,
+}
+
+impl Layout {
+    pub(super) fn new(session: &Session, options: &Options) -> Result<Self, ConfigError> {
+        let sectors = session.capacity_bytes() / SECTOR as u64;
+        let is_large = sectors >= 1 << 21;
+        let small = if is_large { 32 } else { 1 };
+        let boot_size_mult = options.boot_size_mult.unwrap_or(small);
+        let rpmb_size_mult = options.rpmb_size_mult.unwrap_or(small.min(128));
+        let reserved =
+            (2 * u64::from(boot_size_mult) + u64::from(rpmb_size_mult)) * SECTORS_PER_MULT;
+        let limit = options.user_bytes_max.map_or(u64::MAX, |bytes| bytes / SECTOR as u64);
+        let room = sectors.saturating_sub(reserved).min(limit).min(u64::from(u32::MAX));
+        let user_sectors = room / SECTORS_PER_GROUP * SECTORS_PER_GROUP;
+        if user_sectors == 0 {
+            let message = format!(
+                "{sectors} sectors are too few for an eMMC: it has {reserved} of boot and RPMB \
+                 partitions, and at least {SECTORS_PER_GROUP} of user area"
+            );
+            return Err(ConfigError::new("emmc", message));
+        }
+        Ok(Self {
+            user_sectors,
+            boot_size_mult,
+            rpmb_size_mult,
+            groups_per_wp: if is_large { 16 } else { 1 },
+            unit_bytes: session.unit_bytes(),
+        })
+    }
+
+    /// Whether addresses count sectors.
+    pub(super) fn is_by_sector(&self) -> bool {
+        self.user_sectors > BYTE_ADDRESSED_MAX
+    }
+
+    pub(super) fn sectors(&self, partition: Partition) -> u64 {
+        match partition {
+            Partition::User => self.user_sectors,
+            Partition::Boot(_) => u64::from(self.boot_size_mult) * SECTORS_PER_MULT,
+            Partition::Rpmb => u64::from(self.rpmb_size_mult) * SECTORS_PER_MULT,
+        }
+    }
+
+    /// The first sector of a partition on the drive.
+    pub(super) fn first(&self, partition: Partition) -> u64 {
+        let boot = self.sectors(Partition::Boot(0));
+        match partition {
+            Partition::User => 0,
+            Partition::Boot(number) => self.user_sectors + u64::from(number) * boot,
+            Partition::Rpmb => self.user_sectors + 2 * boot,
+        }
+    }
+
+    /// Sectors of a write protect group.
+    pub(super) fn wp_sectors(&self) -> u64 {
+        u64::from(self.groups_per_wp) * SECTORS_PER_GROUP
+    }
+}
+
+/// How a change behaves when the power fails in its middle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// A sector may be half old, half new.
+    Plain,
+    /// All of it is old until all of it is new.
+    Reliable,
+    /// From the cache, of this epoch.
+    Flushed(u32),
+}
+
+/// Sectors of the drive that a command under way changes, and what they held.
+pub(super) struct Change {
+    first: u64,
+    old: Vec<u8>,
+    way: Way,
+}
+
+impl Change {
+    fn sectors(&self) -> u64 {
+        (self.old.len() / SECTOR) as u64
+    }
+}
+
+/// What ends a command in its middle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The host asks for it; the card keeps order.
+    Interrupt,
+    /// The supply.
+    Cut,
+}
+
+/// See the module.
+pub(super) struct Storage {
+    session: Session,
+    pub(super) layout: Layout,
+    pub(super) cache: Cache,
+    /// The drive's clock less the card's.
+    skew: Ns,
+    /// The drive's clock.
+    clock: Ns,
+    token: u64,
+    config: DeviceConfig,
+}
+
+impl Storage {
+    pub(super) fn new(
+        session: Session,
+        config: DeviceConfig,
+        options: &Options,
+    ) -> Result<Self, ConfigError> {
+        let layout = Layout::new(&session, options)?;
+        let buffer_kib = u64::from(config.ftl.write_buffer_pages) * layout.unit_bytes / 1024;
+        let kib = options.cache_kib.map_or(buffer_kib.min(65536), u64::from);
+        Ok(Self {
+            session,
+            layout,
+            cache: Cache::new(kib * 2),
+            skew: Ns(0),
+            clock: Ns(0),
+            token: 0,
+            config,
+        })
+    }
+
+    /// Lets one request of the drive happen; returns when it is done, by the card's clock.
+    fn run(&mut self, now: Ns, request: Request<'_>) -> Result<Ns, Refusal> {
+        let mut done: Vec<Done> = Vec::new();
+        self.clock = (now + self.skew).max(self.clock);
+        self.token += 1;
+        if self.session.begin(self.clock, self.token, request, &mut done)? == Begun::UnderWay {
+            while !done.iter().any(|it| it.token == self.token) {
+                let next = self.session.next_at().expect("a request under way has an event");
+                self.session.advance(next, &mut done);
+            }
+            let last = done.iter().find(|it| it.token == self.token).expect("it is done");
+            self.clock = self.clock.max(last.at);
+            if let Some(refusal) = last.refusal {
+                return Err(refusal);
+            }
+        }
+        Ok(self.clock - self.skew)
+    }
+
+    /// Lets time pass for the drive, which may use it.
+    pub(super) fn pass(&mut self, now: Ns) {
+        let until = now + self.skew;
+        if until > self.clock {
+            self.clock = until;
+            self.session.advance(until, &mut Vec::new());
+        }
+    }
+
+    /// Time of a command whose data goes to or comes from memory alone.
+    fn memory_time(&self, op: HostOp, bytes: u64) -> Ns {
+        let host = &self.config.host;
+        let link = host.build_link().map_or(Ns(0), |link| link.transfer(bytes));
+        let mut processor = host.build_processor();
+        let cost = processor.as_mut().map_or(Ns(0), |it| it.reserve(Ns(0), op, bytes, None));
+        Ns::from_us(host.command_overhead_us) + cost + link
+    }
+
+    /// Sectors of the drive, and when they are there.
+    pub(super) fn read(
+        &mut self,
+        now: Ns,
+        first: u64,
+        sectors: u64,
+    ) -> Result<(Vec<u8>, Ns), Refusal> {
+        let mut bytes = vec![0; sectors as usize * SECTOR];
+        if sectors == 0 {
+            return Ok((bytes, now));
+        }
+        let length = bytes.len() as u64;
+        if self.cache.missing(first, sectors) == 0 {
+            self.cache.overlay(first, &mut bytes);
+            return Ok((bytes, now + self.memory_time(HostOp::Read, length)));
+        }
+        let offset = first * SECTOR as u64;
+        self.session.read(offset, &mut bytes)?;
+        let end = self.run(now, Request::Read { offset, length })?;
+        self.cache.overlay(first, &mut bytes);
+        Ok((bytes, end))
+    }
+
+    /// Sectors to the flash; what they held goes to `changes`.
+    fn program(
+        &mut self,
+        now: Ns,
+        (first, bytes): (u64, &[u8]),
+        way: Way,
+        changes: &mut Vec<Change>,
+    ) -> Result<Ns, Refusal> {
+        let offset = first * SECTOR as u64;
+        let mut old = vec![0; bytes.len()];
+        // What is damaged anyway is put back as zeros.
+        if self.session.read(offset, &mut old).is_err() {
+            old.fill(0);
+        }
+        let end = self.run(now, Request::Write { offset, bytes, is_fua: true })?;
+        changes.push(Change { first, old, way });
+        Ok(end)
+    }
+
+    /// Everything in the cache to the flash.
+    pub(super) fn flush(&mut self, now: Ns, changes: &mut Vec<Change>) -> Result<Ns, Refusal> {
+        let mut end = now;
+        for (epoch, first, bytes) in self.cache.take() {
+            end = self.program(end, (first, &bytes), Way::Flushed(epoch), changes)?;
+        }
+        Ok(end)
+    }
+
+    /// A write of the host that needs not be on the flash when it ends.
+    pub(super) fn write_cached(
+        &mut self,
+        now: Ns,
+        (first, bytes): (u64, &[u8]),
+        changes: &mut Vec<Change>,
+    ) -> Result<Ns, Refusal> {
+        let sectors = (bytes.len() / SECTOR) as u64;
+        if sectors > self.cache.capacity {
+            return self.write_through(now, (first, bytes), Way::Plain, changes);
+        }
+        let mut end = now;
+        // An interrupted flush gives back what it took, beside the write that needed the room.
+        let room = self.cache.capacity.saturating_sub(self.cache.sectors());
+        let missing = self.cache.missing(first, sectors);
+        if missing > room || self.cache.has_earlier(first, sectors) {
+            end = self.flush(end, changes)?;
+        }
+        self.cache.insert(first, bytes);
+        Ok(end + self.memory_time(HostOp::Write, bytes.len() as u64))
+    }
+
+    /// A write of the host that is on the flash when it ends. The cache is flushed first if it
+    /// holds any of these sectors, since the write may be interrupted, and then they are as they
+    /// were; or if a barrier came after what it holds.
+    pub(super) fn write_through(
+        &mut self,
+        now: Ns,
+        (first, bytes): (u64, &[u8]),
+        way: Way,
+        changes: &mut Vec<Change>,
+    ) -> Result<Ns, Refusal> {
+        let mut end = now;
+        let sectors = (bytes.len() / SECTOR) as u64;
+        if self.cache.missing(first, sectors) < sectors || self.cache.is_barred() {
+            end = self.flush(end, changes)?;
+        }
+        self.program(end, (first, bytes), way, changes)
+    }
+
+    /// Sectors become zeros (whole units are unmapped), or with `is_discard` are of no value any
+    /// more: whole units alone.
+    pub(super) fn unmap(
+        &mut self,
+        now: Ns,
+        (first, sectors): (u64, u64),
+        is_discard: bool,
+    ) -> Result<Ns, Refusal> {
+        if sectors == 0 {
+            return Ok(now);
+        }
+        self.cache.forget(first, sectors);
+        let (offset, length) = (first * SECTOR as u64, sectors * SECTOR as u64);
+        let request = if is_discard {
+            Request::Trim { offset, length }
+        } else {
+            Request::Zero { offset, length, is_fua: true, is_allocated: false }
+        };
+        self.run(now, request)
+    }
+
+    /// A command that changed something ends in its middle: the changes that were not reached are
+    /// undone. Returns how many sectors of the host's are done: whole units of the flash, in order.
+    pub(super) fn end(
+        &mut self,
+        now: Ns,
+        (started, ends): (Ns, Ns),
+        changes: &[Change],
+        end: End,
+    ) -> u64 {
+        let total: u64 = changes.iter().map(Change::sectors).sum();
+        let span = ends.0.saturating_sub(started.0).max(1);
+        let passed = now.0.saturating_sub(started.0).min(span);
+        let reached = (u128::from(total) * u128::from(passed) / u128::from(span)) as u64;
+        let unit = self.layout.unit_bytes / SECTOR as u64;
+        let (mut before, mut done_of_host) = (0, 0);
+        let mut undone = Vec::new();
+        for change in changes {
+            let sectors = change.sectors();
+            let here = reached.saturating_sub(before).min(sectors);
+            let is_under_way = before <= reached && here < sectors;
+            before += sectors;
+            // Up to a border between units of the flash.
+            let border = (change.first + here) / unit.max(1) * unit.max(1);
+            let mut kept =
+                if here == sectors { sectors } else { border.saturating_sub(change.first) };
+            if end == End::Cut && change.way == Way::Reliable && kept < sectors {
+                kept = 0;
+            }
+            if !matches!(change.way, Way::Flushed(_)) {
+                done_of_host += kept;
+            }
+            if kept < sectors {
+                let is_torn = end == End::Cut && is_under_way && change.way != Way::Reliable;
+                undone.push((change, kept, is_torn));
+            }
+        }
+        // The last first: of a sector that was changed twice the oldest data comes back.
+        for (change, kept, is_torn) in undone.into_iter().rev() {
+            self.put_back(now, change, kept, (end, is_torn));
+        }
+        // What the drive did meanwhile took none of the card's time.
+        self.skew = Ns(self.clock.0.saturating_sub(now.0)).max(self.skew);
+        done_of_host
+    }
+
+    /// Sectors of a change from `kept` on are as they were.
+    fn put_back(&mut self, now: Ns, change: &Change, kept: u64, (end, is_torn): (End, bool)) {
+        let first = change.first + kept;
+        let offset = first * SECTOR as u64;
+        let mut old = change.old[kept as usize * SECTOR..].to_vec();
+        let mut new = vec![0; old.len()];
+        let is_whole = self.session.read(offset, &mut new).is_ok();
+        if let (Way::Flushed(epoch), End::Interrupt, true) = (change.way, end, is_whole) {
+            self.cache.give_back(first, &new, epoch);
+        }
+        if is_torn {
+            // The sector that was being programmed.
+            old[..SECTOR / 2].copy_from_slice(&new[..SECTOR / 2]);
+        }
+        let length = old.len() as u64;
+        let request = if old.iter().all(|&byte| byte == 0) {
+            Request::Zero { offset, length, is_fua: true, is_allocated: false }
+        } else {
+            Request::Write { offset, bytes: &old, is_fua: true }
+        };
+        // A worn-out drive refuses: then the new data stays.
+        let _ = self.run(now, request);
+    }
+
+    /// What the flash holds of a sector of the drive is damaged; false if it holds nothing.
+    pub(super) fn corrupt(&mut self, sector: u64) -> bool {
+        let unit = sector * SECTOR as u64 / self.layout.unit_bytes;
+        self.session.corrupt(Lpn(unit as u32))
+    }
+
+    /// Blocks that so many bytes fill, erased by all dies side by side.
+    pub(super) fn erase_time(&self, bytes: u64) -> Ns {
+        let geometry = self.config.geometry();
+        let block = geometry.page_bytes * u64::from(geometry.pages_per_block);
+        let rounds = bytes.div_ceil(block).div_ceil(u64::from(geometry.die_count));
+        Ns(self.config.flash().timing().erase.0 * rounds)
+    }
+
+    /// Time to move a KiB inside the drive: a read and a program, on all dies side by side.
+    pub(super) fn move_ns_per_kib(&self) -> u64 {
+        let (timing, geometry) = (self.config.flash().timing(), self.config.geometry());
+        let mean = |times: &[Ns]| times.iter().map(|it| it.0).sum::<u64>() / times.len() as u64;
+        let page = mean(&timing.read) + mean(&timing.program);
+        let kib = (geometry.page_bytes / 1024).max(1) * u64::from(geometry.die_count);
+        (page / kib).max(1)
+    }
+
+    /// What the drive has done, as [`Session::status`].
+    pub(super) fn status(&self) -> serde_json::Value {
+        self.session.status()
+    }
+
+    /// Checks the drive's tables and bytes.
+    pub(super) fn audit(&mut self) -> Result<(), String> {
+        self.session.audit()
+    }
+}
