@@ -36,6 +36,7 @@ PAGES = [
     pytest.param("docs/app.md", marks=pytest.mark.long),
     pytest.param("docs/fleet.md", marks=pytest.mark.long),
     "docs/calibrate.md",
+    "docs/emmc.md",
 ]
 
 NAMES = [

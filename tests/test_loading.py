@@ -17,6 +17,7 @@ from opennandlab.documents.app import AppDocument
 from opennandlab.documents.calibration import CalibrationDocument
 from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison
+from opennandlab.documents.emmc import EmmcDocument
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
 from opennandlab.documents.partial import nothing
@@ -52,6 +53,11 @@ def app() -> dict[str, Any]:
 
 def fleet() -> dict[str, Any]:
     made: dict[str, Any] = plain(nothing(FleetDocument))
+    return made | {"digest": digest(made)}
+
+
+def emmc() -> dict[str, Any]:
+    made: dict[str, Any] = plain(nothing(EmmcDocument))
     return made | {"digest": digest(made)}
 
 
@@ -100,6 +106,7 @@ MAKERS: dict[str, Callable[[], dict[str, Any]]] = {
     },
     "served": served,
     "app": app,
+    "emmc": emmc,
     "fleet": fleet,
     "power": power,
     "power-files": power_files,
@@ -118,6 +125,7 @@ KINDS: dict[str, type] = {
     "validation": ValidationDocument,
     "served": ServedDocument,
     "app": AppDocument,
+    "emmc": EmmcDocument,
     "fleet": FleetDocument,
     "power": PowerDocument,
     "power-files": FilesDocument,

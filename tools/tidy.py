@@ -83,6 +83,7 @@ PYTHON_ROOMS = [
     "sweeps",
     "fleet",
     "calibration",
+    "emmc",
     "serving",
     "power",
     "ui",

@@ -9,6 +9,7 @@ from opennandlab.documents.app import AppDocument
 from opennandlab.documents.calibration import CalibrationDocument
 from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
+from opennandlab.documents.emmc import EmmcDocument
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
 from opennandlab.documents.power_endurance import EnduranceDocument
@@ -36,6 +37,7 @@ Rest = (
     | ValidationDocument
     | ServedDocument
     | AppDocument
+    | EmmcDocument
     | FleetDocument
     | PowerDocument
     | FilesDocument
@@ -57,7 +59,8 @@ def load(path: str | Path, *, check_digest: bool = True) -> Loaded:
     Returns:
         A `Result`, an ECC `Curve` or the `PtsResult` of a standard test, by the `schema` in the
         file; for other kinds (suites, comparisons, life tests, validation, served drives,
-        applications, fleets, power cuts, calibrations) the declared record: keys are attributes.
+        applications, eMMCs, fleets, power cuts, calibrations) the declared record: keys are
+        attributes.
 
     Raises:
         ResultError: when the file is damaged, foreign or newer than this build, and why.

@@ -8,6 +8,7 @@ mod config;
 mod doorway;
 mod drive;
 mod ecc;
+mod emmc;
 mod player;
 mod policy;
 mod power_loss;
@@ -63,6 +64,8 @@ mod _core {
     use super::ecc::ldpc::{ecc_ldpc_names, EccLdpc};
     #[pymodule_export]
     use super::ecc::monte_carlo::{EccCodec, EccTask};
+    #[pymodule_export]
+    use super::emmc::{emmc_fields, Emmc};
     #[pymodule_export]
     use super::player::Player;
     #[pymodule_export]

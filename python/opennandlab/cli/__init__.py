@@ -57,6 +57,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "opennandlab detach /mnt/drive --run",
     ),
     "app": ("Run application-shaped work: what a user feels of a drive.", ""),
+    "emmc": ("Check an eMMC command by command, simulated or real.", ""),
     "fleet": ("Run many drives, each a little different, and see the spread.", ""),
     "power": ("Cut drives from power, and see what they lose.", ""),
     "characterise": (

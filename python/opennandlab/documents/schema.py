@@ -16,6 +16,7 @@ from opennandlab.documents.app import AppDocument
 from opennandlab.documents.calibration import CalibrationDocument
 from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
+from opennandlab.documents.emmc import EmmcDocument
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
 from opennandlab.documents.power_endurance import EnduranceDocument
@@ -41,6 +42,7 @@ FAMILIES: dict[str, type] = {
     "validation": ValidationDocument,
     "served": ServedDocument,
     "app": AppDocument,
+    "emmc": EmmcDocument,
     "fleet": FleetDocument,
     "power": PowerDocument,
     "power-files": FilesDocument,
