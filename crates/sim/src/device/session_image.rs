@@ -29,7 +29,9 @@ const IS_LOST: u32 = 4;
 /// CRC-32 of what is saved of a page.
 fn checksum(words: &[u32; 6], bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
-    words.iter().for_each(|word| hasher.update(&word.to_le_bytes()));
+    for word in words {
+        hasher.update(&word.to_le_bytes());
+    }
     hasher.update(bytes);
     hasher.finalize()
 }

@@ -24,7 +24,7 @@ impl Faults {
             let message =
                 format!("{unit} of a drive of {pages} units; accepted: 0 to {}", pages - 1);
             (unit >= pages)
-                .then(|| ConfigError::new(&format!("nand.faults[{place}].{key}"), message))
+                .then(|| ConfigError::new(format!("nand.faults[{place}].{key}"), message))
                 .map_or(Ok(()), Err)
         };
         for (place, fault) in faults.iter().enumerate() {
