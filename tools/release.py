@@ -119,6 +119,7 @@ def check(python: Path, package: Path, name: str, expected: str, report: Report)
         return
     report.digests[name] = found.group(1)
     report.checked.append(f"{name}: {told}, digest {found.group(1)[:12]}")
+    print(report.checked[-1], flush=True)
 
 
 def main() -> int:
@@ -151,8 +152,7 @@ def main() -> int:
     if len(set(report.digests.values())) > 1:
         report.wrong.append("digests differ: " + ", ".join(
             f"{name} {digest[:12]}" for name, digest in report.digests.items()))  # fmt: skip
-    for title, lines in (("checked", report.checked), ("skipped", report.skipped),
-                         ("WRONG", report.wrong)):  # fmt: skip
+    for title, lines in (("skipped", report.skipped), ("WRONG", report.wrong)):
         for line in lines:
             print(f"{title}: {line}")
     print(f"{wheel}\n{archive}")
