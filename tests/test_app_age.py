@@ -57,6 +57,24 @@ def test_a_warped_drive_is_as_one_that_was_written(tmp_path: Path) -> None:
     assert latency_again["write"]["mean"] == pytest.approx(latency["write"]["mean"], rel=0.1)
 
 
+def test_a_discarded_drive_has_its_blocks_still_to_erase() -> None:
+    """Nothing is mapped after either format; wear agrees, and free blocks tell them apart."""
+    device = load_device("emmc_16gb", SCALED)
+    found = {}
+    for age_by in ("write", "warp"):
+        for format_by in ("erase", "discard"):
+            wanted = Wanted("old-clean", drive_writes=20, age_by=age_by, format_by=format_by)
+            drive = aged(device, 5, wanted, quiet)
+            assert (drive.audit(), drive.mapped_pages()) == (None, 0)
+            found[age_by, format_by] = worn(drive)
+    for age_by in ("write", "warp"):
+        erased, discarded = found[age_by, "erase"], found[age_by, "discard"]
+        assert erased["free_blocks"] == erased["blocks"]
+        assert discarded["free_blocks"] < discarded["blocks"] / 2
+    mean, again = (found[age_by, "discard"]["erase_count_mean"] for age_by in ("write", "warp"))
+    assert again == pytest.approx(mean, rel=0.05)
+
+
 def test_a_warp_needs_an_empty_drive_and_sound_numbers() -> None:
     """Nothing changes where it is refused."""
     drive = load_device("emmc_16gb", SCALED).drive(1)

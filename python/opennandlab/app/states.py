@@ -15,7 +15,9 @@ What the source wrote is not known; both are bounds. Dirt is always written. Wri
 seconds for a drive of 16 GB, since it runs without a clock; warped age takes milliseconds, for
 large drives and many of them.
 
-Formatting clears the dirt and not the age: erase counts and blocks that failed stay. What age costs
+Formatting clears the dirt and not the age: erase counts and blocks that failed stay. `erase` erases
+all blocks, as a secure erase does; `discard` trims all, as making a file system does, and each
+block is erased only when it is needed. What age costs
 follows from the keys of the device: `nand.wear_timing`, `nand.failures`, `reliability`. The numbers
 are those of "Truth about eMMC performance benchmark" (A. Lee): 16 GB x 30, and 19 GB on 16 GB.
 """
@@ -28,7 +30,7 @@ from typing import Final
 
 from opennandlab import _core
 from opennandlab.app.draw import Draw
-from opennandlab.app.trace import WRITE, Request, records
+from opennandlab.app.trace import TRIM, WRITE, Request, records
 from opennandlab.config import DeviceConfig, load_steps
 from opennandlab.errors import ConfigError
 from opennandlab.slices import iter_run
@@ -36,6 +38,9 @@ from opennandlab.slices import iter_run
 STATES: Final = ("young-clean", "young-dirty", "old-clean", "old-dirty")
 DIRT: Final = ("files", "pages")
 AGES: Final = ("write", "warp")
+FORMATS: Final = ("erase", "discard")
+# Bytes of one trim of a whole drive.
+DISCARD_BYTES: Final = 1 << 30
 # How much the blocks of a warped drive differ in wear: assumed.
 WARP_SPREAD: Final = 0.1
 PAGE, PIECE = 4096, 512 << 10
@@ -58,6 +63,7 @@ class Wanted:
         dirty_writes: Capacities written to make a drive dirty.
         dirt_of: `files` or `pages`: what is written once 95 % is in use.
         age_by: `write` or `warp`: whether age is written or set.
+        format_by: `erase` or `discard`: how an old drive is formatted.
 
     Raises:
         ConfigError: for an unknown name, or amounts out of range.
@@ -68,6 +74,7 @@ class Wanted:
     dirty_writes: float = 1.19
     dirt_of: str = "files"
     age_by: str = "write"
+    format_by: str = "erase"
 
     def __post_init__(self) -> None:
         """Check them."""
@@ -77,6 +84,8 @@ class Wanted:
             raise ConfigError("dirt", f"`{self.dirt_of}`; accepted: {', '.join(DIRT)}")
         if self.age_by not in AGES:
             raise ConfigError("age", f"`{self.age_by}`; accepted: {', '.join(AGES)}")
+        if self.format_by not in FORMATS:
+            raise ConfigError("format", f"`{self.format_by}`; accepted: {', '.join(FORMATS)}")
         if not 1 <= self.drive_writes <= 1000:
             raise ConfigError("drive_writes", f"{self.drive_writes}; accepted: 1 to 1000")
         if not FULL_RATIO <= self.dirty_writes <= 100:
@@ -98,9 +107,10 @@ class Wanted:
         """How it comes to its age, in words."""
         if not self.is_old:
             return "fresh from the factory"
+        end = "erased" if self.format_by == "erase" else "discarded"
         if self.age_by == "warp":
-            return f"wear and failed blocks of {self.drive_writes} sequential fills, set"
-        return f"{self.drive_writes} sequential fills, untimed; then formatted"
+            return f"wear and failed blocks of {self.drive_writes} sequential fills, set; {end}"
+        return f"{self.drive_writes} sequential fills, untimed; then {end}"
 
     @property
     def dirt(self) -> str:
@@ -123,17 +133,32 @@ def aged(device: DeviceConfig, seed: int, wanted: Wanted, tell: Tell) -> _core.D
         tell: Told what is done, and how much of it.
     """
     drive = device.drive(seed)
-    if wanted.is_old and wanted.age_by == "warp":
+    if not wanted.is_old:
+        return drive
+    # Of a drive that is discarded the last fill is written: its blocks wait for their erases.
+    fills = wanted.drive_writes
+    if wanted.age_by == "warp":
+        fills = 0 if wanted.format_by == "erase" else 1
         effective = device.effective
-        cycles = wanted.drive_writes * effective["logical_pages"] / effective["physical_pages"]
-        drive.warp(cycles, WARP_SPREAD, seed)
-    elif wanted.is_old:
-        steps = load_steps([{"kind": "sequential_fill", "fills": wanted.drive_writes}])
+        ratio = effective["logical_pages"] / effective["physical_pages"]
+        drive.warp((wanted.drive_writes - fills) * ratio, WARP_SPREAD, seed)
+    if fills:
+        steps = load_steps([{"kind": "sequential_fill", "fills": fills}])
         drive.begin_precondition(steps.core, seed)
         for state in iter_run(drive):
             tell("aging", state.fraction or 0.0)
+    if wanted.format_by == "erase":
         drive.purge()
-    return drive
+        return drive
+    player = _core.Player(drive)
+    capacity = player.capacity_bytes()
+    starts = range(0, capacity, DISCARD_BYTES)
+    trims = [
+        Request(TRIM, 0, start, min(DISCARD_BYTES, capacity - start), 1000 * at, 1000 * at + 1000)
+        for at, start in enumerate(starts)
+    ]
+    player.play(records(trims))
+    return player.drive()
 
 
 def soil(player: _core.Player, seed: int, wanted: Wanted, tell: Tell) -> None:

@@ -54,6 +54,14 @@ AgeBy = Annotated[
         help="Really write what makes a drive old, or set wear and failed blocks.",
     ),
 ]
+FormatBy = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="erase|discard",
+        help="How an old drive is formatted: all blocks erased, or all trimmed and erased later.",
+    ),
+]
 Place = Annotated[
     Path | None,
     typer.Option("--store", metavar="DIR", help="The store of runs; by default as in `runs`."),
@@ -108,6 +116,7 @@ def run(
     dirty_writes: DirtyWrites = 1.19,
     dirt: Dirt = "files",
     age: AgeBy = "write",
+    format_by: FormatBy = "erase",
     relative: Annotated[
         bool,
         typer.Option("--relative", help="Run the suite on the young and clean drive as well."),
@@ -184,7 +193,7 @@ def run(
                 raise ConfigError("size", "a recorded trace has the sizes of its recording")
             played = {"seed": seed, "runs": runs, "idle_ms": idle_ms}
             own_traces = _pairs(trace, "trace")
-            amounts = (drive_writes, dirty_writes, dirt, age)
+            amounts = (drive_writes, dirty_writes, dirt, age, format_by)
             work = _replaying(place, chosen, state, amounts, own_traces, sets, **played)
         else:
             if sets or state != "young-clean" or trace or relative:
@@ -303,6 +312,7 @@ def state_(
     dirty_writes: DirtyWrites = 1.19,
     dirt: Dirt = "files",
     age: AgeBy = "write",
+    format_by: FormatBy = "erase",
     seed: Seed = 42,
     sets: Sets = None,
     quiet: Quiet = False,
@@ -316,7 +326,7 @@ def state_(
         from opennandlab.files import write_atomically
         from opennandlab.memory import check_memory
 
-        wanted = Wanted(name, drive_writes, dirty_writes, dirt, age)
+        wanted = Wanted(name, drive_writes, dirty_writes, dirt, age, format_by)
         device_sets, workload_sets = terminal.split_sets(sets)
         if workload_sets:
             raise ConfigError("set", "--set changes the device of --config")
@@ -362,7 +372,7 @@ def _replaying(
     place: str,
     chosen: "Suite",
     state: str,
-    amounts: tuple[int, float, str, str],
+    amounts: tuple[int, float, str, str, str],
     traces: dict[str, str],
     sets: list[str] | None,
     **settings: Any,  # noqa: ANN401 (of the plan)

@@ -35,6 +35,7 @@ class Asked:
         dirty_writes: Capacities written to make a drive dirty.
         dirt: What is written then: files or pages.
         age: Whether age is written or set: write or warp.
+        format: How an old drive is formatted: erase or discard.
         runs: How often each case is run.
         idle_ms: Pause between iterations.
 
@@ -49,6 +50,7 @@ class Asked:
     dirty_writes: float = 1.19
     dirt: str = "files"
     age: str = "write"
+    format: str = "erase"
     runs: int = 1
     idle_ms: int = 0
 
@@ -71,8 +73,9 @@ class Asked:
     def wanted(self) -> Wanted:
         """The state."""
         return Wanted(
-            str(self.state), self.drive_writes, self.dirty_writes, str(self.dirt), str(self.age)
-        )
+            str(self.state), self.drive_writes, self.dirty_writes, str(self.dirt),
+            str(self.age), str(self.format),
+        )  # fmt: skip
 
 
 NAMES = tuple(Asked.__dataclass_fields__)
