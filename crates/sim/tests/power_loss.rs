@@ -132,7 +132,7 @@ fn drives_of_every_mechanism_keep_what_they_owe() {
     let steps = json!({
         "ftl": {"collection": {"kind": "steps", "soft_spare_blocks": 1},
                 "write_frontiers": "host_gc", "write_buffer_pages": 32,
-                "wear_leveling": {"kind": "static", "threshold": 3}}
+                "wear_leveling": {"kind": "static", "threshold": 3}, "over_provisioning_pct": 0.3}
     });
     let cases = [
         ("map units", units.clone()),

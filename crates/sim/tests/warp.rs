@@ -6,8 +6,8 @@ use opennandlab_sim::workload::StepsConfig as Steps;
 /// A 16 GB eMMC, 1/64 of it, whose blocks fail often enough to be counted.
 fn device(more: &str) -> DeviceConfig {
     let json = format!(
-        r#"{{"nand": {{"channels": 1, "dies_per_channel": 4, "planes_per_die": 2,
-        "blocks_per_plane": 72, "pages_per_block": 128, "page_size_bytes": 4096,
+        r#"{{"nand": {{"channels": 1, "dies_per_channel": 4, "planes_per_die": 1,
+        "blocks_per_plane": 144, "pages_per_block": 128, "page_size_bytes": 4096,
         "max_pe_cycles": 3000, "failures": {{"program": 2e-6, "erase": 1e-4, "growth": 10}}}},
         "ftl": {{"over_provisioning_pct": 0.3 {more}}}}}"#
     );
@@ -26,7 +26,9 @@ fn a_warped_drive_is_as_worn_as_one_that_was_written() {
         ["", r#", "allocation": {"kind": "superblock", "dies": "all", "bad_block": "remap"}"#]
     {
         let mut written = Simulation::new(device(more), 3);
-        let steps = Steps::resolve(r#"[{"kind": "sequential_fill", "fills": 30}]"#).expect("steps");
+        let steps =
+            Steps::resolve(r#"{"precondition": [{"kind": "sequential_fill", "fills": 30}]}"#)
+                .expect("steps");
         written.begin(steps.job(written.space(), 3));
         while !written.advance(1_000_000).finished {}
         written.purge();
@@ -57,7 +59,8 @@ fn a_warp_is_one_of_a_seed_and_of_an_empty_drive() {
     {
         assert_eq!(drive.warp(cycles, spread, 1).map_err(|it| it.path), Err(path.to_owned()));
     }
-    let steps = Steps::resolve(r#"[{"kind": "sequential_fill", "fills": 1}]"#).expect("steps");
+    let steps = Steps::resolve(r#"{"precondition": [{"kind": "sequential_fill", "fills": 1}]}"#)
+        .expect("steps");
     drive.begin(steps.job(drive.space(), 3));
     while !drive.advance(1_000_000).finished {}
     assert!(drive.warp(1.0, 0.0, 1).is_err());
