@@ -25,7 +25,9 @@ from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
     from opennandlab.documents.fleet import FleetDocument
+    from opennandlab.fleet.live import LiveFleet, Permission
     from opennandlab.fleet.running import Campaign
+    from opennandlab.store import Store
     from opennandlab.sweeps.engine import Engine
     from opennandlab.sweeps.runner import Progress
 
@@ -67,50 +69,84 @@ def run(
     engine: EngineOption = EngineName.THREADS,
     scheduler: Scheduler = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run what failed before again.")] = False,
+    destructive: Annotated[
+        bool,
+        typer.Option("--destructive", help="Targets: allow all their data to be destroyed."),
+    ] = False,
+    i_know: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--i-know", metavar="NAME", help="Targets: a device that is meant. May be repeated."
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Targets: overwrite partition tables, file systems.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a fleet; what is known is not run again, and what fails stops no other device."""
     with terminal.guard(as_json=as_json):
         from opennandlab.errors import ConfigError
-        from opennandlab.fleet.definition import Fleet
-        from opennandlab.fleet.running import Campaign, command_of
-        from opennandlab.store import Store
+        from opennandlab.fleet.live import LiveFleet, Permission
 
         check_scheduler(engine, scheduler)
         if output.exists() and not output.is_dir():
             raise ConfigError("--output", f"{output} is no directory")
-        fleet = Fleet.load(file)
         indices = sorted(set(only)) if only else None
-        for index in indices or []:
-            fleet.member(index)
-        output.mkdir(parents=True, exist_ok=True)
-        now = {"suite": ""}
+        if (live := LiveFleet.load(file)) is not None:
+            if engine is not EngineName.THREADS or store is not None or retry:
+                raise ConfigError("targets", "--engine, --store and --retry are of simulated ones")
+            permission = Permission(destructive, tuple(i_know or ()), force)
+            document = _live(live, output, indices, permission, jobs, file, quiet=quiet)
+        else:
+            if destructive or i_know or force:
+                raise ConfigError("--destructive", "a fleet of simulated drives destroys nothing")
 
-        def said(state: "Progress") -> str:
-            return f"{now['suite']}  {line(state)}"
+            def engine_in(kept: "Store") -> "Engine":
+                return engine_of(kept, engine, scheduler, jobs)
 
-        with (
-            Store.open(store or output) as kept,
-            shown(said, quiet=quiet) as watch,
-        ):
-
-            def told(suite: str, state: "Progress") -> None:
-                now["suite"] = suite
-                if watch is not None:
-                    watch(state)
-
-            campaign = Campaign(fleet, kept, indices=indices, watch=told, retry=retry)
-            if not quiet and campaign.known_count:
-                known = f"{campaign.known_count} of {campaign.count} points are known"
-                terminal.note(known, style="dim")
-            is_partial = _carried_out(campaign, lambda: engine_of(kept, engine, scheduler, jobs))
-        command = command_of(os.fspath(file), os.fspath(output))
-        document = campaign.document(command, partial=is_partial)
-        if is_partial:
-            terminal.ignore_signals()
+            document = _simulated(
+                file, output, store or output, indices, engine_in, retry=retry, quiet=quiet
+            )
         _write(document, output, indices)
         _tell(document, output, as_json=as_json, quiet=quiet)
+
+
+def _simulated(
+    file: Path, output: Path, store: Path, indices: list[int] | None,
+    engine_in: "Callable[[Store], Engine]", *, retry: bool, quiet: bool,
+) -> "FleetDocument":  # fmt: skip
+    """Run a fleet of simulated drives; return its document."""
+    from opennandlab.fleet.definition import Fleet
+    from opennandlab.fleet.running import Campaign, command_of
+    from opennandlab.store import Store
+
+    fleet = Fleet.load(file)
+    for index in indices or []:
+        fleet.member(index)
+    output.mkdir(parents=True, exist_ok=True)
+    now = {"suite": ""}
+
+    def said(state: "Progress") -> str:
+        return f"{now['suite']}  {line(state)}"
+
+    with Store.open(store) as kept, shown(said, quiet=quiet) as watch:
+
+        def told(suite: str, state: "Progress") -> None:
+            now["suite"] = suite
+            if watch is not None:
+                watch(state)
+
+        campaign = Campaign(fleet, kept, indices=indices, watch=told, retry=retry)
+        if not quiet and campaign.known_count:
+            known = f"{campaign.known_count} of {campaign.count} points are known"
+            terminal.note(known, style="dim")
+        is_partial = _carried_out(campaign, lambda: engine_in(kept))
+    document = campaign.document(command_of(os.fspath(file), os.fspath(output)), partial=is_partial)
+    if is_partial:
+        terminal.ignore_signals()
+    return document
 
 
 @app.command(epilog=f"Example: {ONLY_EXAMPLE}")
@@ -118,7 +154,18 @@ def devices(file: File, *, as_json: Json = False) -> None:
     """List the devices of a fleet: seeds, and what each draws."""
     with terminal.guard(as_json=as_json):
         from opennandlab.fleet.definition import Fleet
+        from opennandlab.fleet.live import LiveFleet
 
+        if (live := LiveFleet.load(file)) is not None:
+            listed = {str(at): {"seed": live.seed(at), "drawn": {"target": target}}
+                      for at, target in enumerate(live.targets)}  # fmt: skip
+            if as_json:
+                terminal.emit_json(listed)
+                return
+            table = [[at, str(it["seed"]), live.targets[int(at)]] for at, it in listed.items()]
+            heads = ["device", "seed", "target"]
+            terminal.stdout().print(terminal.plain_table(heads, table))
+            return
         fleet = Fleet.load(file)
         members = [fleet.member(index) for index in range(fleet.devices)]
         if as_json:
@@ -133,6 +180,28 @@ def devices(file: File, *, as_json: Json = False) -> None:
         ]
         console = terminal.stdout()
         console.print(terminal.plain_table(["device", "seed", *keys], rows))
+
+
+def _live(
+    fleet: "LiveFleet", output: Path, indices: list[int] | None, permission: "Permission",
+    jobs: int | None, file: Path, *, quiet: bool,
+) -> "FleetDocument":  # fmt: skip
+    """Run a fleet of targets; return its document."""
+    from opennandlab.fleet.live import LiveCampaign, cores
+    from opennandlab.fleet.running import command_of, live_document
+
+    def told(what: str, fraction: float) -> None:
+        if not quiet:
+            terminal.note(f"{fraction:4.0%}  {what}", style="dim")
+
+    chosen = list(range(len(fleet.targets))) if indices is None else indices
+    campaign = LiveCampaign(fleet, output, chosen, permission, told)
+    output.mkdir(parents=True, exist_ok=True)
+    is_partial = campaign.to_the_end(min(jobs or cores(), cores()))
+    if is_partial:
+        terminal.ignore_signals()
+    command = command_of(os.fspath(file), os.fspath(output))
+    return live_document(campaign, command, partial=is_partial)
 
 
 def _carried_out(campaign: "Campaign", engine: "Callable[[], Engine]") -> bool:

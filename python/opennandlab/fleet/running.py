@@ -23,8 +23,10 @@ from opennandlab.documents.fleet import (
 )
 from opennandlab.documents.record import made, plain
 from opennandlab.fleet.definition import Fleet, index_of
+from opennandlab.fleet.live import LiveCampaign
 from opennandlab.sweeps.engine import Engine
 from opennandlab.sweeps.runner import Keeper, Progress, Row, Run
+from opennandlab.sweeps.verbs import verb_of
 
 # Modified z-score above which a value is an outlier, and its constant (Iglewicz and Hoaglin, 1993).
 OUTLIER_SCORE: Final = 3.5
@@ -144,6 +146,54 @@ class Campaign:
                     metric,
                     {row.device: row.metrics[metric] for row in own if metric in row.metrics},
                 )
+
+
+def live_document(campaign: LiveCampaign, command: str, *, partial: bool) -> FleetDocument:
+    """Return what a fleet of targets gave.
+
+    Args:
+        campaign: What was run.
+        command: What ran it.
+        partial: Whether it was interrupted.
+    """
+    fleet = campaign.fleet
+    found = sorted(campaign.found, key=lambda one: (one.suite, one.device))
+    rows = [
+        FleetRow(device=one.device, suite=one.suite, key=one.digest, metrics=dict(one.metrics),
+                 error=one.error)
+        for one in found
+    ]  # fmt: skip
+    summaries = []
+    for suite in fleet.suites:
+        own = [row for row in rows if row.suite == suite.name and row.error is None]
+        known = {key for row in own for key in row.metrics}
+        columns = verb_of("app").columns if suite.is_application else ()
+        for metric in [key for key in columns if key in known] or sorted(known)[:5]:
+            values = {row.device: row.metrics[metric] for row in own if metric in row.metrics}
+            summaries.append(summary(suite.name, metric, values))
+    failed = sum(row.error is not None for row in rows)
+    document = FleetDocument(
+        schema=FLEET_SCHEMA,
+        fleet=dict(fleet.document),
+        devices=[
+            FleetDevice(index=it, seed=fleet.seed(it), drawn={"target": fleet.targets[it]})
+            for it in campaign.indices
+        ],
+        rows=rows,
+        summary=summaries,
+        failed=failed,
+        passed=not failed and not partial and len(rows) == campaign.count,
+        partial=partial,
+        run=FleetRun(
+            version=_core.version(),
+            wall_s=round(time.monotonic() - campaign.began, 3),
+            known=0,
+            command=command,
+        ),
+        digest="",
+    )
+    whole = made(plain(document), FleetDocument)
+    return structs.replace(whole, digest=digest(plain(whole)))
 
 
 def summary(suite: str, metric: str, values: Mapping[int, float]) -> FleetSummary:

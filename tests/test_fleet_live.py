@@ -1,0 +1,114 @@
+"""Fleets of drives that are there: each suite a command, nothing destroyed that was not named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import opennandlab as onl
+from opennandlab.cli import app as command_line
+from opennandlab.documents.fleet import FleetDocument
+from opennandlab.errors import ConfigError
+from opennandlab.fleet.live import LiveFleet, Permission
+
+APPS = {"run": "app", "app": {"suite": "light", "case": ["contact=2"], "runs": 1}}
+LOAD = {"run": "pts.load", "pts": {"profile": "C", "time_base": "smoke"}}
+
+
+def fleet(targets: list[str], **suites: Any) -> LiveFleet:
+    return LiveFleet.of({"name": "bench", "targets": targets, "suites": suites})
+
+
+def test_directories_are_run_and_one_that_is_not_there_stops_no_other(tmp_path: Path) -> None:
+    """Two folders and a missing one: two rows with numbers, one with its reason, exit code 1."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    targets = [f"dir:{tmp_path / name}" for name in ("one", "none", "two")]
+    file = tmp_path / "fleet.yaml"
+    file.write_text(json.dumps({"name": "bench", "targets": targets, "suites": {"apps": APPS}}))
+    output = tmp_path / "out"
+    done = CliRunner().invoke(command_line, ["fleet", "run", str(file), "--output", str(output)])
+    assert done.exit_code == 1, done.output
+    document = onl.load(output / "fleet.json")
+    assert isinstance(document, FleetDocument)
+    assert [row.error is None for row in document.rows] == [True, False, True]
+    assert "none" in str(document.rows[1].error)
+    assert document.rows[0].metrics["contact.response_ms.mean"] > 0
+    assert {row.metric for row in document.summary} >= {"score", "total_ms"}
+    assert [one.drawn["target"] for one in document.devices] == targets
+    assert (output / "device-2" / "apps" / "app.json").is_file()
+    assert (output / "fleet.html").is_file()
+    assert [it for name in ("one", "two") for it in (tmp_path / name).iterdir()] == []
+    again = CliRunner().invoke(
+        command_line, ["fleet", "run", str(file), "--output", str(output), "--only", "2", "--json"]
+    )
+    assert again.exit_code == 0, again.output
+    listed = CliRunner().invoke(command_line, ["fleet", "devices", str(file), "--json"])
+    assert json.loads(listed.output)["1"]["drawn"] == {"target": targets[1]}
+
+
+def test_nothing_is_destroyed_that_was_not_given_up(tmp_path: Path) -> None:
+    """A served drive wants `--destructive`; a device wants its name as well; a folder neither."""
+    bench = fleet(["dir:/tmp", "nbd+unix:///?socket=a.sock", "/dev/sdz"], a=APPS, load=LOAD)
+    bench.check([0], Permission())
+    for index, permission, said in (
+        (1, Permission(), "would be destroyed"),
+        (2, Permission(), "would be destroyed"),
+        (2, Permission(destructive=True), "--i-know sdz"),
+        (2, Permission(destructive=True, known=("sdy",)), "--i-know sdz"),
+        (3, Permission(destructive=True), "accepted: 0 to 2"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            bench.check([index], permission)
+    permission = Permission(destructive=True, known=("sdz",))
+    bench.check([0, 1, 2], permission)
+    apps, load = bench.suites
+    served = bench.command(1, load, tmp_path, permission)
+    assert served[:4] == ["pts", "load", "--profile=C", "--time-base=smoke"]
+    assert "--destructive" in served
+    assert "--i-know" not in served
+    device = bench.command(2, load, tmp_path, permission)
+    assert device[device.index("--i-know") + 1] == "sdz"
+    assert "--destructive" not in bench.command(0, apps, tmp_path, permission)
+    # Without permission the gate of `pts` itself is still there.
+    assert "--destructive" not in bench.command(1, load, tmp_path, Permission())
+
+
+@pytest.mark.parametrize(
+    ("document", "path"),
+    [
+        ({"targets": [], "suites": {"a": APPS}}, "targets"),
+        ({"targets": ["sim:tlc_standard"], "suites": {"a": APPS}}, "targets[0]"),
+        ({"targets": ["dir:"], "suites": {"a": APPS}}, "targets[0]"),
+        ({"targets": ["dir:a", "dir:a"], "suites": {"a": APPS}}, "targets[1]"),
+        ({"targets": ["dir:a"], "suites": {}}, "suites"),
+        ({"targets": ["dir:a"], "suites": {"a": LOAD}}, "suites.a"),
+        ({"targets": ["/dev/sdz"], "suites": {"a": APPS}}, "suites.a"),
+        ({"targets": ["dir:a"], "suites": {"a": {"run": "benchmark"}}}, "suites.a"),
+        ({"targets": ["dir:a"], "suites": {"a": {"run": "app", "pts": {}}}}, "suites.a.pts"),
+        ({"targets": ["dir:a"], "suites": {"a": APPS}, "spread": {}}, "spread"),
+        (
+            {"targets": ["/dev/sdz"], "suites": {"a": {"run": "pts.load", "pts": {"force": True}}}},
+            "suites.a.pts.force",
+        ),
+    ],
+)
+def test_what_is_no_fleet_of_targets_is_refused(document: dict[str, Any], path: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        LiveFleet.of({"name": "bench", **document})
+    assert refused.value.path == path
+
+
+def test_options_of_the_one_kind_are_not_for_the_other(tmp_path: Path) -> None:
+    live, simulated = tmp_path / "live.yaml", tmp_path / "simulated.yaml"
+    live.write_text(json.dumps({"targets": ["dir:a"], "suites": {"a": APPS}}))
+    simulated.write_text(json.dumps({"devices": 1, "suites": {"a": {"run": "app"}}}))
+    for file, option in ((live, "--retry"), (simulated, "--destructive")):
+        words = ["fleet", "run", str(file), "--output", str(tmp_path / "out"), option]
+        done = CliRunner().invoke(command_line, words)
+        assert done.exit_code == 2
+        assert not (tmp_path / "out").exists()
