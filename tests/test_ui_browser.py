@@ -42,7 +42,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-PATIENCE_MS = 60_000
+PATIENCE_MS = 180_000
 
 
 class Served:
@@ -209,7 +209,8 @@ def test_a_map_fills_up_while_the_sweep_runs(browser: Any, tmp_path: Path) -> No
             assert any(one in watched.text("#trouble") for one in ("it is gone", "no store"))
             shutil.move(tmp_path / "gone.db", tmp_path / "runs.db")
             page.wait_for_selector("#trouble", state="hidden")
-            assert watched.complaints == []
+            # While it was gone, what was asked of it was refused: the browser logs that.
+            assert [one for one in watched.complaints if "503" not in one] == []
 
 
 def test_a_run_is_asked_for_by_a_form_and_seen_to_its_end(browser: Any, tmp_path: Path) -> None:

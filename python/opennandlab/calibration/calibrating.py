@@ -203,12 +203,14 @@ def calibrate(  # noqa: PLR0913 (all but three by name)
         ConfigError: for a key, bounds or a device that cannot be.
         ResultError: for a document without common cells.
 
+    One key does not make this small drive the measured one, and what is left is more than it moves:
+
     >>> table = {"nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
     ...                   "blocks_per_plane": 64, "pages_per_block": 32}}
     >>> found = calibrate(table, "reference:client_2013_latency", ["nand.timing.t_read_us=20:200"],
     ...                   hold_out=0, asked=Asked(requests=50))
     >>> found.document.keys[0].verdict
-    'determined'
+    'flat'
     """
     found = plan(device, to, free, hold_out=hold_out, runs=runs, seed=seed, asked=asked)
     return run(found, jobs=jobs, watch=progress)
