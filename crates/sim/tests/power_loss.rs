@@ -136,12 +136,14 @@ fn drives_of_every_mechanism_keep_what_they_owe() {
     });
     let cases = [
         ("map units", units.clone()),
+        ("no buffer", merged(&units, &json!({"ftl": {"write_buffer_pages": 0}}))),
         ("dynamic", merged(&merged(&units, &priority), &json!({"ftl": {"allocation": "dynamic"}}))),
         ("one shot", product(&json!({}))),
         ("superblocks", superblocks(&json!({"write_buffer_pages": 32}))),
         ("their parity", superblocks(&json!({"parity": {"kind": "die_stripe"}}))),
         ("stripes", json!({"ftl": {"parity": {"stripe": 8}}})),
         ("all together", product(&superblocks(&json!({})))),
+        ("with single bits", product(&superblocks(&json!({"slc_cache": {"kind": "dynamic"}})))),
         ("single bits", merged(&slc, &priority)),
         ("steps", merged(&priority, &steps)),
     ];
@@ -229,7 +231,7 @@ fn drives_that_do_not_find_their_data_are_refused() {
     let cases = [
         (json!({"ftl": {"mapping": {"kind": "block"}}}), "ftl.mapping"),
         (json!({"ftl": {"allocation": "dynamic"}}), "ftl.allocation"),
-        (json!({"ftl": {"map_unit_bytes": 512}}), "ftl.write_buffer_pages"),
+        (json!({"host": {"power_loss_protected": true}}), "power.plp"),
     ];
     for (changes, key) in cases {
         let campaign = campaign(&changes, FLUSHED, &Target::ALL);

@@ -115,7 +115,8 @@ impl Plain {
     }
 
     /// Puts an operation at the end of a die's queue.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the sink of a timed run queues a page in registers
     pub fn enqueue(&mut self, engine: &mut Engine, die: DieId, op: FlashOp) {
         self.queued += u64::from(op.count());
         let state = &mut self.dies[die.0 as usize];

@@ -16,15 +16,14 @@ use std::sync::Arc;
 use super::config::DeviceConfig;
 use super::drive::Drive;
 use super::instant::Instant;
+use super::power_loss::PowerLossConfig;
 use super::request::Pace;
 use super::session::{Carrying, Session};
 use super::simulation::Simulation;
 use crate::config::ConfigError;
 use crate::controller::Working;
-use crate::ftl::{BlockState, Ftl, WritesComplete};
-use crate::nand::{
-    BlockRest, Contents, Latest, Media, ProgramMode, ProgramUnits, Reach, Running, Unit,
-};
+use crate::ftl::{BlockState, Ftl};
+use crate::nand::{BlockRest, Contents, Latest, Media, ProgramMode, Reach, Running, Unit};
 use crate::op::Source;
 use crate::units::{BlockId, Lpn, Ns, Ppn};
 
@@ -105,6 +104,12 @@ impl DeviceConfig {
                  scheduler; set `controller.scheduler`",
             );
         }
+        let has_capacitors = self.power.as_ref().is_some_and(PowerLossConfig::has_capacitors);
+        if self.host.power_loss_protected && !has_capacitors {
+            let message = "`host.power_loss_protected` takes what is in memory for safe: set \
+                           `power.plp.energy_mj`, or switch it off";
+            return Err(ConfigError::new("power.plp", message));
+        }
         if self.ftl.allocation.is_dynamic() && self.ftl.collects_in_steps() {
             return refuse(
                 "ftl.collection",
@@ -114,16 +119,6 @@ impl DeviceConfig {
         }
         if self.nand.factory_bad_block_ratio > 0.0 && self.ftl.allocation.leaves_holes() {
             return refuse("ftl.allocation", "superblocks with holes are not mounted");
-        }
-        let units = ProgramUnits::new(self.flash_geometry(), &self.flash());
-        let is_late = self.ftl.writes_complete == WritesComplete::Programmed;
-        if units.stages(false) && self.ftl.write_buffer_pages == 0 && !is_late {
-            return refuse(
-                "ftl.write_buffer_pages",
-                "writes complete while they wait for the rest of a program unit, and a flush does \
-                 not wait for a unit that another write completes; set it, or \
-                 `ftl.writes_complete`",
-            );
         }
         let passes = self.power.as_ref().map_or(1, |power| power.paired_scheme.passes());
         if passes > 1 && !matches!(self.nand.program, ProgramMode::Page(_)) {
@@ -455,7 +450,8 @@ impl Remains {
         let given_out = |lpn: usize| mounting.versions.get(lpn).copied().unwrap_or(0);
         for (lpn, it) in latest.iter_mut().enumerate() {
             let trimmed = mounting.trims.get(lpn).copied().unwrap_or(0);
-            if trimmed > it.version {
+            // A page that left the write buffer while its trim was under way carries that number.
+            if trimmed >= it.version {
                 *it = Latest { version: trimmed, place: 0, other: 0 };
             }
             if it.place == 0 {
@@ -503,6 +499,7 @@ impl Remains {
         session.mounted = mounted;
         if let Some(stage) = &mut session.stage {
             stage.backend.keep_order_of_erases();
+            stage.settling = setup.units.stages(false).then(Vec::new);
         }
         Ok((session, report))
     }

@@ -43,6 +43,7 @@ mod series;
 mod session;
 mod session_faults;
 mod session_image;
+mod settling;
 mod simulation;
 mod sink;
 mod steady;

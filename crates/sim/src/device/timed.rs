@@ -66,6 +66,9 @@ pub(crate) struct TimedStage {
     pub(super) arrivals: u32,
     /// A write found no room: its command completes as failed, and no further one should come.
     pub(crate) is_worn_out: bool,
+    /// Where the power may fail and program units wait in memory: flushes that wait until what they
+    /// cover is on the flash. See `cutting`.
+    pub(super) settling: Option<Vec<u32>>,
 }
 
 /// Who keeps the latencies of a stage.
@@ -119,6 +122,7 @@ impl TimedStage {
             ledger: Ledger::new(book, TenantBook::of(hosts), observation.breakdown),
             arrivals: 0,
             is_worn_out: false,
+            settling: None,
         };
         stage.start_refresh(drive);
         stage.start_patrol(drive);
@@ -498,6 +502,9 @@ impl TimedStage {
     /// Nothing is left to wait for in the drive; `last` was the last operation, if it was one.
     #[inline]
     fn served(&mut self, drive: &mut Drive, index: u32, last: Option<FlashOp>) -> Step {
+        if self.settling.is_some() && self.settles(drive, index) {
+            return Step::Internal;
+        }
         if self.ledger.is_watched() {
             let now = self.engine.now();
             match last {

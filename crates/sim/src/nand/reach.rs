@@ -90,11 +90,12 @@ impl BlockReach<'_> {
             Parts::Block { programmed } => index < programmed,
             Parts::Members { own, members, rests } => {
                 let at = members.shape().locate(index, mode == CellMode::Slc);
-                let block = own[at.member as usize];
-                block != HOLE && {
+                // A block of one bit per cell ends before a native one.
+                let block = own.get(at.member as usize).filter(|&&block| block != HOLE);
+                block.is_some_and(|&block| {
                     let rest = rests[block as usize];
                     rest.erases_waiting == self.erases_waiting && at.index < rest.programmed
-                }
+                })
             }
         }
     }

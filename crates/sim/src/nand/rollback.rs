@@ -72,7 +72,7 @@ impl Contents {
             let then = erased
                 .get_mut(last as usize)
                 .map(std::mem::take)
-                .expect("a block is not erased four times before one erase ends");
+                .expect("a block is not erased seventeen times before one erase ends");
             history.openings[place] = then.opening;
             mode = then.mode;
             let later = self.blocks[place].take();

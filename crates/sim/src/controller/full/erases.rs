@@ -10,8 +10,10 @@
 
 use super::die::Queued;
 use super::Full;
+use crate::controller::breakdown::Parts;
 use crate::controller::{FlashOp, OpKind};
 use crate::engine::Engine;
+use crate::op::Source;
 use crate::units::BlockId;
 
 /// Erases that wait; see the module.
@@ -22,12 +24,19 @@ pub(super) struct ErasesInOrder {
     is_due: bool,
 }
 
-/// An erase that waits for programs.
+/// Who waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Who {
+    /// The erase of a block that was erased so often before.
+    Erase(u32, u32),
+    /// A command; and a block that it waits for.
+    Command(u32, u32),
+}
+
+/// An erase or a command that waits for programs.
 #[derive(Debug)]
 struct Waiting {
-    block: u32,
-    /// How often its block was erased before.
-    erases: u32,
+    who: Who,
     /// Blocks, how often each is erased by then, and how many pages of it are programmed.
     until: Vec<(u32, u32, u32)>,
 }
@@ -54,21 +63,30 @@ impl Full {
             OpKind::Copyback => *promised = at + op.count(),
             OpKind::Erase => {
                 *promised = 0;
-                self.note_erase(block, erases);
+                self.wait_for_programs(|_| Who::Erase(block, erases), Some(block));
             }
         }
     }
 
-    fn note_erase(&mut self, block: u32, erases: u32) {
+    /// A command waits for all programs that were ordered; it is told by an operation of its own.
+    /// False if there is none.
+    pub fn await_programs(&mut self, command: u32) -> bool {
+        self.wait_for_programs(|block| Who::Command(command, block), None)
+    }
+
+    fn wait_for_programs(&mut self, who: impl Fn(u32) -> Who, own: Option<u32>) -> bool {
         let under_way = (0..).zip(&self.blocks).filter(|(_, it)| it.pending > 0);
         let until: Vec<_> = under_way
-            .filter(|&(other, it)| other != block && it.is_behind(it.erases_ordered, it.promised))
-            .map(|(other, it)| (other, it.erases_ordered, it.promised))
+            .filter(|&(block, it)| {
+                Some(block) != own && it.is_behind(it.erases_ordered, it.promised)
+            })
+            .map(|(block, it)| (block, it.erases_ordered, it.promised))
             .collect();
-        if let Some(order) = self.order_of_erases.as_mut().filter(|_| !until.is_empty()) {
-            order.waiting.push(Waiting { block, erases, until });
-            order.is_due = true;
-        }
+        let (Some(order), Some(&(first, ..))) = (&mut self.order_of_erases, until.first()) else {
+            return false;
+        };
+        order.waiting.push(Waiting { who: who(first), until });
+        true
     }
 
     /// Whether an operation is an erase that waits.
@@ -76,10 +94,7 @@ impl Full {
         let Some(order) = &self.order_of_erases else { return false };
         let block = self.geometry.block_of(queued.op.first()).0;
         queued.op.kind() == OpKind::Erase
-            && order
-                .waiting
-                .iter()
-                .any(|it| (it.block, it.erases) == (block, queued.detail.erase_count))
+            && order.waiting.iter().any(|it| it.who == Who::Erase(block, queued.detail.erase_count))
     }
 
     /// Programs or erases are over.
@@ -103,14 +118,29 @@ impl Full {
             order.waiting.retain_mut(|it| {
                 it.until.retain(is_ahead);
                 if it.until.is_empty() {
-                    free.push(it.block);
+                    free.push(it.who);
                 }
                 !it.until.is_empty()
             });
-            for block in free {
-                let die = self.geometry.die_of_block(BlockId(block)).0;
-                self.pump(engine, die);
+            for who in free {
+                match who {
+                    Who::Erase(block, _) => {
+                        let die = self.geometry.die_of_block(BlockId(block)).0;
+                        self.pump(engine, die);
+                    }
+                    Who::Command(command, block) => self.tell_settled(command, BlockId(block)),
+                }
             }
         }
+    }
+
+    /// The programs that a command waited for are over.
+    fn tell_settled(&mut self, command: u32, block: BlockId) {
+        if self.is_observed {
+            self.done.parts.push_back(Parts::default());
+        }
+        let first = self.geometry.first_page(block);
+        let told = FlashOp::new(OpKind::Program, Source::Pad, first, 1).of_command(command);
+        self.done.ops.push_back(told);
     }
 }
