@@ -12,8 +12,8 @@ SOURCES := $(shell find crates python pyproject.toml Cargo.toml Cargo.lock READM
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH
 
-.PHONY: help demo test test-long system check rust-lint python-lint fmt generate record record-check
-.PHONY: docs figures bench fuzz clean
+.PHONY: help demo test rust-test python-test test-long system check rust-lint python-lint fmt
+.PHONY: generate record record-check docs figures bench fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -21,8 +21,12 @@ help: ## this list
 demo: .venv/installed ## install, then run the main job
 	$(BIN)/opennandlab benchmark --workload W2 --config tlc_standard
 
-test: .venv/installed .venv/dev system ## the tests, Python's against the installed wheel
+test: rust-test python-test ## the tests, Python's against the installed wheel
+
+rust-test: ## those of the Rust code
 	cargo test --locked --all-features
+
+python-test: .venv/installed .venv/dev system ## those of the installed wheel
 	$(BIN)/pytest -n 2 --dist loadfile -m 'not long'
 
 test-long: .venv/installed .venv/dev system ## the tests that take minutes and rarely fail

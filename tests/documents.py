@@ -29,7 +29,7 @@ PROMPT = "$ "
 PRINTED = "# > "
 
 # Lines that only a slow machine prints: how far a run, a test, a suite or a code is.
-PROGRESS = re.compile(r"M I/O per s$|frames per s\)$|/\d+ cases  .* left| · [^·]* left · ")
+PROGRESS = re.compile(r"M I/O per s$|frames per s\)$|/\d+ cases  .* left| · [^·]* left( · |$)")
 
 
 @dataclass(frozen=True)
