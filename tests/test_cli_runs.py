@@ -121,6 +121,16 @@ def test_list_as_json_has_the_points_with_what_they_have(runs: Any, place: Path)
     assert last["metrics"] == entry(24).metrics
 
 
+def test_a_table_of_latex_is_what_is_printed(runs: Any, tmp_path: Path) -> None:
+    path = tmp_path / "means.tex"
+    assert runs("table", "waf by gc_policy,op", "--tex", str(path))[0] == 0
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[1] == r"\begin{tabular}{lrrr}"
+    assert lines[3] == r"gc\_policy & op & seeds & waf \\"
+    assert lines[5] == r"fifo & $0.1$ & $5$ & $1.88 \pm 0.25$ \\"
+    assert runs("table", "waf", "--tex", str(tmp_path / "a.csv"))[0] == 2
+
+
 def test_table_shows_means_within_100_columns(runs: Any, tmp_path: Path) -> None:
     code, out, err = runs("table", "waf,iops by gc_policy", "--csv", str(tmp_path / "means.csv"))
     assert (code, out) == (0, TABLE)

@@ -8,7 +8,7 @@ import pytest
 
 import opennandlab as onl
 from opennandlab.prediction import predicted_waf
-from opennandlab.theory import greedy, waf_bast, waf_fast
+from opennandlab.theory import fifo_zipf, greedy, waf_bast, waf_fast
 
 # 256 blocks of data on each of two dies, and 16 blocks more.
 DEVICE = {
@@ -77,3 +77,13 @@ def test_a_map_that_is_in_the_cache_costs_nothing() -> None:
 
 def test_a_buffer_makes_it_another_drive() -> None:
     assert predicted(BAST, {}, write_buffer_pages=16) is None
+
+
+def test_zipf_writes_have_the_form_of_the_log_only() -> None:
+    work = {"pattern": {"kind": "zipf", "theta": 0.99}}
+    effective = onl.load_device(DEVICE).effective
+    form = fifo_zipf(effective["logical_pages"], 0.99, effective["spare_factor_effective"])
+    assert predicted("page", work, gc_policy="fifo") == pytest.approx(form, rel=1e-5)
+    assert predicted("page", work, gc_policy="greedy") is None
+    assert predicted("page", {**work, "trim_pct": 10}, gc_policy="fifo") is None
+    assert predicted("page", work, gc_policy="fifo", write_frontiers="host_gc") is None

@@ -12,6 +12,8 @@ MAP_ENTRY_BYTES = 4
 SCATTERED = ("random", "hot_cold", "zipf")
 # From so many blocks on it changes less than a percent that the last is not a whole one.
 DATA_BLOCKS_MIN = 100
+# Zipf writes have a class for each page: beyond this the sum takes longer than many a run.
+ZIPF_PAGES_MAX = 1 << 20
 # Without a workload: uniform random writes of single pages.
 UNIFORM: Mapping[str, Any] = {"pattern": {"kind": "random"}}
 
@@ -63,7 +65,11 @@ def _collecting_waf(
     aligned = workload.get("block_size_bytes", page_bytes) == page_bytes
     whole = workload.get("active_range_pct", 100) == 100
     buffered = device["ftl"].get("write_buffer_pages", 0) or _has_write_back(device)
-    known = policy in POLICIES and kind in {"random", "hot_cold"}
+    known = policy in POLICIES and kind in SCATTERED
+    if kind == "zipf" and (
+        int(effective["logical_pages"]) > ZIPF_PAGES_MAX or workload.get("trim_pct")
+    ):
+        return None
     frontiers = _frontiers(device, workload, pattern)
     # The oracle of such a drive takes the first addresses for hot.
     known = known and not (pattern.get("shuffle") and frontiers == "hot_cold")
@@ -79,7 +85,7 @@ def _collecting_waf(
         frontiers=frontiers,
         trim_share=float(workload.get("trim_pct", 0)) / changing,
         trim_target=workload.get("trim_target", "any"),
-        **({key: pattern[key] for key in ("fraction", "share")} if kind == "hot_cold" else {}),
+        **_skew(kind, pattern, effective),
     )
     pages_per_block = int(
         superblocks["data_pages"] if superblocks else effective["pages_per_block"]
@@ -89,6 +95,16 @@ def _collecting_waf(
     except ValueError:  # outside the range of the formula, such as more trims than writes
         return None
     return None if value is None else float(f"{value * programs:.6g}")
+
+
+def _skew(kind: str, pattern: Mapping[str, Any], effective: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the formulas must know of a pattern that is not uniform."""
+    if kind == "hot_cold":
+        return {key: pattern[key] for key in ("fraction", "share")}
+    if kind == "zipf":
+        pages = int(effective["logical_pages"])
+        return {"exponent": float(pattern["theta"]), "logical_pages": pages}
+    return {}
 
 
 def mapping_of(device: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

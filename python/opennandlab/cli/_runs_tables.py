@@ -143,16 +143,10 @@ def picked(rows: "Rows", metrics: Sequence[str]) -> "Rows":
     )
 
 
-def show_rows(rows: "Rows") -> None:
-    """Print points, a row for each: what was varied, and the metrics that were asked for.
-
-    Of points with all their columns those metrics are shown that people ask for first.
-    """
+def rows_cells(rows: "Rows") -> tuple[list[str], list[list[str]]]:
+    """Return heads and cells of points, as they are printed."""
     from opennandlab.summary import number
 
-    if not rows.rows:
-        terminal.note("no points")
-        return
     is_whole = "key" in rows.columns
     main = [name for name in MAIN if name in rows.metrics] or list(rows.metrics)[:SHOWN_MAX]
     few = {"key", "verb", *rows.coordinates, "seed", *main}
@@ -167,11 +161,37 @@ def show_rows(rows: "Rows") -> None:
         ]
         for row in rows
     ]  # fmt: skip
-    table = terminal.plain_table([heads[name] for name in chosen], cells)
-    terminal.stdout(is_numbers=True).print(table)
-    if is_whole:
+    return [heads[name] for name in chosen], cells
+
+
+def means_cells(found: "Means", metrics: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """Return heads and cells of a table of means, as they are printed."""
+    short = shortened(found.by)
+    names = metrics if len(metrics) == len(found.metrics) else found.metrics
+    rows = [
+        [
+            *map(_group_value, found.by, group.values),
+            str(group.points),
+            *map(mean_text, group.means),
+        ]
+        for group in found.groups
+    ]
+    return [*(short[name] for name in found.by), "seeds", *names], rows
+
+
+def show_rows(rows: "Rows") -> None:
+    """Print points, a row for each: what was varied, and the metrics that were asked for.
+
+    Of points with all their columns those metrics are shown that people ask for first.
+    """
+    if not rows.rows:
+        terminal.note("no points")
+        return
+    heads, cells = rows_cells(rows)
+    terminal.stdout(is_numbers=True).print(terminal.plain_table(heads, cells))
+    if "key" in rows.columns:
         terminal.note(
-            f"{len(chosen)} of {len(rows.columns)} columns; --csv, --parquet and --json have all, "
+            f"{len(heads)} of {len(rows.columns)} columns; --csv, --parquet and --json have all, "
             "and `runs table METRIC,…` chooses",
             style="dim",
         )
@@ -192,20 +212,17 @@ def show_means(found: "Means", metrics: Sequence[str]) -> None:
         terminal.note("no points")
         return
     made = Table(show_edge=False, pad_edge=False)
-    short = shortened(found.by)
-    rows = [[*map(_group_value, found.by, group.values)] for group in found.groups]
-    for place, name in enumerate(found.by):
-        values = [group.values[place] for group in found.groups]
-        is_number = all(isinstance(value, int | float) for value in values)
-        head = escape(short[name])
-        made.add_column(head, overflow="fold", justify="right" if is_number else "left")
-    made.add_column("seeds", justify="right")
-    for place, name in enumerate(metrics if len(metrics) == len(found.metrics) else found.metrics):
-        cells = [mean_text(group.means[place]) for group in found.groups]
-        width = max(map(len, cells))
-        made.add_column(escape(name), justify="right", overflow="fold", min_width=width)
-    for row, group in zip(rows, found.groups, strict=True):
-        made.add_row(*map(escape, [*row, str(group.points), *map(mean_text, group.means)]))
+    heads, rows = means_cells(found, metrics)
+    for place, head in enumerate(heads):
+        if place < len(found.by):
+            values = [group.values[place] for group in found.groups]
+            is_number = all(isinstance(value, int | float) for value in values)
+            made.add_column(escape(head), overflow="fold", justify="right" if is_number else "left")
+        else:
+            width = max(len(row[place]) for row in rows)
+            made.add_column(escape(head), justify="right", overflow="fold", min_width=width)
+    for row in rows:
+        made.add_row(*map(escape, row))
     console = terminal.stdout()
     console.print(made)
     if any(mean is not None and mean.half is not None for g in found.groups for mean in g.means):

@@ -147,16 +147,22 @@ def table(
         Path | None,
         typer.Option("--parquet", metavar="FILE", help="Write it as Parquet (needs pyarrow)."),
     ] = None,
+    tex: Annotated[
+        Path | None,
+        typer.Option("--tex", metavar="FILE", help="Write what is printed as a table of LaTeX."),
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Average metrics over seeds, with 95 % intervals; or points, one a row."""
     with terminal.guard(as_json=as_json):
         from opennandlab.cli import _runs_tables as tables
+        from opennandlab.files import write_atomically
         from opennandlab.store import exporting
+        from opennandlab.store.latex import latex_table
         from opennandlab.store.means import split
 
-        outputs = {"--csv": csv, "--parquet": parquet}
+        outputs = {"--csv": csv, "--parquet": parquet, "--tex": tex}
         terminal.check_outputs(outputs)
         _check_endings(outputs)
         metrics, by = split(spec or "")
@@ -168,6 +174,9 @@ def table(
         for path in (csv, parquet):
             if path is not None:
                 exporting.write_rows(found, path)
+        if tex is not None:
+            shown = tables.means_cells(means, metrics) if means else tables.rows_cells(found)
+            write_atomically(tex, latex_table(*shown).encode())
         if as_json:
             plain = {"columns": found.columns, "rows": found.rows}
             terminal.emit_json(tables.means_json(means) if means else plain)
@@ -176,7 +185,7 @@ def table(
                 tables.show_means(means, metrics)
             else:
                 tables.show_rows(found)
-            for path in (csv, parquet):
+            for path in outputs.values():
                 if path is not None:
                     terminal.note(f"table saved to {path}")
 

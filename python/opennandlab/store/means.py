@@ -10,12 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from opennandlab.errors import StoreError
 from opennandlab.stats.groups import Mean, kept_apart
 from opennandlab.store.entry import Scalar
 from opennandlab.store.query import Query
 from opennandlab.store.rows import Rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Points that are alike in these differ in nothing but the seed.
 IDENTITY = ("verb", "settings", "model_version", "program")
@@ -67,6 +71,14 @@ class Means:
                 row += _flat(mean)
             rows.append(row)
         return Rows(columns, rows, len(rows))
+
+    def frame(self) -> pd.DataFrame:
+        """Return `rows` as a data frame of pandas, or of polars where only that is installed.
+
+        Raises:
+            ImportError: when neither is installed.
+        """
+        return self.rows().frame()
 
 
 def split(text: str) -> tuple[list[str], list[str]]:
