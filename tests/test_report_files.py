@@ -390,3 +390,10 @@ def test_a_varied_parameter_is_drawn_above_one_another(tmp_path: Path) -> None:
         "wsat-cells.csv", "wsat-2-cells.csv", "wsat-3-cells.csv",
     ]  # fmt: skip
     assert any("device-only was left out" in text for text in opened.warnings)
+
+
+def test_a_folder_does_not_stand_for_the_files_of_fio(tmp_path: Path) -> None:
+    (tmp_path / "fio").mkdir()
+    (tmp_path / "fio" / "0000-probe.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "iops.json").write_text(json.dumps(pts_documents.iops()), encoding="utf-8")
+    assert book.in_folders([tmp_path]) == [tmp_path / "iops.json"]

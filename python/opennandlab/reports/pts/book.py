@@ -19,6 +19,9 @@ from opennandlab.reports.model import Chapter, Report
 from opennandlab.reports.pts import header, overlay, source, views
 from opennandlab.reports.pts.source import Measured
 
+# A test of a real drive keeps job files and output of fio in this folder beside its document.
+FIO_FOLDER = "fio"
+
 
 @dataclass(frozen=True)
 class Book:
@@ -100,7 +103,8 @@ def in_folders(paths: Sequence[Path]) -> list[Path]:
         if not path.is_dir():
             found.append(path)
             continue
-        inside = [path, *sorted(one for one in path.iterdir() if one.is_dir())]
+        below = sorted(one for one in path.iterdir() if one.is_dir() and one.name != FIO_FOLDER)
+        inside = [path, *below]
         here = []
         for folder in inside:
             suite = folder / "suite.json"
