@@ -30,6 +30,7 @@ from opennandlab.summary import number
             "ftl.wear_leveling: `[1]` does not fit; accepted: `none`, `dynamic`, `static`",
         ),
         ({"nand": {"channels": 10**5000}}, "nand.channels: an integer beyond 2^64"),
+        ({"ftl": {"over_provisioning_pct": "7%"}}, "write the ratio alone: 7 % is 0.07"),
         ({"\ud800": 1}, "the key `\\ud800` is not usable; accepted: text"),
         ({"nand": {("a", "b"): 1}}, "nand: the key `('a', 'b')` is not usable; accepted: text"),
         ({"name": "half \ud800"}, "name: `half \\ud800` holds half a surrogate pair"),

@@ -42,7 +42,7 @@ def test_axes_are_read_as_they_are_typed(text, key, values):
 
 @pytest.mark.parametrize("text", [
     "ftl.gc_policy", "=1,2", "a..b=1", "x=", "x=1:2:1", "x=1:1:5", "x=0:1:5:log", "x=1,1",
-    "x=1,,2", "x=[1", "x=1:2:10000000",
+    "x=1,,2", "x=[1", "x=1:2:10000000", "x=0.1:0.4",
 ])  # fmt: skip
 def test_what_is_no_axis_is_refused(text):
     with pytest.raises(ConfigError):

@@ -25,7 +25,7 @@ UNITS = {
     "_s": "seconds",
     "_h": "hours",
     "_bytes": "bytes",
-    "_pct": "a plain number",
+    "_pct": "percent, or a ratio, as the reference says",
     "_mt_s": "megatransfers per second",
 }
 
@@ -136,9 +136,20 @@ def _hint(document: Mapping[str, Any], error: ConfigError) -> str | None:
     for part in error.path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     if isinstance(value, str) and value[:1].isdigit() and "invalid type" in error.message:
-        key = error.path.rpartition(".")[2]
-        for suffix, unit in UNITS.items():
-            if key.endswith(suffix):
-                return f"write the number alone: `{key}` is in {unit}"
-        return f"`{key}` takes a number without unit"
+        return _number_hint(error, value)
     return None
+
+
+def _number_hint(error: ConfigError, value: str) -> str | None:
+    """Return what to write for a number that was given as text, with its unit."""
+    key = error.path.rpartition(".")[2]
+    if key == "total":
+        return f"write `{{bytes: {value}}}`; `drive_writes`, `ios` and `seconds` are others"
+    if "expected a mapping" in error.message:
+        return None
+    if key == "over_provisioning_pct":
+        return "write the ratio alone: 7 % is 0.07"
+    for suffix, unit in UNITS.items():
+        if key.endswith(suffix):
+            return f"write the number alone: `{key}` is in {unit}"
+    return f"`{key}` takes a number without unit"

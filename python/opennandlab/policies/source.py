@@ -107,7 +107,7 @@ def load(source: Source, key: str) -> Any:  # noqa: ANN401 (whatever has that na
     found: Any = _RUN[mark]
     for part in attribute.split("."):
         if not hasattr(found, part):
-            names = ", ".join(sorted(name for name in vars(_RUN[mark]) if name[:1] != "_")[:20])
+            names = ", ".join(_offered(_RUN[mark])[:20]) or "nothing that could be a policy"
             message = f"`{source.name}`: {source.path} has no `{attribute}`; it has {names}"
             raise ConfigError(key, legible(message))
         found = getattr(found, part)
@@ -149,6 +149,15 @@ def name_of(thing: Any) -> tuple[str, bool]:  # noqa: ANN401 (any policy)
         if value is thing and is_lasting:
             return f"{module.__name__}:{name}", True
     return f"{module.__name__}:{named.__qualname__}", False
+
+
+def _offered(module: ModuleType) -> list[str]:
+    """Return the names in a module that may be meant: what it imports whole is not."""
+    return sorted(
+        name
+        for name, value in vars(module).items()
+        if name[:1] != "_" and not isinstance(value, ModuleType)
+    )
 
 
 def _run(where: str, source: Source) -> ModuleType:

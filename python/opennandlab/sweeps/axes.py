@@ -25,6 +25,8 @@ from opennandlab.sweeps.point import Scalar
 POINTS_MAX = 100_000
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 RANGE = re.compile(rf"\s*({NUMBER}):({NUMBER}):(\d+)(?::(log|linear))?\s*")
+# A range whose count was forgotten.
+ENDS = re.compile(rf"\s*{NUMBER}:{NUMBER}\s*")
 # Steps of a range are rounded to so many digits: 0.1 + 0.2 is to have one key with 0.3.
 DIGITS = 12
 
@@ -149,6 +151,10 @@ def _values(key: str, given: object) -> Sequence[Change]:
         return _spaced(key, float(first), float(last), int(count), is_log=scale == "log")
     if not given.strip():
         return []
+    if ENDS.fullmatch(given):
+        raise ConfigError(
+            key, f"`{given}` has no count; accepted: FROM:TO:COUNT, {given.strip()}:6"
+        )
     values: object = parse_yaml(f"[{given}]", f"--vary {key}")
     if not isinstance(values, list) or any(value is None for value in values):
         raise ConfigError(key, f"`{given}` is refused; accepted: A,B,C or FROM:TO:COUNT")
