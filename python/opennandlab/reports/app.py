@@ -82,7 +82,7 @@ def report(document: AppDocument) -> Report:
         test="app",
     )
     foot = f"opennandlab {document.run.version}, digest {document.digest}"
-    return Report(TITLE, subtitle(document), (chapter,), (), foot, "an application benchmark")
+    return Report(TITLE, chapter.title, (chapter,), (), foot, "an application benchmark")
 
 
 def subtitle(document: AppDocument) -> str:

@@ -43,7 +43,7 @@ def report(document: FleetDocument) -> Report:
         test="fleet",
     )
     foot = f"opennandlab {document.run.version}, digest {document.digest}"
-    return Report(TITLE, subtitle(document), (chapter,), (), foot, "a fleet")
+    return Report(TITLE, chapter.title, (chapter,), (), foot, "a fleet")
 
 
 def subtitle(document: FleetDocument) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Report, Section, Table
+from opennandlab.summary import number
 
 if TYPE_CHECKING:
     from opennandlab.power.study import Found
@@ -45,15 +46,15 @@ def report(document: PowerDocument) -> Report:
         verdict=verdict,
         reason=reason(document),
         headlines=(
-            Headline("cuts", f"{document.cuts:,}"),
-            Headline("cuts with a fault", f"{worst(document):,}"),
+            Headline("cuts", number(document.cuts)),
+            Headline("cuts with a fault", number(worst(document))),
             Headline("mean time to ready", f"{document.recovery_us.mean / 1000:.1f} ms"),
         ),
         sections=tuple(sections),
         test="power",
     )
     foot = f"opennandlab {document.run.version}, digest {document.digest}"
-    return Report("Cut from power", subtitle(document), (chapter,), (), foot, "power cuts")
+    return Report("Cut from power", chapter.title, (chapter,), (), foot, "power cuts")
 
 
 def subtitle(document: PowerDocument) -> str:
@@ -139,9 +140,9 @@ def drive(document: PowerDocument) -> Table:
     rows += [
         ("time to ready, mean / longest (ms)",
          f"{recovery.mean / 1000:.2f} / {recovery.max / 1000:.2f}"),
-        ("requests that were acknowledged", f"{cost.requests:,}"),
-        ("units read after cuts", f"{document.pages_checked:,}"),
-        ("mean time to acknowledge a write (us)", cost.ack_us),
+        ("requests that were acknowledged", number(cost.requests)),
+        ("units read after cuts", number(document.pages_checked)),
+        ("mean time to acknowledge a write (µs)", cost.ack_us),
     ]  # fmt: skip
     return Table("drive", "What the drive counted", ("", ""), tuple(rows))
 
@@ -257,7 +258,7 @@ def study(found: Sequence[Found], cuts: int) -> Report:
         else "every weak option shows its fault, and no strong one shows any",
         headlines=(
             Headline("options with a value", str(len(found))),
-            Headline("cuts", f"{sum(one.document.cuts for one in found):,}"),
+            Headline("cuts", number(sum(one.document.cuts for one in found))),
         ),
         sections=sections,
         test="power",

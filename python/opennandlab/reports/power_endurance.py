@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from opennandlab.documents.power_endurance import EnduranceCell, EnduranceDocument
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Report, Section, Table
+from opennandlab.summary import number
 
 
 def report(document: EnduranceDocument) -> Report:
@@ -176,7 +177,7 @@ def cuts(document: EnduranceDocument) -> Table:
         return Table("cuts", "Cuts", ("",), ())
     share = f"{found.failed} of {found.devices} ({found.low:.1%} to {found.high:.1%})"
     rows: list[tuple[Cell, ...]] = [
-        ("cuts", f"{found.cuts:,}"),
+        ("cuts", number(found.cuts)),
         ("devices with a fault (95 %)", share),
         *((f"devices with {name}", str(count)) for name, count in found.classes.items()),
         ("write amplification, records and recoveries included", found.waf),

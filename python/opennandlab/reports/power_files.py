@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from opennandlab.documents.power_files import FilesCell, FilesDocument
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Report, Section, Table
+from opennandlab.summary import number
 
 VARIANTS = {
     "prefix": "the first of what was not flushed",
@@ -37,8 +38,8 @@ def report(document: FilesDocument) -> Report:
         verdict=verdict,
         reason=reason(document),
         headlines=(
-            Headline("cuts", f"{sum(one.cuts for one in document.cells):,}"),
-            Headline("kept all, honest disks", f"{_kept(document):,}"),
+            Headline("cuts", number(sum(one.cuts for one in document.cells))),
+            Headline("kept all, honest disks", number(_kept(document))),
         ),
         sections=tuple(sections),
         test="power files",
