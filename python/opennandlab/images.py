@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+from opennandlab import _core
 from opennandlab.canonical import first_difference
 from opennandlab.config import DeviceConfig, Source, load_device
 from opennandlab.errors import ConfigError, ImageError
@@ -37,6 +38,23 @@ def read_image(path: str | Path) -> bytes:
             return stream.read(status.st_size)
     except OSError as error:
         raise ImageError(f"{path}: {error.strerror or error}") from error
+
+
+def drive_of(image: bytes, seed: int, path: str | Path) -> _core.Drive:
+    """Return the drive of an image; a refusal names the file.
+
+    Args:
+        image: What `read_image` returned.
+        seed: Of the runs to come.
+        path: The file.
+
+    Raises:
+        ImageError: when the image is truncated, foreign, damaged or newer, and why.
+    """
+    try:
+        return _core.Drive.from_image(image, seed)
+    except ImageError as error:
+        raise ImageError(f"{path}: {error}") from error
 
 
 def with_policy(image: DeviceConfig, gc_policy: object) -> DeviceConfig:

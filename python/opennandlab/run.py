@@ -29,13 +29,12 @@ from opennandlab.documents.result import outcome as read_outcome
 from opennandlab.errors import (
     ConfigError,
     DocumentError,
-    ImageError,
     InternalError,
     TraceError,
 )
 from opennandlab.files import write_atomically
 from opennandlab.history import History, Past
-from opennandlab.images import read_image, same_device, with_policy
+from opennandlab.images import drive_of, read_image, same_device, with_policy
 from opennandlab.memory import available_beside, check_memory
 from opennandlab.observation import Observation, Timeline, window_of
 from opennandlab.prediction import fills, mapping_of, predicted_waf
@@ -97,7 +96,7 @@ class Simulation:
         image = read_image(path)
         self = cls.__new__(cls)
         self.seed = _checked_seed(seed)
-        self._core = _image_core(image, seed, path)
+        self._core = drive_of(image, seed, path)
         self._exclusive = Exclusive()
         self.device = with_policy(DeviceConfig(self._core.device(), Path(path).name), gc_policy)
         self.device.consulted(self._core)
@@ -374,7 +373,7 @@ class Start:
         if path is None:
             device = load_device("config" if self.device is None else self.device)
             return device.with_policy(self.gc_policy), None, {}
-        core = _image_core(read_image(path), self.seed, path)
+        core = drive_of(read_image(path), self.seed, path)
         device = with_policy(DeviceConfig(core.device(), path.name), self.gc_policy)
         same_device(device, self.device, path)
         device.consulted(core)
@@ -575,13 +574,6 @@ def parse_state(state: str | None) -> Path | None:
     if kind == "image" and colon and path:
         return Path(path)
     raise ConfigError("state", f"`{state}` is not a valid state; accepted: fresh, image:FILE")
-
-
-def _image_core(image: bytes, seed: int, path: str | Path) -> _core.Drive:
-    try:
-        return _core.Drive.from_image(image, seed)
-    except ImageError as error:
-        raise ImageError(f"{path}: {error}") from error
 
 
 def _checked_seed(seed: int) -> int:

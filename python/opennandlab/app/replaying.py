@@ -36,7 +36,7 @@ from opennandlab.documents.app import (
     AppState,
 )
 from opennandlab.errors import ConfigError
-from opennandlab.images import read_image
+from opennandlab.images import drive_of, read_image
 from opennandlab.memory import check_memory
 
 DRIVE_KEYS: Final = (
@@ -203,7 +203,7 @@ class _Replay:
     def _drive(self) -> _core.Drive:
         plan = self._plan
         if plan.image is not None:
-            return _core.Drive.from_image(read_image(plan.image), plan.seed)
+            return drive_of(read_image(plan.image), plan.seed, plan.image)
         check_memory(plan.device)
         return states.aged(plan.device, plan.seed, plan.wanted, self._tell(0.0, 0.1))
 

@@ -389,10 +389,9 @@ def _replaying(
     device: DeviceConfig = load_device(place, device_sets)
     image = Path(state.partition(":")[2]) if state.startswith("image:") else None
     if image is not None:
-        from opennandlab import _core
-        from opennandlab.images import read_image
+        from opennandlab.images import drive_of, read_image
 
-        core = _core.Drive.from_image(read_image(image), settings["seed"])
+        core = drive_of(read_image(image), settings["seed"], image)
         same_device(DeviceConfig(core.device(), image.name), device, image)
     wanted = Wanted() if image is not None else Wanted(state, *amounts)
     plan = replaying.Plan(

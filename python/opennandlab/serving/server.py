@@ -28,7 +28,7 @@ from opennandlab.documents.record import made
 from opennandlab.documents.served import SCHEMA, ServedDocument
 from opennandlab.errors import ConfigError, OutputError, WriteError
 from opennandlab.files import check_writable
-from opennandlab.images import read_image
+from opennandlab.images import drive_of, read_image
 from opennandlab.memory import check_memory
 from opennandlab.serving.power import Switch
 from opennandlab.serving.record import rewrite
@@ -228,7 +228,7 @@ class Served:
 
 def _drive(plan: Plan, image: bytes | None) -> tuple[DeviceConfig, _core.Drive]:
     if image is not None:
-        drive = _core.Drive.from_image(image, plan.seed)
+        drive = drive_of(image, plan.seed, plan.image or "image")
         return DeviceConfig(drive.device(), Path(plan.image or "").name), drive
     device = load_device(plan.device or "config")
     check_memory(device)
