@@ -572,7 +572,7 @@ def _progress(
 
 
 def _line(state: "Progress") -> str:
-    eta = "" if state.eta_s is None else f", {terminal.duration(state.eta_s)} left"
+    eta = "" if state.eta_s is None else f", about {terminal.duration(state.eta_s)} for this point"
     rate = state.frames / max(state.elapsed_s, 0.1)
     return (
         f"{state.point_index + 1}/{state.point_count} at {state.x:g}: "

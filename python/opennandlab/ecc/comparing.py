@@ -163,4 +163,5 @@ def _of_all(state: Progress, place: int, count: int) -> Progress:
         state.frame_errors,
         (place + state.fraction) / count,
         state.elapsed_s,
+        state.eta_s,
     )

@@ -62,6 +62,8 @@ class Progress:
         frame_errors: Frame errors counted at it.
         fraction: Share of the whole curve that is done, 0 to 1, by points and errors.
         elapsed_s: Seconds since the start.
+        eta_s: Seconds until this point is done, if it goes on like this; None when nobody can
+            say. Points differ by orders of magnitude, so nothing is said of the others.
     """
 
     point_index: int
@@ -71,13 +73,7 @@ class Progress:
     frame_errors: int
     fraction: float
     elapsed_s: float
-
-    @property
-    def eta_s(self) -> float | None:
-        """Seconds that are left, if the rest goes on like this; None when nobody can say."""
-        if self.fraction < 0.01 or self.elapsed_s < 1.0:
-            return None
-        return self.elapsed_s * (1.0 - self.fraction) / self.fraction
+    eta_s: float | None = None
 
 
 class Curve:
@@ -322,6 +318,8 @@ class _Job:
         self.progress = progress
         self.began = self.saved = time.monotonic()
         self.reported = 0.0
+        # Place, time and share of the first report of the point under way.
+        self.first = (-1, 0.0, 0.0)
         self.points: dict[float, Point] = {}
         # Refuses impossible points and methods before the first frame.
         for x in wanted:
@@ -450,8 +448,14 @@ class _Job:
             frame_errors = sum(row.frame_errors for row in point.strata.values())
             share = frames / effort.max_frames
         count = len(self.wanted)
-        fraction = (place + min(share, 1.0)) / count
-        return Progress(place, count, point.x, frames, frame_errors, fraction, elapsed_s)
+        share = min(share, 1.0)
+        if self.first[0] != place:
+            self.first = (place, elapsed_s, share)
+        _, since_s, before = self.first
+        gained, took_s = share - before, elapsed_s - since_s
+        eta_s = took_s * (1.0 - share) / gained if gained > 0.0 and took_s >= 1.0 else None
+        fraction = (place + share) / count
+        return Progress(place, count, point.x, frames, frame_errors, fraction, elapsed_s, eta_s)
 
 
 def _bounded_distance(code: Code, t: int, rber: float) -> tuple[float, float]:
