@@ -397,3 +397,11 @@ def test_a_folder_does_not_stand_for_the_files_of_fio(tmp_path: Path) -> None:
     (tmp_path / "fio" / "0000-probe.json").write_text("{}", encoding="utf-8")
     (tmp_path / "iops.json").write_text(json.dumps(pts_documents.iops()), encoding="utf-8")
     assert book.in_folders([tmp_path]) == [tmp_path / "iops.json"]
+
+
+def test_json_of_fio_is_told_where_it_goes(cli: Cli, folder: Path) -> None:
+    (folder / "fio.json").write_text('{"fio version": "fio-3.33", "jobs": []}', encoding="utf-8")
+    for words in (("report", "fio.json"), ("compare", "fio.json", "fio.json")):
+        done = cli(*words)
+        assert done.returncode == 2
+        assert "JSON of fio: `pts import` makes a document of it" in done.stderr

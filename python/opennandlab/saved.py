@@ -60,6 +60,8 @@ def read_document(path: Path, accepted: Sequence[str], bytes_max: int = BYTES_MA
         raise ResultError(f"{path}: damaged: {_flaw(raw, error)}; accepted: {wanted}") from error
     schema = document.get("schema") if isinstance(document, dict) else None
     if not isinstance(schema, str) or not schema.startswith("opennandlab."):
+        if isinstance(document, dict) and "fio version" in document:
+            raise ResultError(f"{path}: JSON of fio: `pts import` makes a document of it")
         found = "no `schema` of ours" if schema is None else f"the `schema` {shown(schema)}"
         raise ResultError(f"{path}: has {found}; accepted: {wanted}")
     if schema not in accepted:

@@ -192,6 +192,8 @@ def _documents(file: _File, warnings: list[str]) -> Iterator[_Found]:
 
 
 def _foreign(document: JsonObject, kind: str) -> str:
+    if "fio version" in document:
+        return "JSON of fio: `pts import` makes a document of it"
     if not kind:
         return "no document of opennandlab: it has no `schema` of ours"
     return f"holds `{document.get('schema')}`; accepted: {SCHEMA} and {SUITE_SCHEMA}"

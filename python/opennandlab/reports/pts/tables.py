@@ -312,7 +312,12 @@ def extremes(cells: Sequence[pts.Cell], metric: str, factor: float = 1.0) -> tup
 
 
 def spread(cells: Sequence[pts.Cell], metric: str, name: str) -> Table | None:
-    """Return how far the rounds of the window lie apart, in percent of their mean."""
+    """Return how far the rounds of the window lie apart, in percent of their mean.
+
+    One round, as that of a smoke test, has no spread: there is no table of zeros.
+    """
+    if len({cell.round for cell in cells}) < 2:
+        return None
     means, (low, high) = mean_grid(cells, metric), extremes(cells, metric)
     shares = {key: 100 * (high[key] - low[key]) / mean for key, mean in means.items() if mean}
     title = f"Spread of the window: {words.metric(metric)[0].split(',')[0]}, greatest less least "
