@@ -1,6 +1,11 @@
-"""`python -m opennandlab`: the same as the command `opennandlab`."""
+"""`python -m opennandlab`, and the command `opennandlab`."""
 
-from opennandlab.cli import main
+import signal
+
+# Nothing has begun while modules are loaded: Ctrl-C just ends the program.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+from opennandlab.cli import main  # noqa: E402
 
 if __name__ == "__main__":
     main()

@@ -213,7 +213,7 @@ def plot(
         from opennandlab.reports.output import check_ending
         from opennandlab.reports.stored import draw
 
-        terminal.check_outputs({"--plot": file})
+        terminal.check_outputs({"FILE": file})
         check_ending(file)
         asked = {"x": x, "y": y, "lines": lines, "facets": facets}
         with _opened(store) as opened:

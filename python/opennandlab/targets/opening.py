@@ -38,7 +38,11 @@ from opennandlab.targets.names import check_name
 ACCEPTED = (
     "accepted: sim:PRESET|FILE, file:PATH[?size=1GiB], /dev/…, nbd+unix:///EXPORT?socket=PATH"
 )
-UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+# As in device files.
+UNITS = {
+    "": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+    "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+}  # fmt: skip
 SECTOR_BYTES = 512
 # The largest offset of a file: 63 bits.
 SIZE_MAX = (1 << 63) - 1
@@ -168,13 +172,13 @@ def file_parts(text: str) -> tuple[Path, int | None]:
 
 
 def parse_size(text: str) -> int:
-    """Return bytes of `8GiB`, `512MiB` or `4096`.
+    """Return bytes of `8GiB`, `512MiB`, `1TB` or `4096`.
 
     Raises:
         ConfigError: for anything else.
 
-    >>> parse_size("1.5KiB")
-    1536
+    >>> parse_size("1.5KiB"), parse_size("1.5kB")
+    (1536, 1500)
     """
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)", text.strip())
     if not match or match[2] not in UNITS:
