@@ -135,8 +135,13 @@ class Watched:
 
 
 @pytest.mark.parametrize(
-    ("name", "width"), [("rest", 1280), ("some", 420), ("compared", 420), ("damaged", 1280)]
-)
+    ("name", "width"),
+    [
+        # The most pages by far, of the views that the others have too.
+        pytest.param("rest", 1280, marks=pytest.mark.long),
+        ("some", 420), ("compared", 420), ("damaged", 1280),
+    ],
+)  # fmt: skip
 def test_every_plot_is_drawn(browser: Any, pages: dict[str, Path], name: str, width: int) -> None:
     with closing(Watched(browser, pages[name], width)) as watched:
         count = watched.page.locator("figure[data-figure]").count()

@@ -28,7 +28,7 @@ ODD = st.sampled_from(
     [None, True, -1, 0, 1e308, -1e308, 10**400, "", "x", [], {}, [[]], [None], {"a": 1}, "NaN"]
 )
 QUICK = settings(
-    max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 
 
