@@ -13,7 +13,9 @@ import opennandlab as onl
 from opennandlab.cli import app as command_line
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.errors import ConfigError
-from opennandlab.fleet.live import LiveFleet, Permission
+from opennandlab.fleet import live
+from opennandlab.fleet.live import LiveCampaign, LiveFleet, Permission
+from opennandlab.fleet.running import live_document
 
 APPS = {"run": "app", "app": {"suite": "light", "case": ["contact=2"], "runs": 1}}
 LOAD = {"run": "pts.load", "pts": {"profile": "C", "time_base": "smoke"}}
@@ -104,11 +106,29 @@ def test_what_is_no_fleet_of_targets_is_refused(document: dict[str, Any], path: 
 
 
 def test_options_of_the_one_kind_are_not_for_the_other(tmp_path: Path) -> None:
-    live, simulated = tmp_path / "live.yaml", tmp_path / "simulated.yaml"
-    live.write_text(json.dumps({"targets": ["dir:a"], "suites": {"a": APPS}}))
+    targets, simulated = tmp_path / "live.yaml", tmp_path / "simulated.yaml"
+    targets.write_text(json.dumps({"targets": ["dir:a"], "suites": {"a": APPS}}))
     simulated.write_text(json.dumps({"devices": 1, "suites": {"a": {"run": "app"}}}))
-    for file, option in ((live, "--retry"), (simulated, "--destructive")):
+    for file, option in ((targets, "--retry"), (simulated, "--destructive")):
         words = ["fleet", "run", str(file), "--output", str(tmp_path / "out"), option]
         done = CliRunner().invoke(command_line, words)
         assert done.exit_code == 2
         assert not (tmp_path / "out").exists()
+
+
+def test_an_interrupt_ends_what_runs_also_what_does_not_listen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command that ignores Ctrl-C, which it causes itself: it is ended, nothing is found."""
+    deaf = tmp_path / "deaf"
+    deaf.write_text("#!/bin/sh\ntrap '' INT\nkill -INT $PPID\nexec sleep 600\n")
+    deaf.chmod(0o755)
+    monkeypatch.setattr(live.sys, "executable", str(deaf))
+    monkeypatch.setattr(live, "PATIENCE_S", (0.2, 0.2))
+    bench = fleet(["dir:/tmp", "dir:/"], a=APPS, b=APPS)
+    told: list[str] = []
+    campaign = LiveCampaign(bench, tmp_path, [0, 1], Permission(), lambda *_: told.append("done"))
+    assert campaign.to_the_end(1, lambda: told.append("interrupted"))
+    assert (told, campaign.found) == (["interrupted"], [])
+    document = live_document(campaign, "fleet run", partial=True)
+    assert (document.partial, document.passed, document.rows) == (True, False, [])

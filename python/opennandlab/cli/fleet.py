@@ -143,10 +143,8 @@ def _simulated(
             known = f"{campaign.known_count} of {campaign.count} points are known"
             terminal.note(known, style="dim")
         is_partial = _carried_out(campaign, lambda: engine_in(kept))
-    document = campaign.document(command_of(os.fspath(file), os.fspath(output)), partial=is_partial)
-    if is_partial:
         terminal.ignore_signals()
-    return document
+    return campaign.document(command_of(os.fspath(file), os.fspath(output)), partial=is_partial)
 
 
 @app.command(epilog=f"Example: {ONLY_EXAMPLE}")
@@ -197,9 +195,9 @@ def _live(
     chosen = list(range(len(fleet.targets))) if indices is None else indices
     campaign = LiveCampaign(fleet, output, chosen, permission, told)
     output.mkdir(parents=True, exist_ok=True)
-    is_partial = campaign.to_the_end(min(jobs or cores(), cores()))
-    if is_partial:
-        terminal.ignore_signals()
+    is_partial = campaign.to_the_end(min(jobs or cores(), cores()), terminal.ignore_signals)
+    # A real drive is never the same twice: what it gave is saved, also when all had just ended.
+    terminal.ignore_signals()
     command = command_of(os.fspath(file), os.fspath(output))
     return live_document(campaign, command, partial=is_partial)
 

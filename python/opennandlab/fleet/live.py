@@ -15,6 +15,7 @@ never the same twice, so nothing is known from before, and no digest comes twice
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -43,6 +44,8 @@ TARGETS_MAX: Final = 64
 FORBIDDEN: Final = ("target", "output", "seed", "json", "quiet", "destructive", "i_know", "force",
                     "resume", "dry_run", "store", "keep")  # fmt: skip
 ERROR_CHARS_MAX: Final = 500
+# What was told to end is told again after so long, and then ended.
+PATIENCE_S: Final = (20.0, 40.0)
 
 
 @dataclass(frozen=True)
@@ -225,11 +228,13 @@ class LiveCampaign:
         """How many suites of devices there are."""
         return sum(len(self._suites(index)) for index in self.indices)
 
-    def to_the_end(self, jobs: int) -> bool:
+    def to_the_end(self, jobs: int, interrupted: Callable[[], None]) -> bool:
         """Run all of it; return whether it was interrupted.
 
         Args:
             jobs: Devices at once.
+            interrupted: Called first when it is: from then on nobody should interrupt again, since
+                what runs is ended, which is waited for.
         """
         with ThreadPoolExecutor(min(jobs, len(self.indices))) as pool:
             try:
@@ -237,6 +242,7 @@ class LiveCampaign:
                 for one in waiting:
                     one.result()
             except KeyboardInterrupt:
+                interrupted()
                 self._stop()
                 return True
         return False
@@ -266,7 +272,9 @@ class LiveCampaign:
         ) as process:  # fmt: skip
             with self._lock:
                 self._running.add(process)
-            said, complaint = process.communicate()
+                if self._is_stopping:  # it was begun in the same moment
+                    process.send_signal(signal.SIGINT)
+            said, complaint = self._communicate(process)
             with self._lock:
                 self._running.discard(process)
         if process.returncode:
@@ -279,6 +287,17 @@ class LiveCampaign:
         else:
             metrics = dict(numbers(document["results"]))
         return Found(index, suite.name, metrics, None, str(document["digest"]))
+
+    def _communicate(self, process: subprocess.Popen[str]) -> tuple[str, str]:
+        """Return what a process wrote, in the end; one that was told to end, and does not, ends."""
+        while not self._is_stopping:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return process.communicate(timeout=1.0)
+        for patience, last in zip(PATIENCE_S, (signal.SIGINT, signal.SIGKILL), strict=True):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return process.communicate(timeout=patience)
+            process.send_signal(last)
+        return process.communicate()
 
     def _stop(self) -> None:
         """End what runs, as Ctrl-C would: what it holds open is closed and removed."""
