@@ -157,7 +157,7 @@ impl Session {
         self.settle();
         let mut drive = self.drive;
         if let Some(contents) = &mut drive.media.contents {
-            contents.forget();
+            contents.forget(&[]);
         }
         Remains {
             config: drive.config,
@@ -189,7 +189,7 @@ impl Session {
         let running: Vec<Running> =
             cut.running.iter().filter_map(|it| drive.media.of_ftl(it)).collect();
         let open_stripes = open_stripes(&drive, &cut.rests);
-        in_memory.extend(drive.media.roll_back(&cut.rests, &running));
+        drive.media.roll_back(&cut.rests, &running, &mut in_memory);
         let remains = Remains {
             half_erased: drive.media.half_erased(&cut.rests, &running),
             config: drive.config,
@@ -390,7 +390,7 @@ impl Remains {
                 // may.
                 let is_old = held.opening(block) <= checkpoint.since;
                 let is_it = |unit: &Unit| {
-                    unit.lpn as usize == lpn && unit.version == noted.version && !unit.is_lost
+                    unit.lpn as usize == lpn && unit.version == noted.version && !unit.is_lost()
                 };
                 if is_old && held.at(block, index).is_some_and(is_it) {
                     *known = Latest { place, other: 0, ..*noted };
@@ -446,7 +446,7 @@ impl Remains {
             let trimmed = mounting.trims.get(lpn).copied().unwrap_or(0);
             unit.version > latest[lpn].version.max(trimmed)
         };
-        let newer: Vec<Unit> = saved.iter().filter(newer).cloned().collect();
+        let newer: Vec<Unit> = saved.iter().filter(newer).copied().collect();
         let given_out = |lpn: usize| mounting.versions.get(lpn).copied().unwrap_or(0);
         for (lpn, it) in latest.iter_mut().enumerate() {
             let trimmed = mounting.trims.get(lpn).copied().unwrap_or(0);
@@ -472,7 +472,7 @@ impl Remains {
         let suspects = suspects.filter_map(|&lpn| {
             let ppn = drive.ftl.find(lpn)?;
             let (block, index) = (geometry.block_of(ppn), geometry.page_index(ppn));
-            drive.media.contents.as_ref()?.at(block, index).cloned()
+            drive.media.contents.as_ref()?.at(block, index).copied()
         });
         let bare = bare_units(&drive, &self.open_stripes);
         let bare = bare.into_iter().filter(|unit| !is_saved(Lpn(unit.lpn)));
@@ -490,6 +490,8 @@ impl Remains {
         let mut sink = Instant { media, reader: Carrying(errors) };
         front.ftl.catch_up(&mut sink);
         front.ftl.complete_units(&mut sink);
+        // What was saved, and not needed, is let go.
+        drive.media.contents.iter_mut().for_each(|contents| contents.recount(&[]));
         report.programmed_pages = programs(&drive) - before;
         report.time = mount_time(&drive, &report);
         // Before the session begins: collections in steps move pages at once, and those copies are
@@ -546,7 +548,7 @@ fn bare_units(drive: &Drive, open_stripes: &[(BlockId, u32)]) -> Vec<Unit> {
     let live = pages.filter_map(|(block, index)| {
         let unit = drive.media.contents.as_ref()?.at(block, index)?;
         let ppn = Ppn(geometry.first_page(block).0 + index);
-        (drive.ftl.find(Lpn(unit.lpn)) == Some(ppn)).then(|| unit.clone())
+        (drive.ftl.find(Lpn(unit.lpn)) == Some(ppn)).then_some(*unit)
     });
     live.collect()
 }
@@ -573,7 +575,7 @@ fn write_again(drive: &mut Drive, unit: Unit) {
 fn of_drive(drive: Drive, saved: Vec<Unit>, open_stripes: Vec<(BlockId, u32)>) -> Remains {
     let (config, seed, mut media) = (drive.config, drive.seed, drive.media);
     if let Some(contents) = &mut media.contents {
-        contents.forget();
+        contents.forget(&saved);
     }
     Remains { config, seed, media, half_erased: BTreeSet::new(), saved, open_stripes }
 }

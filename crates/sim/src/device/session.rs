@@ -15,7 +15,6 @@
 //! counts the sectors that it touches.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
 use serde_json::{json, Value};
 
@@ -28,7 +27,7 @@ use super::timed::{Latencies, Step, TimedStage};
 use super::unit_faults::Faults;
 use crate::config::ConfigError;
 use crate::ftl::gc::GcConfig;
-use crate::nand::{Contents, Media, MediaError};
+use crate::nand::{Contents, Media, MediaError, Reach};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::{BlockRead, PageTypes, ReadErrors};
 use crate::units::{BlockId, Lpn, Ns, Ppn, SECTOR_BYTES};
@@ -168,7 +167,7 @@ impl Session {
         Some((self.drive.geometry.block_of(ppn), self.drive.geometry.page_index(ppn)))
     }
 
-    pub(super) fn unit(&mut self, lpn: Lpn) -> Result<Option<Arc<[u8]>>, MediaError> {
+    pub(super) fn unit(&mut self, lpn: Lpn) -> Result<Option<&[u8]>, MediaError> {
         let place = self.place(lpn);
         self.contents().read(lpn, place)
     }
@@ -226,23 +225,22 @@ impl Session {
         new: Option<&[u8]>,
     ) -> Result<(), MediaError> {
         let is_zero = new.is_none_or(|bytes| bytes.iter().all(|&byte| byte == 0));
-        let unit = if count as u64 == self.unit_bytes {
-            new.filter(|_| !is_zero).map(Arc::from)
-        } else {
-            let old = self.unit(lpn)?;
-            if is_zero && old.is_none() {
-                None
-            } else {
-                let length = self.unit_bytes as usize;
-                let mut bytes = old.map_or(vec![0; length], |old| old[..length].to_vec());
-                match new {
-                    Some(new) => bytes[first..first + count].copy_from_slice(new),
-                    None => bytes[first..first + count].fill(0),
-                }
-                Some(bytes.into())
-            }
-        };
-        self.contents().stage(lpn, unit);
+        if count as u64 == self.unit_bytes {
+            self.contents().stage(lpn, new.filter(|_| !is_zero));
+            return Ok(());
+        }
+        let length = self.unit_bytes as usize;
+        let old = self.unit(lpn)?;
+        if is_zero && old.is_none() {
+            self.contents().stage(lpn, None);
+            return Ok(());
+        }
+        let mut bytes = old.map_or(vec![0; length], |old| old[..length].to_vec());
+        match new {
+            Some(new) => bytes[first..first + count].copy_from_slice(new),
+            None => bytes[first..first + count].fill(0),
+        }
+        self.contents().stage(lpn, Some(&bytes));
         Ok(())
     }
 
@@ -315,7 +313,22 @@ impl Session {
         let under_way = |part| UnderWay { token, part, is_lost: false };
         self.outside.extend(parts.into_iter().map(under_way));
         self.let_in();
+        self.forget_erased();
         Ok(Begun::UnderWay)
+    }
+
+    /// Lets go of what no cut brings back, when that is much.
+    fn forget_erased(&mut self) {
+        let Some((contents, stage)) = self.drive.media.contents.as_ref().zip(self.stage.as_ref())
+        else {
+            return;
+        };
+        if contents.keeps_much(&self.drive.geometry) {
+            let rests = stage.backend.cut(&self.drive, &[], stage.engine.now()).rests;
+            let members = self.drive.media.shared_superblocks();
+            let reach = Reach::new(&rests, members.as_deref());
+            self.contents().forget_erased(&reach);
+        }
     }
 
     /// Data, or zeros that are to be allocated.

@@ -12,7 +12,6 @@
 //! refused, while data that a fault had damaged on the flash is damaged still.
 
 use std::io::{self, Read, Write};
-use std::sync::Arc;
 
 use super::image::{self, contents_of, CONTENTS_WORD};
 use super::session::Session;
@@ -44,6 +43,7 @@ impl Session {
     /// What the file says.
     pub fn save(&self, file: &mut impl Write) -> io::Result<()> {
         file.write_all(&image::save(&self.drive))?;
+        let Some(contents) = &self.drive.media.contents else { return Ok(()) };
         let pages = || (0..self.drive.ftl.logical_pages()).map(Lpn);
         let units = || pages().filter_map(|lpn| Some((lpn, self.saved(lpn)?)));
         file.write_all(CONTENTS_WORD)?;
@@ -52,11 +52,11 @@ impl Session {
         file.write_all(&(units().count() as u64).to_le_bytes())?;
         for (lpn, (newest, unit)) in units() {
             let flag = |is_set: bool, flag| if is_set { flag } else { 0 };
-            let flags = flag(unit.bytes.is_some(), HAS_BYTES)
-                | flag(unit.is_damaged, IS_DAMAGED)
-                | flag(unit.is_lost, IS_LOST);
-            let words = [lpn.0, newest, unit.lpn, unit.version, unit.seal, flags];
-            let bytes = unit.bytes.as_deref().unwrap_or(&[]);
+            let flags = flag(unit.has_bytes(), HAS_BYTES)
+                | flag(unit.is_damaged(), IS_DAMAGED)
+                | flag(unit.is_lost(), IS_LOST);
+            let words = [lpn.0, newest, unit.lpn, unit.version, contents.seal_of(unit), flags];
+            let bytes = contents.bytes_of(unit).unwrap_or(&[]);
             for word in words {
                 file.write_all(&word.to_le_bytes())?;
             }
@@ -121,19 +121,20 @@ impl Session {
         let Some(place) = place else {
             return Err(format!("the contents have page {page}, which the map does not"));
         };
-        let unit = Unit {
-            lpn,
-            version,
-            seal,
-            bytes: (length > 0).then(|| Arc::from(bytes)),
-            is_damaged: flags & IS_DAMAGED != 0,
-            is_lost: flags & IS_LOST != 0,
-        };
-        if unit.is_damaged || lpn != page {
+        let [is_damaged, is_lost] = [IS_DAMAGED, IS_LOST].map(|flag| flags & flag != 0);
+        if is_damaged || lpn != page {
             self.faults.struck.push(page);
         }
         let pages_per_block = self.drive.geometry.pages_per_block;
-        self.contents().restore((Lpn(page), newest), unit, place, pages_per_block);
+        let stored = (length > 0).then_some(bytes);
+        self.contents().restore(
+            (Lpn(page), newest),
+            (lpn, version),
+            (stored, seal),
+            [is_damaged, is_lost],
+            place,
+            pages_per_block,
+        );
         Ok(())
     }
 }

@@ -13,10 +13,13 @@
 //!
 //! Sparse: units of zeros hold no bytes, blocks without units no table. What is overwritten stays
 //! until its block is erased, as on flash; a moved unit shares its bytes with the old place.
+//!
+//! Beside the bytes and their protection information ([`arena`](super::arena)), which has a byte
+//! for the holders of a unit, a page of the flash takes 12 bytes here and a logical page 8.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
+use super::arena::{Arena, Slot};
 use super::history::History;
 use super::protection::Protection;
 use super::unit::Unit;
@@ -44,23 +47,23 @@ pub(super) struct Staged {
     pub(super) is_trim: bool,
 }
 
-/// See the module.
+/// See the module. Who keeps a [`Unit`] here is a holder of its slot.
 #[derive(Clone, Debug)]
 pub struct Contents {
     unit_bytes: usize,
     protection: Protection,
+    pub(super) arena: Arena,
     /// By block and page index.
     pub(super) blocks: Vec<Option<Box<[Option<Unit>]>>>,
     /// Controller memory: data that no program has taken to the flash yet, by logical page.
     pub(super) staged: BTreeMap<u32, Staged>,
     /// By logical page, its newest version; 0 was never written.
     pub(super) versions: Vec<u32>,
-    /// By logical page, 1 + the slot of its newest unit on the flash; 0 is none.
-    pub(super) newest: Vec<usize>,
+    /// By logical page, 1 + the page of the flash with its newest unit, counted without gaps; 0 is
+    /// none.
+    pub(super) newest: Vec<u32>,
     /// What erases took, where a cut may undo them.
     pub(super) history: Option<Box<History>>,
-    /// Units with bytes, on the flash.
-    pub(super) stored_units: u64,
     /// Reads that found something else than what was written.
     pub media_errors: u64,
     /// The same by what they found.
@@ -79,13 +82,13 @@ impl Contents {
     ) -> Self {
         Self {
             unit_bytes,
+            arena: Arena::new(protection.stored_bytes(unit_bytes), protection.has_seals()),
             protection,
             blocks: vec![None; block_count],
             staged: BTreeMap::new(),
             versions: vec![0; logical_pages],
             newest: vec![0; logical_pages],
             history: None,
-            stored_units: 0,
             media_errors: 0,
             errors_by_cause: BTreeMap::new(),
             silent_errors: 0,
@@ -102,15 +105,65 @@ impl Contents {
         self.protection.stored_bytes(self.unit_bytes)
     }
 
-    /// Bytes that the units on the flash take in memory, old versions included.
+    /// Bytes that units take in memory, old versions included.
     pub fn stored_bytes(&self) -> u64 {
-        self.stored_units * self.stored_unit_bytes() as u64
+        self.arena.taken() * self.stored_unit_bytes() as u64
+    }
+
+    /// The bytes of a unit, its data first; `None` for zeros.
+    pub fn bytes_of(&self, unit: &Unit) -> Option<&[u8]> {
+        unit.slot().map(|slot| self.arena.bytes(slot))
+    }
+
+    /// What seals a unit: see [`Protection`].
+    pub fn seal_of(&self, unit: &Unit) -> u32 {
+        let seal = unit.slot().map(|slot| self.arena.seal(slot));
+        self.protection.seal_of((unit.lpn, unit.version), seal, self.unit_bytes)
+    }
+
+    /// A new unit of a page.
+    fn make(&mut self, of: (u32, u32), data: Option<&[u8]>) -> Unit {
+        let slot = data.map(|data| {
+            let slot = self.arena.take();
+            let stored = self.arena.bytes_mut(slot);
+            stored[..data.len()].copy_from_slice(data);
+            let seal = self.protection.protect(of, stored, self.unit_bytes);
+            self.arena.set_seal(slot, seal);
+            slot
+        });
+        Unit::new(of, slot)
+    }
+
+    /// One more place has a unit.
+    pub(super) fn hold(&mut self, unit: &Unit) {
+        if let Some(slot) = unit.slot() {
+            self.arena.hold(slot);
+        }
+    }
+
+    /// A place has it no more.
+    pub(super) fn let_go(&mut self, unit: Option<Unit>) {
+        if let Some(slot) = unit.and_then(|unit| unit.slot()) {
+            self.arena.release(slot);
+        }
+    }
+
+    /// Counts again who holds bytes: pages of the flash, what waits, what erases took, and these.
+    pub(crate) fn recount(&mut self, others: &[Unit]) {
+        let on_flash = self.blocks.iter().flatten().flat_map(|units| units.iter().flatten());
+        let staged = self.staged.values().map(|staged| &staged.unit);
+        let erased = self.history.iter().flat_map(|history| history.units());
+        let all = on_flash.chain(staged).chain(erased).chain(others);
+        self.arena.recount(all.filter_map(Unit::slot));
     }
 
     /// A command brings new data of a page, `None` for zeros: until [`Contents::release`] it is
     /// read from here.
-    pub fn stage(&mut self, lpn: Lpn, bytes: Option<Arc<[u8]>>) {
-        self.stage_as(lpn, bytes, false);
+    ///
+    /// # Panics
+    /// When it is more than a unit.
+    pub fn stage(&mut self, lpn: Lpn, data: Option<&[u8]>) {
+        self.stage_as(lpn, data, false);
     }
 
     /// A command trims a page: until [`Contents::release`] it reads as zeros.
@@ -118,12 +171,25 @@ impl Contents {
         self.stage_as(lpn, None, true);
     }
 
-    fn stage_as(&mut self, lpn: Lpn, bytes: Option<Arc<[u8]>>, is_trim: bool) {
+    fn stage_as(&mut self, lpn: Lpn, data: Option<&[u8]>, is_trim: bool) {
         let version = &mut self.versions[lpn.0 as usize];
         *version = version.wrapping_add(1);
-        let unit = self.protection.unit((lpn.0, *version), bytes, self.unit_bytes);
+        let of = (lpn.0, *version);
+        let unit = self.make(of, data);
         let holds = self.staged.get(&lpn.0).map_or(0, |staged| staged.holds) + 1;
-        self.staged.insert(lpn.0, Staged { unit, holds, is_trim });
+        self.insert_staged(Staged { unit, holds, is_trim });
+    }
+
+    pub(super) fn insert_staged(&mut self, staged: Staged) {
+        let before = self.staged.insert(staged.unit.lpn, staged);
+        self.let_go(before.map(|staged| staged.unit));
+    }
+
+    fn remove_staged(&mut self, lpn: Lpn) -> bool {
+        let staged = self.staged.remove(&lpn.0);
+        let was_there = staged.is_some();
+        self.let_go(staged.map(|staged| staged.unit));
+        was_there
     }
 
     /// A command that concerned a page is over. `place` is where the map has it; `waits` says that
@@ -140,13 +206,13 @@ impl Contents {
             None if is_trim => self.newest[lpn.0 as usize] = 0,
             _ => return,
         }
-        self.staged.remove(&lpn.0);
+        self.remove_staged(lpn);
     }
 
     /// The write of a page was refused: what it had before stays.
     pub fn abandon(&mut self, lpn: Lpn, page_slot: Option<(BlockId, u32)>) {
         let is_alone = self.staged.get(&lpn.0).is_some_and(|staged| staged.holds <= 1);
-        if is_alone && self.staged.remove(&lpn.0).is_some() {
+        if is_alone && self.remove_staged(lpn) {
             let unit = page_slot.and_then(|slot| self.unit(slot));
             self.versions[lpn.0 as usize] = unit.map_or(0, |unit| unit.version);
         }
@@ -166,18 +232,22 @@ impl Contents {
         self.blocks[block.0 as usize].as_ref()?[index as usize].as_ref()
     }
 
-    fn checked(&self, lpn: Lpn, unit: Option<&Unit>) -> Result<Option<Arc<[u8]>>, MediaError> {
+    fn checked(&self, lpn: Lpn, unit: Option<&Unit>) -> Result<Option<Slot>, MediaError> {
         let version = self.versions[lpn.0 as usize];
         let fail = |what| Err(MediaError { lpn, what });
         match unit {
             // Written before the drive was served: nobody knows what.
             None if version == 0 => Ok(None),
             None => fail("the flash holds nothing where the map points"),
-            Some(unit) if unit.is_lost => fail("no decoder gives the data back"),
-            Some(unit) => match self.protection.problem(unit, (lpn.0, version), self.unit_bytes) {
-                Some(what) => fail(what),
-                None => Ok(unit.bytes.clone()),
-            },
+            Some(unit) if unit.is_lost() => fail("no decoder gives the data back"),
+            Some(unit) => {
+                let stored = self.bytes_of(unit).zip(unit.slot().map(|it| self.arena.seal(it)));
+                let of = (unit.lpn, unit.version);
+                match self.protection.problem(of, stored, (lpn.0, version), self.unit_bytes) {
+                    Some(what) => fail(what),
+                    None => Ok(unit.slot()),
+                }
+            }
         }
     }
 
@@ -190,7 +260,7 @@ impl Contents {
         &mut self,
         lpn: Lpn,
         place: Option<(BlockId, u32)>,
-    ) -> Result<Option<Arc<[u8]>>, MediaError> {
+    ) -> Result<Option<&[u8]>, MediaError> {
         let unit = match (self.staged.get(&lpn.0), place) {
             (Some(staged), _) => Some(&staged.unit),
             (None, Some(place)) => self.unit(place),
@@ -205,13 +275,13 @@ impl Contents {
             }
             Ok(_) => self.silent_errors += u64::from(is_false),
         }
-        outcome
+        Ok(outcome?.map(|slot| self.arena.bytes(slot)))
     }
 
     /// Whether a unit is what was last written to a page.
     fn is_true(&self, lpn: Lpn, unit: &Unit) -> bool {
         let version = self.versions[lpn.0 as usize];
-        (unit.lpn, unit.version, unit.is_damaged) == (lpn.0, version, false)
+        (unit.lpn, unit.version, unit.is_damaged()) == (lpn.0, version, false)
     }
 
     /// Whether what lies where the map has a page is what was written, whatever protects it.
@@ -237,7 +307,7 @@ impl Contents {
     pub fn is_allocated(&self, lpn: Lpn, place: Option<(BlockId, u32)>) -> bool {
         let staged = self.staged.get(&lpn.0).map(|staged| &staged.unit);
         let newest = staged.or_else(|| self.unit(place?));
-        newest.is_some_and(|unit| unit.bytes.is_some())
+        newest.is_some_and(Unit::has_bytes)
     }
 
     /// What lies at a page of the flash.
@@ -245,65 +315,90 @@ impl Contents {
         self.unit((block, index))
     }
 
-    /// Puts what was saved of a page, with its newest version, to where the map has it.
+    /// Puts what was saved of a page, with its newest version, to where the map has it: what was
+    /// stored of it, its [seal](Contents::seal_of), and whether it is damaged and lost.
     pub fn restore(
         &mut self,
-        (lpn, version): (Lpn, u32),
-        unit: Unit,
+        (lpn, newest): (Lpn, u32),
+        of: (u32, u32),
+        (stored, seal): (Option<&[u8]>, u32),
+        [is_damaged, is_lost]: [bool; 2],
         (block, index): (BlockId, u32),
         pages_per_block: u32,
     ) {
-        self.versions[lpn.0 as usize] = version;
+        let slot = stored.map(|stored| {
+            let slot = self.arena.take();
+            self.arena.bytes_mut(slot).copy_from_slice(stored);
+            self.arena.set_seal(slot, seal);
+            slot
+        });
+        let mut unit = Unit::new(of, slot);
+        if is_damaged {
+            unit.set_damaged();
+        }
+        if is_lost {
+            unit.set_lost();
+        }
+        self.versions[lpn.0 as usize] = newest;
         self.put(unit, (block, index), pages_per_block);
+    }
+
+    fn unit_mut(&mut self, (block, index): (BlockId, u32)) -> Option<&mut Unit> {
+        self.blocks[block.0 as usize].as_mut()?[index as usize].as_mut()
     }
 
     /// Damages a bit of what lies at a page of the flash, as a fault would, and nothing tells;
     /// false if nothing lies there.
     pub fn corrupt(&mut self, block: BlockId, index: u32) -> bool {
-        let (unit_bytes, protection) = (self.unit_bytes, &self.protection);
-        let table = self.blocks[block.0 as usize].as_mut();
-        let Some(unit) = table.and_then(|units| units[index as usize].as_mut()) else {
-            return false;
+        let Some(mut unit) = self.unit((block, index)).copied() else { return false };
+        let slot = match unit.slot() {
+            // The only place that has the bytes.
+            Some(slot) if !self.arena.is_shared(slot) => slot,
+            Some(shared) => {
+                let (bytes, seal) = (self.arena.bytes(shared).to_vec(), self.arena.seal(shared));
+                let slot = self.arena.take();
+                self.arena.bytes_mut(slot).copy_from_slice(&bytes);
+                self.arena.set_seal(slot, seal);
+                self.arena.release(shared);
+                slot
+            }
+            None => {
+                // Zeros that are stored as such, with what protects them.
+                let zeros = vec![0; self.unit_bytes];
+                let made = self.make((unit.lpn, unit.version), Some(&zeros));
+                made.slot().expect("it was made with bytes")
+            }
         };
-        let old = unit.bytes.take().unwrap_or_else(|| {
-            // Zeros that are stored as such, with what protects them.
-            self.stored_units += 1;
-            let zeros = Some(vec![0; unit_bytes].into());
-            protection.unit((unit.lpn, unit.version), zeros, unit_bytes).bytes.unwrap_or_default()
-        });
-        let mut bytes = old.to_vec();
-        bytes[0] ^= 1;
-        (unit.bytes, unit.is_damaged) = (Some(bytes.into()), true);
+        self.arena.bytes_mut(slot)[0] ^= 1;
+        unit.set_slot(Some(slot));
+        unit.set_damaged();
+        if let Some(place) = self.unit_mut((block, index)) {
+            *place = unit;
+        }
         true
     }
 
     /// What lies at a page of the flash lies at another too, as if its write had gone there; false
     /// if nothing lies at one of them.
     pub fn misdirect(&mut self, from: (BlockId, u32), to: (BlockId, u32)) -> bool {
-        let Some(unit) = self.unit(from).cloned() else { return false };
-        let table = self.blocks[to.0 .0 as usize].as_mut();
-        let Some(place) = table.and_then(|units| units[to.1 as usize].as_mut()) else {
-            return false;
-        };
-        self.stored_units += u64::from(unit.bytes.is_some());
-        self.stored_units -= u64::from(place.bytes.is_some());
-        *place = unit;
+        let Some(unit) = self.unit(from).copied() else { return false };
+        let Some(place) = self.unit_mut(to) else { return false };
+        let before = std::mem::replace(place, unit);
+        self.hold(&unit);
+        self.let_go(Some(before));
         true
     }
 
     fn put(&mut self, unit: Unit, (block, index): (BlockId, u32), pages_per_block: u32) {
-        let newest = &mut self.newest[unit.lpn as usize];
-        *newest = 1 + block.0 as usize * pages_per_block as usize + index as usize;
+        self.newest[unit.lpn as usize] = 1 + block.0 * pages_per_block + index;
         let table = self.blocks[block.0 as usize].get_or_insert_with(|| {
             if let Some(history) = &mut self.history {
                 history.note_opened(block);
             }
             vec![None; pages_per_block as usize].into()
         });
-        self.stored_units += u64::from(unit.bytes.is_some());
-        if let Some(old) = table[index as usize].replace(unit) {
-            self.stored_units -= u64::from(old.bytes.is_some());
-        }
+        let before = table[index as usize].replace(unit);
+        self.let_go(before);
     }
 }
 
@@ -317,25 +412,20 @@ impl Media {
         if lpn.0 as usize >= contents.versions.len() {
             return;
         }
-        let staged = contents.staged.get(&lpn.0).map(|it| (it.unit.clone(), it.holds));
-        if let Some((_, 0)) = staged {
-            contents.staged.remove(&lpn.0);
-        }
+        let staged = contents.staged.get(&lpn.0).map(|it| (it.unit, it.holds));
         let unit = staged.map(|(unit, _)| unit).or_else(|| {
             // Of two writes of a page the first program has taken the data of both.
             let version = contents.versions[lpn.0 as usize];
-            let newest = contents.newest[lpn.0 as usize].checked_sub(1);
-            let place = newest.map(|slot| (slot / pages as usize, slot % pages as usize));
-            match place {
-                Some((block, index)) => {
-                    contents.unit((BlockId(block as u32), index as u32)).cloned()
-                }
-                None => (version > 0)
-                    .then(|| contents.protection.unit((lpn.0, version), None, contents.unit_bytes)),
+            match contents.newest[lpn.0 as usize].checked_sub(1) {
+                Some(page) => contents.unit((BlockId(page / pages), page % pages)).copied(),
+                None => (version > 0).then(|| Unit::new((lpn.0, version), None)),
             }
         });
-        if let Some(unit) = unit {
-            contents.put(unit, (block, index), pages);
+        let Some(unit) = unit else { return };
+        contents.hold(&unit);
+        contents.put(unit, (block, index), pages);
+        if let Some((_, 0)) = staged {
+            contents.remove_staged(lpn);
         }
     }
 
@@ -345,7 +435,8 @@ impl Media {
         let pages = self.geometry.pages_per_block;
         let Some(contents) = &mut self.contents else { return };
         for (index, &from) in (start..).zip(page_indices) {
-            if let Some(unit) = contents.unit((victim, from)).cloned() {
+            if let Some(unit) = contents.unit((victim, from)).copied() {
+                contents.hold(&unit);
                 contents.put(unit, (block, index), pages);
             }
         }
@@ -355,15 +446,12 @@ impl Media {
     pub(crate) fn carry_erase(&mut self, block: BlockId) {
         let mode = self.mode(block);
         let Some(contents) = &mut self.contents else { return };
-        if let Some(units) = contents.blocks[block.0 as usize].take() {
-            let stored = units.iter().flatten().filter(|unit| unit.bytes.is_some()).count();
-            contents.stored_units -= stored as u64;
-            if let Some(history) = &mut contents.history {
-                history.note_erased(block, units, mode);
-            }
-        } else if let Some(history) = &mut contents.history {
-            history.note_erased(block, Box::default(), mode);
-        }
+        let units = contents.blocks[block.0 as usize].take();
+        let gone = match &mut contents.history {
+            Some(history) => history.note_erased(block, units.unwrap_or_default(), mode),
+            None => units.unwrap_or_default(),
+        };
+        gone.iter().for_each(|&unit| contents.let_go(unit));
     }
 }
 
@@ -376,7 +464,7 @@ mod tests {
 
     fn stored() -> Contents {
         let mut contents = Contents::new(512, Protection::default(), 4, 8);
-        contents.stage(PAGE, Some(vec![7; 512].into()));
+        contents.stage(PAGE, Some(&[7; 512]));
         let unit = contents.staged.remove(&PAGE.0).expect("it was staged").unit;
         contents.put(unit, PLACE, 16);
         contents
@@ -385,7 +473,7 @@ mod tests {
     #[test]
     fn what_is_not_as_written_is_never_data() {
         let mut contents = stored();
-        assert_eq!(contents.read(PAGE, Some(PLACE)), Ok(Some(vec![7; 512].into())));
+        assert_eq!(contents.read(PAGE, Some(PLACE)), Ok(Some(&[7; 512][..])));
         assert_eq!(contents.read(Lpn(4), Some(PLACE)).map_err(|it| it.what), {
             Err("the data is of another page")
         });
@@ -408,9 +496,9 @@ mod tests {
         assert!(contents.staged_pages().is_empty());
         // What was written after it stays while the trim is under way.
         contents.stage_trim(PAGE);
-        contents.stage(PAGE, Some(vec![9; 512].into()));
+        contents.stage(PAGE, Some(&[9; 512]));
         contents.release(PAGE, None, false);
-        assert_eq!(contents.read(PAGE, None), Ok(Some(vec![9; 512].into())));
+        assert_eq!(contents.read(PAGE, None), Ok(Some(&[9; 512][..])));
         // Zeros that were written wait for their program, as other data does.
         contents.stage(PAGE, None);
         contents.release(PAGE, None, false);

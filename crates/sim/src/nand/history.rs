@@ -28,6 +28,8 @@ pub(super) struct History {
     pub(super) openings: Vec<u64>,
     pub(super) opened: u64,
     pub(super) page_bits: u32,
+    /// Pages of the blocks that were erased, of those that are kept.
+    pub(super) kept_pages: usize,
 }
 
 impl History {
@@ -37,11 +39,35 @@ impl History {
         self.openings[block.0 as usize] = self.opened;
     }
 
-    /// An erase of a block was ordered.
-    pub(super) fn note_erased(&mut self, block: BlockId, units: Units, mode: CellMode) {
+    /// An erase of a block was ordered. Returns what no cut can bring back any more.
+    pub(super) fn note_erased(&mut self, block: BlockId, units: Units, mode: CellMode) -> Units {
         let opening = self.openings[block.0 as usize];
         let erased = &mut self.erased[block.0 as usize];
-        erased.truncate(ERASES_WAITING_MAX - 1);
+        let oldest = if erased.len() == ERASES_WAITING_MAX { erased.pop() } else { None };
+        self.kept_pages += units.len();
         erased.insert(0, Erased { units, opening, mode });
+        let oldest = oldest.map_or_else(Units::default, |oldest| oldest.units);
+        self.kept_pages -= oldest.len();
+        oldest
+    }
+
+    /// So many erases of a block have not ended: what those before took is over.
+    pub(super) fn note_ended(&mut self, block: BlockId, waiting: u32) -> Vec<Units> {
+        let erased = &mut self.erased[block.0 as usize];
+        let over = erased.drain(erased.len().min(waiting as usize)..);
+        let over: Vec<Units> = over.map(|erased| erased.units).collect();
+        self.kept_pages -= over.iter().map(|units| units.len()).sum::<usize>();
+        over
+    }
+
+    /// Nothing is kept.
+    pub(super) fn clear(&mut self) {
+        self.erased.iter_mut().for_each(Vec::clear);
+        self.kept_pages = 0;
+    }
+
+    /// All that is kept.
+    pub(super) fn units(&self) -> impl Iterator<Item = &Unit> {
+        self.erased.iter().flatten().flat_map(|erased| erased.units.iter().flatten())
     }
 }

@@ -13,6 +13,7 @@
 //! Executors commit an operation when the FTL decides. Where the power may fail, `rollback` puts
 //! the flash back to where its queues have got to.
 
+mod arena;
 mod config;
 mod contents;
 mod energy;

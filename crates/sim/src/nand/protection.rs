@@ -16,12 +16,9 @@
 //! host sends none (RDPROTECT 0), so it covers the way from the drive's front to the flash and
 //! back. Left out: the room that it takes in the spare area of the flash.
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::unit::Unit;
 use crate::config::ConfigError;
 use crate::units::SECTOR_BYTES;
 
@@ -105,44 +102,69 @@ impl Protection {
         }
     }
 
-    /// New data of a page, `None` for zeros, with what protects it.
-    pub(super) fn unit(
-        &self,
-        (lpn, version): (u32, u32),
-        data: Option<Arc<[u8]>>,
-        unit_bytes: usize,
-    ) -> Unit {
-        let (seal, bytes) = match self {
-            Self::None(_) => (0, data),
-            Self::Crc(_) => (checksum(lpn, version, data.as_deref()), data),
-            Self::Dif(dif) => {
-                let first = dif.reference_tag(lpn, unit_bytes);
-                (first, data.map(|data| dif.seal(&data, first)))
-            }
-        };
-        Unit { lpn, version, seal, bytes, is_damaged: false, is_lost: false }
+    /// Whether a unit with bytes has a seal beside them.
+    pub(super) fn has_seals(&self) -> bool {
+        matches!(self, Self::Crc(_))
     }
 
-    /// What does not fit in a unit that is read as this page and version; `None` when all does.
+    /// Writes what protects new data of a page behind it; returns its seal, with `crc` the CRC-32
+    /// of logical page, version and data.
+    pub(super) fn protect(
+        &self,
+        (lpn, version): (u32, u32),
+        stored: &mut [u8],
+        unit_bytes: usize,
+    ) -> u32 {
+        match self {
+            Self::None(_) => 0,
+            Self::Crc(_) => checksum(lpn, version, stored),
+            Self::Dif(dif) => {
+                dif.seal(stored, dif.reference_tag(lpn, unit_bytes), unit_bytes);
+                0
+            }
+        }
+    }
+
+    /// What images have as the seal of a unit, which has this one beside its bytes, or is of zeros:
+    /// with `dif` the reference tag of its first sector.
+    pub(super) fn seal_of(
+        &self,
+        (lpn, version): (u32, u32),
+        seal: Option<u32>,
+        unit_bytes: usize,
+    ) -> u32 {
+        match self {
+            Self::None(_) => 0,
+            Self::Crc(_) => seal.unwrap_or_else(|| checksum(lpn, version, &[])),
+            Self::Dif(dif) => dif.reference_tag(lpn, unit_bytes),
+        }
+    }
+
+    /// What does not fit in a unit of a page and version, with its stored bytes and seal, or of
+    /// zeros, that is read as this page and version; `None` when all does.
     pub(super) fn problem(
         &self,
-        unit: &Unit,
+        of: (u32, u32),
+        stored: Option<(&[u8], u32)>,
         (lpn, version): (u32, u32),
         unit_bytes: usize,
     ) -> Option<&'static str> {
         match self {
             Self::None(_) => None,
-            Self::Crc(_) if unit.lpn != lpn => Some("the data is of another page"),
-            Self::Crc(_) if unit.version != version => Some("the data is of another version"),
-            Self::Crc(_) => (unit.seal != checksum(lpn, version, unit.bytes.as_deref()))
-                .then_some("the checksum of the data does not fit"),
+            Self::Crc(_) if of.0 != lpn => Some("the data is of another page"),
+            Self::Crc(_) if of.1 != version => Some("the data is of another version"),
+            Self::Crc(_) => {
+                let (bytes, seal) = stored?;
+                (seal != checksum(lpn, version, bytes))
+                    .then_some("the checksum of the data does not fit")
+            }
             Self::Dif(dif) => {
                 let first = dif.reference_tag(lpn, unit_bytes);
-                match &unit.bytes {
+                match stored {
                     // Zeros have guards of zero, and tags that follow from the first.
-                    None => (dif.type_number != 3 && unit.seal != first)
+                    None => (dif.reference_tag(of.0, unit_bytes) != first)
                         .then_some("a reference tag does not fit"),
-                    Some(bytes) => dif.problem(bytes, first, unit_bytes),
+                    Some((bytes, _)) => dif.problem(bytes, first, unit_bytes),
                 }
             }
         }
@@ -167,18 +189,17 @@ impl Dif {
         }
     }
 
-    /// Data with the information of its sectors behind it.
-    fn seal(&self, data: &[u8], first: u32) -> Arc<[u8]> {
+    /// Writes the information of its sectors behind the data.
+    fn seal(&self, stored: &mut [u8], first: u32, unit_bytes: usize) {
         let mut tag = first;
-        let mut all = Vec::with_capacity(data.len() / SECTOR * (SECTOR + INFORMATION_BYTES));
-        all.extend_from_slice(data);
-        for sector in data.chunks_exact(SECTOR) {
-            all.extend_from_slice(&guard(sector).to_be_bytes());
-            all.extend_from_slice(&self.application_tag.to_be_bytes());
-            all.extend_from_slice(&tag.to_be_bytes());
+        let (data, information) = stored.split_at_mut(unit_bytes);
+        let beside = information.chunks_exact_mut(INFORMATION_BYTES);
+        for (sector, beside) in data.chunks_exact(SECTOR).zip(beside) {
+            beside[..2].copy_from_slice(&guard(sector).to_be_bytes());
+            beside[2..4].copy_from_slice(&self.application_tag.to_be_bytes());
+            beside[4..].copy_from_slice(&tag.to_be_bytes());
             tag = self.next(tag);
         }
-        all.into()
     }
 
     fn problem(&self, bytes: &[u8], first: u32, unit_bytes: usize) -> Option<&'static str> {
@@ -209,11 +230,11 @@ impl Dif {
 }
 
 /// CRC-32 of logical page, version and bytes.
-pub(crate) fn checksum(lpn: u32, version: u32, bytes: Option<&[u8]>) -> u32 {
+fn checksum(lpn: u32, version: u32, bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&lpn.to_le_bytes());
     hasher.update(&version.to_le_bytes());
-    hasher.update(bytes.unwrap_or(&[]));
+    hasher.update(bytes);
     hasher.finalize()
 }
 
@@ -270,6 +291,13 @@ pub fn guard(data: &[u8]) -> u16 {
 mod tests {
     use super::*;
 
+    fn stored(protection: &Protection, of: (u32, u32), data: &[u8]) -> (Vec<u8>, u32) {
+        let mut bytes = data.to_vec();
+        bytes.resize(protection.stored_bytes(data.len()), 0);
+        let seal = protection.protect(of, &mut bytes, data.len());
+        (bytes, seal)
+    }
+
     fn dif(type_number: u8) -> Protection {
         let first_reference_tag = (type_number == 2).then_some(1000);
         Protection::Dif(Dif { type_number, application_tag: 7, first_reference_tag })
@@ -295,9 +323,7 @@ mod tests {
 
     #[test]
     fn information_is_laid_out_as_in_the_standard() {
-        let data: Arc<[u8]> = vec![0xFF; 1024].into();
-        let bytes = dif(2).unit((3, 1), Some(data), 1024).bytes.expect("data");
-        assert_eq!(bytes.len(), dif(2).stored_bytes(1024));
+        let (bytes, _) = stored(&dif(2), (3, 1), &[0xFF; 1024]);
         let crc = guard(&[0xFF; 512]).to_be_bytes();
         // LBA 6 and 7, and the tag of LBA 0.
         assert_eq!(bytes[1024..1032], [crc[0], crc[1], 0, 7, 0, 0, 3, 0xEE]);
@@ -310,24 +336,22 @@ mod tests {
     fn every_changed_bit_is_found_out() {
         for type_number in 1..=3 {
             let protection = dif(type_number);
-            let whole = protection.unit((3, 1), Some(vec![5; 512].into()), 512);
-            let length = whole.bytes.as_ref().map_or(0, |bytes| bytes.len());
-            assert_eq!(protection.problem(&whole, (3, 1), 512), None);
-            for bit in 0..length * 8 {
-                let mut unit = whole.clone();
-                let mut bytes = unit.bytes.as_deref().unwrap_or(&[]).to_vec();
+            let (whole, seal) = stored(&protection, (3, 1), &[5; 512]);
+            let problem =
+                |bytes: &[u8]| protection.problem((3, 1), Some((bytes, seal)), (3, 1), 512);
+            assert_eq!(problem(&whole), None);
+            for bit in 0..whole.len() * 8 {
+                let mut bytes = whole.clone();
                 bytes[bit / 8] ^= 1 << (bit % 8);
-                unit.bytes = Some(bytes.into());
                 let is_free = type_number == 3 && bit / 8 >= 516;
-                let found = protection.problem(&unit, (3, 1), 512);
-                assert_eq!(found.is_none(), is_free, "type {type_number}, bit {bit}");
+                assert_eq!(problem(&bytes).is_none(), is_free, "type {type_number}, bit {bit}");
             }
         }
     }
 
     #[test]
     fn units_of_other_pages_are_found_out_but_for_type_3() {
-        for bytes in [None, Some(Arc::from(vec![5; 4096]))] {
+        for data in [None, Some([5; 4096])] {
             for (protection, finds_page, finds_version) in [
                 (dif(1), true, false),
                 (dif(2), true, false),
@@ -335,8 +359,9 @@ mod tests {
                 (Protection::default(), true, true),
                 (Protection::None(Bare {}), false, false),
             ] {
-                let unit = protection.unit((4, 2), bytes.clone(), 4096);
-                let problem = |as_of| protection.problem(&unit, as_of, 4096).is_some();
+                let stored = data.map(|data| stored(&protection, (4, 2), &data));
+                let stored = stored.as_ref().map(|(bytes, seal)| (&bytes[..], *seal));
+                let problem = |as_of| protection.problem((4, 2), stored, as_of, 4096).is_some();
                 assert!(!problem((4, 2)));
                 assert_eq!((problem((5, 2)), problem((4, 3))), (finds_page, finds_version));
             }
@@ -345,17 +370,17 @@ mod tests {
 
     #[test]
     fn sectors_with_the_escape_are_not_checked() {
-        let mut unit = dif(1).unit((3, 1), Some(vec![5; 512].into()), 512);
-        let mut bytes = unit.bytes.as_deref().unwrap_or(&[]).to_vec();
+        let (mut bytes, seal) = stored(&dif(1), (3, 1), &[5; 512]);
         bytes[514..516].fill(0xFF);
         bytes[0] = 6;
-        unit.bytes = Some(bytes.clone().into());
-        assert_eq!(dif(1).problem(&unit, (9, 1), 512), None);
+        let problem = |type_number, bytes: &[u8], as_of| {
+            dif(type_number).problem((3, 1), Some((bytes, seal)), as_of, 512)
+        };
+        assert_eq!(problem(1, &bytes, (9, 1)), None);
         // Type 3 asks for both tags.
-        assert!(dif(3).problem(&unit, (3, 1), 512).is_some());
+        assert!(problem(3, &bytes, (3, 1)).is_some());
         bytes[516..].fill(0xFF);
-        unit.bytes = Some(bytes.into());
-        assert_eq!(dif(3).problem(&unit, (3, 1), 512), None);
+        assert_eq!(problem(3, &bytes, (3, 1)), None);
     }
 
     #[test]

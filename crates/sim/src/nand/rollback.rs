@@ -46,6 +46,7 @@ impl Contents {
                 openings: vec![0; blocks],
                 opened: 0,
                 page_bits: geometry.page_bits,
+                kept_pages: 0,
             })
         });
     }
@@ -76,9 +77,9 @@ impl Contents {
             history.openings[place] = then.opening;
             mode = then.mode;
             let later = self.blocks[place].take();
-            in_memory.extend(later.iter().flat_map(|units| units.iter().flatten()).cloned());
+            in_memory.extend(later.iter().flat_map(|units| units.iter().flatten()));
             for later in history.erased[place].drain(..last as usize) {
-                in_memory.extend(later.units.iter().flatten().cloned());
+                in_memory.extend(later.units.iter().flatten());
             }
             self.blocks[place] = (!then.units.is_empty()).then_some(then.units);
         }
@@ -90,7 +91,7 @@ impl Contents {
             for (index, unit) in (0..).zip(units.iter_mut()).filter(|(_, unit)| unit.is_some()) {
                 if reach.has(index, mode) {
                 } else if is_running(index) {
-                    in_memory.extend(unit.clone());
+                    in_memory.extend(*unit);
                 } else {
                     in_memory.extend(unit.take());
                 }
@@ -102,37 +103,50 @@ impl Contents {
         mode
     }
 
-    fn count_stored(&mut self) {
-        let units = self.blocks.iter().flatten().flat_map(|units| units.iter().flatten());
-        self.stored_units = units.filter(|unit| unit.bytes.is_some()).count() as u64;
-    }
-
-    /// The memory of the controller is lost.
-    pub(crate) fn forget(&mut self) {
+    /// The memory of the controller is lost. Others may have these units still.
+    pub(crate) fn forget(&mut self, others: &[Unit]) {
         self.staged.clear();
         self.versions.fill(0);
         self.newest.fill(0);
         if let Some(history) = &mut self.history {
-            history.erased.iter_mut().for_each(Vec::clear);
+            history.clear();
         }
+        self.recount(others);
+    }
+
+    /// Whether so much is kept of what erases took that it is worth a look which of them have
+    /// ended: an eighth of the flash.
+    pub(crate) fn keeps_much(&self, geometry: &Geometry) -> bool {
+        self.history.as_ref().is_some_and(|it| it.kept_pages > geometry.page_count() / 8)
+    }
+
+    /// What erases took that have ended comes back no more.
+    pub(crate) fn forget_erased(&mut self, reach: &Reach) {
+        let Some(mut history) = self.history.take() else { return };
+        for block in (0..self.blocks.len() as u32).map(BlockId) {
+            let over = history.note_ended(block, reach.of(block).erases_waiting);
+            over.iter().flatten().for_each(|&unit| self.let_go(unit));
+        }
+        self.history = Some(history);
     }
 
     /// What waits in memory for the flash, oldest version of a page first: what capacitors save.
     pub fn staged_units(&self) -> Vec<Unit> {
-        self.staged.values().map(|staged| staged.unit.clone()).collect()
+        self.staged.values().map(|staged| staged.unit).collect()
     }
 
     /// Nothing gives back a unit any more; false if there was none.
     pub fn lose(&mut self, block: BlockId, index: u32) -> bool {
         let table = self.blocks[block.0 as usize].as_mut();
         let unit = table.and_then(|units| units[index as usize].as_mut());
-        unit.map(|unit| unit.is_lost = true).is_some()
+        unit.map(Unit::set_lost).is_some()
     }
 
     /// A page of the flash holds nothing, after all.
     pub fn clear(&mut self, block: BlockId, index: u32) {
         if let Some(units) = self.blocks[block.0 as usize].as_mut() {
-            units[index as usize] = None;
+            let unit = units[index as usize].take();
+            self.let_go(unit);
         }
     }
 
@@ -214,19 +228,20 @@ impl Contents {
             let units = (0..).zip(units.iter().flat_map(|units| units.iter()));
             units.filter_map(move |(index, unit)| unit.as_ref().map(|unit| (block, index, unit)))
         });
-        let own = units.filter(|(.., unit)| unit.lpn == lpn && !unit.is_lost);
+        let own = units.filter(|(.., unit)| unit.lpn == lpn && !unit.is_lost());
         own.map(|(block, index, unit)| (block, index, unit.version)).collect()
     }
 
     /// Where the controller finds its pages again: newest copies, and of pages without one the
     /// version from which on to count.
     pub(crate) fn remember(&mut self, latest: &[Latest], geometry: &Geometry) {
-        let (bits, pages) = (geometry.page_bits, geometry.pages_per_block as usize);
+        let (bits, pages) = (geometry.page_bits, geometry.pages_per_block);
         for ((it, version), newest) in latest.iter().zip(&mut self.versions).zip(&mut self.newest) {
             *version = it.version;
-            *newest = it.place.checked_sub(1).map_or(0, |ppn| {
-                1 + (ppn >> bits) as usize * pages + (ppn & ((1 << bits) - 1)) as usize
-            });
+            *newest = it
+                .place
+                .checked_sub(1)
+                .map_or(0, |ppn| 1 + (ppn >> bits) * pages + (ppn & ((1 << bits) - 1)));
         }
     }
 
@@ -239,7 +254,8 @@ impl Contents {
     /// takes it to the flash.
     pub(crate) fn stage_again(&mut self, unit: Unit) {
         self.versions[unit.lpn as usize] = unit.version;
-        self.staged.insert(unit.lpn, Staged { unit, holds: 0, is_trim: false });
+        self.hold(&unit);
+        self.insert_staged(Staged { unit, holds: 0, is_trim: false });
     }
 
     /// The version that a page of the flash carries, and whether it can be read.
@@ -259,7 +275,7 @@ fn note_latest<'a>(
         let Some(unit) = unit else { continue };
         let (place, known) = (first + index + 1, &mut latest[unit.lpn as usize]);
         match unit.version.cmp(&known.version) {
-            _ if unit.is_lost => {}
+            _ if unit.is_lost() => {}
             Ordering::Greater => *known = Latest { version: unit.version, place, other: 0 },
             Ordering::Less => {}
             Ordering::Equal => tie(known, place),
@@ -269,10 +285,15 @@ fn note_latest<'a>(
 
 impl Media {
     /// The flash as a cut leaves it: each block where the flash has got to with it; `rests` are
-    /// those of the flash, `running` is of blocks of the FTL. Returns what was on its way there.
-    pub(crate) fn roll_back(&mut self, rests: &[BlockRest], running: &[Running]) -> Vec<Unit> {
-        let mut in_memory = Vec::new();
-        let Some(mut contents) = self.contents.take() else { return in_memory };
+    /// those of the flash, `running` is of blocks of the FTL. What was on its way there goes to
+    /// `in_memory`.
+    pub(crate) fn roll_back(
+        &mut self,
+        rests: &[BlockRest],
+        running: &[Running],
+        in_memory: &mut Vec<Unit>,
+    ) {
+        let Some(mut contents) = self.contents.take() else { return };
         let members = self.members.clone();
         let reach = Reach::new(rests, members.as_deref());
         for block in (0..self.geometry.block_count()).map(BlockId) {
@@ -284,7 +305,7 @@ impl Media {
             let now = running.iter().filter(|it| it.block == block).filter_map(|it| it.pages);
             let now: Vec<(u32, u32)> = now.collect();
             let mode = self.mode(block);
-            let mode = contents.roll_back(block, of_block, mode, &now, &mut in_memory);
+            let mode = contents.roll_back(block, of_block, mode, &now, in_memory);
             if waiting > 0 {
                 self.take_back_erases(block, waiting);
                 self.set_mode(block, mode);
@@ -297,10 +318,8 @@ impl Media {
                 }
             }
         }
-        contents.count_stored();
-        contents.forget();
+        contents.forget(in_memory);
         self.contents = Some(contents);
-        in_memory
     }
 
     /// So many erases of a block have not happened.

@@ -1,21 +1,69 @@
 //! What one page of the flash holds, as it was written.
 
-use std::sync::Arc;
+use std::num::NonZeroU32;
 
-/// What one page of the flash holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use super::arena::Slot;
+
+/// A fault has changed the bytes.
+const IS_DAMAGED: u32 = 1;
+/// No decoder gives it back.
+const IS_LOST: u32 = 2;
+/// Above the flags: `ZEROS`, or what is more the slot of the bytes.
+const SLOT_SHIFT: u32 = 2;
+const ZEROS: u32 = 1;
+
+/// What one page of the flash holds: 12 bytes, and as many where there may be none.
+///
+/// Whoever keeps one that has a slot is a holder of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
     /// Whose data it is.
     pub lpn: u32,
     /// Writes of this logical page up to this one.
     pub version: u32,
-    /// With `crc`, the CRC-32 of logical page, version and bytes; with `dif`, the reference tag of
-    /// the first sector; with `none`, 0.
-    pub seal: u32,
-    /// `None` for zeros; with `dif`, the data and behind it the information of its sectors.
-    pub bytes: Option<Arc<[u8]>>,
+    state: NonZeroU32,
+}
+
+impl Unit {
+    /// Data of a page, `None` for zeros.
+    pub(super) fn new((lpn, version): (u32, u32), slot: Option<Slot>) -> Self {
+        Self { lpn, version, state: state(slot, 0) }
+    }
+
+    /// Where its bytes are, with those that protect them; `None` for zeros.
+    pub(super) fn slot(&self) -> Option<Slot> {
+        (self.state.get() >> SLOT_SHIFT).checked_sub(ZEROS + 1).map(Slot)
+    }
+
+    pub(super) fn set_slot(&mut self, slot: Option<Slot>) {
+        self.state = state(slot, self.state.get() & (IS_DAMAGED | IS_LOST));
+    }
+
+    /// Whether it has bytes, and is not of zeros.
+    pub fn has_bytes(&self) -> bool {
+        self.slot().is_some()
+    }
+
     /// A fault has changed it. The drive does not know; its protection has to find out.
-    pub is_damaged: bool,
+    pub fn is_damaged(&self) -> bool {
+        self.state.get() & IS_DAMAGED != 0
+    }
+
     /// No decoder gives it back: a cut of the power interrupted its program, or one beside it.
-    pub is_lost: bool,
+    pub fn is_lost(&self) -> bool {
+        self.state.get() & IS_LOST != 0
+    }
+
+    pub(super) fn set_damaged(&mut self) {
+        self.state |= IS_DAMAGED;
+    }
+
+    pub(super) fn set_lost(&mut self) {
+        self.state |= IS_LOST;
+    }
+}
+
+fn state(slot: Option<Slot>, flags: u32) -> NonZeroU32 {
+    let number = slot.map_or(ZEROS, |slot| slot.0 + ZEROS + 1);
+    NonZeroU32::new(number << SLOT_SHIFT | flags).expect("no number is 0")
 }

@@ -103,7 +103,7 @@ pub(super) fn sound(session: &Session, lpn: u32) -> Reading {
     match session.found(Lpn(lpn)) {
         None if session.place_of(Lpn(lpn)).is_some() => Reading::Garbage,
         None => Reading::Empty,
-        Some(unit) if unit.is_lost => Reading::Error,
+        Some(unit) if unit.is_lost() => Reading::Error,
         Some(unit) => Reading::Data { lpn: unit.lpn, version: unit.version, is_torn: false },
     }
 }
@@ -234,7 +234,7 @@ fn interrupt(
     // Units of one page of the flash share its fate.
     let (mut last_page, mut after) = (None, PageAfter::Erased);
     for index in first..limit {
-        let Some(unit) = remains.held().at(block, index).cloned() else { continue };
+        let Some(unit) = remains.held().at(block, index).copied() else { continue };
         if config.subpage_write == SubpageWrite::SubPage && (0.1..0.95).contains(&running.fraction)
         {
             let older = remains.held().units_of(unit.lpn).iter().any(|it| it.2 < unit.version);
@@ -287,8 +287,8 @@ fn damage_earlier(
     let all_earlier: Vec<u32> = (0..pages).filter(is_earlier).collect();
     let (mut last_page, mut is_hit) = (None, false);
     for earlier in all_earlier {
-        let Some(unit) = remains.held().at(running.block, earlier).cloned() else { continue };
-        if unit.is_lost {
+        let Some(unit) = remains.held().at(running.block, earlier).copied() else { continue };
+        if unit.is_lost() {
             continue;
         }
         let page = remains.flash_page(running.block, earlier);
@@ -317,7 +317,7 @@ fn believe(remains: &Remains, changes: &[Change], over: &mut BTreeMap<u32, Readi
     for change in changes {
         let unit = remains.held().at(change.block, change.index);
         let reading = match unit {
-            Some(unit) if unit.is_lost => Reading::Error,
+            Some(unit) if unit.is_lost() => Reading::Error,
             Some(unit) => Reading::Data { lpn: unit.lpn, version: unit.version, is_torn: false },
             None => Reading::Garbage,
         };
