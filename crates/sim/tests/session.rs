@@ -288,29 +288,41 @@ fn what_is_no_plain_disk_is_refused() {
     assert_eq!(refused.path, "ftl.mapping");
 }
 
-/// Each command reads one page: as many fail as the model could not correct, and only those.
+/// Each command reads one page: as many fail as the model could not correct, and only those,
+/// whatever a read waits for before it reaches the flash.
 #[test]
 fn a_read_that_cannot_be_corrected_is_refused() {
-    let json = r#"{"nand": {"channels": 1, "dies_per_channel": 2, "planes_per_die": 1,
-        "blocks_per_plane": 24, "pages_per_block": 16},
-        "ftl": {"over_provisioning_pct": 0.4},
-        "reliability": {"kind": "power_law", "floor": 1.2e-3},
-        "ecc": {"algorithm": "bch", "bch_m": 14, "bch_t": 16}}"#;
-    for pace in [Pace::Untimed, Pace::Timed] {
-        let config = DeviceConfig::resolve(json).expect("a device");
+    let dftl = r#", "mapping": {"kind": "dftl", "cache_bytes": 4096}"#;
+    for (pace, ftl, host) in [
+        (Pace::Untimed, "", "{}"),
+        (Pace::Timed, "", "{}"),
+        (Pace::Timed, "", r#"{"command_overhead_us": 10}"#),
+        (Pace::Timed, dftl, "{}"),
+    ] {
+        let json = format!(
+            r#"{{"nand": {{"channels": 1, "dies_per_channel": 2, "planes_per_die": 1,
+            "blocks_per_plane": 200, "pages_per_block": 16}},
+            "ftl": {{"over_provisioning_pct": 0.4{ftl}}},
+            "host": {host},
+            "reliability": {{"kind": "power_law", "floor": 1.2e-3}},
+            "ecc": {{"algorithm": "bch", "bch_m": 14, "bch_t": 16}}}}"#
+        );
+        let config = DeviceConfig::resolve(&json).expect("a device");
         let mut session = Session::new(Simulation::new(config, 7), pace).expect("a plain disk");
         let unit = session.unit_bytes();
         let bytes = vec![5; unit as usize];
+        // Entries of all pages of the map, of which the cache of `dftl` has room for one.
+        let stride = session.capacity_bytes() / 64 / unit * unit;
         let mut done = Vec::new();
         for token in 0..64 {
-            let request = Request::Write { offset: token * unit, bytes: &bytes, is_fua: true };
+            let request = Request::Write { offset: token * stride, bytes: &bytes, is_fua: true };
             session.begin(Ns(0), token, request, &mut done).expect("the drive takes it");
         }
         session.advance(Ns(1 << 40), &mut done);
         done.clear();
         let (mut failed, count) = (0, 2000);
         for token in 64..64 + count {
-            let request = Request::Read { offset: token % 64 * unit, length: unit };
+            let request = Request::Read { offset: token % 64 * stride, length: unit };
             let begun = session.begin(Ns((1 << 40) + token * 1_000_000), token, request, &mut done);
             failed += u64::from(begun == Err(Refusal::Uncorrectable));
         }
@@ -319,7 +331,7 @@ fn a_read_that_cannot_be_corrected_is_refused() {
         let lost = |one: &&Done| one.refusal == Some(Refusal::Uncorrectable);
         failed += done.iter().filter(lost).count() as u64;
         let counted = session.status()["uncorrectable_reads"].as_u64().expect("a count");
-        assert_eq!(failed, counted, "{pace:?}");
+        assert_eq!(failed, counted, "{pace:?}{ftl} {host}");
         assert!(failed > count / 100 && failed < count * 99 / 100, "{failed} of {count}");
     }
 }

@@ -63,8 +63,6 @@ struct Part {
 struct UnderWay {
     token: u64,
     part: Part,
-    /// A page that it reads cannot be corrected.
-    is_lost: bool,
 }
 
 /// See the module.
@@ -310,7 +308,7 @@ impl Session {
         }
         self.requests.insert(token, (parts.len() as u32, None));
         self.arrive(at, done);
-        let under_way = |part| UnderWay { token, part, is_lost: false };
+        let under_way = |part| UnderWay { token, part };
         self.outside.extend(parts.into_iter().map(under_way));
         self.let_in();
         self.forget_erased();
@@ -446,13 +444,10 @@ impl Session {
     /// Commands that wait go in while the drive has room.
     fn let_in(&mut self) {
         while self.inside_count < self.inside_max {
-            let Some(mut next) = self.outside.pop_front() else { return };
-            let before = self.lost_reads();
+            let Some(next) = self.outside.pop_front() else { return };
             let Some(stage) = &mut self.stage else { return };
             let slot = stage.submit(&mut self.drive, &next.part.command);
             let slot = slot.expect("no more commands are inside than the drive has slots") as usize;
-            // What becomes of a read is decided when its operations are made.
-            next.is_lost = next.part.command.op == HostOp::Read && self.lost_reads() > before;
             if slot >= self.slots.len() {
                 self.slots.resize_with(slot + 1, || None);
             }
@@ -464,6 +459,8 @@ impl Session {
     fn completed(&mut self, done: &mut Vec<Done>) {
         let Some(stage) = &mut self.stage else { return };
         let (last, at) = (stage.ledger.last, stage.now());
+        // Its slot is free, and nobody has taken it again.
+        let is_lost = stage.path.slot(last.slot).is_lost;
         self.drive.is_worn_out |= stage.is_worn_out;
         let ended = self.slots[last.slot as usize].take().expect("it was let in");
         self.inside_count -= 1;
@@ -473,7 +470,7 @@ impl Session {
             *left -= 1;
             if is_refused {
                 *refusal = Some(Refusal::WornOut);
-            } else if ended.is_lost {
+            } else if is_lost {
                 *refusal = Some(Refusal::Uncorrectable);
             }
             if *left == 0 {

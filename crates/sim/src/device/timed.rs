@@ -264,6 +264,8 @@ impl TimedStage {
         if let Some(ahead) = &mut self.ahead {
             ahead.begin(&command);
         }
+        let lost = |drive: &Drive| drive.errors.tally().uncorrectable[Source::Host as usize];
+        let lost_before = lost(drive);
         let (refused_sectors, waits, decode_ns) = self.with_sink(drive, index, |front, sink| {
             let before = front.host.sectors[HostOp::Write.index()];
             let refused = front.apply(sink, &command).err().map(|_| {
@@ -284,6 +286,7 @@ impl TimedStage {
         slot.waits = waits;
         if command.op == HostOp::Read {
             slot.decode = Ns(decode_ns.into());
+            slot.is_lost = lost(drive) > lost_before;
         }
         if self.ahead.is_some() && command.op == HostOp::Read {
             self.read_ahead(drive);
@@ -417,6 +420,8 @@ impl TimedStage {
     #[cold]
     fn follow_failed(&mut self, drive: &mut Drive, done: FlashOp) {
         let index = done.command();
+        let lost = |drive: &Drive| drive.errors.tally().uncorrectable[Source::Host as usize];
+        let lost_before = lost(drive);
         let (waits, decode_ns) = self.with_sink(drive, index, |_, sink| {
             sink.follow_failed(done);
             (sink.waits, sink.decode_ns)
@@ -425,6 +430,7 @@ impl TimedStage {
         slot.waits += waits;
         if slot.command.op == HostOp::Read {
             slot.decode = slot.decode.max(Ns(decode_ns.into()));
+            slot.is_lost |= lost(drive) > lost_before;
         }
         if let Some(collector) = &mut self.collector {
             collector.touched.clear();

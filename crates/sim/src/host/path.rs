@@ -54,6 +54,8 @@ pub struct Slot {
     pub refused_sectors: u32,
     /// Time to decode the flash pages that it read, the longest of them.
     pub decode: Ns,
+    /// A page that it read cannot be corrected.
+    pub is_lost: bool,
     leg: Leg,
 }
 
@@ -114,6 +116,7 @@ impl HostPath {
             waits: 0,
             refused_sectors: 0,
             decode: Ns(0),
+            is_lost: false,
             leg: Leg::Submitted,
         };
         if let Some(index) = self.free_slots.pop() {
