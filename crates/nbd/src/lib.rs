@@ -21,6 +21,7 @@ mod capture;
 mod clock;
 mod core;
 mod handshake;
+mod keeper;
 mod pipe;
 mod places;
 mod power;

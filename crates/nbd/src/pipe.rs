@@ -13,7 +13,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::net::{send, SendFlags};
+use rustix::io::Errno;
+use rustix::net::{recv, send, RecvFlags, SendFlags};
 
 /// Most bytes of requests and replies of a connection that are kept at once; one request may be
 /// larger.
@@ -34,6 +35,16 @@ impl Socket {
             Self::Unix(stream) => stream.shutdown(Shutdown::Both),
             Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
         };
+    }
+
+    /// What has arrived, without waiting for it.
+    pub(crate) fn read_now(&self, bytes: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match recv(self.as_fd(), &mut *bytes, RecvFlags::DONTWAIT) {
+                Err(Errno::INTR) => {}
+                received => return Ok(received?.1),
+            }
+        }
     }
 
     /// How long a read may wait; `None` without end.
@@ -81,32 +92,43 @@ struct Outbox {
     is_writing: bool,
     is_closed: bool,
     held_bytes: usize,
+    /// Somebody waits for bytes to be released.
+    is_awaited: bool,
 }
 
 /// See the module.
 pub(crate) struct Pipe {
     pub(crate) socket: Socket,
     outbox: Mutex<Outbox>,
-    changed: Condvar,
+    /// There is something for the writer.
+    filled: Condvar,
+    released: Condvar,
 }
 
 impl Pipe {
     pub(crate) fn new(socket: Socket) -> Self {
-        Self { socket, outbox: Mutex::default(), changed: Condvar::new() }
+        Self { socket, outbox: Mutex::default(), filled: Condvar::new(), released: Condvar::new() }
     }
 
     fn outbox(&self) -> MutexGuard<'_, Outbox> {
         self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until so many bytes more may be kept; false when the connection is closed.
-    pub(crate) fn acquire(&self, bytes: usize) -> bool {
+    /// Waits until so many bytes more may be kept, after `before`; false when the connection is
+    /// closed.
+    pub(crate) fn acquire(&self, bytes: usize, before: impl FnOnce()) -> bool {
+        let is_full = |outbox: &mut Outbox| {
+            outbox.is_awaited = outbox.held_bytes > 0
+                && outbox.held_bytes + bytes > HELD_BYTES_MAX
+                && !outbox.is_closed;
+            outbox.is_awaited
+        };
         let mut outbox = self.outbox();
-        while outbox.held_bytes > 0
-            && outbox.held_bytes + bytes > HELD_BYTES_MAX
-            && !outbox.is_closed
-        {
-            outbox = self.changed.wait(outbox).unwrap_or_else(PoisonError::into_inner);
+        if is_full(&mut outbox) {
+            drop(outbox);
+            before();
+            let waited = self.released.wait_while(self.outbox(), is_full);
+            outbox = waited.unwrap_or_else(PoisonError::into_inner);
         }
         if !outbox.is_closed {
             outbox.held_bytes += bytes;
@@ -121,20 +143,28 @@ impl Pipe {
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
             let sent = send(self.socket.as_fd(), &bytes, flags).unwrap_or(0);
             if sent == bytes.len() {
-                outbox.held_bytes -= held;
-                drop(outbox);
-                self.changed.notify_all();
+                self.release(outbox, held);
                 return;
             }
             bytes.drain(..sent);
         }
         if outbox.is_closed {
-            outbox.held_bytes -= held;
+            self.release(outbox, held);
         } else {
             outbox.queue.push_back((bytes, held));
+            drop(outbox);
+            self.filled.notify_all();
         }
+    }
+
+    /// Nobody is woken in vain: replies are many.
+    fn release(&self, mut outbox: MutexGuard<'_, Outbox>, held: usize) {
+        outbox.held_bytes -= held;
+        let is_awaited = outbox.is_awaited;
         drop(outbox);
-        self.changed.notify_all();
+        if is_awaited {
+            self.released.notify_all();
+        }
     }
 
     /// Writes what the socket did not take at once, until the pipe is closed.
@@ -142,7 +172,7 @@ impl Pipe {
         loop {
             let mut outbox = self.outbox();
             while outbox.queue.is_empty() && !outbox.is_closed {
-                outbox = self.changed.wait(outbox).unwrap_or_else(PoisonError::into_inner);
+                outbox = self.filled.wait(outbox).unwrap_or_else(PoisonError::into_inner);
             }
             let Some((bytes, held)) = outbox.queue.pop_front() else { return };
             outbox.is_writing = true;
@@ -150,9 +180,7 @@ impl Pipe {
             let outcome = (&self.socket).write_all(&bytes);
             let mut outbox = self.outbox();
             outbox.is_writing = false;
-            outbox.held_bytes -= held;
-            drop(outbox);
-            self.changed.notify_all();
+            self.release(outbox, held);
             if outcome.is_err() {
                 self.close();
             }
@@ -161,10 +189,12 @@ impl Pipe {
 
     /// Waits until nothing is acquired any more, for a moment; true if nothing is.
     pub(crate) fn is_done(&self) -> bool {
-        let outbox = self.outbox();
         let patience = Duration::from_millis(20);
-        let waited =
-            self.changed.wait_timeout_while(outbox, patience, |outbox| outbox.held_bytes > 0);
+        let is_held = |outbox: &mut Outbox| {
+            outbox.is_awaited = outbox.held_bytes > 0;
+            outbox.is_awaited
+        };
+        let waited = self.released.wait_timeout_while(self.outbox(), patience, is_held);
         waited.unwrap_or_else(PoisonError::into_inner).0.held_bytes == 0
     }
 
@@ -176,6 +206,7 @@ impl Pipe {
         let unsent: usize = outbox.queue.drain(..).map(|(_, held)| held).sum();
         outbox.held_bytes -= unsent;
         drop(outbox);
-        self.changed.notify_all();
+        self.filled.notify_all();
+        self.released.notify_all();
     }
 }

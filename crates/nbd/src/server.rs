@@ -3,22 +3,23 @@
 //! ```text
 //!  acceptor ─► reader of each connection ─► core (one lock) ─► reply at once          untimed
 //!                     │                        ▲        └────► pending ─┐             timed
-//!                     └── wakes ──► timer ─────┘ advance(now)           └─► pipe ─► socket
+//!                     └─ who keeps time ───────┘ advance(now)           └─► pipe ─► socket
 //! ```
 //! Simulated time is wall time since the start, divided by the scale. A request enters the model
-//! when it was read from its socket. The timer sleeps until shortly before the next event of the
-//! model and spins for the rest, because a sleep ends late; what the model says is done is answered
-//! at once. How late that was is kept ([`Server::status`]).
+//! when it was read from its socket. A reader that waits for its client lets the drive go on
+//! meanwhile ([`keeper`](crate::keeper)); what the model says is done is answered at once. How late
+//! that was is kept ([`Server::status`]).
 //!
 //! Untimed, a reader answers by itself, and sends what it has when no further request has arrived.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{fs, thread};
@@ -31,6 +32,7 @@ use crate::capture::{Capture, Kind};
 use crate::clock::{Clock, Timing};
 use crate::core::{Books, Core, Entry, Pending};
 use crate::handshake::{Export, Handshake};
+use crate::keeper::{sleep_exactly, Keeper, NEVER, TIMER};
 use crate::pipe::{Pipe, Socket};
 use crate::places::{bind, file, say};
 use crate::power::Supply;
@@ -38,8 +40,6 @@ use crate::reading::{negotiate, receive, Garbage};
 use crate::record::{Recorder, Times};
 use crate::wire::{self, Command, Errno};
 
-/// The timer spins for so long, since a sleep may end so late.
-const SPIN_NS: u64 = 60_000;
 /// Connections at once.
 const CONNECTIONS_MAX: usize = 64;
 /// A client that negotiates must go on within this time.
@@ -50,8 +50,8 @@ const REQUEST_COST: usize = 512;
 const PAGE_COST: usize = 512;
 /// Replies that wait for others to be sent together, in bytes.
 const TOGETHER_BYTES: usize = 256 << 10;
-/// No event is planned.
-const NEVER: u64 = u64::MAX;
+/// None of those who keep time.
+const NOBODY: u64 = u64::MAX;
 
 /// What to serve and where.
 #[derive(Clone, Debug)]
@@ -81,10 +81,7 @@ struct Shared {
     export: Export,
     clock: Clock,
     is_off: AtomicBool,
-    /// Wall time at which the timer wakes, in nanoseconds.
-    planned: AtomicU64,
-    is_woken: AtomicBool,
-    alarm: (Mutex<()>, Condvar),
+    keeper: Keeper,
     is_stopping: AtomicBool,
     connections: Mutex<Vec<(u64, Arc<Pipe>)>>,
     connection_count: AtomicUsize,
@@ -172,9 +169,7 @@ impl Server {
             export,
             clock: Clock::new(options.timing),
             is_off: AtomicBool::new(false),
-            planned: AtomicU64::new(NEVER),
-            is_woken: AtomicBool::new(false),
-            alarm: (Mutex::new(()), Condvar::new()),
+            keeper: Keeper::new().map_err(|error| error.to_string())?,
             is_stopping: AtomicBool::new(false),
             connections: Mutex::default(),
             connection_count: AtomicUsize::new(0),
@@ -233,6 +228,7 @@ impl Server {
             return Err("this drive is served without a supply that may fail".to_owned());
         };
         shared.note_power(Kind::Off, at);
+        shared.plan(NOBODY, &mut core);
         drop(core);
         for (_, pipe) in shared.pipes().iter() {
             pipe.close();
@@ -243,7 +239,6 @@ impl Server {
                 recorder.skip(entry.sequence);
             }
         }
-        shared.wake();
         Ok(shared.clock.to_wall(ready))
     }
 
@@ -291,7 +286,7 @@ impl Server {
             }
             thread::sleep(Duration::from_millis(1));
         }
-        shared.wake();
+        shared.keeper.stop();
         if let Some(timer) = self.timer.take() {
             drop(timer.join());
         }
@@ -357,6 +352,7 @@ struct Leaving<'a> {
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
+        self.shared.keeper.leave(self.number + 1);
         self.pipe.close();
         // What it asked for goes on in the model. Its place stays taken until that is over, so that
         // clients which come and go cannot pile up work without end.
@@ -370,6 +366,38 @@ impl Drop for Leaving<'_> {
         }
         self.shared.pipes().retain(|(number, _)| *number != self.number);
         self.shared.connection_count.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// What a client sends. Whoever waits for it keeps time meanwhile, once its client asks.
+struct Client<'a> {
+    shared: &'a Shared,
+    pipe: &'a Pipe,
+    /// Number of the connection + 1; [`NOBODY`] while its client negotiates.
+    keeps_as: u64,
+    ready: Vec<(Ns, Pending)>,
+}
+
+impl Read for Client<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let socket = &self.pipe.socket;
+        if self.keeps_as == NOBODY {
+            return { socket }.read(bytes);
+        }
+        loop {
+            match socket.read_now(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return read,
+            }
+            if !self.shared.keeper.take(self.keeps_as) {
+                return { socket }.read(bytes);
+            }
+            if self.shared.keeper.is_due(&self.shared.clock) {
+                self.shared.go_on(self.keeps_as, &mut self.ready);
+            } else {
+                self.shared.keeper.pause(&self.shared.clock, socket.as_fd());
+            }
+        }
     }
 }
 
@@ -405,7 +433,8 @@ impl Shared {
 
     /// A connection from its greeting to its end.
     fn serve(self: &Arc<Self>, number: u64, pipe: &Arc<Pipe>) -> Result<(), Garbage> {
-        let mut reader = BufReader::with_capacity(1 << 18, &pipe.socket);
+        let client = Client { shared: self, pipe, keeps_as: NOBODY, ready: Vec::new() };
+        let mut reader = BufReader::with_capacity(1 << 18, client);
         pipe.socket.set_patience(Some(HANDSHAKE_PATIENCE))?;
         let Some(handshake) = negotiate(&self.export, &mut reader, &pipe.socket)? else {
             return Ok(());
@@ -416,6 +445,8 @@ impl Shared {
         }
         let writer = Arc::clone(pipe);
         thread::spawn(move || writer.write_on());
+        sleep_exactly();
+        reader.get_mut().keeps_as = number + 1;
         self.serve_in_time(number, &handshake, &mut reader, pipe)
     }
 
@@ -424,7 +455,7 @@ impl Shared {
         &self,
         connection: u64,
         handshake: &Handshake,
-        reader: &mut BufReader<&Socket>,
+        reader: &mut BufReader<Client>,
         pipe: &Pipe,
     ) -> Result<(), Garbage> {
         let (mut data, mut replies) = (Vec::new(), Vec::new());
@@ -476,7 +507,8 @@ impl Shared {
             let length = request.length.min(wire::DATA_BYTES_MAX) as usize;
             let is_read = request.command == Command::Read;
             let held = REQUEST_COST + if is_read { length } else { length / PAGE_COST };
-            if !pipe.acquire(held) {
+            let leave = || self.keeper.leave(connection + 1);
+            if !pipe.acquire(held, leave) {
                 return Ok(());
             }
             let mut reply = Vec::new();
@@ -512,12 +544,9 @@ impl Shared {
                 ready.push((self.clock.to_model(arrive), pending));
             }
             core.advance(self.clock.to_model(self.clock.now()), &mut ready);
-            let next = core.session().next_at();
+            self.plan(connection + 1, &mut core);
             drop(core);
             self.answer(&mut ready);
-            if next.is_some_and(|at| self.clock.to_wall(at) < self.planned.load(Ordering::SeqCst)) {
-                self.wake();
-            }
         }
         Ok(())
     }
@@ -533,45 +562,28 @@ impl Shared {
         }
     }
 
-    /// Lets the timer look at the drive again.
-    fn wake(&self) {
-        let _guard = self.alarm.0.lock().unwrap_or_else(PoisonError::into_inner);
-        self.is_woken.store(true, Ordering::SeqCst);
-        self.alarm.1.notify_one();
+    /// Notes when the drive has something to do next.
+    fn plan(&self, who: u64, core: &mut Core) {
+        let next = core.session().next_at().map_or(NEVER, |at| self.clock.to_wall(at));
+        self.keeper.plan(who, next);
     }
 
-    /// The timer: lets the drive go on as time does.
+    /// Lets the drive go on as time does.
+    fn go_on(&self, who: u64, ready: &mut Vec<(Ns, Pending)>) {
+        let mut core = self.core();
+        core.advance(self.clock.to_model(self.clock.now()), ready);
+        self.plan(who, &mut core);
+        drop(core);
+        self.answer(ready);
+    }
+
+    /// The timer.
     fn keep_time(&self) {
+        sleep_exactly();
         let mut ready = Vec::new();
-        while !self.is_stopping.load(Ordering::SeqCst) {
-            let next = {
-                let mut core = self.core();
-                core.advance(self.clock.to_model(self.clock.now()), &mut ready);
-                let next = core.session().next_at().map_or(NEVER, |at| self.clock.to_wall(at));
-                // Before a reader can see the drive: it wakes us if its request ends earlier.
-                self.planned.store(next, Ordering::SeqCst);
-                self.is_woken.store(false, Ordering::SeqCst);
-                next
-            };
-            self.answer(&mut ready);
-            self.sleep_until(next);
-        }
-    }
-
-    fn sleep_until(&self, wall: u64) {
-        let mut guard = self.alarm.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while !self.is_woken.load(Ordering::SeqCst) && !self.is_stopping.load(Ordering::SeqCst) {
-            let left = wall.saturating_sub(self.clock.now());
-            if left <= SPIN_NS {
-                break;
-            }
-            let span = Duration::from_nanos((left - SPIN_NS).min(100_000_000));
-            let waited = self.alarm.1.wait_timeout(guard, span);
-            guard = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        drop(guard);
-        while self.clock.now() < wall && !self.is_woken.load(Ordering::SeqCst) {
-            std::hint::spin_loop();
+        self.go_on(TIMER, &mut ready);
+        while self.keeper.wait(&self.clock) {
+            self.go_on(TIMER, &mut ready);
         }
     }
 }
