@@ -423,7 +423,7 @@ impl Session {
 
     /// Reads of the host so far that could not be corrected.
     fn lost_reads(&self) -> u64 {
-        self.drive.errors.tally().uncorrectable[Source::Host as usize]
+        self.drive.errors.lost_of_host()
     }
 
     /// Moves the clock to `at`, unless it is later.
@@ -470,7 +470,7 @@ impl Session {
             *left -= 1;
             if is_refused {
                 *refusal = Some(Refusal::WornOut);
-            } else if is_lost {
+            } else if is_lost && ended.part.command.op == HostOp::Read {
                 *refusal = Some(Refusal::Uncorrectable);
             }
             if *left == 0 {

@@ -8,8 +8,7 @@
 //! [`TimedStage`] wires the rooms: each event goes to whom it concerns, and what that answers is
 //! scheduled. Nothing calls back: whoever runs the stage takes [`Step`]s out of it and submits the
 //! next commands. The FTL decides when a command reaches it; a collection that it needs is queued
-//! on the same die before the command's own operations, and so delays them. State lives in the
-//! stage, so a run can be cut into slices anywhere.
+//! on the die before the command's operations. State lives here: a run can be sliced anywhere.
 
 use serde_json::{json, Value};
 
@@ -264,8 +263,6 @@ impl TimedStage {
         if let Some(ahead) = &mut self.ahead {
             ahead.begin(&command);
         }
-        let lost = |drive: &Drive| drive.errors.tally().uncorrectable[Source::Host as usize];
-        let lost_before = lost(drive);
         let (refused_sectors, waits, decode_ns) = self.with_sink(drive, index, |front, sink| {
             let before = front.host.sectors[HostOp::Write.index()];
             let refused = front.apply(sink, &command).err().map(|_| {
@@ -286,7 +283,6 @@ impl TimedStage {
         slot.waits = waits;
         if command.op == HostOp::Read {
             slot.decode = Ns(decode_ns.into());
-            slot.is_lost = lost(drive) > lost_before;
         }
         if self.ahead.is_some() && command.op == HostOp::Read {
             self.read_ahead(drive);
@@ -336,8 +332,8 @@ impl TimedStage {
         slot: u32,
         work: impl FnOnce(&mut Front, &mut TimedSink) -> T,
     ) -> T {
-        let page_bytes = drive.geometry.page_bytes;
         let (mut front, media, errors) = drive.split();
+        let lost_before = errors.lost_of_host();
         let mut sink = TimedSink {
             media,
             errors,
@@ -359,9 +355,10 @@ impl TimedStage {
             pages: 0,
         };
         let outcome = work(&mut front, &mut sink);
+        self.path.note_lost(slot, sink.errors.lost_of_host() > lost_before);
         let programmed = sink.programmed_pages;
         self.backend.release(&mut self.engine);
-        self.path.note_programmed(self.engine.now(), programmed * page_bytes);
+        self.path.note_programmed(self.engine.now(), programmed * drive.geometry.page_bytes);
         if let Some(timeline) = self.backend.recorder() {
             timeline.level("erased_blocks", self.engine.now(), drive.ftl.erased_blocks());
         }
@@ -420,8 +417,6 @@ impl TimedStage {
     #[cold]
     fn follow_failed(&mut self, drive: &mut Drive, done: FlashOp) {
         let index = done.command();
-        let lost = |drive: &Drive| drive.errors.tally().uncorrectable[Source::Host as usize];
-        let lost_before = lost(drive);
         let (waits, decode_ns) = self.with_sink(drive, index, |_, sink| {
             sink.follow_failed(done);
             (sink.waits, sink.decode_ns)
@@ -430,7 +425,6 @@ impl TimedStage {
         slot.waits += waits;
         if slot.command.op == HostOp::Read {
             slot.decode = slot.decode.max(Ns(decode_ns.into()));
-            slot.is_lost |= lost(drive) > lost_before;
         }
         if let Some(collector) = &mut self.collector {
             collector.touched.clear();

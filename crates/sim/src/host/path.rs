@@ -54,7 +54,7 @@ pub struct Slot {
     pub refused_sectors: u32,
     /// Time to decode the flash pages that it read, the longest of them.
     pub decode: Ns,
-    /// A page that it read cannot be corrected.
+    /// A page that it reads cannot be corrected.
     pub is_lost: bool,
     leg: Leg,
 }
@@ -219,6 +219,14 @@ impl HostPath {
     #[inline]
     pub fn slot(&mut self, index: u32) -> &mut Slot {
         &mut self.slots[index as usize]
+    }
+
+    /// A page that was read for a command, or for none, cannot be corrected, if `is_lost`.
+    #[inline]
+    pub fn note_lost(&mut self, index: u32, is_lost: bool) {
+        if is_lost {
+            self.slots.get_mut(index as usize).into_iter().for_each(|slot| slot.is_lost = true);
+        }
     }
 
     /// A command is complete, and its slot is free: the command without what was refused of it, and

@@ -116,6 +116,12 @@ impl ReadErrors {
         &self.kinds.fates
     }
 
+    /// Reads of the host so far that could not be corrected.
+    #[inline]
+    pub fn lost_of_host(&self) -> u64 {
+        self.tally.uncorrectable[Source::Host as usize]
+    }
+
     /// The counts so far.
     pub fn tally(&self) -> &ReadTally {
         &self.tally
