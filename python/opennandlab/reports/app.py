@@ -121,7 +121,7 @@ def run_time(document: AppDocument) -> Table:
     """Return run times of all cases."""
     rows: list[tuple[Cell, ...]] = []
     if document.total_ms is not None:
-        rows.append(("total", None, document.total_ms.mean, document.total_ms.sd))
+        rows.append(("total", "-", document.total_ms.mean, document.total_ms.sd))
     for one in document.cases:
         time = one.run_time_ms
         cells = ("-", "-") if time is None else (time.mean, time.sd)
@@ -227,7 +227,7 @@ def _chunks(document: AppDocument) -> Iterator[Item]:
         return
     names = [chunk_label(one.bytes_max) for one in found]
     rows = tuple(
-        (name, one.count, one.min_us, one.mean_us, *_dashes(one.p99_us), one.max_us)
+        (name, str(one.count), one.min_us, one.mean_us, *_dashes(one.p99_us), one.max_us)
         for name, one in zip(names, found, strict=True)
     )
     heads = ("size", "writes", "min us", "mean us", "p99 us", "max us")
@@ -275,7 +275,8 @@ def _over_time(document: AppDocument) -> Iterator[Item]:
         note=f"Windows of {it.window_ms:.1f} ms, by when a request began.",
     )
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (one.begin_ms, one.end_ms, one.count, one.mean_us, one.times) for one in it.slow_periods
+        (one.begin_ms, one.end_ms, str(one.count), one.mean_us, one.times)
+        for one in it.slow_periods
     )
     heads = ("from ms", "to ms", "requests", "mean us", "times the run's mean")
     note = "Windows in a row whose mean is three times that of the run or more."
@@ -283,7 +284,7 @@ def _over_time(document: AppDocument) -> Iterator[Item]:
         rows = (("none", "-", "-", "-", "-"),)
     yield Table("slow", "Slow periods", heads, rows, note, digits=1)
     long: tuple[tuple[Cell, ...], ...] = tuple(
-        (one.at_ms, one.kind, one.bytes, one.took_ms) for one in it.longest[:LONGEST_SHOWN]
+        (one.at_ms, one.kind, str(one.bytes), one.took_ms) for one in it.longest[:LONGEST_SHOWN]
     )
     title = f"Requests of {it.long_ms:.0f} ms and more: {it.long_count}"
     if not long:
@@ -316,7 +317,7 @@ def device(document: AppDocument) -> Iterator[Table]:
     found = document.requests
     if found is not None:
         rows = tuple(
-            (name, it.count, *_dashes(it.mean, it.p50, it.p99, it.max))
+            (name, str(it.count), *_dashes(it.mean, it.p50, it.p99, it.max))
             for name, it in (("read", found.read), ("write", found.write), ("flush", found.flush))
         )
         note = (
