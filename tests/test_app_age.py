@@ -75,6 +75,24 @@ def test_a_discarded_drive_has_its_blocks_still_to_erase() -> None:
     assert again == pytest.approx(mean, rel=0.05)
 
 
+def test_age_is_felt_where_the_map_lies_in_the_flash(tmp_path: Path) -> None:
+    """What was written once is read back from the map, and what never was is not."""
+    found = {}
+    for name, settings in {
+        "ram": [],
+        "flash": ["--set", "ftl.mapping={kind: dftl, cache_bytes: 524288}"],
+    }.items():
+        words = ["app", "run", "--target", "sim:emmc_16gb", "--case", "web=3", "--runs", "1",
+                 "--state", "old-clean", "--age", "warp", "--format", "discard", "--relative",
+                 "--output", str(tmp_path / name), "--quiet", *settings]  # fmt: skip
+        done = RUNNER.invoke(command_line, words)
+        assert done.exit_code == 0, done.output
+        found[name] = json.loads((tmp_path / name / "app.json").read_text())["relative"]
+    assert found["ram"]["run_time"] > 1.0  # blocks that were discarded are still to be erased
+    assert found["flash"]["run_time"] > found["ram"]["run_time"] + 0.02
+    assert found["flash"]["flush"] > found["ram"]["flush"] + 0.02
+
+
 def test_a_warp_needs_an_empty_drive_and_sound_numbers() -> None:
     """Nothing changes where it is refused."""
     drive = load_device("emmc_16gb", SCALED).drive(1)
