@@ -134,6 +134,7 @@ def screens(store: Path) -> list[str]:
     return [
         "/", "/sweeps", "/sweep?name=grid", f"/sweep?name={quote(ui_store.HOSTILE, safe='')}",
         "/plot?sweep=grid", f"/compare?key={grid[0]}&key={grid[-1]}", "/new",
+        "/new?run=ecc.curve", "/new?run=pts.wsat",
         f"/run?key={ui_store.keys(store, 'sweep=depth')[0]}", f"/run?key={key(1)}",
     ]  # fmt: skip
 
@@ -253,6 +254,18 @@ def test_a_run_is_asked_for_by_a_form_and_seen_to_its_end(browser: Any, tmp_path
         assert page.locator(".cell.done").count() == 2
         # The refusals, which a browser notes by itself, are meant.
         assert [one for one in watched.complaints if "422" not in one] == []
+
+
+def test_a_run_is_verified_by_a_button(browser: Any, served: Served, store: Path) -> None:
+    path = f"/run?key={ui_store.keys(store, 'sweep=depth')[0]}"
+    with closing(Watched(browser, served.url, path)) as watched:
+        watched.page.get_by_role("button", name="Verify", exact=True).click()
+        watched.page.wait_for_function(
+            "() => (document.querySelector('main [role=status]')?.textContent || '')"
+            ".includes('identical, digest')"
+        )
+        assert watched.page.get_by_role("button", name="Run it again", exact=True).is_enabled()
+        assert watched.complaints == []
 
 
 def test_it_is_used_by_the_keyboard_alone(browser: Any, served: Served) -> None:

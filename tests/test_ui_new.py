@@ -8,6 +8,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from typing import Any
 import pytest
 
 import ui_store
+from opennandlab.canonical import digest
 from opennandlab.store import Store
-from opennandlab.ui import asking, forms, watching
+from opennandlab.ui import asking, forms, verbs, watching
 from opennandlab.ui.application import make
 from opennandlab.ui.guard import Door
 from opennandlab.ui.jobs import BusyQueueError, Jobs
@@ -83,6 +85,105 @@ def test_a_form_that_can_be_run_is_told_what_it_comes_to(asked: Any, door: Door)
     assert dict(found["facts"])["raw"] == "16 MiB"
     assert "2 of 4 combinations cannot run" in found["warnings"][0]
     assert ui_store.post(asked, door, "/api/check", "x").status_code == 422
+
+
+@pytest.mark.parametrize("run", list(verbs.OFFERED))
+def test_every_verb_has_a_form_that_can_be_checked(asked: Any, door: Door, run: str) -> None:
+    needed = {"ecc.curve": {"code": "bch:m=8,t=4", "x": "1e-2"}}.get(run, {})
+    page = asked.get("/new", params={"run": run})
+    assert page.status_code == 200
+    for one in verbs.own_fields(verbs.OFFERED[run]):
+        assert f'name="{one.path}"' in page.text
+    body = {"run": run, "device": "tlc_standard", "workload": "W2", "values": needed}
+    found = ui_store.post(asked, door, "/api/check", body)
+    assert found.status_code == 200, found.text
+    assert found.json()["points"] == 1
+
+
+@pytest.mark.parametrize(("change", "field", "said"), [
+    ({"run": "replay"}, "run", "cannot be run here"), ({"run": 3}, "run", "characters"),
+    ({"run": "pts.iops", "values": {"pts.profile": "Z"}}, "pts.profile", "accepted: E, C"),
+    ({"run": "app", "values": {"app.suite": "none"}}, "app.suite", "no suite"),
+    ({"run": "ecc.curve", "values": {"code": "ldpc:/etc/passwd", "x": "1"}}, "code", "read a file"),
+    ({"run": "ecc.curve", "values": {"code": "mine.py:code", "x": "1"}}, "code", "run code"),
+    ({"run": "ecc.curve", "values": {"x": "1"}}, "code", "is missing"),
+    ({"run": "ecc.curve", "vary": [["code", "nand-4k-r090, /etc/shadow"]]}, "vary-0", "read a"),
+    ({"run": "theory.waf", "values": {"d": "x"}}, "d", "a number"),
+    ({"run": "theory.waf", "seeds": "2"}, "seeds", "no seed decides"),
+    ({"run": "theory.waf", "values": {"nand.channels": "2"}}, "", "no field"),
+])  # fmt: skip
+def test_what_is_wrong_with_another_verb_is_told(
+    asked: Any, door: Door, change: dict[str, Any], field: str, said: str
+) -> None:
+    body = {"device": "tlc_standard", "workload": "W2"} | change
+    answer = ui_store.post(asked, door, "/api/check", body)
+    assert answer.status_code == 422
+    assert answer.json()["field"] == field
+    assert said in answer.json()["message"]
+
+
+def test_device_files_lie_in_one_folder(tmp_path: Path, door: Door) -> None:
+    files, store = tmp_path / "files", tmp_path / "store"
+    files.mkdir()
+    Store.open(store).close()
+    (files / "mine.yaml").write_text(
+        "nand: {channels: 2, dies_per_channel: 1, planes_per_die: 1, blocks_per_plane: 64,"
+        " pages_per_block: 32}\nftl: {over_provisioning_pct: 0.28}\n"
+    )
+    (files / "code.yaml").write_text("ftl: {gc_policy: 'mine.py:policy'}\n")
+    (files / "broken.yaml").write_text("nand: [")
+    (files / "large.yaml").write_bytes(b"#" * (asking.FILE_BYTES_MAX + 1))
+    (tmp_path / "outside.yaml").write_text("{}")
+    (files / "link.yaml").symlink_to(tmp_path / "outside.yaml")
+    (files / "loop.yaml").symlink_to(files / "loop.yaml")
+    (files / "folder.yaml").mkdir()
+    app = make(store, door, files=files)
+    with testclient.TestClient(app, base_url=BASE) as client:
+        for name, said in (
+            ("code.yaml", "run code"), ("broken.yaml", "broken.yaml"), ("large.yaml", "larger"),
+            ("../outside.yaml", "outside"), (str(tmp_path / "outside.yaml"), "outside"),
+            ("link.yaml", "outside"), ("loop.yaml", "no file"), ("folder.yaml", "no file"),
+            ("none.yaml", "no file"), ("/etc/passwd", "no preset"), ("a\0.yaml", "no file"),
+        ):  # fmt: skip
+            body = ui_store.body(device=name)
+            answer = ui_store.post(client, door, "/api/check", body)
+            assert answer.status_code == 422, name
+            assert answer.json()["field"] == "device"
+            assert said in answer.json()["message"], name
+        page = client.get("/new", params={"run": "reliability.life", "file": "mine.yaml"})
+        assert 'data-device="mine.yaml"' in page.text
+        assert "no preset" in client.get("/new", params={"file": "/etc/passwd"}).text
+        body = {"run": "reliability.life", "device": "mine.yaml", "values": {}, "name": "life"}
+        assert ui_store.post(client, door, "/api/start", body).status_code == 200
+        until(lambda: ">done<" in client.get("/sweep?name=life").text)
+        assert ui_store.post(client, door, "/api/retry", {"name": "life"}).status_code == 200
+
+
+def test_a_point_is_verified_and_run_again(tmp_path: Path, door: Door) -> None:
+    ui_store.made(tmp_path)
+    good = ui_store.keys(tmp_path, "sweep=grid", "status=done")[0]
+    with Store.open(tmp_path) as store:
+        kept = store.entry(good)
+        changed = {**kept.document, "seed": 999}
+        other = replace(kept, key=ui_store.key(7), document={**changed, "digest": digest(changed)})
+        store.add([other])
+    with testclient.TestClient(make(tmp_path, door), base_url=BASE) as client:
+        jobs: Jobs = client.app.state.place.jobs
+        for key, how, state, said in (
+            (good, "verify", "done", "identical, digest"), (good, "rerun", "done", "identical"),
+            (other.key, "rerun", "failed", "differs"), (other.key, "verify", "failed", "differs"),
+        ):  # fmt: skip
+            answer = ui_store.post(client, door, f"/api/{how}", {"name": key})
+            assert answer.json() == {"page": f"/run?key={key}"}
+            until(lambda: not any(job.is_active for job in jobs.listed))
+            assert (jobs.listed[0].state, jobs.listed[0].page) == (state, f"/run?key={key}")
+            assert said in jobs.listed[0].message
+            assert jobs.listed[0].message in unescape(client.get(f"/run?key={key}").text)
+        hostile = ui_store.key(1)
+        for how in ("verify", "rerun"):
+            assert ui_store.post(client, door, f"/api/{how}", {"name": hostile}).status_code == 409
+            assert ui_store.post(client, door, f"/api/{how}", {"name": "beef"}).status_code == 404
+        assert client.get("/sweeps").status_code == 200
 
 
 def test_every_key_of_the_schemas_has_a_field() -> None:

@@ -47,6 +47,16 @@ def ui(
         int | None,
         typer.Option("--jobs", metavar="N", min=1, help="Points at a time. Default: all cores."),
     ] = None,
+    files: Annotated[
+        Path | None,
+        typer.Option(
+            "--files",
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="Where device files lie that the form may name. Default: the working folder.",
+        ),
+    ] = None,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address, and open nothing.")
     ] = False,
@@ -77,7 +87,7 @@ def ui(
                 server.show(url)
 
         try:
-            server.serve(place, listening, door, jobs=jobs, ready=ready)
+            server.serve(place, listening, door, jobs=jobs, files=files, ready=ready)
         finally:
             listening.close()
         if not (quiet or as_json):

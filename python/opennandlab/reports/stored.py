@@ -10,13 +10,15 @@ of the figure, and look like scatter.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opennandlab.errors import ConfigError
-from opennandlab.reports.model import Report
+from opennandlab.reports.figure.model import Plot
+from opennandlab.reports.model import Item, Report, Table
 from opennandlab.reports.output import write
 from opennandlab.reports.runs import Wanted, choose, report
+from opennandlab.reports.thinned import cut, thinned
 from opennandlab.stats.groups import grouped
 from opennandlab.store import Rows, Store
 from opennandlab.store.conditions import resolved, unknown
@@ -91,7 +93,13 @@ def draw(
     return drawn.points
 
 
-def drawing(store: Store, where: Sequence[str], asked: Mapping[str, str], title: str = "") -> Drawn:
+def drawing(
+    store: Store,
+    where: Sequence[str],
+    asked: Mapping[str, str],
+    title: str = "",
+    most: int | None = None,
+) -> Drawn:
     """Return points of a store as a figure.
 
     Args:
@@ -99,6 +107,7 @@ def drawing(store: Store, where: Sequence[str], asked: Mapping[str, str], title:
         where: Conditions that the points hold.
         asked: What is drawn, by name: `x`, `y`, `lines`, `facets`.
         title: Of the figure; empty for what it shows.
+        most: Points that are drawn one by one; of more, neighbours are one. None: all.
 
     Raises:
         ConfigError: for what was not varied, and where unlike points would be mixed up.
@@ -106,7 +115,25 @@ def drawing(store: Store, where: Sequence[str], asked: Mapping[str, str], title:
     """
     wanted = [*where, "status=done"]
     rows = store.rows(where=wanted)
-    return of_rows(rows, store.rows(where=wanted, columns=IDENTITY), asked, title)
+    found = of_rows(rows, store.rows(where=wanted, columns=IDENTITY), asked, title)
+    return found if most is None else replace(found, report=_fewer(found.report, most))
+
+
+def _fewer(whole: Report, most: int) -> Report:
+    """Return a report whose figures and tables are no more than a browser shows at once."""
+
+    def fewer(item: Item) -> Item:
+        if isinstance(item, Plot):
+            return thinned(item, most)
+        return cut(item, most) if isinstance(item, Table) else item
+
+    chapters = [
+        replace(chapter, sections=tuple(
+            replace(section, items=tuple(map(fewer, section.items))) for section in chapter.sections
+        ))
+        for chapter in whole.chapters
+    ]  # fmt: skip
+    return replace(whole, chapters=tuple(chapters))
 
 
 def of_rows(rows: Rows, kinds: Rows, asked: Mapping[str, str], title: str = "") -> Drawn:

@@ -48,18 +48,21 @@ class Place:
     door: Door
     watch: Watch
     jobs: Jobs
+    folder: asking.Folder
 
 
-def make(store: Path, door: Door, jobs: int | None = None) -> Starlette:
+def make(store: Path, door: Door, jobs: int | None = None, files: Path | None = None) -> Starlette:
     """Return the application.
 
     Args:
         store: Folder of the store.
         door: Under which names it is asked, and what one must know.
         jobs: Points at a time in a worker; None for all cores.
+        files: Where device files may lie that a page names; None for the working folder.
     """
     watch = Watch(store)
-    place = Place(store, door, watch, Jobs(store, watch.tell_safely, jobs))
+    folder = asking.Folder((files or Path.cwd()).resolve())
+    place = Place(store, door, watch, Jobs(store, watch.tell_safely, jobs), folder)
 
     @contextlib.asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
@@ -85,6 +88,8 @@ def make(store: Path, door: Door, jobs: int | None = None) -> Starlette:
             Route("/api/start", _page(start), methods=["POST"]),
             Route("/api/stop", _page(stop), methods=["POST"]),
             Route("/api/retry", _page(retry), methods=["POST"]),
+            Route("/api/verify", _page(verify), methods=["POST"]),
+            Route("/api/rerun", _page(rerun), methods=["POST"]),
             Route("/events", events),
             Route("/static/{name}", static),
             Route("/favicon.ico", static, name="icon"),
@@ -199,8 +204,9 @@ def sweep(request: Request, place: Place) -> Response:
     if not is_there and job is not None and (job.is_active or job.message):
         return html(request, place, "waiting.html.j2", title=name, job=job)
     found = _look(sweeping.Board(name, request.query_params), place)
+    values = screens.of_sweep(found, place.store, place.folder)
     return html(request, place, "sweep.html.j2", title=name, screen=found,
-                levels=sweeping.LEVELS, **screens.of_sweep(found, place.store))  # fmt: skip
+                levels=sweeping.LEVELS, **values)  # fmt: skip
 
 
 def plot(request: Request, place: Place) -> Response:
@@ -232,7 +238,7 @@ def run(request: Request, place: Place) -> Response:
     """Show one point: its report, numbers and settings."""
     with opened(place.store) as store:
         entry = _entry(store, request)
-    values = screens.run(entry, place.store)
+    values = screens.run(entry, place.store, place.jobs)
     return html(request, place, "run.html.j2", title=f"Run {entry.key[:8]}", entry=entry, **values)
 
 
@@ -259,14 +265,14 @@ def _entry(store: Store, request: Request) -> Any:  # noqa: ANN401 (an entry)
 
 def new(request: Request, place: Place) -> Response:
     """Show the form for a new run."""
-    values = screens.new(request.query_params)
+    values = screens.new(request.query_params, place.folder)
     return html(request, place, "new.html.j2", title="New run", **values)
 
 
 def check(request: Request, place: Place) -> Response:
     """Say whether a form can be run, and what it comes to."""
     with opened(place.store) as store:
-        found = asking.checked(_asked(request), store)
+        found = asking.checked(_asked(request), store, place.folder)
     return JSONResponse({"points": found.points, "facts": found.facts, "name": found.sweep["name"],
                          "warnings": found.warnings})  # fmt: skip
 
@@ -274,7 +280,7 @@ def check(request: Request, place: Place) -> Response:
 def start(request: Request, place: Place) -> Response:
     """Run what a form asks for; answer with where its progress is."""
     with opened(place.store) as store:
-        found = asking.checked(_asked(request), store)
+        found = asking.checked(_asked(request), store, place.folder)
     place.jobs.start(found.sweep)
     return JSONResponse({"page": pages.address("/sweep", name=found.sweep["name"])})
 
@@ -292,10 +298,34 @@ def retry(request: Request, place: Place) -> Response:
     name = _named(request)
     with opened(place.store) as store:
         found = next((one for one in store.sweeps() if one.name == name), None)
-    if found is None or not screens.can_go_on(found.definition):
+    if found is None or not screens.can_go_on(found.definition, place.folder):
         raise BusyQueueError(f"`{name}` reads files: the command line goes on with it")
     place.jobs.start(found.definition, retry=True)
     return JSONResponse({"page": pages.address("/sweep", name=name)})
+
+
+def verify(request: Request, place: Place) -> Response:
+    """Run what the document of a point describes, and compare."""
+    return _checking(request, place, "verify")
+
+
+def rerun(request: Request, place: Place) -> Response:
+    """Run a point again, and compare."""
+    return _checking(request, place, "rerun")
+
+
+def _checking(request: Request, place: Place, how: str) -> Response:
+    key = _named(request)
+    with opened(place.store) as store:
+        try:
+            entry = store.entry(store.whole_key(key))
+        except StoreError as error:
+            raise NotThereError(str(error)) from error
+    if not dict(zip(("verify", "rerun"), screens.checks_of(entry), strict=True))[how]:
+        raise BusyQueueError("this point reads files, or cannot be run again: use the commands")
+    name = screens.check_name(entry.key, how)
+    place.jobs.start({"name": name, "check": {"key": entry.key, "how": how}})
+    return JSONResponse({"page": pages.address("/run", key=entry.key)})
 
 
 def _body(request: Request) -> Any:  # noqa: ANN401 (JSON)

@@ -1,15 +1,18 @@
 """What the form New run asks for, as a sweep: checked by the core, and bound to the package.
 
-A browser names presets, never files: what would make the simulator read a file or run code of the
-user's own is refused here, and belongs on the command line.
+A browser names presets, and device files in one folder, which whoever starts the server chooses.
+What would make the simulator read another file, or run code of the user's own, is refused here, and
+belongs on the command line.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from opennandlab.config import (
@@ -17,6 +20,7 @@ from opennandlab.config import (
     device_presets,
     load_device,
     load_workload,
+    read_device,
     workload_presets,
 )
 from opennandlab.errors import ConfigError, OpenNandLabError
@@ -28,16 +32,20 @@ from opennandlab.summary import number, size
 from opennandlab.sweeps.axes import Axis
 from opennandlab.sweeps.definition import Sweep, checked_name
 from opennandlab.sweeps.seeds import Seeds
-from opennandlab.ui.forms import WORKLOAD, form
+from opennandlab.sweeps.verb import Verb, drafted
+from opennandlab.sweeps.verbs.application import Application, Asked
+from opennandlab.ui import verbs
+from opennandlab.ui.forms import WORKLOAD, Form, form
 
 VARIED_MAX = 8
+NOT_VARIED = ("trace", "state", "paths")
 VALUE_CHARS_MAX = 4000
 # Of more combinations only the first ones are checked before they run; each says so when it runs.
 CHECKED_MAX = 200
 POINTS_MAX = 100_000
 KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*")
-# Keys that name the whole.
-WHOLE = ("device", WORKLOAD)
+ENDINGS = (".yaml", ".yml", ".json")
+FILE_BYTES_MAX = 1 << 20
 
 
 class FieldError(OpenNandLabError):
@@ -55,17 +63,65 @@ class FieldError(OpenNandLabError):
 
 
 @dataclass(frozen=True)
+class Folder:
+    """Where device files may lie that a page names.
+
+    Args:
+        root: The folder, resolved.
+    """
+
+    root: Path
+
+    def device(self, text: str) -> str:
+        """Return what names a device: a preset, or a file in the folder.
+
+        Raises:
+            FieldError: for anything else.
+        """
+        if text in device_presets():
+            return text
+        if not text.endswith(ENDINGS):
+            raise FieldError(
+                "device", f"`{text}` is no preset; accepted: {', '.join(device_presets())}, or a "
+                f"device file ({', '.join(ENDINGS)}) in {self.root}"
+            )  # fmt: skip
+        path = self.root / text
+        try:
+            is_inside = path.resolve().is_relative_to(self.root)
+            status = path.stat() if is_inside else None
+        except (OSError, ValueError, RuntimeError):
+            is_inside, status = True, None
+        if not is_inside:
+            raise FieldError(
+                "device", f"`{text}` lies outside of {self.root}; accepted: a file in there, or "
+                "another folder by `opennandlab ui --files DIR`"
+            )  # fmt: skip
+        if status is None or not stat.S_ISREG(status.st_mode):
+            raise FieldError("device", f"`{text}` is no file in {self.root}")
+        if status.st_size > FILE_BYTES_MAX:
+            raise FieldError("device", f"`{text}` is larger than {size(FILE_BYTES_MAX)}")
+        try:
+            _safe(read_device(str(path)), "device")
+            load_device(str(path))
+        except ConfigError as error:
+            raise FieldError("device", f"{text}: {error}") from error
+        here = Path.cwd()
+        return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+@dataclass(frozen=True)
 class Request:
     """What was typed.
 
     Args:
-        device: Name of a preset.
+        device: Name of a preset, or a file.
         workload: Name of a preset.
         values: Text by key, of those that are not those of the preset.
         vary: Key and text of what is varied.
         seeds: How many.
         seed: The first.
         name: Of the sweep; empty for one that is free.
+        run: The verb.
     """
 
     device: str
@@ -75,6 +131,7 @@ class Request:
     seeds: str = "1"
     seed: str = str(SEED)
     name: str = ""
+    run: str = verbs.FIRST
 
     @classmethod
     def of(cls, document: object) -> Request:
@@ -106,6 +163,7 @@ class Request:
             seeds=text("seeds", "1") or "1",
             seed=text("seed", str(SEED)) or str(SEED),
             name=text("name"),
+            run=text("run", verbs.FIRST) or verbs.FIRST,
         )
 
 
@@ -138,52 +196,98 @@ class Checked:
     warnings: tuple[str, ...]
 
 
-def checked(request: Request, store: Store) -> Checked:
+def checked(request: Request, store: Store, folder: Folder) -> Checked:
     """Return a request as a sweep.
+
+    Args:
+        request: What was typed.
+        store: Where its points would go.
+        folder: Where device files may lie.
 
     Raises:
         FieldError: for the first field that is wrong.
     """
-    for key, name, known in (
-        ("device", request.device, device_presets()),
-        (WORKLOAD, request.workload, workload_presets()),
-    ):
-        if name not in known:
-            raise FieldError(key, f"`{name}` is no preset; accepted: {', '.join(known)}")
-    changes = _changes(request)
-    device = _device(request, changes)
-    _workload(request, changes, device)
-    axes = _axes(request)
+    verb = verbs.OFFERED.get(request.run)
+    if verb is None:
+        known = ", ".join(verbs.OFFERED)
+        raise FieldError("run", f"`{request.run}` cannot be run here; accepted: {known}")
+    device = folder.device(request.device) if verbs.has_device(verb) else None
+    workload = request.workload if verb.name == verbs.FIRST else None
+    if workload is not None and workload not in workload_presets():
+        known = ", ".join(workload_presets())
+        raise FieldError(WORKLOAD, f"`{workload}` is no preset; accepted: {known}")
+    changes = _changes(request, form(device, workload, verbs.own_fields(verb)))
+    axes = _axes(request, verb)
+    resolved = _checked(verb, device, workload, changes, {axis.key for axis in axes})
     seeds = _seeds(request)
-    sweep = {
+    if not verb.is_random and seeds.count > 1:
+        raise FieldError("seeds", f"no seed decides anything of {verb.name}; accepted: 1")
+    sweep: dict[str, Any] = {
         "name": "sweep",
-        "run": "benchmark",
-        "device": request.device,
-        "workload": request.workload,
+        "run": verb.name,
         "set": changes,
         "grid": {axis.key: list(axis.values) for axis in axes},
-        "seeds": {"count": seeds.count, "first": seeds.first},
+        "seeds": {"count": seeds.count, "first": seeds.first} if verb.is_random else 1,
     }
+    sweep |= {} if device is None else {"device": device}
+    sweep |= {} if workload is None else {"workload": workload}
     points = math.prod(len(axis.values) for axis in axes) * seeds.count
     if points > POINTS_MAX:
         raise FieldError("vary", f"these are {points} points; accepted: at most {POINTS_MAX}")
     warnings = _impossible(sweep, axes)
     sweep["name"] = _name(request, store, sweep, is_one=points == 1)
-    return Checked(sweep, points, _facts(device, axes, seeds.count), warnings)
+    return Checked(sweep, points, _facts(resolved, axes, seeds.count), warnings)
 
 
-def _changes(request: Request) -> dict[str, Any]:
+def _checked(
+    verb: Verb,
+    device: str | None,
+    workload: str | None,
+    changes: Mapping[str, Any],
+    varied: set[str],
+) -> DeviceConfig | None:
+    """Refuse what cannot be run, at its field; return the device where there is one."""
+    own = {one.path for one in verbs.own_fields(verb)}
+    on_device = {
+        key: value for key, value in changes.items()
+        if key not in own and not key.startswith(f"{WORKLOAD}.")
+    }  # fmt: skip
+    found = None if device is None else _device(device, on_device)
+    if workload is not None and found is not None:
+        _workload(workload, changes, found)
+    try:
+        if isinstance(verb, Application):
+            # Its reader makes all traces, which takes seconds.
+            Asked(**drafted(changes, "app")[0])
+        elif workload is None and not varied:
+            verb.reader({} if device is None else {"device": device})(changes)
+    except ConfigError as error:
+        last = error.path.replace("-", "_")
+        field_ = next((one for one in own if one.rpartition(".")[2] == last), error.path)
+        raise FieldError(_known(field_), error.message) from error
+    except (TypeError, ValueError) as error:
+        raise FieldError("", f"a value of the wrong kind: {error}") from error
+    return found
+
+
+def _changes(request: Request, shown: Form) -> dict[str, Any]:
     """Return what differs from the presets, by dotted path."""
-    known = set(form(request.device, request.workload).paths)
+    known = set(shown.paths)
     found = {}
     for key, text in request.values.items():
         if key not in known:
             raise FieldError("", f"`{key}` is no field of this form")
         try:
-            found[key] = _safe(parse_yaml(text, key), key)
+            found[key] = _named(key, text) or _safe(parse_yaml(text, key), key)
         except ConfigError as error:
             raise FieldError(key, error.message.removeprefix(f"{key}: ")) from error
     return found
+
+
+def _named(key: str, value: object) -> object | None:
+    """Return the name of a code or channel, which may hold a colon; None for everything else."""
+    is_code = key in {"code", "channel"} and isinstance(value, str) and verbs.CODES.fullmatch(value)
+    return value if is_code else None
 
 
 def _safe(value: Any, key: str) -> Any:  # noqa: ANN401 (a value of YAML)
@@ -206,29 +310,27 @@ def _safe(value: Any, key: str) -> Any:  # noqa: ANN401 (a value of YAML)
     return value
 
 
-def _device(request: Request, changes: Mapping[str, Any]) -> DeviceConfig:
-    own = {key: value for key, value in changes.items() if not key.startswith(f"{WORKLOAD}.")}
+def _device(device: str, changes: Mapping[str, Any]) -> DeviceConfig:
     try:
-        return load_device(request.device, own)
+        return load_device(device, changes)
     except ConfigError as error:
         raise FieldError(_known(error.path), error.message) from error
 
 
-def _workload(request: Request, changes: Mapping[str, Any], device: DeviceConfig) -> None:
-    head = f"{WORKLOAD}."
-    own = {key[len(head) :]: value for key, value in changes.items() if key.startswith(head)}
+def _workload(workload: str, changes: Mapping[str, Any], device: DeviceConfig) -> None:
+    own = drafted(changes, WORKLOAD)[0]
     try:
-        load_workload(request.workload, device, overrides=own)
+        load_workload(workload, device, overrides=own)
     except ConfigError as error:
         path = _known(error.path)
-        raise FieldError(head + path if path else WORKLOAD, error.message) from error
+        raise FieldError(f"{WORKLOAD}.{path}" if path else WORKLOAD, error.message) from error
 
 
 def _known(path: str) -> str:
     return "" if path in {"", "."} else path
 
 
-def _axes(request: Request) -> list[Axis]:
+def _axes(request: Request, verb: Verb) -> list[Axis]:
     found: list[Axis] = []
     for place, (key, text) in enumerate(request.vary):
         name = f"vary-{place}"
@@ -246,9 +348,10 @@ def _axes(request: Request) -> list[Axis]:
                     raise FieldError(
                         name, f"`{value}` is no preset; accepted: {', '.join(presets)}"
                     )
-                if key.partition(".")[0] in {"trace", "code", "state", "paths"}:
+                if key.partition(".")[0] in NOT_VARIED:
                     raise FieldError(name, f"`{key}` is not varied here; the command line does")
-                _safe(value, name)
+                if verb.name != "ecc.curve" or _named(key, value) is None:
+                    _safe(value, name)
         except ConfigError as error:
             raise FieldError(name, error.message.removeprefix(f"--vary {key}: ")) from error
         found.append(axis)
@@ -308,7 +411,9 @@ def _name(request: Request, store: Store, sweep: Mapping[str, Any], *, is_one: b
                 "name", f"the sweep `{name}` is there with other settings; accepted: another name"
             )
         return name
-    base = f"{request.device}-{request.workload}" if is_one else "sweep"
+    parts = [request.run] if request.run != verbs.FIRST else []
+    parts += [Path(str(sweep[key])).stem for key in ("device", WORKLOAD) if key in sweep]
+    base = "-".join(parts) if is_one else "sweep"
     for place in range(1, 100_000):
         name = f"{base}-{place}"
         if name not in known or known[name] == Sweep.of({**sweep, "name": name}).document:
@@ -316,12 +421,17 @@ def _name(request: Request, store: Store, sweep: Mapping[str, Any], *, is_one: b
     raise FieldError("name", "no name is free; accepted: one of your own")
 
 
-def _facts(device: DeviceConfig, axes: list[Axis], seeds: int) -> tuple[tuple[str, str], ...]:
+def _facts(
+    device: DeviceConfig | None, axes: list[Axis], seeds: int
+) -> tuple[tuple[str, str], ...]:
+    combinations = math.prod(len(axis.values) for axis in axes)
+    points = ("points", number(combinations * seeds))
+    if device is None:
+        return (points,)
     effective = dict(device.effective)
     predicted = predicted_waf(device.to_dict(), effective)
-    combinations = math.prod(len(axis.values) for axis in axes)
     return (
-        ("points", number(combinations * seeds)),
+        points,
         ("raw", size(effective["raw_bytes"])),
         ("logical", size(effective["logical_bytes"])),
         ("spare factor", number(effective["spare_factor_effective"])),

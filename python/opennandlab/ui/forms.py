@@ -1,4 +1,6 @@
-"""The form New run: its fields are made from the JSON schemas of device and workload.
+"""The form New run: its fields are made from the schemas of device and workload.
+
+Further ones come from what a verb declares: see `verbs`.
 
 A field has the value of the preset as its placeholder, with where that comes from; what is typed
 takes its place. A mapping that is on or off as a whole is one field, written as YAML.
@@ -102,7 +104,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Form:
-    """The fields of a device and a workload that begin as presets.
+    """The fields of what can be set.
 
     Args:
         main: Those that are shown at once.
@@ -118,17 +120,23 @@ class Form:
         return [one.path for one in (*self.main, *(f for s in self.sections for f in s.fields))]
 
 
-def form(device: str, workload: str) -> Form:
-    """Return the form for two presets.
+def form(device: str | None, workload: str | None, own: Sequence[Field] = ()) -> Form:
+    """Return the form of a verb.
+
+    Args:
+        device: What it begins with; None for a verb without.
+        workload: The same.
+        own: Further fields of the verb, which come first.
 
     Raises:
         ConfigError: for a name that is none.
     """
-    found = [*_of_device(load_device(device)), *_of_workload(read_workload(workload))]
+    found = [] if device is None else [*_of_device(load_device(device))]
+    found += [] if workload is None else [*_of_workload(read_workload(workload))]
     by_path = {one.path: one for one in found}
     titles = {**SECTIONS, WORKLOAD: "Workload"}
     return Form(
-        tuple(by_path[path] for path in MAIN if path in by_path),
+        (*own, *(by_path[path] for path in MAIN if path in by_path)),
         tuple(
             Section(name, title, fields)
             for name, title in titles.items()
@@ -149,7 +157,7 @@ def _of_device(device: DeviceConfig) -> Iterator[Field]:
         for path, inner in _leaves(node, part, definitions):
             usual = _at(values, path)
             source = "" if usual is None else device.origin(_origin_key(path, usual))
-            yield _field(path, inner, definitions, _typed(usual), source)
+            yield _field(path, inner, definitions, typed(usual), source)
 
 
 def _of_workload(values: Mapping[str, Any]) -> Iterator[Field]:
@@ -162,7 +170,7 @@ def _of_workload(values: Mapping[str, Any]) -> Iterator[Field]:
             given = _at(values, path.partition(".")[2])
             usual = inner.get("default") if given is None else given
             source = "" if given is None else "the workload"
-            yield _field(path, inner, definitions, _typed(usual), source)
+            yield _field(path, inner, definitions, typed(usual), source)
 
 
 def _leaves(node: Schema, path: str, definitions: Schema) -> Iterator[tuple[str, Schema]]:
@@ -259,10 +267,10 @@ def _origin_key(path: str, value: object) -> str:
     return f"{path}.kind" if isinstance(value, Mapping) and "kind" in value else path
 
 
-def _typed(value: object) -> str:
+def typed(value: object) -> str:
     """Return a value as it would be typed.
 
-    >>> _typed(0.07), _typed({"kind": "greedy"}), _typed([{"a": 1}]), _typed(None), _typed(True)
+    >>> typed(0.07), typed({"kind": "greedy"}), typed([{"a": 1}]), typed(None), typed(True)
     ('0.07', 'greedy', '[{"a": 1}]', '', 'true')
     """
     if value is None:

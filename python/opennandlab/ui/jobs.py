@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from opennandlab.errors import OpenNandLabError
+from opennandlab.ui.pages import address
 
 QUEUE_MAX = 20
 # Ended ones that are still listed.
@@ -34,12 +35,12 @@ class BusyQueueError(OpenNandLabError):
 
 @dataclass
 class Job:
-    """One sweep that was started here.
+    """One sweep that was started here, or a point that is checked.
 
     Args:
         number: Of the job, from 1.
         name: Of the sweep.
-        sweep: What is run, with the keys of a sweep file.
+        sweep: What is run, with the keys of a sweep file; of a point, its key and how, as `check`.
         retry: Whether points that failed before are run again.
         state: `queued`, `running`, `done`, `failed` or `stopped`.
         progress: What the worker said last.
@@ -62,6 +63,12 @@ class Job:
         """Whether it runs, or will."""
         return self.state in ACTIVE
 
+    @property
+    def page(self) -> str:
+        """Where its progress is."""
+        check = self.sweep.get("check")
+        return address("/run", key=check["key"]) if check else address("/sweep", name=self.name)
+
 
 class Jobs:
     """The jobs of this server.
@@ -81,6 +88,7 @@ class Jobs:
         self._all: list[Job] = []
         self._count = 0
         self._is_over = False
+        self._follower: threading.Thread | None = None
 
     def start(self, sweep: dict[str, Any], *, retry: bool = False) -> Job:
         """Run a sweep, as soon as those before it are done.
@@ -92,9 +100,7 @@ class Jobs:
         with self._lock:
             waiting = [job for job in self._all if job.is_active]
             if any(job.name == name for job in waiting):
-                raise BusyQueueError(
-                    f"the sweep `{name}` is under way; accepted: when it has ended"
-                )
+                raise BusyQueueError(f"`{name}` is under way; accepted: when it has ended")
             if len(waiting) >= QUEUE_MAX or self._is_over:
                 raise BusyQueueError(f"{len(waiting)} sweeps wait; accepted: {QUEUE_MAX}")
             self._count += 1
@@ -141,6 +147,8 @@ class Jobs:
         until = time.monotonic() + GRACE_S
         for process in running:
             _await(process, max(0.1, until - time.monotonic()))
+        if self._follower is not None:
+            self._follower.join(GRACE_S)
 
     def _next(self) -> None:
         """Begin the next job where none runs."""
@@ -168,7 +176,8 @@ class Jobs:
         except OSError as error:
             job.state, job.message = "failed", f"no worker can be started: {error}"
             return
-        threading.Thread(target=self._follow, args=(job, job.process), daemon=True).start()
+        self._follower = threading.Thread(target=self._follow, args=(job, job.process), daemon=True)
+        self._follower.start()
 
     def _follow(self, job: Job, process: subprocess.Popen[str]) -> None:
         """Read what a worker says until it has ended."""

@@ -18,9 +18,11 @@ from opennandlab.reports.model import Report
 from opennandlab.reports.stored import Drawn, drawing
 from opennandlab.store import Entry, Names, Store
 from opennandlab.store.conditions import resolved
+from opennandlab.store.entry import PATHS
 from opennandlab.summary import number
 from opennandlab.sweeps.verbs import VERBS
-from opennandlab.ui import commands, sweeping
+from opennandlab.ui import commands, sweeping, verbs
+from opennandlab.ui.asking import FieldError, Folder
 from opennandlab.ui.documents import report_of
 from opennandlab.ui.forms import Form, form
 from opennandlab.ui.jobs import Jobs
@@ -29,10 +31,35 @@ from opennandlab.ui.pages import Figures, address, ago
 
 PARTS = ("x", "y", "lines", "facets")
 TITLE_CHARS_MAX = 200
+# Points of a figure, and rows of its table: drawing more takes a browser seconds.
+DRAWN_MAX = 500
+# Keys of a sweep that name presets or files.
+PLACES = ("device", "workload")
 COMPARED_MAX = 40
 DEVICE, WORK = "tlc_standard", "W2"
+# Parameters without which nothing is checked: those have no usual value.
+NEEDED = {"ecc.curve": ("code", "x")}
+# What may be varied, as placeholders: of a device, and of parameters alone.
+EXAMPLES = (
+    ("ftl.over_provisioning_pct", "0.07:0.4:8"), ("ftl.gc_policy", "greedy, fifo"),
+    ("nand.channels", "2, 4, 8"),
+)  # fmt: skip
+EXAMPLES_OF = {
+    "ecc.curve": (("x", "1e-3:4e-3:4"), ("channel", "bsc, sensing:3"), ("errors", "20, 100")),
+    "theory.waf": (
+        ("over_provisioning_pct", "0.07:0.4:8"), ("policy", "greedy, fifo"),
+        ("pages_per_block", "64, 256"),
+    ),
+    "theory.queueing": (("queue_depth", "1, 4, 32"), ("dies", "4, 8"), ("service_us", "50, 60")),
+    "theory.endurance": (
+        ("write_amplification", "1:4:7"), ("pe_cycles", "1000, 3000"), ("raw_tb", "1, 2"),
+    ),
+    "reliability.rber": (
+        ("pe_cycles", "0:3000:4"), ("retention_h", "0, 720, 8760"), ("model", "tlc, mlc"),
+    ),
+}  # fmt: skip
 # Documents that `verify` runs again.
-VERIFIED = ("opennandlab.result/1", "opennandlab.pts/1", "opennandlab.ecc-curve/1")
+VERIFIED = ("opennandlab.result/1",)
 
 
 def _plot_asked(query: Any) -> tuple[Asked, dict[str, str], str]:  # noqa: ANN401 (a multi-dict)
@@ -51,7 +78,7 @@ def plot(store: Store, place: Path, query: Any) -> dict[str, Any]:  # noqa: ANN4
     if not names.metrics:
         return values | {"problem": "No point is done yet, so there is nothing to draw."}
     try:
-        drawn = drawing(store, asked.conditions, chosen, title)
+        drawn = drawing(store, asked.conditions, chosen, title, DRAWN_MAX)
     except (ConfigError, StoreError) as error:
         problem = error.message if isinstance(error, ConfigError) else str(error)
         return values | {"problem": problem} | _menus(names, None, chosen)
@@ -81,7 +108,7 @@ def _menus(names: Names, drawn: Drawn | None, chosen: Mapping[str, str]) -> dict
 def plot_svg(store: Store, query: Any) -> bytes:  # noqa: ANN401 (a multi-dict)
     """Return the figure of the plot builder as SVG."""
     asked, chosen, title = _plot_asked(query)
-    drawn = drawing(store, asked.conditions, chosen, title)
+    drawn = drawing(store, asked.conditions, chosen, title, DRAWN_MAX)
     return static.svg(drawn.report.figures).encode()
 
 
@@ -115,7 +142,22 @@ def _without_notes(report: Report) -> Report:
     return replace(report, chapters=(first, *report.chapters[1:]))
 
 
-def run(entry: Entry, place: Path) -> dict[str, Any]:
+def checks_of(entry: Entry) -> tuple[bool, bool]:
+    """Tell whether a point can be verified and run again here: not what reads files or code."""
+    document = entry.document or {}
+    is_ours = entry.verb in VERBS and PATHS not in entry.settings and is_plain(entry.settings)
+    if entry.verb == "ecc.curve":
+        is_ours = is_plain({"code": entry.settings.get(PATHS, {}).get("code", "/")})
+    can_verify = entry.done and document.get("schema") in VERIFIED and is_plain(entry.settings)
+    return can_verify, is_ours
+
+
+def check_name(key: str, how: str) -> str:
+    """Return the name of the job that checks a point."""
+    return f"{how} {key[:8]}"
+
+
+def run(entry: Entry, place: Path, jobs: Jobs) -> dict[str, Any]:
     """Return one point: its report, its numbers, its settings, and the commands for it."""
     figures, problem = None, ""
     if entry.document is not None:
@@ -131,7 +173,13 @@ def run(entry: Entry, place: Path) -> dict[str, Any]:
         can_verify=entry.done and schema in VERIFIED,
         can_rerun=entry.verb in VERBS and "device" in entry.settings,
     )  # fmt: skip
+    can_verify, can_rerun = checks_of(entry)
+    names = {check_name(entry.key, how) for how in ("verify", "rerun")}
+    checks = [job for job in jobs.listed if job.name in names]
     return {
+        "can_verify": can_verify,
+        "can_rerun": can_rerun,
+        "check": checks[0] if checks else None,
         "figures": figures,
         "problem": problem,
         "lines": lines if entry.done else lines[2:],
@@ -142,17 +190,37 @@ def run(entry: Entry, place: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def new(query: Any) -> dict[str, Any]:  # noqa: ANN401 (a multi-dict)
-    """Return the form for a new run, for the presets that were chosen."""
-    device, workload = query.get("device", DEVICE), query.get("workload", WORK)
-    problem = ""
-    if device not in device_presets():
-        problem, device = f"`{device}` is no preset of a device", DEVICE
+def new(query: Any, folder: Folder) -> dict[str, Any]:  # noqa: ANN401 (a multi-dict)
+    """Return the form for a new run, for what was chosen to begin with."""
+    name, workload = query.get("run", verbs.FIRST), query.get("workload", WORK)
+    file, problem = query.get("file", "").strip(), ""
+    device = query.get("device", DEVICE)
+    if name not in verbs.OFFERED:
+        problem, name = f"`{name}` cannot be run here", verbs.FIRST
+    verb = verbs.OFFERED[name]
+    try:
+        source = folder.device(file or device)
+    except FieldError as error:
+        problem, source, file, device = str(error), DEVICE, "", DEVICE
     if workload not in workload_presets():
         problem, workload = f"`{workload}` is no preset of a workload", WORK
-    made_form: Form = form(device, workload)
+    has_workload = name == verbs.FIRST
+    made_form: Form = form(
+        source if verbs.has_device(verb) else None,
+        workload if has_workload else None,
+        verbs.own_fields(verb),
+    )
     return {
         "form": made_form,
+        "run": name,
+        "runs": [(one, verbs.title(verb)) for one, verb in verbs.OFFERED.items()],
+        "has_device": verbs.has_device(verb),
+        "has_workload": has_workload,
+        "is_random": verb.is_random,
+        "needs": "" if has_workload else ", ".join(verb.needed or NEEDED.get(name, ())),
+        "folder": folder.root,
+        "file": file,
+        "source": file or device,
         "device": device,
         "workload": workload,
         "problem": problem,
@@ -161,6 +229,7 @@ def new(query: Any) -> dict[str, Any]:  # noqa: ANN401 (a multi-dict)
             (name, _title(PRESETS / "workloads" / f"{name}.yaml")) for name in workload_presets()
         ],
         "varied_max": 3,
+        "examples": EXAMPLES_OF.get(name, EXAMPLES),
         "seed": 42,
     }
 
@@ -172,13 +241,13 @@ def _title(path: Path) -> str:
     return first.removeprefix("#").strip() if first.startswith("#") else ""
 
 
-def of_sweep(screen: sweeping.Screen, place: Path) -> dict[str, Any]:
+def of_sweep(screen: sweeping.Screen, place: Path, folder: Folder) -> dict[str, Any]:
     """Return what the screen of a sweep leads to."""
     name = screen.sweep.name
     return {
         "line": commands.sweep_line(place, screen.sweep.definition),
         "definition": json.dumps(screen.sweep.definition, indent=2, ensure_ascii=False),
-        "can_go_on": can_go_on(screen.sweep.definition),
+        "can_go_on": can_go_on(screen.sweep.definition, folder),
         "plot": address("/plot", sweep=name),
         "listed": address("/", sweep=name),
         "failed_runs": address("/", sweep=name, status="failed"),
@@ -186,24 +255,36 @@ def of_sweep(screen: sweeping.Screen, place: Path) -> dict[str, Any]:
     }
 
 
-def can_go_on(definition: Mapping[str, Any]) -> bool:
-    """Tell whether a page may go on with a sweep: one over presets of the package alone."""
-    if definition.get("run") != "benchmark" or definition.get("points"):
+def can_go_on(definition: Mapping[str, Any], folder: Folder) -> bool:
+    """Tell whether a page may go on with a sweep: over presets, and device files of the folder."""
+    verb = verbs.OFFERED.get(str(definition.get("run")))
+    if verb is None or definition.get("points"):
         return False
     grid = definition.get("grid")
     grid = grid if isinstance(grid, Mapping) else {}
     varied = {key: grid.get(key, []) for key in ("device", "workload")}
     if not all(isinstance(values, list) for values in varied.values()):
         return False
-    named = {
-        "device": [definition.get("device") or "config", *varied["device"]],
-        "workload": [definition.get("workload"), *varied["workload"]],
-    }
-    known = {"device": device_presets(), "workload": workload_presets()}
-    if any(one not in known[key] for key, values in named.items() for one in values):
+    works = [definition.get("workload"), *varied["workload"]]
+    if verb.name == verbs.FIRST and any(one not in workload_presets() for one in works):
         return False
-    text = json.dumps([definition.get("set"), grid])
-    return ".py" not in text and not any(":" in word for word in _words(definition))
+    if verbs.has_device(verb):
+        try:
+            for one in (definition.get("device") or "config", *varied["device"]):
+                folder.device(str(one))
+        except FieldError:
+            return False
+    rest = {key: value for key, value in definition.items() if key not in PLACES}
+    rest["grid"] = {key: value for key, value in grid.items() if key not in PLACES}
+    return is_plain(rest)
+
+
+def is_plain(settings: Mapping[str, Any]) -> bool:
+    """Tell whether settings name no file and no code of the user's own."""
+    return all(
+        verbs.CODES.fullmatch(word) or not (":" in word or "/" in word or ".py" in word)
+        for word in _words(settings)
+    )
 
 
 def _words(value: Any) -> list[str]:  # noqa: ANN401 (JSON)
@@ -227,5 +308,6 @@ def jobs(found: Jobs) -> dict[str, Any]:
             text += f", {len(active) - 1} waiting"
     return {
         "text": text,
-        "page": "" if running is None else address("/sweep", name=running.name),
+        "page": "" if running is None else running.page,
+        "active": [job.name for job in active],
     }

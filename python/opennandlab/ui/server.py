@@ -95,12 +95,13 @@ def bound(host: str, port: int) -> socket.socket:
     return made
 
 
-def serve(
+def serve(  # noqa: PLR0913 (what a server consists of)
     store: Path,
     listening: socket.socket,
     door: Door,
     *,
     jobs: int | None = None,
+    files: Path | None = None,
     ready: Callable[[str], None],
 ) -> None:
     """Answer until Ctrl-C or SIGTERM; what runs then is stopped, and what is done is kept.
@@ -110,9 +111,10 @@ def serve(
         listening: From `bound`.
         door: From `door_of`, with the port of the socket.
         jobs: Points at a time; None for all cores.
+        files: Where device files may lie that a page names; None for the working folder.
         ready: Told the address as soon as it answers.
     """
-    app = make(store, door, jobs)
+    app = make(store, door, jobs, files)
     config = uvicorn.Config(
         app,
         log_level="error",

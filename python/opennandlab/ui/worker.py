@@ -1,7 +1,7 @@
-"""A process that runs one sweep into a store: `python -m opennandlab.ui.worker`.
+"""A process that runs one sweep into a store, or checks a point: `python -m opennandlab.ui.worker`.
 
 ```text
-stdin   one line: {"store": …, "sweep": …, "retry": …}; when it ends, so does the worker
+stdin   one line: {"store": …, "sweep" or "check": …, "retry": …}; when it ends, so does the worker
 stdout  lines of JSON: progress several times a second, then the end
 ```
 It ends as Ctrl-C ends a sweep: what is done is kept, and the same sweep goes on from there. That it
@@ -15,12 +15,16 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
+from opennandlab.canonical import as_bytes, readable_json
 from opennandlab.errors import OpenNandLabError
-from opennandlab.store import Store
+from opennandlab.slices import Watcher as SliceWatcher
+from opennandlab.store import Entry, Store
 from opennandlab.sweeps.definition import Sweep
 from opennandlab.sweeps.engine import Threads, memory_bytes, slots_for
 from opennandlab.sweeps.runner import Progress, Run
@@ -39,7 +43,7 @@ def main() -> int:
     request = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with, args=(sys.stdin,), daemon=True).start()
     try:
-        _run(request)
+        (_check if "check" in request["sweep"] else _run)(request)
     except KeyboardInterrupt:
         _say(event="end", state="stopped")
     except OpenNandLabError as error:
@@ -75,6 +79,42 @@ def _run(request: dict[str, Any]) -> None:
         failed = sum(row.error is not None for row in rows)
         _say(event="end", state="done", done=len(rows), total=len(rows), failed=failed,
              keys=[row.key for row in rows[:1]])  # fmt: skip
+
+
+def _check(request: dict[str, Any]) -> None:
+    """Run a point again, or verify its document; a difference is a failure."""
+    last = 0.0
+
+    def watch(share: float | None) -> None:
+        nonlocal last
+        if time.monotonic() - last >= EVERY_S:
+            last = time.monotonic()
+            _say(event="progress", done=0, total=1, failed=0, running=[share])
+
+    asked = request["sweep"]["check"]
+    with Store.open(request["store"], create=False) as store:
+        entry = store.entry(asked["key"])
+    if asked["how"] == "rerun":
+        from opennandlab.sweeps.again import run_again
+
+        found = run_again(entry, watch)
+        is_same, text = found.identical, found.text
+    else:
+        is_same, text = _verified(entry, lambda state: watch(state.fraction))
+    _say(event="end", state="done" if is_same else "failed", message=text, done=1, total=1)
+
+
+def _verified(entry: Entry, watch: SliceWatcher) -> tuple[bool, str]:
+    from opennandlab.verification import verify
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{entry.key[:12]}.json"
+        path.write_bytes(as_bytes(readable_json(entry.document) + "\n"))
+        found = verify(path, progress=watch)
+    if found.identical:
+        return True, f"identical, digest {str(found.digest_rerun)[:12]}"
+    note = f"; {found.note}" if found.note else ""
+    return False, f"differs: {found.difference} (kept against run again){note}"
 
 
 def _say(**line: object) -> None:

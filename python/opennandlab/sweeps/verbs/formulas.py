@@ -47,7 +47,7 @@ class Formula(Verb):
         self.name = name  # type: ignore[misc]
         self.metric = metric  # type: ignore[misc]
         self.keys = dict.fromkeys(usual, "a parameter")  # type: ignore[misc]
-        self._usual = dict(usual)
+        self.usual = dict(usual)
         self._compute = compute
         self._stated = stated
 
@@ -56,7 +56,7 @@ class Formula(Verb):
 
         def settings(changes: Mapping[str, Any]) -> JsonObject:
             self.check(changes)
-            found = {**self._usual, **request, **changes}
+            found = {**self.usual, **request, **changes}
             for name, value in found.items():
                 self._check_kind(name, value)
             return self._stated(found)
@@ -65,7 +65,7 @@ class Formula(Verb):
 
     def _check_kind(self, name: str, value: object) -> None:
         """Refuse text for a number, and a number for text."""
-        usual = self._usual[name]
+        usual = self.usual[name]
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if isinstance(usual, int | float) and not is_number:
             raise ConfigError(name, f"`{value}` is refused; accepted: a number")

@@ -15,9 +15,9 @@ function filled() {
   const vary = [...form.querySelectorAll('[data-vary]')].map(key => [
     key.value.trim(), form.querySelector(`[data-values="${key.dataset.vary}"]`).value.trim(),
   ]);
-  const text = id => document.getElementById(id).value.trim();
+  const text = id => document.getElementById(id)?.value.trim() || '';
   return {
-    device: form.dataset.device, workload: form.dataset.workload, values,
+    run: form.dataset.run, device: form.dataset.device, workload: form.dataset.workload, values,
     vary: vary.filter(([key, value]) => key || value), seeds: text('seeds'), seed: text('seed'), name: text('name'),
   };
 }
@@ -103,7 +103,7 @@ form.addEventListener('submit', async event => {
 // What was typed before a preset was changed.
 try {
   const kept = JSON.parse(sessionStorage.getItem(KEPT) || 'null');
-  if (kept) {
+  if (kept && kept.run === form.dataset.run) {
     for (const [name, value] of Object.entries(kept.values)) {
       const [one] = inputsOf(name);
       if (one) one.value = value;
@@ -112,12 +112,12 @@ try {
       const input = form.querySelector(`[data-vary="${place}"]`);
       if (input) { input.value = key; form.querySelector(`[data-values="${place}"]`).value = value; }
     });
-    for (const id of ['seeds', 'seed', 'name']) document.getElementById(id).value = kept[id];
+    for (const id of ['seeds', 'seed', 'name']) { const one = document.getElementById(id); if (one && kept[id]) one.value = kept[id]; }
   }
 } catch { /* What was kept is of no use. */ }
 
 // Finding a key among many.
-document.getElementById('find').addEventListener('input', event => {
+document.getElementById('find')?.addEventListener('input', event => {
   const words = event.target.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
   let shown = 0;
   for (const section of form.querySelectorAll('[data-section]')) {
@@ -133,4 +133,4 @@ document.getElementById('find').addEventListener('input', event => {
   }
   document.getElementById('found').textContent = words.length ? `${shown} found` : '';
 });
-check();
+if (!form.dataset.needs) check();

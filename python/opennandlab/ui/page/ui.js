@@ -135,7 +135,9 @@ function listen() {
     count = now;
   });
   source.addEventListener('jobs', event => {
-    const {text, page} = JSON.parse(event.data);
+    const {text, page, active} = JSON.parse(event.data);
+    const check = document.querySelector('[data-checking]');
+    if (check && !active.includes(check.dataset.checking)) location.reload();
     pill.hidden = !text;
     pill.querySelector('.text').textContent = text;
     if (page) pill.href = page;
