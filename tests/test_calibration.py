@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 import opennandlab as onl
-from opennandlab.calibration import calibrating, search, sensitivity
+from opennandlab.calibration import calibrating, ends, search, sensitivity
+from opennandlab.calibration import objective as objective_module
 from opennandlab.calibration.cells import Target, held_out, targets
 from opennandlab.calibration.conditions import Asked
 from opennandlab.calibration.keys import Key, keys_of, limits, parse
@@ -88,7 +91,12 @@ def fitted(free: Sequence[Key], runs: int) -> tuple[Objective, sensitivity.Sensi
     assert objective.best is not None
     assert objective.best_residuals is not None
     judged = sensitivity.judged(
-        free, objective.best, slopes, objective.best_residuals, objective.counts
+        free,
+        objective.best,
+        slopes.slopes,
+        objective.best_residuals,
+        objective.counts,
+        slopes.noise,
     )
     return objective, judged
 
@@ -129,6 +137,77 @@ def test_the_same_seed_finds_the_same(tmp_path: Path) -> None:
     assert other.best is not None
     assert one.best.tolist() == other.best.tolist()
     assert one.steps == other.steps
+
+
+def searched(
+    formula: Callable[[Values, float], float], truth: Values, free: Sequence[Key], starts: int
+) -> tuple[Objective, sensitivity.Sensitivity, list[str]]:
+    """Fit keys of a formula over sizes to what it gives for the truth."""
+    sizes = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
+
+    def model(batch: Sequence[Values]) -> list[list[float] | None]:
+        return [[formula(values, size) for size in sizes] for values in batch]
+
+    figures = model([truth])[0]
+    assert figures is not None
+    found = [
+        Target(f"{size:g}", "100/0", int(size) * 1024, 100.0, value)
+        for size, value in zip(sizes, figures, strict=True)
+    ]
+    objective = Objective(free, found, set(), model, 100)
+    start(objective, model)
+    search.find(objective, 100, 42, starts)
+    slopes = calibrating.slopes_at_best(objective)
+    assert slopes is not None
+    assert objective.best is not None
+    assert objective.best_residuals is not None
+    judged = sensitivity.judged(
+        free, objective.best, slopes.slopes, objective.best_residuals, objective.counts,
+        slopes.noise,
+    )  # fmt: skip
+    return objective, *ends.doubted(judged, objective)
+
+
+def folded(values: Values, size: float) -> float:
+    """Give the same for `a` and for 9 / a: two minima that fit equally well."""
+    return values["b"] * size * math.exp(math.log(values["a"] / 3.0) ** 2 / (1 + size))
+
+
+def test_two_minima_are_told_though_each_seems_determined() -> None:
+    free = [Key("a", 0.5, 20.0, 1.0), Key("b", 0.1, 10.0, 1.0)]
+    objective, judged, warnings = searched(folded, {"a": 7.0, "b": 2.0}, free, 4)
+    assert [one.verdict for one in judged.keys] == ["ambiguous", "determined"]
+    text = next(one for one in warnings if one.startswith("a: "))
+    values = [float(one) for one in re.findall(r"(?:: |or )([\d.]+) \(", text)]
+    assert sorted(values) == pytest.approx([9 / 7, 7.0], rel=0.05)
+    assert len(objective.ends) == 2, "two starts that end equally well are enough"
+    assert len(ends.told(objective) or []) == 2
+    assert len(searched(folded, {"a": 7.0, "b": 2.0}, free, 1)[0].ends) == 1
+
+
+def test_a_minimum_that_was_found_once_is_doubted() -> None:
+    free = [Key("a", 0.5, 20.0, 1.0), Key("b", 0.1, 10.0, 1.0)]
+    objective, judged, _ = searched(folded, {"a": 7.0, "b": 2.0}, free, 1)
+    best = objective.ends[0]
+    elsewhere = np.array([best.place[0], 0.0])
+    objective.ends.append(objective_module.End(elsewhere, best.residuals + 0.5, 200))
+    objective.seen.clear()
+    found, warnings = ends.doubted(
+        replace(judged, keys=[replace(one, verdict="determined") for one in judged.keys]), objective
+    )
+    assert [one.verdict for one in found.keys] == ["determined", "ambiguous"]
+    assert "only one of 2 starts led to the best minimum" in warnings[-1]
+
+
+def test_figures_that_jump_determine_nothing() -> None:
+    """Differences of chance look like slopes: a key that does nothing else is not determined."""
+
+    def jumping(values: Values, size: float) -> float:
+        return values["b"] * size * (1 + 0.1 * math.sin(1e7 * values["a"] * size))
+
+    free = [Key("a", 0.5, 20.0, 1.0), Key("b", 0.1, 10.0, 1.0)]
+    _, judged, _ = searched(jumping, {"a": 7.0, "b": 2.0}, free, 2)
+    assert judged.keys[0].verdict == "flat"
 
 
 # -- a simulated drive ---------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import structs
 
 from opennandlab import _core
-from opennandlab.calibration import filing, search, sensitivity
+from opennandlab.calibration import ends, filing, search, sensitivity
 from opennandlab.calibration.cells import Target, held_out, table_of, targets
 from opennandlab.calibration.conditions import Asked, Conditions, conditions
 from opennandlab.calibration.journal import Journal
@@ -42,6 +42,8 @@ from opennandlab.sweeps.engine import Threads
 from opennandlab.threads import cores
 
 RUNS_PER_KEY = 40
+STARTS = 4
+STARTS_MAX = 100
 Watch = Callable[[Progress], None]
 
 
@@ -73,8 +75,9 @@ class Plan:
         held: Names of those that are held out.
         keys: What is fitted.
         conditions: How cells are run.
-        runs_max: Runs of the device at most, about.
+        runs_max: Runs of each start at most, about.
         seed: Of everything.
+        starts_max: Starts of the search at most.
     """
 
     source: Any
@@ -87,6 +90,7 @@ class Plan:
     conditions: Conditions
     runs_max: int
     seed: int
+    starts_max: int = STARTS
 
     @property
     def sha256(self) -> str:
@@ -96,6 +100,7 @@ class Plan:
             "blocks": self.conditions.blocks, "seed": self.seed, "held": sorted(self.held),
             "keys": [asdict(key) for key in self.keys], "document": self.document.digest,
             "model": _core.model_version(), "runs": self.runs_max,
+            "starts": self.starts_max,
         }  # fmt: skip
         return hashlib.sha256(as_bytes(canonical_json(parts))).hexdigest()
 
@@ -107,6 +112,7 @@ def plan(  # noqa: PLR0913 (all but three by name)
     *,
     hold_out: str | float | None = None,
     runs: int | None = None,
+    starts: int = STARTS,
     seed: int = SEED,
     asked: Asked | None = None,
     overrides: Mapping[str, Any] | None = None,
@@ -118,7 +124,8 @@ def plan(  # noqa: PLR0913 (all but three by name)
         to: A document of IOPS, throughput or latency: path, `reference:NAME`, or the document.
         free: Keys to fit, `KEY` or `KEY=LOW:HIGH`; or keys with bounds.
         hold_out: Cells that take no part in the fit: a share, or names; None for a quarter.
-        runs: Runs of the device, about; None for 40 per key.
+        runs: Runs of each start, about; None for 40 per key.
+        starts: Starts of the search at most; fewer where two end equally well.
         seed: Of everything.
         asked: How cells are run, where that is not as the document says.
         overrides: Keys of the device that are set before.
@@ -132,6 +139,8 @@ def plan(  # noqa: PLR0913 (all but three by name)
                  else read_device(device))  # fmt: skip
     document = to if isinstance(to, PtsDocument) else read_measured(to)
     found = targets(document)
+    if not 1 <= starts <= STARTS_MAX:
+        raise ConfigError("--starts", f"{starts} is refused; accepted: 1 to {STARTS_MAX}")
     keys = keys_of(parse(free) if not isinstance(free, Mapping) else free, resolved)
     held = held_out(found, None if hold_out is None else str(hold_out), seed)
     if len(found) - len(held) < len(keys):
@@ -144,7 +153,7 @@ def plan(  # noqa: PLR0913 (all but three by name)
     )
     source = given if overrides or isinstance(device, DeviceConfig) else device
     runs_max = runs or max(RUNS_PER_KEY * len(keys), search.runs_of_polish(len(keys)) + 20)
-    return Plan(source, given, resolved, document, found, held, keys, where, runs_max, seed)
+    return Plan(source, given, resolved, document, found, held, keys, where, runs_max, seed, starts)
 
 
 def read_measured(to: str | Path) -> PtsDocument:
@@ -178,6 +187,7 @@ def calibrate(  # noqa: PLR0913 (all but three by name)
     *,
     hold_out: str | float | None = None,
     runs: int | None = None,
+    starts: int = STARTS,
     seed: int = SEED,
     asked: Asked | None = None,
     jobs: int | None = None,
@@ -190,7 +200,8 @@ def calibrate(  # noqa: PLR0913 (all but three by name)
         to: A document of IOPS, throughput or latency: path, `reference:NAME`, or the document.
         free: Keys to fit, `KEY` or `KEY=LOW:HIGH`; or keys with bounds.
         hold_out: Cells that take no part in the fit: a share, or names; None for a quarter.
-        runs: Runs of the device, about; None for 40 per key.
+        runs: Runs of each start, about; None for 40 per key.
+        starts: Starts of the search at most; fewer where two end equally well.
         seed: Of everything.
         asked: How cells are run, where that is not as the document says.
         jobs: Runs at a time; None for all cores.
@@ -212,7 +223,9 @@ def calibrate(  # noqa: PLR0913 (all but three by name)
     >>> found.document.keys[0].verdict
     'flat'
     """
-    found = plan(device, to, free, hold_out=hold_out, runs=runs, seed=seed, asked=asked)
+    found = plan(
+        device, to, free, hold_out=hold_out, runs=runs, starts=starts, seed=seed, asked=asked
+    )
     return run(found, jobs=jobs, watch=progress)
 
 
@@ -248,19 +261,21 @@ def run(
         engine=engine,
         journal=kept,
     )
-    objective = Objective(wanted.keys, wanted.targets, wanted.held, model, wanted.runs_max, watch)
+    most = wanted.runs_max * wanted.starts_max
+    objective = Objective(wanted.keys, wanted.targets, wanted.held, model, most, watch)
     model.tick = objective.tell
     is_partial = False
     first: Array | None = None
-    slopes: Array | None = None
+    slopes: search.Slopes | None = None
     try:
         first = start(objective, model)
-        search.find(objective, wanted.runs_max, wanted.seed)
+        search.find(objective, wanted.runs_max, wanted.seed, wanted.starts_max)
         objective.stage = "sensitivity"
         slopes = slopes_at_best(objective)
     except KeyboardInterrupt:
         if first is None:
             raise
+        objective.choose()
         is_partial = True
     finally:
         engine.close()
@@ -272,13 +287,13 @@ def run(
     return told(wanted, objective, first, slopes, facts, is_partial=is_partial)
 
 
-def slopes_at_best(objective: Objective) -> Array | None:
+def slopes_at_best(objective: Objective) -> search.Slopes | None:
     """Return d log figure / d place at the best place; None where the device cannot be run."""
     if objective.best is None or objective.best_residuals is None:
         return None
     # Differences may find something better still; slopes are those of where they were taken.
     place, residuals = objective.best.copy(), objective.best_residuals
-    found = search.differences(objective, place, residuals, is_central=True)
+    found = search.slopes_at(objective, place, residuals)
     objective.best, objective.best_residuals = place, residuals
     return found
 
@@ -287,7 +302,7 @@ def told(  # noqa: PLR0913 (what a document consists of)
     wanted: Plan,
     objective: Objective,
     first: Array,
-    slopes: Array | None,
+    slopes: search.Slopes | None,
     facts: records.CalibrationRun,
     *,
     is_partial: bool,
@@ -299,9 +314,13 @@ def told(  # noqa: PLR0913 (what a document consists of)
     values = objective.values(place)
     device = load_device(wanted.given, values)
     counts = objective.counts
-    judged = None
+    judged, warnings = None, list(wanted.conditions.warnings)
     if slopes is not None:
-        judged = sensitivity.judged(wanted.keys, place, slopes, residuals, counts)
+        judged = sensitivity.judged(
+            wanted.keys, place, slopes.slopes, residuals, counts, slopes.noise
+        )
+        judged, said = ends.doubted(judged, objective)
+        warnings += said
     errors = {flag: _agreement(wanted, residuals, counts == flag) for flag in (True, False)}
     fitted = errors[True]
     if fitted is None:
@@ -329,6 +348,7 @@ def told(  # noqa: PLR0913 (what a document consists of)
             )
             for at, one in enumerate(wanted.targets)
         ],
+        starts=ends.told(objective),
         steps=[
             records.Step(run=run, rms_pct=rms, stage=stage) for run, rms, stage in objective.steps
         ],
@@ -336,7 +356,7 @@ def told(  # noqa: PLR0913 (what a document consists of)
         optimiser=f"CMA-ES (cma {_cma()}), then Gauss-Newton",
         seed=wanted.seed,
         partial=is_partial,
-        warnings=wanted.conditions.warnings,
+        warnings=warnings,
         run=facts,
         digest="",
     )  # fmt: skip

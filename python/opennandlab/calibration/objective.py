@@ -28,6 +28,36 @@ Values = Mapping[str, float]
 WAIT_S = 0.2
 
 
+# A loss is as good as another when the root of it is at most this much greater, or when both are
+# within what figures are rounded to.
+ALIKE = 1.1
+NOISE = 0.005
+
+
+def is_as_good(loss: float, best: float) -> bool:
+    """Whether a loss tells no worse fit than the best one.
+
+    >>> is_as_good(0.0120, 0.01), is_as_good(0.0130, 0.01), is_as_good(2e-5, 0.0)
+    (True, False, True)
+    """
+    return math.sqrt(loss) <= max(ALIKE * math.sqrt(best), NOISE)
+
+
+@dataclass(frozen=True)
+class End:
+    """A set of keys that was run, such as the best one of a start.
+
+    Args:
+        place: Of each key, 0 to 1.
+        residuals: There.
+        runs: Of the device, until then.
+    """
+
+    place: Array
+    residuals: Array
+    runs: int
+
+
 class Model(Protocol):
     """What gives figures for values of keys."""
 
@@ -160,6 +190,9 @@ class Objective:
         self.best: Array | None = None
         self.best_residuals: Array | None = None
         self.steps: list[tuple[int, float, str]] = []
+        self.ends: list[End] = []
+        self.seen: list[End] = []
+        self._least = math.inf
         self._began = time.monotonic()
 
     def values(self, place: Array) -> dict[str, float]:
@@ -177,6 +210,7 @@ class Objective:
                 continue
             residuals: Array = np.log(np.array(one)) - self._measured
             found.append(residuals)
+            self.seen.append(End(np.array(place), residuals, self.runs))
             self._keep(place, residuals)
         self.tell()
         return found
@@ -184,6 +218,19 @@ class Objective:
     def loss(self, residuals: Array | None) -> float:
         """Return the mean square of the logs over the fitted cells; infinite for None."""
         return math.inf if residuals is None else float(np.mean(residuals[self.counts] ** 2))
+
+    def end(self) -> None:
+        """Keep where a start led, and begin another without it."""
+        if self.best is not None and self.best_residuals is not None:
+            self.ends.append(End(self.best, self.best_residuals, self.runs))
+        self.best = self.best_residuals = None
+
+    def choose(self) -> None:
+        """Go back to the best place of all starts, the one under way among them."""
+        self.end()
+        if self.ends:
+            best = min(self.ends, key=lambda one: self.loss(one.residuals))
+            self.best, self.best_residuals = best.place, best.residuals
 
     @property
     def best_loss(self) -> float:
@@ -206,7 +253,9 @@ class Objective:
     def _keep(self, place: Array, residuals: Array) -> None:
         if self.loss(residuals) < self.best_loss:
             self.best, self.best_residuals = np.array(place), residuals
-            self.steps.append((self.runs, self.rms_pct() or 0.0, self.stage))
+            if self.best_loss < self._least:
+                self._least = self.best_loss
+                self.steps.append((self.runs, self.rms_pct() or 0.0, self.stage))
 
 
 def rms_pct(residuals: Array) -> float | None:

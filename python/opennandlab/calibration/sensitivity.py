@@ -5,6 +5,9 @@ cell, the information on the logs of the keys is F = J'J / s^2, and F^-1 is the 
 any unbiased estimate (Cramer and Rao). s is that of the residuals, sqrt(sum r^2 / (cells - keys)),
 and at least half a percent: published figures are rounded, and simulated ones differ with the seed.
 
+Slopes of runs that scatter are themselves uncertain: of the root mean square of a key's slopes, the
+part that noise alone would give is taken off, and all of its slopes shrink by that ratio.
+
 | verdict | means |
 |---|---|
 | at a bound | the best value is the least or the greatest that was tried |
@@ -70,8 +73,13 @@ class Sensitivity:
     directions: list[tuple[float, Array]]
 
 
-def judged(
-    keys: Sequence[Key], place: Array, slopes: Array, residuals: Array, counts: Array
+def judged(  # noqa: PLR0913, PLR0917 (what is known at the end of a search)
+    keys: Sequence[Key],
+    place: Array,
+    slopes: Array,
+    residuals: Array,
+    counts: Array,
+    slope_noise: Array | None = None,
 ) -> Sensitivity:
     """Return what the data say.
 
@@ -81,6 +89,7 @@ def judged(
         slopes: d log figure / d place, float64, (cells, keys).
         residuals: At the best place.
         counts: Which cells were fitted, bool.
+        slope_noise: Standard deviation of a slope of each key; None for none.
     """
     scales = np.array([_scale(key, at) for key, at in zip(keys, place, strict=True)])
     logs = slopes * scales
@@ -88,6 +97,11 @@ def judged(
     cells, number = fitted.shape
     freedom = max(cells - number, 1)
     noise = max(math.sqrt(float(np.sum(residuals[counts] ** 2)) / freedom), NOISE_MIN)
+    strengths = np.sqrt(np.mean(fitted**2, axis=0))
+    if slope_noise is not None:
+        left = np.maximum(strengths**2 - (slope_noise * scales) ** 2, 0.0)
+        fitted = fitted * np.sqrt(left) / np.maximum(strengths, RESPONSE_MIN)
+        strengths = np.sqrt(left)
     values, vectors = np.linalg.eigh(fitted.T @ fitted / cells)
     responses = np.sqrt(np.maximum(values, 0.0))[::-1]
     vectors = vectors[:, ::-1]
@@ -100,7 +114,6 @@ def judged(
             np.eye(number),
         )
     correlations = np.clip(correlations, -1.0, 1.0)
-    strengths = np.sqrt(np.mean(fitted**2, axis=0))
     found = [
         _known(at, float(place[at]), float(strengths[at]), deviations, correlations, noise, cells)
         for at in range(number)

@@ -55,8 +55,14 @@ def calibrate(
         ),
     ] = None,
     runs: Annotated[
-        int | None, typer.Option("--runs", min=1, help="Runs of the device; default 40 per key.")
+        int | None, typer.Option("--runs", min=1, help="Runs of each start; default 40 per key.")
     ] = None,
+    starts: Annotated[
+        int,
+        typer.Option(
+            "--starts", min=1, max=100, help="Starts at most; no more when two end equally well."
+        ),
+    ] = 4,
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="Threads (TC).")] = None,
     queue_depth: Annotated[
         int | None, typer.Option("--queue-depth", min=1, help="Outstanding per thread (QD).")
@@ -106,6 +112,7 @@ def calibrate(
             free,
             hold_out=hold_out,
             runs=runs,
+            starts=starts,
             seed=seed,
             asked=Asked(
                 threads=threads,

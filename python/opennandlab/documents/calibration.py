@@ -9,7 +9,7 @@ from opennandlab.documents.record import JsonObject, Number, Record
 
 CALIBRATION_SCHEMA: Final = "opennandlab.calibration/1"
 
-Verdict = Literal["determined", "correlated", "flat", "at a bound", "unknown"]
+Verdict = Literal["determined", "correlated", "flat", "at a bound", "ambiguous", "unknown"]
 
 
 class MeasuredFacts(Record, frozen=True, kw_only=True):
@@ -47,7 +47,8 @@ class FittedKey(Record, frozen=True, kw_only=True):
         standard_error_pct: Of the value, in percent, from the Fisher information at the end; `null`
             where the data do not limit it.
         verdict: `determined` by the data; `correlated`: only together with another key; `flat`: the
-            cells hardly change with it; `at a bound`; `unknown` where it could not be found out.
+            cells hardly change with it; `at a bound`; `ambiguous`: starts of the search ended at
+            different values; `unknown` where it could not be found out.
         partner: The key with which it is correlated most; `null` for a single key.
         correlation: Of both estimates, -1 to 1.
     """
@@ -107,6 +108,20 @@ class Step(Record, frozen=True, kw_only=True):
     stage: str
 
 
+class Start(Record, frozen=True, kw_only=True):
+    """Where one start of the search led.
+
+    Args:
+        runs: Runs of the device until then.
+        rms_pct: RMS error of the fitted cells.
+        values: Of the keys, in their order.
+    """
+
+    runs: int
+    rms_pct: Number
+    values: list[Number]
+
+
 class CalibrationRun(Record, frozen=True, kw_only=True):
     """What was true of the run and not of its result.
 
@@ -140,6 +155,7 @@ class CalibrationDocument(Record, frozen=True, kw_only=True):
         correlations: Of the estimates, a row for each key.
         directions: Combinations of keys, the one that the cells tell most of first.
         sensitivities: Of each cell.
+        starts: Where the starts of the search led, in order; absent where there was one.
         steps: How the search went.
         runs: Runs of the device.
         optimiser: What searched.
@@ -163,6 +179,7 @@ class CalibrationDocument(Record, frozen=True, kw_only=True):
     correlations: list[list[Number]]
     directions: list[Direction]
     sensitivities: list[CellSensitivity]
+    starts: list[Start] | None = None
     steps: list[Step]
     runs: int
     optimiser: str

@@ -35,7 +35,8 @@ def items(found: Agreement, prefix: str = "", of: str = "") -> Iterator[Item]:
     """
     title = f"{found.title}, {of}" if of else found.title
     rows = list(dict.fromkeys(one.row for one in found.cells))
-    columns = list(dict.fromkeys(one.column for one in found.cells))
+    # Of a part of a table the first row may lack some.
+    columns = sorted(dict.fromkeys(one.column for one in found.cells), key=_reads)
     errors = {(one.row, one.column): float(one.error_pct) for one in found.cells}
     grid: tuple[tuple[Cell, ...], ...] = tuple(
         (row, *(_signed(errors.get((row, column))) for column in columns)) for row in rows
@@ -79,6 +80,12 @@ def _both(found: Agreement, name: str, title: str) -> Plot:
 def _band(errors: Iterable[float]) -> float:
     top = max((abs(one) for one in errors), default=1.0)
     return next((one for one in BANDS if top / one <= BANDS_MAX), math.ceil(top / BANDS_MAX))
+
+
+def _reads(column: str) -> float:
+    """Return the reads of a column such as 65/35; 0 for others, which keep their order."""
+    reads, slash, writes = column.partition("/")
+    return float(reads) if slash and reads.isdigit() and writes.isdigit() else 0.0
 
 
 def _size(error: float | None) -> float | None:

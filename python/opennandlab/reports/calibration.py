@@ -13,7 +13,7 @@ from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Item, Repo
 LEAD = (
     "A standard error is the least that the fitted cells allow (Fisher information). Flat: more "
     "than 10 % even if the other keys were known. Correlated: more than 10 % only since they are "
-    "not."
+    "not. Ambiguous: starts of the search ended at different values."
 )
 
 
@@ -24,7 +24,7 @@ def report(document: CalibrationDocument) -> Report:
         ("keys", "Keys", (keys(document),), LEAD),
         ("errors", "Errors", (errors(document), *_errors(document)), ""),
         ("sensitivity", "What the cells tell of the keys", tuple(_tells(document)), ""),
-        ("search", "The search", (_search(document),), ""),
+        ("search", "The search", (_search(document), *_starts(document)), ""),
         ("conditions", "How cells were run", (_conditions(document),), ""),
     ]
     headlines = [Headline("RMS error, fitted", f"{document.fitted.rms_pct:.1f}", "%")]
@@ -160,6 +160,17 @@ def _search(document: CalibrationDocument) -> Plot:
         Axis("RMS error, %", "log"),
         (Series("best so far", runs, best, "steps"),),
     )
+
+
+def _starts(document: CalibrationDocument) -> Iterator[Table]:
+    """Yield where the starts led, if there were several."""
+    if document.starts:
+        heads = ("start", "until run", "RMS, %", *(one.key for one in document.keys))
+        rows: tuple[tuple[Cell, ...], ...] = tuple(
+            (str(number), str(one.runs), one.rms_pct, *(f"{value:.6g}" for value in one.values))
+            for number, one in enumerate(document.starts, 1)
+        )
+        yield Table("starts", "Where each start led", heads, rows)
 
 
 def _conditions(document: CalibrationDocument) -> Table:
