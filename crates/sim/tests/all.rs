@@ -4,6 +4,7 @@
 
 mod back_end;
 mod backends;
+mod blocked_reads;
 mod cells;
 mod decoding;
 mod dies;

@@ -107,6 +107,11 @@ pub struct ControllerConfig {
     /// Suspending programs and erases for host reads; left out: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend: Option<SuspendConfig>,
+    /// Reads of the host that may wait for a die that programs or erases before the controller
+    /// starts no further command, 1 to 65536. 1 is firmware that waits for each such read. Left
+    /// out: any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked_reads_max: Option<u32>,
     /// Read retry; left out: a page that the code cannot correct at once is uncorrectable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_retry: Option<RetryConfig>,
@@ -170,6 +175,10 @@ impl ControllerConfig {
                 return Err(ConfigError::new("ecc_decode", message));
             }
             decode.check().map_err(|error| error.under("ecc_decode"))?;
+        }
+        if let Some(count) = self.blocked_reads_max.filter(|it| !(1..=65_536).contains(it)) {
+            let message = format!("{count} is out of range; accepted: 1 to 65536");
+            return Err(ConfigError::new("blocked_reads_max", message));
         }
         if let Some(us) = self.victim_us_per_block.filter(|us| !(0.0..=1e6).contains(us)) {
             let message = format!("{us} is out of range; accepted: 0 to 1e6");
@@ -270,6 +279,7 @@ impl ControllerConfig {
     pub(crate) fn needs_full(&self) -> bool {
         self.scheduler != SchedulerConfig::default()
             || self.suspend.is_some()
+            || self.blocked_reads_max.is_some()
             || self.read_retry.is_some()
             || self.soft_read.is_some()
             || self.victim_us_per_block.is_some_and(|us| us > 0.0)

@@ -51,6 +51,7 @@ mod stepping;
 mod superblocks;
 mod timed;
 mod unit_faults;
+mod waiting;
 mod warp;
 mod window;
 mod zoned;

@@ -70,6 +70,9 @@ pub(super) struct TimedSink<'a> {
     pub(super) programmed_pages: u64,
     /// Reads of commands that will not be corrected, of superblocks.
     pub(super) failing: &'a mut Vec<FailingRead>,
+    /// Whether a read of the command has to wait for a program or an erase; `None` where nobody
+    /// asks.
+    pub(super) meets_write: Option<bool>,
     /// The drive's clock when the stage began, where something hangs on it.
     pub(super) clock_start: Option<Ns>,
     /// Pages of the flash that the next run of collected reads lies on, where work is counted.
@@ -137,6 +140,9 @@ impl TimedSink<'_> {
                     failed_ns: extra.failed_ns,
                     ..Detail::default()
                 };
+                if let (Some(meets), true) = (&mut self.meets_write, waits) {
+                    *meets |= op.kind() == OpKind::Read && full.writes_first(die);
+                }
                 let is_slc = self.media.mode(block) == CellMode::Slc;
                 full.enqueue(self.engine, die, op.in_slc(is_slc), detail);
             }

@@ -26,12 +26,12 @@ use crate::controller::timeline::Lane;
 use crate::controller::{FlashOp, OpKind, Work, NO_COMMAND};
 use crate::engine::Engine;
 use crate::host::latency::LatencyBook;
-use crate::host::path::{HostPath, Leg};
+use crate::host::path::{HostPath, Leg, Way};
 use crate::host::read_ahead::{ReadAhead, FETCH};
 use crate::host::tenants::TenantBook;
 use crate::host::throttle::Throttle;
 use crate::op::{HostCommand, HostOp, Source};
-use crate::units::{DieId, Lpn, Ns};
+use crate::units::{DieId, Ns};
 use crate::workload::Host;
 
 /// Host events from here on: the arrival of the next command of tenant `code - ARRIVAL`, or the end
@@ -55,7 +55,7 @@ pub(crate) struct TimedStage {
     pub(super) path: HostPath,
     pub(super) cache: CacheSlots,
     pub(super) collector: Option<Box<Collector>>,
-    ahead: Option<Box<ReadAhead>>,
+    pub(super) ahead: Option<Box<ReadAhead>>,
     fill: Option<Box<FillTimer>>,
     pub(super) refresher: Option<Box<Refresher>>,
     /// Reads of superblocks that will not be corrected.
@@ -110,7 +110,12 @@ impl TimedStage {
         let mut stage = Self {
             engine: Engine::default(),
             backend: Backend::new(drive, observation),
-            path: HostPath::new(&config.host, hosts, drive.draw_seed),
+            path: HostPath::new(
+                &config.host,
+                hosts,
+                drive.draw_seed,
+                config.controller.blocked_reads_max,
+            ),
             cache: CacheSlots { capacity: drive.buffer_capacity(), ..CacheSlots::default() },
             collector: Collector::new(&config.ftl, drive.geometry.die_count, row_slots)
                 .map(Box::new),
@@ -243,10 +248,11 @@ impl TimedStage {
 
     /// A command goes on towards the FTL.
     #[inline]
-    fn go_in(&mut self, drive: &mut Drive, index: u32) {
+    pub(super) fn go_in(&mut self, drive: &mut Drive, index: u32) {
         match self.path.go_in(index, self.engine.now()) {
-            Some(span) => self.engine.schedule(span, SLOT + index),
-            None => self.start(drive, index),
+            Way::After(span) => self.engine.schedule(span, SLOT + index),
+            Way::Held => {}
+            Way::Arrived => self.start(drive, index),
         }
     }
 
@@ -263,18 +269,19 @@ impl TimedStage {
         if let Some(ahead) = &mut self.ahead {
             ahead.begin(&command);
         }
-        let (refused_sectors, waits, decode_ns) = self.with_sink(drive, index, |front, sink| {
-            let before = front.host.sectors[HostOp::Write.index()];
-            let refused = front.apply(sink, &command).err().map(|_| {
-                let written = front.host.sectors[HostOp::Write.index()] - before;
-                if command.op.writes() {
-                    command.sector_count - written as u32
-                } else {
-                    0
-                }
+        let (refused_sectors, waits, decode_ns, is_blocked) =
+            self.with_sink(drive, index, |front, sink| {
+                let before = front.host.sectors[HostOp::Write.index()];
+                let refused = front.apply(sink, &command).err().map(|_| {
+                    let written = front.host.sectors[HostOp::Write.index()] - before;
+                    if command.op.writes() {
+                        command.sector_count - written as u32
+                    } else {
+                        0
+                    }
+                });
+                (refused, sink.waits, sink.decode_ns, sink.meets_write == Some(true))
             });
-            (refused, sink.waits, sink.decode_ns)
-        });
         let slot = self.path.slot(index);
         if let Some(sectors) = refused_sectors {
             self.is_worn_out = true;
@@ -283,6 +290,9 @@ impl TimedStage {
         slot.waits = waits;
         if command.op == HostOp::Read {
             slot.decode = Ns(decode_ns.into());
+            if is_blocked {
+                self.path.block(index, self.engine.now());
+            }
         }
         if self.ahead.is_some() && command.op == HostOp::Read {
             self.read_ahead(drive);
@@ -297,31 +307,6 @@ impl TimedStage {
         if waits == 0 {
             self.serve_soon(index);
         }
-    }
-
-    /// Fetches what lies ahead of the read that was just served.
-    fn read_ahead(&mut self, drive: &mut Drive) {
-        self.with_sink(drive, NO_COMMAND, |front, sink| {
-            let Some(ahead) = sink.ahead.take() else { return };
-            for page in ahead.wanted() {
-                sink.slot = ahead.fetch();
-                (sink.waits, sink.decode_ns) = (0, 0);
-                front.read_page_ahead(sink, Lpn(page));
-                ahead.fetched(sink.slot, sink.waits, sink.decode_ns);
-            }
-        });
-    }
-
-    /// A flash read ahead of the host is over: commands that came for its page go on.
-    fn fetched(&mut self, mark: u32) -> Step {
-        let mut waiters = Vec::new();
-        if let Some(ahead) = &mut self.ahead {
-            ahead.done(mark, &mut waiters);
-        }
-        for index in waiters {
-            self.satisfy_soon(index);
-        }
-        Step::Internal
     }
 
     /// Lets the FTL work for a command (or for none) and keeps account of it.
@@ -351,6 +336,7 @@ impl TimedStage {
             epoch: None,
             programmed_pages: 0,
             failing: &mut self.failing,
+            meets_write: self.path.has_pauses().then_some(false),
             clock_start: self.refresher.as_ref().map(|refresher| refresher.clock(Ns(0))),
             pages: 0,
         };
@@ -514,6 +500,9 @@ impl TimedStage {
                 }
                 Some(_) => self.ledger.credit_operation(index, &self.backend.parts(), now),
             }
+        }
+        if self.path.has_pauses() {
+            self.go_on(drive, index);
         }
         self.go_out(drive, index)
     }

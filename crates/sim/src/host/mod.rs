@@ -13,6 +13,7 @@ pub mod jitter;
 pub mod latency;
 pub mod link;
 pub mod path;
+mod pause;
 pub mod processor;
 pub mod protocol;
 pub mod read_ahead;

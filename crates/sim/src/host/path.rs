@@ -8,8 +8,11 @@
 //! how long the next leg takes, and whoever asks comes back then. What the device does not have
 //! takes no time.
 
+use std::collections::VecDeque;
+
 use super::jitter::{scaled, Jitter};
 use super::link::{Direction, Link};
+use super::pause::Pauses;
 use super::processor::Processor;
 use super::tenants::Outside;
 use super::throttle::Throttle;
@@ -41,6 +44,17 @@ pub enum Leg {
     LinkOut,
 }
 
+/// Where a command got to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// It is on a leg that takes so long.
+    After(Ns),
+    /// The processor stands still: it goes on when [`HostPath::unblock`] tells it.
+    Held,
+    /// It is at the firmware.
+    Arrived,
+}
+
 /// A command under way.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
@@ -56,6 +70,8 @@ pub struct Slot {
     pub decode: Ns,
     /// A page that it reads cannot be corrected.
     pub is_lost: bool,
+    /// When the processor is done with it, on the processor's own clock.
+    ready: Ns,
     leg: Leg,
 }
 
@@ -63,6 +79,7 @@ pub struct Slot {
 pub struct HostPath {
     link: Option<Link>,
     processor: Option<Processor>,
+    pauses: Option<Pauses>,
     throttle: Option<Throttle>,
     overhead: Ns,
     jitter: Option<Jitter>,
@@ -74,11 +91,12 @@ pub struct HostPath {
 
 impl HostPath {
     /// The path of a device that `hosts` share, with nothing under way; times that vary are drawn
-    /// from `seed`.
-    pub fn new(config: &HostConfig, hosts: &[&Host], seed: u64) -> Self {
+    /// from `seed`. It goes on until so many reads are blocked; `None`: always.
+    pub fn new(config: &HostConfig, hosts: &[&Host], seed: u64, blocked_max: Option<u32>) -> Self {
         Self {
             link: config.build_link(),
             processor: config.build_processor(),
+            pauses: blocked_max.map(Pauses::new),
             throttle: config.build_throttle(),
             overhead: Ns::from_us(config.command_overhead_us),
             jitter: config.build_jitter(seed),
@@ -117,6 +135,7 @@ impl HostPath {
             refused_sectors: 0,
             decode: Ns(0),
             is_lost: false,
+            ready: Ns(0),
             leg: Leg::Submitted,
         };
         if let Some(index) = self.free_slots.pop() {
@@ -127,25 +146,35 @@ impl HostPath {
         self.slots.len() as u32 - 1
     }
 
-    /// Sends a command on its next leg towards the firmware at `now`: how long it takes, or `None`
-    /// when the command has arrived there.
+    /// Sends a command on its next leg towards the firmware at `now`.
     #[inline]
-    pub fn go_in(&mut self, index: u32, now: Ns) -> Option<Ns> {
+    pub fn go_in(&mut self, index: u32, now: Ns) -> Way {
         let slot = &mut self.slots[index as usize];
         let command = &slot.command;
         while slot.leg < Leg::LinkIn {
             let (leg, span) = match slot.leg {
                 Leg::Submitted => {
                     let factor = self.jitter.as_mut().map(Jitter::factor);
+                    let from = self.pauses.as_ref().map_or(now, |pauses| pauses.clock(now));
                     let done = match &mut self.processor {
                         Some(processor) => {
-                            processor.reserve(now, command.op.plain(), bytes_of(command), factor)
+                            processor.reserve(from, command.op.plain(), bytes_of(command), factor)
                         }
-                        None => now,
+                        None => from,
                     };
-                    (Leg::Processor, done - now + scaled(self.overhead, factor))
+                    slot.ready = done + scaled(self.overhead, factor);
+                    (Leg::Processor, slot.ready - from)
                 }
                 Leg::Processor => {
+                    if let Some(pauses) = &mut self.pauses {
+                        if pauses.hold(index) {
+                            return Way::Held;
+                        }
+                        let left = slot.ready.0.saturating_sub(pauses.clock(now).0);
+                        if left > 0 {
+                            return Way::After(Ns(left));
+                        }
+                    }
                     let wait = match &mut self.throttle {
                         Some(throttle) => {
                             throttle.delay(now, command.op.plain(), bytes_of(command))
@@ -169,10 +198,30 @@ impl HostPath {
             };
             slot.leg = leg;
             if span > Ns(0) {
-                return Some(span);
+                return Way::After(span);
             }
         }
-        None
+        Way::Arrived
+    }
+
+    /// Whether the processor stands still while reads are blocked.
+    #[inline]
+    pub fn has_pauses(&self) -> bool {
+        self.pauses.is_some()
+    }
+
+    /// The read of a slot waits for a die that programs or erases.
+    pub fn block(&mut self, index: u32, now: Ns) {
+        if let Some(pauses) = &mut self.pauses {
+            pauses.block(index, now);
+        }
+    }
+
+    /// The command of a slot waits for nothing in the flash any more: the commands that the
+    /// processor now goes on with, in order.
+    #[inline]
+    pub fn unblock(&mut self, index: u32, now: Ns) -> VecDeque<u32> {
+        self.pauses.as_mut().map_or_else(VecDeque::new, |pauses| pauses.end(index, now))
     }
 
     /// Sends a command that is served on its next leg towards the host at `now`: how long it takes,
@@ -275,7 +324,7 @@ mod tests {
 
     fn path(json: &str) -> HostPath {
         let config: HostConfig = crate::config::parse(json).expect("a host section");
-        HostPath::new(&config, &[&Host { weight: 1, ..Host::default() }], 42)
+        HostPath::new(&config, &[&Host { weight: 1, ..Host::default() }], 42, None)
     }
 
     #[test]
@@ -283,7 +332,7 @@ mod tests {
         let mut path = path("{}");
         for (op, out) in [(HostOp::Read, Some(Ns(5000))), (HostOp::Write, None)] {
             let index = path.offer(&HostCommand::new(op, 0, 8), Ns(7)).expect("a slot is free");
-            assert_eq!(path.go_in(index, Ns(7)), None);
+            assert_eq!(path.go_in(index, Ns(7)), Way::Arrived);
             path.slot(index).decode = if op == HostOp::Read { Ns(5000) } else { Ns(0) };
             path.serve(index);
             assert_eq!(path.go_out(index, Ns(9)), out);
@@ -301,10 +350,16 @@ mod tests {
         let write = HostCommand::new(HostOp::Write, 0, 8);
         let first = path.offer(&write, Ns(0)).expect("a slot is free");
         assert_eq!(path.offer(&write, Ns(3)), None);
-        assert_eq!((path.go_in(first, Ns(0)), path.leg(first)), (Some(Ns(1000)), Leg::Processor));
+        assert_eq!(
+            (path.go_in(first, Ns(0)), path.leg(first)),
+            (Way::After(Ns(1000)), Leg::Processor)
+        );
         // 4096 bytes at 1000 MB/s.
-        assert_eq!((path.go_in(first, Ns(1000)), path.leg(first)), (Some(Ns(4096)), Leg::LinkIn));
-        assert_eq!(path.go_in(first, Ns(5096)), None);
+        assert_eq!(
+            (path.go_in(first, Ns(1000)), path.leg(first)),
+            (Way::After(Ns(4096)), Leg::LinkIn)
+        );
+        assert_eq!(path.go_in(first, Ns(5096)), Way::Arrived);
         path.slot(first).refused_sectors = 3;
         path.serve(first);
         assert_eq!(path.go_out(first, Ns(5096)), None);

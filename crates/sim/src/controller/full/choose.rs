@@ -17,6 +17,15 @@ use crate::op::Source;
 use crate::units::{DieId, Ns};
 
 impl Full {
+    /// Whether a read that comes to a die of the flash now waits for a program or an erase.
+    pub fn writes_first(&self, die: DieId) -> bool {
+        let die = &self.dies[die.0 as usize];
+        let is_writing = matches!(&die.array, Array::Busy(work) if work.kind != OpKind::Read)
+            || die.input.is_some();
+        let waits = || die.queues.iter().flatten().any(|it| it.op.kind() != OpKind::Read);
+        is_writing || (!self.puts_reads_first() && waits())
+    }
+
     /// Whether the head of a die's queue could start, under [`Order::WholeDrive`].
     pub(super) fn can_start(&self, index: u32) -> bool {
         self.choose(index, Ns(0)).is_some()
