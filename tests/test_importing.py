@@ -109,6 +109,49 @@ def test_bad_tables_are_told_with_line_and_column(tmp_path: Path, text: str, exp
     assert "accepted: " in said
 
 
+@pytest.mark.parametrize(
+    ("text", "figures"),
+    [
+        ("KiB;0/100;100/0\n4;1306,5;55340\n0,5;756,25;31130\n", [[756.25, 31130], [1306.5, 55340]]),
+        ("KiB;0/100;100/0\n4;1.306,5;55.340\n", [[1306.5, 55340]]),
+        ("KiB\t0/100\t100/0\n4\t1306,5\t55340\n", [[1306.5, 55340]]),
+        ("KiB;0/100;100/0\n4;1 306;55\u202f340,5\n", [[1306, 55340.5]]),
+        ("KiB;0/100;100/0\n4;1'306;55'340\n", [[1306, 55340]]),
+        ('KiB,0/100,100/0\n4,"1,306","55,340.5"\n', [[1306, 55340.5]]),
+        ("KiB;0/100;100/0\n4;1,306.5;55,340\n", [[1306.5, 55340]]),
+        ("Size (bytes),0/100,100/0\r\n4096,1306,55340\r\n", [[1306, 55340]]),
+        ("Size [KiB] , 0/100 [IOPS] , 100/0 [IOPS] \r4 KiB, 1306 , 55340 \r", [[1306, 55340]]),
+        ("KiB,0/100 (MB/s),100/0 (MB/s)\n4,4.096,8.192\n", [[1000, 2000]]),
+        ("KiB,0/100,100/0,\n4,1306,55340,\n", [[1306, 55340]]),
+    ],
+)
+def test_tables_of_other_countries_and_programs_come_in(
+    tmp_path: Path, text: str, figures: list[list[float]]
+) -> None:
+    for content in (text.encode(), b"\xef\xbb\xbf" + text.encode(), text.encode("utf-16")):
+        path = tmp_path / "drive.csv"
+        path.write_bytes(content)
+        assert import_files([path]).tables[0].values == figures
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("KiB;0/100;100/0\n4;1,306;55340\n", r"`1,306` may be 1306, or have decimals"),
+        ("KiB;0/100;100/0\n4;1.306;55340\n", r"`1.306` may be 1306, or have decimals"),
+        ("KiB;0/100;100/0\n4;1306,5;7100.5\n", "is no number"),
+        ("KiB,0/100 (furlongs),100/0\n4,1,2\n", "`furlongs` in its head"),
+        ("KiB,0/100 (MB/s),100/0 (IOPS)\n4,1,2\n", "accepted: one unit: mb_s"),
+        ("KiB,0/100,100/0\n4,n/a,2\n", "nothing is there"),
+        ("KiB,0/100,100/0\n4,1,2\nMean,1,2\n", "`Mean` is no size"),
+    ],
+)
+def test_what_may_be_read_in_two_ways_is_refused(tmp_path: Path, text: str, expected: str) -> None:
+    said = refusal(table(tmp_path, text))
+    assert re.search(expected, said), said
+    assert "accepted: " in said
+
+
 # -- fio -----------------------------------------------------------------------------------------
 
 

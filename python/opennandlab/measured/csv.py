@@ -21,11 +21,16 @@ from itertools import pairwise
 
 from opennandlab.errors import ResultError
 from opennandlab.measured.document import Cell, kib, mix
+from opennandlab.measured.figures import Ambiguous, decimal_mark, number
 from opennandlab.measured.fio import size_of
 
 MIX = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)")
-# With thousands marked, as the tables of the tutorials have them.
-GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+# A unit in a head: `0/100 (IOPS)`, `65/35 [MB/s]`.
+IN_BRACKETS = re.compile(r"\s*[(\[]\s*([^)\]]*?)\s*[)\]]$")
+UNITS_OF_HEADS = {
+    "iops": "iops", "mb/s": "mb_s", "mib/s": "mib_s", "kib/s": "kib_s", "ms": "art_ms",
+    "us": "art_us", "µs": "art_us", "μs": "art_us",
+}  # fmt: skip
 SIZE_MAX = 64 << 20
 # No drive of this century does more.
 MB_S_MAX = 100_000.0
@@ -81,18 +86,43 @@ def cells(text: str, file: str, unit: str | None, *, any_order: bool = False) ->
     lines = list(_lines(text, file))
     if len(lines) < 2:
         raise ResultError(f"{file}: no rows; accepted: a row of heads, and one for each size")
-    heads = [one.strip() for one in lines[0].fields]
-    if any(_reads(one) is not None for one in heads[1:]):
-        return list(_wide(lines, file, unit or "iops", any_order=any_order))
-    return list(_long(lines, file, unit))
+    if all(len(line.fields) == len(lines[0].fields) > 2 and not line.fields[-1].strip()
+           for line in lines):  # fmt: skip
+        lines = [_Line(line.number, line.fields[:-1]) for line in lines]
+    mark = decimal_mark(
+        (text for line in lines[1:] for text in line.fields),
+        parted_by_commas=_separator(text) == ",",
+    )
+    lines[0], unit = _without_units(lines[0], file, unit)
+    if any(_reads(one) is not None for one in lines[0].fields[1:]):
+        return list(_wide(lines, file, unit or "iops", mark, any_order=any_order))
+    return list(_long(lines, file, unit, mark))
+
+
+def _without_units(head: _Line, file: str, unit: str | None) -> tuple[_Line, str | None]:
+    """Return heads of mixes without units in brackets, and the unit that they name."""
+    fields = []
+    for place, text in enumerate(head.fields, 1):
+        said = IN_BRACKETS.search(text.strip())
+        bare = IN_BRACKETS.sub("", text.strip())
+        if said is None or _reads(bare) is None:
+            fields.append(text)
+            continue
+        found = UNITS_OF_HEADS.get(said[1].lower())
+        if found is None or (unit is not None and unit != found):
+            other = ", ".join(UNITS_OF_HEADS) if found is None else f"one unit: {unit}"
+            raise ResultError(
+                f"{file}:{head.number}: column {place}: `{said[1]}` in its head; accepted: {other}"
+            )
+        unit = found
+        fields.append(bare)
+    return _Line(head.number, fields), unit
 
 
 def _lines(text: str, file: str) -> Iterator[_Line]:
     """Yield rows with something in them; tabs and semicolons part columns too."""
-    body = text.removeprefix("\ufeff")
-    first = next((one for one in body.splitlines() if one.strip() and one[0] != "#"), "")
-    separator = next((one for one in ("\t", ";") if one in first), ",")
-    reader = csv.reader(io.StringIO(body), delimiter=separator)
+    body = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    reader = csv.reader(io.StringIO(body), delimiter=_separator(body))
     try:
         for fields in reader:
             if any(one.strip() for one in fields) and not fields[0].startswith("#"):
@@ -101,8 +131,16 @@ def _lines(text: str, file: str) -> Iterator[_Line]:
         raise ResultError(f"{file}:{reader.line_num}: {error}; accepted: CSV") from error
 
 
-def _wide(lines: Sequence[_Line], file: str, unit: str, *, any_order: bool) -> Iterator[Cell]:
+def _separator(text: str) -> str:
+    first = next((one for one in text.splitlines() if one.strip("\ufeff ") and one[0] != "#"), "")
+    return next((one for one in ("\t", ";") if one in first), ",")
+
+
+def _wide(
+    lines: Sequence[_Line], file: str, unit: str, mark: str | None, *, any_order: bool
+) -> Iterator[Cell]:
     head = lines[0]
+    scale = _scale(head.fields[0])
     at = f"{file}:{head.number}"
     mixes = []
     for place, text in enumerate(head.fields[1:], 2):
@@ -119,7 +157,7 @@ def _wide(lines: Sequence[_Line], file: str, unit: str, *, any_order: bool) -> I
     seen: dict[int, int] = {}
     for line in lines[1:]:
         where = f"{file}:{line.number}"
-        size = _size(where, 1, line.fields[0], 1024)
+        size = _size(where, 1, line.fields[0], scale, mark)
         if size in seen:
             raise ResultError(
                 f"{where}: {kib(size)} KiB is there twice, first in line {seen[size]}; accepted: "
@@ -132,7 +170,8 @@ def _wide(lines: Sequence[_Line], file: str, unit: str, *, any_order: bool) -> I
                 "accepted: as many, each filled"
             )
         for place, (read_pct, text) in enumerate(zip(mixes, line.fields[1:], strict=True), 2):
-            column, value = _value(f"{where}: column {place} ({mix(read_pct)})", text, unit, size)
+            at = f"{where}: column {place} ({mix(read_pct)})"
+            column, value = _value(at, text, unit, size, mark)
             yield Cell(size, read_pct, {column: value})
 
 
@@ -150,7 +189,7 @@ def _refuse_disorder(at: str, texts: Sequence[str], mixes: Sequence[float]) -> N
     )
 
 
-def _long(lines: Sequence[_Line], file: str, unit: str | None) -> Iterator[Cell]:
+def _long(lines: Sequence[_Line], file: str, unit: str | None, mark: str | None) -> Iterator[Cell]:
     head = lines[0]
     at = f"{file}:{head.number}"
     heads = [one.strip().lower() for one in head.fields]
@@ -174,7 +213,7 @@ def _long(lines: Sequence[_Line], file: str, unit: str | None) -> Iterator[Cell]
                 f"{where}: {len(line.fields)} columns where the heads have {len(heads)}; accepted: "
                 "as many, each filled"
             )
-        size = _size(where, block + 1, line.fields[block], scale)
+        size = _size(where, block + 1, line.fields[block], scale, mark)
         read_pct = _mix(f"{where}: column {reads + 1} ({heads[reads]})", line.fields[reads])
         if (size, read_pct) in seen:
             raise ResultError(
@@ -183,7 +222,13 @@ def _long(lines: Sequence[_Line], file: str, unit: str | None) -> Iterator[Cell]
             )
         seen[size, read_pct] = line.number
         found = [
-            _value(f"{where}: column {place + 1} ({heads[place]})", line.fields[place], name, size)
+            _value(
+                f"{where}: column {place + 1} ({heads[place]})",
+                line.fields[place],
+                name,
+                size,
+                mark,
+            )
             for place, name in figures.items()
         ]
         yield Cell(size, read_pct, dict(found))
@@ -192,15 +237,22 @@ def _long(lines: Sequence[_Line], file: str, unit: str | None) -> Iterator[Cell]
 def _block_head(at: str, heads: Sequence[str]) -> tuple[int, int]:
     """Return which column has sizes, and the unit of its numbers in bytes."""
     for place, one in enumerate(heads):
-        name, _, rest = one.replace("(", "_").replace(")", "").partition("_")
-        unit = one.rpartition("_")[2] if "_" in one else rest.strip()
-        if one in BLOCK_HEADS:
-            return place, 1024
-        if name.strip() in {"block", "bs", "block size", "size"}:
-            return place, BLOCK_UNITS.get(unit.strip(), 1024)
+        name = one.replace("(", "_").replace("[", "_").partition("_")[0]
+        if one in BLOCK_HEADS or name.strip() in {"block", "bs", "block size", "size"}:
+            return place, _scale(one)
     raise ResultError(
         f"{at}: no column of sizes; accepted: block, bs or block_size, also with _kib or _bytes"
     )
+
+
+def _scale(head: str) -> int:
+    """Return the unit of bare sizes, in bytes, by the head of their column.
+
+    >>> _scale("Block size (KiB)"), _scale("bs_bytes"), _scale("Size [B]"), _scale("block_size")
+    (1024, 1, 1, 1024)
+    """
+    unit = head.lower().replace("(", "_").replace("[", "_").rstrip(")] ").rpartition("_")[2]
+    return BLOCK_UNITS.get(unit.strip(), 1024)
 
 
 def _reads(text: str) -> float | None:
@@ -229,11 +281,11 @@ def _mix(where: str, text: str) -> float:
     return read_pct
 
 
-def _size(where: str, place: int, text: str, scale: int) -> int:
+def _size(where: str, place: int, text: str, scale: int, mark: str | None) -> int:
     """Return a size in bytes; a bare number is in the unit of its column."""
     try:
-        number = float(text)
-        size = number * scale if math.isfinite(number) else None
+        found = number(text, mark)
+        size = found * scale if math.isfinite(found) else None
     except ValueError:
         if _reads(text) is not None:
             raise ResultError(
@@ -253,15 +305,18 @@ def _size(where: str, place: int, text: str, scale: int) -> int:
     return int(size)
 
 
-def _value(where: str, text: str, unit: str, size: int) -> tuple[str, float]:
+def _value(where: str, text: str, unit: str, size: int, mark: str | None) -> tuple[str, float]:
     column, factor = UNITS[unit]
     said = text.strip()
     if not said or said.lower() in {"-", "n/a", "nan", "null"}:
         raise ResultError(f"{where}: nothing is there; accepted: a number in {unit}")
-    if GROUPED.fullmatch(said):
-        said = said.replace(",", "")
     try:
-        value = float(said)
+        value = number(said, mark)
+    except Ambiguous as error:
+        raise ResultError(
+            f"{where}: `{said}` {error}; accepted: without a mark of thousands, or with another "
+            "number in the table that tells which mark parts decimals"
+        ) from None
     except ValueError:
         raise ResultError(
             f"{where}: `{text}` is no number; accepted: one in {unit} without its unit"

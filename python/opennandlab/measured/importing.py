@@ -120,7 +120,8 @@ def _read(path: Path) -> _File:
     except OSError as error:
         raise ResultError(f"{path}: {error.strerror or error}") from error
     try:
-        text = raw.decode("utf-8-sig")
+        is_wide = raw[:2] in {b"\xff\xfe", b"\xfe\xff"}
+        text = raw.decode("utf-16" if is_wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise ResultError(
             f"{path}: byte {error.start} is no UTF-8 text; accepted: {ACCEPTED}"
