@@ -96,6 +96,8 @@ def test_what_a_report_exports_comes_back(tmp_path: Path) -> None:
         (WIDE.replace("70000", "7e10"), r"would be 2.87e\+08 MB/s: the unit is wrong"),
         ("bs,rw,iops\n4,65/35,1\n4,65,2\n", r"drive.csv:3: 4 KiB 65/35 is there twice.*line 2"),
         ("bs,rw,speed\n4,65/35,1\n", r"`speed` is no figure; accepted: iops"),
+        ("bs,rw,art_us,art_ms\n4,65/35,1,2\n", r"drive.csv:1: columns 3.*4 .* the same figure"),
+        ("bs,rw,mb_s,iops\n4,65/35,9000,70\n", r"drive.csv:2: 70 IOPS of 4 KiB are 0.2867 MB/s"),
         ("bs,iops\n4,1\n", "no column of mixes"),
         ("hello\n", "neither JSON nor a table"),
         ("", "neither JSON nor a table"),
@@ -183,6 +185,13 @@ def test_jobs_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
     negative = json.loads(MIXED.read_text())
     negative["jobs"][0]["read"]["total_ios"] = -5
     assert "a count below 0" in refusal(table(tmp_path, json.dumps(negative), "negative.json"))
+    assert "rwmixread 999 is no share" in refusal(fio(tmp_path, rwmixread=999))
+    assert "could not convert string to float" in refusal(fio(tmp_path, rwmixread="half"))
+    for place, value in {"mean": -1.0, "bins": {"-5": 1}, "max": None}.items():
+        odd = json.loads(MIXED.read_text())
+        odd["jobs"][0]["read"]["lat_ns"][place] = value
+        said = refusal(table(tmp_path, json.dumps(odd), "odd.json"))
+        assert "has it as something else" in said, said
     cut = tmp_path / "cut.json"
     cut.write_text(MIXED.read_text()[:3000])
     assert "no complete JSON" in refusal(cut)

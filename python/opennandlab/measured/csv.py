@@ -15,7 +15,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -34,6 +34,9 @@ UNITS_OF_HEADS = {
 SIZE_MAX = 64 << 20
 # No drive of this century does more.
 MB_S_MAX = 100_000.0
+# IOPS and MB/s of one cell may differ by this share, as of MB and MiB, and by what rounding leaves.
+CONTRADICTION = 0.1
+ROUNDING_MB_S = 0.5
 # Name of a unit -> column of cells, and factor.
 UNITS: dict[str, tuple[str, float]] = {
     "iops": ("iops", 1.0),
@@ -205,6 +208,7 @@ def _long(lines: Sequence[_Line], file: str, unit: str | None, mark: str | None)
     if not figures or others:
         named = f"`{others[0]}` is no figure" if others else "no column of figures"
         raise ResultError(f"{at}: {named}; accepted: {', '.join(UNITS)}; or `value`, with --unit")
+    _refuse_repeated(at, [(place, UNITS[name][0]) for place, name in figures.items()], heads)
     seen: dict[tuple[int, float], int] = {}
     for line in lines[1:]:
         where = f"{file}:{line.number}"
@@ -231,7 +235,32 @@ def _long(lines: Sequence[_Line], file: str, unit: str | None, mark: str | None)
             )
             for place, name in figures.items()
         ]
+        _refuse_contradiction(where, dict(found), size)
         yield Cell(size, read_pct, dict(found))
+
+
+def _refuse_repeated(at: str, figures: Sequence[tuple[int, str]], heads: Sequence[str]) -> None:
+    """Refuse two columns of one figure, such as `mb_s` and `mib_s`: which one is meant?"""
+    first: dict[str, int] = {}
+    for place, column in figures:
+        if column in first:
+            raise ResultError(
+                f"{at}: columns {first[column] + 1} (`{heads[first[column]]}`) and {place + 1} "
+                f"(`{heads[place]}`) are the same figure; accepted: each figure once"
+            )
+        first[column] = place
+
+
+def _refuse_contradiction(where: str, figures: Mapping[str, float], size: int) -> None:
+    """Refuse IOPS and MB/s that do not follow from each other, as of exchanged columns or units."""
+    if "iops" not in figures or "mb_s" not in figures:
+        return
+    follows = figures["iops"] * size * 1e-6
+    if abs(figures["mb_s"] - follows) > CONTRADICTION * follows + ROUNDING_MB_S:
+        raise ResultError(
+            f"{where}: {figures['iops']:.4g} IOPS of {kib(size)} KiB are {follows:.4g} MB/s, not "
+            f"{figures['mb_s']:.4g}; accepted: figures that agree, or one of them"
+        )
 
 
 def _block_head(at: str, heads: Sequence[str]) -> tuple[int, int]:

@@ -30,6 +30,7 @@ KINDS: dict[str, tuple[bool, float | None]] = {
 }  # fmt: skip
 MIX_DEFAULT = 50.0
 JOBS_MAX = 100_000
+NUMBER_MAX = 1 << 63
 CLAT_NOTE = (
     "percentiles are of completion latency (clat): fio kept no bins of lat; mean and maximum are "
     "of lat"
@@ -122,8 +123,8 @@ def _job(where: str, parts: Sequence[Mapping[str, Any]]) -> Job:
         sides = [[_side(part[name]) for part in parts] for name in ("read", "write")]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ResultError(
-            f"{where} lacks what is expected ({error!r}); accepted: the output of "
-            "`fio --output-format=json+`, or json"
+            f"{where} lacks what is expected, or has it as something else ({_reason(error)}); "
+            "accepted: the output of `fio --output-format=json+`, or json"
         ) from error
     row, latency = _row(where, block_bytes, read_pct, (threads, depth), sides, is_random)
     figures = {name: row.number(name) for name in ("iops", "mb_s", "lat_us_mean", "lat_us_max")}
@@ -131,6 +132,10 @@ def _job(where: str, parts: Sequence[Mapping[str, Any]]) -> Job:
     cell = Cell(block_bytes, read_pct, figures, row, latency if latency.count else None)
     is_clat = any(side.is_clat for group in sides for side in group)
     return Job(where, is_random, threads, depth, cell, is_clat)
+
+
+def _reason(error: Exception) -> str:
+    return f"nothing is called {error}" if isinstance(error, KeyError) else str(error)
 
 
 def _load(where: str, options: Mapping[str, Any]) -> tuple[bool, float]:
@@ -146,6 +151,9 @@ def _load(where: str, options: Mapping[str, Any]) -> tuple[bool, float]:
         read_pct = float(reads) if reads is not None else MIX_DEFAULT
         if reads is None and writes is not None:
             read_pct = 100.0 - float(writes)
+        if not 0.0 <= read_pct <= 100.0:
+            asked = f"rwmixread {reads}" if reads is not None else f"rwmixwrite {writes}"
+            raise ResultError(f"{where}: {asked} is no share; accepted: 0 to 100 percent")
     return is_random, read_pct
 
 
@@ -181,11 +189,16 @@ def _side(side: Mapping[str, Any]) -> _Side:
     bins, is_clat = latency.get("bins"), False
     if not bins and clat.get("bins"):
         bins, is_clat = clat["bins"], True
-    histogram = Histogram.of_bins((int(ns), int(count)) for ns, count in (bins or {}).items())
+    counts = [(int(ns), int(count)) for ns, count in (bins or {}).items()]
+    if any(not 0 <= one < NUMBER_MAX for pair in counts for one in pair):
+        raise ValueError("a time or a count of the bins is below 0 or beyond 2^63")
+    histogram = Histogram.of_bins(counts)
     ios = int(side["total_ios"])
     if ios < 0 or int(side["io_bytes"]) < 0 or not 0 <= float(side["runtime"]) < math.inf:
         raise ValueError("a count below 0")
     known = int(latency.get("N", 0)) > 0
+    if known and not 0 <= float(latency["mean"]) <= float(latency["max"]) < NUMBER_MAX:
+        raise ValueError("lat_ns: the mean is below 0 or above the maximum")
     if histogram.count and known:
         largest = max(int(latency["max"]), histogram.max_ns if is_clat else 0)
         total = float(latency["mean"]) * histogram.count
