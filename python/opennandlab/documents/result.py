@@ -34,7 +34,8 @@ class Tool(Record, frozen=True, kw_only=True):
         name: Always `opennandlab`.
         version: Version of the package.
         commit: Commit it was built from; `unknown` outside of its repository.
-        dirty: Whether the sources of the core were changed after that commit.
+        dirty: Whether the sources of the core were changed after that commit; changes of the Python
+            package, which is not compiled, are not noted.
         python: Version of the Python interpreter.
         os: System, release and machine.
         cpu: Model of the processor and how many this process could use.
