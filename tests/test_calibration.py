@@ -19,6 +19,7 @@ from opennandlab.calibration import calibrating, ends, search, sensitivity
 from opennandlab.calibration import objective as objective_module
 from opennandlab.calibration.cells import Target, held_out, targets
 from opennandlab.calibration.conditions import Asked
+from opennandlab.calibration.journal import Journal
 from opennandlab.calibration.keys import Key, keys_of, limits, parse
 from opennandlab.calibration.objective import Objective, Progress, Values, start
 from opennandlab.cli import app
@@ -280,6 +281,9 @@ def test_a_cut_calibration_goes_on_to_the_same_document(tmp_path: Path) -> None:
     journal.write_text('{"settings": "other"}\n')
     with pytest.raises(ResultError, match="journal of another calibration"):
         calibrating.run(wanted, journal=journal)
+    empty = tmp_path / "empty"
+    Journal(empty, "of a run that never came to its end").close(is_done=False)
+    assert not empty.exists()
 
 
 # -- keys, cells, the command --------------------------------------------------------------------
@@ -389,6 +393,7 @@ def test_the_command_writes_device_document_and_page(tmp_path: Path) -> None:
         ["--free", "nand.timing.t_read_us", "--output", str(device)],
         ["--free", "nand.timing.t_read_us", "--blocks", "1000000"],
         ["--free", "nand.timing.t_read_us", "--ar-amount", "900TiB"],
+        ["--free", "nand.timing.t_read_us", "--ar-amount", "0"],
     ):
         before = out.read_bytes()
         refused = run.invoke(app, [*arguments, *extra])

@@ -91,6 +91,7 @@ def test_the_name_of_a_file_cannot_act_on_the_terminal(
         (("theory", "bandwidth", "--plot", "a.eps"), "accepted endings"),
         (("pts", "steady-state", "--file", "/dev/zero"), "larger than 1 MiB"),
         (("benchmark", "-w", "W1", "--seed", "-1"), "'--seed'"),
+        (("power", "run", "-o", "x", "--seed", "18446744073709551616"), "to 18446744073709551615"),
         (("benchmark", "-w", "W1", "-o", ""), "cannot write `.`: an empty name"),
         (
             ("pts", "wsat", "--target", "sim:small.yaml", "-o", "x", "--capacities", "inf"),

@@ -134,6 +134,8 @@ def plan(  # noqa: PLR0913 (all but three by name)
         ConfigError: for a key, bounds or a device that cannot be.
         ResultError: for a document without common cells.
     """
+    if isinstance(seed, bool) or not 0 <= seed < 1 << 64:
+        raise ConfigError("seed", f"`{seed}` is not a valid seed; accepted: 0 to 2^64 - 1")
     resolved = load_device(device, overrides)
     given = dict(resolved.to_dict() if overrides or isinstance(device, DeviceConfig)
                  else read_device(device))  # fmt: skip

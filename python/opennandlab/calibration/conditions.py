@@ -119,7 +119,11 @@ def conditions(  # noqa: PLR0913, PLR0917 (what was measured, on what, and how)
     depth = asked.queue_depth or head.queue_depth or usual[1]
     if (asked.threads or head.threads) is None or (asked.queue_depth or head.queue_depth) is None:
         warnings.append(f"threads and queue depth are assumed: {threads} and {depth}")
-    amount = asked.amount_bytes or head.active_range.amount_bytes
+    amount = asked.amount_bytes
+    if amount is None:
+        amount = head.active_range.amount_bytes
+    elif amount <= 0:
+        raise ConfigError("--ar-amount", f"{amount} bytes are nothing to test; accepted: above 0")
     capacity = head.target.device.capacity_bytes or int(device.effective["logical_bytes"])
     if amount is not None and amount > capacity:
         raise ConfigError("--ar-amount", f"{amount} bytes are more than the drive has ({capacity})")

@@ -74,8 +74,8 @@ class Journal:
     @staticmethod
     def _refuse(path: Path) -> None:
         raise ResultError(
-            f"{path} is the journal of another calibration; accepted: another --output, or none "
-            "of it"
+            f"{path} is the journal of another calibration; accepted: the same command, another "
+            "--output, or no journal (delete it)"
         )
 
     def add(self, key: str, values: list[float] | None) -> None:
@@ -102,5 +102,5 @@ class Journal:
             return
         self._stream.close()
         self._stream = None
-        if is_done:
+        if is_done or not self.known:
             self._path.unlink(missing_ok=True)

@@ -46,8 +46,12 @@ Json = Annotated[
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print errors only; the exit code tells the result.")
 ]
+SEED_MAX = (1 << 64) - 1
 Seed = Annotated[
-    int, typer.Option("--seed", help="Seed of all randomness; recorded in the result.", min=0)
+    int,
+    typer.Option(
+        "--seed", help="Seed of all randomness; recorded in the result.", min=0, max=SEED_MAX
+    ),
 ]
 Sets = Annotated[
     list[str] | None,
