@@ -260,7 +260,7 @@ def test_a_run_that_was_cut_keeps_what_it_has(tmp_path: Path, door: Door) -> Non
         until(lambda: jobs.of("waits").state == "running")
         assert ui_store.post(client, door, "/api/stop", {"name": "other"}).status_code == 409
     # The server has ended, and with it the worker; the point that was done is there.
-    assert jobs.of("waits").state in {"stopped", "failed"}
+    until(lambda: jobs.of("waits").state in {"stopped", "failed"})
     assert len(ui_store.keys(tmp_path, "sweep=cut")) == 1
 
 
