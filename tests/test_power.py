@@ -181,12 +181,13 @@ def test_every_row_of_the_study_is_as_it_must_be() -> None:
 
 
 def test_the_judge_names_every_fault_that_is_put_in() -> None:
-    done = CliRunner().invoke(command_line, ["power", "self-test", "--count", "900", "--json"])
+    done = CliRunner().invoke(command_line, ["power", "self-test", "--count", "1200", "--json"])
     found = json.loads(done.output)
     assert done.exit_code == 0
     assert found["passed"]
-    assert (found["injected"], found["named"], found["false_alarms"]) == (900, 900, 0)
-    assert len(found["classes"]) == 9
+    assert (found["injected"], found["named"], found["false_alarms"]) == (1200, 1200, 0)
+    assert len(found["classes"]) == 12
+    assert all(one == {"injected": 100, "named": 100} for one in found["classes"].values())
 
 
 def test_a_drive_whose_roots_are_damaged_is_dead_and_that_is_told(tmp_path: Path) -> None:

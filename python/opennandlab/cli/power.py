@@ -385,7 +385,7 @@ def study(
 
 @app.command("self-test", epilog=f"Example: {TEST_EXAMPLE}")
 def self_test(
-    count: Annotated[int, typer.Option("--count", help="Faults that are put in.")] = 1000,
+    count: Annotated[int, typer.Option("--count", help="Faults put in, class by class.")] = 12_000,
     seed: Seed = 42,
     as_json: Json = False,
 ) -> None:

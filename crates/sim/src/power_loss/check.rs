@@ -6,6 +6,7 @@
 //! right, an older one is lost data, and anything else is no data of this page.
 
 use super::host_log::{Asked, HostLog};
+use crate::units::Ns;
 
 /// What a drive answers when a page is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,6 +161,42 @@ struct Owed {
     may_be_empty: bool,
 }
 
+/// How a drive came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Return {
+    /// From power to ready; `None` when it never was.
+    pub ready: Option<Ns>,
+    /// The longest time that is no fault.
+    pub limit: Ns,
+}
+
+/// Faults of a drive as a whole and of all pages: `reading` answers for each, `again` a second
+/// time, and `None` where that is not held against the first.
+pub fn check_drive(
+    log: &HostLog,
+    claims: Claims,
+    back: Return,
+    reading: impl Fn(u32) -> Reading,
+    again: Option<impl Fn(u32) -> Reading>,
+) -> Vec<Fault> {
+    let whole = |class| Fault { guarantee: 9, class, lpn: None, owed: 0, found: None };
+    let Some(ready) = back.ready else { return vec![whole(Class::DeadDevice)] };
+    let mut faults = Vec::new();
+    if ready > back.limit {
+        faults.push(whole(Class::SlowRecovery));
+    }
+    if let Some(again) = again {
+        let mut pages = 0..log.base.len() as u32;
+        faults.extend(pages.find(|&lpn| reading(lpn) != again(lpn)).map(|lpn| Fault {
+            lpn: Some(lpn),
+            found: Some(again(lpn)),
+            ..whole(Class::UnstableRead)
+        }));
+    }
+    faults.extend(check(log, claims, reading));
+    faults
+}
+
 /// Faults of all pages: `reading` answers for each.
 pub fn check(log: &HostLog, claims: Claims, reading: impl Fn(u32) -> Reading) -> Vec<Fault> {
     let mut faults = Vec::new();
@@ -285,5 +322,108 @@ fn judge_order(
                 found: None,
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::host_log::Base;
+    use super::*;
+
+    const CLAIMS: Claims = Claims { honest_flush: true, plp: false, ordered: false, rzat: true };
+
+    const NONE: [u8; 0] = [];
+
+    fn wrote(lpn: u32, version: u32, at: u64) -> Asked {
+        let (issued, acked) = (Ns(at), Some(Ns(at + 5)));
+        Asked { lpn, version, token: at, issued, acked, ..Asked::default() }
+    }
+
+    fn covered(asked: Asked) -> Asked {
+        Asked { is_covered: true, ..asked }
+    }
+
+    fn data(lpn: u32, version: u32) -> Reading {
+        Reading::Data { lpn, version, is_torn: false }
+    }
+
+    /// Four pages of version 1; guarantees that a drive with these answers has broken.
+    fn broken(asked: &[Asked], claims: Claims, answers: [Reading; 4]) -> Vec<u8> {
+        let mut log = HostLog::new(vec![Base { version: 1, has_data: true }; 4]);
+        log.asked = asked.to_vec();
+        let back = Return { ready: Some(Ns(7)), limit: Ns(7) };
+        let reading = |lpn: u32| answers[lpn as usize];
+        let faults = check_drive(&log, claims, back, reading, Some(reading));
+        let mut numbers: Vec<u8> = faults.iter().map(|fault| fault.guarantee).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
+    /// Each guarantee with an answer that keeps it and one that does not.
+    #[test]
+    fn every_guarantee_is_told_by_its_number() {
+        let [zero, one, two, three] = [0, 1, 2, 3].map(|lpn| data(lpn, 1));
+        let plp = Claims { plp: true, ..CLAIMS };
+        let ordered = Claims { ordered: true, ..CLAIMS };
+        // G1: a flush covers version 3, so newer is right, and older is not.
+        let flushed = [covered(wrote(0, 2, 0)), covered(wrote(0, 3, 10)), wrote(0, 4, 20)];
+        assert_eq!(broken(&flushed, CLAIMS, [data(0, 3), one, two, three]), NONE);
+        assert_eq!(broken(&flushed, CLAIMS, [data(0, 4), one, two, three]), NONE);
+        assert_eq!(broken(&flushed, CLAIMS, [data(0, 2), one, two, three]), [1]);
+        // G2: what was acknowledged is owed by a drive with capacitors alone.
+        let acked = [wrote(0, 2, 0)];
+        assert_eq!(broken(&acked, CLAIMS, [zero, one, two, three]), NONE);
+        assert_eq!(broken(&acked, plp, [zero, one, two, three]), [2]);
+        // G3: a write under way is old or new, and nothing else.
+        let under_way = [Asked { acked: None, ..wrote(0, 2, 0) }];
+        for version in [1, 2] {
+            assert_eq!(broken(&under_way, plp, [data(0, version), one, two, three]), NONE);
+        }
+        assert_eq!(broken(&under_way, plp, [Reading::Empty, one, two, three]), [1]);
+        // G4: no unit is torn; a request of two units may be there in part.
+        let wide = [wrote(0, 2, 0), wrote(1, 2, 0)];
+        let torn = Reading::Data { lpn: 0, version: 2, is_torn: true };
+        assert_eq!(broken(&wide, CLAIMS, [data(0, 2), one, two, three]), NONE);
+        assert_eq!(broken(&wide, CLAIMS, [torn, one, two, three]), [4]);
+        // G5: no data of another address, and none that was never written.
+        assert_eq!(broken(&wide, CLAIMS, [data(1, 1), one, two, three]), [5]);
+        assert_eq!(broken(&wide, CLAIMS, [data(0, 3), one, two, three]), [5]);
+        // G6: no damage without an error.
+        assert_eq!(broken(&wide, CLAIMS, [zero, one, two, Reading::Garbage]), [6]);
+        // G7: what was not written is as before.
+        for answer in [Reading::Empty, Reading::Error, data(3, 0)] {
+            assert_eq!(broken(&wide, CLAIMS, [zero, one, two, answer]), [7]);
+        }
+        // G8: a write behind the flush survives without one that it covers.
+        let behind = [covered(wrote(0, 2, 0)), wrote(1, 2, 20)];
+        assert_eq!(broken(&behind, CLAIMS, [data(0, 2), data(1, 2), two, three]), NONE);
+        assert_eq!(broken(&behind, CLAIMS, [zero, data(1, 2), two, three]), [1, 8]);
+        // G10: the same without a flush, where order is promised, and only there.
+        let bare = [wrote(0, 2, 0), wrote(1, 2, 20)];
+        assert_eq!(broken(&bare, CLAIMS, [zero, data(1, 2), two, three]), NONE);
+        assert_eq!(broken(&bare, ordered, [zero, data(1, 2), two, three]), [10]);
+        assert_eq!(broken(&bare, ordered, [data(0, 2), one, two, three]), NONE);
+        // Requests under way at the same time have no order.
+        let beside = [wrote(0, 2, 0), wrote(1, 2, 3)];
+        assert_eq!(broken(&beside, ordered, [zero, data(1, 2), two, three]), NONE);
+    }
+
+    /// G9: the drive comes back, in time, and reads of a page agree.
+    #[test]
+    fn a_drive_as_a_whole_is_judged() {
+        let log = HostLog::new(vec![Base { version: 1, has_data: true }; 2]);
+        let first = |lpn: u32| data(lpn, 1);
+        let classes = |ready: Option<Ns>, again: fn(u32) -> Reading| {
+            let back = Return { ready, limit: Ns(100) };
+            let faults = check_drive(&log, CLAIMS, back, first, Some(again));
+            assert!(faults.iter().all(|fault| fault.guarantee == 9));
+            faults.iter().map(|fault| (fault.class, fault.lpn)).collect::<Vec<_>>()
+        };
+        assert!(classes(Some(Ns(100)), first).is_empty());
+        assert_eq!(classes(None, first), [(Class::DeadDevice, None)]);
+        assert_eq!(classes(Some(Ns(101)), first), [(Class::SlowRecovery, None)]);
+        let differs: fn(u32) -> Reading = |lpn| data(lpn, 1 - lpn);
+        assert_eq!(classes(Some(Ns(1)), differs), [(Class::UnstableRead, Some(1))]);
     }
 }

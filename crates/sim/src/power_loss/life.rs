@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{json, Value};
 
-use super::check::{check, Claims, Class, Fault, Reading};
+use super::check::{check_drive, Claims, Class, Fault, Reading, Return};
 use super::host_log::Base;
 use super::records::Records;
 use super::recovery::{prepare, sound, Facts, Prepared, Recovered};
@@ -408,15 +408,12 @@ impl Life {
         log: &super::host_log::HostLog,
         faults: &mut Vec<Fault>,
     ) {
-        let whole = |guarantee, class| Fault { guarantee, class, lpn: None, owed: 0, found: None };
-        if recovered.facts.is_dead {
-            faults.push(whole(9, Class::DeadDevice));
-            return;
-        }
-        if recovered.report.time > self.campaign.mount_limit {
-            faults.push(whole(9, Class::SlowRecovery));
-        }
-        faults.extend(check(log, self.campaign.claims, |lpn| recovered.reading(lpn)));
+        let ready = (!recovered.facts.is_dead).then_some(recovered.report.time);
+        let back = Return { ready, limit: self.campaign.mount_limit };
+        // A second recovery is held against this one elsewhere; a session answers as its flash is.
+        let again: Option<fn(u32) -> Reading> = None;
+        let reading = |lpn| recovered.reading(lpn);
+        faults.extend(check_drive(log, self.campaign.claims, back, reading, again));
     }
 
     /// Two recoveries from the same cut answer alike.

@@ -26,7 +26,7 @@ mod recovery;
 mod rig;
 mod workload;
 
-pub use check::{check, Claims, Class, Fault, Reading};
+pub use check::{check, check_drive, Claims, Class, Fault, Reading, Return};
 pub use host_log::{Asked, Base, HostLog};
 pub use life::{Campaign, Life, Tally, Target};
 pub use mutation::{self_test, SelfTest};
