@@ -63,7 +63,7 @@ pub struct Mounting {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     /// By logical page.
-    latest: Vec<Latest>,
+    latest: Arc<Vec<Latest>>,
     /// Blocks that were opened later than this, by the number of their opening, are not in it.
     since: u64,
 }
@@ -208,35 +208,30 @@ impl Session {
     pub fn checkpoint(&self) -> Checkpoint {
         let Some((contents, stage)) = self.drive.media.contents.as_ref().zip(self.stage.as_ref())
         else {
-            return Checkpoint { latest: Vec::new(), since: 0 };
+            return Checkpoint { latest: Arc::default(), since: 0 };
         };
         let media = &self.drive.media;
         let rests = stage.backend.cut(&self.drive, &[], stage.engine.now()).rests;
         let reach = Reach::new(&rests, media.superblocks());
         let mut latest = vec![Latest::default(); self.logical_pages() as usize];
         contents.latest_durable(&mut latest, &reach, &media.modes);
-        for (it, &mounted) in latest.iter_mut().zip(&self.mounted) {
-            it.other = mounted;
+        for (it, mounted) in latest.iter_mut().zip(self.mounted.iter()) {
+            it.other = mounted.place;
         }
-        Checkpoint { latest, since: self.unchanged_since(contents, &reach) }
+        Checkpoint { latest: Arc::new(latest), since: self.unchanged_since(contents, &reach) }
     }
 
     /// The checkpoint that a mount writes: nothing has changed since.
     pub fn mounted_checkpoint(&self) -> Checkpoint {
         let Some(contents) = &self.drive.media.contents else {
-            return Checkpoint { latest: Vec::new(), since: 0 };
+            return Checkpoint { latest: Arc::default(), since: 0 };
         };
-        let of_page = |((version, _), &place): ((u32, bool), &u32)| Latest {
-            version: if place > 0 { version } else { 0 },
-            place,
-            other: 0,
-        };
-        let latest = contents.known().zip(&self.mounted).map(of_page).collect();
         let open = |&block: &BlockId| self.drive.ftl.state(block) == BlockState::Open;
         let blocks = (0..self.drive.geometry.block_count()).map(BlockId).filter(open);
         let first = blocks.filter(|&block| contents.is_written(block));
         let first = first.map(|block| contents.opening(block)).min();
-        Checkpoint { latest, since: first.map_or(contents.openings(), |opening| opening - 1) }
+        let since = first.map_or(contents.openings(), |opening| opening - 1);
+        Checkpoint { latest: Arc::clone(&self.mounted), since }
     }
 
     /// The number of the opening up to which blocks hold what they will until they are erased.
@@ -376,19 +371,22 @@ impl Remains {
     /// pages of the blocks that were opened since.
     pub fn latest(&self, logical_pages: u32, checkpoint: Option<&Checkpoint>) -> Vec<Latest> {
         let held = self.held();
+        // An interrupted erase has left nothing.
+        let is_gone =
+            |block: BlockId| !self.half_erased.is_empty() && self.half_erased.contains(&block.0);
         let mut latest = vec![Latest::default(); logical_pages as usize];
         let Some(checkpoint) = checkpoint else {
-            held.latest(&mut latest, |_| true);
+            held.latest(&mut latest, |block| !is_gone(block));
             return latest;
         };
         let geometry = *self.media.geometry();
-        for (lpn, (known, noted)) in latest.iter_mut().zip(&checkpoint.latest).enumerate() {
+        for (lpn, (known, noted)) in latest.iter_mut().zip(checkpoint.latest.iter()).enumerate() {
             for place in [noted.place, noted.other] {
                 let Some(at) = place.checked_sub(1).map(Ppn) else { continue };
                 let (block, index) = (geometry.block_of(at), geometry.page_index(at));
                 // A block that was opened anew holds something else, and one that a cut has hit
                 // may.
-                let is_old = held.opening(block) <= checkpoint.since;
+                let is_old = held.opening(block) <= checkpoint.since && !is_gone(block);
                 let is_it = |unit: &Unit| {
                     unit.lpn as usize == lpn && unit.version == noted.version && !unit.is_lost()
                 };
@@ -398,8 +396,50 @@ impl Remains {
                 }
             }
         }
-        held.latest(&mut latest, |block| held.opening(block) > checkpoint.since);
+        held.latest(&mut latest, |block| held.opening(block) > checkpoint.since && !is_gone(block));
         latest
+    }
+
+    /// Steps of the recovery that will change the flash.
+    pub fn recovery_steps(&self, mounting: &Mounting) -> u32 {
+        let pages = self.config.pool_setup(self.seed).logical_pages;
+        let latest = self.newest(pages, mounting);
+        1 + (self.half_erased.len() + self.written_again(&latest, mounting).len()) as u32
+    }
+
+    /// The newest copies as the recovery will have them: without what was trimmed.
+    fn newest(&self, logical_pages: u32, mounting: &Mounting) -> Vec<Latest> {
+        let mut latest = self.latest(logical_pages, mounting.checkpoint.as_deref());
+        // A page that left the write buffer while its trim was under way carries that number.
+        for (it, &trimmed) in latest.iter_mut().zip(&mounting.trims) {
+            if trimmed >= it.version {
+                *it = Latest { version: trimmed, place: 0, other: 0 };
+            }
+        }
+        latest
+    }
+
+    /// What the recovery programs: what was saved, where the flash has nothing as new, which comes
+    /// first and is newer than what would be moved; data beside interrupted programs; and data
+    /// whose stripe has no parity.
+    fn written_again(&self, latest: &[Latest], mounting: &Mounting) -> Vec<Unit> {
+        let geometry = self.media.geometry();
+        let newer =
+            self.saved.iter().filter(|unit| unit.version > latest[unit.lpn as usize].version);
+        let is_saved = |lpn: u32| self.saved.iter().any(|unit| unit.lpn == lpn);
+        let suspects = mounting.suspects.iter().filter(|lpn| !is_saved(lpn.0)).filter_map(|lpn| {
+            let ppn = Ppn(latest[lpn.0 as usize].place.checked_sub(1)?);
+            self.held().at(geometry.block_of(ppn), geometry.page_index(ppn))
+        });
+        let open = self.open_stripes.iter().flat_map(|&(block, first)| {
+            (first..geometry.pages_per_block).filter_map(move |index| {
+                let unit = self.held().at(block, index)?;
+                let place = 1 + geometry.first_page(block).0 + index;
+                (latest[unit.lpn as usize].place == place).then_some(unit)
+            })
+        });
+        let bare = open.filter(|unit| !is_saved(unit.lpn));
+        newer.chain(suspects).chain(bare).copied().collect()
     }
 
     /// The drive comes back.
@@ -427,7 +467,8 @@ impl Remains {
         let setup = self.config.pool_setup(self.seed);
         let geometry = setup.geometry;
         let checkpoint = mounting.checkpoint.as_deref();
-        let mut latest = self.latest(setup.logical_pages, checkpoint);
+        let mut latest = self.newest(setup.logical_pages, mounting);
+        let again = self.written_again(&latest, mounting);
         let blocks = (0..geometry.block_count()).map(BlockId);
         let held = self.held();
         report.scanned_pages = blocks
@@ -438,45 +479,20 @@ impl Remains {
                 _ => u64::from(geometry.pages_per_block),
             })
             .sum();
-        let place = |it: &Latest| it.place.checked_sub(1).map(Ppn);
-        // What was saved, where the flash has nothing as new.
         let saved = self.saved;
-        let newer = |unit: &&Unit| {
-            let lpn = unit.lpn as usize;
-            let trimmed = mounting.trims.get(lpn).copied().unwrap_or(0);
-            unit.version > latest[lpn].version.max(trimmed)
-        };
-        let newer: Vec<Unit> = saved.iter().filter(newer).copied().collect();
-        let given_out = |lpn: usize| mounting.versions.get(lpn).copied().unwrap_or(0);
-        for (lpn, it) in latest.iter_mut().enumerate() {
-            let trimmed = mounting.trims.get(lpn).copied().unwrap_or(0);
-            // A page that left the write buffer while its trim was under way carries that number.
-            if trimmed >= it.version {
-                *it = Latest { version: trimmed, place: 0, other: 0 };
-            }
+        for (it, &given_out) in latest.iter_mut().zip(&mounting.versions) {
             if it.place == 0 {
-                it.version = it.version.max(given_out(lpn));
+                it.version = it.version.max(given_out);
             }
         }
         let contents = self.media.contents.as_mut().expect("a drive that was cut has contents");
         contents.remember(&latest, &geometry);
         let contents = self.media.contents.as_ref().expect("a drive that was cut has contents");
-        let places = latest.iter().map(place);
+        let places = latest.iter().map(|it| it.place);
         let opening = |block| contents.is_written(block).then(|| contents.opening(block));
         let ftl = Ftl::mount(&self.config.ftl, &setup, &self.media, places, opening);
         let mut drive = Drive::assemble(self.config, self.media, ftl, self.seed);
         let before = programs(&drive);
-        // What was saved comes first, and is newer than what would be moved.
-        let is_saved = |lpn: Lpn| saved.iter().any(|unit| unit.lpn == lpn.0);
-        let suspects = mounting.suspects.iter().filter(|&&lpn| !is_saved(lpn));
-        let suspects = suspects.filter_map(|&lpn| {
-            let ppn = drive.ftl.find(lpn)?;
-            let (block, index) = (geometry.block_of(ppn), geometry.page_index(ppn));
-            drive.media.contents.as_ref()?.at(block, index).copied()
-        });
-        let bare = bare_units(&drive, &self.open_stripes);
-        let bare = bare.into_iter().filter(|unit| !is_saved(Lpn(unit.lpn)));
-        let again: Vec<Unit> = newer.into_iter().chain(suspects).chain(bare).collect();
         for unit in again {
             if !goes_on(&mut report) {
                 return Err(Interrupted(Box::new(of_drive(drive, saved, self.open_stripes))));
@@ -496,9 +512,11 @@ impl Remains {
         report.time = mount_time(&drive, &report);
         // Before the session begins: collections in steps move pages at once, and those copies are
         // not on the flash yet.
-        let mounted = mounted_places(&drive, &latest, report.programmed_pages > 0);
+        if report.programmed_pages > 0 {
+            find_again(&drive, &mut latest);
+        }
         let mut session = Session::of_drive(drive, Pace::Timed);
-        session.mounted = mounted;
+        session.mounted = Arc::new(latest);
         if let Some(stage) = &mut session.stage {
             stage.backend.keep_order_of_erases();
             stage.settling = setup.units.stages(false).then(Vec::new);
@@ -539,27 +557,13 @@ fn open_stripes(drive: &Drive, rests: &[BlockRest]) -> Vec<(BlockId, u32)> {
     found.collect()
 }
 
-/// Live data in these blocks from these pages on: its parity was not written yet.
-fn bare_units(drive: &Drive, open_stripes: &[(BlockId, u32)]) -> Vec<Unit> {
-    let geometry = drive.geometry;
-    let pages = open_stripes.iter().flat_map(|&(block, first)| {
-        (first..geometry.pages_per_block).map(move |index| (block, index))
-    });
-    let live = pages.filter_map(|(block, index)| {
-        let unit = drive.media.contents.as_ref()?.at(block, index)?;
-        let ppn = Ppn(geometry.first_page(block).0 + index);
-        (drive.ftl.find(Lpn(unit.lpn)) == Some(ppn)).then_some(*unit)
-    });
-    live.collect()
-}
-
-/// By logical page, 1 + the number of the page where the mount has put it, or found it.
-fn mounted_places(drive: &Drive, latest: &[Latest], has_moved: bool) -> Vec<u32> {
-    if !has_moved {
-        return latest.iter().map(|it| it.place).collect();
+/// What the recovery has programmed is where the map has it now.
+fn find_again(drive: &Drive, latest: &mut [Latest]) {
+    let contents = drive.media.contents.as_ref().expect("a drive that was cut has contents");
+    for (lpn, it) in (0..).map(Lpn).zip(latest) {
+        it.place = drive.ftl.find(lpn).map_or(0, |ppn| 1 + ppn.0);
+        it.version = contents.version_of(lpn);
     }
-    let places = (0..latest.len() as u32).map(|lpn| drive.ftl.find(Lpn(lpn)));
-    places.map(|ppn| ppn.map_or(0, |ppn| 1 + ppn.0)).collect()
 }
 
 /// Takes data to the flash at a new place, without time.

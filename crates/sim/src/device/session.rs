@@ -15,6 +15,7 @@
 //! counts the sectors that it touches.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use serde_json::{json, Value};
 
@@ -27,7 +28,7 @@ use super::timed::{Latencies, Step, TimedStage};
 use super::unit_faults::Faults;
 use crate::config::ConfigError;
 use crate::ftl::gc::GcConfig;
-use crate::nand::{Contents, Media, MediaError, Reach};
+use crate::nand::{Contents, Latest, Media, MediaError, Reach};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::{BlockRead, PageTypes, ReadErrors};
 use crate::units::{BlockId, Lpn, Ns, Ppn, SECTOR_BYTES};
@@ -80,7 +81,7 @@ pub struct Session {
     capacity_bytes: u64,
     pub(super) unit_bytes: u64,
     /// Of a drive that was cut from power, where its mount found each page: see `cutting`.
-    pub(super) mounted: Vec<u32>,
+    pub(super) mounted: Arc<Vec<Latest>>,
     /// Faults of the contents that are to come, and units that others have struck.
     pub(super) faults: Faults,
 }
@@ -140,7 +141,7 @@ impl Session {
             requests: BTreeMap::new(),
             capacity_bytes: u64::from(pages) * unit_bytes,
             unit_bytes,
-            mounted: Vec::new(),
+            mounted: Arc::default(),
             faults,
         }
     }

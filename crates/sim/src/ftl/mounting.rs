@@ -14,8 +14,9 @@ use super::sink::FlashSink;
 use super::{Ftl, FtlConfig, PoolSetup};
 use crate::config::ConfigError;
 use crate::ftl::PlacementConfig;
+use crate::geometry::UNMAPPED;
 use crate::nand::{CellMode, Media};
-use crate::units::{BlockId, DieId, Lpn, Ppn};
+use crate::units::{BlockId, DieId, Ppn};
 
 impl FtlConfig {
     /// Whether a drive with this firmware finds its data again after a cut of the power.
@@ -37,29 +38,36 @@ impl FtlConfig {
 }
 
 impl Ftl {
-    /// The firmware that finds these pages on the media: by logical page its place, and by block
+    /// The firmware that finds these pages on the media: by logical page 1 + the number of its page
+    /// or 0 where it has none, and by block
     /// the number of its opening, if anything was written in it since its erase.
     pub fn mount(
         config: &FtlConfig,
         setup: &PoolSetup,
         media: &Media,
-        places: impl Iterator<Item = Option<Ppn>>,
+        places: impl Iterator<Item = u32>,
         opening: impl Fn(BlockId) -> Option<u64>,
     ) -> Self {
         let mut ftl = Self::new(config, setup, media);
         ftl.expect_cuts();
-        for (lpn, ppn) in (0..).map(Lpn).zip(places) {
-            let Some(ppn) = ppn else { continue };
-            ftl.books.map.found(lpn, ppn);
-            let die = ftl.geometry.die_of_block(ftl.geometry.block_of(ppn)).0 as usize;
-            if let Some(share) = &mut ftl.pools[die].share {
-                share.live_pages += 1;
-            }
+        ftl.books.map.mount(places);
+        if ftl.pools.iter().any(|pool| pool.share.is_some()) {
+            ftl.count_shares();
         }
         for pool in &mut ftl.pools {
             pool.log.mount(&ftl.books, media, &opening);
         }
         ftl
+    }
+
+    /// Counts the live pages of each pool.
+    fn count_shares(&mut self) {
+        for ppn in self.books.map.places().filter(|&ppn| ppn != UNMAPPED).map(Ppn) {
+            let die = self.geometry.die_of_block(self.geometry.block_of(ppn)).0 as usize;
+            if let Some(share) = &mut self.pools[die].share {
+                share.live_pages += 1;
+            }
+        }
     }
 
     /// From now on the power may fail: what a block held is on the flash elsewhere, as far as

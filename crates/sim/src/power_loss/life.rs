@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{json, Value};
 
 use super::check::{check_drive, Claims, Class, Fault, Reading, Return};
-use super::host_log::Base;
+use super::host_log::{Base, HostLog};
 use super::records::Records;
 use super::recovery::{prepare, sound, Facts, Prepared, Recovered};
 use super::rig::{Moment, Rig};
@@ -351,8 +351,7 @@ impl Life {
             tally.programs[0] += programs.0 - before.0;
             tally.programs[1] += programs.1 - before.1;
             *tally.targets.entry(target.name()).or_default() += 1;
-            let aftermath = rig.cut(at);
-            let log = aftermath.log.clone();
+            let (aftermath, log) = rig.cut(at);
             for it in &log.asked {
                 if let Some(acked) = it.acked {
                     tally.ack_time.0 += (acked - it.issued).0;
@@ -361,7 +360,7 @@ impl Life {
             }
             let in_memory = aftermath.in_memory.len() as u64;
             tally.memory_pages_max = tally.memory_pages_max.max(in_memory);
-            let mut prepared = prepare(aftermath, &self.options, self.program, &mut rng);
+            let mut prepared = prepare(aftermath, &log, &self.options, self.program, &mut rng);
             let mut faults = Vec::new();
             let is_audit = cut % AUDIT_EVERY == AUDIT_EVERY - 1;
             let whole = (is_audit || target == Target::Recovery).then(|| {
@@ -370,12 +369,7 @@ impl Life {
                 whole
             });
             if target == Target::Recovery {
-                // The first mount tells how many steps there are.
-                let steps = match prepared.copy().mount() {
-                    Ok(recovered) => recovered.report.steps,
-                    Err(_) => 1,
-                };
-                prepared.mounting.until = Some(rng.below(u64::from(steps.max(1))) as u32);
+                prepared.mounting.until = Some(rng.below(u64::from(prepared.steps())) as u32);
             }
             let recovered = mount(prepared);
             if let Some(whole) = whole {
@@ -402,12 +396,7 @@ impl Life {
         self.campaign.device.flash().timing().erase
     }
 
-    fn judge(
-        &self,
-        recovered: &Recovered,
-        log: &super::host_log::HostLog,
-        faults: &mut Vec<Fault>,
-    ) {
+    fn judge(&self, recovered: &Recovered, log: &HostLog, faults: &mut Vec<Fault>) {
         let ready = (!recovered.facts.is_dead).then_some(recovered.report.time);
         let back = Return { ready, limit: self.campaign.mount_limit };
         // A second recovery is held against this one elsewhere; a session answers as its flash is.

@@ -14,6 +14,7 @@
 use std::collections::BTreeMap;
 
 use super::check::Reading;
+use super::host_log::HostLog;
 use super::physics::{damages_earlier, page_after, passes_of_block, PageAfter};
 use super::records::{Change, Records, Writing};
 use super::rig::{pages_saved, Aftermath};
@@ -120,11 +121,12 @@ pub(super) struct Prepared {
 /// Lets physics and the firmware act on what a cut has left.
 pub(super) fn prepare(
     aftermath: Aftermath,
+    log: &HostLog,
     config: &PowerLossConfig,
     program: Ns,
     rng: &mut Rng,
 ) -> Prepared {
-    let Aftermath { mut remains, running, mut in_memory, mut records, torn_record, log, powered } =
+    let Aftermath { mut remains, running, mut in_memory, mut records, torn_record, powered } =
         aftermath;
     let mut facts = Facts { half_erased: remains.half_erased.len() as u64, ..Facts::default() };
     let mut over = BTreeMap::new();
@@ -185,6 +187,11 @@ pub(super) fn prepare(
 }
 
 impl Prepared {
+    /// Steps of the recovery at which the power may fail again.
+    pub(super) fn steps(&self) -> u32 {
+        self.remains.recovery_steps(&self.mounting)
+    }
+
     /// The drive comes back.
     ///
     /// # Errors

@@ -47,7 +47,6 @@ pub(super) struct Aftermath {
     pub(super) in_memory: Vec<Unit>,
     pub(super) records: Records,
     pub(super) torn_record: Option<(Writing, f64)>,
-    pub(super) log: HostLog,
     /// How long the drive had power.
     pub(super) powered: Ns,
 }
@@ -326,8 +325,8 @@ impl Rig {
         }
     }
 
-    /// The power fails at a time that [`Rig::run`] has come to.
-    pub(super) fn cut(mut self, at: Ns) -> Aftermath {
+    /// The power fails at a time that [`Rig::run`] has come to; the host keeps its log.
+    pub(super) fn cut(mut self, at: Ns) -> (Aftermath, HostLog) {
         let ramp = Ns::from_us(self.config.ramp_us);
         let torn_record = self.records.cut(at);
         let (remains, mut running, in_memory) = self.session.cut(at);
@@ -338,7 +337,8 @@ impl Rig {
             }
         }
         let records = self.records;
-        Aftermath { remains, running, in_memory, records, torn_record, log: self.log, powered: at }
+        let left = Aftermath { remains, running, in_memory, records, torn_record, powered: at };
+        (left, self.log)
     }
 }
 

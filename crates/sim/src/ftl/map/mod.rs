@@ -8,6 +8,7 @@
 //! collection. So pages of an open block that are not written yet count as live; nothing looks at
 //! them before the block is closed.
 
+mod mounted;
 mod pairs;
 
 use crate::geometry::{Geometry, UNMAPPED};
@@ -328,14 +329,6 @@ impl Map {
         let old = std::mem::replace(&mut self.l2p[place], UNMAPPED);
         self.mapped_count -= u32::from(old != UNMAPPED);
         (old != UNMAPPED).then_some(Ppn(old))
-    }
-
-    /// A page that lives, in a map that is built anew.
-    pub(crate) fn found(&mut self, lpn: Lpn, ppn: Ppn) {
-        self.bind(lpn, ppn);
-        let (word, place) = (self.word_of(ppn), self.block_place(self.geometry.block_of(ppn)));
-        self.live[word] |= 1 << (ppn.0 & 63);
-        self.live_counts[place] += 1;
     }
 
     /// Whether a page counts as live.
