@@ -19,7 +19,7 @@ use opennandlab_sim::device::{
     SubpageWrite, TrimLog,
 };
 use opennandlab_sim::nand::Unit;
-use opennandlab_sim::power_loss::{pages_saved, strike, Facts};
+use opennandlab_sim::power_loss::{brown_out, pages_saved, strike, Facts};
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::units::{Lpn, Ns};
 use serde_json::{json, Value};
@@ -130,10 +130,7 @@ impl Supply {
     pub(crate) fn cut(&mut self, session: Session, at: Ns) -> (Session, Ns) {
         let versions: Vec<u32> = session.known().map(|(version, _)| version).collect();
         let (mut remains, mut running, in_memory) = session.cut(at);
-        let ramp = Ns::from_us(self.config.ramp_us);
-        for it in running.iter_mut().filter(|it| ramp.0 > 0 && it.left.0 <= ramp.0) {
-            it.fraction = 1.0;
-        }
+        brown_out(&mut running, Ns::from_us(self.config.ramp_us));
         let struck = strike(&mut remains, &running, &self.config, &mut self.rng);
         let units = remains.units_per_page();
         let pages = pages_saved(self.config.plp, at, self.program, units);

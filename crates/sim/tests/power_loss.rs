@@ -156,6 +156,27 @@ fn drives_of_every_mechanism_keep_what_they_owe() {
     }
 }
 
+/// Keeping earlier pages of a wordline safe has its price: copies and the time of a flush, or pages
+/// that are left empty. Cuts that are aimed at later passes hit them.
+#[test]
+fn safe_wordlines_are_paid_for() {
+    let drive = |backup: &str| {
+        let power = json!({"paired_scheme": "mlc", "lower_page_backup": backup});
+        live(campaign(&json!({ "power": power }), FLUSHED, &[Target::UpperPage]), 5)
+    };
+    let [none, copied, skipped] = ["none", "backup_to_slc", "skip_pair_after_flush"].map(drive);
+    assert_eq!(none.programs[3], 0);
+    assert!(none.damaged_pages > 0 && copied.damaged_pages == 0 && skipped.damaged_pages == 0);
+    assert!(copied.programs[3] > 0 && skipped.programs[3] > 0);
+    let flush = |tally: &Tally| tally.flush_time.0 / tally.flush_time.1;
+    assert!(flush(&copied) > flush(&none), "{} {}", flush(&copied), flush(&none));
+    assert!(copied.classes.is_empty() && skipped.classes.is_empty());
+    // Of cuts at any time fewer hit a later pass.
+    let power = json!({"paired_scheme": "mlc", "lower_page_backup": "none"});
+    let any = live(campaign(&json!({ "power": power }), FLUSHED, &[Target::Random]), 5);
+    assert!(none.damaged_pages > any.damaged_pages, "{}", any.damaged_pages);
+}
+
 /// A drive that acknowledges before its capacitors are charged loses what they cannot save.
 #[test]
 fn charging_capacitors_are_waited_for() {

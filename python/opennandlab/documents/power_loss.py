@@ -104,16 +104,21 @@ class PowerCost(Record, frozen=True, kw_only=True):
         flash_pages: Pages that were programmed, those of collections included; `null` where nobody
             knows.
         record_pages: Pages of journal, checkpoints and roots; `null` where nobody knows.
-        waf: All programmed pages per page of the host; `null` without any.
+        guard_pages: Pages that were copied, or left empty, to keep earlier pages of wordlines safe;
+            `null` where nobody knows.
+        waf: All these pages per page of the host; `null` without any.
         ack_us: Mean time from request to acknowledgement of written and trimmed pages.
+        flush_us: The same of flushes; `null` without any, or where nobody knows.
     """
 
     requests: int
     host_pages: int
     flash_pages: int | None
     record_pages: int | None
+    guard_pages: int | None = None
     waf: Number | None
     ack_us: Number | None
+    flush_us: Number | None = None
 
 
 class PowerRun(Record, frozen=True, kw_only=True):

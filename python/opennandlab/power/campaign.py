@@ -317,7 +317,8 @@ def told(
     mounts = tally.get("recovery_ns", {"sum": 0, "max": 0})
     acks = tally.get("ack_ns", {"sum": 0, "pages": 0})
     host, flash = tally.get("host_pages", 0), tally.get("flash_pages", 0)
-    records = tally.get("record_pages", 0)
+    records, guards = tally.get("record_pages", 0), tally.get("guard_pages", 0)
+    flushes = tally.get("flush_ns", {"sum": 0, "flushes": 0})
     names = {"unsafe_shutdowns": "cuts", "capacitor_failures": "partial_saves"}
     counted = (
         "unsafe_shutdowns", "capacitor_failures", "torn_pages", "damaged_pages",
@@ -346,8 +347,10 @@ def told(
             "host_pages": host,
             "flash_pages": flash,
             "record_pages": records,
-            "waf": round((flash + records) / host, 6) if host else None,
-            "ack_us": round(acks["sum"] / acks["pages"] / 1000, 3) if acks["pages"] else None,
+            "guard_pages": guards,
+            "waf": round((flash + records + guards) / host, 6) if host else None,
+            "ack_us": _mean_us(acks["sum"], acks["pages"]),
+            "flush_us": _mean_us(flushes["sum"], flushes["flushes"]),
         },
         "evidence": list(_evidence(tally.get("evidence", []))),
         "replay": command,
@@ -359,6 +362,10 @@ def told(
     }
     whole = made(content, PowerDocument)
     return structs.replace(whole, digest=digest(plain(whole)))
+
+
+def _mean_us(sum_ns: int, count: int) -> float | None:
+    return round(sum_ns / count / 1000, 3) if count else None
 
 
 def _evidence(found: list[dict[str, Any]]) -> Any:  # noqa: ANN401 (JSON)

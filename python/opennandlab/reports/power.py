@@ -134,7 +134,8 @@ def drive(document: PowerDocument) -> Table:
             ("erases interrupted and done again", str(smart.half_erased_blocks)),
             ("pages saved by capacitors", str(smart.saved_pages)),
             ("most pages in memory at a cut", str(smart.memory_pages_max)),
-            ("write amplification, records included", cost.waf),
+            ("pages copied or left empty to keep earlier ones safe", str(cost.guard_pages)),
+            ("write amplification, records and those included", cost.waf),
             ("recoveries compared with a full scan", str(document.audits)),
         ]  # fmt: skip
     rows += [
@@ -144,6 +145,8 @@ def drive(document: PowerDocument) -> Table:
         ("units read after cuts", number(document.pages_checked)),
         ("mean time to acknowledge a write (µs)", cost.ack_us),
     ]  # fmt: skip
+    if cost.flush_us is not None:
+        rows.append(("mean time to acknowledge a flush (us)", cost.flush_us))
     return Table("drive", "What the drive counted", ("", ""), tuple(rows))
 
 
@@ -197,15 +200,21 @@ def costs(found: Sequence[Found]) -> tuple[Plot, ...]:
         )
         return Plot(name, title, _rows_axis(found), Axis(label, zero=True), series)
 
-    acks = [None if one.document.cost.ack_us is None else one.document.cost.ack_us / 1000
-            for one in found]  # fmt: skip
+    costs = [one.document.cost for one in found]
     return (
-        drawn("latency", "Mean time to acknowledge a written unit, in ms", "ms", acks),
-        drawn("waf", "Write amplification, records included", "WAF",
+        drawn("latency", "Mean time to acknowledge a written unit, in ms", "ms",
+              [_ms(one.ack_us) for one in costs]),
+        drawn("flush", "Mean time to acknowledge a flush, in ms", "ms",
+              [_ms(one.flush_us) for one in costs]),
+        drawn("waf", "Write amplification, records and copies included", "WAF",
               [one.document.cost.waf for one in found]),
         drawn("energy", "Energy that would save what memory held at most, in mJ", "mJ",
               [one.energy_mj for one in found]),
     )  # fmt: skip
+
+
+def _ms(us: float | None) -> float | None:
+    return None if us is None else us / 1000
 
 
 def _rows_axis(found: Sequence[Found]) -> Axis:
@@ -227,7 +236,8 @@ def options(found: Sequence[Found]) -> Table:
                 f"{place}  {one.row.option}: {one.row.value}",
                 ", ".join(one.row.must) or "none",
                 shown or f"none (below {document.none_below:.3g})",
-                None if document.cost.ack_us is None else document.cost.ack_us / 1000,
+                _ms(document.cost.ack_us),
+                _ms(document.cost.flush_us),
                 document.cost.waf,
                 one.energy_mj,
                 "as it must be" if not one.problems else "; ".join(one.problems),
@@ -235,7 +245,7 @@ def options(found: Sequence[Found]) -> Table:
         )
     heads = (
         "option", "must show", "faults per 1,000 cuts (95 % interval)",
-        "acknowledged after (ms)", "WAF", "capacitors need (mJ)", "verdict",
+        "write acknowledged after (ms)", "flush (ms)", "WAF", "capacitors need (mJ)", "verdict",
     )  # fmt: skip
     return Table("options", "Options", heads, tuple(rows), wraps=True)
 

@@ -158,6 +158,21 @@ impl Plain {
         self.dies.iter().filter_map(|die| die.current)
     }
 
+    /// Tells the indices of the pages that are programmed now; `written` as in [`Plain::cut`].
+    pub fn programs_under_way(
+        &self,
+        geometry: &Geometry,
+        written: impl Fn(BlockId) -> u32,
+        note: &mut impl FnMut(u32),
+    ) {
+        for die in &self.dies {
+            let is_program = |op: &FlashOp| matches!(op.kind(), OpKind::Program | OpKind::Copyback);
+            if let Some(op) = die.current.filter(is_program) {
+                note(geometry.page_index(die.in_place(geometry, op, &written).first()));
+            }
+        }
+    }
+
     /// Where the flash has got to with each block when the power fails, and what is under way;
     /// `events` are those to come, `written` tells the pages of a block that were ordered.
     #[cold]

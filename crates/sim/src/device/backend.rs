@@ -164,6 +164,17 @@ impl Backend {
         working
     }
 
+    /// Tells the first pages, by index in their block of the flash, of the programs under way.
+    pub(crate) fn programs_under_way(&self, drive: &Drive, note: &mut impl FnMut(u32)) {
+        match self {
+            Self::Plain(plain) => {
+                let written = |block| drive.ftl.written_pages(block);
+                plain.programs_under_way(&drive.geometry, written, note);
+            }
+            Self::Full(full) => full.programs_under_way(note),
+        }
+    }
+
     /// An erase waits from now on until everything that was to be programmed on its die before it
     /// is on the flash: what a drive may lose power needs.
     pub(crate) fn keep_order_of_erases(&mut self) {

@@ -2,6 +2,7 @@
 //! its image.
 
 mod account;
+mod aiming;
 mod backend;
 mod balance;
 mod buffered;

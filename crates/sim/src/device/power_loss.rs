@@ -55,8 +55,8 @@ pub struct PowerLossConfig {
     pub paired_scheme: PairedScheme,
     /// Units that the host writes between two checkpoints of the map, 1 to 2^32 - 1; default 4096.
     pub checkpoint_interval_units: u32,
-    /// How long before the end the supply falls so low that no operation begins, in microseconds, 0
-    /// to 1e6; default 0.
+    /// How long the supply falls: no operation begins, and those under way become evenly slower, in
+    /// microseconds, 0 to 1e6; default 0.
     pub ramp_us: f64,
 }
 

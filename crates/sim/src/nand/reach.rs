@@ -143,6 +143,14 @@ impl Media {
         Some(Running { block, pages, ..running.clone() })
     }
 
+    /// The row of a page of a block of the flash.
+    pub(crate) fn flash_row(&self, index: u32) -> u32 {
+        match self.superblocks() {
+            None => self.geometry.row_of(index),
+            Some(members) => members.shape().flash().row_of(index),
+        }
+    }
+
     /// The page of the flash that a page of the FTL lies on, and its row in the block, by numbers
     /// that are its own in the block: die of the group, page, row.
     pub(crate) fn flash_page(&self, block: BlockId, index: u32) -> (u32, u32, u32) {

@@ -152,11 +152,14 @@ pub struct Tally {
     pub saved_pages: u64,
     /// Cuts after which the drive knew that its capacitors had not lasted.
     pub partial_saves: u64,
-    /// Pages that the host wrote, that the flash programmed, and records beside.
-    pub programs: [u64; 3],
+    /// Pages that the host wrote, that the flash programmed, records beside, and what kept earlier
+    /// pages of wordlines safe.
+    pub programs: [u64; 4],
     /// Time from request to acknowledgement of what was written or trimmed: sum in nanoseconds, and
     /// how many pages.
     pub ack_time: (u64, u64),
+    /// Time from request to acknowledgement of flushes: sum in nanoseconds, and how many.
+    pub flush_time: (u64, u64),
     /// Most pages that memory held at a cut.
     pub memory_pages_max: u64,
     /// Evidence: life, cut, class, fault in words.
@@ -196,6 +199,8 @@ impl Tally {
         }
         self.ack_time.0 += other.ack_time.0;
         self.ack_time.1 += other.ack_time.1;
+        self.flush_time.0 += other.flush_time.0;
+        self.flush_time.1 += other.flush_time.1;
         self.memory_pages_max = self.memory_pages_max.max(other.memory_pages_max);
         self.evidence.extend(other.evidence);
         self.errors.extend(other.errors);
@@ -228,7 +233,9 @@ impl Tally {
             "host_pages": self.programs[0],
             "flash_pages": self.programs[1],
             "record_pages": self.programs[2],
+            "guard_pages": self.programs[3],
             "ack_ns": {"sum": self.ack_time.0, "pages": self.ack_time.1},
+            "flush_ns": {"sum": self.flush_time.0, "flushes": self.flush_time.1},
             "memory_pages_max": self.memory_pages_max,
             "evidence": self.evidence,
             "errors": self.errors,
@@ -350,6 +357,10 @@ impl Life {
             let programs = rig.programs();
             tally.programs[0] += programs.0 - before.0;
             tally.programs[1] += programs.1 - before.1;
+            let (guard_pages, flush_time) = rig.kept();
+            tally.programs[3] += guard_pages;
+            tally.flush_time.0 += flush_time.0;
+            tally.flush_time.1 += flush_time.1;
             *tally.targets.entry(target.name()).or_default() += 1;
             let (aftermath, log) = rig.cut(at);
             for it in &log.asked {

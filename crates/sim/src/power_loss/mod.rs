@@ -17,6 +17,7 @@
 //! its own, so any cut is found again without the others.
 
 mod check;
+mod guard;
 mod host_log;
 mod life;
 mod mutation;
@@ -30,6 +31,7 @@ pub use check::{check, check_drive, Claims, Class, Fault, Reading, Return};
 pub use host_log::{Asked, Base, HostLog};
 pub use life::{Campaign, Life, Tally, Target};
 pub use mutation::{self_test, SelfTest};
+pub use physics::brown_out;
 pub use recovery::{strike, Facts, Struck};
 pub use rig::pages_saved;
 pub use workload::Pattern;

@@ -4,6 +4,7 @@
 //! page under way   log10 RBER(f) = log10 0.5 + f (log10 r0 - log10 0.5) + N(0, 0.3)
 //! earlier page     RBER(f)       = r1 4 f (1 - f) 10^N(0, 0.3)       peaks half way
 //! erase            nothing of the block can be read
+//! supply fails     speed(t) = 1 - t / ramp: what is under way comes as far as in half of it
 //! ```
 //! `f` is the share of the operation that was done, `r0` the nominal raw bit error rate, `r1` that
 //! of an earlier page of the wordline half way through a later pass. The shapes are those of Tseng,
@@ -12,7 +13,9 @@
 //! long before. The amounts are assumptions of this model. A page whose rate is above that which
 //! the code corrects cannot be read; one that was hardly begun looks erased.
 
+use crate::nand::Running;
 use crate::rng::Rng;
+use crate::units::Ns;
 
 /// Raw bit error rate of a page that was programmed to its end.
 const NOMINAL_RBER: f64 = 1e-4;
@@ -47,6 +50,20 @@ pub fn page_after(fraction: f64, rng: &mut Rng) -> PageAfter {
         PageAfter::Lost
     } else {
         PageAfter::Readable
+    }
+}
+
+/// The supply falls evenly for so long: nothing begins any more, and what is under way becomes
+/// slower and slower, so that it comes as far as in half of this time.
+pub fn brown_out(running: &mut [Running], ramp: Ns) {
+    let worked = ramp.0 / 2;
+    for it in running.iter_mut().filter(|_| worked > 0) {
+        if it.left.0 <= worked {
+            (it.fraction, it.left) = (1.0, Ns(0));
+        } else {
+            it.fraction += (1.0 - it.fraction) * worked as f64 / it.left.0 as f64;
+            it.left = Ns(it.left.0 - worked);
+        }
     }
 }
 
@@ -88,6 +105,26 @@ mod tests {
         };
         let [early, peak, late] = [0.02, 0.5, 0.99].map(|fraction| damaged(fraction, &mut rng));
         assert!(peak > 1900 && early < 1200 && late < 200, "{early} {peak} {late}");
+    }
+
+    #[test]
+    fn what_is_under_way_slows_down_with_the_supply() {
+        let one = |left: u64| Running {
+            block: crate::units::BlockId(0),
+            pages: Some((0, 1)),
+            page_type: 0,
+            is_moved: false,
+            fraction: 1.0 - left as f64 / 1000.0,
+            left: Ns(left),
+        };
+        let mut running = [one(100), one(101), one(600)];
+        brown_out(&mut running, Ns(200));
+        assert_eq!(running.each_ref().map(|it| it.left), [Ns(0), Ns(1), Ns(500)]);
+        let far = |at: usize, share: f64| (running[at].fraction - share).abs() < 1e-12;
+        assert!(far(0, 1.0) && far(1, 0.999) && far(2, 0.5), "{running:?}");
+        let mut same = [one(600)];
+        brown_out(&mut same, Ns(0));
+        assert_eq!(same, [one(600)]);
     }
 
     #[test]

@@ -114,6 +114,11 @@ impl Records {
         self.pages_written += self.checkpoint_pages + 1;
     }
 
+    /// How long a page of the records takes.
+    pub(super) fn program(&self) -> Ns {
+        self.program
+    }
+
     /// How long a checkpoint and its root take.
     pub(super) fn checkpoint_time(&self) -> Ns {
         self.checkpoint_time + self.program
@@ -163,11 +168,16 @@ impl Records {
             self.write_changes(session, now);
         }
         if self.since_checkpoint >= self.interval {
-            self.since_checkpoint = 0;
-            let checkpoint = Arc::new(session.checkpoint());
-            self.push(Page::Checkpoint, now);
-            self.push(Page::Root(checkpoint), now);
+            self.write_checkpoint(session, now);
         }
+    }
+
+    /// Writes a checkpoint of the map, and its root.
+    pub(super) fn write_checkpoint(&mut self, session: &Session, now: Ns) {
+        self.since_checkpoint = 0;
+        let checkpoint = Arc::new(session.checkpoint());
+        self.push(Page::Checkpoint, now);
+        self.push(Page::Root(checkpoint), now);
     }
 
     /// Records what has changed: at a flush, and when there is a page full of it.

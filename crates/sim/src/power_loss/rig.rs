@@ -4,10 +4,11 @@
 //! firmware of this room decides what a flush and a trim mean. Whatever happens next, in the drive,
 //! its records or a timer, happens first; the cut comes between two such moments.
 
+use super::guard::Guard;
 use super::host_log::{Asked, Base, HostLog};
+use super::physics::{brown_out, passes_of_block};
 use super::records::{Records, Trim, Writing};
 use super::workload::{Ask, Asking, Pattern};
-use crate::controller::Working;
 use crate::device::{
     Done, FlushBehaviour, Plp, PowerLossConfig, Remains, Request, SeqReorder, Session, TrimLog,
 };
@@ -71,6 +72,15 @@ pub(super) struct Rig {
     capacity: usize,
     /// Order is kept by writes that complete when they are on the flash.
     is_write_through: bool,
+    /// By row of a block, whether its program damages an earlier page; none without such passes.
+    later_rows: Vec<bool>,
+    /// What keeps earlier pages of wordlines safe.
+    guard: Option<Guard>,
+    /// Flushes and writes that are force unit access, under way: request, whether it is a flush,
+    /// and when it was issued.
+    keeping: Vec<(u64, bool, Ns)>,
+    /// Time from request to acknowledgement of flushes, and how many.
+    flush_time: (u64, u64),
 }
 
 impl Rig {
@@ -83,7 +93,18 @@ impl Rig {
         rng: Rng,
     ) -> Self {
         let asking = Asking::new(pattern, session.logical_pages(), rng);
+        let passes = config.paired_scheme.passes();
+        let later_rows = if passes > 1 {
+            let rows = passes_of_block(session.rows_per_block(), passes);
+            rows.into_iter().map(|(_, pass)| pass > 0).collect()
+        } else {
+            Vec::new()
+        };
         Self {
+            later_rows,
+            guard: Guard::new(&session, config, records.program()),
+            keeping: Vec::new(),
+            flush_time: (0, 0),
             capacity: session.memory_pages(),
             is_write_through: config.seq_reorder == SeqReorder::InOrder && !config.has_capacitors(),
             session,
@@ -106,7 +127,8 @@ impl Rig {
     /// longer; gives up waiting for it after ten times as long.
     pub(super) fn run(&mut self, end: Ns, moment: Moment, stay: Ns, share: f64) -> Ns {
         let mut end = end;
-        let mut moment = moment;
+        let mut moment = if self.can_come(moment) { moment } else { Moment::Any };
+        let mut is_asked = false;
         let patience = Ns(end.0.saturating_mul(10).max(10_000_000));
         let mut done = Vec::new();
         loop {
@@ -129,6 +151,11 @@ impl Rig {
             self.take_done(&mut done);
             self.run_timers(&mut done);
             if moment != Moment::Any && self.now >= end {
+                if moment == Moment::Checkpoint && !is_asked {
+                    // The firmware may write one at any time; it does so when one is waited for.
+                    self.records.write_checkpoint(&self.session, self.now);
+                    is_asked = true;
+                }
                 if self.is_at(moment) {
                     moment = Moment::Any;
                     end = self.now + Ns((stay.0 as f64 * share) as u64);
@@ -167,17 +194,30 @@ impl Rig {
         (self.session.host_programs(), self.session.programmed())
     }
 
+    /// Pages that were programmed or left empty to keep others safe, and the time of flushes: sum
+    /// and number.
+    pub(super) fn kept(&self) -> (u64, (u64, u64)) {
+        (self.guard.as_ref().map_or(0, |guard| guard.pages), self.flush_time)
+    }
+
     pub(super) fn now(&self) -> Ns {
         self.now
     }
 
+    /// Whether a drive like this knows a moment.
+    fn can_come(&self, moment: Moment) -> bool {
+        let has_types = self.session.has_page_types();
+        moment != Moment::LaterPass || has_types || !self.later_rows.is_empty()
+    }
+
     fn is_at(&self, moment: Moment) -> bool {
-        let Working { moves, erases, later_pass } = self.session.working();
+        let working = || self.session.working();
         match moment {
             Moment::Any => true,
-            Moment::Moves => moves,
-            Moment::Erase => erases,
-            Moment::LaterPass => later_pass,
+            Moment::Moves => working().moves,
+            Moment::Erase => working().erases,
+            Moment::LaterPass if self.later_rows.is_empty() => working().later_pass,
+            Moment::LaterPass => self.session.programs_row(|row| self.later_rows[row as usize]),
             Moment::Journal => {
                 matches!(self.records.writing(self.now), Some((Writing::Journal, _)))
             }
@@ -212,6 +252,9 @@ impl Rig {
                 let is_through = is_fua || self.is_write_through || self.charges();
                 let request =
                     Request::Zero { offset, length, is_fua: is_through, is_allocated: true };
+                if is_fua {
+                    self.keeping.push((token, false, self.now));
+                }
                 self.begin(token, request, done);
                 let pages = first..first + count;
                 let version = |lpn| (lpn, self.session.version(Lpn(lpn)));
@@ -245,6 +288,7 @@ impl Rig {
             Ask::Flush => {
                 self.is_barred = self.waits_for_flush;
                 self.log.flush(token);
+                self.keeping.push((token, true, self.now));
                 match self.config.flush {
                     FlushBehaviour::Honest => self.begin(token, Request::Flush, done),
                     FlushBehaviour::Ignored => {
@@ -308,7 +352,29 @@ impl Rig {
         }
     }
 
+    /// The drive has done what was asked: what was to be safe is, when it is safe from later passes
+    /// too.
+    fn done_at(&mut self, token: u64, at: Ns) {
+        let keeps = self.keeping.iter().any(|&(its, ..)| its == token);
+        let later = match &mut self.guard {
+            Some(guard) if keeps => guard.keep(&self.session),
+            _ => Ns(0),
+        };
+        if later.0 > 0 {
+            self.timers.push((self.now.max(at + later), Timer::Ack(token)));
+        } else {
+            self.acked_at(token, at);
+        }
+    }
+
     fn acked_at(&mut self, token: u64, at: Ns) {
+        if let Some(place) = self.keeping.iter().position(|&(its, ..)| its == token) {
+            let (_, is_flush, issued) = self.keeping.swap_remove(place);
+            if is_flush {
+                self.flush_time.0 += (at - issued).0;
+                self.flush_time.1 += 1;
+            }
+        }
         self.log.ack(token, at);
         self.changing.retain(|&(its, ..)| its != token);
         self.under_way -= 1;
@@ -318,7 +384,7 @@ impl Rig {
     fn take_done(&mut self, done: &mut Vec<Done>) {
         for it in done.drain(..) {
             if it.refusal.is_none() {
-                self.acked_at(it.token, it.at);
+                self.done_at(it.token, it.at);
             } else {
                 self.under_way -= 1;
             }
@@ -327,15 +393,9 @@ impl Rig {
 
     /// The power fails at a time that [`Rig::run`] has come to; the host keeps its log.
     pub(super) fn cut(mut self, at: Ns) -> (Aftermath, HostLog) {
-        let ramp = Ns::from_us(self.config.ramp_us);
         let torn_record = self.records.cut(at);
         let (remains, mut running, in_memory) = self.session.cut(at);
-        // In the ramp nothing begins, and what is short enough comes to its end.
-        for it in &mut running {
-            if it.left.0 <= ramp.0 && ramp.0 > 0 {
-                it.fraction = 1.0;
-            }
-        }
+        brown_out(&mut running, Ns::from_us(self.config.ramp_us));
         let records = self.records;
         let left = Aftermath { remains, running, in_memory, records, torn_record, powered: at };
         (left, self.log)

@@ -20,6 +20,17 @@ impl Full {
         }
     }
 
+    /// Tells the first pages, by their index in their block, of what the arrays program.
+    pub fn programs_under_way(&self, note: &mut impl FnMut(u32)) {
+        for die in &self.dies {
+            if let Array::Busy(transaction) = &die.array {
+                if let Some((first, _)) = pages_of(transaction) {
+                    note(first);
+                }
+            }
+        }
+    }
+
     /// Where the flash has got to with each block, and what is under way.
     pub fn cut(&self, now: Ns) -> Cut {
         let mut cut = Cut::new(&self.geometry);
@@ -44,19 +55,25 @@ impl Full {
     }
 }
 
-/// A transaction that would end after `left`; `None` of reads.
-fn interrupted(transaction: &Transaction, left: Ns) -> Option<Running> {
+/// Pages that a transaction programs, by index: first and limit.
+fn pages_of(transaction: &Transaction) -> Option<(u32, u32)> {
     let limit = transaction.programmed_limit;
-    let pages = match transaction.kind {
-        OpKind::Read => return None,
-        OpKind::Erase => None,
+    match transaction.kind {
+        OpKind::Read | OpKind::Erase => None,
         OpKind::Program => Some((limit - transaction.slots, limit)),
         OpKind::Copyback => Some((limit - transaction.settled, limit)),
-    };
+    }
+}
+
+/// A transaction that would end after `left`; `None` of reads.
+fn interrupted(transaction: &Transaction, left: Ns) -> Option<Running> {
+    if transaction.kind == OpKind::Read {
+        return None;
+    }
     let time = transaction.spent.array_time.0.max(1);
     Some(Running {
         block: BlockId(transaction.block),
-        pages,
+        pages: pages_of(transaction),
         page_type: transaction.page_type,
         is_moved: transaction.source != Source::Host,
         left,

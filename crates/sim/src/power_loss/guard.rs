@@ -1,0 +1,108 @@
+//! What it costs to keep earlier pages of a wordline safe from the passes to come.
+//!
+//! ```text
+//! flush, or a write that is force unit access ─► open blocks: wordlines that lack a pass
+//!    backup_to_slc           a copy of each page without one ─► then it is acknowledged
+//!    skip_pair_after_flush   their other pages are left empty
+//! ```
+//! Copies go to blocks of one bit per cell of the die, one after another, in the time of the
+//! shortest program, as the records of the firmware do. Pages that are left empty take no time but
+//! room: they count as programmed. Neither keeps the dies of the model from other work, and the
+//! blocks of the model are written on to their end, so this is what the choice costs at least.
+
+use std::collections::BTreeMap;
+
+use super::physics::passes_of_block;
+use crate::device::{LowerPageBackup, PowerLossConfig, Session};
+use crate::units::{BlockId, Ns};
+
+/// How far a block is looked after.
+#[derive(Clone, Debug, Default)]
+struct Guarded {
+    opening: u64,
+    /// Pages up to this one are safe.
+    limit: u32,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(super) struct Guard {
+    kind: LowerPageBackup,
+    /// By row of a block: wordline, and the row of its last pass.
+    lines: Vec<(u32, u32)>,
+    blocks: BTreeMap<u32, Guarded>,
+    program: Ns,
+    /// Copies and pages left empty.
+    pub(super) pages: u64,
+}
+
+impl Guard {
+    /// Of a drive whose shortest program takes so long; `None` where nothing is kept safe.
+    pub(super) fn new(session: &Session, config: &PowerLossConfig, program: Ns) -> Option<Self> {
+        let passes = config.paired_scheme.passes();
+        if passes == 1 || config.lower_page_backup == LowerPageBackup::None {
+            return None;
+        }
+        let places = passes_of_block(session.rows_per_block(), passes);
+        let last_of = |line| places.iter().rposition(|&(its, _)| its == line).unwrap_or(0) as u32;
+        let lines = places.iter().map(|&(line, _)| (line, last_of(line))).collect();
+        let (kind, blocks) = (config.lower_page_backup, BTreeMap::new());
+        Some(Self { kind, lines, blocks, program, pages: 0 })
+    }
+
+    /// What was written is to be safe: how much later that is acknowledged.
+    pub(super) fn keep(&mut self, session: &Session) -> Ns {
+        let mut copies: BTreeMap<u32, u64> = BTreeMap::new();
+        for (block, opening, written) in session.open_blocks() {
+            let known = self.blocks.entry(block.0).or_default();
+            if known.opening != opening {
+                *known = Guarded { opening, limit: 0 };
+            }
+            let first = std::mem::replace(&mut known.limit, written);
+            let pages = exposed(session, &self.lines, self.kind, (block, first, written));
+            self.pages += pages;
+            *copies.entry(session.die_of(block)).or_default() += pages;
+        }
+        match self.kind {
+            LowerPageBackup::BackupToSlc => {
+                Ns(self.program.0 * copies.values().max().copied().unwrap_or(0))
+            }
+            LowerPageBackup::SkipPairAfterFlush | LowerPageBackup::None => Ns(0),
+        }
+    }
+}
+
+/// Pages of the flash that are copied, or left empty, for the pages from `first` to `written` of a
+/// block.
+fn exposed(
+    session: &Session,
+    lines: &[(u32, u32)],
+    kind: LowerPageBackup,
+    (block, first, written): (BlockId, u32, u32),
+) -> u64 {
+    let places: Vec<(u32, u32, u32)> =
+        (0..session.pages_per_block()).map(|index| session.flash_page(block, index)).collect();
+    // Wordlines of which a new page is written and a pass is missing, by die of the group.
+    let mut open: Vec<(u32, u32)> = Vec::new();
+    let mut copied: Vec<(u32, u32)> = Vec::new();
+    for &(member, page, row) in &places[first as usize..written as usize] {
+        let (line, last_row) = lines[row as usize];
+        let is_last = |at: &(u32, u32, u32)| at.0 == member && at.2 == last_row;
+        let is_whole = places[..written as usize].iter().any(is_last);
+        if row < last_row && !is_whole {
+            open.push((member, line));
+            copied.push((member, page));
+        }
+    }
+    if kind == LowerPageBackup::BackupToSlc {
+        copied.dedup();
+        return copied.len() as u64;
+    }
+    let behind = places[written as usize..].iter();
+    let mut skipped: Vec<(u32, u32)> = behind
+        .filter(|&&(member, _, row)| open.contains(&(member, lines[row as usize].0)))
+        .map(|&(member, page, _)| (member, page))
+        .collect();
+    skipped.dedup();
+    skipped.len() as u64
+}
