@@ -47,6 +47,14 @@ COMMANDS = {
     "images/reliability-reads": "reliability rber --pe 0,1000,3000,5000 --reads 0:1000:26",
     "images/reliability-table": "reliability table",
     "images/worked-examples": "theory examples",
+    "images/calibrate-client": (
+        f"calibrate --device {ROOT}/examples/client_sata_generic.yaml"
+        " --to reference:client_2013_iops --ar-amount 8GiB --blocks 256 --settle 0.25"
+        " --requests 8000 --free host.command_cost_us.read=0.5:50"
+        " --free host.command_cost_us.write=0.5:50 --free host.command_cost_us.per_kib.read=0.1:10"
+        " --free host.command_cost_us.per_kib.write=0.1:10"
+        " --free nand.timing.t_program_us=200:3000"
+    ),
     "resources/bandwidth": "theory bandwidth --cell slc --measure",
 }
 # Curves of codes, each where it falls: code, channel, raw bit error rates.
