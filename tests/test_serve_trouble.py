@@ -18,6 +18,9 @@ from pathlib import Path
 import pytest
 
 from documents import blocks
+from opennandlab.errors import ImageError
+from opennandlab.serving.power import Switch, ask
+from opennandlab.serving.server import Plan, Served
 from test_serve import LIMIT_S, Server, content, mountable, needs, noise, run, serving
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -80,6 +83,47 @@ def test_an_image_that_finds_no_room_leaves_the_last_one(tmp_path: Path) -> None
     assert image.read_bytes() == saved
     assert not list(tmp_path.glob(".*"))
     assert not server.socket.exists()
+
+
+def test_a_record_is_kept_where_the_image_cannot_be_saved(tmp_path: Path) -> None:
+    image, record = tmp_path / "folder" / "drive.onl", tmp_path / "record.csv"
+    image.parent.mkdir()
+    with serving(tmp_path, "--timing", "off", "--save-image", image, "--record", record) as server:
+        shutil.rmtree(image.parent)
+        server.process.send_signal(signal.SIGTERM)
+        _, errors = server.process.communicate(timeout=LIMIT_S)
+    assert server.process.returncode == 3, errors
+    assert "cannot write" in errors
+    assert record.read_text().startswith("seq,conn,op")
+    assert not server.socket.exists()
+
+
+def test_damaged_contents_are_refused_by_the_name_of_the_image(tmp_path: Path) -> None:
+    image = tmp_path / "drive.onl"
+    with serving(tmp_path, "--timing", "off", "--save-image", image) as server:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(server.socket))
+            _negotiate(client)
+            client.sendall(struct.pack(">IHHQQI", 0x25609513, 0, 1, 7, 0, 4096) + b"x" * 4096)
+            client.recv(16, socket.MSG_WAITALL)
+        server.stop()
+    image.write_bytes(image.read_bytes()[:-100])
+    with pytest.raises(ImageError, match=r"drive\.onl: .*contents are cut off"):
+        Served(Plan(image=image, timing="off", socket=tmp_path / "s"))
+
+
+def test_who_says_nothing_keeps_nobody_from_the_power_switch(tmp_path: Path) -> None:
+    path = tmp_path / "p"
+    switch = Switch(path, lambda: 0, lambda: None)
+    silent = [socket.socket(socket.AF_UNIX) for _ in range(20)]
+    try:
+        for one in silent:
+            one.connect(str(path))
+        assert ask(path, "cut") == {"ready_ms": 0.0}
+    finally:
+        for one in silent:
+            one.close()
+        switch.close()
 
 
 def test_what_is_at_the_socket_is_left_alone(tmp_path: Path) -> None:

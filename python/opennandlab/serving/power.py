@@ -28,6 +28,8 @@ from opennandlab.errors import ConfigError, OpenNandLabError, OutputError
 WORDS: Final = ("off", "on", "cut")
 LINE_BYTES_MAX: Final = 64
 ANSWER_S: Final = 60.0
+# Who connects and says no word is let go, and keeps nobody else waiting.
+WORD_S: Final = 10.0
 NS_PER_S: Final = 1e9
 
 
@@ -50,6 +52,7 @@ class Switch:
     _listener: socket.socket = field(init=False)
     _thread: threading.Thread = field(init=False)
     _ready_ns: int = field(init=False, default=0)
+    _turning: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         """Listen, for the owner alone."""
@@ -72,10 +75,15 @@ class Switch:
                 link, _ = self._listener.accept()
             except OSError:
                 return
-            with link, contextlib.suppress(OSError):
-                link.settimeout(ANSWER_S)
-                word = link.makefile("rb").readline(LINE_BYTES_MAX).decode("ascii", "replace")
-                link.sendall(json.dumps(self._done(word.strip())).encode() + b"\n")
+            threading.Thread(target=self._answer, args=(link,), daemon=True).start()
+
+    def _answer(self, link: socket.socket) -> None:
+        with link, contextlib.suppress(OSError):
+            link.settimeout(WORD_S)
+            word = link.makefile("rb").readline(LINE_BYTES_MAX).decode("ascii", "replace")
+            with self._turning:
+                done = self._done(word.strip())
+            link.sendall(json.dumps(done).encode() + b"\n")
 
     def _done(self, word: str) -> dict[str, Any]:
         try:
@@ -127,7 +135,7 @@ def _listening(path: Path) -> socket.socket:
     before = os.umask(0o177)
     try:
         listener.bind(os.fspath(path))
-        listener.listen(8)
+        listener.listen()
     except OSError as error:
         listener.close()
         raise OutputError(f"cannot listen on {path}: {error.strerror or error}") from error

@@ -26,7 +26,7 @@ from opennandlab.canonical import digest
 from opennandlab.config import DeviceConfig, load_device
 from opennandlab.documents.record import made
 from opennandlab.documents.served import SCHEMA, ServedDocument
-from opennandlab.errors import ConfigError, OutputError, WriteError
+from opennandlab.errors import ConfigError, ImageError, OutputError, WriteError
 from opennandlab.files import check_writable
 from opennandlab.images import drive_of, read_image
 from opennandlab.memory import check_memory
@@ -34,7 +34,7 @@ from opennandlab.serving.power import Switch
 from opennandlab.serving.record import rewrite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 SCALE_MAX: Final = 1e6
 # Of what is written beside its target.
@@ -138,18 +138,21 @@ class Served:
             self._data = stack.enter_context(_beside(data)) if data else None
             image = None if plan.image is None else read_image(plan.image)
             self.device, drive = _drive(plan, image)
-            self._core = _core.Server(
-                drive,
-                image,
-                scale,
-                None if plan.socket is None else os.fspath(plan.socket),
-                plan.tcp,
-                any_address=plan.any_address,
-                read_only=plan.read_only,
-                record=None if self._record is None else os.fspath(self._record),
-                capture=None if self._data is None else os.fspath(self._data),
-                supply=None if plan.power_socket is None else plan.seed,
-            )
+            try:
+                self._core = _core.Server(
+                    drive,
+                    image,
+                    scale,
+                    None if plan.socket is None else os.fspath(plan.socket),
+                    plan.tcp,
+                    any_address=plan.any_address,
+                    read_only=plan.read_only,
+                    record=None if self._record is None else os.fspath(self._record),
+                    capture=None if self._data is None else os.fspath(self._data),
+                    supply=None if plan.power_socket is None else plan.seed,
+                )
+            except ImageError as error:
+                raise ImageError(f"{plan.image}: {error}") from error
             if plan.power_socket is not None:
                 try:
                     switch = Switch(plan.power_socket, self._core.power_off, self._core.power_on)
@@ -180,29 +183,39 @@ class Served:
         """End all connections, save drive and record, and say what was done.
 
         Raises:
-            WriteError: when image or record could not be written.
+            WriteError: when image or record could not be written; what could be, was.
         """
         with self._stack:
             text, unrecorded = self._core.stop()
-            status = json.loads(text)
             contradiction = self._core.audit()
-            target = self.plan.saved_to
-            if target is not None:
-                with _beside(target) as path:
-                    problem = self._core.save(os.fspath(path))
-                    if problem is not None:
-                        raise WriteError(f"cannot write {target}: {problem}; what was there stays")
-                    _rename(path, target)
-            if self.plan.record is not None and self._record is not None:
-                if unrecorded is not None:
-                    raise WriteError(f"cannot write {self.plan.record}: {unrecorded}")
-                rewrite(self._record, self.plan.record.suffix)
-                _rename(self._record, self.plan.record)
-            if self.plan.record_data is not None and self._data is not None:
-                if unrecorded is not None:
-                    raise WriteError(f"cannot write {self.plan.record_data}: {unrecorded}")
-                _rename(self._data, self.plan.record_data)
-        return self._document(status, contradiction)
+            problems = [
+                *_problems(self.plan.saved_to, self._save),
+                *_problems(self.plan.record, lambda target: self._keep(target, unrecorded)),
+                *_problems(self.plan.record_data, lambda target: self._keep(target, unrecorded)),
+            ]
+        if problems:
+            raise WriteError("; ".join(problems))
+        return self._document(json.loads(text), contradiction)
+
+    def _save(self, target: Path) -> None:
+        with _beside(target) as path:
+            problem = self._core.save(os.fspath(path))
+            if problem is not None:
+                raise WriteError(f"cannot write {target}: {problem}; what was there stays")
+            _rename(path, target)
+
+    def _keep(self, target: Path, unrecorded: str | None) -> None:
+        """Put what was recorded in its place."""
+        part = self._data if target is self.plan.record_data else self._record
+        if unrecorded is not None:
+            raise WriteError(f"cannot write {target}: {unrecorded}")
+        if part is not None:
+            try:
+                if target is self.plan.record:
+                    rewrite(part, target.suffix)
+            except OSError as error:
+                raise WriteError(f"cannot write {target}: {error.strerror or error}") from error
+            _rename(part, target)
 
     def _document(self, status: dict[str, Any], contradiction: str | None) -> ServedDocument:
         run = {name: status.pop(name) for name in OF_THE_RUN}
@@ -224,6 +237,16 @@ class Served:
             "run": run,
         }
         return made({**document, "digest": digest(document)}, ServedDocument)
+
+
+def _problems(target: Path | None, write: Callable[[Path], None]) -> list[str]:
+    """Write a file where one is wanted; return what kept it from being written."""
+    try:
+        if target is not None:
+            write(target)
+    except OutputError as error:
+        return [str(error)]
+    return []
 
 
 def _drive(plan: Plan, image: bytes | None) -> tuple[DeviceConfig, _core.Drive]:
