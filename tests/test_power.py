@@ -55,6 +55,17 @@ def test_a_strong_drive_passes_and_its_document_says_why(tmp_path: Path) -> None
     assert not (tmp_path / "cuts" / JOURNAL).exists()
 
 
+def test_the_digest_depends_on_no_folder(tmp_path: Path) -> None:
+    found = []
+    for name in ("one", "another"):
+        (tmp_path / name).mkdir()
+        run(tmp_path / name, "--cuts", "50", "--ready-ms", "5000", "--quiet")
+        found.append(document(tmp_path / name))
+    assert found[0].digest == found[1].digest
+    assert found[0].replay.endswith("--ready-ms 5000 --output again")
+    assert found[0].run.command != found[1].run.command
+
+
 def test_a_weak_drive_fails_with_evidence_that_is_found_again(tmp_path: Path) -> None:
     code, text = run(tmp_path, "--cuts", "100", "--set", "power.flush=ignored", *BUFFER,
                      "--claims", "honest-flush")  # fmt: skip
@@ -118,6 +129,7 @@ def test_a_campaign_that_was_cut_off_goes_on(tmp_path: Path) -> None:
     ("options", "words"),
     [
         (["--cuts", "0"], "--cuts: 0 is not valid; accepted: 1 or more"),
+        *((["--ready-ms", odd], f"--ready-ms: {odd} is not valid") for odd in ("nan", "inf", "-1")),
         (["--workload", "oltp"], "--workload: `oltp` is not known; accepted: random, sequential"),
         (["--at", "noon"], "--at: `noon` is not known; accepted: random, gc"),
         (["--claims", "magic"], "--claims: `magic` is not known; accepted: honest-flush"),

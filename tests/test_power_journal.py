@@ -47,8 +47,18 @@ def test_what_is_not_its_own_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"other settings.*seed: 42 against 43"):
         Journal(path, IDENTITY | {"seed": 43})
     path.write_bytes(whole.replace(b'{"first": 4', b'{"fir\x00t": 4', 1))
-    with pytest.raises(ConfigError, match=r"line 3 of .* is damaged; remove the file"):
+    with pytest.raises(ConfigError, match=r"line 3 of .* is damaged or edited; remove"):
         Journal(path, IDENTITY)
+    lines = whole.splitlines(keepends=True)
+    for others in (
+        [*lines[:2], lines[2].replace(b"200", b"201"), *lines[3:]],
+        [*lines[:2], *lines[3:]],
+        [*lines[:3], *lines[2:]],
+        [*lines[:2], lines[3], lines[2], lines[4]],
+    ):
+        path.write_bytes(b"".join(others))
+        with pytest.raises(ConfigError, match=r"line [34] of .* is damaged or edited"):
+            Journal(path, IDENTITY)
     path.write_bytes(whole)
     first = Journal(path, IDENTITY)
     with pytest.raises(ConfigError, match="is used by another process"):

@@ -65,6 +65,8 @@ IKnow = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a partition table or file system.")]
 
+SWITCH_S_MAX = 86_400
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -145,8 +147,9 @@ class Asked:
         if self.power_socket is not None and not commands:
             return Switched(self.power_socket)
         if self.power_socket is None and self.power_off and self.power_on:
-            if not self.switch_s > 0:
-                raise ConfigError("--switch-s", f"{self.switch_s} is not valid; accepted: above 0")
+            if not 0 < self.switch_s <= SWITCH_S_MAX:
+                message = f"{self.switch_s} is not valid; accepted: above 0, at most {SWITCH_S_MAX}"
+                raise ConfigError("--switch-s", message)
             return Commands(self.power_off, self.power_on, self.switch_s, self.target)
         raise ConfigError("--power-off", f"what cuts the power is not said once; {accepted}")
 

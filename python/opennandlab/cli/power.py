@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from opennandlab.power.campaign import Campaign
 
 RUN_EXAMPLE = "opennandlab power run --cuts 3000 --output cuts"
+READY_MS = 10_000.0
 REPLAY_EXAMPLE = "opennandlab power replay cuts/power.json --life 3"
 STUDY_EXAMPLE = "opennandlab power study --output study"
 TEST_EXAMPLE = "opennandlab power self-test"
@@ -85,7 +86,7 @@ def run(
     settings: Sets = None,
     limit_ms: Annotated[
         float, typer.Option("--ready-ms", help="From power to ready; longer is slow.")
-    ] = 10_000.0,
+    ] = READY_MS,
     seed: Seed = 42,
     jobs: Jobs = None,
     target: outside.Target = None,
@@ -139,7 +140,7 @@ def run(
         # The drive is written before a folder is made: what is refused leaves nothing.
         wanted.core()
         output.mkdir(parents=True, exist_ok=True)
-        command = shlex.join(_command(output, config, cuts, workload, at, claims, settings, seed))
+        words = _command(config, cuts, workload, at, claims, settings, limit_ms, seed)
         with shown(_line, quiet=quiet) as watch:
 
             def told(done: int) -> None:
@@ -152,7 +153,11 @@ def run(
             if campaign.cuts and not quiet:
                 terminal.note(f"{campaign.cuts} cuts are known", style="dim")
             is_partial = _carried_out(campaign)
-        document = campaign.document(command, partial=is_partial)
+        document = campaign.document(
+            shlex.join([*words, "--output", os.fspath(output)]),
+            replay=shlex.join([*words, "--output", "again"]),
+            partial=is_partial,
+        )
         if is_partial:
             terminal.ignore_signals()
         _write(document, output)
@@ -219,13 +224,13 @@ def _of_outside(asked: outside.Asked, *, as_json: bool, quiet: bool) -> None:
 
 
 def _command(
-    output: Path,
     config: str | None,
     cuts: int,
     workload: list[str] | None,
     at: list[str] | None,
     claims: str | None,
     settings: list[str] | None,
+    limit_ms: float,
     seed: int,
 ) -> list[str]:
     words = ["opennandlab", "power", "run", "--cuts", str(cuts), "--seed", str(seed)]
@@ -233,7 +238,8 @@ def _command(
     for option, names in (("--workload", workload), ("--at", at), ("--set", settings)):
         words += [word for name in names or [] for word in (option, name)]
     words += ["--claims", claims] if claims is not None else []
-    return [*words, "--output", os.fspath(output)]
+    words += ["--ready-ms", f"{limit_ms:g}"] if limit_ms != READY_MS else []
+    return words
 
 
 def _line(state: tuple[int, int]) -> str:

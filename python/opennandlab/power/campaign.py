@@ -40,6 +40,8 @@ CUTS_PER_LIFE: Final = 50
 LIVES_AT_A_TIME: Final = 4
 # Evidence that a document keeps of each class.
 EVIDENCE_MAX: Final = 5
+# From power to ready: a week.
+LIMIT_US_MAX: Final = 6.05e11
 # Pages of a drive on which a campaign is worth it: the whole drive is read after each cut.
 PAGES_MAX: Final = 1 << 20
 JOURNAL: Final = "power.lives.jsonl"
@@ -94,6 +96,7 @@ class Settings:
         """Check what can be checked without running."""
         if self.cuts < 1:
             raise ConfigError("--cuts", f"{self.cuts} is not valid; accepted: 1 or more")
+        check_limit(self.limit_us)
         for option, names, known in (
             ("--workload", self.workloads, WORKLOADS),
             ("--at", self.targets, TARGETS),
@@ -142,6 +145,17 @@ class Settings:
             self.device.core, list(self.workloads), list(self.targets),
             (claims[0], claims[1], claims[2], claims[3]), CUTS_PER_LIFE, self.limit_us, self.seed,
         )  # fmt: skip
+
+
+def check_limit(limit_us: float) -> None:
+    """Refuse a time from power to ready that is none.
+
+    Raises:
+        ConfigError: for what is not above 0, or beyond a week.
+    """
+    if not 0 < limit_us <= LIMIT_US_MAX:
+        message = f"{limit_us / 1000:g} is not valid; accepted: above 0, at most 6.05e8"
+        raise ConfigError("--ready-ms", message)
 
 
 def promised(device: DeviceConfig) -> tuple[str, ...]:
@@ -247,15 +261,25 @@ class Campaign:
             finally:
                 self._journal.close()
 
-    def document(self, command: str, *, partial: bool = False) -> PowerDocument:
+    def document(
+        self, command: str, *, replay: str | None = None, partial: bool = False
+    ) -> PowerDocument:
         """Return what was found.
 
         Args:
             command: What ran it.
+            replay: What runs it again wherever its files go, so the digest depends on no folder;
+                None for `command`.
             partial: Whether it was interrupted.
         """
         tally = added(self._known[first] for first in sorted(self._known))
-        return told(tally, self.settings, command, time.monotonic() - self._began, partial=partial)
+        document = told(
+            tally, self.settings, command, time.monotonic() - self._began, partial=partial
+        )
+        if replay is None:
+            return document
+        again = structs.replace(document, replay=replay, digest="")
+        return structs.replace(again, digest=digest(plain(again)))
 
     def forget(self) -> None:
         """Take the journal away: the document has it all."""

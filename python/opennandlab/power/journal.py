@@ -2,8 +2,9 @@
 
 A line counts when its end is there, so a campaign that was killed, or whose disk was full, goes on
 from the last whole line; what was cut off is taken away and told. The first line says what is
-carried out: another campaign in the same folder is refused, with the difference. A line in between
-that is no record means that somebody else wrote there, and is refused too.
+carried out: another campaign in the same folder is refused, with the difference. Each line begins
+with the CRC-32 of its text and of all lines before it, so one that was changed, left out, doubled
+or moved is refused too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -40,6 +42,7 @@ class Journal:
         self.records: list[dict[str, Any]] = []
         self.cut_off_bytes = 0
         self._handle: int | None = None
+        self._crc = 0
         if path is not None and path.exists():
             self._open(path)
             self._read(path)
@@ -62,10 +65,15 @@ class Journal:
         end = os.fstat(handle).st_size
         if end == 0:
             lines = [self.identity, record]
-        content = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        crc, content = self._crc, b""
+        for line in lines:
+            text = json.dumps(line).encode()
+            crc = zlib.crc32(text, crc)
+            content += b"%08x %s\n" % (crc, text)
         reason = "no space left"
         try:
             if os.write(handle, content) == len(content):
+                self._crc = crc
                 return
         except OSError as error:
             reason = error.strerror or str(error)
@@ -102,11 +110,17 @@ class Journal:
         self.cut_off_bytes = len(content) - end
         if self.cut_off_bytes and self._handle is not None:
             os.ftruncate(self._handle, end)
-        records = [_parsed(line) for line in content[:end].splitlines()]
-        for number, record in enumerate(records, 1):
+        records = []
+        for number, line in enumerate(content[:end].splitlines(), 1):
+            said, _, text = line.partition(b" ")
+            self._crc = zlib.crc32(text, self._crc)
+            record = _parsed(text) if said == b"%08x" % self._crc else None
+            records.append(record)
             if record is None:
                 self.close()
-                message = f"line {number} of {path} is damaged; remove the file to begin anew"
+                message = (
+                    f"line {number} of {path} is damaged or edited; remove the file to begin anew"
+                )
                 raise ConfigError("--output", message)
         if not records:
             return

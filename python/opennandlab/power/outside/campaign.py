@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from opennandlab import _core
 from opennandlab.errors import ConfigError, OutputError
-from opennandlab.power.campaign import CLAIMS, WORKLOADS
+from opennandlab.power.campaign import CLAIMS, WORKLOADS, check_limit
 from opennandlab.power.journal import Journal
 from opennandlab.power.outside import records
 from opennandlab.power.outside.disks import Disk, Link
@@ -77,6 +77,7 @@ class Settings:
         """Check what can be checked without the drive."""
         if self.cuts < 1:
             raise ConfigError("--cuts", f"{self.cuts} is not valid; accepted: 1 or more")
+        check_limit(self.limit_us)
         for option, names, known in (
             ("--workload", self.workloads, WORKLOADS), ("--claims", self.claims, CLAIMS),
         ):  # fmt: skip
