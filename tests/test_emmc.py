@@ -450,6 +450,25 @@ def test_a_real_device_is_read_and_never_written(tool: Path, tmp_path: Path) -> 
     assert called == ["extcsd read /dev/mmcblk0", "status get /dev/mmcblk0"]
 
 
+def test_numbers_beyond_all_fields_are_left_out(tool: Path, tmp_path: Path) -> None:
+    number = "9" * 6000
+    (tool / "ext_csd").write_text(f"[SEC_COUNT: {number}]\n{EXT_CSD}\n[REV]: {number}\n")
+    facts = real.read_facts("/dev/mmcblk0", FakeProbe(tmp_path / "root"))
+    assert facts.field("SEC_COUNT") == 0x01D1F000
+    assert real.parse_ext_csd(f"Extended CSD rev 1.{number}") == {}
+
+
+def test_a_tool_that_hangs_is_ended_with_what_it_began(
+    tool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("opennandlab.targets.probe.ASK_S", 0.3)
+    (tool / "mmc").write_text(f"#!/bin/sh\nsleep 60 & echo $! > {tool}/child; wait\n")
+    with pytest.raises(TargetError, match="status 124: no answer"):
+        real.read_facts("/dev/mmcblk0", FakeProbe(tmp_path / "root"))
+    state = Path(f"/proc/{(tool / 'child').read_text().strip()}/stat")
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
 @pytest.mark.parametrize(
     ("change", "wanted"),
     [

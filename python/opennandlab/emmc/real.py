@@ -33,11 +33,11 @@ NAMES = {
 OTHERWISE = {"CMDQ_DEPTH", "CACHE_SIZE"}
 # `[NAME: 0x01]` or `[NAME]: 0x01`, and the same with a decimal number.
 FIELD = re.compile(
-    r"\[(?P<name>[A-Za-z][A-Za-z0-9_]*)(?:\s*:\s*(?P<inside>0[xX][0-9a-fA-F]+|\d+))?\]"
-    r"(?:\s*:\s*(?P<behind>0[xX][0-9a-fA-F]+|\d+))?"
+    r"\[(?P<name>[A-Za-z][A-Za-z0-9_]*)(?:\s*:\s*(?P<inside>0[xX][0-9a-fA-F]+|\d{1,20}))?\]"
+    r"(?:\s*:\s*(?P<behind>0[xX][0-9a-fA-F]+|\d{1,20}))?"
 )
 # The first line: `Extended CSD rev 1.8 (MMC 5.1)`.
-HEAD = re.compile(r"Extended CSD rev 1\.(\d+)")
+HEAD = re.compile(r"Extended CSD rev 1\.(\d{1,3})\b")
 STATUS = re.compile(r"SEND_STATUS response:\s*(0[xX][0-9a-fA-F]+)")
 TEXT_MAX = 1 << 20
 

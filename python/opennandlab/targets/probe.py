@@ -12,6 +12,7 @@ import errno
 import fcntl
 import os
 import shutil
+import signal
 import stat
 import struct
 import subprocess
@@ -129,19 +130,7 @@ class Probe:
         path = self._which(command[0])
         if path is None:
             return None
-        try:
-            done = subprocess.run(  # noqa: S603 (no shell, a tool that was found)
-                [path, *command[1:]],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=ASK_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return Answer(124, "", f"no answer in {ASK_S:.0f} s")
-        return Answer(done.returncode, done.stdout, done.stderr)
+        return self._called(path, command, ASK_S, f"no answer in {ASK_S:.0f} s")
 
     def act(self, *command: str, seconds_max: float) -> Answer:
         """Call a tool that changes a device, and wait for it.
@@ -150,22 +139,33 @@ class Probe:
         device has begun.
         """
         path = self._which(command[0]) or command[0]
-        process = subprocess.Popen(  # noqa: S603 (no shell, after the safety gate)
-            [path, *command[1:]],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
+        late = f"{command[0]} took longer than {seconds_max:.0f} s"
+        return self._called(path, command, seconds_max, late)
+
+    @staticmethod
+    def _called(path: str, command: tuple[str, ...], seconds_max: float, late: str) -> Answer:
+        """Call a tool in a session of its own, and end with it whatever it has begun."""
         try:
-            text, errors = process.communicate(timeout=seconds_max)
-        except subprocess.TimeoutExpired:
-            return Answer(124, "", f"{command[0]} took longer than {seconds_max:.0f} s")
-        finally:
-            if process.poll() is None:
-                process.kill()
+            process = subprocess.Popen(  # noqa: S603 (no shell, a tool that was found)
+                [path, *command[1:]],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+        except OSError as error:
+            return Answer(126, "", f"{path}: {error.strerror}")
+        with process:
+            try:
+                text, errors = process.communicate(timeout=seconds_max)
+            except BaseException as why:
+                with contextlib.suppress(OSError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                if isinstance(why, subprocess.TimeoutExpired):
+                    return Answer(124, "", late)
+                raise
         return Answer(process.returncode, text, errors)
 
     def write(self, path: str, text: str) -> bool:
