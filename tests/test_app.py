@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from opennandlab.app import cases, executor, live, ops
 from opennandlab.app.suites import SUITES, Suite, suite
 from opennandlab.cli import app as command_line
-from opennandlab.errors import ConfigError, OutputError
+from opennandlab.errors import ConfigError, WriteError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,7 +120,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "inside").mkdir()
     (tmp_path / "outside").write_text("kept")
     (tmp_path / "inside" / "link").symlink_to(tmp_path / "outside")
-    with pytest.raises(OutputError, match="operation 1"):
+    with pytest.raises(WriteError, match="operation 1"):
         run(tmp_path / "inside", [ops.Create(file="link")])
     assert (tmp_path / "outside").read_text() == "kept"
 
@@ -212,7 +212,7 @@ def test_a_full_disk_is_an_error_that_names_the_operation(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "pwrite", full)
-    with pytest.raises(OutputError, match=r"operation \d+.*No space left"):
+    with pytest.raises(WriteError, match=r"operation \d+.*No space left"):
         live.run(plan(tmp_path))
     assert not any(tmp_path.iterdir())
 
@@ -234,6 +234,7 @@ def test_a_full_disk_is_an_error_that_names_the_operation(
         (["--target", "sim:emmc_16gb", "--dirty-writes", "nan"], "0.95 to 100"),
         (["--target", "sim:emmc_16gb", "--suite", "iozone"], "no trace of `iozone`"),
         (["--target", "sim:emmc_16gb", "--size", "web.files=1"], "recording"),
+        (["--target", "sim:emmc_16gb", "--trace", "maps=x"], "`maps` is no case of this suite"),
     ],
 )
 def test_the_command_refuses(options: list[str], said: str) -> None:

@@ -52,7 +52,7 @@ def test_a_decay_is_steady_first_at_its_twelfth_round():
 
 def test_what_cannot_be_judged_is_not_steady():
     assert steady_state([1, 1, 1, 1]).reason == "insufficient"
-    for values in ([0] * 5, [-1] * 5, [1, 1, math.nan, 1, 1], [1, 1, math.inf, 1, 1]):
+    for values in ([0] * 5, [-1] * 5, [1, 1, math.nan, 1, 1], [1, 1, math.inf, 1, 1], [1e308] * 5):
         assert steady_state(values).reason == "invalid"
 
 

@@ -23,7 +23,7 @@ from typing import Final, Literal
 
 from opennandlab.app import ops
 from opennandlab.app.draw import Draw
-from opennandlab.errors import ConfigError, OutputError
+from opennandlab.errors import ConfigError, WriteError
 
 POOL_BYTES: Final = 4 << 20
 POOL_PAGE: Final = 4096
@@ -141,7 +141,7 @@ class Executor:
 
         Raises:
             ConfigError: for a path that leaves the directory, or marks that do not match.
-            OutputError: when an operation fails, and which.
+            WriteError: when an operation fails, and which.
         """
         begun: tuple[str, int, int] | None = None
         for op in script:
@@ -174,7 +174,7 @@ class Executor:
         except (OSError, sqlite3.Error) as error:
             line = next(ops.lines([op]))
             short = line if len(line) < 120 else line[:117] + "…"
-            raise OutputError(f"operation {self._count}, {short}: {error}") from error
+            raise WriteError(f"operation {self._count}, {short}: {error}") from error
 
     def _do(self, op: ops.AnyOp) -> None:  # noqa: C901, PLR0912 (one branch for each operation)
         match op:

@@ -26,7 +26,7 @@ from opennandlab.app.executor import Executor, Marked, Profile, chosen_eviction
 from opennandlab.app.outcome import Outcome, Progress, Sample, Watcher
 from opennandlab.app.suites import DELETED_RATIO, FULL_RATIO, Suite
 from opennandlab.documents.app import AppCheck, AppEnvironment, AppProfile
-from opennandlab.errors import ConfigError, OutputError
+from opennandlab.errors import ConfigError, OutputError, WriteError
 
 # What a file system needs beside the files: their metadata, and room to breathe.
 MARGIN_RATIO: Final = 0.1
@@ -114,7 +114,7 @@ def run(plan: Plan, watch: Watcher | None = None) -> Outcome:
 
     Raises:
         ConfigError: nothing was run.
-        OutputError: when an operation fails, such as for a full disk.
+        WriteError: when an operation fails, such as for a full disk.
     """
     prepare(plan)
     live = _Live(plan, watch)
@@ -249,7 +249,7 @@ def _next(taken: Iterator[Marked]) -> None:
     except OutputError as error:
         if not isinstance(error.__cause__, OSError):
             raise
-        raise OutputError(f"while filling: {error}") from error
+        raise WriteError(f"while filling: {error}") from error
 
 
 def _used_ratio(path: Path) -> float:

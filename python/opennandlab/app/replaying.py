@@ -79,6 +79,10 @@ def prepare(plan: Plan) -> dict[str, Trace]:
         TraceError: for a file that is none.
     """
     wanted = [case for case, count in plan.suite.counts.items() if count]
+    for case in plan.traces:
+        if case not in wanted:
+            message = f"`{case}` is no case of this suite; accepted: {', '.join(wanted)}"
+            raise ConfigError("trace", message)
     found = {}
     for case in wanted:
         own = plan.traces.get(case)

@@ -58,6 +58,10 @@ class SteadyState:
         return asdict(self)
 
 
+# Sums of five are finite.
+VALUE_MAX = 1e300
+
+
 def steady_state(values: Sequence[float]) -> SteadyState:
     """Apply the rule to the last five of `values`, one per round.
 
@@ -69,7 +73,7 @@ def steady_state(values: Sequence[float]) -> SteadyState:
     if len(values) < WINDOW_ROUNDS:
         return SteadyState(steady=False, reason="insufficient")
     window = [float(value) for value in values[-WINDOW_ROUNDS:]]
-    if not all(map(math.isfinite, window)):
+    if not all(abs(value) <= VALUE_MAX for value in window):
         return SteadyState(steady=False, reason="invalid")
     average = math.fsum(window) / WINDOW_ROUNDS
     excursion = max(window) - min(window)
