@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +56,30 @@ def test_directories_are_run_and_one_that_is_not_there_stops_no_other(tmp_path: 
     assert again.exit_code == 0, again.output
     listed = CliRunner().invoke(command_line, ["fleet", "devices", str(file), "--json"])
     assert json.loads(listed.output)["1"]["drawn"] == {"target": targets[1]}
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="not installed: setpriv")
+def test_what_a_killed_fleet_began_ends_and_leaves_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "one"
+    folder.mkdir()
+    file = tmp_path / "fleet.yaml"
+    apps = {"run": "app", "app": {"suite": "light", "runs": 1000}}
+    bench = {"name": "bench", "targets": [f"dir:{folder}"], "suites": {"apps": apps}}
+    file.write_text(json.dumps(bench))
+    words = ["fleet", "run", str(file), "--output", str(tmp_path / "out"), "--quiet"]
+    with subprocess.Popen([sys.executable, "-m", "opennandlab", *words]) as process:
+        try:
+            _until(lambda: any(folder.glob("*/*")))
+        finally:
+            process.kill()
+    _until(lambda: not any(folder.iterdir()))
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_nothing_is_destroyed_that_was_not_given_up(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -265,8 +266,11 @@ class LiveCampaign:
                     self._watch(f"device {index} {suite.name}", len(self.found) / self.count)
 
     def _run(self, index: int, suite: Suite, words: Sequence[str]) -> Found:
+        guard = shutil.which("setpriv")
+        # When this process is killed, what it began ends as by SIGTERM.
+        prefix = [guard, "--pdeathsig", "TERM"] if guard else []
         with subprocess.Popen(  # noqa: S603 (no shell, our own program)
-            [sys.executable, "-m", "opennandlab", *words],
+            [*prefix, sys.executable, "-m", "opennandlab", *words],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             start_new_session=True,
         ) as process:  # fmt: skip
