@@ -259,6 +259,14 @@ def test_ctrl_c_leaves_no_drive_without_power(tmp_path: Path) -> None:
     assert disk.is_on
 
 
+def test_a_switch_that_cuts_nothing_is_no_campaign_without_faults(tmp_path: Path) -> None:
+    settings = Settings(5, span_bytes=UNIT * UNITS, after_ms=(3.0, 10.0))
+    made = Campaign(settings, FakeDisk(), Commands("true", "true", 5, "/dev/fake"), tmp_path)
+    with pytest.raises(SupplyError, match="/dev/fake still answers after its power was cut"):
+        made.to_the_end()
+    assert made.done == 0
+
+
 @pytest.mark.parametrize(
     ("off", "words"),
     [
@@ -346,6 +354,7 @@ def test_our_own_server_with_a_weak_drive_is_found_out(tmp_path: Path) -> None:
         (["--power-socket", "p", "--after-ms", "soon"], "--after-ms: `soon` is not valid"),
         (["--power-socket", "p", "--atomic-bytes", "100"], "--atomic-bytes: 100 is not valid"),
         (["--power-socket", "p", "--span-mib", "0"], "--span-mib: 0 is not valid"),
+        (["--power-socket", "p", "--switch-s", "nan"], "--switch-s: nan is not valid"),
         (["--power-socket", "p", "--claims", "magic"], "--claims: `magic` is not known"),
     ],
 )
@@ -425,14 +434,15 @@ def loop_device(path: Path) -> str | None:
 
 
 def test_a_block_device_is_written_past_the_cache_of_the_kernel(tmp_path: Path) -> None:
-    """With a switch that does nothing everything is there; the gate wants its name first."""
+    """With a switch that takes it away and back everything is there; the gate wants its name."""
     device = loop_device(tmp_path / "disk")
     if device is None:
         pytest.skip("no loop device can be made here")
     try:
-        words = ["power", "run", "--device", device, "--cuts", "2", "--power-off", "true",
-                 "--power-on", "true", "--span-mib", "4", "--after-ms", "10:20", "--quiet",
-                 "--output", str(tmp_path / "cuts")]  # fmt: skip
+        words = ["power", "run", "--device", device, "--cuts", "2",
+                 "--power-off", f"losetup --detach {device}",
+                 "--power-on", f"losetup {device} {tmp_path / 'disk'}", "--span-mib", "4",
+                 "--after-ms", "10:20", "--quiet", "--output", str(tmp_path / "cuts")]  # fmt: skip
         done = CliRunner().invoke(command_line, [*words, "--destructive"])
         assert done.exit_code == 2
         assert f"--i-know {Path(device).name}" in " ".join(done.output.split())

@@ -144,12 +144,12 @@ class Asked:
 
         accepted = "accepted: --power-off and --power-on, or --power-socket"
         commands = [it for it in (self.power_off, self.power_on) if it]
+        if not 0 < self.switch_s <= SWITCH_S_MAX:
+            message = f"{self.switch_s} is not valid; accepted: above 0, at most {SWITCH_S_MAX}"
+            raise ConfigError("--switch-s", message)
         if self.power_socket is not None and not commands:
-            return Switched(self.power_socket)
+            return Switched(self.power_socket, self.switch_s)
         if self.power_socket is None and self.power_off and self.power_on:
-            if not 0 < self.switch_s <= SWITCH_S_MAX:
-                message = f"{self.switch_s} is not valid; accepted: above 0, at most {SWITCH_S_MAX}"
-                raise ConfigError("--switch-s", message)
             return Commands(self.power_off, self.power_on, self.switch_s, self.target)
         raise ConfigError("--power-off", f"what cuts the power is not said once; {accepted}")
 

@@ -99,12 +99,13 @@ class Switch:
         return {"ready_ms": self._ready_ns / 1e6}
 
 
-def ask(path: Path, word: str) -> dict[str, Any]:
+def ask(path: Path, word: str, limit_s: float = ANSWER_S) -> dict[str, Any]:
     """Turn the switch of a served drive.
 
     Args:
         path: Its socket.
         word: `off`, `on` or `cut`.
+        limit_s: Time until an answer.
 
     Returns:
         `ready_ms`: from power to ready.
@@ -115,7 +116,7 @@ def ask(path: Path, word: str) -> dict[str, Any]:
     """
     try:
         with socket.socket(socket.AF_UNIX) as link:
-            link.settimeout(ANSWER_S)
+            link.settimeout(limit_s)
             link.connect(os.fspath(path))
             link.sendall(word.encode() + b"\n")
             answer = json.loads(link.makefile("rb").readline())

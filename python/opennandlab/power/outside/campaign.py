@@ -272,8 +272,8 @@ class Campaign:
     def _cut(self, host: Host, number: int, stream: random.Random) -> tuple[int, list[str]]:
         """Let the host work, and cut; nanoseconds until then, and errors from before."""
         began = time.monotonic_ns()
-        host.start()
         try:
+            host.start()
             time.sleep(stream.uniform(*self.settings.after_ms) / 1000.0)
             early, cut_ns = list(host.errors), time.monotonic_ns() - began
             self._is_off = True
@@ -285,6 +285,12 @@ class Campaign:
             is_over = host.stop()
         if not is_over:
             message = f"{self._disk.name}: requests did not end after the power was cut"
+            raise self._kept(SupplyError(message), number)
+        if len(host.errors) == len(early) and self._answers():
+            message = (
+                f"{self._disk.name} still answers after its power was cut, and no request ended "
+                "with an error: nothing was cut; accepted: a switch that returns when it is off"
+            )
             raise self._kept(SupplyError(message), number)
         return cut_ns, early
 
@@ -319,6 +325,17 @@ class Campaign:
             f"{self._disk.name} does not come back after cut {number}, nor after {MORE_CYCLES} "
             f"more power cycles; evidence is in {self._place(number)}"
         )
+
+    def _answers(self) -> bool:
+        """Whether the drive can be read now."""
+        with suppress(OSError, TargetError):
+            link = self._disk.connect()
+            try:
+                link.read(0, self.settings.unit_bytes)
+            finally:
+                link.close()
+            return True
+        return False
 
     def _ready(self, deadline: float) -> int | None:
         """Return the capacity of the drive once it answers; None where it does not in time."""

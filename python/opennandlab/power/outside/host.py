@@ -181,7 +181,8 @@ class Host:
         self._stopping.set()
         deadline = time.monotonic() + END_S
         for worker in self._workers:
-            worker.join(max(0.0, deadline - time.monotonic()))
+            if worker.ident is not None:
+                worker.join(max(0.0, deadline - time.monotonic()))
         with self._lock:
             self._log.flush()
         return not any(worker.is_alive() for worker in self._workers)
@@ -269,7 +270,9 @@ class Host:
                 self._uncovered.append(it)
 
     def _note(self, told: dict[str, Any]) -> None:
-        self._log.write(json.dumps(told) + "\n")
+        # After Ctrl-C a worker may outlive its log.
+        if not self._log.closed:
+            self._log.write(json.dumps(told) + "\n")
 
 
 def rows(asked: list[Asked]) -> bytes:

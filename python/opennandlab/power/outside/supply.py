@@ -94,9 +94,11 @@ class Switched:
 
     Args:
         socket: Of `serve --power-socket`.
+        limit_s: Time that a turn may take.
     """
 
     socket: Path
+    limit_s: float
 
     def off(self) -> None:
         """Cut the power."""
@@ -108,6 +110,6 @@ class Switched:
 
     def _ask(self, word: str) -> None:
         try:
-            ask(self.socket, word)
+            ask(self.socket, word, self.limit_s)
         except OpenNandLabError as error:
             raise SupplyError(str(error)) from error
