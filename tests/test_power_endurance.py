@@ -110,6 +110,8 @@ def test_how_a_device_fails() -> None:
         (["--ages", "1,1"], "--ages: `1,1` is not valid"),
         (["--ages", "0"], "--ages: 0.0 is not valid; accepted: above 0, to 10"),
         (["--ages", "nan"], "--ages: nan is not valid"),
+        (["--programs", "0"], "--programs: 0 is not valid; accepted: 1 to 1e+13"),
+        (["--programs", "nan"], "--programs: nan is not valid"),
         (["--cuts", "-1"], "--cuts: -1 is not valid"),
         (["--set", "workload.pattern=random"], "variants say what is written"),
         (["--set", "nand.pages=3"], "nand.pages"),

@@ -55,6 +55,8 @@ VARIANTS: Final[dict[str, dict[str, Any]]] = {
     "read_disturb": {"reads": READS},
     "cold_hot": {"reads": READS, "workload": {"pattern": "random", "active_range_pct": 20}},
 }
+# Against slips of the pen: no run here comes to its end beyond.
+PROGRAMS_MAX: Final = 1e13
 AGE_MAX: Final = 10.0
 # Pages of a drive that is cut: each cut reads all of it.
 CUT_PAGES: Final = 1 << 14
@@ -103,6 +105,9 @@ class Settings:
             if not 0.0 < age <= AGE_MAX:
                 message = f"{age} is not valid; accepted: above 0, to {AGE_MAX:g} rated TBW"
                 raise ConfigError("--ages", message)
+        if not 1 <= self.programs <= PROGRAMS_MAX:
+            message = f"{self.programs:g} is not valid; accepted: 1 to {PROGRAMS_MAX:g}"
+            raise ConfigError("--programs", message)
         if not 0 <= self.cuts <= CUTS_MAX:
             raise ConfigError("--cuts", f"{self.cuts} is not valid; accepted: 0 to {CUTS_MAX}")
         if "suites" in self.fleet:
