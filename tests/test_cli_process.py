@@ -16,7 +16,7 @@ import pytest
 
 import opennandlab as onl
 from conftest import COMMAND, Cli
-from opennandlab.cli import _progress, _streams
+from opennandlab.cli import _process, _progress, _streams
 
 IMMORTAL = ("--set", "nand.wear_out=ignore")
 RUN = ("benchmark", "-w", "short.yaml", "-c", "small.yaml")
@@ -200,3 +200,16 @@ def test_a_job_in_the_background_can_be_interrupted(folder: Path) -> None:
         "{ read line; kill -INT $!; cat > /dev/null; } < said; wait $!; echo $?"
     )
     assert shell(script, folder).stdout.split()[-1] == "130"
+
+
+def test_signals_that_come_together_interrupt_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each thread of a parent that dies tells its child; the second may not break off the end."""
+    monkeypatch.setattr(_process._Interrupt, "_last_s", float("-inf"))
+    _process.prepare()
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGTERM)
+    signal.raise_signal(signal.SIGTERM)
+    signal.raise_signal(signal.SIGINT)
+    monkeypatch.setattr(_process, "TOGETHER_S", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)

@@ -271,7 +271,11 @@ def fresh(path: Path) -> Iterator[Path]:
     try:
         yield root
     finally:
-        shutil.rmtree(root, ignore_errors=True)
+        try:
+            shutil.rmtree(root, ignore_errors=True)
+        except KeyboardInterrupt:  # it came while all was well, and is no reason to leave the rest
+            shutil.rmtree(root, ignore_errors=True)
+            raise
 
 
 def damage(path: Path) -> list[str]:
