@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -285,3 +286,21 @@ def test_a_hint_is_no_reason_to_fail(tmp_path: Path) -> None:
 
     run(tmp_path, list(all_modes()))
     assert {path.stat().st_size for path in tmp_path.iterdir()} == {8192}
+
+
+def test_a_removal_that_is_interrupted_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove, calls = shutil.rmtree, []
+
+    def interrupted(path: Path, **options: bool) -> None:
+        calls.append(path)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        remove(path, **options)
+
+    monkeypatch.setattr(live.shutil, "rmtree", interrupted)
+    with pytest.raises(KeyboardInterrupt), live.fresh(tmp_path) as root:
+        (root / "photo").touch()
+    assert len(calls) == 2
+    assert not any(tmp_path.iterdir())

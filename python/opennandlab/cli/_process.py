@@ -46,7 +46,7 @@ def prepare() -> None:
 
 
 class _Interrupt:
-    """What a signal does: Ctrl-C, unless it is right behind another: that would break off the end."""
+    """What a signal does: Ctrl-C, unless right behind another, where it would break off the end."""
 
     _last_s = float("-inf")  # of all signals
 
