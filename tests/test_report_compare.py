@@ -66,7 +66,7 @@ def test_like_things_give_deltas() -> None:
             {"target__device__over_provisioning_ratio": 0.28},
             "different over-provisioning: run 0 has",
         ),
-        ({"active_range__share": 0.5}, "different over-provisioning: run 0 has 7.37%"),
+        ({"active_range__share": 0.5}, "different over-provisioning: run 0 has 7.37 %"),
         ({"profile": "C"}, "different profile"),
         ({"time_base__name": "smoke"}, "different time base"),
         ({"time_base__clock": "real"}, "different clock"),

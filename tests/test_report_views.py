@@ -220,7 +220,7 @@ def test_the_header_holds_what_the_standard_asks_for() -> None:
     assert facts["WIPC"] == "sequential 128 KiB, 2 × user capacity"
     assert facts["User capacity"] == "34.36 GB (32 GiB)"
     assert facts["Threads / queue depth"] == "TC 4 / QD 32"
-    assert facts["Over-provisioning"] == "7.37%"
+    assert facts["Over-provisioning"] == "7.37 %"
     assert shown.deviations == ("cells of 0.5 s instead of 60 s (time base scaled)",)
     for part in ("PTS-E", "2.0.2", "scaled", "sim:tlc_standard", "cache disabled", "1 deviation"):
         assert part in shown.brief

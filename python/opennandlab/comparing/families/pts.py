@@ -329,7 +329,7 @@ def _shown(value: object) -> str:
 
 
 def _percent(ratio: float | None) -> str:
-    return f"{'an unknown share' if ratio is None else f'{ratio:.2%}'} of the active range"
+    return f"{'an unknown share' if ratio is None else f'{ratio * 100:.2f} %'} of the active range"
 
 
 def _version(measured: Measured) -> str:

@@ -201,7 +201,7 @@ def _device(measured: Measured) -> list[tuple[str, str]]:
         ("Sector", words.binary(device.sector_bytes or None)),
     ]
     if over is not None:
-        rows.append(("Over-provisioning", f"{over:.2%}"))
+        rows.append(("Over-provisioning", f"{over * 100:.2f} %"))
     if device.config_sha256:
         rows.append(("Configuration", f"sha256 {device.config_sha256[:12]}"))
     return rows

@@ -226,7 +226,7 @@ def _determination(steady: pts.Steady, place: int, suffix: str) -> Table:
 
     def share(key: str) -> str:
         value = found[key]
-        return f"{value / average:.2%}" if value is not None and average else words.NOTHING
+        return f"{value / average * 100:.2f} %" if value is not None and average else words.NOTHING
 
     def holds(measured: str, allowed: str) -> str:
         left, right = found[measured], found[allowed]
