@@ -15,6 +15,7 @@ import pytest
 from opennandlab import files
 from opennandlab.errors import ConfigError, OutputError
 from opennandlab.files import (
+    check_folder,
     check_writable,
     parse_yaml,
     read_bytes,
@@ -270,3 +271,17 @@ def test_a_name_that_no_file_can_have_is_refused(name: str) -> None:
     with pytest.raises(OSError, match="name"):
         read_bytes(Path(name), 10)
     assert not files.is_there(Path(name))
+
+
+def test_a_directory_that_could_not_be_written_is_refused_before(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for folder in (tmp_path, tmp_path / "new", tmp_path / "new" / "deeper"):
+        check_folder(folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    for folder, said in (
+        (tmp_path / "file", "is no directory"),
+        (tmp_path / "file" / "below", "is no directory"),
+        (Path("/proc/x"), "cannot write /proc/x: /proc: "),
+    ):
+        with pytest.raises(OutputError, match=said):
+            check_folder(folder)

@@ -92,7 +92,12 @@ def test_the_name_of_a_file_cannot_act_on_the_terminal(
         (("pts", "steady-state", "--file", "/dev/zero"), "larger than 1 MiB"),
         (("benchmark", "-w", "W1", "--seed", "-1"), "'--seed'"),
         (("power", "run", "-o", "x", "--seed", "18446744073709551616"), "to 18446744073709551615"),
-        (("benchmark", "-w", "W1", "-o", ""), "cannot write `.`: an empty name"),
+        (("benchmark", "-w", "W1", "-o", ""), "'--output' / '-o': an empty name"),
+        (("emmc", "check", "--config", "emmc_16gb", "--output="), "an empty name"),
+        (("app", "run", "--target", "sim:emmc_16gb", "-o", ""), "an empty name"),
+        (("report", "small.yaml", "--csv", ""), "an empty name"),
+        (("verify", ""), "an empty name"),
+        (("emmc", "check", "--config", "emmc_16gb", "-o", "/proc/x"), "cannot write /proc/x"),
         (
             ("pts", "wsat", "--target", "sim:small.yaml", "-o", "x", "--capacities", "inf"),
             "capacities: inf is not a finite number; accepted: from 0.1",

@@ -220,13 +220,40 @@ def check_writable(path: Path) -> None:
         raise OutputError(f"cannot write {path}: permission denied")
     if mode is not None and not stat.S_ISREG(mode):
         return  # a device or a pipe: nothing to rename over
+    _try_file(path, target.parent, target.name)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a directory that could not be made, or written into, later. Nothing is made.
+
+    Raises:
+        OutputError: with the reason.
+    """
+    target = Path(os.path.realpath(folder))
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+        there = next(place for place in (target, *target.parents) if os.path.lexists(place))
+        is_folder = there.is_dir()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OutputError(f"cannot write {folder}: {reason}") from error
+    if not is_folder:
+        raise OutputError(f"cannot write {folder}: {there} is no directory")
+    _try_file(folder, there, "opennandlab")
+
+
+def _try_file(path: Path, folder: Path, name: str) -> None:
+    """Make a file in a folder, and remove it.
+
+    Raises:
+        OutputError: of `path`, when that fails.
+    """
+    try:
+        handle, made = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise OutputError(f"cannot write {path}: {target.parent}: {reason}") from error
+        raise OutputError(f"cannot write {path}: {folder}: {reason}") from error
     os.close(handle)
-    Path(name).unlink()
+    Path(made).unlink()
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -127,10 +127,10 @@ def _verb(name: str) -> Any:  # noqa: ANN401 (click's command, of any package)
         group.rich_markup_mode = None
         made: Any = typer.main.get_group(group)
         made.name = name
-        return completing(made)
+        return completing(process.naming(made))
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     alone.command(name, epilog=f"Example: {VERBS[name][1]}")(getattr(module, name))
-    return completing(typer.main.get_command(alone))
+    return completing(process.naming(typer.main.get_command(alone)))
 
 
 def completing(command: Any) -> Any:  # noqa: ANN401 (click's command, of any package)

@@ -78,14 +78,12 @@ def endurance(
 ) -> None:
     """Wear a fleet to its rated TBW, store it without power, read it back: FFR and UBER."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.errors import ConfigError
         from opennandlab.power.endurance import VARIANTS, Campaign, Settings
         from opennandlab.reliability.jedec import CLASSES
         from opennandlab.store import Store
         from opennandlab.threads import cores
 
-        if output.exists() and not output.is_dir():
-            raise ConfigError("--output", f"{output} is no directory")
+        terminal.check_folder(output)
         fleet, folder = _fleet(file, config, devices, settings)
         wanted = Settings(
             fleet, tuple(drive_class or CLASSES), tuple(variant or VARIANTS), _ages(ages), tbw,

@@ -74,8 +74,7 @@ def files(
         from opennandlab.power.files import DRIVE, Campaign, Settings
         from opennandlab.threads import cores
 
-        if output.exists() and not output.is_dir():
-            raise ConfigError("--output", f"{output} is no directory")
+        terminal.check_folder(output)
         changes, others = terminal.split_sets(settings)
         if others:
             raise ConfigError(f"workload.{next(iter(others))}", "there is no workload here")

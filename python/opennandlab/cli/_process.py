@@ -17,8 +17,9 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, get_args
 
 import typer
 
@@ -104,6 +105,37 @@ def _refuse(error: Any, *, as_json: bool) -> int:  # noqa: ANN401 (of whichever 
     if as_json:
         terminal.emit_json({"error": {"exit_code": terminal.REFUSED, "message": text}})
     return terminal.REFUSED
+
+
+def naming(command: Any) -> Any:  # noqa: ANN401 (click's command, of any package)
+    """Let a command, or those of a group, refuse an empty path, which would be the folder here."""
+    for inner in getattr(command, "commands", {}).values():
+        naming(inner)
+    for parameter in command.params:
+        if _takes_path(parameter):
+            # The same method in click and in the copy that newer versions of typer carry.
+            parameter.process_value = _named(parameter, parameter.process_value)
+    return command
+
+
+def _takes_path(parameter: Any) -> bool:  # noqa: ANN401
+    descriptor = getattr(parameter, "type_descriptor", None)
+    if descriptor is None:
+        return getattr(parameter.type, "name", "") in {"path", "file", "directory"}
+    return Path in {descriptor.annotation, *get_args(descriptor.annotation)}
+
+
+Process = Callable[[Any, Any], Any]
+
+
+def _named(parameter: Any, process: Process) -> Process:  # noqa: ANN401
+    def checked(context: Any, value: Any) -> Any:  # noqa: ANN401
+        if value == "" or (isinstance(value, list | tuple) and "" in value):
+            message = "an empty name; accepted: the path of a file or directory"
+            raise typer.BadParameter(message, ctx=context, param=parameter)
+        return process(context, value)
+
+    return checked
 
 
 def value_of(error: Any) -> str:  # noqa: ANN401 (of whichever package)

@@ -103,13 +103,19 @@ def guard(*, as_json: bool) -> Iterator[None]:
     except PolicyError as error:
         stop(FAILED, str(error), as_json=as_json)
     except OpenNandLabError as error:
-        stop(REFUSED, str(error), as_json=as_json)
+        stop(BROKEN if _is_of_target(error) else REFUSED, str(error), as_json=as_json)
     except MemoryError:
         stop(REFUSED, "out of memory; `config show` prints what a device needs", as_json=as_json)
     except OSError as error:
         if error.filename is None:  # stdout, which `main` speaks of
             raise
         stop(BROKEN, f"{error.filename}: {error.strerror}", as_json=as_json)
+
+
+def _is_of_target(error: Exception) -> bool:
+    from opennandlab.targets.base import TargetError
+
+    return isinstance(error, TargetError)
 
 
 @contextlib.contextmanager
@@ -179,6 +185,18 @@ def check_outputs(
         if any(_is_same_file(path, other) for other in seen):
             raise OutputError(f"cannot write {path}: it was given for two outputs")
         seen.append(path)
+
+
+def check_folder(folder: Path | None) -> None:
+    """Refuse a directory that could not be written later; None is none.
+
+    Raises:
+        OutputError: with the reason.
+    """
+    from opennandlab.files import check_folder as check
+
+    if folder is not None:
+        check(folder)
 
 
 def _is_same_file(one: Path, other: Path) -> bool:

@@ -88,8 +88,7 @@ def check(
             return
         if (config is None) == (device is None):
             raise ConfigError("--config", "name a drive with --config, or a device with --device")
-        if output is not None and output.exists() and not output.is_dir():
-            raise ConfigError("--output", f"{output} is no directory")
+        terminal.check_folder(output)
         command = _command(config, device, standard, patterns, settings, seed)
         if device is not None:
             if settings:

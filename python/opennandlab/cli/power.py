@@ -121,8 +121,7 @@ def run(
         from opennandlab.power.campaign import SMALL, TARGETS, WORKLOADS, Campaign, Settings
         from opennandlab.threads import cores
 
-        if output.exists() and not output.is_dir():
-            raise ConfigError("--output", f"{output} is no directory")
+        terminal.check_folder(output)
         changes, others = terminal.split_sets(settings)
         if others:
             key = next(iter(others))
@@ -208,10 +207,7 @@ def _refuse_of_outside(
 
 def _of_outside(asked: outside.Asked, *, as_json: bool, quiet: bool) -> None:
     """Cut a drive outside of this process."""
-    from opennandlab.errors import ConfigError
-
-    if asked.output.exists() and not asked.output.is_dir():
-        raise ConfigError("--output", f"{asked.output} is no directory")
+    terminal.check_folder(asked.output)
     campaign, document, why = outside.carry_out(asked, quiet=quiet)
     if why:
         terminal.ignore_signals()
@@ -362,6 +358,7 @@ def study(
         from opennandlab.reports import power as pages
         from opennandlab.threads import cores
 
+        terminal.check_folder(output)
         with shown(str, quiet=quiet) as watch:
             told = None if watch is None else watch
             found = list(rows(cuts, seed, jobs or cores(), told))
