@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
+from opennandlab import scratch
 from opennandlab.app import cases, executor, live, ops
 from opennandlab.app.suites import SUITES, Suite, suite
 from opennandlab.cli import app as command_line
@@ -214,8 +215,48 @@ def test_a_full_disk_is_an_error_that_names_the_operation(
 
     monkeypatch.setattr(os, "pwrite", full)
     with pytest.raises(WriteError, match=r"operation \d+.*No space left"):
-        live.run(plan(tmp_path))
+        live.run(plan(tmp_path, suite=Suite("light", {"gallery": 1})))
+    # What had ended before is kept: the contacts, which SQLite writes.
+    outcome = live.run(plan(tmp_path))
+    assert outcome.partial
+    assert "No space left" in outcome.failure
+    assert [one.case for run in outcome.samples for one in run] == ["contact"]
+    assert [check.name for check in outcome.checks if not check.passed] == [
+        "iterations", "operations",
+    ]  # fmt: skip
     assert not any(tmp_path.iterdir())
+
+
+def test_what_failed_is_partial_with_the_code_of_a_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    (tmp_path / "disk").mkdir()
+    words = ["app", "run", "--target", f"dir:{tmp_path / 'disk'}", "--runs", "1", "--case",
+             "contact=1", "--case", "gallery=1", "--size", "contact.rows=2", "--output",
+             str(tmp_path / "out")]  # fmt: skip
+    done = CliRunner().invoke(command_line, words)
+    assert done.exit_code == 3, done.output
+    document = json.loads((tmp_path / "out" / "app.json").read_bytes())
+    assert document["partial"]
+    assert not document["passed"]
+    assert [one["iterations"] for one in document["cases"]] == [1, 0]
+
+
+def test_a_killed_run_is_cleared_by_the_next(tmp_path: Path) -> None:
+    with scratch.folder(live.PREFIX, tmp_path) as used:
+        left, foreign = tmp_path / f"{live.PREFIX}dead", tmp_path / f"{live.PREFIX}mine"
+        for one in (left, foreign):
+            one.mkdir()
+        (left / scratch.MARK).touch()
+        (tmp_path / f"{live.PREFIX}link").symlink_to(used)
+        assert scratch.remove_left(live.PREFIX, tmp_path) == 1
+        assert used.is_dir()
+        assert foreign.is_dir()
+        assert not left.exists()
 
 
 @pytest.mark.parametrize(

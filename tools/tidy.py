@@ -42,6 +42,7 @@ PYTHON_ROOMS = [
     "canonical",
     "accepted",
     "files",
+    "scratch",
     "saved",
     "hints",
     "keys",

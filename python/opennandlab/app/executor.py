@@ -24,6 +24,7 @@ from typing import Final, Literal
 from opennandlab.app import ops
 from opennandlab.app.draw import Draw
 from opennandlab.errors import ConfigError, WriteError
+from opennandlab.scratch import MARK
 
 POOL_BYTES: Final = 4 << 20
 POOL_PAGE: Final = 4096
@@ -328,7 +329,8 @@ class Executor:
             return
         if name is None:
             self.close()
-            files = [path for path in self._root.rglob("*") if path.is_file()]
+            files = [path for path in self._root.rglob("*")
+                     if path.is_file() and path.name != MARK]  # fmt: skip
         else:
             self._forget(name)
             files = [self._path(name)]

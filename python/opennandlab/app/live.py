@@ -3,6 +3,7 @@
 ```text
 PATH ─► PATH/opennandlab-app-… ─► case by case, run by run ─► removed, whatever happens
 ```
+What a killed run left there is removed by the next one in the same directory (`scratch`).
 Nothing else below PATH is touched. Before anything is written, the largest amount that any run may
 take is compared with what the file system has free.
 """
@@ -13,14 +14,14 @@ import os
 import platform
 import shutil
 import sqlite3
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from opennandlab import scratch
 from opennandlab.app import cases
 from opennandlab.app.executor import Executor, Marked, Profile, chosen_eviction
 from opennandlab.app.outcome import Outcome, Progress, Sample, Watcher
@@ -110,18 +111,25 @@ def prepare(plan: Plan) -> None:
 def run(plan: Plan, watch: Watcher | None = None) -> Outcome:
     """Run a suite.
 
-    After Ctrl-C the outcome holds what was run, and says so; the directory is removed.
+    After Ctrl-C the outcome holds what was run, and says so; the directory is removed. The same
+    when an operation fails after a case has ended.
 
     Raises:
         ConfigError: nothing was run.
-        WriteError: when an operation fails, such as for a full disk.
+        WriteError: when an operation of the first case fails, such as for a full disk.
     """
     prepare(plan)
+    scratch.remove_left(PREFIX, plan.path)
     live = _Live(plan, watch)
+    outcome = live.outcome
     try:
         live.all()
     except KeyboardInterrupt:
-        live.outcome.partial = True
+        outcome.partial = True
+    except OutputError as error:
+        if not any(outcome.samples):
+            raise
+        outcome.partial, outcome.failure = True, str(error)
     return live.finished()
 
 
@@ -174,6 +182,11 @@ class _Live:
                 name="iterations",
                 passed=self._done == self._wanted and not outcome.partial,
                 detail=f"{self._done} of {self._wanted} were run",
+            ),
+            *(
+                [AppCheck(name="operations", passed=False, detail=outcome.failure)]
+                if outcome.failure
+                else []
             ),
             AppCheck(
                 name="integrity_check",
@@ -264,18 +277,12 @@ def fresh(path: Path) -> Iterator[Path]:
     Raises:
         OutputError: when it cannot be made.
     """
-    try:
-        root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=path))
-    except OSError as error:
-        raise OutputError(f"cannot make a directory in {path}: {error.strerror}") from error
-    try:
-        yield root
-    finally:
+    with ExitStack() as stack:
         try:
-            shutil.rmtree(root, ignore_errors=True)
-        except KeyboardInterrupt:  # it came while all was well, and is no reason to leave the rest
-            shutil.rmtree(root, ignore_errors=True)
-            raise
+            root = stack.enter_context(scratch.folder(PREFIX, path))
+        except OSError as error:
+            raise OutputError(f"cannot make a directory in {path}: {error.strerror}") from error
+        yield root
 
 
 def damage(path: Path) -> list[str]:

@@ -69,7 +69,8 @@ class Outcome:
         state: Of a simulated drive.
         device: Of a simulated drive.
         checks: Self-checks.
-        partial: Whether it was interrupted.
+        partial: Whether it was interrupted, or failed.
+        failure: Why it ended early, where nobody interrupted it; empty otherwise.
     """
 
     environment: AppEnvironment
@@ -80,3 +81,4 @@ class Outcome:
     device: JsonObject | None = None
     checks: list[AppCheck] = field(default_factory=list)
     partial: bool = False
+    failure: str = ""

@@ -172,7 +172,7 @@ def run(
         from opennandlab.app.suites import suite as find_suite
         from opennandlab.errors import ConfigError
 
-        chosen = find_suite(suite, _cases(case))
+        chosen = find_suite(suite, cases_of(case))
         kind, _, place = target.partition(":")
         if kind not in {"sim", "dir"} or not place:
             message = f"`{target}`; accepted: sim:PRESET, sim:FILE, dir:PATH"
@@ -182,8 +182,7 @@ def run(
         wanted_mode = "replay" if kind == "sim" else "live"
         if mode is not ModeName.AUTO and mode.value != wanted_mode:
             raise ConfigError("mode", f"{kind}: targets are run with --mode {wanted_mode}")
-        if output is not None and output.exists() and not output.is_dir():
-            raise ConfigError("output", f"{output} is no directory")
+        terminal.check_folder(output)
         sizes = _sizes(size)
         started = time.monotonic()
         now = dt.datetime.now(tz=dt.timezone.utc)
@@ -228,7 +227,7 @@ def run(
         )  # fmt: skip
         if keep and document.passed:
             _keep(document, store)
-        _tell(document, output, as_json=as_json, quiet=quiet, compat=compat)
+        _tell(document, output, outcome.failure, as_json=as_json, quiet=quiet, compat=compat)
 
 
 @app.command(epilog="Example: opennandlab app history --target sim:emmc_16gb")
@@ -421,7 +420,7 @@ def _live(
     return lambda watch: (live.run(plan, watch), live.merged_sizes(plan))
 
 
-def _cases(given: list[str] | None) -> dict[str, int | None]:
+def cases_of(given: list[str] | None) -> dict[str, int | None]:
     """Return cases with their iterations, None for those of the suite."""
     from opennandlab.errors import ConfigError
 
@@ -480,8 +479,9 @@ def _keep(document: "AppDocument", store: Path | None) -> None:
 
 
 def _tell(
-    document: "AppDocument", output: Path | None, *, as_json: bool, quiet: bool, compat: bool
-) -> None:
+    document: "AppDocument", output: Path | None, failure: str, *, as_json: bool, quiet: bool,
+    compat: bool,
+) -> None:  # fmt: skip
     """Write files, print tables, and end with the exit code of the outcome."""
     from opennandlab.documents.record import plain
 
@@ -500,6 +500,8 @@ def _tell(
         show(title, tables, document.digest)
         if output is not None:
             terminal.note(f"written to {output}")
+    if failure:
+        terminal.stop(terminal.BROKEN, f"{failure}; the result is partial: what had ended")
     if document.partial:
         terminal.stop(terminal.INTERRUPTED, "interrupted: the result is partial")
     if not document.passed:

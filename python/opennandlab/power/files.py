@@ -27,7 +27,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from opennandlab import _core
+from opennandlab import _core, scratch
 from opennandlab.canonical import digest
 from opennandlab.config import DeviceConfig
 from opennandlab.documents.power_files import POWER_FILES_SCHEMA, FilesDocument
@@ -43,6 +43,8 @@ from opennandlab.serving import recipes
 from opennandlab.serving.server import Plan, Served
 
 JOURNAL: Final = "files.cuts.jsonl"
+# Folders in which images of disks are judged, in the folder for temporary files.
+PREFIX: Final = "opennandlab-cut-"
 ROWS_MAX: Final = 100_000
 CUTS_MAX: Final = 100_000
 # Evidence that a document keeps of each cell.
@@ -280,6 +282,7 @@ class Campaign:
         if reason is not None:
             raise ConfigError("power files", f"cannot judge here: {reason}")
         self._jobs, self._watch, self._began = jobs, watch, time.monotonic()
+        scratch.remove_left(PREFIX)
         self.recordings = [
             self._recording(mode, folder) for mode in MODES if mode.name in settings.modes
         ]
@@ -430,8 +433,7 @@ def judge(recording: Recording, number: int, cut: crash.Cut, base: bytes, since:
         base: What it held before `since`.
         since: An entry before which everything is covered.
     """
-    with tempfile.TemporaryDirectory(prefix="opennandlab-cut-") as place:
-        folder = Path(place)
+    with scratch.folder(PREFIX) as folder:
         image = folder / "image"
         image.write_bytes(crash.image(recording.capture, cut, base, since))
         checked = filesystems.check(image)
