@@ -120,13 +120,13 @@ def test_more_devices_run_only_those_that_are_new(tmp_path: Path) -> None:
 
 
 def test_a_device_that_cannot_be_stops_no_other(tmp_path: Path) -> None:
-    spread = {"ftl.over_provisioning_pct": {"choice": [0.28, 99]}}
-    code, text = run(tmp_path, content={**FLEET, "spread": spread})
-    assert code == 1
-    assert "accepted: a ratio above 0" in text
+    spread = {"ftl.over_provisioning_pct": {"normal": [0.3, 0.4]}}
+    assert run(tmp_path, content={**FLEET, "spread": spread})[0] == 1
     found = document(tmp_path)
-    wrong = {one.index for one in found.devices if one.drawn["ftl.over_provisioning_pct"] == 99}
-    assert {row.device for row in found.rows if row.error is not None} == wrong
+    spare = {one.index: one.drawn["ftl.over_provisioning_pct"] for one in found.devices}
+    wrong = {row.device for row in found.rows if row.error is not None}
+    right = [value for index, value in spare.items() if index not in wrong]
+    assert all(spare[index] < min(right) for index in wrong)
     assert 0 < len(wrong) == found.failed < 12
     assert len(found.rows) == 12
     assert not found.passed
@@ -180,6 +180,26 @@ def test_outliers_by_hand() -> None:
 def test_files_that_are_wrong_are_refused(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         fleet(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"spread": {"ftl.gc_polcy": {"choice": ["greedy"]}}}, "spread.ftl.gc_polcy: greedy"),
+        ({"spread": {"ftl.gc_policy": {"choice": ["greedy", "grady"]}}}, "`grady`"),
+        ({"spread": {"ftl.over_provisioning_pct": {"uniform": [50, 60]}}}, "spread.ftl.over"),
+        ({"suites": {"a": {"run": "app", "app": {"suite": "lihgt"}}}}, "suites.a: .*`lihgt`"),
+        ({"suites": {"a": {"run": "benchmark", "workload": {"patern": "random"}}}}, "suites.a"),
+        ({"set": {"ftl.wear_leveling": "grady"}}, "suites.random: .*`grady`"),
+    ],
+)
+def test_typing_errors_are_found_before_anything_runs(
+    changes: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        fleet(**changes).check()
+    assert run(tmp_path, content={**FLEET, **changes})[0] == 2
+    assert not (tmp_path / "out").exists()
 
 
 def test_indices_are_checked(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from opennandlab.errors import ConfigError
 from opennandlab.fleet import live
 from opennandlab.fleet.live import LiveCampaign, LiveFleet, Permission
 from opennandlab.fleet.running import live_document
+from opennandlab.targets.base import TargetError
 
 APPS = {"run": "app", "app": {"suite": "light", "case": ["contact=2"], "runs": 1}}
 LOAD = {"run": "pts.load", "pts": {"profile": "C", "time_base": "smoke"}}
@@ -93,7 +94,7 @@ def test_nothing_is_destroyed_that_was_not_given_up(tmp_path: Path) -> None:
         (2, Permission(destructive=True, known=("sdy",)), "--i-know sdz"),
         (3, Permission(destructive=True), "accepted: 0 to 2"),
     ):
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises((ConfigError, TargetError), match=said):
             bench.check([index], permission)
     permission = Permission(destructive=True, known=("sdz",))
     bench.check([0, 1, 2], permission)
@@ -132,6 +133,27 @@ def test_what_is_no_fleet_of_targets_is_refused(document: dict[str, Any], path: 
     with pytest.raises(ConfigError) as refused:
         LiveFleet.of({"name": "bench", **document})
     assert refused.value.path == path
+
+
+@pytest.mark.parametrize(
+    ("suite", "said"),
+    [
+        ({"run": "app", "app": {"suite": "lihgt"}}, "suites.a: suite: `lihgt` is no suite"),
+        ({"run": "app", "app": {"case": ["contcat"]}}, "suites.a: case: `contcat` is no case"),
+        ({"run": "app", "app": {"rnus": 1}}, "suites.a: no such option: --rnus"),
+        ({"run": "app", "app": {"runs": "many"}}, "suites.a: invalid value for '--runs'"),
+    ],
+)
+def test_typing_errors_in_suites_are_found_before_anything_runs(
+    suite: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "live.yaml"
+    file.write_text(json.dumps({"targets": [f"dir:{tmp_path}"], "suites": {"a": suite}}))
+    words = ["fleet", "run", str(file), "--output", str(tmp_path / "out")]
+    done = CliRunner().invoke(command_line, words)
+    assert done.exit_code == 2
+    assert said in " ".join(done.output.split())
+    assert not (tmp_path / "out").exists()
 
 
 def test_options_of_the_one_kind_are_not_for_the_other(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -91,12 +91,12 @@ def run(
         from opennandlab.fleet.live import LiveFleet, Permission
 
         check_scheduler(engine, scheduler)
-        if output.exists() and not output.is_dir():
-            raise ConfigError("--output", f"{output} is no directory")
+        terminal.check_folder(output)
         indices = sorted(set(only)) if only else None
         if (live := LiveFleet.load(file)) is not None:
             if engine is not EngineName.THREADS or store is not None or retry:
                 raise ConfigError("targets", "--engine, --store and --retry are of simulated ones")
+            _check_suites(live)
             permission = Permission(destructive, tuple(i_know or ()), force)
             document = _live(live, output, indices, permission, jobs, file, quiet=quiet)
         else:
@@ -123,6 +123,7 @@ def _simulated(
     from opennandlab.store import Store
 
     fleet = Fleet.load(file)
+    fleet.check()
     for index in indices or []:
         fleet.member(index)
     output.mkdir(parents=True, exist_ok=True)
@@ -200,6 +201,36 @@ def _live(
     terminal.ignore_signals()
     command = command_of(os.fspath(file), os.fspath(output))
     return live_document(campaign, command, partial=is_partial)
+
+
+def _check_suites(fleet: "LiveFleet") -> None:
+    """Refuse a suite of targets that its command would not take; nothing is run.
+
+    Raises:
+        ConfigError: with the suite, and what the command says.
+    """
+    from opennandlab.app.suites import suite as suite_of
+    from opennandlab.cli import app as program
+    from opennandlab.cli._process import ClickError
+    from opennandlab.cli.application import cases_of
+    from opennandlab.errors import ConfigError
+
+    groups: Any = typer.main.get_command(program)
+    for suite in fleet.suites:
+        verb, name, *words = suite.words
+        command = groups.get_command(None, verb).get_command(None, name)
+        if command is None:
+            raise ConfigError(f"suites.{suite.name}", f"`{verb} {name}` cannot be run")
+        try:
+            given = command.make_context(name, [*words, "--target", "dir:."]).params
+            if suite.is_application:
+                suite_of(given["suite"], cases_of(given["case"]))
+        except ClickError as error:
+            said: Any = error
+            text = said.format_message()
+            raise ConfigError(f"suites.{suite.name}", text[:1].lower() + text[1:]) from None
+        except ConfigError as error:
+            raise ConfigError(f"suites.{suite.name}", str(error)) from None
 
 
 def _carried_out(campaign: "Campaign", engine: "Callable[[], Engine]") -> bool:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -96,6 +96,20 @@ class Spread:
             if kind == "integers" and not all(isinstance(one, int) for one in values):
                 raise ConfigError(place, f"`{values}`; accepted: two whole numbers")
         return cls(key, kind, tuple(values))
+
+    @property
+    def usual(self) -> Sequence[Any]:
+        """All values of a choice; of the other kinds the middle.
+
+        >>> Spread.of("a", {"integers": [1, 6]}).usual, Spread.of("a", {"normal": [3, 1]}).usual
+        ((3,), (3,))
+        """
+        if self.kind == "choice":
+            return self.values
+        first, second = self.values
+        if self.kind == "integers":
+            return ((first + second) // 2,)
+        return ((first + second) / 2 if self.kind == "uniform" else first,)
 
     def draw(self, stream: random.Random) -> Any:  # noqa: ANN401 (what a key of a device may be)
         """Return a value; numbers have six digits, so that they can be typed."""
@@ -255,6 +269,35 @@ class Fleet:
             number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
             drawn[spread.key] = spread.draw(random.Random(number))  # noqa: S311 (no secret)
         return Member(index, seed, drawn)
+
+    def check(self) -> None:
+        """Refuse what no device could be, before any is run: typing errors, mostly.
+
+        Looked at are each suite alone, each value of a choice, and the middle of other spreads. A
+        draw far from it that cannot be is a device that fails.
+
+        Raises:
+            ConfigError: with the suite or spread, what stands there, and what is accepted.
+        """
+        for name, suite in self.suites.items():
+            read = suite.verb.reader(suite.request)
+            changes = {**self.changes, **suite.changes}
+            problems = {
+                key: resolved(read, {**changes, **drawn}, {}).problem
+                for key, drawn in self._looked_at()
+            }
+            if all(problems.values()):
+                raise ConfigError(f"suites.{name}", str(problems[""]))
+            wrong = next((key for key, problem in problems.items() if problem and key), None)
+            if wrong is not None and not problems[""]:
+                raise ConfigError(f"spread.{wrong}", str(problems[wrong]))
+
+    def _looked_at(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield what spreads say, one at a time, and first nothing of it."""
+        yield "", {}
+        for spread in self.spreads:
+            for value in spread.usual:
+                yield f"{spread.key}: {label(value)}", {spread.key: value}
 
     def sweeps(self, indices: Sequence[int]) -> dict[str, Members]:
         """Return a sweep of some devices for each suite.

@@ -38,6 +38,7 @@ from opennandlab.fleet.definition import SEED_BYTES
 from opennandlab.plain import to_json
 from opennandlab.store.entry import numbers
 from opennandlab.sweeps.definition import checked_name, mapping_at
+from opennandlab.targets.base import TargetError
 
 OWN_KEYS: Final = ("name", "targets", "suites")
 TARGETS_MAX: Final = 64
@@ -168,7 +169,8 @@ class LiveFleet:
         """Refuse what was not permitted, before anything is run.
 
         Raises:
-            ConfigError: for an index that there is not, and a device whose data nobody gave up.
+            ConfigError: for an index that there is not.
+            TargetError: for a device whose data nobody gave up.
         """
         for index in indices:
             if not 0 <= index < len(self.targets):
@@ -178,10 +180,10 @@ class LiveFleet:
                 continue
             if not permission.destructive:
                 message = f"all data of {target} would be destroyed; accepted: with --destructive"
-                raise ConfigError(f"targets[{index}]", message)
+                raise TargetError(f"targets[{index}]: {message}")
             if target.startswith("/dev/") and Path(target).name not in permission.known:
                 message = f"{target} was not named; accepted: with --i-know {Path(target).name}"
-                raise ConfigError(f"targets[{index}]", message)
+                raise TargetError(f"targets[{index}]: {message}")
 
     def command(self, index: int, suite: Suite, output: Path, permission: Permission) -> list[str]:
         """Return what runs a suite on a device, without the program."""

@@ -59,6 +59,7 @@ class Campaign:
         retry: bool = False,
     ) -> None:
         """Resolve all devices and look up which points are known; nothing runs."""
+        fleet.check()
         self.fleet = fleet
         self._indices = range(fleet.devices) if indices is None else indices
         self._began = time.monotonic()
