@@ -107,9 +107,13 @@ def test_damaged_contents_are_refused_by_the_name_of_the_image(tmp_path: Path) -
             client.sendall(struct.pack(">IHHQQI", 0x25609513, 0, 1, 7, 0, 4096) + b"x" * 4096)
             client.recv(16, socket.MSG_WAITALL)
         server.stop()
-    image.write_bytes(image.read_bytes()[:-100])
-    with pytest.raises(ImageError, match=r"drive\.onl: .*contents are cut off"):
-        Served(Plan(image=image, timing="off", socket=tmp_path / "s"))
+    whole = image.read_bytes()
+    # Where the drive ends and its contents begin.
+    end = 24 + int.from_bytes(whole[12:20], "little")
+    for length, said in ((len(whole) - 100, "contents are cut off"), (end, "is missing")):
+        image.write_bytes(whole[:length])
+        with pytest.raises(ImageError, match=rf"drive\.onl: .*{said}"):
+            Served(Plan(image=image, timing="off", socket=tmp_path / "s"))
 
 
 def test_who_says_nothing_keeps_nobody_from_the_power_switch(tmp_path: Path) -> None:

@@ -114,6 +114,13 @@ fn a_saved_drive_holds_the_same() {
     for cut in [image.len() - 1, image.len() - 5000, image.len() / 2, 30] {
         assert!(load(&image[..cut]).is_err(), "cut at {cut}");
     }
+    // Where the image ends and the contents begin, what is left is sound by itself.
+    let length = u64::from_le_bytes(image[12..20].try_into().expect("eight bytes"));
+    let end = 24 + length as usize;
+    let error = load(&image[..end]).err().expect("refused");
+    let missing = format!("which its header promises behind byte {end}, is missing");
+    assert!(error.contains(&missing), "{error}");
+    assert!(load(&image[..end + 3]).is_err(), "in the word of the contents");
     let mut rng = Rng::stream(1, "damage");
     for _ in 0..200 {
         let mut damaged = image.clone();

@@ -3,7 +3,7 @@
 //! ```text
 //! offset  bytes  field
 //!      0      8  "ONLIMAGE"
-//!      8      4  format version, little endian
+//!      8      4  format version, little endian; its highest bit: contents follow the body
 //!     12      8  length of the body, little endian
 //!     20      4  CRC-32 of the body, little endian
 //!     24      …  body (postcard): device config as JSON text, media, FTL tables
@@ -23,6 +23,8 @@ use crate::nand::{BlockTables, Media};
 
 const MAGIC: Magic = Magic { word: *b"ONLIMAGE", version: 7 };
 const HEADER_BYTES: usize = 24;
+/// Beside the version: behind the body is what the pages of a served drive hold.
+const HAS_CONTENTS: u32 = 1 << 31;
 /// How the contents of a served drive begin, behind its image.
 pub(super) const CONTENTS_WORD: &[u8; 8] = b"ONLBYTES";
 
@@ -71,6 +73,15 @@ pub enum ImageError {
         /// Of the body as it was written.
         expected: u32,
     },
+    /// What its header promises behind the body is not there.
+    #[error(
+        "the image is cut off: what its pages hold, which its header promises behind byte {end}, \
+         is missing"
+    )]
+    Contents {
+        /// Where the body ends.
+        end: u64,
+    },
     /// The checksum fits, but the content contradicts itself.
     #[error("the image contradicts itself: {0}")]
     Content(String),
@@ -94,21 +105,32 @@ pub(super) fn save(drive: &Drive) -> Vec<u8> {
     seal(&MAGIC, &body, std::iter::empty())
 }
 
+/// The image of a drive behind which follows what its pages hold.
+pub(super) fn save_before_contents(drive: &Drive) -> Vec<u8> {
+    let mut bytes = save(drive);
+    bytes[8..12].copy_from_slice(&(MAGIC.version | HAS_CONTENTS).to_le_bytes());
+    bytes
+}
+
 /// The drive and the checksum of its image.
 pub(super) fn load(bytes: &[u8], seed: u64) -> Result<(Drive, u32), ImageError> {
-    let (body, rest, checksum) = open(&MAGIC, without_contents(bytes))?;
+    let contents = contents_of(bytes);
+    let alone = &bytes[..bytes.len() - contents.map_or(0, <[u8]>::len)];
+    let (body, rest, checksum) = open(&MAGIC, alone)?;
+    if promises_contents(bytes) && contents.is_none() {
+        return Err(ImageError::Contents { end: bytes.len() as u64 });
+    }
     if !rest.is_empty() {
         return Err(ImageError::Content(format!("{} bytes too many", rest.len())));
     }
     assemble(body, seed).map(|drive| (drive, checksum)).map_err(ImageError::Content)
 }
 
-/// The image alone: behind that of a served drive follows what its pages hold (`session`).
-fn without_contents(bytes: &[u8]) -> &[u8] {
-    contents_of(bytes).map_or(bytes, |contents| &bytes[..bytes.len() - contents.len()])
+fn promises_contents(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC.word) && bytes[11] & (HAS_CONTENTS >> 24) as u8 != 0
 }
 
-/// What follows behind an image, if that is what a served drive held.
+/// What follows behind an image, if that is what a served drive held (`session_image`).
 pub(super) fn contents_of(bytes: &[u8]) -> Option<&[u8]> {
     let length = bytes.get(12..20)?.try_into().map(u64::from_le_bytes).ok()?;
     let end = usize::try_from(length).ok()?.checked_add(HEADER_BYTES)?;
@@ -150,7 +172,8 @@ pub(super) fn open<'a, T: Deserialize<'a>>(
     }
     let number =
         |first: usize| u32::from_le_bytes(std::array::from_fn(|index| bytes[first + index]));
-    let (found, known) = (number(8), magic.version);
+    let flags = if magic.word == MAGIC.word { HAS_CONTENTS } else { 0 };
+    let (found, known) = (number(8) & !flags, magic.version);
     if found > known {
         return Err(ImageError::Newer { found, known });
     }

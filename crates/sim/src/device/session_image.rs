@@ -42,8 +42,10 @@ impl Session {
     /// # Errors
     /// What the file says.
     pub fn save(&self, file: &mut impl Write) -> io::Result<()> {
-        file.write_all(&image::save(&self.drive))?;
-        let Some(contents) = &self.drive.media.contents else { return Ok(()) };
+        let Some(contents) = &self.drive.media.contents else {
+            return file.write_all(&image::save(&self.drive));
+        };
+        file.write_all(&image::save_before_contents(&self.drive))?;
         let pages = || (0..self.drive.ftl.logical_pages()).map(Lpn);
         let units = || pages().filter_map(|lpn| Some((lpn, self.saved(lpn)?)));
         file.write_all(CONTENTS_WORD)?;
