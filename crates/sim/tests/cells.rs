@@ -99,6 +99,7 @@ fn options() -> Vec<Value> {
         json!({"ftl": {"parity": {"stripe": 8}}}),
         json!({"ftl": {"compression": {"data": "file", "ratio": 0.6}}}),
         json!({"ftl": {"allocation": "dynamic"}}),
+        json!({"ftl": {"allocation": {"kind": "dynamic", "pages": 3}}}),
         json!({"ftl": {"copyback": {"limit": 2}}}),
         host_gc(json!({"collection": "steps"})),
         host_gc(json!({"collection": "steps", "allocation": "dynamic", "wear_leveling": "static",

@@ -61,6 +61,38 @@ fn a_page_is_sensed_once_for_a_command_and_only_its_units_cross_the_bus() {
     assert!((page - quarter - 3.0 * unit_us).abs() < 0.01, "{page} {quarter}");
 }
 
+/// Four dies with a channel each: what was written together is read from as few dies as it was put
+/// on, one page after the other.
+#[test]
+fn a_die_that_is_chosen_takes_as_many_pages_as_are_asked_for() {
+    let mean_us = |allocation: Value, bytes: u64| {
+        let file = json!({
+            "nand": {"cell_type": "TLC", "channels": 4, "dies_per_channel": 1, "planes_per_die": 1,
+                     "blocks_per_plane": 64, "pages_per_block": 64, "page_size_bytes": 16384,
+                     "timing": {"t_read_us": 50, "t_program_us": 600, "t_erase_us": 3000,
+                                "bus_mt_s": 2000}},
+            "ftl": {"over_provisioning_pct": 0.28, "map_unit_bytes": 4096,
+                    "allocation": allocation},
+        });
+        let reads = json!({"pattern": "random", "read_pct": 100, "block_size_bytes": bytes,
+                           "queue_depth": 1, "total": {"ios": 500},
+                           "precondition": [{"kind": "sequential_fill", "fills": 1}]});
+        number(&metrics(&file, &reads), "/latency_us/read/mean")
+    };
+    let pages = |count: u32| json!({"kind": "dynamic", "pages": count});
+    let (unit_us, page_us) = (50.0 + 4096.0 / 2000.0, 50.0 + 16384.0 / 2000.0);
+    for (allocation, bytes, expected) in [
+        (json!("dynamic"), 16384, unit_us),
+        (pages(1), 16384, page_us),
+        (pages(1), 32768, page_us),
+        (pages(2), 16384, page_us),
+        (pages(2), 32768, 2.0 * page_us),
+    ] {
+        let found = mean_us(allocation.clone(), bytes);
+        assert!((found - expected).abs() < 0.01, "{bytes} bytes, {allocation}: {found} us");
+    }
+}
+
 #[test]
 fn a_part_of_a_unit_is_merged_with_the_rest() {
     let writes = json!({"pattern": "random", "block_size_bytes": 512, "queue_depth": 1,
@@ -165,6 +197,16 @@ fn greedy_collection_is_that_of_a_block_of_as_many_units() {
         let (found_waf, found_share) = greedy(units, 0.10);
         assert!((found_waf / waf - 1.0).abs() < 0.02, "{units} units: {found_waf}, not {waf}");
         assert!((found_share / share - 1.0).abs() < 0.02, "{units}: {found_share}, not {share}");
+    }
+}
+
+#[test]
+fn pages_that_a_die_takes_are_a_number_of_them() {
+    for pages in [0, 1025] {
+        let file = json!({"ftl": {"allocation": {"kind": "dynamic", "pages": pages}}});
+        let error = DeviceConfig::resolve(&file.to_string()).expect_err("refused");
+        assert_eq!(error.path, "ftl.allocation.pages");
+        assert!(error.message.contains("accepted: 1 to 1024"), "{error}");
     }
 }
 

@@ -2,14 +2,22 @@
 //!
 //! ```text
 //! an order     lpn mod dies, in some order of channels, dies and planes    a log for each die
-//! dynamic      the die with the least work                                 a log for each die
+//! dynamic      the die with the least work, for a map unit or for pages    a log for each die
 //! superblock   where the open block is, row by row over all dies           a log for each group
 //! ```
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::ConfigError;
 use crate::striping::Axis;
+
+/// Pages that a die takes at most before another is chosen.
+const PAGES_MAX: u32 = 1024;
+
+fn is_few(pages: u32) -> bool {
+    (1..=PAGES_MAX).contains(&pages)
+}
 
 /// Which die a logical page goes to: an order of letters, `dynamic`, or superblocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -17,8 +25,8 @@ use crate::striping::Axis;
 pub enum Allocation {
     /// Each die has open blocks of its own.
     Order(AllocationOrder),
-    /// An open block spans the dies of a group, and is written row by row.
-    Superblock(Grouping),
+    /// Superblocks, or dynamic by pages.
+    Kind(Grouping),
 }
 
 impl Default for Allocation {
@@ -30,22 +38,42 @@ impl Default for Allocation {
 impl Allocation {
     /// Whether a page has no die of its own.
     pub fn is_dynamic(self) -> bool {
-        self == Self::Order(AllocationOrder::Dynamic)
+        matches!(self, Self::Order(AllocationOrder::Dynamic) | Self::Kind(Grouping::Dynamic(_)))
+    }
+
+    /// # Errors
+    /// [`ConfigError`] relative to `ftl.allocation`.
+    pub(super) fn check(self) -> Result<(), ConfigError> {
+        match self {
+            Self::Kind(Grouping::Dynamic(DynamicConfig { pages })) if !is_few(pages) => {
+                let message = format!("{pages} is out of range; accepted: 1 to {PAGES_MAX}");
+                Err(ConfigError::new("pages", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Map units that a die takes before the next is chosen, with so many units a page.
+    pub fn units_together(self, units_per_page: u32) -> u32 {
+        match self {
+            Self::Kind(Grouping::Dynamic(config)) => config.pages.saturating_mul(units_per_page),
+            _ => 1,
+        }
     }
 
     /// The axes, fastest first; those of `CDP` where dies are chosen otherwise.
     pub fn order(self) -> [Axis; 3] {
         match self {
             Self::Order(order) => order.axes(),
-            Self::Superblock(_) => AllocationOrder::default().axes(),
+            Self::Kind(_) => AllocationOrder::default().axes(),
         }
     }
 
     /// How superblocks are made, where there are some.
     pub fn superblock(&self) -> Option<&SuperblockConfig> {
         match self {
-            Self::Order(_) => None,
-            Self::Superblock(Grouping::Superblock(config)) => Some(config),
+            Self::Kind(Grouping::Superblock(config)) => Some(config),
+            Self::Order(_) | Self::Kind(Grouping::Dynamic(_)) => None,
         }
     }
 
@@ -65,7 +93,7 @@ impl<'de> Deserialize<'de> for Allocation {
             other => other,
         };
         let allocation = if value.is_object() {
-            serde_json::from_value(value).map(Self::Superblock)
+            serde_json::from_value(value).map(Self::Kind)
         } else {
             serde_json::from_value(value).map(Self::Order)
         };
@@ -73,7 +101,7 @@ impl<'de> Deserialize<'de> for Allocation {
     }
 }
 
-/// An order of letters, or `dynamic`.
+/// An order of letters, or `dynamic`, by map units.
 ///
 /// The letters are C (channel), D (die of the channel) and P (plane); the first varies fastest for
 /// consecutive logical pages. P counts only where `nand.multi_plane` joins planes. Names of four
@@ -99,7 +127,8 @@ pub enum AllocationOrder {
     /// Planes first, then dies, then channels.
     #[serde(rename = "PDC", alias = "PWCD", alias = "PWDC", alias = "PDWC", alias = "DPWC")]
     PlaneDieChannel,
-    /// The die with the least work waiting among those that have room; equal ones take turns.
+    /// The die with the least work waiting among those that have room, for each map unit; equal
+    /// ones take turns.
     #[serde(rename = "dynamic")]
     Dynamic,
 }
@@ -119,13 +148,31 @@ impl AllocationOrder {
     }
 }
 
-/// Blocks of several dies that are written together.
+/// How dies are chosen, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Grouping {
     /// An open block is one block of each plane of each die of a group. Victims of collection, the
     /// reserve and spare blocks count in such superblocks.
     Superblock(SuperblockConfig),
+    /// As `dynamic`, and the die that was chosen takes some pages before the next is.
+    Dynamic(DynamicConfig),
+}
+
+/// How long a die stays chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DynamicConfig {
+    /// Pages of the flash that a die takes before the next is chosen, 1 to 1024: 1 fills a page
+    /// with the map units that come, as many as the planes fill a row of the die. Default 1.
+    #[schemars(range(min = 1, max = 1024))]
+    pub pages: u32,
+}
+
+impl Default for DynamicConfig {
+    fn default() -> Self {
+        Self { pages: 1 }
+    }
 }
 
 /// Which dies a superblock spans, and what becomes of a bad block in it.

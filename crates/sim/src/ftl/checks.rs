@@ -140,6 +140,7 @@ impl FtlConfig {
         }
         self.check_refresh()?;
         self.check_slc_cache()?;
+        self.allocation.check().map_err(|error| error.under("allocation"))?;
         self.check_superblock()?;
         if let Some(Parity::Stripe(StripeParity { stripe })) = self.parity {
             if !(2..=65_535).contains(&stripe) {

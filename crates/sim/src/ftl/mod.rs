@@ -18,6 +18,7 @@
 mod aging;
 mod allocation;
 mod audit;
+mod balanced;
 mod block_state;
 mod books;
 mod checks;
@@ -52,7 +53,7 @@ mod wear;
 pub mod zones;
 
 pub use allocation::{
-    Allocation, AllocationOrder, BadBlock, GroupDies, Grouping, SuperblockConfig,
+    Allocation, AllocationOrder, BadBlock, DynamicConfig, GroupDies, Grouping, SuperblockConfig,
 };
 pub use block_state::BlockState;
 pub(crate) use collection::Reclaimed;
@@ -74,6 +75,7 @@ pub use setup::{PoolSetup, SlcBlocks};
 pub use sink::{FlashSink, FtlCounters, MoveRun, MoveWay, NoRoom};
 pub use snapshot::FtlSnapshot;
 
+use balanced::Place;
 use books::Books;
 use gc::Choosers;
 use map::Map;
@@ -94,12 +96,8 @@ enum Route {
     InTurns(Turns),
     /// By the order of `ftl.allocation`.
     Ordered,
-    /// The least loaded die with room; the search begins at `turn`.
-    ///
-    /// A die takes a page only while its live pages leave it the blocks that it needs to collect:
-    /// reserve, open blocks and one of slack. So a pool can always collect, and since each takes at
-    /// least its share of the logical pages, one of them has room whenever the host may write.
-    Dynamic { turn: u32 },
+    /// The least loaded die with room; see [`balanced`].
+    Dynamic(Place),
     /// The die is found by the number of the page; `ftl.mapping` is not `page`.
     Mapped,
 }
@@ -109,7 +107,7 @@ impl Route {
         match geometry.striping.turns() {
             _ if !config.mapping.is_page() => Self::Mapped,
             Some(turns) => Self::InTurns(turns),
-            None if config.allocation.is_dynamic() => Self::Dynamic { turn: 0 },
+            None if config.allocation.is_dynamic() => Self::Dynamic(Place::new(config, geometry)),
             None => Self::Ordered,
         }
     }
@@ -248,7 +246,7 @@ impl Ftl {
         let die = match self.route {
             Route::InTurns(turns) => turns.die(lpn.0),
             Route::Ordered => self.geometry.die_of(lpn).0,
-            Route::Dynamic { turn } => return self.write_balanced(sink, lpn, turn),
+            Route::Dynamic(place) => return self.write_balanced(sink, lpn, place),
             Route::Mapped => return self.write_mapped(sink, lpn),
         };
         let written = if sink.holds_back(DieId(die)) {
@@ -289,60 +287,6 @@ impl Ftl {
             }
         }
         (lpns.len(), Ok(()))
-    }
-
-    /// Writes a page of the host to the least loaded die.
-    #[inline(never)]
-    fn write_balanced<S: FlashSink>(
-        &mut self,
-        sink: &mut S,
-        lpn: Lpn,
-        turn: u32,
-    ) -> Result<(), NoRoom> {
-        let die = self.least_loaded(sink, self.books.map.find(lpn), turn);
-        if self.pools[die.0 as usize].log.may_be_cut && !sink.collects_in_steps() {
-            self.complete_elsewhere(sink, die);
-        }
-        let pool = &mut self.pools[die.0 as usize];
-        let (ppn, old) = pool
-            .write_shared(&mut self.books, sink, lpn)
-            .inspect_err(|_| self.stalled_die = die)?;
-        if let Some(old) = old {
-            self.kill(old);
-        }
-        if let Some(share) = &mut self.pools[die.0 as usize].share {
-            share.live_pages += 1;
-        }
-        self.route = Route::Dynamic { turn: (die.0 + 1) % self.geometry.die_count };
-        self.books.counters.programs[Source::Host as usize] += 1;
-        sink.program(ppn, lpn, Source::Host);
-        Ok(())
-    }
-
-    /// The die with the least load among those with room; those that take turns go on behind the
-    /// last.
-    fn least_loaded<S: FlashSink>(&self, sink: &S, old: Option<Ppn>, turn: u32) -> DieId {
-        let old_die = old.map(|ppn| self.die_of_page(ppn));
-        let dies = self.geometry.die_count;
-        let steps = sink.collects_in_steps();
-        let mut best = None;
-        for die in (turn..dies).chain(0..turn).map(DieId) {
-            let pool = &self.pools[die.0 as usize];
-            let freed = u32::from(old_die == Some(die));
-            let held = pool.share.as_ref().map_or(0, |share| share.live_pages);
-            if held - freed >= pool.live_limit() {
-                continue;
-            }
-            let load = (steps && pool.would_stall(), sink.load(die));
-            if best.is_none_or(|(least, _)| load < least) {
-                best = Some((load, die));
-            }
-            // None has less, and without a clock all have none.
-            if load == (false, 0) {
-                break;
-            }
-        }
-        best.expect("live pages never exceed the logical pages, which fit the dies").1
     }
 
     /// Writes `count` whole logical pages from `first` on, for sinks without time: each die takes
@@ -560,7 +504,7 @@ impl Ftl {
         die: DieId,
         page_limit: u32,
     ) -> StepOutcome {
-        if matches!(self.route, Route::Dynamic { .. }) {
+        if matches!(self.route, Route::Dynamic(_)) {
             self.complete_newer(sink, die, page_limit);
         }
         self.pools[die.0 as usize].step(&mut self.books, sink, page_limit)

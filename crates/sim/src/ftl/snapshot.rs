@@ -116,7 +116,10 @@ impl Ftl {
         };
         FtlSnapshot {
             host_clock: self.books.now,
-            turn: if let Route::Dynamic { turn } = self.route { turn } else { 0 },
+            turn: match self.route {
+                Route::Dynamic(place) => place.save(self.geometry.die_count),
+                _ => 0,
+            },
             live: self.books.map.save_live(),
             states: states.map(number).collect(),
             pools: self.pools.iter().map(PoolSnapshot::of).collect(),
@@ -155,8 +158,8 @@ impl Ftl {
             restore_pool(pool, stored, media)?;
         }
         ftl.restore_translation(snapshot, media)?;
-        if let Route::Dynamic { turn } = &mut ftl.route {
-            *turn = snapshot.turn % ftl.geometry.die_count;
+        if let Route::Dynamic(place) = &mut ftl.route {
+            place.restore(snapshot.turn, ftl.geometry.die_count);
         }
         let zones_fit = match (&mut ftl.zones, &snapshot.zones) {
             (Some(zones), Some(stored)) => zones.restore(stored),
