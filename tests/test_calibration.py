@@ -30,6 +30,7 @@ from opennandlab.errors import ConfigError, ResultError
 from opennandlab.measured import reference
 from opennandlab.measured.document import Cell, Said, made
 from opennandlab.pts.cells import Question, measured
+from opennandlab.reports import calibration as pages
 
 SMALL: dict[str, Any] = {
     "nand": {"channels": 2, "dies_per_channel": 2, "planes_per_die": 1, "blocks_per_plane": 64,
@@ -286,6 +287,23 @@ def test_a_cut_calibration_goes_on_to_the_same_document(tmp_path: Path) -> None:
     assert not empty.exists()
 
 
+def test_without_keys_the_device_is_held_against_the_document_as_it_is() -> None:
+    """A drive against its own figures has no error; with slower reads these are too slow."""
+    drive = document(SMALL, SIZES[:4])
+    same = onl.calibrate(SMALL, drive, asked=QUICK).document
+    assert (same.runs, same.keys, same.held_out, same.fitted.count) == (1, [], None, 4)
+    assert same.fitted.rms_pct == pytest.approx(0, abs=1e-9)
+    assert same.optimiser == "none"
+    slow = onl.calibrate(changed(t_read_us=100), drive, asked=QUICK).document
+    errors = {one.column: one.error_pct for one in slow.fitted.cells}
+    assert errors["100/0"] < -10
+    shown = pages.report(slow)
+    assert [section.id for section in shown.chapters[0].sections] == ["errors", "conditions"]
+    for what in ({"hold_out": 0.5}, {"runs": 5}):
+        with pytest.raises(ConfigError, match="is of a fit, and no key is free"):
+            calibrating.plan(SMALL, drive, asked=QUICK, **what)  # type: ignore[arg-type]
+
+
 # -- keys, cells, the command --------------------------------------------------------------------
 
 
@@ -379,7 +397,7 @@ def test_the_command_writes_device_document_and_page(tmp_path: Path) -> None:
     found = onl.load(out.with_suffix(".json"))
     assert isinstance(found, CalibrationDocument)
     assert found.measured.source == "a test"
-    assert "most correlated with" in (tmp_path / "fit.html").read_text()
+    assert "standard error, %" in (tmp_path / "fit.html").read_text()
     page = run.invoke(
         app, ["report", str(out.with_suffix(".json")), "--html", str(tmp_path / "p.html")]
     )
@@ -394,11 +412,22 @@ def test_the_command_writes_device_document_and_page(tmp_path: Path) -> None:
         ["--free", "nand.timing.t_read_us", "--blocks", "1000000"],
         ["--free", "nand.timing.t_read_us", "--ar-amount", "900TiB"],
         ["--free", "nand.timing.t_read_us", "--ar-amount", "0"],
+        [],
     ):
         before = out.read_bytes()
         refused = run.invoke(app, [*arguments, *extra])
         assert refused.exit_code == 2, (extra, refused.output)
         assert out.read_bytes() == before
+    alone = ["calibrate", "--device", str(device), "--to", str(truth), "--requests", "100"]
+    figure, errors = tmp_path / "e.svg", tmp_path / "e.json"
+    done = run.invoke(app, [*alone, "--plot", str(figure), "--output", str(errors)])
+    assert done.exit_code == 0, done.output
+    assert "as it is, against 4 cells of iops" in done.output
+    assert figure.read_text().startswith("<?xml")
+    assert onl.load(errors).keys == []
+    done = run.invoke(app, [*alone, "--free", "nand.timing.t_read_us"])
+    assert done.exit_code == 2
+    assert "the fitted device needs a place" in done.output
 
 
 def test_what_cannot_run_says_why() -> None:

@@ -45,6 +45,8 @@ RUNS_PER_KEY = 40
 STARTS = 4
 STARTS_MAX = 100
 Watch = Callable[[Progress], None]
+# `KEY` or `KEY=LOW:HIGH` of each key that is fitted, or bounds by key.
+Free = Sequence[str] | Mapping[str, tuple[float, float] | None]
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class Plan:
 def plan(  # noqa: PLR0913 (all but three by name)
     device: Source,
     to: str | Path | PtsDocument,
-    free: Sequence[str] | Mapping[str, tuple[float, float] | None],
+    free: Free = (),
     *,
     hold_out: str | float | None = None,
     runs: int | None = None,
@@ -122,7 +124,8 @@ def plan(  # noqa: PLR0913 (all but three by name)
     Args:
         device: Preset name, path, mapping or `DeviceConfig`.
         to: A document of IOPS, throughput or latency: path, `reference:NAME`, or the document.
-        free: Keys to fit, `KEY` or `KEY=LOW:HIGH`; or keys with bounds.
+        free: Keys to fit, `KEY` or `KEY=LOW:HIGH`; or keys with bounds. None: the device is held
+            against the document as it is, and no cell is held out.
         hold_out: Cells that take no part in the fit: a share, or names; None for a quarter.
         runs: Runs of each start, about; None for 40 per key.
         starts: Starts of the search at most; fewer where two end equally well.
@@ -143,8 +146,14 @@ def plan(  # noqa: PLR0913 (all but three by name)
     found = targets(document)
     if not 1 <= starts <= STARTS_MAX:
         raise ConfigError("--starts", f"{starts} is refused; accepted: 1 to {STARTS_MAX}")
-    keys = keys_of(parse(free) if not isinstance(free, Mapping) else free, resolved)
-    held = held_out(found, None if hold_out is None else str(hold_out), seed)
+    keys: list[Key] = []
+    held: set[str] = set()
+    if free:
+        keys = keys_of(parse(free) if not isinstance(free, Mapping) else free, resolved)
+        held = held_out(found, None if hold_out is None else str(hold_out), seed)
+    elif hold_out is not None or runs is not None:
+        what = "--hold-out" if hold_out is not None else "--runs"
+        raise ConfigError(what, "is of a fit, and no key is free; accepted: with --free KEY")
     if len(found) - len(held) < len(keys):
         raise ConfigError(
             "--free", f"{len(keys)} keys and {len(found) - len(held)} cells to fit; accepted: as "
@@ -155,6 +164,8 @@ def plan(  # noqa: PLR0913 (all but three by name)
     )
     source = given if overrides or isinstance(device, DeviceConfig) else device
     runs_max = runs or max(RUNS_PER_KEY * len(keys), search.runs_of_polish(len(keys)) + 20)
+    if not keys:
+        runs_max = starts = 1
     return Plan(source, given, resolved, document, found, held, keys, where, runs_max, seed, starts)
 
 
@@ -185,7 +196,7 @@ def read_measured(to: str | Path) -> PtsDocument:
 def calibrate(  # noqa: PLR0913 (all but three by name)
     device: Source,
     to: str | Path | PtsDocument,
-    free: Sequence[str] | Mapping[str, tuple[float, float] | None],
+    free: Free = (),
     *,
     hold_out: str | float | None = None,
     runs: int | None = None,
@@ -200,7 +211,8 @@ def calibrate(  # noqa: PLR0913 (all but three by name)
     Args:
         device: Preset name, path, mapping or `DeviceConfig`.
         to: A document of IOPS, throughput or latency: path, `reference:NAME`, or the document.
-        free: Keys to fit, `KEY` or `KEY=LOW:HIGH`; or keys with bounds.
+        free: Keys to fit, `KEY` or `KEY=LOW:HIGH`; or keys with bounds. None: the device is held
+            against the document as it is.
         hold_out: Cells that take no part in the fit: a share, or names; None for a quarter.
         runs: Runs of each start, about; None for 40 per key.
         starts: Starts of the search at most; fewer where two end equally well.
@@ -224,6 +236,12 @@ def calibrate(  # noqa: PLR0913 (all but three by name)
     ...                   hold_out=0, asked=Asked(requests=50))
     >>> found.document.keys[0].verdict
     'flat'
+
+    Without keys the cells are run once:
+
+    >>> found = calibrate(table, "reference:client_2013_latency", asked=Asked(requests=50))
+    >>> found.document.runs, found.document.fitted.count, found.document.held_out
+    (1, 9, None)
     """
     found = plan(
         device, to, free, hold_out=hold_out, runs=runs, starts=starts, seed=seed, asked=asked
@@ -271,9 +289,10 @@ def run(
     slopes: search.Slopes | None = None
     try:
         first = start(objective, model)
-        search.find(objective, wanted.runs_max, wanted.seed, wanted.starts_max)
-        objective.stage = "sensitivity"
-        slopes = slopes_at_best(objective)
+        if wanted.keys:
+            search.find(objective, wanted.runs_max, wanted.seed, wanted.starts_max)
+            objective.stage = "sensitivity"
+            slopes = slopes_at_best(objective)
     except KeyboardInterrupt:
         if first is None:
             raise
@@ -281,7 +300,7 @@ def run(
         is_partial = True
     finally:
         engine.close()
-        kept.close(is_done=slopes is not None)
+        kept.close(is_done=slopes is not None or not wanted.keys)
     wall_s = time.monotonic() - began
     facts = records.CalibrationRun(
         version=_core.version(), wall_s=round(wall_s, 3), known=model.known_count, command=command
@@ -355,7 +374,7 @@ def told(  # noqa: PLR0913 (what a document consists of)
             records.Step(run=run, rms_pct=rms, stage=stage) for run, rms, stage in objective.steps
         ],
         runs=objective.runs,
-        optimiser=f"CMA-ES (cma {_cma()}), then Gauss-Newton",
+        optimiser=f"CMA-ES (cma {_cma()}), then Gauss-Newton" if wanted.keys else "none",
         seed=wanted.seed,
         partial=is_partial,
         warnings=warnings,

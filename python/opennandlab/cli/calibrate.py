@@ -1,4 +1,4 @@
-"""`calibrate`: keys of a device file, fitted to what was measured."""
+"""`calibrate`: a device file held against what was measured, or its keys fitted to that."""
 
 import os
 import shlex
@@ -15,6 +15,8 @@ from opennandlab.cli._report_tables import show
 from opennandlab.cli._terminal import Json, Quiet, Seed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from opennandlab.calibration.calibrating import Calibration
     from opennandlab.calibration.objective import Progress
 
@@ -36,16 +38,23 @@ def calibrate(
         ),
     ],
     free: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--free",
             metavar="KEY[=LOW:HIGH]",
-            help="A key to fit; bounds: a tenth to ten times, within the schema. Repeatable.",
+            help="A key to fit; bounds: a tenth to ten times, within the schema. Repeatable. "
+            "Without it the device is compared as it is.",
         ),
-    ],
+    ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE.yaml", help="Write the fitted device.")
-    ],
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE.yaml",
+            help="Write the fitted device; without --free the document (FILE.json).",
+        ),
+    ] = None,
     hold_out: Annotated[
         str | None,
         typer.Option(
@@ -90,26 +99,36 @@ def calibrate(
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a report as a page.")
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot", metavar="FILE", help="Draw the errors of all cells: SVG, PNG, PDF, page."
+        ),
+    ] = None,
     seed: Seed = 42,
     jobs: Jobs = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fit keys of a device file to what was measured; the same command goes on after Ctrl-C."""
+    """Hold a device file against what was measured, or fit keys of it.
+
+    The same command goes on after Ctrl-C.
+    """
     with terminal.guard(as_json=as_json):
         from opennandlab.calibration import calibrating
         from opennandlab.calibration.conditions import Asked
         from opennandlab.targets.opening import parse_size
 
-        document = output.with_suffix(".json")
-        journal = output.with_name(f".{output.name}.journal")
+        is_shown = as_json or html is not None or plot is not None
+        fitted, document = _places(output, is_fit=bool(free), is_shown=is_shown)
+        journal = None if fitted is None else fitted.with_name(f".{fitted.name}.journal")
         inputs = {"--device": Path(device), "--to": Path(to)}
-        outputs = {"--output": output, "the document": document, "--html": html}
+        outputs = {"--output": fitted, "the document": document, "--html": html, "--plot": plot}
         terminal.check_outputs(outputs, dict(inputs))
         wanted = calibrating.plan(
             device,
             to,
-            free,
+            free or (),
             hold_out=hold_out,
             runs=runs,
             starts=starts,
@@ -130,8 +149,34 @@ def calibrate(
             )
         if found.document.partial:
             terminal.ignore_signals()
-        _write(found, output, document, html)
-        _tell(found, [output, document, *([html] if html else [])], as_json=as_json, quiet=quiet)
+        wrote = _write(found, outputs)
+        _tell(found, wrote, as_json=as_json, quiet=quiet)
+
+
+def _places(
+    output: Path | None, *, is_fit: bool, is_shown: bool
+) -> tuple[Path | None, Path | None]:
+    """Return where the fitted device goes, and the document.
+
+    Args:
+        output: As it was given.
+        is_fit: Whether keys are fitted.
+        is_shown: Whether what is found goes elsewhere too: a page, a figure, JSON.
+
+    Raises:
+        ConfigError: for a fit that would be lost, and a device file where none is made.
+    """
+    from opennandlab.errors import ConfigError
+
+    if is_fit:
+        if output is None and not is_shown:
+            message = "is missing: the fitted device needs a place; accepted: FILE.yaml"
+            raise ConfigError("--output", message)
+        return output, None if output is None else output.with_suffix(".json")
+    if output is not None and output.suffix.lower() in {".yaml", ".yml"}:
+        message = f"{output}: no key is free, so no device is made; accepted: FILE.json, or --free"
+        raise ConfigError("--output", message)
+    return None, output
 
 
 def line(state: "Progress") -> str:
@@ -155,18 +200,26 @@ def _command() -> str:
     return shlex.join(["opennandlab", *sys.argv[1:]]) if sys.argv[1:2] == ["calibrate"] else ""
 
 
-def _write(found: "Calibration", output: Path, document: Path, html: Path | None) -> None:
+def _write(found: "Calibration", outputs: "Mapping[str, Path | None]") -> list[Path]:
+    """Write what was asked for; return the files."""
     from opennandlab.canonical import as_bytes, readable_json
     from opennandlab.documents.record import plain
     from opennandlab.files import write_atomically
+    from opennandlab.reports import calibration as pages
+    from opennandlab.reports import output as writer
 
-    write_atomically(output, found.text.encode())
-    write_atomically(document, as_bytes(readable_json(plain(found.document)) + "\n"))
-    if html is not None:
-        from opennandlab.reports import calibration as pages
-        from opennandlab.reports import output as writer
-
-        writer.write(pages.report(found.document), html, ".html")
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        if option == "--html":
+            writer.write(pages.report(found.document), path, ".html")
+        elif option == "--plot":
+            writer.write(pages.drawn(found.document), path)
+        elif option == "--output":
+            write_atomically(path, found.text.encode())
+        else:
+            write_atomically(path, as_bytes(readable_json(plain(found.document)) + "\n"))
+    return [path for path in outputs.values() if path is not None]
 
 
 def _tell(found: "Calibration", wrote: list[Path], *, as_json: bool, quiet: bool) -> None:
@@ -179,8 +232,12 @@ def _tell(found: "Calibration", wrote: list[Path], *, as_json: bool, quiet: bool
     elif not quiet:
         for text in document.warnings:
             terminal.note(f"warning: {text}")
-        title = f"{document.device}: {pages.subtitle(document)}, {document.runs} runs"
-        show(title, (pages.brief(document), pages.errors(document)), document.digest)
+        title = f"{document.device}: {pages.subtitle(document)}"
+        if document.keys:
+            title += f", {document.runs} runs"
+            show(title, (pages.brief(document), pages.errors(document)), document.digest)
+        else:
+            show(title, (pages.errors(document), pages.by_cell(document)), document.digest)
         for path in wrote:
             terminal.note(f"wrote {os.fspath(path)}")
     if document.partial:

@@ -1,14 +1,28 @@
-"""The report of a calibration: what was fitted, how well, and what the data say of each key."""
+"""The report of a calibration: what was fitted, how well, and what the data say of each key.
+
+Without keys it is that of a model against a drive: the errors alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opennandlab.documents.agreement import Agreement
+from opennandlab.documents.agreement import Agreement, CellError
 from opennandlab.documents.calibration import CalibrationDocument
+from opennandlab.measured.agreement import summed
 from opennandlab.reports import agreement
 from opennandlab.reports.figure.model import Axis, Plot, Series
-from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Item, Report, Section, Table
+from opennandlab.reports.model import (
+    Badge,
+    Cell,
+    Chapter,
+    Headline,
+    Item,
+    Report,
+    Section,
+    Table,
+    page_of,
+)
 
 LEAD = (
     "A standard error is the least that the fitted cells allow (Fisher information). Flat: more "
@@ -19,21 +33,25 @@ LEAD = (
 
 def report(document: CalibrationDocument) -> Report:
     """Return the report of a document."""
-    held = document.held_out
+    held, is_fit = document.held_out, bool(document.keys)
     parts: list[tuple[str, str, tuple[Item, ...], str]] = [
-        ("keys", "Keys", (keys(document),), LEAD),
         ("errors", "Errors", (errors(document), *_errors(document)), ""),
-        ("sensitivity", "What the cells tell of the keys", tuple(_tells(document)), ""),
-        ("search", "The search", (_search(document), *_starts(document)), ""),
         ("conditions", "How cells were run", (_conditions(document),), ""),
     ]
-    headlines = [Headline("RMS error, fitted", f"{document.fitted.rms_pct:.1f}", "%")]
+    if is_fit:
+        parts[1:1] = [
+            ("sensitivity", "What the cells tell of the keys", tuple(_tells(document)), ""),
+            ("search", "The search", (_search(document), *_starts(document)), ""),
+        ]
+        parts.insert(0, ("keys", "Keys", (keys(document),), LEAD))
+    which = "RMS error, fitted" if is_fit else "RMS error"
+    headlines = [Headline(which, f"{document.fitted.rms_pct:.1f}", "%")]
     if held is not None:
         headlines.append(Headline("RMS error, held out", f"{held.rms_pct:.1f}", "%"))
     headlines.append(Headline("runs", str(document.runs)))
     chapter = Chapter(
         id="calibration",
-        title=f"{document.device}, fitted to {document.measured.name}",
+        title=f"{document.device}, {'fitted to' if is_fit else 'and'} {document.measured.name}",
         subtitle=subtitle(document),
         verdict=Badge("INTERRUPTED", "warning") if document.partial else None,
         headlines=tuple(headlines),
@@ -49,24 +67,47 @@ def subtitle(document: CalibrationDocument) -> str:
     """Return a line on what was done."""
     measured = document.measured
     source = f", {measured.source}" if measured.source else ""
-    return f"{len(document.keys)} keys to {document.fitted.count} cells of {measured.test}{source}"
+    cells = f"{document.fitted.count} cells of {measured.test}{source}"
+    return (
+        f"{len(document.keys)} keys to {cells}" if document.keys else f"as it is, against {cells}"
+    )
+
+
+def cells(document: CalibrationDocument) -> Agreement:
+    """Return the errors of all cells, fitted or not, by size and reads."""
+    fitted, held = document.fitted, document.held_out
+    if held is None:
+        return fitted
+    found = sorted([*fitted.cells, *held.cells], key=lambda one: (_size(one.row), _reads(one)))
+    return summed(fitted.table, fitted.title, fitted.unit, found)
+
+
+def _size(row: str) -> float:
+    return float(row)
+
+
+def _reads(cell: CellError) -> float:
+    return float(cell.column.partition("/")[0])
+
+
+def drawn(document: CalibrationDocument) -> Report:
+    """Return the page of a figure: the errors of all cells, and both figures of each."""
+    figures = [item for item in agreement.items(cells(document)) if not isinstance(item, Table)]
+    return page_of(f"{document.device} and {document.measured.name}", "", figures)
 
 
 def keys(document: CalibrationDocument) -> Table:
     """Return the keys with values and what is known of them."""
-    heads = ("key", "before", "fitted", "range", "standard error, %", "sensitivity", "verdict",
-             "most correlated with")  # fmt: skip
+    heads = ("key", "before", "fitted", "range", "standard error, %", "sensitivity", "verdict")
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             one.key, f"{one.start:.6g}", f"{one.value:.6g}", f"{one.low:g} to {one.high:g}",
             None if one.standard_error_pct is None else f"{one.standard_error_pct:.2g}",
             f"{one.sensitivity:.3f}", one.verdict,
-            "" if one.partner is None or one.correlation is None
-            else f"{one.partner} ({one.correlation:+.2f})",
         )
         for one in document.keys
     )  # fmt: skip
-    return Table("keys", "Keys", heads, rows)
+    return Table("keys", "Keys", heads, rows, _pairs(document))
 
 
 def brief(document: CalibrationDocument) -> Table:
@@ -79,22 +120,34 @@ def brief(document: CalibrationDocument) -> Table:
         )
         for one in document.keys
     )  # fmt: skip
+    heads = ("key", "before", "fitted", "± %", "verdict")
+    return Table("keys", "Keys", heads, rows, _pairs(document))
+
+
+def _pairs(document: CalibrationDocument) -> str:
+    """Return which keys are known only together."""
     pairs = dict.fromkeys(
         tuple(sorted((one.key, one.partner)))
         for one in document.keys
         if one.verdict == "correlated" and one.partner is not None
     )
-    note = "; ".join(f"only together: {one} and {other}" for one, other in pairs)
-    return Table("keys", "Keys", ("key", "before", "fitted", "± %", "verdict"), rows, note)
+    return "; ".join(f"only together: {one} and {other}" for one, other in pairs)
 
 
 def errors(document: CalibrationDocument) -> Table:
     """Return the errors before and after."""
+    if not document.keys:
+        return agreement.summary([document.fitted], "errors")
     heads = ("cells", "number", "RMS before, %", "RMS, %", "median, %", "worst, %", "at")
     rows = [_row("fitted", document.fitted, document.fitted_before)]
     if document.held_out is not None:
         rows.append(_row("held out", document.held_out, document.held_out_before))
     return Table("errors", "Simulated against measured", heads, tuple(rows), agreement.NOTE)
+
+
+def by_cell(document: CalibrationDocument) -> Table:
+    """Return the errors of all cells, fitted or not, as a table of sizes by mixes."""
+    return next(item for item in agreement.items(cells(document)) if isinstance(item, Table))
 
 
 def _row(name: str, found: Agreement, before: float | None) -> tuple[Cell, ...]:
@@ -105,6 +158,9 @@ def _row(name: str, found: Agreement, before: float | None) -> tuple[Cell, ...]:
 
 
 def _errors(document: CalibrationDocument) -> Iterator[Item]:
+    if not document.keys:
+        yield from agreement.items(document.fitted)
+        return
     yield from agreement.items(document.fitted, "fitted-", "fitted cells")
     if document.held_out is not None:
         yield from agreement.items(document.held_out, "held-out-", "held-out cells")
