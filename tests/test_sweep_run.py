@@ -25,6 +25,7 @@ from opennandlab.sweeps.engine import (
     EngineError,
     Memory,
     Threads,
+    costs,
     pilot_s,
     run_point,
     slots_for,
@@ -220,6 +221,19 @@ def test_a_pilot_tells_what_a_point_takes():
     assert pilot_s([]) is None
     slow = Sweep.of(document(**SLOW))
     assert pilot_s([slow.point(slow.cells[0], 0)], limit_s=0.5) > 0.5
+
+
+def test_points_of_a_policy_of_ones_own_have_a_cost_of_their_own(tmp_path, monkeypatch):
+    """What a built-in policy takes says nothing of one in Python beside it."""
+    (tmp_path / "own.py").write_text(
+        "class First:\n    def choose(self, pool):\n        return pool.order[0]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    grid = {"ftl.gc_policy": ["greedy", "fifo", "own.py:First"]}
+    found = costs(Run(Sweep.of(document(grid=grid)), Shelf()).missing)
+    assert [(one.of, one.count) for one in found] == [("", 2), ("own.py:First", 1)]
+    assert all(one.first_s > 0 for one in found)
+    assert costs([]) == []
 
 
 def test_no_more_points_at_a_time_than_fit_the_memory(monkeypatch):

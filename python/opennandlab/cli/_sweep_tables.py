@@ -10,6 +10,7 @@ from opennandlab.cli import _terminal as terminal
 if TYPE_CHECKING:
     from opennandlab.stats.groups import Group
     from opennandlab.sweeps.definition import Sweep
+    from opennandlab.sweeps.engine import Cost
     from opennandlab.sweeps.runner import Progress, Row, Run
 
 SCHEMA = "opennandlab.sweep/1"
@@ -165,7 +166,7 @@ def draw(groups: Sequence["Group"], wanted: "Sweep", names: Sequence[str], path:
     write(report(title, groups, drawn, names), path)
 
 
-def show_cost(run: "Run", pilot_s: float | None, jobs: int | None, *, as_json: bool) -> None:
+def show_cost(run: "Run", costs: "Sequence[Cost]", jobs: int | None, *, as_json: bool) -> None:
     """Say what a sweep would run, so many points at a time, and how long that may take."""
     from opennandlab.summary import size
     from opennandlab.sweeps.engine import memory_bytes, slots_for
@@ -173,7 +174,10 @@ def show_cost(run: "Run", pilot_s: float | None, jobs: int | None, *, as_json: b
     missing = run.missing
     need_bytes = memory_bytes(missing)
     slots = min(slots_for(need_bytes, jobs), max(1, len(missing)))
-    cost_s = None if pilot_s is None else pilot_s * len(missing) / slots
+    pilot_s = costs[0].first_s if costs else None
+    # Points of several kinds of which one cannot be told have no sum.
+    known = [one.count * one.first_s for one in costs if one.first_s is not None]
+    cost_s = sum(known) / slots if known and len(known) == len(costs) else None
     if as_json:
         terminal.emit_json(
             {
@@ -190,11 +194,17 @@ def show_cost(run: "Run", pilot_s: float | None, jobs: int | None, *, as_json: b
     console.print(f"{run.count} points, {run.known_count} known{again}, {len(missing)} to run")
     if run.sweep.seeds.until:
         console.print("more seeds may follow, by the rule of --until")
-    if cost_s is not None and pilot_s is not None:
+    if cost_s is not None:
+        firsts = ", ".join(
+            f"{one.first_s:.3g} s for the first point" + (f" of {one.of}" if one.of else "")
+            for one in costs
+        )
         console.print(
-            f"about {terminal.duration(cost_s)}: {pilot_s:.3g} s for the first point, "
+            f"about {terminal.duration(cost_s)}: {firsts}, "
             f"{slots} at a time, {size(need_bytes * slots)} of memory"
         )
+    elif missing:
+        console.print("how long that takes cannot be told: the first point has said nothing of it")
 
 
 def document(

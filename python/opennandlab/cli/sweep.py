@@ -22,6 +22,7 @@ from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
     from opennandlab.sweeps.definition import Sweep
+    from opennandlab.sweeps.engine import Cost
     from opennandlab.sweeps.runner import Run
 
 
@@ -132,7 +133,7 @@ def sweep(
         with Store.open(store) as kept, shown(tables.line, quiet=quiet or dry_run) as watch:
             run = Run(wanted, kept, watch=watch, retry=retry)
             if dry_run:
-                tables.show_cost(run, _pilot(run), jobs, as_json=as_json)
+                tables.show_cost(run, _costs(run), jobs, as_json=as_json)
                 return
             _note_start(run, quiet=quiet)
             try:
@@ -237,10 +238,10 @@ def _replaced(wanted: "Sweep", **changes: Any) -> "Sweep":  # noqa: ANN401 (fiel
     return replace(wanted, **changes)
 
 
-def _pilot(run: "Run") -> float | None:
-    from opennandlab.sweeps.engine import pilot_s
+def _costs(run: "Run") -> "list[Cost]":
+    from opennandlab.sweeps.engine import costs
 
-    return pilot_s(run.missing)
+    return costs(run.missing)
 
 
 def _note_start(run: "Run", *, quiet: bool) -> None:

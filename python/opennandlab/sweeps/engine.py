@@ -319,6 +319,39 @@ def memory_bytes(points: Sequence[Point]) -> int:
     return max((VERBS[point.verb].memory_bytes(point.settings) for point in points), default=0)
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What points of one kind take: those without code of the user's own, or those of a policy.
+
+    Args:
+        of: The policy; empty for those without.
+        count: How many there are.
+        first_s: What the first of them takes; None where nothing can be told.
+    """
+
+    of: str
+    count: int
+    first_s: float | None
+
+
+def costs(points: Sequence[Point]) -> list[Cost]:
+    """Return what points take, by the first of each kind: it runs and is thrown away.
+
+    Policies in Python are slower than what they stand beside, by a factor that only they know.
+    """
+    kinds: dict[str, list[Point]] = {}
+    for point in points:
+        kinds.setdefault(_policy(point), []).append(point)
+    return [Cost(name, len(found), pilot_s(found)) for name, found in kinds.items()]
+
+
+def _policy(point: Point) -> str:
+    """Return the name of a policy of the user's own; empty for a built-in one."""
+    ftl = point.settings.get("device", {}).get("ftl", {})
+    policy = ftl.get("gc_policy", {})
+    return str(policy.get("name", "")) if isinstance(policy, Mapping) else ""
+
+
 def pilot_s(points: Sequence[Point], limit_s: float = PILOT_S) -> float | None:
     """Return how long the first of some points takes, as far as can be told within a limit.
 
