@@ -61,6 +61,15 @@ def run(*asked: str, code: int = 0) -> str:
     return result.output
 
 
+def test_a_decoder_in_the_title_is_of_the_codes_that_have_a_choice(
+    counted: CurveDocument, mixed: CurveDocument
+) -> None:
+    """BCH beside LDPC stood under `Frame error rate, layered-nms`, by which it is not decoded."""
+    titles = [drawn(*curves).title for curves in ((counted, mixed), (mixed, mixed))]
+    assert titles[0].endswith(", LDPC by layered-nms")
+    assert titles[1].endswith(", layered-nms")
+
+
 def test_values_and_intervals_are_those_of_the_document(counted: CurveDocument) -> None:
     figure = drawn(counted)
     (line,) = lines(figure, "dots")

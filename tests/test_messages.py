@@ -97,6 +97,8 @@ def test_the_name_of_a_file_cannot_act_on_the_terminal(
         (("app", "run", "--target", "sim:emmc_16gb", "-o", ""), "an empty name"),
         (("report", "small.yaml", "--csv", ""), "an empty name"),
         (("verify", ""), "an empty name"),
+        (("sweep", "-c", "small.yaml", "--csv", "x"), "`runs table --csv FILE` writes"),
+        (("replay", "--trace", "x", "-c", "small.yaml"), "`replay FILE --config DEVICE`"),
         (("emmc", "check", "--config", "emmc_16gb", "-o", "/proc/x"), "cannot write /proc/x"),
         (
             ("pts", "wsat", "--target", "sim:small.yaml", "-o", "x", "--capacities", "inf"),

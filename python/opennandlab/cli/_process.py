@@ -32,6 +32,14 @@ TOGETHER_S = 1.0
 ClickError: type[Exception] = typer.BadParameter.__mro__[2]
 
 
+# Options that people look for in a verb -> where what they want is.
+ELSEWHERE = {
+    ("sweep", "--csv"): "`runs table --csv FILE` writes the points of the store",
+    ("sweep", "--output"): "`runs table --csv FILE` and `runs export` write what the store keeps",
+    ("replay", "--trace"): "the trace is given without one: `replay FILE --config DEVICE`",
+}
+
+
 def prepare() -> None:
     """Make streams and signals what the verbs rely on."""
     # A shell starts background jobs with SIGINT ignored; a long run must be stoppable there too.
@@ -94,6 +102,9 @@ def _refuse(error: Any, *, as_json: bool) -> int:  # noqa: ANN401 (of whichever 
     text = error.format_message()
     if value := value_of(error):
         text = value
+    asked = (getattr(context, "info_name", ""), getattr(error, "option_name", ""))
+    if asked in ELSEWHERE:
+        text = f"no such option: {asked[1]}; {ELSEWHERE[asked]}"
     if not text or type(error).__name__ == "NoArgsIsHelpError":
         error.show()  # the help: nothing was asked for
         return terminal.REFUSED

@@ -25,6 +25,7 @@ from opennandlab.ecc.drawn import (
     DrawnPoint,
     channel_words,
     common_decoder,
+    decoder_of,
     named_apart,
     of_document,
     on_one_axis,
@@ -163,6 +164,8 @@ def _title(curves: Sequence[DrawnCurve]) -> str:
     where = f", {channels.pop()}" if len(channels) == 1 else ""
     what = f" of {curves[0].name}" if len(curves) == 1 else ""
     decoder = common_decoder(curves) if len(curves) > 1 else ""
+    if decoder and any(not decoder_of(curve) for curve in curves):
+        decoder = f"LDPC by {decoder}"  # beside codes that have no choice of a decoder
     return f"Frame error rate{what}{where}" + (f", {decoder}" if decoder else "")
 
 

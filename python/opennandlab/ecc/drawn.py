@@ -169,8 +169,13 @@ def named_apart(curves: Sequence[DrawnCurve]) -> list[DrawnCurve]:
 
 def common_decoder(curves: Sequence[DrawnCurve]) -> str:
     """Return the decoder of all curves that have a choice of one; empty where they differ."""
-    found = {_parts(curve).get("algorithm", "") for curve in curves} - {""}
+    found = {decoder_of(curve) for curve in curves} - {""}
     return found.pop() if len(found) == 1 else ""
+
+
+def decoder_of(curve: DrawnCurve) -> str:
+    """Return the decoder of a curve; empty for a code that has no choice of one."""
+    return _parts(curve).get("algorithm", "")
 
 
 def channel_words(settings: Mapping[str, Any]) -> str:
