@@ -11,8 +11,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "hostile"))
 
-from cases import KINDS, Bases, Case, make
+from cases import KINDS, make
 from fuzz import Outcome, finding, prepare, run
+from parts import Bases, Case
 
 SEED = 7
 CASES = 25

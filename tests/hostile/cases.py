@@ -13,55 +13,26 @@ from __future__ import annotations
 import bz2
 import contextlib
 import gzip
-import json
 import lzma
 import random
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
-# What a number, a text or a path may be replaced by.
-NUMBERS: tuple[Any, ...] = (
-    *(0, -1, 1, 2, 3, 7, 255, 4097, 2**31, 2**32, 2**53 + 1, 2**63, 2**64, -(2**63), 10**30),
-    *(0.0, -0.0, 0.5, 1.5, 1e-9, 1e-300, 5e-324, 1e9, 1e308, -1e308, float("nan"), float("inf")),
+from newer import MAKERS
+from parts import (
+    SHORT,
+    SMALL,
+    VALUES,
+    WORDS,
+    Bases,
+    Case,
+    Made,
+    damaged,
+    dumped,
+    mutated,
 )
-TEXTS = (
-    *("", " ", "x", "none", "NONE", "true", "1", "1e3", "1GiB", "-5", "nan", "inf", "[", "{}", "%"),
-    *(
-        "a" * 300,
-        "a" * 100_000,
-        "ä",
-        "日本",
-        "\x00",
-        "\x1b[31m",
-        "a\nb",
-        "'",
-        '"',
-        "`",
-        "\\",
-        "..",
-        "~",
-    ),
-    *("\ud800", "\udcff", "!!python/object", "*a", "&a", "<<", "2.0s:1.0s", "1e-3:1e-2:0", "0/0"),
-)
-VALUES: tuple[Any, ...] = (
-    *NUMBERS,
-    *TEXTS,
-    *(None, True, False, [], {}, [[]], [1, 2], {"kind": "x"}, {"kind": None}, [None], {"": 0}),
-)
-# Where text stands on a command line; no path leads out of the folder of the case.
-WORDS = (
-    *("", " ", "x", "-", "--", ".", "..", "none", "none/none", "a" * 300, "a" * 5000, "0", "-1"),
-    *("1", "1.5", "1e400", "nan", "inf", "-inf", "1e-400", "0x10", "1_000", "٣", "9" * 400, "1,2"),
-    *("1:2:3", "1:2:0", "2:1:5", "1:2", ",", ":", "=", "a=b", "ftl.gc_policy=", "=1", "a..b=1"),
-    *("nand.channels=[", "nand.channels=*a", "tlc_standard", "W1", "small.yaml", "small.yaml/x"),
-    *("bad\udcff", "a\nb", "\x1b[31m", "ä", "%s", "{}", "image:", "image:none", "image:small.yaml"),
-    *("sim:small.yaml", "sim:", "sim:none", "file:", "nbd://", "bch:m=13,t=8", "bch:m=99,t=8"),
-    *("bch:m=13,t=8,data_bits=4096", "bch:m=5,t=2", "bch:", "ldpc:", "ldpc:x.alist", "nand-1k"),
-    *("bsc", "awgn", "sensing:3", "sensing:0", "1e-3", "1e-3,2e-3", "fresh", "/dev/null"),
-    "/dev/full",
-)  # fmt: skip
+
 TRACES = {
     "disksim.trace": "".join(f"{i * 2_000_000} 0 {i * 8} 8 {i % 2}\n" for i in range(20)),
     "msr.csv": "".join(
@@ -116,141 +87,9 @@ ALIST = """7 3
 4 5 6 7
 """
 QC = "2 4 8\n0 1 2 0\n3 5 0 1\n"
-SMALL: dict[str, Any] = {
-    "nand": {
-        "channels": 2,
-        "dies_per_channel": 1,
-        "planes_per_die": 1,
-        "blocks_per_plane": 32,
-        "pages_per_block": 16,
-    },
-    "ftl": {"over_provisioning_pct": 0.28, "gc_reserve_blocks": 2},
-}
-SHORT: dict[str, Any] = {
-    "name": "short",
-    "pattern": "random",
-    "read_pct": 30,
-    "queue_depth": 4,
-    "total": {"ios": 2000},
-    "precondition": [{"kind": "sequential_fill"}],
-}
 
 
-# What is put into bytes: what parsers stumble over.
-PIECES = (
-    *(b"\x00", b"\xff\xfe", b"\n", b"\t", b"\xef\xbb\xbf", b"NaN", b"1e400", b'"\\ud800"', b"#"),
-    *(b"*a", b"&a ", b"- ", b"{", b"[" * 200, b": ", b"9" * 5000, b"-1", b"\x1b[31m"),
-)
-
-
-@dataclass(frozen=True)
-class Bases:
-    """What works, made once: resolved documents, results, an image, a container.
-
-    Args:
-        device: A resolved device.
-        workload: A resolved workload for it.
-        result: Its result file.
-        test: A document of a standard test.
-        curve: A curve of failure rates.
-        image: A device image.
-        container: Codewords of a file.
-        options: Verb, as typed, to (its options that take a value, its flags, its arguments).
-    """
-
-    device: dict[str, Any]
-    workload: dict[str, Any]
-    result: dict[str, Any]
-    test: dict[str, Any]
-    curve: dict[str, Any]
-    image: bytes
-    container: bytes
-    options: dict[str, tuple[list[str], list[str], int]]
-
-
-@dataclass(frozen=True)
-class Case:
-    """One input.
-
-    Args:
-        kind: Row of `KINDS`.
-        number: Its place among those of a seed.
-        arguments: Of the command, or the name of an API call and its arguments.
-        files: What lies in the folder.
-        may_fail: Whether exit code 1 is an answer: of `verify` for a file that was edited, of `ecc
-            decode` for a word with too many errors, of `reliability life` for a drive that fails.
-    """
-
-    kind: str
-    number: int
-    arguments: tuple[Any, ...]
-    files: dict[str, bytes] = field(repr=False)
-    may_fail: bool = False
-
-
-def dumped(document: object) -> bytes:
-    """Return JSON as a hostile writer would: NaN and halves of surrogate pairs included."""
-    return json.dumps(document).encode()
-
-
-def places(document: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the paths of all values in a document but itself."""
-    found = [path] if path else []
-    pairs: Any = ()
-    if isinstance(document, dict):
-        pairs = document.items()
-    elif isinstance(document, list):
-        pairs = enumerate(document[:20])
-    for key, value in pairs:
-        found += places(value, (*path, key))
-    return found
-
-
-def mutated(rng: random.Random, document: Any, values: tuple[Any, ...] = VALUES) -> Any:
-    """Return a copy with one to three values replaced, removed, renamed or wrapped."""
-    copy = json.loads(json.dumps(document))
-    for _ in range(rng.choice((1, 1, 2, 3))):
-        choices = places(copy)
-        if not choices:
-            return copy
-        *parents, last = rng.choice(choices)
-        here = copy
-        for part in parents:
-            here = here[part]
-        how = rng.random()
-        if how < 0.65:
-            here[last] = rng.choice(values)
-        elif how < 0.75:
-            del here[last]
-        elif how < 0.85:
-            here[last] = [here[last]] if rng.random() < 0.5 else {"kind": here[last]}
-        elif isinstance(here, dict):
-            here[str(rng.choice(TEXTS))] = here[last]
-        else:
-            here.append(here[last])
-    return copy
-
-
-def damaged(rng: random.Random, content: bytes) -> bytes:
-    """Return bytes with some flipped, cut out, doubled or put in."""
-    raw = bytearray(content)
-    for _ in range(rng.choice((1, 1, 2, 4))):
-        place = rng.randrange(len(raw) + 1)
-        how = rng.randrange(5)
-        if how == 0 and place < len(raw):
-            raw[place] ^= 1 << rng.randrange(8)
-        elif how == 1:
-            del raw[place : place + rng.choice((1, 10, 1000, len(raw)))]
-        elif how == 2:
-            raw[place:place] = rng.choice(PIECES)
-        elif how == 3:
-            raw[place:place] = raw[place : place + rng.choice((1, 50, 2000))]
-        else:
-            raw = raw[:place]
-    return bytes(raw)
-
-
-def device(rng: random.Random, bases: Bases) -> tuple[tuple[Any, ...], dict[str, bytes]]:
+def device(rng: random.Random, bases: Bases) -> Made:
     """A device file with wrong values, checked, shown or run."""
     files = {"d.yaml": dumped(mutated(rng, rng.choice((bases.device, SMALL))))}
     verbs = (
@@ -261,7 +100,7 @@ def device(rng: random.Random, bases: Bases) -> tuple[tuple[Any, ...], dict[str,
     return rng.choice(verbs), files
 
 
-def workload(rng: random.Random, bases: Bases) -> tuple[tuple[Any, ...], dict[str, bytes]]:
+def workload(rng: random.Random, bases: Bases) -> Made:
     """A workload file with wrong values; one that would run for ever is cut by `total`."""
     document = mutated(rng, rng.choice((bases.workload, SHORT)))
     files = {"w.yaml": dumped(document)}
@@ -272,7 +111,7 @@ def workload(rng: random.Random, bases: Bases) -> tuple[tuple[Any, ...], dict[st
     return (*verb, *bound), files
 
 
-def yaml(rng: random.Random, bases: Bases) -> tuple[tuple[Any, ...], dict[str, bytes]]:
+def yaml(rng: random.Random, bases: Bases) -> Made:
     """A YAML text that was damaged, or whose aliases multiply."""
     del bases
     plain = b"# A device.\nnand:\n  channels: &c 2\n  dies_per_channel: *c\n  planes_per_die: 1\n"
@@ -295,7 +134,7 @@ def yaml(rng: random.Random, bases: Bases) -> tuple[tuple[Any, ...], dict[str, b
     return ("config", "check", "y.yaml"), {"y.yaml": rng.choice(texts)}
 
 
-def trace(rng: random.Random, bases: Bases) -> tuple[tuple[Any, ...], dict[str, bytes]]:
+def trace(rng: random.Random, bases: Bases) -> Made:
     """A trace of any format, damaged, compressed and then damaged, or under a wrong name."""
     del bases
     traces = {name: text.encode() for name, text in TRACES.items()} | RECORDS
@@ -320,7 +159,7 @@ def _columns(rng: random.Random) -> str:
     return ",".join(names)
 
 
-def result(rng: random.Random, bases: Bases) -> tuple[tuple[Any, ...], dict[str, bytes]]:
+def result(rng: random.Random, bases: Bases) -> Made:
     """A saved document: damaged, edited, or edited and signed anew."""
     from opennandlab.canonical import digest
 
@@ -343,13 +182,13 @@ def result(rng: random.Random, bases: Bases) -> tuple[tuple[Any, ...], dict[str,
     return rng.choice(verbs), {"r.json": raw, "good.json": dumped(bases.result)}
 
 
-def image(rng: random.Random, bases: Bases) -> tuple[tuple[Any, ...], dict[str, bytes]]:
+def image(rng: random.Random, bases: Bases) -> Made:
     """A device image that was damaged."""
     verb = ("benchmark", "-w", "few.yaml", "--state", "image:i.onl", "--quiet")
     return verb, {"i.onl": damaged(rng, bases.image)}
 
 
-def codes(rng: random.Random, bases: Bases) -> tuple[tuple[Any, ...], dict[str, bytes]]:
+def codes(rng: random.Random, bases: Bases) -> Made:
     """A matrix or a container that was damaged."""
     if rng.random() < 0.5:
         return ("ecc", "decode", "c.ecc", "out.bin"), {"c.ecc": damaged(rng, bases.container)}
@@ -358,7 +197,7 @@ def codes(rng: random.Random, bases: Bases) -> tuple[tuple[Any, ...], dict[str, 
     return (*verb, "--threads", "1", "--quiet"), {name: damaged(rng, text.encode())}
 
 
-def options(rng: random.Random, bases: Bases) -> tuple[tuple[Any, ...], dict[str, bytes]]:
+def options(rng: random.Random, bases: Bases) -> Made:
     """A verb with one to three options of any value."""
     verb = rng.choice(sorted(bases.options))
     valued, flags, count = bases.options[verb]
@@ -387,7 +226,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def api(rng: random.Random, bases: Bases) -> tuple[tuple[Any, ...], dict[str, bytes]]:
+def api(rng: random.Random, bases: Bases) -> Made:
     """A function of the package with one argument of a wrong type or value."""
     del bases
     name = rng.choice(sorted(CALLS))
@@ -396,10 +235,10 @@ def api(rng: random.Random, bases: Bases) -> tuple[tuple[Any, ...], dict[str, by
     return ("API", name, *given), {}
 
 
-Maker = Callable[[random.Random, Bases], tuple[tuple[Any, ...], dict[str, bytes]]]
+Maker = Callable[[random.Random, Bases], Made]
 KINDS: dict[str, Maker] = {
     maker.__name__: maker
-    for maker in (device, workload, yaml, trace, result, image, codes, options, api)
+    for maker in (device, workload, yaml, trace, result, image, codes, options, api, *MAKERS)
 }
 
 
@@ -409,6 +248,7 @@ def make(kind: str, seed: int, number: int, bases: Bases) -> Case:
     arguments, files = KINDS[kind](rng, bases)
     common = {"small.yaml": SMALL, "few.yaml": SHORT | {"total": {"ios": 200}, "precondition": []}}
     files = {name: dumped(document) for name, document in common.items()} | files
-    judges = (("verify",), ("ecc", "decode"), ("reliability", "life"))
+    judges = (("verify",), ("ecc", "decode"), ("reliability", "life"), ("fleet", "run"),
+              ("emmc", "check"), ("power",))  # fmt: skip
     may_fail = any(arguments[: len(verb)] == verb for verb in judges)
     return Case(kind, number, arguments, files, may_fail)

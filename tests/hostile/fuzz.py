@@ -31,13 +31,15 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from cases import KINDS, SHORT, SMALL, Bases, Case, make
+from cases import KINDS, make
+from newer import ask, serve_image
+from parts import SHORT, SMALL, Bases, Case
 
 MEMORY_BYTES = 6 << 30
 PROCESSOR_S = 40
@@ -45,7 +47,8 @@ WAIT_S = 120
 # Longer than any table or message of a refusal.
 SAID_CHARS_MAX = 20_000
 CODES = {0, 2, 3, 130}
-# These listen, open windows, change the user's shell, or take as long as they are told to.
+# These listen, open windows, change the user's shell, or take as long as they are told to. Some
+# have a kind of their own (`newer`), in which they do not.
 NEVER_VERBS = {"serve", "attach", "detach", "app", "ui", "validate", "fleet", "calibrate"}
 NEVER_OPTIONS = {"--open", "--install-completion", "--show-completion", "--seconds", "--help", "-h"}
 
@@ -203,9 +206,16 @@ def _stream(number: int) -> io.TextIOWrapper:
 
 
 def _command(case: Case) -> int:
+    if case.arguments[:1] == ("THEN",):
+        _, first, second = case.arguments
+        return _typed(first) or _typed(second)
+    return _typed(case.arguments)
+
+
+def _typed(words: Sequence[Any]) -> int:
     from opennandlab.cli import main
 
-    sys.argv = ["opennandlab", *map(str, case.arguments)]
+    sys.argv = ["opennandlab", *map(str, words)]
     try:
         main()
     except SystemExit as end:
@@ -218,6 +228,13 @@ def _call(case: Case) -> int:
     import opennandlab as onl
 
     _, name, *given = case.arguments
+    if name in {"served", "ui"}:
+        try:
+            serve_image(Path("i.onl")) if name == "served" else ask(*given)
+        except onl.OpenNandLabError as error:
+            sys.stderr.write(f"{type(error).__name__}: {error}\n")
+            return 2
+        return 0
     stands = {"DEVICE": SMALL, "SHORT": SHORT}
     given = [stands.get(one, one) if isinstance(one, str) else one for one in given]
     home, _, last = str(name).rpartition(".")
