@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -193,7 +194,9 @@ def ask(address: str, body: str | None) -> None:
     Raises:
         AssertionError: for an answer that says that something broke.
     """
-    from starlette.testclient import TestClient
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the client of tests is to be replaced some day
+        from starlette.testclient import TestClient
 
     from opennandlab.store import Store
     from opennandlab.ui.application import make
