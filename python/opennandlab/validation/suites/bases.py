@@ -58,10 +58,6 @@ MISSES: Mapping[str, tuple[float, str]] = {
         0.65,
         "one request of 690 000 waits in `full`, and `scaled` sends 79 000",
     ),
-    "micron_7450_max_800gb-latency-mrt-4k-write": (
-        400.0,
-        "every write takes 8 us; one of 250 000 in round 2 of `scaled` takes 3 ms",
-    ),
     "solidigm_p5520_1920gb-latency-mrt-4k-write": (
         0.85,
         "one write of 7 million waits 64 ms in a round of `full`; `scaled` sends half a million",
