@@ -33,10 +33,16 @@ fn git(top: &Path, arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| text.trim().to_owned())
 }
 
+/// Returns the folder of this crate, asked when this runs: a `target` that was copied to another
+/// work tree brings this program with it, compiled for the first one.
+fn crate_folder() -> Option<PathBuf> {
+    std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from)
+}
+
 /// Returns the top of the work tree, if it is ours: a source archive that was unpacked inside
 /// another repository is of no commit of that one.
 fn work_tree() -> Option<PathBuf> {
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().ok()?;
+    let top = crate_folder()?.join("../..").canonicalize().ok()?;
     let found = git(&top, &["rev-parse", "--show-toplevel"])?;
     (Path::new(&found).canonicalize().ok()? == top).then_some(top)
 }
@@ -44,7 +50,7 @@ fn work_tree() -> Option<PathBuf> {
 /// Returns the commit that a source archive was made from, and whether its sources were changed:
 /// what `git archive` or `tools/release.py` wrote into `COMMIT`. In a checkout it holds a mark.
 fn noted() -> Option<(String, bool)> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../COMMIT");
+    let path = crate_folder()?.join("../../COMMIT");
     println!("cargo:rerun-if-changed={}", path.display());
     let text = std::fs::read_to_string(path).ok()?;
     let mut words = text.split_whitespace();
