@@ -16,7 +16,7 @@ import pytest
 
 import opennandlab as onl
 from conftest import COMMAND, Cli
-from opennandlab.cli import _process, _progress, _streams
+from opennandlab.cli import _ending, _process, _progress, _streams
 
 IMMORTAL = ("--set", "nand.wear_out=ignore")
 RUN = ("benchmark", "-w", "short.yaml", "-c", "small.yaml")
@@ -189,6 +189,24 @@ def test_a_diagnostic_that_nobody_can_receive_changes_nothing(
         # What is buffered would fail again when the stream is closed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     assert not re.search("closed", repr(sys.stderr))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_is_heard_where_python_drops_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a handler raises while an object is taken away is gone: the next look finds it."""
+
+    class Leaving:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(_process._Interrupt, "_last_s", float("-inf"))
+    _process.prepare()
+    _ending.hear()
+    it = Leaving()
+    del it
+    with pytest.raises(KeyboardInterrupt):
+        _ending.hear()
+    _ending.hear()
 
 
 def test_a_job_in_the_background_can_be_interrupted(folder: Path) -> None:

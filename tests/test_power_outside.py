@@ -259,6 +259,21 @@ def test_ctrl_c_leaves_no_drive_without_power(tmp_path: Path) -> None:
     assert disk.is_on
 
 
+def test_ctrl_c_behind_the_end_of_a_command_is_no_other_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The command that cuts the power has just ended: there is nobody left to kill."""
+    communicate = subprocess.Popen.communicate
+
+    def interrupted(process: subprocess.Popen[bytes], *args: Any, **more: Any) -> Any:
+        communicate(process, *args, **more)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Commands("true", "true", 5, "/dev/fake").off()
+
+
 def test_a_switch_that_cuts_nothing_is_no_campaign_without_faults(tmp_path: Path) -> None:
     settings = Settings(5, span_bytes=UNIT * UNITS, after_ms=(3.0, 10.0))
     made = Campaign(settings, FakeDisk(), Commands("true", "true", 5, "/dev/fake"), tmp_path)

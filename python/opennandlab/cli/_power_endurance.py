@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opennandlab.cli import _ending
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._engines import EngineName, Jobs, engine_of, note_interrupted, resumable
 from opennandlab.cli._progress import shown
@@ -99,6 +100,7 @@ def endurance(
         with Store.open(output) as kept, shown(said, quiet=quiet) as watch:
 
             def told(suite: str, state: "Progress | None") -> None:
+                _ending.hear()
                 now["suite"] = suite
                 if watch is not None:
                     watch(state)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opennandlab.cli import _ending
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._engines import Jobs, note_interrupted, resumable
 from opennandlab.cli._progress import shown
@@ -92,7 +93,8 @@ def files(
         words = ["opennandlab", "power", "files", "--cuts", str(cuts), "--rows", str(rows),
                  "--seed", str(seed), "--output", str(output)]  # fmt: skip
         with shown(str, quiet=quiet) as watch:
-            campaign = Campaign(wanted, output, jobs=jobs or cores(), watch=watch)
+            told = _ending.hearing(watch)
+            campaign = Campaign(wanted, output, jobs=jobs or cores(), watch=told)
             _note_known(campaign, quiet=quiet)
             is_partial = _carried_out(campaign)
         document = campaign.document(shlex.join(words), partial=is_partial)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opennandlab.cli import _ending
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._engines import note_interrupted, resumable
 from opennandlab.cli._progress import shown
@@ -195,7 +196,7 @@ def carry_out(asked: Asked, *, quiet: bool) -> "tuple[Campaign, PowerDocument, s
 
     with shown(said, quiet=quiet) as watch:
         try:
-            campaign = Campaign(wanted, disk, supply, asked.output, watch)
+            campaign = Campaign(wanted, disk, supply, asked.output, _ending.hearing(watch))
         except OSError as error:
             raise OutputError(f"{asked.target}: {error.strerror or error}") from error
         if campaign.cut_off_bytes:

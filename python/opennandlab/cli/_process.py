@@ -23,6 +23,7 @@ from typing import Any, get_args
 
 import typer
 
+from opennandlab.cli import _ending
 from opennandlab.cli import _terminal as terminal
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
@@ -68,7 +69,7 @@ class _Interrupt:
         now = time.monotonic()
         if now - _Interrupt._last_s >= TOGETHER_S:
             _Interrupt._last_s = now
-            signal.default_int_handler(number, frame)
+            _ending.end(number, frame)
 
 
 def _nowhere(number: int) -> io.TextIOWrapper:

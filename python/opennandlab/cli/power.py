@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opennandlab.cli import _ending
 from opennandlab.cli import _power_endurance as of_endurance
 from opennandlab.cli import _power_files as of_files
 from opennandlab.cli import _power_outside as outside
@@ -143,6 +144,7 @@ def run(
         with shown(_line, quiet=quiet) as watch:
 
             def told(done: int) -> None:
+                _ending.hear()
                 if watch is not None:
                     watch((done, campaign.cuts_wanted))
 
@@ -360,8 +362,7 @@ def study(
 
         terminal.check_folder(output)
         with shown(str, quiet=quiet) as watch:
-            told = None if watch is None else watch
-            found = list(rows(cuts, seed, jobs or cores(), told))
+            found = list(rows(cuts, seed, jobs or cores(), _ending.hearing(watch)))
         made = [
             {"option": one.row.option, "value": one.row.value, "must": list(one.row.must),
              "may": list(one.row.may), "problems": list(one.problems),

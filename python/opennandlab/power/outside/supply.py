@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -78,14 +79,20 @@ class Commands:
             try:
                 said, _ = process.communicate(timeout=self.limit_s)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
+                _kill(process)
                 raise SupplyError(f"{what} took longer than {self.limit_s:g} s") from None
             except BaseException:
-                os.killpg(process.pid, signal.SIGKILL)
+                _kill(process)
                 raise
         if process.returncode:
             text = " ".join(said.decode(errors="replace").split())[:SAID_BYTES_MAX]
             raise SupplyError(f"{what} failed with code {process.returncode}: {text or '-'}")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a command and what it began, unless it has just ended: Ctrl-C may come after that."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 @dataclass(frozen=True)
