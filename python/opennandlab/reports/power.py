@@ -13,6 +13,9 @@ from opennandlab.summary import number
 if TYPE_CHECKING:
     from opennandlab.power.study import Found
 
+# What takes less is told as at once.
+AT_ONCE_MS = 0.01
+
 GUARANTEES = {
     "G1": "flushed writes are there",
     "G2": "acknowledged writes are there (with capacitors)",
@@ -189,7 +192,9 @@ def costs(found: Sequence[Found]) -> tuple[Plot, ...]:
     """Return what each option costs: latency, write amplification, energy of capacitors."""
     places = [float(place) for place in range(1, len(found) + 1)]
 
-    def drawn(name: str, title: str, label: str, values: Sequence[float | None]) -> Plot:
+    def drawn(
+        name: str, title: str, label: str, values: Sequence[float | None], note: str = ""
+    ) -> Plot:
         def of(*, weak: bool) -> list[float | None]:
             pairs = zip(found, values, strict=True)
             return [value if one.row.is_weak is weak else None for one, value in pairs]
@@ -198,18 +203,22 @@ def costs(found: Sequence[Found]) -> tuple[Plot, ...]:
             Series("no fault expected", places, of(weak=False), "points"),
             Series("weak", places, of(weak=True), "points"),
         )
-        return Plot(name, title, _rows_axis(found), Axis(label, zero=True), series)
+        return Plot(name, title, _rows_axis(found), Axis(label, zero=True), series, note=note)
 
     costs = [one.document.cost for one in found]
+    flushes = [_ms(one.flush_us) for one in costs]
+    energies = [one.energy_mj for one in found]
     return (
         drawn("latency", "Mean time to acknowledge a written unit, in ms", "ms",
               [_ms(one.ack_us) for one in costs]),
+        # Marks on the line of zero would be cut in half.
         drawn("flush", "Mean time to acknowledge a flush, in ms", "ms",
-              [_ms(one.flush_us) for one in costs]),
+              [None if ms is None or ms < AT_ONCE_MS else ms for ms in flushes],
+              f"Rows without a mark: below {AT_ONCE_MS} ms."),
         drawn("waf", "Write amplification, records and copies included", "WAF",
-              [one.document.cost.waf for one in found]),
+              [one.waf for one in costs]),
         drawn("energy", "Energy that would save what memory held at most, in mJ", "mJ",
-              [one.energy_mj for one in found]),
+              [energy or None for energy in energies], "Rows without a mark: nothing to save."),
     )  # fmt: skip
 
 
