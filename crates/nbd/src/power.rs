@@ -12,6 +12,7 @@
 //! than with a checkpoint.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use opennandlab_sim::config::ConfigError;
 use opennandlab_sim::device::{
@@ -137,7 +138,7 @@ impl Supply {
         let is_complete = self.save(&mut remains.saved, in_memory, pages);
         let keeps_trims = self.config.trim_log == TrimLog::Persistent
             || self.config.has_capacitors() && is_complete;
-        let trims = if keeps_trims { self.trims.clone() } else { Vec::new() };
+        let trims = if keeps_trims { Arc::new(self.trims.clone()) } else { Arc::default() };
         let mounting =
             Mounting { trims, versions, suspects: struck.suspects, ..Mounting::default() };
         let mounted = remains.mount(&mounting);

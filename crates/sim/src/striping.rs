@@ -13,6 +13,41 @@ use std::cmp::Ordering;
 
 use crate::units::Lpn;
 
+/// See [`Turns::places`]: those of a whole drive one after another cost less than each by itself.
+#[derive(Clone, Debug)]
+pub struct Places {
+    dies: u32,
+    together: u32,
+    entries: u32,
+    /// Of the first die in this turn.
+    start: u32,
+    die: u32,
+    within: u32,
+    at: u32,
+}
+
+impl Iterator for Places {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        let place = self.at;
+        self.at += 1;
+        self.within += 1;
+        if self.within == self.together {
+            self.within = 0;
+            self.die += 1;
+            self.at = place.wrapping_add(1 + self.entries).wrapping_sub(self.together);
+            if self.die == self.dies {
+                self.die = 0;
+                self.start += self.together;
+                self.at = self.start;
+            }
+        }
+        Some(place)
+    }
+}
+
 /// One of the places that consecutive logical pages take turns on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
@@ -162,6 +197,12 @@ impl Turns {
         }
     }
 
+    /// Where the pages from 0 on lie in a table with so many entries for each die, side by side.
+    pub fn places(self, entries: u32) -> Places {
+        let together = self.together();
+        Places { dies: self.dies(), together, entries, start: 0, die: 0, within: 0, at: 0 }
+    }
+
     /// The page that a die holds at an index.
     #[inline]
     pub fn lpn(self, die: u32, index: u32) -> u32 {
@@ -180,14 +221,19 @@ impl Turns {
         }
     }
 
-    /// How many of the pages below `limit` a die holds.
-    pub fn count_below(self, die: u32, limit: u32) -> u32 {
-        let together = match self {
+    /// Consecutive pages that stay on a die.
+    fn together(self) -> u32 {
+        match self {
             Self::MaskedGroups { together_bits, .. } | Self::Grouped { together_bits, .. } => {
                 1 << together_bits
             }
             _ => 1,
-        };
+        }
+    }
+
+    /// How many of the pages below `limit` a die holds.
+    pub fn count_below(self, die: u32, limit: u32) -> u32 {
+        let together = self.together();
         let (turn_of, index) = self.place(limit);
         let rounds = index & !(together - 1);
         match die.cmp(&turn_of) {
@@ -270,6 +316,11 @@ mod tests {
             }
             for (die, &count) in (0..).zip(&held) {
                 assert_eq!(turns.count_below(die, 5000), count, "{turns:?}");
+            }
+            let entries = held.iter().copied().max().expect("there are dies");
+            for (lpn, entry) in (0..5000).zip(turns.places(entries)) {
+                let (die, index) = turns.place(lpn);
+                assert_eq!(entry, die * entries + index, "{turns:?}, page {lpn}");
             }
         }
     }

@@ -134,10 +134,11 @@ fn drives_of_every_mechanism_keep_what_they_owe() {
                 "write_frontiers": "host_gc", "write_buffer_pages": 32,
                 "wear_leveling": {"kind": "static", "threshold": 3}, "over_provisioning_pct": 0.3}
     });
+    let dynamic = json!({"ftl": {"allocation": "dynamic"}});
     let cases = [
         ("map units", units.clone()),
         ("no buffer", merged(&units, &json!({"ftl": {"write_buffer_pages": 0}}))),
-        ("dynamic", merged(&merged(&units, &priority), &json!({"ftl": {"allocation": "dynamic"}}))),
+        ("dynamic", merged(&merged(&units, &priority), &dynamic)),
         ("one shot", product(&json!({}))),
         ("superblocks", superblocks(&json!({"write_buffer_pages": 32}))),
         ("their parity", superblocks(&json!({"parity": {"kind": "die_stripe"}}))),
@@ -146,6 +147,8 @@ fn drives_of_every_mechanism_keep_what_they_owe() {
         ("with single bits", product(&superblocks(&json!({"slc_cache": {"kind": "dynamic"}})))),
         ("single bits", merged(&slc, &priority)),
         ("steps", merged(&priority, &steps)),
+        ("dynamic steps", merged(&merged(&priority, &steps), &dynamic)),
+        ("of map units", merged(&merged(&units, &priority), &merged(&steps, &dynamic))),
     ];
     for (name, changes) in cases {
         let tally = live(campaign(&changes, FLUSHED, &Target::ALL), 5);

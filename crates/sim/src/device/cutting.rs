@@ -16,57 +16,18 @@ use std::sync::Arc;
 use super::config::DeviceConfig;
 use super::drive::Drive;
 use super::instant::Instant;
+use super::newest::find_again;
 use super::power_loss::PowerLossConfig;
+use super::remains::{Checkpoint, Mounting, Remains};
 use super::request::Pace;
 use super::session::{Carrying, Session};
 use super::simulation::Simulation;
 use crate::config::ConfigError;
 use crate::controller::Working;
 use crate::ftl::{BlockState, Ftl};
-use crate::nand::{BlockRest, Contents, Latest, Media, ProgramMode, Reach, Running, Unit};
+use crate::nand::{BlockRest, Contents, Latest, ProgramMode, Reach, Running, Unit};
 use crate::op::Source;
 use crate::units::{BlockId, Lpn, Ns, Ppn};
-
-/// What is left of a drive without power.
-#[derive(Clone)]
-pub struct Remains {
-    config: DeviceConfig,
-    seed: u64,
-    media: Media,
-    /// Blocks whose erase was interrupted: nothing in them can be read.
-    pub half_erased: BTreeSet<u32>,
-    /// What was saved while the capacitors lasted.
-    pub saved: Vec<Unit>,
-    /// With parity, blocks that the cut has found half written: the first page of the stripes that
-    /// lack theirs.
-    open_stripes: Vec<(BlockId, u32)>,
-}
-
-/// What a mount is to do.
-#[derive(Clone, Debug, Default)]
-pub struct Mounting {
-    /// By logical page, the version of its last trim that was recorded for good; empty: none.
-    pub trims: Vec<u32>,
-    /// What tells of the blocks that were opened before it: only the others are looked at page by
-    /// page. `None`: all are.
-    pub checkpoint: Option<Arc<Checkpoint>>,
-    /// By logical page, the highest version that was given out, as the sequence number in the root
-    /// tells; empty: none.
-    pub versions: Vec<u32>,
-    /// Logical pages whose data is moved, since it lies beside an interrupted program.
-    pub suspects: Vec<Lpn>,
-    /// The power fails again at this step of the recovery, from 0.
-    pub until: Option<u32>,
-}
-
-/// Where the drive had its pages, as it noted on the flash.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Checkpoint {
-    /// By logical page.
-    latest: Arc<Vec<Latest>>,
-    /// Blocks that were opened later than this, by the number of their opening, are not in it.
-    since: u64,
-}
 
 /// What a mount did.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -109,13 +70,6 @@ impl DeviceConfig {
             let message = "`host.power_loss_protected` takes what is in memory for safe: set \
                            `power.plp.energy_mj`, or switch it off";
             return Err(ConfigError::new("power.plp", message));
-        }
-        if self.ftl.allocation.is_dynamic() && self.ftl.collects_in_steps() {
-            return refuse(
-                "ftl.collection",
-                "campaigns still find units that the recovery from a checkpoint misses where \
-                 collections in steps meet `ftl.allocation` dynamic",
-            );
         }
         if self.nand.factory_bad_block_ratio > 0.0 && self.ftl.allocation.leaves_holes() {
             return refuse("ftl.allocation", "superblocks with holes are not mounted");
@@ -201,10 +155,7 @@ impl Session {
         (remains, running, in_memory)
     }
 
-    /// What a checkpoint that begins now holds: only what is on the flash already. Of a page whose
-    /// newest copy was made since the mount, that; and beside it the one that the mount found, from
-    /// which a copy may be on its way. Further copies of the same version are dead, and may be
-    /// erased at any time.
+    /// What a checkpoint that begins now holds: only what is on the flash already, and stays there.
     pub fn checkpoint(&self) -> Checkpoint {
         let Some((contents, stage)) = self.drive.media.contents.as_ref().zip(self.stage.as_ref())
         else {
@@ -214,10 +165,8 @@ impl Session {
         let rests = stage.backend.cut(&self.drive, &[], stage.engine.now()).rests;
         let reach = Reach::new(&rests, media.superblocks());
         let mut latest = vec![Latest::default(); self.logical_pages() as usize];
-        contents.latest_durable(&mut latest, &reach, &media.modes);
-        for (it, mounted) in latest.iter_mut().zip(self.mounted.iter()) {
-            it.other = mounted.place;
-        }
+        let places: Vec<u32> = self.drive.ftl.places().collect();
+        contents.latest_durable(&mut latest, &places, &reach, &media.modes);
         Checkpoint { latest: Arc::new(latest), since: self.unchanged_since(contents, &reach) }
     }
 
@@ -293,7 +242,7 @@ impl Session {
 
     /// Pages whose newest data is in memory alone.
     pub fn staged_pages(&self) -> usize {
-        self.drive.media.contents.as_ref().map_or(0, |contents| contents.staged_pages().len())
+        self.drive.media.contents.as_ref().map_or(0, |contents| contents.staged_count())
     }
 
     /// Pages that the write buffer holds.
@@ -302,8 +251,11 @@ impl Session {
     }
 
     /// By logical page, the version of its newest write or trim, and whether it holds data.
+    ///
+    /// # Panics
+    /// Never: a session has contents.
     pub fn known(&self) -> impl Iterator<Item = (u32, bool)> + '_ {
-        self.drive.media.contents.iter().flat_map(|contents| contents.known())
+        self.drive.media.contents.as_ref().expect("a session has contents").known()
     }
 
     /// Logical pages of the drive.
@@ -336,112 +288,6 @@ impl Session {
 }
 
 impl Remains {
-    /// What the pages of the flash hold.
-    pub fn contents(&mut self) -> &mut Contents {
-        self.media.contents.as_mut().expect("a drive that was cut has contents")
-    }
-
-    /// The same, to look at.
-    pub fn held(&self) -> &Contents {
-        self.media.contents.as_ref().expect("a drive that was cut has contents")
-    }
-
-    /// The drive.
-    pub fn config(&self) -> &DeviceConfig {
-        &self.config
-    }
-
-    /// Pages of a block.
-    pub fn pages_per_block(&self) -> u32 {
-        self.media.geometry().pages_per_block
-    }
-
-    /// Map units of a page of the flash.
-    pub fn units_per_page(&self) -> u32 {
-        self.media.geometry().units_per_page
-    }
-
-    /// The page of the flash that a page of a block lies on, by numbers that are its own in the
-    /// block: die of the group, page, row.
-    pub fn flash_page(&self, block: BlockId, index: u32) -> (u32, u32, u32) {
-        self.media.flash_page(block, index)
-    }
-
-    /// The newest copies of all pages, from a look at every page, or from a checkpoint and at the
-    /// pages of the blocks that were opened since.
-    pub fn latest(&self, logical_pages: u32, checkpoint: Option<&Checkpoint>) -> Vec<Latest> {
-        let held = self.held();
-        // An interrupted erase has left nothing.
-        let is_gone =
-            |block: BlockId| !self.half_erased.is_empty() && self.half_erased.contains(&block.0);
-        let mut latest = vec![Latest::default(); logical_pages as usize];
-        let Some(checkpoint) = checkpoint else {
-            held.latest(&mut latest, |block| !is_gone(block));
-            return latest;
-        };
-        let geometry = *self.media.geometry();
-        for (lpn, (known, noted)) in latest.iter_mut().zip(checkpoint.latest.iter()).enumerate() {
-            for place in [noted.place, noted.other] {
-                let Some(at) = place.checked_sub(1).map(Ppn) else { continue };
-                let (block, index) = (geometry.block_of(at), geometry.page_index(at));
-                // A block that was opened anew holds something else, and one that a cut has hit
-                // may.
-                let is_old = held.opening(block) <= checkpoint.since && !is_gone(block);
-                let is_it = |unit: &Unit| {
-                    unit.lpn as usize == lpn && unit.version == noted.version && !unit.is_lost()
-                };
-                if is_old && held.at(block, index).is_some_and(is_it) {
-                    *known = Latest { place, other: 0, ..*noted };
-                    break;
-                }
-            }
-        }
-        held.latest(&mut latest, |block| held.opening(block) > checkpoint.since && !is_gone(block));
-        latest
-    }
-
-    /// Steps of the recovery that will change the flash.
-    pub fn recovery_steps(&self, mounting: &Mounting) -> u32 {
-        let pages = self.config.pool_setup(self.seed).logical_pages;
-        let latest = self.newest(pages, mounting);
-        1 + (self.half_erased.len() + self.written_again(&latest, mounting).len()) as u32
-    }
-
-    /// The newest copies as the recovery will have them: without what was trimmed.
-    fn newest(&self, logical_pages: u32, mounting: &Mounting) -> Vec<Latest> {
-        let mut latest = self.latest(logical_pages, mounting.checkpoint.as_deref());
-        // A page that left the write buffer while its trim was under way carries that number.
-        for (it, &trimmed) in latest.iter_mut().zip(&mounting.trims) {
-            if trimmed >= it.version {
-                *it = Latest { version: trimmed, place: 0, other: 0 };
-            }
-        }
-        latest
-    }
-
-    /// What the recovery programs: what was saved, where the flash has nothing as new, which comes
-    /// first and is newer than what would be moved; data beside interrupted programs; and data
-    /// whose stripe has no parity.
-    fn written_again(&self, latest: &[Latest], mounting: &Mounting) -> Vec<Unit> {
-        let geometry = self.media.geometry();
-        let newer =
-            self.saved.iter().filter(|unit| unit.version > latest[unit.lpn as usize].version);
-        let is_saved = |lpn: u32| self.saved.iter().any(|unit| unit.lpn == lpn);
-        let suspects = mounting.suspects.iter().filter(|lpn| !is_saved(lpn.0)).filter_map(|lpn| {
-            let ppn = Ppn(latest[lpn.0 as usize].place.checked_sub(1)?);
-            self.held().at(geometry.block_of(ppn), geometry.page_index(ppn))
-        });
-        let open = self.open_stripes.iter().flat_map(|&(block, first)| {
-            (first..geometry.pages_per_block).filter_map(move |index| {
-                let unit = self.held().at(block, index)?;
-                let place = 1 + geometry.first_page(block).0 + index;
-                (latest[unit.lpn as usize].place == place).then_some(unit)
-            })
-        });
-        let bare = open.filter(|unit| !is_saved(unit.lpn));
-        newer.chain(suspects).chain(bare).copied().collect()
-    }
-
     /// The drive comes back.
     ///
     /// # Errors
@@ -480,17 +326,19 @@ impl Remains {
             })
             .sum();
         let saved = self.saved;
-        for (it, &given_out) in latest.iter_mut().zip(&mounting.versions) {
-            if it.place == 0 {
-                it.version = it.version.max(given_out);
-            }
-        }
-        let contents = self.media.contents.as_mut().expect("a drive that was cut has contents");
-        contents.remember(&latest, &geometry);
-        let contents = self.media.contents.as_ref().expect("a drive that was cut has contents");
-        let places = latest.iter().map(|it| it.place);
+        let mut contents = self.media.contents.take().expect("a drive that was cut has contents");
+        let blocks = (0..geometry.block_count()).map(BlockId);
         let opening = |block| contents.is_written(block).then(|| contents.opening(block));
+        let openings: Vec<Option<u64>> = blocks.map(opening).collect();
+        let mut given = std::borrow::Cow::from(&mounting.versions);
+        if given.is_empty() {
+            given = vec![0; latest.len()].into();
+        }
+        let places = contents.remember(&latest, &given, &geometry);
+        let opening = |block: BlockId| openings[block.0 as usize];
         let ftl = Ftl::mount(&self.config.ftl, &setup, &self.media, places, opening);
+        contents.note_programmed();
+        self.media.contents = Some(contents);
         let mut drive = Drive::assemble(self.config, self.media, ftl, self.seed);
         let before = programs(&drive);
         for unit in again {
@@ -512,9 +360,7 @@ impl Remains {
         report.time = mount_time(&drive, &report);
         // Before the session begins: collections in steps move pages at once, and those copies are
         // not on the flash yet.
-        if report.programmed_pages > 0 {
-            find_again(&drive, &mut latest);
-        }
+        find_again(&mut drive, &mut latest);
         let mut session = Session::of_drive(drive, Pace::Timed);
         session.mounted = Arc::new(latest);
         if let Some(stage) = &mut session.stage {
@@ -555,15 +401,6 @@ fn open_stripes(drive: &Drive, rests: &[BlockRest]) -> Vec<(BlockId, u32)> {
         Some((block, start(block, first)))
     });
     found.collect()
-}
-
-/// What the recovery has programmed is where the map has it now.
-fn find_again(drive: &Drive, latest: &mut [Latest]) {
-    let contents = drive.media.contents.as_ref().expect("a drive that was cut has contents");
-    for (lpn, it) in (0..).map(Lpn).zip(latest) {
-        it.place = drive.ftl.find(lpn).map_or(0, |ppn| 1 + ppn.0);
-        it.version = contents.version_of(lpn);
-    }
 }
 
 /// Takes data to the flash at a new place, without time.

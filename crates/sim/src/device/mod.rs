@@ -25,6 +25,7 @@ mod instant;
 mod mapping;
 mod members;
 mod meter;
+mod newest;
 mod observation;
 mod outcome;
 mod patrol;
@@ -37,6 +38,7 @@ mod reclaim_units;
 mod reconfigure;
 mod refresher;
 mod refreshing;
+mod remains;
 mod request;
 mod run;
 mod runner;
@@ -58,10 +60,11 @@ mod window;
 mod zoned;
 
 pub use config::DeviceConfig;
-pub use cutting::{Checkpoint, Interrupted, MountReport, Mounting, Remains};
+pub use cutting::{Interrupted, MountReport};
 pub use drive::Drive;
 pub use host_counters::HostCounters;
 pub use image::ImageError;
+pub(crate) use newest::{Found, Look};
 pub use observation::Observation;
 pub use placer::Placer;
 pub use player::{Asked, Played, Player, Recorded};
@@ -69,6 +72,7 @@ pub use power_loss::{
     FlushBehaviour, LowerPageBackup, MapOrder, PairedScheme, Plp, PowerLossConfig, SeqReorder,
     SubpageWrite, TrimLog,
 };
+pub use remains::{Checkpoint, Mounting, Remains};
 pub use request::{Begun, Done, Pace, Refusal, Request};
 pub use run::Progress;
 pub use session::Session;

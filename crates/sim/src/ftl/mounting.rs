@@ -60,6 +60,11 @@ impl Ftl {
         ftl
     }
 
+    /// By logical page, the number of its page, or [`UNMAPPED`].
+    pub(crate) fn places(&self) -> impl Iterator<Item = u32> + '_ {
+        self.books.map.places()
+    }
+
     /// Counts the live pages of each pool.
     fn count_shares(&mut self) {
         for ppn in self.books.map.places().filter(|&ppn| ppn != UNMAPPED).map(Ppn) {

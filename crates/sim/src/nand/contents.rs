@@ -62,6 +62,8 @@ pub struct Contents {
     /// By logical page, 1 + the page of the flash with its newest unit, counted without gaps; 0 is
     /// none.
     pub(super) newest: Vec<u32>,
+    /// Logical pages that programs have come for since somebody asked.
+    pub(super) programmed: Option<Vec<u32>>,
     /// What erases took, where a cut may undo them.
     pub(super) history: Option<Box<History>>,
     /// Reads that found something else than what was written.
@@ -88,6 +90,7 @@ impl Contents {
             staged: BTreeMap::new(),
             versions: vec![0; logical_pages],
             newest: vec![0; logical_pages],
+            programmed: None,
             history: None,
             media_errors: 0,
             errors_by_cause: BTreeMap::new(),
@@ -221,6 +224,11 @@ impl Contents {
     /// Logical pages whose data is not on the flash, in order.
     pub fn staged_pages(&self) -> Vec<Lpn> {
         self.staged.keys().copied().map(Lpn).collect()
+    }
+
+    /// How many they are.
+    pub fn staged_count(&self) -> usize {
+        self.staged.len()
     }
 
     /// Whether data of a page has not reached the flash.
@@ -391,6 +399,9 @@ impl Contents {
 
     fn put(&mut self, unit: Unit, (block, index): (BlockId, u32), pages_per_block: u32) {
         self.newest[unit.lpn as usize] = 1 + block.0 * pages_per_block + index;
+        if let Some(programmed) = &mut self.programmed {
+            programmed.push(unit.lpn);
+        }
         let table = self.blocks[block.0 as usize].get_or_insert_with(|| {
             if let Some(history) = &mut self.history {
                 history.note_opened(block);

@@ -16,6 +16,8 @@ pub(super) struct Erased {
     pub(super) units: Units,
     /// The number of the opening of the block.
     pub(super) opening: u64,
+    /// The number of the erase.
+    pub(super) order: u64,
     pub(super) mode: CellMode,
 }
 
@@ -27,6 +29,8 @@ pub(super) struct History {
     /// By block, the number of its last opening.
     pub(super) openings: Vec<u64>,
     pub(super) opened: u64,
+    /// Erases that were ordered.
+    pub(super) ordered: u64,
     pub(super) page_bits: u32,
     /// Pages of the blocks that were erased, of those that are kept.
     pub(super) kept_pages: usize,
@@ -45,7 +49,8 @@ impl History {
         let erased = &mut self.erased[block.0 as usize];
         let oldest = if erased.len() == ERASES_WAITING_MAX { erased.pop() } else { None };
         self.kept_pages += units.len();
-        erased.insert(0, Erased { units, opening, mode });
+        self.ordered += 1;
+        erased.insert(0, Erased { units, opening, order: self.ordered, mode });
         let oldest = oldest.map_or_else(Units::default, |oldest| oldest.units);
         self.kept_pages -= oldest.len();
         oldest

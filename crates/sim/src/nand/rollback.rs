@@ -32,8 +32,6 @@ pub struct Latest {
     pub version: u32,
     /// 1 + the number of its page; 0 where there is none.
     pub place: u32,
-    /// The same of a further copy of this version; only checkpoints tell it.
-    pub other: u32,
 }
 
 impl Contents {
@@ -45,6 +43,7 @@ impl Contents {
                 erased: vec![Vec::new(); blocks],
                 openings: vec![0; blocks],
                 opened: 0,
+                ordered: 0,
                 page_bits: geometry.page_bits,
                 kept_pages: 0,
             })
@@ -106,6 +105,7 @@ impl Contents {
     /// The memory of the controller is lost. Others may have these units still.
     pub(crate) fn forget(&mut self, others: &[Unit]) {
         self.staged.clear();
+        self.programmed = None;
         self.versions.fill(0);
         self.newest.fill(0);
         if let Some(history) = &mut self.history {
@@ -184,7 +184,7 @@ impl Contents {
             let Some(units) = units else { continue };
             if looks(block) {
                 let opening = self.opening(block);
-                note_latest(latest, block.0 << bits, (0..).zip(units), |known, place| {
+                note_latest(latest, block.0 << bits, (0..).zip(units), |known, _, place| {
                     if opening < self.opening(BlockId((known.place - 1) >> bits)) {
                         known.place = place;
                     }
@@ -193,28 +193,51 @@ impl Contents {
         }
     }
 
-    /// The newest copy of each logical page that is on the flash while its queues are behind; of
-    /// copies of one version that in the block that was opened last. `modes` are those of the
+    /// The newest copy of each logical page that is on the flash while its queues are behind, such
+    /// that it stays there until a newer one, or one of the same version, is on the flash in a
+    /// block that changes still. `places` is where the map has each page, `modes` are those of the
     /// blocks now.
-    pub(crate) fn latest_durable(&self, latest: &mut [Latest], reach: &Reach, modes: &[CellMode]) {
+    ///
+    /// Of copies of one version that is the one which the map names. Where its program waits, or
+    /// that of a newer version, it is any whose block is not to be erased: an erase that comes will
+    /// wait for that program. Where all are to be erased, it is the one whose erase was
+    /// ordered last: the others were dead by then.
+    pub(crate) fn latest_durable(
+        &self,
+        latest: &mut [Latest],
+        places: &[u32],
+        reach: &Reach,
+        modes: &[CellMode],
+    ) {
         let Some(history) = &self.history else { return };
         let bits = history.page_bits;
-        let opening_at = |place: u32| history.openings[((place - 1) >> bits) as usize];
+        // What lies in a block stays the longer the higher this is.
+        let stays = |block: BlockId| {
+            let waiting = reach.of(block).erases_waiting.checked_sub(1);
+            let erased =
+                waiting.and_then(|last| history.erased[block.0 as usize].get(last as usize));
+            erased.map_or(u64::MAX, |erased| erased.order)
+        };
         for (place, &mode) in modes.iter().enumerate() {
             let block = BlockId(place as u32);
             let reach = reach.of(block);
-            let (units, opening, mode) = match reach.erases_waiting.checked_sub(1) {
-                None => (self.blocks[place].as_deref(), history.openings[place], mode),
+            let (units, mode) = match reach.erases_waiting.checked_sub(1) {
+                None => (self.blocks[place].as_deref(), mode),
                 Some(last) => match history.erased[place].get(last as usize) {
-                    Some(then) => (Some(&then.units[..]), then.opening, then.mode),
+                    Some(then) => (Some(&then.units[..]), then.mode),
                     None => continue,
                 },
             };
             let Some(units) = units else { continue };
+            let own = stays(block);
             let is_whole = reach.has_all(units.len() as u32, mode);
             let units = (0..).zip(units).filter(|&(index, _)| is_whole || reach.has(index, mode));
-            note_latest(latest, block.0 << bits, units, |known, place| {
-                if opening > opening_at(known.place) {
+            note_latest(latest, block.0 << bits, units, |known, lpn, place| {
+                let named = places[lpn as usize];
+                let its = stays(BlockId((known.place - 1) >> bits));
+                let is_named = its == u64::MAX && known.place - 1 == named;
+                let replaces = own > its || own == u64::MAX && place - 1 == named;
+                if replaces && !is_named {
                     known.place = place;
                 }
             });
@@ -232,22 +255,39 @@ impl Contents {
         own.map(|(block, index, unit)| (block, index, unit.version)).collect()
     }
 
-    /// Where the controller finds its pages again: newest copies, and of pages without one the
-    /// version from which on to count.
-    pub(crate) fn remember(&mut self, latest: &[Latest], geometry: &Geometry) {
-        let (bits, pages) = (geometry.page_bits, geometry.pages_per_block);
-        for ((it, version), newest) in latest.iter().zip(&mut self.versions).zip(&mut self.newest) {
-            *version = it.version;
-            *newest = it
-                .place
-                .checked_sub(1)
-                .map_or(0, |ppn| 1 + (ppn >> bits) * pages + (ppn & ((1 << bits) - 1)));
-        }
+    /// Lets the controller find its pages again: newest copies, and of pages without one the
+    /// version from which on to count, where that was `given` out before. Gives 1 + the number of
+    /// each page on the way, or 0 where it has none.
+    pub(crate) fn remember<'a>(
+        &'a mut self,
+        latest: &'a [Latest],
+        given: &'a [u32],
+        geometry: &Geometry,
+    ) -> impl Iterator<Item = u32> + 'a {
+        // How many numbers of pages each block leaves out.
+        let (bits, gap) =
+            (geometry.page_bits, (1 << geometry.page_bits) - geometry.pages_per_block);
+        let known = self.versions.iter_mut().zip(&mut self.newest);
+        latest.iter().zip(given).zip(known).map(move |((it, &given), (version, newest))| {
+            *version = if it.place == 0 { it.version.max(given) } else { it.version };
+            *newest = it.place - (it.place.saturating_sub(1) >> bits) * gap;
+            it.place
+        })
     }
 
     /// By logical page, the version of its newest write or trim, and whether the flash holds it.
     pub(crate) fn known(&self) -> impl Iterator<Item = (u32, bool)> + '_ {
         self.versions.iter().zip(&self.newest).map(|(&version, &newest)| (version, newest > 0))
+    }
+
+    /// From now on it is noted for which logical pages programs come.
+    pub(crate) fn note_programmed(&mut self) {
+        self.programmed = Some(Vec::new());
+    }
+
+    /// They are these; nothing is noted any more.
+    pub(crate) fn programmed(&mut self) -> Vec<u32> {
+        self.programmed.take().unwrap_or_default()
     }
 
     /// Data that was saved elsewhere, or is read and written again: the next program of its page
@@ -264,21 +304,22 @@ impl Contents {
     }
 }
 
-/// See [`Contents::latest`]; `tie` is asked about a further copy of the same version.
+/// See [`Contents::latest`]; `tie` is asked about a further copy of the same version: whose, and
+/// where.
 fn note_latest<'a>(
     latest: &mut [Latest],
     first: u32,
     units: impl Iterator<Item = (u32, &'a Option<Unit>)>,
-    mut tie: impl FnMut(&mut Latest, u32),
+    mut tie: impl FnMut(&mut Latest, u32, u32),
 ) {
     for (index, unit) in units {
         let Some(unit) = unit else { continue };
         let (place, known) = (first + index + 1, &mut latest[unit.lpn as usize]);
         match unit.version.cmp(&known.version) {
             _ if unit.is_lost() => {}
-            Ordering::Greater => *known = Latest { version: unit.version, place, other: 0 },
+            Ordering::Greater => *known = Latest { version: unit.version, place },
             Ordering::Less => {}
-            Ordering::Equal => tie(known, place),
+            Ordering::Equal => tie(known, unit.lpn, place),
         }
     }
 }
@@ -351,5 +392,61 @@ impl Media {
             half.retain(|block| !is_used(block));
         }
         half
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::protection::Protection;
+    use super::*;
+
+    /// Blocks of 16 pages that hold copies of page 3, of version 1; by block and page index.
+    fn holding(copies: &[(u32, u32)]) -> Contents {
+        let mut contents = Contents::new(512, Protection::default(), 4, 8);
+        let (erased, openings) = (vec![Vec::new(); 4], vec![0; 4]);
+        let history =
+            History { erased, openings, opened: 0, ordered: 0, page_bits: 4, kept_pages: 0 };
+        contents.history = Some(Box::new(history));
+        for &(block, index) in copies {
+            let units =
+                contents.blocks[block as usize].get_or_insert_with(|| vec![None; 16].into());
+            units[index as usize] = Some(Unit::new((3, 1), None));
+        }
+        contents
+    }
+
+    fn erase(contents: &mut Contents, block: usize) {
+        let units = contents.blocks[block].take().expect("it is written");
+        let history = contents.history.as_mut().expect("it was made");
+        history.note_erased(BlockId(block as u32), units, CellMode::Native);
+    }
+
+    /// Where a checkpoint has page 3 that the map has at block 1, page 1, when the flash has so
+    /// many pages of that block, and erases of these blocks wait.
+    fn noted(contents: &Contents, programmed: u32, waiting: &[u32]) -> u32 {
+        let done = BlockRest { erases_waiting: 0, programmed: 16 };
+        let mut rests = [done; 4];
+        rests[1].programmed = programmed;
+        for &block in waiting {
+            rests[block as usize].erases_waiting = 1;
+        }
+        let mut latest = [Latest::default(); 8];
+        let reach = Reach::new(&rests, None);
+        contents.latest_durable(&mut latest, &[17; 8], &reach, &[CellMode::Native; 4]);
+        latest[3].place - 1
+    }
+
+    /// The open block of moved pages may be older than that of the host, so a copy that was made
+    /// later may lie in a block that was opened first, while the other may go at any time.
+    #[test]
+    fn a_checkpoint_names_copies_that_stay() {
+        let mut contents = holding(&[(1, 1), (2, 0), (3, 5)]);
+        contents.history.as_mut().expect("it was made").openings = vec![0, 1, 2, 3];
+        assert_eq!(noted(&contents, 16, &[]), 17, "the one that the map names");
+        // Its program waits: erases that are ordered from now on wait for it, the others do not.
+        erase(&mut contents, 3);
+        assert_eq!(noted(&contents, 1, &[3]), 32, "the one whose block stays");
+        erase(&mut contents, 2);
+        assert_eq!(noted(&contents, 1, &[2, 3]), 32, "the one whose erase was ordered last");
     }
 }

@@ -200,14 +200,11 @@ pub fn check_drive(
 /// Faults of all pages: `reading` answers for each.
 pub fn check(log: &HostLog, claims: Claims, reading: impl Fn(u32) -> Reading) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let mut by_page: Vec<&Asked> = log.asked.iter().collect();
-    by_page.sort_by_key(|asked| asked.lpn);
-    let mut asked = &by_page[..];
+    let asked = log.by_page();
     for (lpn, base) in (0..).zip(&log.base) {
         let found = reading(lpn);
-        let is_touched = asked.first().is_some_and(|first| first.lpn == lpn);
         let as_before = Reading::Data { lpn, version: base.version, is_torn: false };
-        if !is_touched && base.has_data && found == as_before {
+        if base.has_data && found == as_before && !asked.has(lpn) {
             continue;
         }
         let mut owed = Owed {
@@ -217,11 +214,8 @@ pub fn check(log: &HostLog, claims: Claims, reading: impl Fn(u32) -> Reading) ->
             may_be_empty: !base.has_data,
             ..Owed::default()
         };
-        let count = asked.iter().take_while(|it| it.lpn == lpn).count();
-        let (own, rest) = asked.split_at(count);
-        asked = rest;
-        for it in own {
-            note_asked(&mut owed, it, claims);
+        for place in asked.of(lpn) {
+            note_asked(&mut owed, &log.asked[place], claims);
         }
         if let Some((guarantee, class)) = judge(lpn, owed, claims, found) {
             let fault =

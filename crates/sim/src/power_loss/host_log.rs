@@ -50,10 +50,48 @@ pub struct HostLog {
     pub acked_requests: u64,
 }
 
+/// What was asked for, page by page.
+pub(super) struct ByPage {
+    /// Of each page its first write or trim, as a place in the log.
+    first: Vec<u32>,
+    /// Of each write or trim the next of its page.
+    next: Vec<u32>,
+}
+
+/// No write or trim.
+const NONE: u32 = u32::MAX;
+
+impl ByPage {
+    /// Places in the log of what was asked for of a page, in their order.
+    #[inline]
+    pub(super) fn of(&self, lpn: u32) -> impl Iterator<Item = usize> + '_ {
+        let mut place = self.first[lpn as usize];
+        std::iter::from_fn(move || {
+            let next = *self.next.get(place as usize)?;
+            Some(std::mem::replace(&mut place, next) as usize)
+        })
+    }
+
+    /// Whether anything was asked for of a page.
+    #[inline]
+    pub(super) fn has(&self, lpn: u32) -> bool {
+        self.first[lpn as usize] != NONE
+    }
+}
+
 impl HostLog {
     /// A host that knows this of the pages.
     pub fn new(base: Vec<Base>) -> Self {
         Self { base, ..Self::default() }
+    }
+
+    /// What was asked for, page by page.
+    pub(super) fn by_page(&self) -> ByPage {
+        let (mut first, mut next) = (vec![NONE; self.base.len()], vec![NONE; self.asked.len()]);
+        for (place, it) in self.asked.iter().enumerate().rev() {
+            next[place] = std::mem::replace(&mut first[it.lpn as usize], place as u32);
+        }
+        ByPage { first, next }
     }
 
     /// A write or a trim of pages was issued: their numbers and versions.

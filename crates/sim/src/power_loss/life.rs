@@ -394,8 +394,11 @@ impl Life {
             tally.pages_checked += self.base.len() as u64;
             let place = (number, cut, pattern, target, at);
             note(&mut tally, &recovered, &faults, place);
+            // In the room of what was known before.
+            base = log.base;
+            base.clear();
             let known = recovered.session.known();
-            base = known.map(|(version, has_data)| Base { version, has_data }).collect();
+            base.extend(known.map(|(version, has_data)| Base { version, has_data }));
             (session, records) = (recovered.session, recovered.records);
             tally.programs[2] += records.pages_written - pages_before;
             tally.cuts += 1;
@@ -412,14 +415,16 @@ impl Life {
         let back = Return { ready, limit: self.campaign.mount_limit };
         // A second recovery is held against this one elsewhere; a session answers as its flash is.
         let again: Option<fn(u32) -> Reading> = None;
-        let reading = |lpn| recovered.reading(lpn);
+        let look = recovered.session.look();
+        let reading = |lpn| recovered.reading(&look, lpn);
         faults.extend(check_drive(log, self.campaign.claims, back, reading, again));
     }
 
     /// Two recoveries from the same cut answer alike.
     fn differs(&self, one: &Recovered, other: &Recovered) -> Option<Fault> {
+        let looks = [one, other].map(|it| it.session.look());
         let differs = |&lpn: &u32| {
-            let answers = (sound(&one.session, lpn), sound(&other.session, lpn));
+            let answers = (sound(&looks[0], lpn), sound(&looks[1], lpn));
             // What was trimmed is open where trims are not recorded.
             let is_open = self.options.trim_log == TrimLog::Volatile
                 && [answers.0, answers.1].contains(&Reading::Empty);
@@ -431,7 +436,7 @@ impl Life {
             class: Class::UnstableRead,
             lpn: Some(lpn),
             owed: 0,
-            found: Some(sound(&one.session, lpn)),
+            found: Some(sound(&looks[0], lpn)),
         })
     }
 }

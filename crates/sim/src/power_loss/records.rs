@@ -57,8 +57,9 @@ pub(super) enum Writing {
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Records {
-    /// By logical page, the version of its last trim that is recorded.
-    pub(super) trims: Vec<u32>,
+    /// By logical page, the version of its last trim that is recorded; empty before the first.
+    trims: Arc<Vec<u32>>,
+    logical_pages: u32,
     /// What the last root names; `None` before the first.
     pub(super) checkpoint: Option<Arc<Checkpoint>>,
     /// Changes since, as far as they are recorded.
@@ -87,7 +88,8 @@ impl Records {
     ) -> Self {
         let checkpoint_pages = (u64::from(logical_pages) * 4).div_ceil(page_bytes).max(1);
         Self {
-            trims: vec![0; logical_pages as usize],
+            trims: Arc::default(),
+            logical_pages,
             checkpoint: None,
             changes: Vec::new(),
             waiting: VecDeque::new(),
@@ -112,6 +114,19 @@ impl Records {
         self.changed.clear();
         self.since_checkpoint = 0;
         self.pages_written += self.checkpoint_pages + 1;
+    }
+
+    /// A trim is recorded.
+    pub(super) fn note_trim(&mut self, lpn: u32, version: u32) {
+        let trims = Arc::make_mut(&mut self.trims);
+        trims.resize(self.logical_pages as usize, 0);
+        let known = &mut trims[lpn as usize];
+        *known = version.max(*known);
+    }
+
+    /// By logical page, the version of its last trim that is recorded; empty before the first.
+    pub(super) fn trims(&self) -> Arc<Vec<u32>> {
+        Arc::clone(&self.trims)
     }
 
     /// How long a page of the records takes.
@@ -205,7 +220,7 @@ impl Records {
             match page {
                 Page::Journal { trims, changes } => {
                     for &(lpn, version) in trims.iter().flat_map(|trim| &trim.pages) {
-                        self.trims[lpn as usize] = version;
+                        self.note_trim(lpn, version);
                     }
                     recorded.extend(trims);
                     self.changes.extend(changes);

@@ -19,10 +19,10 @@ use super::physics::{damages_earlier, page_after, passes_of_block, PageAfter};
 use super::records::{Change, Records, Writing};
 use super::rig::{pages_saved, Aftermath};
 use crate::device::{
-    Interrupted, LowerPageBackup, MapOrder, MountReport, Mounting, PowerLossConfig, Remains,
-    Session, SubpageWrite,
+    Found, Interrupted, Look, LowerPageBackup, MapOrder, MountReport, Mounting, PowerLossConfig,
+    Remains, Session, SubpageWrite,
 };
-use crate::nand::Running;
+use crate::nand::{Running, Unit};
 use crate::rng::Rng;
 use crate::units::{Lpn, Ns};
 
@@ -86,26 +86,26 @@ pub(super) struct Recovered {
 }
 
 impl Recovered {
-    /// What the drive answers.
+    /// What the drive answers; `look` is at its session.
     #[inline]
-    pub(super) fn reading(&self, lpn: u32) -> Reading {
+    pub(super) fn reading(&self, look: &Look<'_>, lpn: u32) -> Reading {
         if !self.over.is_empty() {
             if let Some(&reading) = self.over.get(&lpn) {
                 return reading;
             }
         }
-        sound(&self.session, lpn)
+        sound(look, lpn)
     }
 }
 
 /// What the flash holds where the map points.
 #[inline]
-pub(super) fn sound(session: &Session, lpn: u32) -> Reading {
-    match session.found(Lpn(lpn)) {
-        None if session.place_of(Lpn(lpn)).is_some() => Reading::Garbage,
-        None => Reading::Empty,
-        Some(unit) if unit.is_lost() => Reading::Error,
-        Some(unit) => Reading::Data { lpn: unit.lpn, version: unit.version, is_torn: false },
+pub(super) fn sound(look: &Look<'_>, lpn: u32) -> Reading {
+    match look.at(lpn) {
+        Found::Unmapped => Reading::Empty,
+        Found::Bare => Reading::Garbage,
+        Found::Unit(unit) if unit.is_lost() => Reading::Error,
+        Found::Unit(unit) => Reading::Data { lpn: unit.lpn, version: unit.version, is_torn: false },
     }
 }
 
@@ -126,7 +126,7 @@ pub(super) fn prepare(
     program: Ns,
     rng: &mut Rng,
 ) -> Prepared {
-    let Aftermath { mut remains, running, mut in_memory, mut records, torn_record, powered } =
+    let Aftermath { mut remains, running, in_memory, mut records, torn_record, powered } =
         aftermath;
     let mut facts = Facts { half_erased: remains.half_erased.len() as u64, ..Facts::default() };
     let mut over = BTreeMap::new();
@@ -136,19 +136,20 @@ pub(super) fn prepare(
     }
     let units = remains.units_per_page();
     if let Some(pages) = pages_saved(config.plp, powered, program, units) {
-        let order: BTreeMap<(u32, u32), usize> =
-            log.asked.iter().enumerate().map(|(at, it)| ((it.lpn, it.version), at)).collect();
-        let place = |lpn: u32, version: u32| order.get(&(lpn, version)).copied();
         // What the host asked for, in its order; copies that are moved have their old place still.
-        in_memory.retain(|unit| place(unit.lpn, unit.version).is_some());
-        in_memory.sort_by_key(|unit| place(unit.lpn, unit.version));
-        in_memory.dedup_by_key(|unit| (unit.lpn, unit.version));
-        let is_trim = |lpn, version| place(lpn, version).is_some_and(|at| log.asked[at].is_trim);
-        facts.is_partial_save = pages < in_memory.len();
-        for unit in in_memory.into_iter().take(pages) {
-            if is_trim(unit.lpn, unit.version) {
-                let trimmed = &mut records.trims[unit.lpn as usize];
-                *trimmed = (*trimmed).max(unit.version);
+        let asked = log.by_page();
+        let place = |unit: &Unit| {
+            let mut own = asked.of(unit.lpn);
+            own.find(|&place| log.asked[place].version == unit.version)
+        };
+        let mut placed: Vec<(usize, Unit)> =
+            in_memory.into_iter().filter_map(|unit| Some((place(&unit)?, unit))).collect();
+        placed.sort_by_key(|&(place, _)| place);
+        placed.dedup_by_key(|&mut (place, _)| place);
+        facts.is_partial_save = pages < placed.len();
+        for (place, unit) in placed.into_iter().take(pages) {
+            if log.asked[place].is_trim {
+                records.note_trim(unit.lpn, unit.version);
             } else {
                 facts.saved_pages += 1;
                 remains.saved.push(unit);
@@ -157,8 +158,7 @@ pub(super) fn prepare(
         // Trims that only memory knew.
         if !facts.is_partial_save {
             for it in log.asked.iter().filter(|it| it.is_trim && it.acked.is_some()) {
-                let trimmed = &mut records.trims[it.lpn as usize];
-                *trimmed = (*trimmed).max(it.version);
+                records.note_trim(it.lpn, it.version);
             }
         }
     }
@@ -166,13 +166,13 @@ pub(super) fn prepare(
         let is_root = kind == Writing::Root;
         facts.is_dead = is_root && !config.root_pairs;
         if kind == Writing::Journal && !config.journal_crc {
-            let pages = records.trims.len() as u64;
+            let pages = log.base.len() as u64;
             for _ in 0..GARBAGE_TRIMS {
                 over.insert(rng.below(pages) as u32, Reading::Empty);
             }
         }
     }
-    mounting.trims.clone_from(&records.trims);
+    mounting.trims = records.trims();
     mounting.checkpoint.clone_from(&records.checkpoint);
     // The sequence number that the root gives from which on to count; here by page.
     mounting.versions = log.base.iter().map(|base| base.version).collect();

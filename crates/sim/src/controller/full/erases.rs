@@ -116,7 +116,8 @@ impl Full {
             };
             let mut free = Vec::new();
             order.waiting.retain_mut(|it| {
-                it.until.retain(is_ahead);
+                // Blocks never go back, so one that has come far enough is looked at no more.
+                while it.until.pop_if(|last| !is_ahead(last)).is_some() {}
                 if it.until.is_empty() {
                     free.push(it.who);
                 }

@@ -13,7 +13,7 @@ mod pairs;
 
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::memory::{gather, prefetch_at, Array, WORD};
-use crate::striping::Turns;
+use crate::striping::{Places, Turns};
 use crate::units::{BlockId, Lpn, Ppn};
 pub(crate) use pairs::Pairs;
 
@@ -53,6 +53,11 @@ impl Order {
         let dies = 0..turns.dies();
         let entries = dies.map(|die| turns.count_below(die, logical_pages)).max().unwrap_or(0);
         Self { turns, entries }
+    }
+
+    /// Where the entries of the logical pages from 0 on are.
+    fn places(self) -> Places {
+        self.turns.places(self.entries)
     }
 
     /// Where the entry of a logical page is.

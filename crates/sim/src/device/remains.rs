@@ -1,0 +1,82 @@
+//! What is left of a drive without power, and what its mount is told.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::config::DeviceConfig;
+use crate::nand::{Contents, Latest, Media, Unit};
+use crate::units::{BlockId, Lpn};
+
+/// What is left of a drive without power.
+#[derive(Clone)]
+pub struct Remains {
+    pub(super) config: DeviceConfig,
+    pub(super) seed: u64,
+    pub(super) media: Media,
+    /// Blocks whose erase was interrupted: nothing in them can be read.
+    pub half_erased: BTreeSet<u32>,
+    /// What was saved while the capacitors lasted.
+    pub saved: Vec<Unit>,
+    /// With parity, blocks that the cut has found half written: the first page of the stripes that
+    /// lack theirs.
+    pub(super) open_stripes: Vec<(BlockId, u32)>,
+}
+
+/// What a mount is to do.
+#[derive(Clone, Debug, Default)]
+pub struct Mounting {
+    /// By logical page, the version of its last trim that was recorded for good; empty: none.
+    pub trims: Arc<Vec<u32>>,
+    /// What tells of the blocks that were opened before it: only the others are looked at page by
+    /// page. `None`: all are.
+    pub checkpoint: Option<Arc<Checkpoint>>,
+    /// By logical page, the highest version that was given out, as the sequence number in the root
+    /// tells; empty: none.
+    pub versions: Vec<u32>,
+    /// Logical pages whose data is moved, since it lies beside an interrupted program.
+    pub suspects: Vec<Lpn>,
+    /// The power fails again at this step of the recovery, from 0.
+    pub until: Option<u32>,
+}
+
+/// Where the drive had its pages, as it noted on the flash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// By logical page.
+    pub(super) latest: Arc<Vec<Latest>>,
+    /// Blocks that were opened later than this, by the number of their opening, are not in it.
+    pub(super) since: u64,
+}
+
+impl Remains {
+    /// What the pages of the flash hold.
+    pub fn contents(&mut self) -> &mut Contents {
+        self.media.contents.as_mut().expect("a drive that was cut has contents")
+    }
+
+    /// The same, to look at.
+    pub fn held(&self) -> &Contents {
+        self.media.contents.as_ref().expect("a drive that was cut has contents")
+    }
+
+    /// The drive.
+    pub fn config(&self) -> &DeviceConfig {
+        &self.config
+    }
+
+    /// Pages of a block.
+    pub fn pages_per_block(&self) -> u32 {
+        self.media.geometry().pages_per_block
+    }
+
+    /// Map units of a page of the flash.
+    pub fn units_per_page(&self) -> u32 {
+        self.media.geometry().units_per_page
+    }
+
+    /// The page of the flash that a page of a block lies on, by numbers that are its own in the
+    /// block: die of the group, page, row.
+    pub fn flash_page(&self, block: BlockId, index: u32) -> (u32, u32, u32) {
+        self.media.flash_page(block, index)
+    }
+}
