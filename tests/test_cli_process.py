@@ -231,3 +231,5 @@ def test_signals_that_come_together_interrupt_once(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(_process, "TOGETHER_S", 0.0)
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        _ending.hear()
