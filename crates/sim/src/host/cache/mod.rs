@@ -11,6 +11,7 @@ mod clock;
 pub mod fence;
 mod index;
 mod list;
+mod partial;
 mod queue;
 mod two_q;
 pub mod write;
@@ -20,7 +21,8 @@ use serde::{Deserialize, Serialize};
 
 pub use clean::{CleanCaches, Copied};
 pub use fence::Fence;
-pub use write::{Found, Leaving, Offer, Part, WriteCache};
+pub use partial::Part;
+pub use write::{Found, Leaving, Offer, WriteCache};
 
 use crate::config::ConfigError;
 use crate::units::Lpn;

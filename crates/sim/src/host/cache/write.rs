@@ -12,67 +12,9 @@
 //! A flush command empties it: [`WriteCache::take_oldest`] until nothing is left. Left out:
 //! flushing when the host is idle.
 
-use std::collections::BTreeMap;
-
+use super::partial::{Part, Partial, Sectors};
 use super::{Policy, Replacement};
 use crate::units::Lpn;
-
-/// Consecutive sectors of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// The first of them, counted in the page.
-    pub first: u32,
-    /// The sector after the last.
-    pub limit: u32,
-    /// Sectors of a page.
-    pub page_sectors: u32,
-}
-
-impl Part {
-    /// All sectors of a page.
-    pub fn whole(page_sectors: u32) -> Self {
-        Self { first: 0, limit: page_sectors, page_sectors }
-    }
-
-    /// Whether these are all sectors of the page.
-    #[inline]
-    pub fn is_whole(&self) -> bool {
-        self.limit - self.first == self.page_sectors
-    }
-}
-
-/// Which sectors of a page are here, a bit each; never none, and never all.
-#[derive(Clone, Debug)]
-struct Sectors(Box<[u64]>);
-
-impl Sectors {
-    fn of(part: Part) -> Self {
-        let mut sectors = Self(vec![0; words_of(part.page_sectors)].into());
-        sectors.add(part);
-        sectors
-    }
-
-    fn add(&mut self, part: Part) {
-        (part.first..part.limit).for_each(|sector| self.0[sector as usize / 64] |= bit(sector));
-    }
-
-    fn hold(&self, part: Part) -> bool {
-        let mut sectors = part.first..part.limit;
-        sectors.all(|sector| self.0[sector as usize / 64] & bit(sector) != 0)
-    }
-
-    fn are_whole(&self, page_sectors: u32) -> bool {
-        self.hold(Part::whole(page_sectors))
-    }
-}
-
-fn words_of(page_sectors: u32) -> usize {
-    page_sectors.div_ceil(64) as usize
-}
-
-fn bit(sector: u32) -> u64 {
-    1 << (sector % 64)
-}
 
 /// What became of a page offered to the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +55,7 @@ pub struct WriteCache {
     /// `None`: a cache of one page keeps none waiting.
     waiting: Option<Box<dyn Replacement>>,
     /// The pages among them of which only some sectors are here.
-    partial: BTreeMap<u32, Sectors>,
+    partial: Partial,
 }
 
 impl WriteCache {
@@ -124,7 +66,7 @@ impl WriteCache {
             page_count,
             absorbs: true,
             waiting: (waiting_limit > 0).then(|| policy.build(waiting_limit)),
-            partial: BTreeMap::new(),
+            partial: Partial::new(waiting_limit),
         }
     }
 
@@ -151,7 +93,7 @@ impl WriteCache {
     pub fn find(&self, lpn: Lpn, part: Part) -> Found {
         if !self.contains(lpn) {
             Found::None
-        } else if self.partial.get(&lpn.0).is_none_or(|sectors| sectors.hold(part)) {
+        } else if self.partial.get(lpn).is_none_or(|sectors| sectors.hold(part)) {
             Found::All
         } else {
             Found::Some
@@ -161,7 +103,7 @@ impl WriteCache {
     /// Whether what waits of a page has all sectors but those of `part`.
     pub fn completes(&self, lpn: Lpn, part: Part) -> bool {
         self.contains(lpn)
-            && self.partial.get(&lpn.0).is_none_or(|sectors| {
+            && self.partial.get(lpn).is_none_or(|sectors| {
                 let mut sectors = sectors.clone();
                 sectors.add(part);
                 sectors.are_whole(part.page_sectors)
@@ -185,22 +127,20 @@ impl WriteCache {
         };
         if waiting.contains(lpn) {
             waiting.touch(lpn);
-            if !self.absorbs && part.is_whole() && !self.partial.contains_key(&lpn.0) {
+            if !self.absorbs && part.is_whole() && !self.partial.holds(lpn) {
                 return Offer::Flush(Leaving { lpn, is_partial: false });
             }
-            if let Some(sectors) = self.partial.get_mut(&lpn.0) {
-                sectors.add(part);
-                if sectors.are_whole(part.page_sectors) {
-                    self.partial.remove(&lpn.0);
-                }
+            if self.partial.get_mut(lpn).is_some_and(|sectors| sectors.complete(part)) {
+                self.partial.remove(lpn);
             }
             return Offer::Absorbed;
         }
-        let leaves = waiting.insert(lpn);
+        // One leaves before the other is noted: no more are here in part than wait.
+        let leaves = waiting.insert(lpn).map(|lpn| self.leaving(lpn));
         if !part.is_whole() {
-            self.partial.insert(lpn.0, Sectors::of(part));
+            self.partial.insert(lpn, Sectors::of(part));
         }
-        leaves.map_or(Offer::Kept, |lpn| Offer::Flush(self.leaving(lpn)))
+        leaves.map_or(Offer::Kept, Offer::Flush)
     }
 
     /// The page that leaves next and one of those behind it, where the policy knows.
@@ -222,7 +162,7 @@ impl WriteCache {
     }
 
     fn leaving(&mut self, lpn: Lpn) -> Leaving {
-        let is_partial = !self.partial.is_empty() && self.partial.remove(&lpn.0).is_some();
+        let is_partial = self.partial.remove(lpn);
         Leaving { lpn, is_partial }
     }
 
@@ -233,8 +173,7 @@ impl WriteCache {
 
     /// The pages of which only some sectors are here: each page and its sectors as words of bits.
     pub fn save_partial(&self) -> Vec<u64> {
-        let pages = self.partial.iter();
-        pages.flat_map(|(&lpn, sectors)| [&[u64::from(lpn)], &*sectors.0].concat()).collect()
+        self.partial.save()
     }
 
     /// Restores what [`WriteCache::save`] and [`WriteCache::save_partial`] gave, into an empty
@@ -244,26 +183,25 @@ impl WriteCache {
             Some(waiting) => waiting.restore(numbers),
             None => numbers.is_empty(),
         };
-        let pages = partial.chunks(1 + words_of(page_sectors));
-        fits && pages.into_iter().all(|page| {
-            let (lpn, sectors) = (Lpn(page[0] as u32), Sectors(page[1..].into()));
-            let is_partial = sectors.0.len() == words_of(page_sectors)
-                && sectors.0.iter().any(|&word| word != 0)
-                && !sectors.are_whole(page_sectors);
-            let is_here = self.contains(lpn);
-            self.partial.insert(lpn.0, sectors).is_none() && is_partial && is_here
+        let mut pages = Sectors::restore(partial, page_sectors);
+        fits && pages.all(|page| {
+            page.is_some_and(|(lpn, sectors)| {
+                self.contains(lpn) && self.partial.insert(lpn, sectors)
+            })
         })
     }
 
     /// Forgets a page; false if it did not wait.
     pub fn trim(&mut self, lpn: Lpn) -> bool {
-        self.partial.remove(&lpn.0);
+        self.partial.remove(lpn);
         self.waiting.as_mut().is_some_and(|waiting| waiting.remove(lpn))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     const WHOLE: Part = Part { first: 0, limit: 8, page_sectors: 8 };
