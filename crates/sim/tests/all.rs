@@ -5,6 +5,7 @@
 mod back_end;
 mod backends;
 mod blocked_reads;
+mod buffered_runs;
 mod cells;
 mod decoding;
 mod dies;

@@ -11,7 +11,7 @@
 use super::drive::{CommandSink, Front};
 use crate::ftl::NoRoom;
 use crate::host::cache::{Leaving, Offer, Part, WriteCache};
-use crate::op::{HostCommand, Source};
+use crate::op::{HostCommand, HostOp, Source};
 use crate::units::Lpn;
 
 impl Front<'_> {
@@ -61,6 +61,70 @@ impl Front<'_> {
             self.ftl.read(sink, lpn, Source::Merge);
         }
         self.program_page(sink, lpn)
+    }
+
+    /// Whether pages leave the write buffer one by one and in the order in which they came, all of
+    /// them for one log: then they may as runs.
+    pub(super) fn passes_runs(&self) -> bool {
+        self.buffer.is_some()
+            && self.clean.is_none()
+            && self.ids.is_none()
+            && self.stretch == 1
+            && self.ftl.has_one_log()
+            && self.ftl.zones().is_none()
+            && !self.ftl.tells_requests()
+    }
+
+    /// Carries out writes that are a run of pages, for sinks without time: what waits in the write
+    /// buffer leaves, and those of the run that will not stay there go to the flash as one run. It
+    /// leaves what [`Front::apply`] of each leaves. `None`, and nothing is done, where some of them
+    /// wait already, or the run is too short, or the policy does not know what leaves.
+    pub(super) fn pass_run<S: CommandSink>(
+        &mut self,
+        sink: &mut S,
+        commands: &[HostCommand],
+        page_count: u32,
+    ) -> Option<Result<(), NoRoom>> {
+        let first = self.first_page(&commands[0]);
+        let buffer = self.buffer.as_deref()?;
+        let (room, mut run) = (buffer.waiting_limit(), first.0..first.0 + page_count);
+        let passing = page_count.checked_sub(room as u32)?;
+        let mut pages = buffer.pages_in_order()?;
+        if pages.iter().any(|lpn| run.contains(&lpn.0)) {
+            return None;
+        }
+        let waited = pages.len();
+        let before = self.ftl.counters().programs[Source::Host as usize];
+        let outcome = pages
+            .chunk_by(|one, next| one.0 + 1 == next.0)
+            .try_for_each(|it| self.ftl.write_run(sink, it[0], it.len() as u32))
+            .and_then(|()| self.ftl.write_run(sink, first, passing));
+        let written = self.ftl.counters().programs[Source::Host as usize] - before;
+        // The page that found no room has left too. One came for each, and those before that had
+        // room.
+        let left = written as usize + usize::from(outcome.is_err());
+        let came = left + room - waited;
+        pages.extend(run.by_ref().take(came).map(Lpn));
+        if let Some(buffer) = self.buffer.as_deref_mut() {
+            buffer.refill(&pages[left..]);
+        }
+        self.count_passed(commands, Lpn(run.start - 1), outcome.is_err());
+        Some(outcome)
+    }
+
+    /// Counts writes of a run up to the last page that came, which may have been refused.
+    fn count_passed(&mut self, commands: &[HostCommand], last: Lpn, is_refused: bool) {
+        let first = self.first_page(&commands[0]);
+        self.host.page_writes += u64::from(last.0 - first.0) + 1;
+        let begun = commands.partition_point(|command| self.first_page(command) <= last);
+        for command in &commands[..begun] {
+            self.host.commands[HostOp::Write.index()] += 1;
+            self.host.sectors[HostOp::Write.index()] += u64::from(command.sector_count);
+        }
+        if is_refused {
+            self.host.rejected_pages += 1;
+            self.refuse(&commands[begun - 1], last.0);
+        }
     }
 
     /// Puts a page of the write buffer on the flash, and with it what waits in its stretch.

@@ -288,7 +288,7 @@ pub(crate) struct Front<'a> {
     pub(super) stretch: u32,
     pub(crate) host: &'a mut HostCounters,
     /// Sectors of a page, as a power of two.
-    page_shift: u32,
+    pub(super) page_shift: u32,
 }
 
 impl Front<'_> {
@@ -299,7 +299,7 @@ impl Front<'_> {
     }
 
     #[inline]
-    fn sectors_per_page(&self) -> u64 {
+    pub(super) fn sectors_per_page(&self) -> u64 {
         1 << self.page_shift
     }
 
@@ -432,30 +432,6 @@ impl Front<'_> {
         self.host.page_writes += 1;
         self.host.rejected_pages += 1;
         self.host.refused_page_writes += 1;
-    }
-
-    /// Pages of the whole-page writes at the head of `commands` that follow each other without a
-    /// gap, and how many commands they are; `(0, 0)` when one of the buffer, the first command or
-    /// its alignment forbids it.
-    #[inline]
-    pub(crate) fn run_length(&self, commands: &[HostCommand]) -> (u32, usize) {
-        let (mut sectors, mut count) = (0, 0);
-        let mask = self.sectors_per_page() - 1;
-        let first = commands[0].sector;
-        for command in commands {
-            let fits = command.op == HostOp::Write
-                && command.sector == first + sectors
-                && (command.sector | u64::from(command.sector_count)) & mask == 0
-                && !command.is_fua
-                && self.is_plain;
-            if !fits {
-                break;
-            }
-            sectors += u64::from(command.sector_count);
-            count += 1;
-        }
-        // A chunk of commands is far below 2^32 pages.
-        ((sectors >> self.page_shift) as u32, count)
     }
 
     /// Carries out writes that [`Front::run_length`] found to be a run, for sinks without time.

@@ -5,7 +5,7 @@
 //! prefetched: the entry 48 commands ahead, then, when it has arrived, what it points at 24 ahead.
 //! On a large drive this doubles the rate.
 
-use super::drive::{CommandSink, Drive};
+use super::drive::{CommandSink, Drive, Front};
 use crate::ftl::{CollectionConfig, FlashSink, MoveRun, MoveWay, NoRoom, ENTRY_AHEAD, PAGE_AHEAD};
 use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
@@ -156,6 +156,41 @@ impl<R: Reader> CommandSink for Instant<'_, R> {
     fn fence(&mut self) {}
 }
 
+impl Front<'_> {
+    /// Pages of the whole-page writes at the head of `commands` that follow each other without a
+    /// gap, and how many commands they are; `(0, 0)` when one of the buffer, the first command or
+    /// its alignment forbids it.
+    #[inline]
+    pub(crate) fn run_length(&self, commands: &[HostCommand]) -> (u32, usize) {
+        if self.is_plain {
+            self.whole_run(commands)
+        } else {
+            (0, 0)
+        }
+    }
+
+    /// The same whatever buffers there are.
+    #[inline]
+    pub(crate) fn whole_run(&self, commands: &[HostCommand]) -> (u32, usize) {
+        let (mut sectors, mut count) = (0, 0);
+        let mask = self.sectors_per_page() - 1;
+        let first = commands[0].sector;
+        for command in commands {
+            let fits = command.op == HostOp::Write
+                && command.sector == first + sectors
+                && (command.sector | u64::from(command.sector_count)) & mask == 0
+                && !command.is_fua;
+            if !fits {
+                break;
+            }
+            sectors += u64::from(command.sector_count);
+            count += 1;
+        }
+        // A chunk of commands is far below 2^32 pages.
+        ((sectors >> self.page_shift) as u32, count)
+    }
+}
+
 impl Drive {
     /// Sectors of a page, where writes of whole pages may come as a list of pages: in a drive
     /// without caches whose pages take turns on the dies.
@@ -237,7 +272,21 @@ impl Drive {
         let mut singles = Singles::default();
         let mut index = 0;
         let mut outcome = Ok(());
+        // Where the next run through the write buffer may begin.
+        let mut run_from = if front.passes_runs() { 0 } else { usize::MAX };
         while index < commands.len() && outcome.is_ok() {
+            let limit = commands[index].sector + u64::from(commands[index].sector_count);
+            let goes_on = |next: &HostCommand| next.sector == limit;
+            if index >= run_from && commands.get(index + 1).is_some_and(goes_on) {
+                let (page_count, run) = front.whole_run(&commands[index..]);
+                run_from = index + run.max(1);
+                let passed = (page_count > 0)
+                    .then(|| front.pass_run(&mut sink, &commands[index..run_from], page_count));
+                if let Some(passed) = passed.flatten() {
+                    (outcome, index) = (passed, run_from);
+                    continue;
+                }
+            }
             if let Some(coming) = commands.get(index + ENTRY_AHEAD) {
                 front.ftl.prefetch_entry(front.first_page(coming));
             }

@@ -60,6 +60,11 @@ impl Index {
         self.entries[place] = Entry { lpn: lpn.0, slot_after: slot + 1 };
     }
 
+    /// Forgets all pages.
+    pub fn clear(&mut self) {
+        self.entries.fill(Entry::default());
+    }
+
     /// Forgets a page, and returns its slot, if it has one.
     pub fn take(&mut self, lpn: Lpn) -> Option<u32> {
         let mut gap = self.find(lpn.0);

@@ -75,6 +75,13 @@ impl<const N: usize> Lists<N> {
         [oldest, later].map(|node| node.map(|node| node.lpn))
     }
 
+    /// The pages of a list, the oldest first.
+    pub fn in_order(&self, list: usize) -> impl Iterator<Item = Lpn> + '_ {
+        let node = |slot: u32| self.nodes.get(slot as usize);
+        let oldest = node(self.oldest[list]);
+        std::iter::successors(oldest, move |it| node(it.newer)).map(|node| node.lpn)
+    }
+
     /// Adds a page that is in no list, as the newest.
     pub fn add(&mut self, list: usize, lpn: Lpn) {
         let node = Node { lpn, older: NONE, newer: NONE, list: list as u8, is_marked: false };
@@ -87,6 +94,14 @@ impl<const N: usize> Lists<N> {
         };
         self.index.insert(lpn, slot);
         self.attach(slot, list);
+    }
+
+    /// Takes out all pages.
+    pub fn clear(&mut self) {
+        self.nodes.clear();
+        self.free.clear();
+        self.index.clear();
+        (self.oldest, self.newest, self.lengths) = ([NONE; N], [NONE; N], [0; N]);
     }
 
     /// Makes a page the newest of a list, which may be another than its own.

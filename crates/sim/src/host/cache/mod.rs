@@ -60,6 +60,15 @@ pub trait Replacement: Send {
         [None; 2]
     }
 
+    /// All pages in the order in which they leave when others come, where that is known at once.
+    fn in_order(&self) -> Option<Vec<Lpn>> {
+        None
+    }
+
+    /// Holds these pages and no others, the first of them leaves first: of policies that know
+    /// their [`Replacement::in_order`].
+    fn refill(&mut self, _pages: &[Lpn]) {}
+
     /// What is here and in which order, as numbers whose low 32 bits are the page.
     fn save(&self) -> Vec<u64>;
 

@@ -58,6 +58,17 @@ impl Replacement for Queue {
         self.pages.coming(0)
     }
 
+    fn in_order(&self) -> Option<Vec<Lpn>> {
+        Some(self.pages.in_order(0).collect())
+    }
+
+    fn refill(&mut self, pages: &[Lpn]) {
+        self.pages.clear();
+        for &lpn in pages {
+            self.pages.add(0, lpn);
+        }
+    }
+
     fn save(&self) -> Vec<u64> {
         self.pages.save()
     }

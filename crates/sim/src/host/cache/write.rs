@@ -149,6 +149,24 @@ impl WriteCache {
         self.waiting.as_ref().map_or([None; 2], |waiting| waiting.coming())
     }
 
+    /// Pages that wait at most.
+    pub fn waiting_limit(&self) -> usize {
+        self.page_count as usize / 2
+    }
+
+    /// The pages that wait, in the order in which they leave when others come; `None` where some
+    /// wait in part, or the policy does not know.
+    pub fn pages_in_order(&self) -> Option<Vec<Lpn>> {
+        self.waiting.as_ref().filter(|_| self.partial.is_empty())?.in_order()
+    }
+
+    /// These pages wait and no others, as after [`WriteCache::pages_in_order`].
+    pub fn refill(&mut self, pages: &[Lpn]) {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.refill(pages);
+        }
+    }
+
     /// Takes out the page that the policy would flush next.
     pub fn take_oldest(&mut self) -> Option<Leaving> {
         let lpn = self.waiting.as_mut()?.take_victim()?;
