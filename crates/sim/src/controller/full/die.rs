@@ -301,14 +301,20 @@ impl Die {
         !matches!(self.array, Array::Free)
     }
 
-    /// Whether nothing is under way or waits.
-    pub(super) fn is_idle(&self) -> bool {
+    /// Whether nothing is under way.
+    #[inline]
+    pub(super) fn does_nothing(&self) -> bool {
         matches!(self.array, Array::Free)
             && self.input.is_none()
             && self.output.is_none()
             && self.suspended.is_none()
             && self.planes_busy == 0
-            && self.waiting == 0
+    }
+
+    /// Whether nothing is under way or waits.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting == 0 && self.does_nothing()
     }
 
     /// Credits the time since the last change to whom the die worked for.

@@ -542,6 +542,9 @@ impl Full {
 
     /// Starts whatever can start on a die, and on those that its operations held up.
     fn pump(&mut self, engine: &mut Engine, index: u32) {
+        if self.stage_alone(index) {
+            return;
+        }
         let mut index = index;
         loop {
             if self.is_observed {

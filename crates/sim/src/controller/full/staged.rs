@@ -1,4 +1,5 @@
-//! Writes that complete when they are programmed: they wait in memory with their data.
+//! Pages that wait in memory for the rest of their program unit: those that come alone, and writes
+//! that complete when they are programmed.
 //!
 //! ```text
 //! write of a unit ─► its program unit is not complete ─► staged ─┐
@@ -6,9 +7,9 @@
 //! map page        ─► told at once: memory has it, and no timer pads the blocks of the map
 //! ```
 
-use super::die::{Queued, Transaction};
-use super::Full;
-use crate::controller::NO_COMMAND;
+use super::die::{Class, Queued, Transaction};
+use super::{Full, Order};
+use crate::controller::{OpKind, NO_COMMAND};
 use crate::op::Source;
 use crate::units::Ns;
 
@@ -22,6 +23,41 @@ impl Staged {
 }
 
 impl Full {
+    /// Takes the only operation that waits on a die which does nothing, if that is a page of an
+    /// incomplete program unit: a write that came alone. Nothing else can start there then, and
+    /// nobody has to choose.
+    #[inline]
+    pub(super) fn stage_alone(&mut self, index: u32) -> bool {
+        let die = &self.dies[index as usize];
+        if die.waiting != 1 || !die.does_nothing() {
+            return false;
+        }
+        let class = Class::HostWrite;
+        let Some(&Queued { op, .. }) = die.queues[class as usize].front() else { return false };
+        let (page, is_slc) = (self.geometry.page_index(op.first()), op.is_slc());
+        let is_part = op.kind() == OpKind::Program
+            && !op.programs_part()
+            && self.units.stages(is_slc)
+            && self.units.span(page, is_slc).1 > page + 1;
+        let is_watched = self.is_observed || self.timeline.is_some() || self.may_lose_dies();
+        let is_plain = self.staged.is_none() && !matches!(self.mechanisms.order, Order::WholeDrive);
+        if !is_part || is_watched || !is_plain {
+            return false;
+        }
+        let die = &mut self.dies[index as usize];
+        die.queues[class as usize].pop_front();
+        (die.waiting, die.last_turn) = (0, class);
+        let pool = die.pool as usize;
+        self.pools[pool].moves_waiting -= u32::from(self.is_move(class, op));
+        if let Some(work) = &mut self.work {
+            work.programmed[usize::from(is_slc)][op.source() as usize] += 1;
+        }
+        self.blocks[self.geometry.block_of(op.first()).0 as usize].pending -= 1;
+        self.pending -= 1;
+        self.done.ops.push_back(op);
+        true
+    }
+
     /// The data of a program is in memory, where it waits for the rest of its program unit.
     pub(super) fn stage(&mut self, index: u32, queued: Queued, now: Ns) {
         match &mut self.staged {
