@@ -33,6 +33,7 @@ mod read_ahead;
 mod refresh;
 mod remembered;
 mod session;
+mod shortcuts;
 mod slc_cache;
 mod superblocks;
 mod switched_on;

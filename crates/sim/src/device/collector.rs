@@ -287,14 +287,17 @@ impl Collector {
         state.idle_since = None;
     }
 
+    /// Whether a die that falls idle is to be noted.
+    #[inline]
+    pub(super) fn counts_idle(&self, die: u32) -> bool {
+        let state = &self.dies[die as usize];
+        self.ahead.is_some() && state.idle_since.is_none() && !state.is_resting
+    }
+
     /// A die has become idle: the time until it may collect ahead, if a timer is to be set.
     pub(super) fn became_idle(&mut self, die: u32, now: Ns) -> Option<Ns> {
-        let (after, _) = self.ahead?;
-        let state = &mut self.dies[die as usize];
-        if state.idle_since.is_some() || state.is_resting {
-            return None;
-        }
-        state.idle_since = Some(now);
+        let (after, _) = self.ahead.filter(|_| self.counts_idle(die))?;
+        self.dies[die as usize].idle_since = Some(now);
         Some(after)
     }
 

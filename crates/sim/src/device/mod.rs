@@ -47,6 +47,7 @@ mod session;
 mod session_faults;
 mod session_image;
 mod settling;
+mod shortcuts;
 mod simulation;
 mod sink;
 mod steady;

@@ -65,6 +65,7 @@ impl Runner {
         };
         if !self.is_begun {
             self.is_begun = true;
+            stage.run_by_itself(self.hosts.issue_one_at_a_time());
             for tenant in 0..self.hosts.feeds.len() {
                 self.hosts.begin_burst(drive, stage, tenant);
             }
@@ -133,6 +134,12 @@ impl Runner {
 }
 
 impl Hosts {
+    /// Whether a command comes only when the one before is complete.
+    fn issue_one_at_a_time(&self) -> bool {
+        let [feed] = &self.feeds[..] else { return false };
+        matches!(feed.load.admission, Admission::Closed { queue_depth: 1 })
+    }
+
     /// Whether another command may be issued.
     #[inline]
     fn is_open(&self, now: Ns) -> bool {

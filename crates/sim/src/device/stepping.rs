@@ -48,10 +48,14 @@ impl TimedStage {
         let die = drive.geometry.die_of_block(block);
         if is_erased && drive.ftl.collection_of(die) == Some(block) {
             drive.ftl.finish_collection(die, block);
+            self.quiet_die = None;
             self.admit_stalled(drive, die.0);
         }
-        self.collect(drive, die.0);
-        if self.backend.is_idle(die) {
+        if self.quiet_die != Some(die.0) {
+            self.collect(drive, die.0);
+        }
+        let counts_idle = self.collector.as_ref().is_some_and(|it| it.counts_idle(die.0));
+        if counts_idle && self.backend.is_idle(die) {
             let now = self.engine.now();
             let after = self.collector.as_mut().and_then(|it| it.became_idle(die.0, now));
             if let Some(after) = after {
@@ -128,6 +132,8 @@ impl TimedStage {
         }
         loop {
             let refresh = self.refresh_pressing(drive, id);
+            // How much a refresh presses depends on when it is asked.
+            let quiet_die = (self.skips_events && refresh.is_none()).then_some(die);
             let Some(collector) = &mut self.collector else { return };
             let room = Room { refresh, ..Self::room(drive, id) };
             let won = |victim| (drive.pages_to_win(victim), drive.ftl.pages_until_stall(id));
@@ -140,10 +146,14 @@ impl TimedStage {
                 self.admit_stalled(drive, die);
                 continue;
             }
-            let Some(urgency) = urgency else { return };
+            let Some(urgency) = urgency else {
+                self.quiet_die = quiet_die;
+                return;
+            };
             let (step_pages, is_resting) = (collector.step_pages(die), collector.is_resting(die));
             self.backend.set_urgency(id, urgency);
             if self.backend.collection_waits(id) {
+                self.quiet_die = quiet_die;
                 return;
             }
             let refreshes = collector.lets_refresh(die, room);

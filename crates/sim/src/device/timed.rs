@@ -26,7 +26,7 @@ use crate::controller::timeline::Lane;
 use crate::controller::{FlashOp, OpKind, Work, NO_COMMAND};
 use crate::engine::Engine;
 use crate::host::latency::LatencyBook;
-use crate::host::path::{HostPath, Leg, Way};
+use crate::host::path::{HostPath, Leg};
 use crate::host::read_ahead::{ReadAhead, FETCH};
 use crate::host::tenants::TenantBook;
 use crate::host::throttle::Throttle;
@@ -46,7 +46,7 @@ pub(super) const IDLE: u32 = HOST_EVENT + 1024;
 /// Host events from here on: a program unit of pool `code - FILL` has waited for a while.
 const FILL: u32 = IDLE + (1 << 20);
 /// Host events from here on: the command of slot `code - SLOT` goes on.
-const SLOT: u32 = HOST_EVENT + (1 << 21);
+pub(super) const SLOT: u32 = HOST_EVENT + (1 << 21);
 
 /// The clock, the servers and the commands of a timed stage.
 pub(crate) struct TimedStage {
@@ -68,6 +68,15 @@ pub(crate) struct TimedStage {
     /// Where the power may fail and program units wait in memory: flushes that wait until what they
     /// cover is on the flash. See `cutting`.
     pub(super) settling: Option<Vec<u32>>,
+    /// What is certain to happen next happens without an event, see `shortcuts`.
+    pub(super) skips_events: bool,
+    /// Whether commands come one at a time, each when the one before is complete.
+    pub(super) comes_alone: bool,
+    /// A command that is served and goes on before the next event.
+    pub(super) served_next: Option<u32>,
+    /// The die that was found to have nothing to collect, or to wait for a step of it: until
+    /// something else happens it need not be asked again.
+    pub(super) quiet_die: Option<u32>,
 }
 
 /// Who keeps the latencies of a stage.
@@ -127,6 +136,10 @@ impl TimedStage {
             arrivals: 0,
             is_worn_out: false,
             settling: None,
+            skips_events: false,
+            comes_alone: false,
+            served_next: None,
+            quiet_die: None,
         };
         stage.start_refresh(drive);
         stage.start_patrol(drive);
@@ -194,6 +207,10 @@ impl TimedStage {
         if let Some(done) = self.backend.take_completed() {
             return self.operation_done(drive, done);
         }
+        self.quiet_die = None;
+        if let Some(index) = self.served_next.take() {
+            return self.served(drive, index, None);
+        }
         let Some(code) = self.engine.take() else { return Step::Idle };
         if code >= SLOT {
             return self.leg_over(drive, code - SLOT);
@@ -244,16 +261,6 @@ impl TimedStage {
             return Step::Internal;
         }
         self.go_out(drive, index)
-    }
-
-    /// A command goes on towards the FTL.
-    #[inline]
-    pub(super) fn go_in(&mut self, drive: &mut Drive, index: u32) {
-        match self.path.go_in(index, self.engine.now()) {
-            Way::After(span) => self.engine.schedule(span, SLOT + index),
-            Way::Held => {}
-            Way::Arrived => self.start(drive, index),
-        }
     }
 
     /// The FTL decides; operations are queued. A command that waits for nothing completes by an
@@ -317,6 +324,7 @@ impl TimedStage {
         slot: u32,
         work: impl FnOnce(&mut Front, &mut TimedSink) -> T,
     ) -> T {
+        self.quiet_die = None;
         let (mut front, media, errors) = drive.split();
         let lost_before = errors.lost_of_host();
         let mut sink = TimedSink {
@@ -476,13 +484,6 @@ impl TimedStage {
         if slot.waits == 0 {
             self.serve_soon(index);
         }
-    }
-
-    /// A command waits for nothing in the drive any more. It goes on by an event at this instant,
-    /// so that completions never nest.
-    fn serve_soon(&mut self, index: u32) {
-        self.path.serve(index);
-        self.engine.schedule(Ns(0), SLOT + index);
     }
 
     /// Nothing is left to wait for in the drive; `last` was the last operation, if it was one.

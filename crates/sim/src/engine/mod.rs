@@ -101,6 +101,14 @@ impl Engine {
         self.near.copy_within(NEAR_MAX / 2.., 0);
     }
 
+    /// Whether surely no event comes until `at`, that included.
+    #[inline]
+    pub fn is_quiet_until(&self, at: Ns) -> bool {
+        // All near events come before `far_at`.
+        let next = self.near[..self.near_count].last().map_or(self.far_at, |event| event.0);
+        next > at.0
+    }
+
     /// When the next event comes.
     pub fn next_at(&mut self) -> Option<Ns> {
         (self.near_count > 0 || self.refill()).then(|| Ns(self.near[self.near_count - 1].0))
