@@ -65,7 +65,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "opennandlab characterise --target sim:tlc_standard --output drive",
     ),
     "calibrate": (
-        "Hold a device file against what was measured, or fit keys of it.",
+        "Hold a device file against measurements, or fit keys of it.",
         "opennandlab calibrate -d my.yaml --to drive.json --free nand.timing.t_read_us -o fit.yaml",
     ),
     "validate": (
