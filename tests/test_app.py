@@ -207,13 +207,14 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+def full_disk(*_: object) -> int:
+    raise OSError(28, "No space left on device")
+
+
 def test_a_full_disk_is_an_error_that_names_the_operation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> int:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "pwrite", full)
+    monkeypatch.setattr(os, "pwrite", full_disk)
     with pytest.raises(WriteError, match=r"operation \d+.*No space left"):
         live.run(plan(tmp_path, suite=Suite("light", {"gallery": 1})))
     # What had ended before is kept: the contacts, which SQLite writes.
@@ -230,10 +231,7 @@ def test_a_full_disk_is_an_error_that_names_the_operation(
 def test_what_failed_is_partial_with_the_code_of_a_target(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> int:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "pwrite", full)
+    monkeypatch.setattr(os, "pwrite", full_disk)
     (tmp_path / "disk").mkdir()
     words = ["app", "run", "--target", f"dir:{tmp_path / 'disk'}", "--runs", "1", "--case",
              "contact=1", "--case", "gallery=1", "--size", "contact.rows=2", "--output",

@@ -199,7 +199,7 @@ def test_ctrl_c_is_heard_where_python_drops_it(monkeypatch: pytest.MonkeyPatch) 
         def __del__(self) -> None:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(_process._Interrupt, "_last_s", float("-inf"))
+    monkeypatch.setitem(_ending._raised, "at_s", float("-inf"))
     _process.prepare()
     _ending.hear()
     it = Leaving()
@@ -222,13 +222,13 @@ def test_a_job_in_the_background_can_be_interrupted(folder: Path) -> None:
 
 def test_signals_that_come_together_interrupt_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each thread of a parent that dies tells its child; the second may not break off the end."""
-    monkeypatch.setattr(_process._Interrupt, "_last_s", float("-inf"))
+    monkeypatch.setitem(_ending._raised, "at_s", float("-inf"))
     _process.prepare()
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGTERM)
     signal.raise_signal(signal.SIGTERM)
     signal.raise_signal(signal.SIGINT)
-    monkeypatch.setattr(_process, "TOGETHER_S", 0.0)
+    monkeypatch.setattr(_ending, "TOGETHER_S", 0.0)
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):

@@ -15,10 +15,8 @@ import io
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any, get_args
 
 import typer
@@ -27,8 +25,6 @@ from opennandlab.cli import _ending
 from opennandlab.cli import _terminal as terminal
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
-# Signals that come together mean one thing: of a parent that dies, its threads tell one by one.
-TOGETHER_S = 1.0
 # What the parser of the command line raises; which package has the class depends on the version.
 ClickError: type[Exception] = typer.BadParameter.__mro__[2]
 
@@ -46,30 +42,13 @@ def prepare() -> None:
     # A shell starts background jobs with SIGINT ignored; a long run must be stoppable there too.
     # A scheduler, a service manager and `timeout` send SIGTERM: it means the same.
     for number in STOPPING:
-        signal.signal(number, _Interrupt())
+        signal.signal(number, _ending.end)
     if sys.stderr is None:
         sys.stderr = _nowhere(2)
     for stream in (sys.stdout, sys.stderr):
         # Letters that the terminal does not know are replaced, rather than ended on.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-
-
-class _Interrupt:
-    """What a signal does: Ctrl-C, unless right behind another, where it would break off the end."""
-
-    _last_s = float("-inf")  # of all signals
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Interrupt what is under way.
-
-        Raises:
-            KeyboardInterrupt: unless it was raised in the last second.
-        """
-        now = time.monotonic()
-        if now - _Interrupt._last_s >= TOGETHER_S:
-            _Interrupt._last_s = now
-            _ending.end(number, frame)
 
 
 def _nowhere(number: int) -> io.TextIOWrapper:

@@ -81,15 +81,11 @@ def _measured(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | Non
 def draw_slides(wanted: Asked, only: str | None) -> None:
     """Run the suite of each slide, and write the page that overlays the documents of each."""
     from opennandlab.pts import slides
-    from opennandlab.targets.base import TargetError
 
     left_out: dict[str, str] = {}
     kept = []
     for slide in slides.chosen(only):
-        try:
-            reason = slides.objection(slide, wanted.request, wanted.settings)
-        except TargetError as error:
-            terminal.stop(terminal.BROKEN, str(error), as_json=wanted.as_json)
+        reason = slides.objection(slide, wanted.request, wanted.settings)
         if reason:
             left_out[slide.name] = reason
         else:
@@ -281,7 +277,6 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
     from opennandlab.pts.plan import make_plan
     from opennandlab.pts.rehearsal import rehearse
     from opennandlab.pts.runner import reclaim_s
-    from opennandlab.targets.base import TargetError
     from opennandlab.targets.opening import sketch
 
     plans: list[dict[str, Any]] = []
@@ -290,10 +285,7 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
         if job.test.kinds and wanted.request.kind not in job.test.kinds:
             continue
         overrides = {**wanted.request.overrides, **job.overrides}
-        try:
-            target = sketch(replace(wanted.request, overrides=overrides))
-        except TargetError as error:
-            terminal.stop(terminal.BROKEN, str(error), as_json=wanted.as_json)
+        target = sketch(replace(wanted.request, overrides=overrides))
         plan = make_plan(job.test, job.settings, target, reclaim_s(target))
         least = rehearse(job.test, plan, target, is_steady=True)
         most = rehearse(job.test, plan, target, is_steady=False)
@@ -332,21 +324,14 @@ def _device_plan(wanted: Asked, plans: list["Rehearsal"]) -> dict[str, Any] | No
         return _file_plan(wanted)
     if wanted.request.kind != "device":
         return None
-    from opennandlab.targets.base import TargetError
     from opennandlab.targets.safety import Work, make_plan
 
     written = sum(plan.written_bytes for plan in plans)
     filled = sum(plan.of_phase("wipc")[0] for plan in plans)
     seconds = sum(plan.seconds for plan in plans)
     rate = (written - filled) / seconds if seconds > 0 else 0.0
-    try:
-        gate = make_plan(
-            wanted.request.text,
-            wanted.request.consent,
-            Work(fill_bytes=filled, seconds=seconds, bytes_per_s=rate),
-        )
-    except TargetError as error:
-        terminal.stop(terminal.BROKEN, str(error), as_json=wanted.as_json)
+    work = Work(fill_bytes=filled, seconds=seconds, bytes_per_s=rate)
+    gate = make_plan(wanted.request.text, wanted.request.consent, work)
     if not wanted.as_json and not wanted.quiet:
         for line in gate.lines():
             typer.echo(line)

@@ -273,13 +273,9 @@ class Campaign:
             partial: Whether it was interrupted.
         """
         tally = added(self._known[first] for first in sorted(self._known))
-        document = told(
-            tally, self.settings, command, time.monotonic() - self._began, partial=partial
-        )
-        if replay is None:
-            return document
-        again = structs.replace(document, replay=replay, digest="")
-        return structs.replace(again, digest=digest(plain(again)))
+        wall_s = time.monotonic() - self._began
+        ran = (command, command if replay is None else replay)
+        return told(tally, self.settings, ran, wall_s, partial=partial)
 
     def forget(self) -> None:
         """Take the journal away: the document has it all."""
@@ -324,9 +320,10 @@ def _sum(key: str, one: Any, other: Any) -> Any:  # noqa: ANN401 (JSON)
 
 
 def told(
-    tally: dict[str, Any], settings: Settings, command: str, wall_s: float, *, partial: bool
+    tally: dict[str, Any], settings: Settings, ran: tuple[str, str], wall_s: float, *, partial: bool
 ) -> PowerDocument:
-    """Return the document of a sum."""
+    """Return the document of a sum; `ran` is the command, and what runs the same again."""
+    command, replay = ran
     cuts = tally.get("cuts", 0)
     classes = {}
     for name, one in sorted(tally.get("classes", {}).items()):
@@ -377,7 +374,7 @@ def told(
             "flush_us": _mean_us(flushes["sum"], flushes["flushes"]),
         },
         "evidence": list(_evidence(tally.get("evidence", []))),
-        "replay": command,
+        "replay": replay,
         "errors": errors,
         "partial": partial,
         "passed": not classes and not errors and not partial and cuts > 0,

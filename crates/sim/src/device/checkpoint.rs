@@ -25,7 +25,7 @@ use crate::nand::{BlockTables, Media};
 use crate::reads::ReadMemory;
 use crate::units::Ns;
 
-const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 10 };
+const MAGIC: Magic = Magic { word: *b"ONLSTATE", version: 10, flags: 0 };
 
 #[derive(Serialize, Deserialize)]
 struct State {

@@ -21,7 +21,7 @@ use super::drive::Drive;
 use crate::ftl::{Ftl, FtlSnapshot};
 use crate::nand::{BlockTables, Media};
 
-const MAGIC: Magic = Magic { word: *b"ONLIMAGE", version: 7 };
+const MAGIC: Magic = Magic { word: *b"ONLIMAGE", version: 7, flags: HAS_CONTENTS };
 const HEADER_BYTES: usize = 24;
 /// Beside the version: behind the body is what the pages of a served drive hold.
 const HAS_CONTENTS: u32 = 1 << 31;
@@ -141,6 +141,8 @@ pub(super) fn contents_of(bytes: &[u8]) -> Option<&[u8]> {
 pub(super) struct Magic {
     pub(super) word: [u8; 8],
     pub(super) version: u32,
+    /// Bits beside the version that may be set.
+    pub(super) flags: u32,
 }
 
 /// A body and the bytes that follow it, with their header.
@@ -172,8 +174,7 @@ pub(super) fn open<'a, T: Deserialize<'a>>(
     }
     let number =
         |first: usize| u32::from_le_bytes(std::array::from_fn(|index| bytes[first + index]));
-    let flags = if magic.word == MAGIC.word { HAS_CONTENTS } else { 0 };
-    let (found, known) = (number(8) & !flags, magic.version);
+    let (found, known) = (number(8) & !magic.flags, magic.version);
     if found > known {
         return Err(ImageError::Newer { found, known });
     }
