@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import structs
 from typer.testing import CliRunner
 
 from opennandlab.cli import app
@@ -194,3 +195,37 @@ def test_a_range_too_small_to_see_collection_is_told():
     told = verdict(found)
     assert told.word == "steady"
     assert SMALL_RANGE in told.reason
+
+
+def test_a_drive_smaller_than_a_queue_of_large_writes_still_recovers_from_something():
+    found = run_test(
+        TESTS["xsr"], SimulatedTarget("tlc_standard", SMALL), settings=Settings(time_base="smoke")
+    )
+    first, _, third = found.results.groups
+    assert first.mb_s_min > 0
+    assert third.lat_us_mean_mean > 0
+    assert min(row.ios for row in found.cells.rows) >= 32
+
+
+def test_points_that_are_too_short_for_the_rule_say_so():
+    settings = Settings(time_base="smoke", active_range_pct=5.0, options={"skews": "uniform"})
+    found = run_test(TESTS["skew"], SimulatedTarget("tlc_standard", SMALL), settings=settings)
+    short = [text for text in found.warnings if "fewer requests than were outstanding" in text]
+    assert len(short) == 1
+    assert "of 512: too short" in short[0]
+    whole = structs.replace(
+        found,
+        header=structs.replace(
+            found.header, time_base=structs.replace(found.header.time_base, name="scaled")
+        ),
+    )
+    judged = verdict(whole)
+    assert judged.text == "1 of 1 points NOT STEADY"
+    assert "too short" in judged.reason
+
+
+def test_a_cell_without_a_counted_request_took_no_time():
+    drive = SimulatedTarget("tlc_standard", SMALL)
+    one = Limit(bytes=4096, ramp_ratio=0.5)
+    found = drive.run(Stimulus(queue_depth=32), one, seed=1)
+    assert (found.ios, found.seconds, found.mb_s) == (0, 0.0, 0.0)

@@ -16,6 +16,11 @@ from opennandlab.pts.time_base import CELL_RECLAIMS, NAMES, TimeBase
 from opennandlab.targets.base import Limit, Stimulus
 
 GIB = 1 << 30
+# The loads of cross stimulus recovery.
+CROSS = [
+    Stimulus(pattern, block_bytes=size, queue_depth=32)
+    for pattern, size in (("sequential", 1 << 20), ("random", 8192), ("sequential", 1 << 20))
+]
 
 
 def plan(test: str = "iops", **settings: Any) -> Plan:
@@ -155,7 +160,7 @@ def test_the_full_time_base_is_that_of_the_specification():
     assert full.saturation_bytes(4.0) == 1024 * GIB
     assert full.saturation_s(6 * 3600) == 21600
     assert (full.idle_unit_s(), full.idle_loops) == (5.0, 360)
-    assert full.cross_groups() == [
+    assert full.cross_groups(CROSS) == [
         (480, Limit(seconds=60)),
         (360, Limit(seconds=60)),
         (480, Limit(seconds=60)),
@@ -189,10 +194,24 @@ def test_the_scaled_time_base_keeps_drive_fills():
     assert scaled.saturation_s(3600) is None
     assert scaled.idle_unit_s() == 5 * 32 / 256
     assert scaled.idle_loops == 36
-    groups = scaled.cross_groups()
+    groups = scaled.cross_groups(CROSS)
+    assert [count for count, _ in groups] == [480, 360, 480]
     assert [round(count * limit.bytes / (32 * GIB), 3) for count, limit in groups] == [4, 3, 4]
     assert scaled.pre_write("round").bytes == pytest.approx(0.1 * 32 * GIB, abs=4096)
     assert scaled.pre_write("point").bytes == 32 * GIB
+
+
+def test_a_sample_of_cross_stimulus_recovery_holds_its_queue():
+    small = TimeBase("scaled", is_virtual=True, capacity_bytes=64 << 20)
+    queue = 32 << 20
+    groups = small.cross_groups(CROSS)
+    # The smallest drives are filled more often than four times, in as many samples as a smoke has.
+    assert groups[0] == groups[2] == (16, Limit(bytes=4 * queue))
+    assert groups[1] == (192, Limit(bytes=4 * 32 * 8192))
+    assert small.noted["group 1"] == "32 drive fills, not by time (standard: 8 h)"
+    assert small.noted["group 2"] == "3 drive fills, not by time (standard: 6 h)"
+    middle = TimeBase("scaled", is_virtual=True, capacity_bytes=4 * GIB).cross_groups(CROSS)
+    assert middle[0] == (128, Limit(bytes=4 * queue))
 
 
 @pytest.mark.parametrize(
@@ -295,7 +314,7 @@ def test_every_limit_is_reached(name):
         base.histogram(60),
         base.consistency()[0],
         base.independence("random"),
-        *(limit for _, limit in base.cross_groups()),
+        *(limit for _, limit in base.cross_groups(CROSS)),
     ]
     for limit in limits:
         assert limit.seconds > 0 or limit.ios > 0 or limit.bytes >= 4096

@@ -25,6 +25,7 @@ from opennandlab.targets.base import Limit, Stimulus
 from opennandlab.targets.simulated import SimulatedTarget
 
 MIB = 1 << 20
+GIB = 1 << 30
 
 
 def document(test: str, target: FakeTarget | None = None, **changes: Any) -> dict[str, Any]:
@@ -186,7 +187,7 @@ def test_recovery_takes_five_samples_in_a_row_at_90_percent(values, at):
 
 
 def test_cross_stimulus_groups_follow_each_other():
-    target = FakeTarget()
+    target = FakeTarget(2 * GIB)
     found = document("xsr", target)
     loads = [(asked.pattern, asked.block_bytes) for asked, _, _ in target.asked]
     large, small = ("sequential", MIB), ("random", 8192)

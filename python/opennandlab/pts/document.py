@@ -369,7 +369,19 @@ def _warnings(bench: Bench) -> list[str]:
         for entry in first
         if not entry.attained
     ]
-    return [*record.warnings, *_littles_law(record.littles_law), *missed]
+    return [*record.warnings, *_littles_law(record.littles_law), *_short(record.short), *missed]
+
+
+def _short(cells: list[tuple[str, int, int]]) -> list[str]:
+    if not cells:
+        return []
+    label, ios, outstanding = min(cells, key=lambda one: one[1] / one[2])
+    count = "1 cell has" if len(cells) == 1 else f"{len(cells)} cells have"
+    text = (
+        f"{count} counted fewer requests than were outstanding, {label} {ios} of {outstanding}: "
+        "too short for such a queue, or the target too small for it"
+    )
+    return [text]
 
 
 def _littles_law(off: list[tuple[str, float]]) -> list[str]:

@@ -306,6 +306,7 @@ class Bench:
         if is_measured and is_cell:
             self.record.cells.append(cell)
             self._note_littles_law(cell)
+            self._note_short(cell)
         return cell
 
     def _note_littles_law(self, cell: Cell) -> None:
@@ -313,6 +314,12 @@ class Bench:
         error = cell.measurement.inside.get("littles_law_error")
         if error is not None and abs(error) > LITTLES_LAW_TOLERANCE:
             self.record.littles_law.append((cell.label, float(error)))
+
+    def _note_short(self, cell: Cell) -> None:
+        """Note a cell of a closed loop in which the queue did not turn over once."""
+        outstanding, ios = cell.stimulus.outstanding, cell.measurement.ios
+        if not cell.stimulus.rate_per_s and ios < outstanding:
+            self.record.short.append((cell.label, ios, outstanding))
 
     def idle(self, seconds: float) -> None:
         """Let time pass in the target."""

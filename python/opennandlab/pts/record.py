@@ -191,6 +191,8 @@ class Record:
     warnings: list[str] = field(default_factory=list)
     # Cells whose figures do not agree by Little's law, and by how much.
     littles_law: list[tuple[str, float]] = field(default_factory=list)
+    # Cells with fewer requests than were outstanding: name, requests, outstanding.
+    short: list[tuple[str, int, int]] = field(default_factory=list)
     # Filled by the rounds: entries of `steady_state`.
     steady: dict[str, list[pts.Steady]] = field(default_factory=dict)
 

@@ -154,8 +154,7 @@ class TimeBase:
         if not self.is_virtual:
             if self.name == "smoke":
                 least, most = SMOKE_REAL_CELL_S
-                queue_bytes = stimulus.outstanding * _bytes_max(stimulus)
-                seconds = SMOKE_REAL_TURNS * queue_bytes / SMOKE_REAL_B_S
+                seconds = SMOKE_REAL_TURNS * queue_bytes(stimulus) / SMOKE_REAL_B_S
                 self._note("cells", f"{least:g} to {most:g} s", "60 s")
                 return Limit(seconds=round(min(max(seconds, least), most), 3))
             seconds = self._real_seconds(MINUTE_S)
@@ -220,7 +219,7 @@ class TimeBase:
             ios = round(limit.ios * (1 - limit.ramp_ratio) + ramp)
             return replace(limit, ios=ios, ramp_ratio=ramp / ios)
         if limit.bytes:
-            share = min(queued * _bytes_max(stimulus) / limit.bytes, RAMP_RATIO_MAX)
+            share = min(queue_bytes(stimulus) / limit.bytes, RAMP_RATIO_MAX)
             return replace(limit, ramp_ratio=max(limit.ramp_ratio, share))
         return limit
 
@@ -332,8 +331,13 @@ class TimeBase:
         """Loops in each part of a segment of host idle recovery."""
         return HIR_LOOPS[self.name]
 
-    def cross_groups(self) -> list[tuple[int, Limit]]:
-        """Return samples, and the limit of one, for the groups of cross stimulus recovery."""
+    def cross_groups(self, stimuli: Sequence[Stimulus]) -> list[tuple[int, Limit]]:
+        """Return samples, and the limit of one, for the groups of cross stimulus recovery.
+
+        Args:
+            stimuli: The loads of the three groups. A sample turns their queue over a few times:
+                small drives have fewer samples, and the smallest are filled more often.
+        """
         samples = XSR_SAMPLES[self.name]
         if self.name == "full":
             return [(count, Limit(seconds=MINUTE_S)) for count in samples]
@@ -343,13 +347,20 @@ class TimeBase:
                 here = f"{count} samples of {SMOKE_REAL_STEP_S:g} s"
                 self._note(f"group {number}", here, f"{hours} h")
             return [(count, each) for count in samples]
-        shares = XSR_CAPACITIES[self.name]
-        for number, (share, hours) in enumerate(zip(shares, (8, 6, 8), strict=True), start=1):
+        groups = []
+        for number, (asked, hours, most, fewest, stimulus) in enumerate(
+            zip(
+                XSR_CAPACITIES[self.name], (8, 6, 8), samples, XSR_SAMPLES["smoke"], stimuli,
+                strict=True,
+            ),
+            start=1,
+        ):  # fmt: skip
+            least = CELL_IOS_PER_OUTSTANDING[self.name] * queue_bytes(stimulus)
+            count = min(most, max(int(asked * self.capacity_bytes // least), fewest))
+            share = max(asked, count * least / self.capacity_bytes)
             self._note(f"group {number}", f"{_fills(share)}, not by time", f"{hours} h")
-        return [
-            (count, self.capacities(share / count))
-            for count, share in zip(samples, shares, strict=True)
-        ]
+            groups.append((count, self.capacities(share / count)))
+        return groups
 
     def pre_write(self, before: Literal["round", "point"]) -> Limit:
         """Return the limit of the writes before a round or an operating point of a demand test."""
@@ -475,6 +486,11 @@ def _bytes_max(stimulus: Stimulus) -> int:
     """Return the size of the largest requests."""
     block = stimulus.block_bytes
     return block if isinstance(block, int) else max(size for size, _ in block)
+
+
+def queue_bytes(stimulus: Stimulus) -> int:
+    """Return the bytes of all outstanding requests, at most."""
+    return stimulus.outstanding * _bytes_max(stimulus)
 
 
 def _fills(count: float) -> str:

@@ -15,6 +15,7 @@ Source: SNIA PTS tutorial, Kim and Ho, 2013, whose overview has 8 KiB for group 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from msgspec import structs
@@ -41,26 +42,23 @@ METRICS = (("mb_s", "MB/s"), ("lat_us_mean", "ART µs"), ("lat_us_max", "MRT µs
 def run(bench: Bench) -> Findings:
     """Run the three groups back to back and look for the recovery."""
     bench.purge()
-    groups = bench.plan.time.cross_groups()
     small = int(bench.plan.number("random_kib") * KIB)
     loads: tuple[tuple[Pattern, int], ...] = (
         ("sequential", SEQUENTIAL_BYTES),
         ("random", small),
         ("sequential", SEQUENTIAL_BYTES),
     )
+    stimuli = [bench.stimulus(pattern=pattern, block_bytes=size) for pattern, size in loads]
+    groups = bench.plan.time.cross_groups(stimuli)
     found: list[list[Cell]] = []
-    for number, ((count, limit), (pattern, block_bytes)) in enumerate(
-        zip(groups, loads, strict=True), start=1
-    ):
+    for number, ((count, limit), load) in enumerate(zip(groups, stimuli, strict=True), start=1):
         cells: list[Cell] = []
         bench.restart_point()
         label = f"group {number}"
         with bench.phase("group", group=label, cells=count):
             for _ in range(count):
                 start = cells[-1].measurement.end_bytes if cells else 0
-                stimulus = bench.stimulus(
-                    pattern=pattern, block_bytes=block_bytes, start_bytes=start
-                )
+                stimulus = replace(load, start_bytes=start)
                 cells.append(bench.measure(stimulus, limit, label=f"{label}: {name(stimulus)}"))
         found.append(cells)
     reference_count = max(1, round(REFERENCE_SHARE * len(found[0])))

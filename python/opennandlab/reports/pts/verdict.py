@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from opennandlab.documents.pts import PtsDocument, Steady
+from opennandlab.documents.pts_inside import FillPoint, SkewPoint
 from opennandlab.reports.model import Kind
 
 Word = Literal["partial", "smoke", "not steady", "steady", "measured", "imported", "unknown"]
@@ -95,17 +96,25 @@ def verdict(document: PtsDocument, *, is_whole: bool = True) -> Verdict:  # noqa
 
 def _of_points(document: PtsDocument) -> Verdict:
     """Return the verdict on a test that tracks nothing, or judges each of its points for itself."""
-    known = [getattr(point, "steady", None) for point in getattr(document.results, "points", ())]
-    judged = [one for one in known if one is not None]
+    points = getattr(document.results, "points", ())
+    judged = [point for point in points if getattr(point, "steady", None) is not None]
     if not judged:
         return Verdict("measured", "no steady state in this test", "This test tracks no value.")
-    moving = judged.count(False)
+    moving = [point for point in judged if not point.steady]
     if moving:
         return Verdict(
-            "not steady", f"{moving} of {len(judged)} points NOT STEADY",
-            "There the rate of the last fifth still falls or rises by more than the rule allows.",
-        )  # fmt: skip
+            "not steady", f"{len(moving)} of {len(judged)} points NOT STEADY", _unsteady(moving)
+        )
     return Verdict("steady", "all points steady", "The rule holds at the end of each point.")
+
+
+def _unsteady(points: Sequence[SkewPoint | FillPoint]) -> str:
+    """Return the sentence on points that are not steady: what moved, or was too short to tell."""
+    short = sum(point.excursion_pct is None for point in points)
+    if not short:
+        return "There the rate of the last fifth still falls or rises by more than the rule allows."
+    what = "They were" if short == len(points) else f"{short} of them were"
+    return f"{what} too short for five pieces, without which the rule cannot be applied."
 
 
 def is_steady(states: Sequence[Steady]) -> bool:
