@@ -18,6 +18,7 @@ from opennandlab.pts.document import to_bytes
 from opennandlab.pts.inside import course, fill, load, skew, zones
 from opennandlab.pts.inside.facts import of_config
 from opennandlab.pts.runner import BrokenError, Cut
+from opennandlab.reports.pts import views
 from opennandlab.targets.base import ActiveRange, Limit, Logs, Skew, Stimulus, TargetError
 from opennandlab.targets.simulated import SimulatedTarget
 
@@ -353,6 +354,44 @@ def test_a_target_that_fails_leaves_what_was_measured(tmp_path):
     assert (tmp_path / "skew.journal.jsonl").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "edge"),
+    [
+        ("skew", {"skews": "uniform,zipf:0.8,static:0.5"}, None),
+        ("fill", {"points": "50,75,100"}, None),
+        ("zones", {"zones": "1x1MiB,1x4MiB,1x8MiB"}, "superblock_bytes"),
+        ("load", {"rates": "10%,50%,90%"}, "knee_per_s"),
+    ],
+)
+def test_points_that_are_done_when_a_run_is_cut_are_drawn(name, options, edge):
+    """Two of three stand in what is left, without what takes all of them."""
+    # Points of a load share one purge.
+    starts = {"left": 4 if name == "load" else 3}
+
+    class Gone(FakeTarget):
+        def purge(self) -> Any:
+            self.begin()
+            return super().purge()
+
+        def run(self, stimulus: Stimulus, *arguments: Any, **named: Any) -> Any:
+            if stimulus.beside:
+                self.begin()
+            return super().run(stimulus, *arguments, **named)
+
+        def begin(self) -> None:
+            starts["left"] -= 1
+            if not starts["left"]:
+                raise TargetError("the device is gone")
+
+    with pytest.raises(BrokenError) as caught:
+        run(name, Gone(256 * MIB), time_base="smoke", **options)
+    part = caught.value.document
+    assert part.partial
+    assert len(part.results.points) == len(part.tables[0].rows) == 2
+    assert edge is None or getattr(part.results, edge) is None
+    assert views.chapter(plain(part), name).sections
+
+
 # Refusals.
 
 
@@ -377,6 +416,7 @@ def test_a_target_that_fails_leaves_what_was_measured(tmp_path):
         ("zones", "zones", "1x1GB?", "accepted"),
         ("zones", "zones", "2x600MiB", "does not fit"),
         ("zones", "spare_factor", "1", "1 is too large; accepted: 0 to 0.99"),
+        ("load", "rates", "10%,20%,10%", "`10%` is named twice"),
         ("load", "rates", "fast", "`fast` is not a rate; accepted: shares"),
         ("load", "rates", "0", "out of range"),
         ("load", "rates", "2000%", "out of range"),

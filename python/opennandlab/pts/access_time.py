@@ -14,10 +14,11 @@ from __future__ import annotations
 from opennandlab.documents.pts_small import AccessTime, AccessTimeResults
 from opennandlab.pts.document import histogram, table
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.plan import RANDOM_LOAD
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import prepare_steady
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 from opennandlab.pts.time_base import MINUTE_S
 from opennandlab.pts.words import name
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 from opennandlab.documents.pts_results import BlockSizeResults
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.plan import RANDOM_LOAD
 from opennandlab.pts.rounds import prepare_steady
 from opennandlab.pts.surface import BLOCKS
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 from opennandlab.pts.words import kib, mix, name
 
 READ_PCT = 75

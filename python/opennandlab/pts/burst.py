@@ -24,10 +24,11 @@ from dataclasses import replace
 from opennandlab.documents.pts_small import BurstLoad, BurstResults
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.plan import RANDOM_LOAD, SEQUENTIAL_LOAD
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, until_steady
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 from opennandlab.pts.words import name
 from opennandlab.targets.base import Limit, Stimulus
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 from opennandlab.documents.pts_results import CompositePattern, CompositeResults
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.patterns import DATABASE, FILE_SERVER, WEB_SERVER
 from opennandlab.pts.plan import RANDOM_LOAD
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import prepare_steady
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 
 PATTERNS = (FILE_SERVER, WEB_SERVER, DATABASE)
 DEPTHS = (1, 4, 8, 64, 256)

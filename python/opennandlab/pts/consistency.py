@@ -16,7 +16,8 @@ from opennandlab.documents.pts_results import ConsistencyResults, Evenness
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.evenness import evenness
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.findings import Findings
+from opennandlab.pts.test import Test
 from opennandlab.targets.base import ActiveRange
 
 # Share of the user capacity in use -> its name: 1 / 1.25 leaves 25 % of what is used as more spare.

@@ -25,11 +25,11 @@ from opennandlab.documents.pts_results import DemandResults, OperatingPoint, Pat
 from opennandlab.pts.dispersion import mean_table
 from opennandlab.pts.document import histogram, table
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.patterns import Pattern
 from opennandlab.pts.plan import Option
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, until_steady, write_to_steady
-from opennandlab.pts.test import Findings
 
 STEPS = (1, 2, 4, 6, 8, 16, 32)
 ART_US_MAX = 5000.0

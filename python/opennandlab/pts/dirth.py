@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from opennandlab.pts import demand
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.patterns import OLTP, VIDEO
 from opennandlab.pts.plan import DEMAND_LOAD, Option
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 
 PATTERNS = {pattern.name: pattern for pattern in (OLTP, VIDEO)}
 

@@ -27,8 +27,8 @@ from opennandlab.documents.record import plain
 from opennandlab.errors import DocumentError, InternalError
 from opennandlab.files import write_atomically
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.record import COLUMNS, Cell
-from opennandlab.pts.test import Findings
 from opennandlab.stats.histogram import Histogram
 from opennandlab.tested import to_bytes
 from opennandlab.threads import cores
@@ -138,6 +138,8 @@ def build(
         InternalError: when something in it is not as declared.
     """
     record, plan = bench.record, bench.plan
+    is_partial = found is None
+    found = found or record.so_far
     document = PtsDocument(
         schema=SCHEMA,
         test=plan.test.name,
@@ -162,7 +164,7 @@ def build(
         tables=found.tables if found else [],
         histograms=found.histograms if found else [],
         warnings=_warnings(bench),
-        partial=found is None,
+        partial=is_partial,
         samples=samples_of(record.cells),
         digest="",
     )

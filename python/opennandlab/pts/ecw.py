@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from opennandlab.pts import demand
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.patterns import COMPOSITE
 from opennandlab.pts.plan import DEMAND_LOAD
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 
 
 def run(bench: Bench) -> Findings:

@@ -19,10 +19,11 @@ from __future__ import annotations
 from opennandlab.documents.pts_results import IdleResults, IdleSegment
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.plan import RANDOM_LOAD
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import mean, write_to_steady
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 from opennandlab.pts.words import name
 from opennandlab.targets.base import Limit, Stimulus
 

@@ -16,8 +16,9 @@ from typing import Literal
 from opennandlab.documents.pts_results import IndependenceResults
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.plan import SEQUENTIAL_LOAD, Option
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 from opennandlab.pts.words import name
 
 KIB = 1024

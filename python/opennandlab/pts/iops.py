@@ -18,9 +18,10 @@ from opennandlab.documents.pts_results import IopsResults
 from opennandlab.pts.dispersion import mean_table
 from opennandlab.pts.document import histogram
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.plan import RANDOM_LOAD
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, cells_of_round, until_steady
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 from opennandlab.pts.words import kib, mix, name
 
 KIB = 1024

@@ -16,10 +16,11 @@ from dataclasses import replace
 from opennandlab.documents.pts_results import PathologicalResults, WriteCase
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.plan import RANDOM_LOAD
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, mean, until_steady, write_to_steady
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 from opennandlab.targets.base import ActiveRange, Limit, Stimulus, Zone
 
 HALF = 0.5

@@ -19,9 +19,10 @@ from __future__ import annotations
 from opennandlab.documents.pts_small import PositionResults, Slice
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.plan import RANDOM_LOAD, SEQUENTIAL_LOAD
 from opennandlab.pts.rounds import mean
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 from opennandlab.pts.words import name
 from opennandlab.targets.base import Limit
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from opennandlab.documents import pts, pts_header
+from opennandlab.pts.findings import Findings
 from opennandlab.stats.histogram import Histogram
 from opennandlab.stats.steady import SteadyState
 from opennandlab.targets.base import CacheState, Measurement, Stimulus
@@ -193,6 +194,8 @@ class Record:
     littles_law: list[tuple[str, float]] = field(default_factory=list)
     # Cells with fewer requests than were outstanding: name, requests, outstanding.
     short: list[tuple[str, int, int]] = field(default_factory=list)
+    # Of a test that goes from point to point: what it knows by the points that are done.
+    so_far: Findings | None = None
     # Filled by the rounds: entries of `steady_state`.
     steady: dict[str, list[pts.Steady]] = field(default_factory=dict)
 

@@ -13,12 +13,13 @@ from opennandlab.documents.pts import PtsDocument
 from opennandlab.errors import OpenNandLabError, OutputError
 from opennandlab.pts import document as documents
 from opennandlab.pts.engine import CHECKPOINT_S, Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.folder import NOWHERE, Place
 from opennandlab.pts.journal import Journal
 from opennandlab.pts.outlook import Outlook
 from opennandlab.pts.plan import Plan, Settings, make_plan
 from opennandlab.pts.record import Watcher
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 from opennandlab.targets.base import Target
 
 

@@ -16,10 +16,11 @@ from typing import Any
 from opennandlab.documents.pts_results import DieStep, ScalabilityResults
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.plan import RANDOM_LOAD, make_plan
 from opennandlab.pts.rounds import prepare_steady
 from opennandlab.pts.rw_ratio import MIXES, measure_mixes, rms
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 from opennandlab.targets.base import Target
 
 KIB = 1024

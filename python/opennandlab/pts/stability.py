@@ -16,9 +16,10 @@ from opennandlab.documents.pts_results import StabilityResults
 from opennandlab.pts.document import histogram
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.evenness import evenness
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.plan import RANDOM_LOAD
 from opennandlab.pts.rounds import prepare_steady
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 from opennandlab.targets.base import Limit
 
 

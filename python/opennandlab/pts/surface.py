@@ -14,10 +14,11 @@ from opennandlab.documents.pts import Table
 from opennandlab.documents.pts_results import SurfaceResults
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.plan import RANDOM_LOAD
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import prepare_steady
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 from opennandlab.pts.words import kib, mix, name
 
 BLOCKS = tuple(512 << power for power in range(11, -1, -1))

@@ -1,29 +1,13 @@
-"""A standard test: what is known of it, its procedure, and what the procedure finds."""
+"""A standard test: what is known of it, and its procedure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from opennandlab.documents.pts import Histogram, Table
-from opennandlab.documents.pts_base import Results
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.plan import Spec
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What a procedure found out, beside the cells that the bench keeps.
-
-    Args:
-        results: Figures of the test.
-        tables: Tables of the report.
-        histograms: Response times of operating points.
-    """
-
-    results: Results
-    tables: list[Table] = field(default_factory=list)
-    histograms: list[Histogram] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,10 +14,11 @@ from __future__ import annotations
 from opennandlab.documents.pts_results import ThroughputResults
 from opennandlab.pts.dispersion import mean_table
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.plan import SEQUENTIAL_LOAD, Option
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, until_steady
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 from opennandlab.pts.words import kib, mix, name
 
 KIB = 1024

@@ -26,11 +26,12 @@ from typing import Any
 from opennandlab.documents.pts_results import SaturationResults
 from opennandlab.pts import latency
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.patterns import COMPOSITE
 from opennandlab.pts.plan import RANDOM_LOAD, Option
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, mean, until_steady
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 from opennandlab.pts.time_base import HOUR_S
 from opennandlab.pts.words import name
 from opennandlab.targets.base import Limit, Stimulus

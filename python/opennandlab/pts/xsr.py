@@ -23,10 +23,11 @@ from msgspec import structs
 from opennandlab.documents.pts_results import CrossResults, StimulusGroup
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.plan import SEQUENTIAL_LOAD, Option
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import mean
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 from opennandlab.pts.words import name
 from opennandlab.targets.base import Pattern
 

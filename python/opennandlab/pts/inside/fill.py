@@ -17,11 +17,12 @@ from opennandlab.documents.pts import Table
 from opennandlab.documents.pts_inside import FillPoint, FillResults
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.inside import course
 from opennandlab.pts.inside.facts import inside_of
 from opennandlab.pts.inside.skew import LOAD
 from opennandlab.pts.plan import Option
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 
 DEFAULT = "50,60,70,80,90,100"
 REGION_WRITES = 5.0
@@ -81,6 +82,12 @@ def run(bench: Bench) -> Findings:
         )
         if not done.verdict.steady:
             bench.warn(f"{pct:g} % in use: not steady at the end ({done.verdict.reason})")
+        bench.record.so_far = _found(bench, points)
+    return _found(bench, points)
+
+
+def _found(bench: Bench, points: list[FillPoint]) -> Findings:
+    known, points = inside_of(bench), [*points]
     return Findings(
         FillResults(
             points=points,

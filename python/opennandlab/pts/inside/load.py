@@ -25,15 +25,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from opennandlab.documents.pts import Histogram, Table
 from opennandlab.documents.pts_inside import LoadPoint, LoadResults
 from opennandlab.pts.document import histogram, table
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.inside import course
 from opennandlab.pts.inside.facts import inside_of
 from opennandlab.pts.plan import Option, Profile
 from opennandlab.pts.record import Cell
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 from opennandlab.targets.base import Limit, LoadPart, Stimulus
 
 # Six threads of 64, and one for the probe.
@@ -86,7 +89,7 @@ def rates(text: str) -> list[Rate]:
     >>> rates("50%,40k")
     [Rate(value=0.5, is_share=True), Rate(value=40000.0, is_share=False)]
     """
-    found = []
+    found: list[Rate] = []
     for word in (one.strip() for one in text.split(",")):
         match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(%|k|M)?", word)
         if match is None:
@@ -95,7 +98,10 @@ def rates(text: str) -> list[Rate]:
         is_share = match[2] == "%"
         if not (0.001 <= value <= 10 if is_share else 1 <= value <= RATE_MAX):
             raise ValueError(f"`{word}` is out of range")
-        found.append(Rate(value, is_share))
+        rate = Rate(value, is_share)
+        if rate in found:
+            raise ValueError(f"`{word}` is named twice")
+        found.append(rate)
     return found
 
 
@@ -106,27 +112,37 @@ def run(bench: Bench) -> Findings:
     _prepare(bench)
     sustained = _sustained(bench, writes)
     asked = [it.per_s(sustained) for it in rates(plan.text("rates"))]
-    cells = []
+    cells: list[Cell] = []
+    points: list[LoadPoint] = []
     for rate in asked:
         with bench.phase("load", group=_name(rate), cells=1):
             stimulus = _stimulus(bench, writes, rate)
             cells.append(bench.measure(stimulus, _limit(bench), label=_name(rate)))
-    points = [_point(rate, cell) for rate, cell in zip(asked, cells, strict=True)]
+        points.append(_point(rate, cells[-1]))
+        # The knee takes all points: a run that is cut has none.
+        bench.record.so_far = _found(bench, sustained, points, cells)
     probe_per_s = plan.number("probe")
     hungry = starved(points, probe_per_s, sustained)
     if hungry is not None:
         bench.warn(hungry)
     _warn(bench, points, cells)
+    found = _found(bench, sustained, points, cells)
+    known = structs.replace(found.results, knee_per_s=knee(points, probe_per_s))
+    return replace(found, results=known)
+
+
+def _found(bench: Bench, sustained: float, points: list[LoadPoint], cells: list[Cell]) -> Findings:
+    """Return all but the knee."""
     return Findings(
         LoadResults(
-            probe_per_s=probe_per_s,
+            probe_per_s=bench.plan.number("probe"),
             sustained_per_s=sustained,
-            knee_per_s=knee(points, probe_per_s),
+            knee_per_s=None,
             sees_collection=_sees_collection(bench, cells),
-            points=points,
+            points=[*points],
         ),
         tables=[_table(points)],
-        histograms=[_reads(rate, cell) for rate, cell in zip(asked, cells, strict=True)],
+        histograms=[_reads(point, cell) for point, cell in zip(points, cells, strict=True)],
     )
 
 
@@ -251,15 +267,12 @@ def starved(points: list[LoadPoint], probe_per_s: float, sustained: float) -> st
     if not short:
         return None
     named = ", ".join(
-        f"{_of_probe(point):,.0f}/s ({_of_probe(point) / probe_per_s:.0%}) beside ".replace(
-            ",", " "
-        )
+        f"{_digits(_of_probe(point))}/s ({_of_probe(point) / probe_per_s:.0%}) beside "
         + _name(point.asked_per_s)
         for point in short
     )
     asked, writes = (
-        f"{rate:,.0f}".replace(",", " ")
-        for rate in (probe_per_s, probe_per_s * (1.0 - PROBE_READ_PCT / 100.0))
+        _digits(rate) for rate in (probe_per_s, probe_per_s * (1.0 - PROBE_READ_PCT / 100.0))
     )
     text = (
         f"the probe asks for {asked} requests/s, {writes} of them writes, and got {named}; the "
@@ -291,7 +304,7 @@ def _warn(bench: Bench, points: list[LoadPoint], cells: list[Cell]) -> None:
     for point in points:
         if not point.is_achieved:
             bench.warn(
-                f"{_name(point.asked_per_s)}: only {point.achieved_per_s:,.0f} writes/s were "
+                f"{_name(point.asked_per_s)}: only {_name(point.achieved_per_s)} were "
                 "achieved; response times are those of requests that the drive was given, "
                 "the wait before is not in them"
             )
@@ -319,11 +332,15 @@ def _warn(bench: Bench, points: list[LoadPoint], cells: list[Cell]) -> None:
 
 
 def _name(rate: float) -> str:
-    return f"{rate:,.0f} writes/s".replace(",", " ")
+    return f"{_digits(rate)} writes/s"
 
 
-def _reads(rate: float, cell: Cell) -> Histogram:
-    probe, _ = parts(cell)
+def _digits(rate: float) -> str:
+    return f"{rate:,.0f}".replace(",", " ")
+
+
+def _reads(point: LoadPoint, cell: Cell) -> Histogram:
+    rate, (probe, _) = point.asked_per_s, parts(cell)
     return histogram(
         f"reads_{rate:.0f}", f"Reads of the probe beside {_name(rate)}", probe.reads.latency
     )

@@ -19,9 +19,10 @@ from opennandlab.documents.pts import Table
 from opennandlab.documents.pts_inside import SkewPoint, SkewResults
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.inside import course
 from opennandlab.pts.plan import Option, Profile
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 from opennandlab.targets.base import Skew
 
 DEFAULT = (
@@ -129,6 +130,12 @@ def run(bench: Bench) -> Findings:
         )
         if not done.verdict.steady:
             bench.warn(f"{pattern.name}: not steady at the end ({done.verdict.reason})")
+        bench.record.so_far = _found(bench, points)
+    return _found(bench, points)
+
+
+def _found(bench: Bench, points: list[SkewPoint]) -> Findings:
+    plan, points = bench.plan, [*points]
     return Findings(
         SkewResults(
             fill=plan.text("fill"), points=points, waf_missing=bench.target.waf_missing or None

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 from opennandlab.documents.pts import Table
@@ -38,10 +38,11 @@ from opennandlab.documents.pts_inside import ZonePoint, ZonesResults
 from opennandlab.errors import ConfigError
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
+from opennandlab.pts.findings import Findings
 from opennandlab.pts.inside import course
 from opennandlab.pts.inside.facts import Inside, inside_of
 from opennandlab.pts.plan import SINGLE_LOAD, Option
-from opennandlab.pts.test import Findings, Test
+from opennandlab.pts.test import Test
 from opennandlab.targets.base import Limit, Logs
 from opennandlab.targets.opening import parse_size
 
@@ -73,6 +74,27 @@ class Zone:
     def name(self) -> str:
         """`2 x 64 MiB`."""
         return f"{self.open} x {self.zone_bytes / MIB:g} MiB"
+
+
+@dataclass(frozen=True)
+class Edges:
+    """What the curve says of the superblocks; None for what was not found, or not looked for.
+
+    Args:
+        low: The largest slow size with one open zone.
+        high: The next larger one that was tried.
+        estimate: The edge with its bias by the spare area taken out.
+        most: The most open zones before the rate falls.
+        fewest: The fewest where it has.
+        size: Size of the zones of which several were open.
+    """
+
+    low: int | None = None
+    high: int | None = None
+    estimate: int | None = None
+    most: int | None = None
+    fewest: int | None = None
+    size: int | None = None
 
 
 def listed(text: str) -> list[Zone]:
@@ -117,6 +139,8 @@ class _Curve:
         """Return the rate of a point, which is tried once."""
         if zone not in self.points:
             self.points[zone] = self._tried(zone)
+            # Edges take all points: a run that is cut has a curve and no edge.
+            self._bench.record.so_far = _findings(self._bench, self, Edges())
         return self.points[zone].mb_s or 0.0
 
     def _tried(self, zone: Zone) -> ZonePoint:
@@ -255,27 +279,31 @@ def _found(bench: Bench, curve: _Curve, size: int | None) -> Findings:
     estimate = None
     if low is not None and spare is not None:
         estimate = round(sqrt(low * (high or low)) * spare / EDGE)
-    points = sorted(curve.points.values(), key=lambda it: (it.open, it.zone_bytes))
     if low is None:
-        smallest = min(point.zone_bytes for point in points)
+        smallest = min(zone.zone_bytes for zone in curve.points)
         bench.warn(f"no zone down to {smallest / MIB:g} MiB is slower: no superblock was seen")
+    edges = Edges(low, high, estimate, most, fewest, size)
+    found = _findings(bench, curve, edges)
+    return replace(found, tables=[*found.tables, *_estimates(edges, known)])
+
+
+def _findings(bench: Bench, curve: _Curve, edges: Edges) -> Findings:
+    known = inside_of(bench)
+    points = sorted(curve.points.values(), key=lambda it: (it.open, it.zone_bytes))
     return Findings(
         ZonesResults(
             plateau_mb_s=curve.plateau,
-            superblock_bytes=low,
-            superblock_bytes_below=high,
-            superblock_bytes_estimated=estimate,
+            superblock_bytes=edges.low,
+            superblock_bytes_below=edges.high,
+            superblock_bytes_estimated=edges.estimate,
             superblock_bytes_declared=known.superblock_bytes if known else None,
-            open_superblocks=most,
-            open_superblocks_below=fewest,
-            counted_zone_bytes=size,
+            open_superblocks=edges.most,
+            open_superblocks_below=edges.fewest,
+            counted_zone_bytes=edges.size,
             points=points,
             waf_missing=bench.target.waf_missing or None,
         ),
-        tables=[
-            _table(points, curve.plateau),
-            *_estimates((low, high, estimate), (most, fewest), known),
-        ],
+        tables=[_table(points, curve.plateau)],
     )
 
 
@@ -297,21 +325,17 @@ def _table(points: list[ZonePoint], plateau: float) -> Table:
     )
 
 
-def _estimates(
-    sizes: tuple[int | None, int | None, int | None],
-    counts: tuple[int | None, int | None],
-    known: Inside | None,
-) -> Iterator[Table]:
+def _estimates(edges: Edges, known: Inside | None) -> Iterator[Table]:
     """Yield what the edges say; nothing without any."""
     rows: list[str] = []
     values: list[list[float | str | None]] = []
-    if sizes[0] is not None:
+    if edges.low is not None:
         declared = known.superblock_bytes / MIB if known else None
         rows.append("superblock, MiB")
-        values.append([sizes[0] / MIB, _mib(sizes[1]), _mib(sizes[2]), declared])
-    if counts[0] is not None:
+        values.append([edges.low / MIB, _mib(edges.high), _mib(edges.estimate), declared])
+    if edges.most is not None:
         rows.append("open superblocks")
-        values.append([counts[0], counts[1], None, None])
+        values.append([edges.most, edges.fewest, None, None])
     if rows:
         yield table(
             "estimates",

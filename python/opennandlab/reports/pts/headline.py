@@ -258,25 +258,25 @@ def _fill(found: pts_inside.FillResults, _: PtsDocument) -> Found:
         yield one(f"write amplification, {point.pct:g} % in use", point.waf)
 
 
-def _zones(found: pts_inside.ZonesResults, _: PtsDocument) -> Found:
+def _zones(found: pts_inside.ZonesResults, document: PtsDocument) -> Found:
     mib = 1 << 20
     yield one("plateau", found.plateau_mb_s, "MB/s")
-    if found.superblock_bytes is None:
-        yield Headline("zones slower than 0.9 of it", "none", "")
-    else:
+    if found.superblock_bytes is not None:
         yield one("largest zone below 0.9 of it", found.superblock_bytes / mib, "MiB")
+    elif not document.partial:
+        yield Headline("zones slower than 0.9 of it", "none", "")
     if found.superblock_bytes_estimated is not None:
         yield one("superblock, estimated", found.superblock_bytes_estimated / mib, "MiB")
     if found.open_superblocks is not None:
         yield one("open superblocks", found.open_superblocks)
 
 
-def _load(found: pts_inside.LoadResults, _: PtsDocument) -> Found:
+def _load(found: pts_inside.LoadResults, document: PtsDocument) -> Found:
     yield one("sustained", found.sustained_per_s, "writes/s")
-    if found.knee_per_s is None:
-        yield Headline("knee", "not found", "")
-    else:
+    if found.knee_per_s is not None:
         yield one("knee", found.knee_per_s, "writes/s")
+    elif not document.partial:
+        yield Headline("knee", "not found", "")
     for point in found.points[:1]:
         yield one("99 % of the reads, lowest load", point.read_us_p99, "µs")
     for point in found.points:
