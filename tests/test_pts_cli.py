@@ -517,3 +517,20 @@ def test_the_progress_line_is_gone_before_anything_is_printed(monkeypatch: pytes
         # Up, and the line erased.
         assert cleared.endswith("\x1b[1A\x1b[2K")
     assert screen.getvalue() == cleared
+
+
+def test_a_drive_that_wears_out_says_what_to_change(tmp_path):
+    sets = {
+        "nand.channels": 1,
+        "nand.dies_per_channel": 1,
+        "nand.blocks_per_plane": 32,
+        "nand.pages_per_block": 32,
+        "nand.max_pe_cycles": 5,
+    }
+    arguments = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
+    base = ["pts", "wsat", "--target", "sim:tlc_standard", *arguments]
+    found = CliRunner().invoke(app, [*base, "-o", str(tmp_path / "worn")])
+    assert found.exit_code == 3
+    assert "nand.max_pe_cycles is 5" in found.output
+    assert "other settings need an empty directory" in found.output
+    assert "--resume goes on" not in found.output

@@ -201,6 +201,20 @@ def test_the_scaled_time_base_keeps_drive_fills():
     assert scaled.pre_write("point").bytes == 32 * GIB
 
 
+def test_writes_before_a_test_may_take_longer_where_time_is_virtual():
+    scaled = TimeBase("scaled", is_virtual=True, capacity_bytes=GIB)
+    assert scaled.precondition_rounds(None, 25) == 50
+    assert scaled.precondition_rounds(30, 30) == 30
+    assert TimeBase("full", is_virtual=True, capacity_bytes=GIB).precondition_rounds(None, 25) == 25
+    assert TimeBase("scaled", is_virtual=False, capacity_bytes=GIB).precondition_rounds(
+        None, 25
+    ) == 25  # fmt: skip
+    scaled.note_precondition_rounds(25, 25)
+    assert scaled.deviations == []
+    scaled.note_precondition_rounds(27, 25)
+    assert scaled.deviations == ["rounds of preconditioning: 27 (standard: at most 25)"]
+
+
 def test_a_sample_of_cross_stimulus_recovery_holds_its_queue():
     small = TimeBase("scaled", is_virtual=True, capacity_bytes=64 << 20)
     queue = 32 << 20

@@ -40,7 +40,7 @@ def _measured(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | Non
     from opennandlab.pts.folder import Place
     from opennandlab.pts.runner import BrokenError, Cut
     from opennandlab.pts.suite import Suite, run_suite
-    from opennandlab.targets.base import TargetError
+    from opennandlab.targets.base import TargetError, WornOutError
 
     place = Place(wanted.output, wanted.resume)
     if wanted.resume and wanted.output is None:
@@ -72,7 +72,8 @@ def _measured(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | Non
         code = terminal.BROKEN if is_target else terminal.FAILED
         if isinstance(error.error, ConfigError):
             code = terminal.REFUSED
-        _partial(wanted, error.document, str(error), code, is_saved=error.is_saved)
+        again = _OTHERWISE if isinstance(error.error, ConfigError | WornOutError) else ""
+        _partial(wanted, error.document, str(error), code, is_saved=error.is_saved, again=again)
     except (TargetError, OutputError) as error:
         terminal.stop(terminal.BROKEN, str(error), as_json=wanted.as_json)
     return suite
@@ -243,10 +244,20 @@ def _finish(wanted: Asked, suite: "Suite") -> None:
         terminal.note(f"saved in {wanted.output}: {names}")
 
 
+# Of a run that would end in the same way again.
+_OTHERWISE = "other settings need an empty directory"
+
+
 def _partial(
-    wanted: Asked, document: "PtsDocument", reason: str, code: int, *, is_saved: bool
+    wanted: Asked,
+    document: "PtsDocument",
+    reason: str,
+    code: int,
+    *,
+    is_saved: bool,
+    again: str = "",
 ) -> None:
-    """Say what is kept of a run that did not end, and end."""
+    """Say what is kept of a run that did not end, and end; `again` is how to go on."""
     if is_saved:
         _remark(wanted, document)
     if wanted.as_json:
@@ -254,8 +265,7 @@ def _partial(
 
         terminal.emit_json({**plain(document), "error": {"exit_code": code, "message": reason}})
     cells = len(document.cells.rows)
-    again = "other settings need an empty directory"
-    if code != terminal.REFUSED:
+    if not again:
         # What the run has written to a file of its own is content like any other.
         is_asked = wanted.request.kind == "file" and not wanted.request.consent.destructive
         again = f"the same command with --resume{' --destructive' if is_asked else ''} goes on"

@@ -230,6 +230,7 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
     is_over: Callable[[], bool] = lambda: False,
     must_collect: bool = False,
     makes_up: bool = False,
+    rounds_max: int | None = None,
 ) -> Rounds:
     """Run rounds until the tracked values are steady, or there have been enough.
 
@@ -244,8 +245,9 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
         must_collect: Whether rounds go on until the drive collected in all of the window, too.
         makes_up: Whether what the cells of the first round did not write of their minutes is
             written behind it, see `make_up`.
+        rounds_max: After how many rounds the search ends; None for that of the plan.
     """
-    rounds = Rounds(tracked, bench.plan.rounds_max, group, bench.is_range_small)
+    rounds = Rounds(tracked, rounds_max or bench.plan.rounds_max, group, bench.is_range_small)
     bench.progress.rounds_max = rounds.rounds_max
     bench.tell(None)
     key = f"{phase}/{group}"
@@ -323,7 +325,15 @@ def write_to_steady(
         return [bench.measure(stimulus, limit, label=label)]
 
     tracked = [Tracking("iops", 0, CellPlan(stimulus, limit, label))]
-    return until_steady(bench, run_round, tracked, phase=phase, group=group, cells=2)
+    plan = bench.plan
+    most = None
+    if phase == "precondition":
+        most = plan.time.precondition_rounds(plan.settings.ss_max_rounds, plan.rounds_max)
+    rounds = until_steady(
+        bench, run_round, tracked, phase=phase, group=group, cells=2, rounds_max=most
+    )
+    plan.time.note_precondition_rounds(rounds.count, plan.rounds_max)
+    return rounds
 
 
 def prepare_steady(bench: Bench, group: str = "") -> Rounds:

@@ -27,6 +27,10 @@ class TargetError(OpenNandLabError):
     """A target that is refused, or that failed in the middle of a test (exit code 3)."""
 
 
+class WornOutError(TargetError):
+    """A simulated drive without blocks that take another erase; going on leads to the same."""
+
+
 @dataclass(frozen=True)
 class Zone:
     """A part of the active range and how often it is accessed.

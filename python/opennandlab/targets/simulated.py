@@ -66,6 +66,7 @@ from opennandlab.targets.base import (
     Target,
     TargetError,
     Watcher,
+    WornOutError,
 )
 from opennandlab.targets.spec import cell_spec
 
@@ -316,7 +317,12 @@ class SimulatedTarget(Target):
         if outcome["failures"]:
             raise TargetError(f"{self.name}: a self-check failed: {'; '.join(outcome['failures'])}")
         if outcome["is_worn_out"]:
-            raise TargetError(f"{self.name}: the drive is worn out and takes no more writes")
+            cycles = self._declared.to_dict()["nand"]["max_pe_cycles"]
+            raise WornOutError(
+                f"{self.name}: the drive is worn out and takes no more writes: the test writes "
+                f"more than its blocks stand (nand.max_pe_cycles is {cycles}; more of them, or a "
+                "larger drive, let it end)"
+            )
         if outcome["is_standstill"]:
             raise TargetError(
                 f"{self.name}: no time passes: every request is answered without the flash, "
