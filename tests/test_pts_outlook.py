@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from opennandlab.pts import TESTS, Settings
 from opennandlab.pts.outlook import Outlook
+from opennandlab.pts.plan import make_plan
 from opennandlab.pts.record import Progress
-from opennandlab.pts.rehearsal import Rehearsal, Stretch
+from opennandlab.pts.rehearsal import Rehearsal, Stretch, rehearse
+from opennandlab.targets.simulated import SimulatedTarget
 
 
 def rehearsal(rounds: int) -> Rehearsal:
@@ -76,3 +79,14 @@ def test_groups_with_a_purge_of_their_own_are_told_apart() -> None:
     progress = seen(outlook, *BEGIN, *first, ("histogram", None, 1, 40.0), *second)
     assert progress.eta_least_s == pytest.approx(26.0)
     assert progress.eta_s == pytest.approx(106.0)
+
+
+def test_a_request_alone_takes_time_from_flash_and_none_from_a_buffer():
+    works = {}
+    for name, changes in (("flash", {}), ("buffer", {"ftl.write_buffer_pages": 64})):
+        target = SimulatedTarget("tlc_standard", changes)
+        settings = Settings(time_base="full", cache="enabled")
+        plan = make_plan(TESTS["latency"], settings, target)
+        works[name] = rehearse(TESTS["latency"], plan, target, is_steady=True).work
+    # A minute of 2000 requests a second, or of 50 000.
+    assert 15 < works["buffer"] / works["flash"] < 25

@@ -8,6 +8,7 @@ description of it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,6 +35,8 @@ from opennandlab.targets.spec import stream_spec
 # 10^6 bytes per second of large ones.
 ASSUMED_IOPS = 50_000.0
 ASSUMED_MB_S = 500.0
+# Response time of a simulated drive with nothing else to do, from a write buffer and from flash.
+ASSUMED_BUFFERED_S, ASSUMED_FLASH_S = 20e-6, 500e-6
 
 
 # Work of a page that is written or read, in requests; without a clock it is half as much.
@@ -130,6 +133,7 @@ class _Stand(Target):
         self.sector_bytes = like.sector_bytes
         self.is_steady = is_steady
         self.like = like
+        self.is_buffered = False
         self.total = _Total()
 
     def facts(self) -> pts_header.Target:
@@ -146,6 +150,7 @@ class _Stand(Target):
         return stand
 
     def set_cache(self, *, enabled: bool) -> CacheState:
+        self.is_buffered = _is_buffered(self.facts().device.config or {}, is_on=enabled)
         return "enabled" if enabled else "disabled"
 
     def purge(self) -> Purge:
@@ -169,6 +174,10 @@ class _Stand(Target):
             self._check(stimulus)
         size = _mean_bytes(stimulus)
         iops = min(ASSUMED_IOPS, ASSUMED_MB_S * 1e6 / size)
+        if self.is_virtual:
+            # One request at a time keeps no drive busy, and a minute of it costs little.
+            alone_s = ASSUMED_BUFFERED_S if self.is_buffered else ASSUMED_FLASH_S
+            iops = min(iops, stimulus.outstanding / alone_s)
         seconds = max(limit.seconds, limit.ios / iops, limit.bytes / (iops * size))
         if limit.seconds_max is not None:
             seconds = min(seconds, limit.seconds_max)
@@ -240,6 +249,13 @@ def rehearse(test: Test, plan: Plan, target: Target, *, is_steady: bool) -> Rehe
         row[1] += phase.cells
     done.steps = bench.steps
     return done
+
+
+def _is_buffered(config: Mapping[str, Any], *, is_on: bool) -> bool:
+    """Tell whether a device answers writes from a buffer, its volatile write cache on or off."""
+    host, ftl = config.get("host") or {}, config.get("ftl") or {}
+    buffer = ftl.get("write_buffer_pages") or (host.get("write_cache") or {}).get("enabled")
+    return bool(buffer) and (is_on or bool(host.get("power_loss_protected")))
 
 
 def _mean_bytes(stimulus: Stimulus) -> float:
