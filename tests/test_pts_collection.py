@@ -11,9 +11,12 @@ from typer.testing import CliRunner
 
 from opennandlab.cli import app
 from opennandlab.documents import pts
+from opennandlab.documents.record import plain
 from opennandlab.pts import TESTS, Settings
 from opennandlab.pts.rounds import CellPlan, Collected, Rounds, Tracking
 from opennandlab.pts.runner import run_test
+from opennandlab.reports.model import Table
+from opennandlab.reports.pts import slides, source
 from opennandlab.reports.pts.verdict import SMALL_RANGE, verdict
 from opennandlab.stats.steady import steady_state
 from opennandlab.targets.base import Limit, Stimulus
@@ -184,6 +187,16 @@ def test_write_saturation_of_a_part_goes_on_until_the_drive_collects(share_pct, 
     by_the_rule = steady_state(early).steady
     assert (told in found.header.deviations) == by_the_rule
     assert by_the_rule == (share_pct < 50)
+    shown = slides.chapter(
+        name="active-range",
+        title="Active range",
+        measured=[source.read(plain(found), "wsat", [])],
+        labels=["part"],
+        varied=pts.Varied(key="active-range-pct", values=[str(share_pct)], documents=["wsat"]),
+    )
+    _, table = shown.items
+    assert isinstance(table, Table)
+    assert (f"part: {SMALL_RANGE}" in table.note) == (says == "not_applicable")
 
 
 def test_a_range_too_small_to_see_collection_is_told():

@@ -416,6 +416,7 @@ def test_points_that_are_done_when_a_run_is_cut_are_drawn(name, options, edge):
         ("zones", "zones", "1x1GB?", "accepted"),
         ("zones", "zones", "2x600MiB", "does not fit"),
         ("zones", "spare_factor", "1", "1 is too large; accepted: 0 to 0.99"),
+        ("load", "seconds", 0.001, "0.001 is too small; accepted: 0, or from 0.1"),
         ("load", "rates", "10%,20%,10%", "`10%` is named twice"),
         ("load", "rates", "fast", "`fast` is not a rate; accepted: shares"),
         ("load", "rates", "0", "out of range"),

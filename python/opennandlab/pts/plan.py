@@ -389,7 +389,11 @@ def _options(test: Spec, settings: Settings, deviations: list[str]) -> Mapping[s
         usual = option.default_for(settings.pts_version)
         chosen[key] = option.checked(settings.options.get(key, usual))
         if chosen[key] != usual:
-            deviations.append(f"{key.replace('_', ' ')} {chosen[key]} (default: {usual})")
+            here, standard = (
+                f"{value:g}" if isinstance(value, float) else value
+                for value in (chosen[key], usual)
+            )
+            deviations.append(f"{key.replace('_', ' ')} {here} (default: {standard})")
     return chosen
 
 

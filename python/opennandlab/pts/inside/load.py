@@ -29,6 +29,7 @@ from msgspec import structs
 
 from opennandlab.documents.pts import Histogram, Table
 from opennandlab.documents.pts_inside import LoadPoint, LoadResults
+from opennandlab.errors import ConfigError
 from opennandlab.pts.document import histogram, table
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.findings import Findings
@@ -57,6 +58,8 @@ SUSTAINED_SECONDS = {"full": 120.0, "scaled": 15.0, "smoke": 1.0}
 ACHIEVED = 0.97
 # A probe that gets less than this of what it asks for is starved.
 FED = 0.9
+# A point that is shorter may not see a single request.
+POINT_S_MIN = 0.1
 # Below it nothing worth mention was moved.
 MOVED = 1.02
 PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999))
@@ -107,7 +110,7 @@ def rates(text: str) -> list[Rate]:
 
 def run(bench: Bench) -> Findings:
     """Prepare the drive, find what it sustains, and try every load."""
-    plan = bench.plan
+    plan, limit = bench.plan, _limit(bench)
     writes = bench.stimulus(block_bytes=course.SMALL, read_pct=LOAD_READ_PCT)
     _prepare(bench)
     sustained = _sustained(bench, writes)
@@ -117,7 +120,7 @@ def run(bench: Bench) -> Findings:
     for rate in asked:
         with bench.phase("load", group=_name(rate), cells=1):
             stimulus = _stimulus(bench, writes, rate)
-            cells.append(bench.measure(stimulus, _limit(bench), label=_name(rate)))
+            cells.append(bench.measure(stimulus, limit, label=_name(rate)))
         points.append(_point(rate, cells[-1]))
         # The knee takes all points: a run that is cut has none.
         bench.record.so_far = _found(bench, sustained, points, cells)
@@ -191,6 +194,10 @@ def _stimulus(bench: Bench, writes: Stimulus, rate: float) -> Stimulus:
 def _limit(bench: Bench) -> Limit:
     plan = bench.plan
     seconds = plan.number("seconds")
+    if 0 < seconds < POINT_S_MIN:
+        raise ConfigError(
+            "seconds", f"{seconds:g} is too small; accepted: 0, or from {POINT_S_MIN}"
+        )
     if seconds:
         return Limit(seconds=seconds, ramp_ratio=RAMP)
     if plan.time.is_virtual:

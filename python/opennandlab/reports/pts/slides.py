@@ -15,6 +15,7 @@ from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Report, Se
 from opennandlab.reports.pts import course, header
 from opennandlab.reports.pts.course import Course
 from opennandlab.reports.pts.source import Measured
+from opennandlab.reports.pts.verdict import SMALL_RANGE, fits_into_spare
 
 # Parts of the response times of the latency test: table of the document -> its name.
 PARTS = {"art": "mean", "p99": "99 %", "p999": "99.9 %", "p9999": "99.99 %", "mrt": "longest"}
@@ -155,6 +156,13 @@ def _levels(measured: Sequence[Measured], labels: Sequence[str], varied: pts.Var
             )
         )
     note = "ART is that of the last minute; the end is the window, as the test defines it."
+    small = [
+        label
+        for one, label in zip(measured, labels, strict=True)
+        if fits_into_spare(one.document.steady_state)
+    ]
+    if small:
+        note += f" {', '.join(small)}: {SMALL_RANGE}"
     return Table("values", "By value", heads, tuple(rows), note)
 
 

@@ -131,6 +131,11 @@ def _without_collection(states: Sequence[Steady]) -> str:
     )
 
 
+def fits_into_spare(states: Sequence[Steady]) -> bool:
+    """Tell whether a tracked value is of a range so small that collection costs nothing there."""
+    return any(map(_is_of_a_small_range, states))
+
+
 def _is_of_a_small_range(one: Steady) -> bool:
     """Tell whether a value of writes has nothing to collect: `not_applicable` is else for reads."""
     return one.collection == "not_applicable" and one.tracking.rw_pct != 100
@@ -143,7 +148,7 @@ def _reason(states: Sequence[Steady]) -> str:
         places = dict.fromkeys(
             f"rounds {one.window[0]} to {one.window[-1]}" for one in states if one.window
         )
-        seen = f" {SMALL_RANGE}" if any(map(_is_of_a_small_range, states)) else ""
+        seen = f" {SMALL_RANGE}" if fits_into_spare(states) else ""
         count = (
             f"{'Both' if len(states) == 2 else f'All {len(states)}'} tracked values are"
             if len(states) > 1
