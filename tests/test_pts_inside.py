@@ -18,6 +18,7 @@ from opennandlab.pts.document import to_bytes
 from opennandlab.pts.inside import course, fill, load, skew, zones
 from opennandlab.pts.inside.facts import of_config
 from opennandlab.pts.runner import BrokenError, Cut
+from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.pts import views
 from opennandlab.targets.base import ActiveRange, Limit, Logs, Skew, Stimulus, TargetError
 from opennandlab.targets.simulated import SimulatedTarget
@@ -390,6 +391,27 @@ def test_points_that_are_done_when_a_run_is_cut_are_drawn(name, options, edge):
     assert len(part.results.points) == len(part.tables[0].rows) == 2
     assert edge is None or getattr(part.results, edge) is None
     assert views.chapter(plain(part), name).sections
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("skew", {"skews": "uniform"}), ("fill", {"points": "50,100"})]
+)
+def test_a_drive_that_does_not_tell_its_write_amplification_has_no_empty_plot(name, options):
+    class Silent(FakeTarget):
+        def run(self, *arguments: Any, **named: Any) -> Any:
+            return replace(super().run(*arguments, **named), inside={})
+
+    document = found(name, Silent(256 * MIB), time_base="smoke", **options)
+    for point in document["results"]["points"]:
+        point["waf"] = None
+        if name == "fill":
+            point["waf_predicted"] = None
+    shown = views.chapter(document, name)
+    plots = [item.id for section in shown.sections for item in section.items
+             if isinstance(item, Plot)]  # fmt: skip
+    assert f"{name}-mb-s" in plots
+    assert f"{name}-waf" not in plots
+    assert not any("no values" in text for text in shown.missing)
 
 
 # Refusals.

@@ -30,7 +30,9 @@ def skew(measured: Measured) -> Iterator[Section]:
         rate = Axis("MB/s", zero=True)
         items.append(Plot("skew-mb-s", "Throughput by pattern", axis, rate, (steady, first)))
         waf = Series("WAF", places, [point.waf for point in points], "dots")
-        items.append(_waf("skew-waf", "Write amplification by pattern", axis, (waf,)))
+        # A real drive without a counter of its flash has none; `waf_missing` says why.
+        if _has_values(waf):
+            items.append(_waf("skew-waf", "Write amplification by pattern", axis, (waf,)))
     lead = (
         "A drive that keeps hot and cold data apart gets faster with skew; one that mixes them "
         "writes what nobody rewrites again and again."
@@ -49,9 +51,10 @@ def fill(measured: Measured) -> Iterator[Section]:
         predicted = [point.waf_predicted for point in found.points]
         if any(value is not None for value in predicted):
             lines.append(Series("closed form (greedy)", shares, predicted, "dashed", colour=-1))
-        items.append(
-            _waf("fill-waf", "Write amplification by the share in use", axis, tuple(lines))
-        )
+        if any(map(_has_values, lines)):
+            items.append(
+                _waf("fill-waf", "Write amplification by the share in use", axis, tuple(lines))
+            )
         rates = Series("steady", shares, [point.mb_s for point in found.points], "dots")
         title = "Throughput by the share in use"
         items.append(Plot("fill-mb-s", title, axis, Axis("MB/s", zero=True), (rates,)))
@@ -159,6 +162,10 @@ def load(measured: Measured) -> Iterator[Section]:
         shown = response.items(measured.histograms, measured.header.target.device.config)
         yield Section("histograms", "Reads of the probe", tuple(shown))
     yield from tables.results(measured)
+
+
+def _has_values(line: Series) -> bool:
+    return any(value is not None for value in line.y)
 
 
 def _waf(name: str, title: str, axis: Axis, lines: tuple[Series, ...]) -> Plot:
