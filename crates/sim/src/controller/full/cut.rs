@@ -44,7 +44,10 @@ impl Full {
             if let Array::Busy(transaction) = &die.array {
                 // Until its command has crossed the bus, the array has not begun.
                 if die.array_until.0 != u64::MAX {
-                    cut.running.extend(interrupted(transaction, die.array_until - now));
+                    cut.running.extend(interrupted(
+                        transaction,
+                        Ns(die.array_until.0.saturating_sub(now.0)),
+                    ));
                 }
             }
             if let Some(suspended) = &die.suspended {

@@ -53,8 +53,11 @@ impl Full {
         {
             return;
         }
+        // What is left of the choice of a victim counts as no work of the die.
         let left = die.array_until - now;
-        die.working = Ns(die.working.0 - left.0);
+        let work = die.array_until - transaction.spent.array_from - transaction.choice;
+        let undone = left.min(work);
+        die.working = die.working - undone;
         let suspend = *suspend;
         if self.is_observed {
             die.settle(now);
@@ -64,6 +67,7 @@ impl Full {
             timeline.span(Lane::Die(index), transaction.name(), transaction.spent.array_from, now);
         }
         transaction.suspend_count += 1;
+        transaction.choice = left - undone;
         self.tally.suspensions += 1;
         die.suspended = Some(Suspended { transaction, left, reads: 0 });
         die.array = Array::Suspending;
